@@ -28,7 +28,8 @@ from common import arguments, machine, prepared, table, training_seconds
 from peers import BASE
 
 from w2v.system import memory
-from w2v.training.distributed import MAX_WORDS, Exchange, Flags, rows_of_round, words_of_round
+from w2v.training.distributed import MAX_ROUND_WORDS, words_of_round
+from w2v.training.exchange import Exchange, Flags, rows_of_round
 
 RANKS, GIGABITS, VOCABULARIES = (2, 4, 8, 16, 32, 64), (10, 25, 100), (100_000, 1_000_000, 10_000_000)
 LATENCY = 20e-6  # seconds, of a message
@@ -93,7 +94,7 @@ def main() -> None:
         speeds = [speedup(ranks, gigabits, vocabulary, word, row, size, threads) for ranks in RANKS]
         found[f"{vocabulary} words, {gigabits} Gb/s"] = speeds
         message = 4 * (size + 1) * 2 * sum(map(len, rows_of_round(0, vocabulary)))
-        sizes = [f"{vocabulary:,}", f"{message / 1e6:.1f}", f"{message / (MAX_WORDS * threads):.0f}"]
+        sizes = [f"{vocabulary:,}", f"{message / 1e6:.1f}", f"{message / (MAX_ROUND_WORDS * threads):.0f}"]
         lines.append([*sizes, str(gigabits), *(f"{speed:.1f}" for speed in speeds)])
     header = ["words", "MB per round", "bytes per trained word", "Gb/s", *(f"{ranks} ranks" for ranks in RANKS)]
     print(f"Computed, ranks of {threads} threads, an epoch of a billion words:\n\n{table(header, lines)}")

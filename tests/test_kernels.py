@@ -21,7 +21,7 @@ from w2v.system import memory
 from w2v.text.subword_rows import SubwordRows
 from w2v.text.subwords import Subwords
 from w2v.text.words import Words
-from w2v.training.run import thresholds
+from w2v.training.planning import thresholds
 
 SETS = [name for name in INSTRUCTION_SETS if step_for(name)]
 TYPES = 60

@@ -708,7 +708,7 @@ def test_permissions(sample, tmp_path):
     [
         ("w2v.text.idstore._put", signal.SIGINT),
         *(
-            ("w2v.training.run.Run._check_numbers", number)
+            ("w2v.training.run.Run._check_divergence", number)
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU)
         ),
     ],

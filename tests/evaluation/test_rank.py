@@ -12,7 +12,7 @@ from tests.helpers import run, run_json
 from w2v.evaluation.rank import SAMPLE, rank
 from w2v.losses.loss import file_names
 from w2v.losses.registry import loss_for
-from w2v.training.model import split
+from w2v.training.model import matrix_arguments
 
 
 def random_model(loss: Any, size: int, **options: Any) -> w2v.Model:
@@ -22,7 +22,7 @@ def random_model(loss: Any, size: int, **options: Any) -> w2v.Model:
     random = np.random.default_rng(1)
     sizes = {"inputs": (len(vocabulary), size)} | file_names(kind.shapes)
     learnt = {name: random.standard_normal(shape, np.float32) for name, shape in sizes.items()}
-    return w2v.Model(settings, vocabulary, loss=kind, **split(learnt))
+    return w2v.Model(settings, vocabulary, loss=kind, **matrix_arguments(learnt))
 
 
 @pytest.fixture(scope="module")

@@ -102,11 +102,11 @@ def test_missing_library_is_named(
 def test_values_that_are_no_numbers_are_found(pair: tuple[w2v.Model, w2v.Model], tmp_path: Path) -> None:
     model = pair[0]
     matrix = memory.aligned_rows(40_000, 70, BFLOAT16)[:, :70]  # of several blocks
-    assert divergence.finite([matrix])
+    assert divergence.all_finite([matrix])
     for row, value in (39_999, np.inf), (20_000, -np.inf), (3, np.nan):
         matrix[row, 69] = value
         assert bfloat16.first_not_finite(matrix) == row
-        assert not divergence.finite([model.inputs, matrix])
+        assert not divergence.all_finite([model.inputs, matrix])
     broken = replace(model, inputs=model.inputs.copy())
     broken.inputs[7, 3] = np.nan
     for name in ("m.bin", "m.safetensors"):
@@ -171,7 +171,7 @@ def test_no_matrix_is_copied_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(word2vec, "BLOCK_BYTES", 1 << 18)
     content = VectorFile(Words.of([f"w{row}" for row in range(len(matrix))]), matrix)
     uses: list[Callable[[], object]] = [
-        lambda: divergence.finite([matrix]),
+        lambda: divergence.all_finite([matrix]),
         lambda: initial_inputs(50_000, 100, 1, BFLOAT16),
         lambda: checkpoint.checksum({"vectors": matrix}, ""),
         lambda: write_native(tmp_path / "m.safetensors", {"vectors": matrix}, {}),

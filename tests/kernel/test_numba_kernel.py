@@ -23,7 +23,7 @@ from w2v.losses.loss import Loss
 from w2v.losses.registry import loss_for
 from w2v.losses.rows import below, draw, index_of
 from w2v.settings import MAX_INPUTS_PER_STEP
-from w2v.training.run import threads_memory
+from w2v.training.planning import threads_memory
 
 ROOT = Path(__file__).parents[2]
 LOSSES: dict[str, dict[str, Any]] = {

@@ -20,7 +20,7 @@ from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.initialisation import Initialisation
-from w2v.training.run import memory_needed, plan_run
+from w2v.training.planning import memory_needed, plan_run
 
 COUNTS = np.array([40, 30, 20, 10, 8, 6, 4, 2, 2, 1])
 

@@ -1,4 +1,4 @@
-"""Checkpoints: a run that is stopped and goes on ends as if it had never been stopped."""
+"""Checkpoints: a resumed run gives the same model as an uninterrupted run."""
 
 import itertools
 import json
@@ -41,22 +41,22 @@ from w2v.training.schedule import interval
 
 
 @pytest.fixture(scope="module")
-def whole(sample: Path) -> w2v.Model:
-    """The model of a run that is not stopped."""
+def uninterrupted(sample: Path) -> w2v.Model:
+    """The model of a run that was never stopped."""
     return w2v.train(sample, **SMALL)
 
 
 @pytest.fixture(scope="module")
-def given(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> checkpoint.Checkpoint:
-    """The last checkpoint of such a run that was stopped."""
-    return stopped(tmp_path_factory.mktemp("given"), sample)
+def stopped_run(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> checkpoint.Checkpoint:
+    """The last checkpoint of the same run, stopped before its end."""
+    return stopped(tmp_path_factory.mktemp("stopped"), sample)
 
 
-# -- going on -------------------------------------------------------------------------------
+# -- resuming -----------------------------------------------------------------------------
 
 
 SUBWORDS = {"subwords": (3, 4), "buckets": 3000}
-OTHERS: list[dict[str, Any]] = [
+MORE_OPTIONS: list[dict[str, Any]] = [
     *({"storage": "bf16", "model": model, "loss": loss} for model, loss in (("skipgram", "ns"), ("cbow", "class"))),
     *(SUBWORDS | each for each in ({"loss": "hs"}, {"storage": "bf16"})),
     {"kernel": "numba", "vector_size": 21},
@@ -67,58 +67,57 @@ OTHERS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("options", [*MODELS, *OTHERS], ids=str)
-def test_a_resumed_run_ends_with_the_same_bits(sample: Path, tmp_path: Path, options: dict[str, Any]) -> None:
-    if options.get("loss") in ("softmax", "class") or "storage" in options:  # with all words they take long
+@pytest.mark.parametrize("options", [*MODELS, *MORE_OPTIONS], ids=str)
+def test_resume_is_bit_identical(sample: Path, tmp_path: Path, options: dict[str, Any]) -> None:
+    if options.get("loss") in ("softmax", "class") or "storage" in options:  # slow with a large vocabulary
         options = options | {"max_vocab": 300}
     text = sample
-    if "subwords" in options:  # whose training is slower, in shorter chunks
+    if "subwords" in options:  # slower, and in shorter chunks: a part of the text is enough
         text = tmp_path / "text"
         text.write_text(sample.read_text("utf-8")[:100_000], "utf-8")
-    whole = w2v.train(text, **SMALL | options)
-    found = stopped(tmp_path, text, 0.1, **options)
-    kept = found.parameters
-    assert {array.dtype.name for array in kept.values()} == {"bfloat16" if "storage" in options else "float32"}
-    assert ("ngrams" in kept) == ("subwords" in options)
+    uninterrupted = w2v.train(text, **SMALL | options)
+    parameters = stopped(tmp_path, text, 0.1, **options).parameters
+    assert {array.dtype.name for array in parameters.values()} == {"bfloat16" if "storage" in options else "float32"}
+    assert ("ngrams" in parameters) == ("subwords" in options)
     with pytest.raises(Stop):
         w2v.resume(tmp_path, text, progress=stop_at(0.5))  # in a later epoch
     resumed = w2v.resume(tmp_path, text)
-    assert_same(resumed, whole)
-    for name, model in ("resumed", resumed), ("whole", whole):
+    assert_same(resumed, uninterrupted)
+    for name, model in ("resumed", resumed), ("uninterrupted", uninterrupted):
         model.save(tmp_path / f"{name}.safetensors")
-    assert (tmp_path / "resumed.safetensors").read_bytes() == (tmp_path / "whole.safetensors").read_bytes()
-    assert_same(w2v.resume(tmp_path, text), whole)  # which has nothing left to do
+    assert (tmp_path / "resumed.safetensors").read_bytes() == (tmp_path / "uninterrupted.safetensors").read_bytes()
+    assert_same(w2v.resume(tmp_path, text), uninterrupted)  # nothing is left to train
 
 
-def test_lists_of_words_are_given_again(sample: Path, tmp_path: Path, whole: w2v.Model) -> None:
+def test_resume_needs_lists_of_words_again(sample: Path, tmp_path: Path, uninterrupted: w2v.Model) -> None:
     lists = [line.split() for line in sample.read_text("utf-8").splitlines()]
     stopped(tmp_path, lists)
     with pytest.raises(w2v.W2VError, match=r"give the corpus again, .*; it was not a file"):
         w2v.resume(tmp_path)
-    assert_same(w2v.resume(tmp_path, lists), whole)
+    assert_same(w2v.resume(tmp_path, lists), uninterrupted)
 
 
-def test_words_are_made_in_the_same_way_after_a_stop(sample: Path, tmp_path: Path) -> None:
+def test_resume_reads_the_text_with_the_same_options(sample: Path, tmp_path: Path) -> None:
     text = tmp_path / "text.jsonl"
     lines = sample.read_text("utf-8").splitlines()
     text.write_text("".join(json.dumps({"t": f"<p>{line.title()}, 1</p>"}) + "\n" for line in lines))
     options = {"column": "t", "lower": True, "tokenize": "words", "digits": "spell", "strip_markup": True}
-    found = stopped(tmp_path / "states", text, **options)
-    assert w2v.load(found.path).words_in("Paris, 7!") == ["paris", "seven"]
-    again = w2v.resume(tmp_path / "states", text)
-    assert again.text == w2v.train(text, **SMALL, **options).text == found.config.text
-    assert "one" in again.vocabulary.words
-    assert_same(again, w2v.train(text, **SMALL, **options))
-    assert w2v.Model.load(checkpoint.latest(tmp_path / "states").path).text == again.text
+    state = stopped(tmp_path / "states", text, **options)
+    assert w2v.load(state.path).words_in("Paris, 7!") == ["paris", "seven"]
+    resumed = w2v.resume(tmp_path / "states", text)
+    assert resumed.text == w2v.train(text, **SMALL, **options).text == state.config.text
+    assert "one" in resumed.vocabulary.words
+    assert_same(resumed, w2v.train(text, **SMALL, **options))
+    assert w2v.Model.load(checkpoint.latest(tmp_path / "states").path).text == resumed.text
 
 
-def test_the_same_text_may_have_moved(sample: Path, tmp_path: Path, whole: w2v.Model) -> None:
+def test_resume_accepts_a_text_that_was_moved(sample: Path, tmp_path: Path, uninterrupted: w2v.Model) -> None:
     shutil.copy(sample, tmp_path / "a.txt")
     stopped(tmp_path / "states", tmp_path / "a.txt")
     (tmp_path / "a.txt").rename(tmp_path / "b.txt")
     with pytest.raises(w2v.W2VError, match=r"a\.txt' does not exist"):
         w2v.resume(tmp_path / "states", tmp_path / "a.txt")
-    assert_same(w2v.resume(tmp_path / "states", tmp_path / "b.txt"), whole)
+    assert_same(w2v.resume(tmp_path / "states", tmp_path / "b.txt"), uninterrupted)
 
 
 @pytest.mark.parametrize(
@@ -129,100 +128,105 @@ def test_the_same_text_may_have_moved(sample: Path, tmp_path: Path, whole: w2v.M
         (lambda text: text.replace(b"\n", b" ", 1), ".*text does not hold the text"),
     ],
 )
-def test_another_corpus_is_refused(
-    sample: Path, tmp_path: Path, given: checkpoint.Checkpoint, change: Callable[[bytes], bytes], message: str
+def test_resume_refuses_another_corpus(
+    sample: Path, tmp_path: Path, stopped_run: checkpoint.Checkpoint, change: Callable[[bytes], bytes], message: str
 ) -> None:
     (tmp_path / "text").write_bytes(change(sample.read_bytes()))
     with pytest.raises(w2v.W2VError, match=f"another corpus: {message}"):
-        w2v.resume(given, tmp_path / "text")
+        w2v.resume(stopped_run, tmp_path / "text")
 
 
-def test_another_version_is_told(sample: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_resume_warns_of_another_version(sample: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checkpoint, "__version__", "0.0.7")
         stopped(tmp_path, sample)
-    told = f"the checkpoint was written by w2v 0.0.7, this is {w2v.__version__}: last bits may differ"
+    warning = f"the checkpoint was written by w2v 0.0.7, this is {w2v.__version__}: last bits may differ"
     for _ in range(2):
         w2v.resume(tmp_path, sample)
-        assert caplog.messages == [told]
+        assert caplog.messages == [warning]
 
 
 @pytest.mark.parametrize(
-    ("change", "by"),
+    ("change", "writer"),
     [
-        ({"package_version": "99.0"}, "w2v 99.0"),  # whose checksum is another
+        ({"package_version": "99.0"}, "w2v 99.0"),  # its checksum is computed differently
         ({"package_version": "99.0\n" * 999, "settings": '{"quality": "high"}'}, r"w2v 99.0\\n[^\n]*"),
         ({"package_version": ""}, "an earlier w2v"),
     ],
 )
-def test_a_version_that_writes_others_is_named(
-    given: checkpoint.Checkpoint, tmp_path: Path, change: dict[str, str], by: str, caplog: pytest.LogCaptureFixture
+def test_error_names_the_version_that_can_read_the_checkpoint(
+    stopped_run: checkpoint.Checkpoint,
+    tmp_path: Path,
+    change: dict[str, str],
+    writer: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     for number in (1, 2):
-        arrays, metadata = native.read_native(given.path)
+        arrays, metadata = native.read_native(stopped_run.path)
         metadata |= {"checksum": "b1946ac9"} | change
         if "settings" in change:
             metadata["checksum"] = checkpoint.checksum(arrays, metadata["settings"])
         native.write_native(tmp_path / f"checkpoint-{number:06}.safetensors", arrays, metadata)
-    message = rf"^{tmp_path}/checkpoint-000002.safetensors was written by {by}, and this is w2v [^\n]*that version$"
+    message = rf"^{tmp_path}/checkpoint-000002.safetensors was written by {writer}, and this is w2v [^\n]*that version$"
     with pytest.raises(w2v.W2VError, match=message):
         w2v.resume(tmp_path)
     assert caplog.records == []
 
 
-# -- the files ------------------------------------------------------------------------------
+# -- files --------------------------------------------------------------------------------
 
 
-def test_the_last_two_are_kept_and_others_left_alone(sample: Path, tmp_path: Path) -> None:
-    """But not what a killed run has left unfinished, nor what the first of another run replaces."""
+def test_folder_keeps_the_last_two_checkpoints_and_unrelated_files(sample: Path, tmp_path: Path) -> None:
+    """Unfinished files of a killed run are removed, and the first checkpoint of a new run replaces older ones."""
     (tmp_path / "checkpoint-notes.safetensors").touch()
     (tmp_path / ".checkpoint-000009.safetensors.0123456789abcdef.tmp").touch()
-    for every, kept in (("6 chunks", ("000003", "000004", "notes")), ("1h", ("000005", "notes"))):
+    for every, expected in (("6 chunks", ("000003", "000004", "notes")), ("1h", ("000005", "notes"))):
         before = checkpoint.files(tmp_path)
         checkpoints = Checkpoints(tmp_path, every, replace=True)
         assert checkpoint.files(tmp_path) == before
         w2v.train(sample, checkpoint=checkpoints, **SMALL)
-        assert sorted(path.name for path in tmp_path.iterdir()) == [f"checkpoint-{name}.safetensors" for name in kept]
+        names = sorted(path.name for path in tmp_path.iterdir())
+        assert names == [f"checkpoint-{name}.safetensors" for name in expected]
 
 
-def test_a_checkpoint_is_a_model_file(given: checkpoint.Checkpoint) -> None:
-    vectors = w2v.load(given.path)
-    np.testing.assert_array_equal(vectors.vectors, given.parameters["inputs"])
-    assert vectors.index_to_key == given.vocabulary.words
+def test_checkpoint_is_a_model_file(stopped_run: checkpoint.Checkpoint) -> None:
+    vectors = w2v.load(stopped_run.path)
+    np.testing.assert_array_equal(vectors.vectors, stopped_run.parameters["inputs"])
+    assert vectors.index_to_key == stopped_run.vocabulary.words
 
 
-def test_a_tree_from_a_file_is_kept(sample: Path, tmp_path: Path) -> None:
+def test_checkpoint_stores_a_tree_from_a_file(sample: Path, tmp_path: Path) -> None:
     tree = tmp_path / "tree.txt"
     vocabulary = w2v.train(sample, max_vocab=256, **SMALL).vocabulary
     tree.write_text("".join(f"{word} {code:08b}\n" for code, word in enumerate(vocabulary.words)), "utf-8")
     options = {"loss": "hs", "tree": str(tree), "max_vocab": 256}
-    whole = w2v.train(sample, **SMALL | options)
+    uninterrupted = w2v.train(sample, **SMALL | options)
     stopped(tmp_path / "states", sample, **options)
     tree.unlink()
-    assert_same(w2v.resume(tmp_path / "states", sample), whole)
+    assert_same(w2v.resume(tmp_path / "states", sample), uninterrupted)
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "matrix", "settings"])
-def test_a_damaged_checkpoint_is_passed_over(
-    sample: Path, tmp_path: Path, damage: str, given: checkpoint.Checkpoint, caplog: pytest.LogCaptureFixture
+def test_damaged_checkpoint_is_skipped(
+    sample: Path, tmp_path: Path, damage: str, stopped_run: checkpoint.Checkpoint, caplog: pytest.LogCaptureFixture
 ) -> None:
-    shutil.copytree(given.path.parent, tmp_path, dirs_exist_ok=True)
-    before, newest = checkpoint.files(tmp_path)
+    shutil.copytree(stopped_run.path.parent, tmp_path, dirs_exist_ok=True)
+    older, newest = checkpoint.files(tmp_path)
     content = bytearray(newest.read_bytes())
     if damage == "matrix":
         content[len(content) // 2] ^= 1
     elif damage == "settings":
         content[content.index(b"epochs") + 10] ^= 1
     newest.write_bytes(content[: {"cut": len(content) - 1, "empty": 0}.get(damage)])
-    assert latest(tmp_path).path == before
+    assert latest(tmp_path).path == older
     assert f"{newest}" in caplog.text
     assert "resuming from the checkpoint before it" in caplog.text
-    before.write_bytes(b"")
+    older.write_bytes(b"")
     with pytest.raises(w2v.W2VError, match=r"checkpoint-\d+.safetensors: "):
         w2v.resume(tmp_path)
 
 
-def test_folders_that_will_not_do(sample: Path, model: Path, tmp_path: Path) -> None:
+def test_unusable_folders_are_refused(sample: Path, model: Path, tmp_path: Path) -> None:
     with pytest.raises(w2v.W2VError, match="nowhere holds no checkpoint"):
         w2v.resume(tmp_path / "nowhere")
     shutil.copy(model, tmp_path / "checkpoint-000001.safetensors")
@@ -234,12 +238,14 @@ def test_folders_that_will_not_do(sample: Path, model: Path, tmp_path: Path) -> 
         w2v.train(sample, checkpoint=model / "below")
 
 
-def test_time_decides(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The run does not end by itself."""
-    copy, turns = Checkpoints.copy, itertools.count(1)
+def test_checkpoints_are_written_at_time_intervals(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run is so long that only the third checkpoint ends it."""
+    copy, calls = Checkpoints.copy, itertools.count(1)
 
     def copy_or_stop(self: Checkpoints, state: checkpoint.Checkpoint) -> None:
-        if next(turns) == 3:
+        if next(calls) == 3:
             raise Stop
         copy(self, state)
 
@@ -250,8 +256,8 @@ def test_time_decides(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("every", ["1epoch", "never"])
-def test_a_checkpoint_is_written_before_a_hard_limit_of_processor_time(
-    tmp_path: Path, given: checkpoint.Checkpoint, monkeypatch: pytest.MonkeyPatch, every: str
+def test_checkpoint_is_written_before_the_hard_cpu_limit(
+    tmp_path: Path, stopped_run: checkpoint.Checkpoint, monkeypatch: pytest.MonkeyPatch, every: str
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("resource.getrlimit", lambda _: (resource.RLIM_INFINITY, 100))
@@ -260,14 +266,14 @@ def test_a_checkpoint_is_written_before_a_hard_limit_of_processor_time(
     for seconds in (74, 76):
         monkeypatch.setattr("time.process_time", lambda seconds=seconds: seconds)
         due.append(checkpoints.due)
-    checkpoints.copy(given)
+    checkpoints.copy(stopped_run)
     assert checkpoints.newest == checkpoint.files(tmp_path)[0]
     assert [*due, checkpoints.due] == [False, True, False]
 
 
-def test_intervals() -> None:
-    found = {"30s": (30, 0, 0), "10m": (600, 0, 0), "1.5h": (5400, 0, 0), "1epoch": (0, 1, 0), "2 chunks": (0, 0, 2)}
-    assert {every: interval(every) for every in found} == found
+def test_intervals_are_parsed() -> None:
+    expected = {"30s": (30, 0, 0), "10m": (600, 0, 0), "1.5h": (5400, 0, 0), "1epoch": (0, 1, 0), "2 chunks": (0, 0, 2)}
+    assert {every: interval(every) for every in expected} == expected
     for every in ("", "0s", "10", "-1m", "10ms", "5 minutes", "epoch"):
         with pytest.raises(w2v.SettingsError, match=r"checkpoint_every .*like 30s or 1epoch"):
             interval(every)
@@ -278,7 +284,7 @@ def test_intervals() -> None:
     [("1chunk", [1, 2, 3, 4, 5, 6]), ("2.5 chunks", [3, 5, 8, 10, 13, 15]), ("1epoch", [10, 20, 30, 40, 50, 60]),
      ("0.25epochs", [3, 5, 8, 10, 13, 15]), ("0.01epochs", [1, 2, 3, 4, 5, 6])],
 )  # fmt: skip
-def test_parts_of_the_text_end_at_exact_positions(tmp_path: Path, every: str, expected: list[int]) -> None:
+def test_next_position_is_exact_for_parts_of_the_text(tmp_path: Path, every: str, expected: list[int]) -> None:
     checkpoints = Checkpoints(tmp_path, every)
     positions = itertools.accumulate(range(6), lambda position, _: checkpoints.next_position(position, 10), initial=0)
     assert list(positions) == [0, *expected]
@@ -286,7 +292,7 @@ def test_parts_of_the_text_end_at_exact_positions(tmp_path: Path, every: str, ex
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_checkpoints_are_written_there(
+def test_checkpoints_are_written_at_exact_positions(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
     positions: list[int] = []
@@ -296,32 +302,36 @@ def test_checkpoints_are_written_there(
     assert positions == list(range(4, end, 4))
 
 
-# -- what goes wrong ------------------------------------------------------------------------
+# -- failures -----------------------------------------------------------------------------
 
 
-def test_a_checkpoint_that_cannot_be_written_is_told_and_training_goes_on(
-    sample: Path, tmp_path: Path, whole: w2v.Model, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_training_continues_if_a_checkpoint_cannot_be_written(
+    sample: Path,
+    tmp_path: Path,
+    uninterrupted: w2v.Model,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    system, calls = os.fsync, []
+    real_fsync, calls = os.fsync, []
 
     def fsync(file: int) -> None:  # the disk is full after the first checkpoint
         calls.append(file)
         if len(calls) > 2:
             full_disk()
-        system(file)
+        real_fsync(file)
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", fsync)
-        assert_same(w2v.train(sample, checkpoint=tmp_path, checkpoint_every="2chunks", **SMALL), whole)
+        assert_same(w2v.train(sample, checkpoint=tmp_path, checkpoint_every="2chunks", **SMALL), uninterrupted)
     (only,) = tmp_path.iterdir()
     reason = f"cannot write {tmp_path / 'checkpoint-000002.safetensors'}: No space left on device"
     assert set(caplog.messages) == {f"checkpoint not written: {reason}; {only} is kept"}
     assert len(caplog.records) > 1
-    assert_same(w2v.resume(tmp_path, sample), whole)
+    assert_same(w2v.resume(tmp_path, sample), uninterrupted)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_threads_that_cannot_be_started_cost_no_checkpoint(
+def test_checkpoint_is_written_if_threads_cannot_be_started(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
     def start(_: threading.Thread) -> None:
@@ -340,7 +350,7 @@ def test_threads_that_cannot_be_started_cost_no_checkpoint(
     assert model.metrics["tokens_trained"] == 3 * model.metrics["tokens"]
 
 
-def test_an_unforeseen_error_of_the_writer_ends_no_run(
+def test_training_continues_after_an_unexpected_error_of_the_writer(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(checkpoint, "checksum", lambda *_: 1 / 0)
@@ -348,17 +358,17 @@ def test_an_unforeseen_error_of_the_writer_ends_no_run(
     assert caplog.messages == ["checkpoint not written: division by zero"]
 
 
-def test_only_the_checkpoints_of_the_run_are_removed(tmp_path: Path, given: checkpoint.Checkpoint) -> None:
-    """Not those that someone puts there while it lasts."""
+def test_run_removes_only_its_own_checkpoints(tmp_path: Path, stopped_run: checkpoint.Checkpoint) -> None:
+    """It keeps a checkpoint that somebody else puts into the folder during the run."""
     checkpoints = Checkpoints(tmp_path)
-    checkpoints.write(given)
+    checkpoints.write(stopped_run)
     (tmp_path / "checkpoint-900000.safetensors").touch()
     for _ in range(3):
-        checkpoints.write(given)
+        checkpoints.write(stopped_run)
     assert [path.name[11:17] for path in checkpoint.files(tmp_path)] == ["000003", "000004", "900000"]
 
 
-def test_a_link_in_place_of_a_checkpoint_is_not_followed(
+def test_symlink_in_place_of_a_checkpoint_is_not_followed(
     sample: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     states, victim = tmp_path / "states", tmp_path / "victim"
@@ -370,78 +380,78 @@ def test_a_link_in_place_of_a_checkpoint_is_not_followed(
     assert f"checkpoint not written: cannot write {file}: File exists" in caplog.text
 
 
-def test_as_many_epochs_as_one_likes(tmp_path: Path) -> None:
+def test_losses_of_many_epochs_are_stored(tmp_path: Path) -> None:
     options: dict[str, Any] = {"min_count": 1, "epochs": 60_000, "vector_size": 2, "workers": 1, "sample": 0}
-    whole = w2v.train([["a", "b"]] * 2, checkpoint=tmp_path / "states", **options)
-    whole.save(tmp_path / "m.safetensors")
+    uninterrupted = w2v.train([["a", "b"]] * 2, checkpoint=tmp_path / "states", **options)
+    uninterrupted.save(tmp_path / "m.safetensors")
     for mmap in (False, True):
-        assert w2v.Model.load(tmp_path / "m.safetensors", mmap).metrics["loss"] == whole.metrics["loss"]
+        assert w2v.Model.load(tmp_path / "m.safetensors", mmap).metrics["loss"] == uninterrupted.metrics["loss"]
     assert latest(tmp_path / "states").losses.shape == (60_000,)
 
 
-def test_what_cannot_be_saved_is_not_trained(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_does_not_start_if_the_model_cannot_be_saved(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "MAX_HEADER_BYTES", 4_000)
-    monkeypatch.setattr(Run, "train", lambda *_: pytest.fail("it trains"))
+    monkeypatch.setattr(Run, "train", lambda *_: pytest.fail("training started"))
     with pytest.raises(w2v.W2VError, match=r"cannot write the model: a header of \d+ bytes; at most 4000 fit"):
         w2v.train(sample, **SMALL)
 
 
 @pytest.mark.parametrize("times", [1, 2])
-@pytest.mark.parametrize("begins", [False, True])
-def test_the_last_checkpoint_is_written_once_though_its_thread_is_interrupted(
+@pytest.mark.parametrize("starts_writing", [False, True])
+def test_last_checkpoint_is_written_once_despite_an_interrupt(
     sample: Path,
     tmp_path: Path,
-    whole: w2v.Model,
+    uninterrupted: w2v.Model,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
-    begins: bool,
+    starts_writing: bool,
     times: int,
 ) -> None:
-    """Of the thread that writes: at its `times`-th start, which `begins` to run or does not."""
+    """The interrupt comes at the start of the writing thread number `times`, before or after it starts to write."""
     starts: list[Thread] = []
-    system = Thread.start
+    real_start = Thread.start
 
     def start(thread: Thread) -> None:
         starts.append(thread)
-        if len(starts) != times or begins:
-            system(thread)
+        if len(starts) != times or starts_writing:
+            real_start(thread)
         if len(starts) == times:
             raise Stop
 
     monkeypatch.setattr(checkpoint.Thread, "start", start)
-    monkeypatch.setattr(running, "Thread", type("Other", (Thread,), {"start": system}))
+    monkeypatch.setattr(running, "Thread", type("Other", (Thread,), {"start": real_start}))
     with pytest.raises(Stop):
         w2v.train(sample, checkpoint=tmp_path, checkpoint_every="9chunks" if times == 2 else "1h", **SMALL)
     assert not caplog.records
     assert sorted(tmp_path.iterdir()) == checkpoint.files(tmp_path) != []
     monkeypatch.undo()
-    assert_same(w2v.resume(tmp_path, sample), whole)
+    assert_same(w2v.resume(tmp_path, sample), uninterrupted)
 
 
-# -- the command ----------------------------------------------------------------------------
+# -- command line -------------------------------------------------------------------------
 
 
-def quick(sample: Path, tmp_path: Path, *options: object) -> list[object]:
-    """The arguments of a run with checkpoints."""
-    always = ["--vector-size", 16, "--epochs", 3, "--workers", 1, "--checkpoint", tmp_path / "states"]
-    return ["train", sample, "-o", tmp_path / "out.bin", *always, *options]
+def training_arguments(sample: Path, tmp_path: Path, *options: object) -> list[object]:
+    """The arguments of a command that trains with checkpoints."""
+    common = ["--vector-size", 16, "--epochs", 3, "--workers", 1, "--checkpoint", tmp_path / "states"]
+    return ["train", sample, "-o", tmp_path / "out.bin", *common, *options]
 
 
 @pytest.fixture
-def expected(whole: w2v.Model, tmp_path: Path) -> bytes:
-    """The file of such a run that is not stopped."""
-    whole.save(tmp_path / "whole.bin")
-    return (tmp_path / "whole.bin").read_bytes()
+def expected(uninterrupted: w2v.Model, tmp_path: Path) -> bytes:
+    """The content of the model file of an uninterrupted run."""
+    uninterrupted.save(tmp_path / "uninterrupted.bin")
+    return (tmp_path / "uninterrupted.bin").read_bytes()
 
 
-def test_resuming_needs_the_files_and_no_settings(
+def test_command_resumes_without_settings(
     sample: Path, tmp_path: Path, expected: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(sample.parent)
     out, words = os.path.relpath(tmp_path / "out.bin"), tmp_path / "words.txt"
-    said = interrupted(sample.name, "-o", out, "--save-vocab", words, *quick(sample, tmp_path)[4:])
+    stderr = interrupted(sample.name, "-o", out, "--save-vocab", words, *training_arguments(sample, tmp_path)[4:])
     command = f"w2v train {sample.name} --resume {tmp_path / 'states'} -o {out} --save-vocab {words}"
-    assert said == f"w2v: stopped by Ctrl-C; resume with: {command}\n"
+    assert stderr == f"w2v: stopped by Ctrl-C; resume with: {command}\n"
     assert run(*command.split()[1:], "--quiet").stderr == ""
     assert (tmp_path / "out.bin").read_bytes() == expected
     assert len(w2v.Vocabulary.load(words)) == len(w2v.load(tmp_path / "out.bin"))
@@ -451,70 +461,75 @@ def test_resuming_needs_the_files_and_no_settings(
     run("train", sample, "--resume", "states", "-o", "out.bin", "--force", "--size", 16, "--iter", 3, "--cbow")
 
 
-def test_times_include_those_before_the_stop(
-    sample: Path, tmp_path: Path, given: checkpoint.Checkpoint, monkeypatch: pytest.MonkeyPatch
+def test_seconds_include_the_time_before_the_stop(
+    sample: Path, tmp_path: Path, stopped_run: checkpoint.Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = 1e6  # seconds of training
+    seconds_before = 1e6
     read = checkpoint.read
 
-    def slow(path: Path) -> checkpoint.Checkpoint:
-        found = read(path)
-        return replace(found, position=replace(found.position, seconds=before))
+    def read_with_seconds(path: Path) -> checkpoint.Checkpoint:
+        state = read(path)
+        return replace(state, position=replace(state.position, seconds=seconds_before))
 
-    monkeypatch.setattr(checkpoint, "read", slow)
-    shutil.copytree(given.path.parent, tmp_path / "states")
+    monkeypatch.setattr(checkpoint, "read", read_with_seconds)
+    shutil.copytree(stopped_run.path.parent, tmp_path / "states")
     seconds = run_json("train", sample, "--resume", tmp_path / "states", "-o", tmp_path / "out.bin")["seconds"]
-    assert before < seconds["read"] + seconds["train"] + seconds["save"] <= seconds["total"] < before + 1000
+    assert (
+        seconds_before
+        < seconds["read"] + seconds["train"] + seconds["save"]
+        <= seconds["total"]
+        < seconds_before + 1000
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--alpha", 0.1], "--alpha 0.1: the run in given0 has 0.075; leave it out"),
-        (["--sg"], "--model skipgram: the run in given0 has cbow"),
-        (["--workers", 2], "--workers 2: the run in given0 has 1"),
+        (["--alpha", 0.1], "--alpha 0.1: the run in stopped0 has 0.075; leave it out"),
+        (["--sg"], "--model skipgram: the run in stopped0 has cbow"),
+        (["--workers", 2], "--workers 2: the run in stopped0 has 1"),
         (["--errors", "strict"], "--errors has no effect with --resume"),
         (["--checkpoint", "other"], "--checkpoint has no effect with --resume"),
         (["--checkpoint-every", "soon"], "checkpoint_every 'soon': it must be"),
     ],
 )
-def test_what_is_given_beside_must_be_the_same(
+def test_options_of_a_resumed_run_must_be_the_same(
     sample: Path,
-    given: checkpoint.Checkpoint,
+    stopped_run: checkpoint.Checkpoint,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     options: list[object],
     message: str,
 ) -> None:
-    monkeypatch.chdir(given.path.parent.parent)
-    arguments = ["train", sample, "--resume", given.path.parent.name, "-o", tmp_path / "out.bin", *options]
+    monkeypatch.chdir(stopped_run.path.parent.parent)
+    arguments = ["train", sample, "--resume", stopped_run.path.parent.name, "-o", tmp_path / "out.bin", *options]
     assert message in run(*arguments, code=2).stderr
     assert not (tmp_path / "out.bin").exists()
 
 
-def test_a_run_begun_in_python_needs_an_output(sample: Path, tmp_path: Path, expected: bytes) -> None:
+def test_command_needs_an_output_for_a_run_started_in_python(sample: Path, tmp_path: Path, expected: bytes) -> None:
     stopped(tmp_path / "states", sample)
     assert " -o MODEL\n" in run("train", sample, "--resume", tmp_path / "states", code=2).stderr
-    assert "holds checkpoints of another run" in run(*quick(sample, tmp_path), code=1).stderr
+    assert "holds checkpoints of another run" in run(*training_arguments(sample, tmp_path), code=1).stderr
     run("train", sample, "--resume", tmp_path / "states", "-o", tmp_path / "out.bin")
     assert (tmp_path / "out.bin").read_bytes() == expected
 
 
-# -- the process ----------------------------------------------------------------------------
+# -- signals ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGXCPU])
 def test_signals_write_a_checkpoint(number: signal.Signals, sample: Path, tmp_path: Path, expected: bytes) -> None:
     states = tmp_path / "states and more"
-    arguments = [*quick(sample, tmp_path), "--checkpoint", states, "--checkpoint-every", "2chunks"]
+    arguments = [*training_arguments(sample, tmp_path), "--checkpoint", states, "--checkpoint-every", "2chunks"]
     before = fault("w2v.training.checkpoint:Checkpoints.copy", number.name, turn=1)
     with start(*arguments, before=before, text=True) as process:
         stdout, stderr = process.communicate()
     assert (process.returncode, stdout) == (128 + number, "")
-    by = "Ctrl-C" if number == signal.SIGINT else number.name
+    name = "Ctrl-C" if number == signal.SIGINT else number.name
     command = f"w2v train {sample} --resume '{states}' -o {tmp_path / 'out.bin'}"
-    assert stderr == f"w2v: stopped by {by}; resume with: {command}\n"
-    assert sorted(path.name for path in tmp_path.iterdir()) == [states.name, "whole.bin"]
+    assert stderr == f"w2v: stopped by {name}; resume with: {command}\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [states.name, "uninterrupted.bin"]
     assert [each.name[11:17] for each in sorted(states.iterdir())] == ["000001", "000002"]
     assert latest(states).position.done == 4
     run(*shlex.split(command)[1:], "--checkpoint-every", "1h")
@@ -525,15 +540,15 @@ TWO_SIGNALS = """
 import os, signal
 from w2v.training.run import Run
 def interrupt(*_):
-    os.fsync = interrupt  # while a checkpoint is written
+    os.fsync = interrupt  # the second signal comes while a checkpoint is written
     signal.raise_signal(signal.SIGINT)
-Run._check_numbers = interrupt
+Run._check_divergence = interrupt
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="elsewhere an unfinished file has a name")
-def test_a_second_signal_ends_it_at_once(sample: Path, tmp_path: Path) -> None:
-    with start(*quick(sample, tmp_path), before=TWO_SIGNALS) as process:
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="needs unnamed temporary files (O_TMPFILE)")
+def test_second_signal_ends_the_process_at_once(sample: Path, tmp_path: Path) -> None:
+    with start(*training_arguments(sample, tmp_path), before=TWO_SIGNALS) as process:
         assert process.communicate() == (b"", b"")
     assert process.returncode == -signal.SIGINT  # for a shell, 130
     assert checkpoint.files(tmp_path / "states") == []

@@ -1,4 +1,4 @@
-"""RunConfig: one description of a run for the command line, keyword arguments, files of settings and checkpoints."""
+"""RunConfig: one description of a run for command line, keyword arguments, settings files and checkpoints."""
 
 import inspect
 import json
@@ -29,7 +29,7 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-def test_what_a_checkpoint_stores_is_read_back() -> None:
+def test_stored_config_can_be_read() -> None:
     config = RunConfig.from_options(OPTIONS)
     stored = json.loads(json.dumps(config.stored()))
     assert (stored["corpus"], stored["output"]) == ([str(Path.cwd() / "a.txt"), "-"], str(Path.cwd() / "model.bin"))
@@ -38,7 +38,7 @@ def test_what_a_checkpoint_stores_is_read_back() -> None:
     assert again.stored() == config.stored()
 
 
-def test_options_have_one_flat_space_of_names() -> None:
+def test_all_options_share_one_namespace() -> None:
     config = RunConfig.from_options(OPTIONS)
     assert (config.settings.loss, config.settings.window) == ("hs", 3)
     assert (config.reading.lower, config.text.lower) == (True, True)
@@ -55,26 +55,26 @@ def test_options_have_one_flat_space_of_names() -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_impossible_values_are_named(wrong: dict[str, Any]) -> None:
+def test_error_names_the_impossible_option(wrong: dict[str, Any]) -> None:
     with pytest.raises(w2v.SettingsError, match=f"^{next(iter(wrong))} "):
         RunConfig(**wrong)
 
 
-def test_train_shows_its_options() -> None:
-    shown = inspect.signature(w2v.train).parameters
-    assert next(iter(shown)) == "corpus"
-    assert {*w2v.Settings.names(), *inspect.signature(ReadingOptions).parameters} < {*shown}
-    assert shown["vector_size"].default == 100
-    assert all(each.kind is inspect.Parameter.KEYWORD_ONLY for name, each in shown.items() if name != "corpus")
-    own = {*shown} & {*inspect.signature(RunConfig).parameters} - {"settings", "corpus", "vocabulary"}
-    defaults = {name: shown[name].default for name in own if name != "notes"}
+def test_signature_of_train_lists_all_options() -> None:
+    parameters = inspect.signature(w2v.train).parameters
+    assert next(iter(parameters)) == "corpus"
+    assert {*w2v.Settings.names(), *inspect.signature(ReadingOptions).parameters} < {*parameters}
+    assert parameters["vector_size"].default == 100
+    assert all(each.kind is inspect.Parameter.KEYWORD_ONLY for name, each in parameters.items() if name != "corpus")
+    own = {*parameters} & {*inspect.signature(RunConfig).parameters} - {"settings", "corpus", "vocabulary"}
+    defaults = {name: parameters[name].default for name in own if name != "notes"}
     assert {name: getattr(RunConfig, name) for name in defaults} == defaults
     assert {"output", "plot"}.isdisjoint(inspect.signature(Arguments).parameters)
 
 
-def test_a_checkpoint_describes_its_run(sample: Path, tmp_path: Path) -> None:
-    found = stopped(tmp_path, sample, notes={"a": 1}, lower=True, window=3)
-    assert found.config.corpus == (str(sample),)
-    assert (found.config.checkpoint, found.config.checkpoint_every) == (str(tmp_path), "2chunks")
-    assert (found.config.notes, found.config.text.lower) == ({"a": 1}, True)
-    assert found.settings.as_dict() == w2v.Settings(**SMALL, window=3).as_dict()
+def test_checkpoint_stores_the_config(sample: Path, tmp_path: Path) -> None:
+    state = stopped(tmp_path, sample, notes={"a": 1}, lower=True, window=3)
+    assert state.config.corpus == (str(sample),)
+    assert (state.config.checkpoint, state.config.checkpoint_every) == (str(tmp_path), "2chunks")
+    assert (state.config.notes, state.config.text.lower) == ({"a": 1}, True)
+    assert state.settings.as_dict() == w2v.Settings(**SMALL, window=3).as_dict()

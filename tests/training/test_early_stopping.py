@@ -1,4 +1,4 @@
-"""When training ends early, and that the vectors are those of the best epoch, also of a resumed run."""
+"""Early stopping: when training ends, and that it keeps the vectors of the best epoch, also after resuming."""
 
 import os
 import tempfile
@@ -17,88 +17,88 @@ SETTINGS: dict[str, Any] = {"workers": 1, "vector_size": 10, "epochs": 9, "stop_
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
-    """The vectors that were scored; the second are the best."""
-    found: list[np.ndarray] = []
+def scored_vectors(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
+    """The vectors that were scored on held-out text, by epoch; the second epoch gets the best score."""
+    scored: list[np.ndarray] = []
 
     def score(_: HeldOut, vectors: np.ndarray) -> float:
-        found.append(vectors.copy())
-        return 0.7 if len(found) == 2 else 0.6
+        scored.append(vectors.copy())
+        return 0.7 if len(scored) == 2 else 0.6
 
     monkeypatch.setattr(HeldOut, "score", score)
-    return found
+    return scored
 
 
 @pytest.mark.parametrize("options", [{}, {"subwords": "3-4"}, {"vectors": "concatenated"}], ids=str)
-def test_the_vectors_are_those_of_the_best_epoch(
-    sample: Path, seen: list[np.ndarray], options: dict[str, Any], caplog: pytest.LogCaptureFixture
+def test_model_has_the_vectors_of_the_best_epoch(
+    sample: Path, scored_vectors: list[np.ndarray], options: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "w2v")
     model = w2v.train(sample, **SETTINGS, **options)
     assert model.metrics["held_out_scores"] == [0.6, 0.7, 0.6, 0.6]
-    np.testing.assert_allclose(model.vectors, seen[1], atol=1e-6)
-    message = "training ended after epoch 4: the vectors are those of epoch 2, score on held-out text 0.7000"
+    np.testing.assert_allclose(model.vectors, scored_vectors[1], atol=1e-6)
+    message = "training ended after epoch 4: using the vectors of epoch 2, score on held-out text 0.7000"
     assert message in caplog.messages
 
 
 @pytest.mark.parametrize("epoch", [2, 3])
-def test_a_resumed_run_ends_with_the_same_bits(
-    sample: Path, tmp_path: Path, seen: list[np.ndarray], epoch: int
-) -> None:
+def test_resume_is_bit_identical(sample: Path, tmp_path: Path, scored_vectors: list[np.ndarray], epoch: int) -> None:
     def stop(now: w2v.Progress) -> None:
         if now.epoch == epoch:
             raise KeyboardInterrupt
 
-    whole = w2v.train(sample, **SETTINGS)
-    seen.clear()
+    uninterrupted = w2v.train(sample, **SETTINGS)
+    scored_vectors.clear()
     with pytest.raises(KeyboardInterrupt):
         w2v.train(sample, **SETTINGS, checkpoint=tmp_path, checkpoint_every="1chunks", progress=stop)
     for _ in range(2):  # the second time nothing is left to train
         model = w2v.resume(tmp_path, sample)
-        assert model.metrics["held_out_scores"] == whole.metrics["held_out_scores"]
-        assert model.vectors.tobytes() == whole.vectors.tobytes()
-    assert len(seen) == 4
+        assert model.metrics["held_out_scores"] == uninterrupted.metrics["held_out_scores"]
+        assert model.vectors.tobytes() == uninterrupted.vectors.tobytes()
+    assert len(scored_vectors) == 4
 
 
-def test_a_best_state_that_cannot_be_written_is_told(
+def test_warning_if_the_best_state_cannot_be_written(
     sample: Path,
     tmp_path: Path,
-    seen: list[np.ndarray],
+    scored_vectors: list[np.ndarray],
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def fsync(file: int) -> None:
-        if len(seen) == 2:
+        if len(scored_vectors) == 2:
             full_disk()
 
     monkeypatch.setattr(os, "fsync", fsync)
     model = w2v.train(sample, **SETTINGS, checkpoint=tmp_path, checkpoint_every="never")
-    assert model.vectors.tobytes() == seen[3].tobytes()
-    assert "the vectors are those of the last epoch, 4, not of the best, 2" in caplog.text
+    assert model.vectors.tobytes() == scored_vectors[3].tobytes()
+    assert "using the vectors of the last epoch, 4, instead of the best, 2" in caplog.text
 
 
-def test_the_end_of_the_text_is_not_trained(sample: Path) -> None:
-    whole, most = (w2v.train(sample, **(SETTINGS | {"stop_early": stop})).metrics["tokens"] for stop in (None, 9))
-    assert most == pytest.approx(0.95 * whole, rel=0.01)
+def test_end_of_the_text_is_held_out(sample: Path) -> None:
+    all_tokens, trained = (
+        w2v.train(sample, **(SETTINGS | {"stop_early": patience})).metrics["tokens"] for patience in (None, 9)
+    )
+    assert trained == pytest.approx(0.95 * all_tokens, rel=0.01)
 
 
-def test_only_the_best_state_is_written_without_a_folder_for_checkpoints(
+def test_only_the_best_state_is_written_without_a_checkpoint_folder(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Checkpoints, "write", lambda *_: pytest.fail("a checkpoint"))
+    monkeypatch.setattr(Checkpoints, "write", lambda *_: pytest.fail("a checkpoint was written"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     w2v.train(sample, **SETTINGS)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_last_epoch_may_be_the_best(sample: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_last_epoch_can_be_the_best(sample: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "w2v")
     model = w2v.train(sample, **(SETTINGS | {"epochs": 1}))
     assert len(model.metrics["held_out_scores"]) == 1
     assert "the last epoch, 1, was the best" in caplog.text
 
 
-def test_where_it_has_no_place(sample: Path, tmp_path: Path) -> None:
+def test_impossible_early_stopping_is_refused(sample: Path, tmp_path: Path) -> None:
     with pytest.raises(w2v.SettingsError, match="stop_early has no effect on tuning"):
         w2v.tune(sample, time="1m", stop_early=2)
     with pytest.raises(w2v.W2VError, match="the held-out text is too short"):

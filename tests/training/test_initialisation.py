@@ -1,4 +1,4 @@
-"""Continued training of a model: with its words or more, and what does not change."""
+"""Initialisation of a run from a model that is continued, or from vectors."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,71 +14,72 @@ from w2v.formats.header import ModelHeader
 from w2v.text.normalise import TextOptions
 
 SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 1, "workers": 1}
-MORE = [["the", "king", "of", "a", "unheard", "kingdoms"], ["unheard", "queens", "rule", "in", "the", "land"]] * 20
+NEW_TEXT = [["the", "king", "of", "a", "unheard", "kingdoms"], ["unheard", "queens", "rule", "in", "the", "land"]] * 20
 
 
 @pytest.fixture(scope="module")
-def first(sample: Path) -> w2v.Model:
+def base_model(sample: Path) -> w2v.Model:
     return w2v.train(sample, **SMALL)
 
 
-def words_of(model: w2v.Model, words: list[str]) -> list[int]:
+def rows_of(model: w2v.Model, words: list[str]) -> list[int]:
+    """Return the row of each word in a model."""
     rows = {word: row for row, word in enumerate(model.vocabulary.words)}
     return [rows[word] for word in words]
 
 
 @pytest.mark.parametrize("options", MODELS, ids=str)
-def test_old_words_keep_their_rows_counts_and_tree(sample: Path, options: dict[str, Any]) -> None:
+def test_vocab_old_keeps_rows_counts_and_tree(sample: Path, options: dict[str, Any]) -> None:
     model = w2v.train(sample, max_vocab=300, **SMALL | options)
     again = w2v.train(sample, continue_from=model, epochs=2)
     assert again.vocabulary is model.vocabulary
     assert again.settings.as_dict() == model.settings.as_dict() | {"epochs": 2}
     for name, tensor in model.loss.tensors.items():
         np.testing.assert_array_equal(again.loss.tensors[name], tensor)
-    assert again.metrics["loss"][0] < model.metrics["loss"][0]  # what was learnt is still there
-    tiny = w2v.train(MORE, continue_from=model, alpha=1e-6, sample=0)  # hardly moves anything
+    assert again.metrics["loss"][0] < model.metrics["loss"][0]  # the learnt matrices are still there
+    tiny = w2v.train(NEW_TEXT, continue_from=model, alpha=1e-6, sample=0)  # changes the matrices very little
     np.testing.assert_allclose(tiny.inputs, model.inputs, atol=1e-3)
     np.testing.assert_allclose(tiny.outputs, model.outputs, atol=1e-3)
 
 
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "softmax"])
-def test_union_adds_words_and_counts(sample: Path, loss: str) -> None:
+def test_vocab_union_adds_words_and_counts(sample: Path, loss: str) -> None:
     model = w2v.train(sample, loss=loss, max_vocab=1000, **SMALL)
-    tiny = w2v.train(MORE, continue_from=model, vocab="union", alpha=1e-6, max_vocab=None, sample=0)
+    tiny = w2v.train(NEW_TEXT, continue_from=model, vocab="union", alpha=1e-6, max_vocab=None, sample=0)
     old, new = model.vocabulary, tiny.vocabulary
-    added = {word for line in MORE for word in line} - set(old.words)
+    added = {word for line in NEW_TEXT for word in line} - set(old.words)
     assert added >= {"unheard", "kingdoms"}
     assert set(new.words) == set(old.words) | added
     counts = dict(zip(new.words, new.counts.tolist(), strict=True))
     assert counts["unheard"] == 40
     assert counts["the"] == old.counts[old.words.index("the")] + 40
-    rows = words_of(tiny, old.words)
+    rows = rows_of(tiny, old.words)
     np.testing.assert_allclose(tiny.inputs[rows], model.inputs, atol=1e-3)
     np.testing.assert_allclose(tiny.outputs[rows], model.outputs, atol=1e-3)
-    rows = words_of(tiny, sorted(added))
+    rows = rows_of(tiny, sorted(added))
     np.testing.assert_allclose(tiny.outputs[rows], 0, atol=1e-3)
     assert 0.01 < np.abs(tiny.inputs[rows]).max() <= 0.5 / 16 + 1e-3
-    anew = w2v.train(MORE, vocabulary=new, sample=0, loss=loss, **SMALL).loss
-    both = ["alias_table", "offsets"]
-    for name in {"ns": ["alias_table"], "nce": both, "sampled": both, "softmax": []}[loss]:
-        np.testing.assert_array_equal(tiny.loss.data[name], anew.data[name])  # of the new counts
+    new_loss = w2v.train(NEW_TEXT, vocabulary=new, sample=0, loss=loss, **SMALL).loss
+    arrays = ["alias_table", "offsets"]
+    for name in {"ns": ["alias_table"], "nce": arrays, "sampled": arrays, "softmax": []}[loss]:
+        np.testing.assert_array_equal(tiny.loss.data[name], new_loss.data[name])  # they depend on the new counts
 
 
-def test_union_learns_new_words_beside_the_old(sample: Path) -> None:
+def test_vocab_union_learns_new_words(sample: Path) -> None:
     text = sample.read_text("utf-8")
     model = w2v.train((line.split() for line in text.replace("france", "the").splitlines()), alpha=0.1, vector_size=50)
     assert "france" not in model.wv
-    both = w2v.train(sample, continue_from=model, vocab="union")
-    near = [word for word, _ in both.wv.most_similar("france", topn=10)]
-    whole = w2v.train(sample, alpha=0.1, vector_size=50, epochs=10)
-    assert set(near) & {word for word, _ in whole.wv.most_similar("france", topn=10)}
+    united = w2v.train(sample, continue_from=model, vocab="union")
+    near = [word for word, _ in united.wv.most_similar("france", topn=10)]
+    expected = w2v.train(sample, alpha=0.1, vector_size=50, epochs=10)
+    assert set(near) & {word for word, _ in expected.wv.most_similar("france", topn=10)}
 
 
-def test_union_up_to_max_vocab(first: w2v.Model) -> None:
-    size = len(first.vocabulary)
-    assert len(w2v.train(MORE, continue_from=first, vocab="union", max_vocab=size + 1).vocabulary) == size + 1
-    assert len(w2v.train(MORE, continue_from=first, vocab="union", max_vocab=5, sample=0).vocabulary) == size
-    assert len(w2v.train(MORE, continue_from=first, vocab="union", min_count=100, sample=0).vocabulary) == size
+def test_vocab_union_respects_max_vocab_and_min_count(base_model: w2v.Model) -> None:
+    size = len(base_model.vocabulary)
+    assert len(w2v.train(NEW_TEXT, continue_from=base_model, vocab="union", max_vocab=size + 1).vocabulary) == size + 1
+    assert len(w2v.train(NEW_TEXT, continue_from=base_model, vocab="union", max_vocab=5, sample=0).vocabulary) == size
+    assert len(w2v.train(NEW_TEXT, continue_from=base_model, vocab="union", min_count=100, sample=0).vocabulary) == size
 
 
 @pytest.mark.parametrize(
@@ -94,85 +95,85 @@ def test_union_up_to_max_vocab(first: w2v.Model) -> None:
         ({"size": 16}, "unknown setting 'size'"),
     ],
 )
-def test_what_cannot_become_another(first: w2v.Model, options: dict[str, Any], message: str) -> None:
+def test_fixed_settings_cannot_change(base_model: w2v.Model, options: dict[str, Any], message: str) -> None:
     with pytest.raises(w2v.SettingsError, match=message):
-        w2v.train(MORE, continue_from=first, **options)
+        w2v.train(NEW_TEXT, continue_from=base_model, **options)
 
 
 @pytest.mark.parametrize(("loss", "what"), [("hs", "nodes of a tree"), ("class", "classes")])
-def test_union_is_refused_where_rows_are_not_the_words_own(sample: Path, loss: str, what: str) -> None:
+def test_vocab_union_is_refused_if_output_rows_do_not_belong_to_words(sample: Path, loss: str, what: str) -> None:
     model = w2v.train(sample, loss=loss, **SMALL)
     with pytest.raises(w2v.SettingsError, match=rf"vocab union: with loss {loss}, its output rows belong to {what}"):
-        w2v.train(MORE, continue_from=model, vocab="union")
+        w2v.train(NEW_TEXT, continue_from=model, vocab="union")
 
 
-def test_the_number_of_threads_is_not_taken_from_a_file(tmp_path: Path, first: w2v.Model) -> None:
-    first.save(tmp_path / "first.safetensors")
-    assert w2v.train(MORE, continue_from=tmp_path / "first.safetensors").settings.workers is None
-    assert w2v.train(MORE, continue_from=first).settings.workers == 1
+def test_workers_are_not_taken_from_a_file(tmp_path: Path, base_model: w2v.Model) -> None:
+    base_model.save(tmp_path / "base_model.safetensors")
+    assert w2v.train(NEW_TEXT, continue_from=tmp_path / "base_model.safetensors").settings.workers is None
+    assert w2v.train(NEW_TEXT, continue_from=base_model).settings.workers == 1
 
 
-def test_words_of_a_config_file_do_not_concern_a_model_that_keeps_its_own(tmp_path: Path, first: w2v.Model) -> None:
-    config, text, saved = tmp_path / "run.toml", tmp_path / "more.txt", tmp_path / "first.safetensors"
+def test_min_count_of_a_config_file_is_ignored_for_vocab_old(tmp_path: Path, base_model: w2v.Model) -> None:
+    config, text, saved = tmp_path / "run.toml", tmp_path / "more.txt", tmp_path / "base_model.safetensors"
     config.write_text("min_count = 1\nepochs = 1\n")
-    text.write_text("".join(" ".join(line) + "\n" for line in MORE), "utf-8")
-    first.save(saved)
+    text.write_text("".join(" ".join(line) + "\n" for line in NEW_TEXT), "utf-8")
+    base_model.save(saved)
     run("train", text, "--continue", saved, "--config", config, "-o", tmp_path / "more.bin")
-    refused = run("train", text, "--continue", saved, "--min-count", 1, "-o", tmp_path / "no.bin", code=2).stderr
-    assert "min_count 1: vocab old keeps the model's words" in refused
+    stderr = run("train", text, "--continue", saved, "--min-count", 1, "-o", tmp_path / "no.bin", code=2).stderr
+    assert "min_count 1: vocab old keeps the model's words" in stderr
 
 
 @pytest.mark.parametrize(
     ("option", "value", "needed"),
     [("vocab", "union", "continue"), ("checkpoint_every", "1h", "checkpoint"), ("freeze", True, "init")],
 )
-def test_arguments_without_the_one_that_they_need(tmp_path: Path, option: str, value: Any, needed: str) -> None:
+def test_options_without_the_option_they_need_are_refused(tmp_path: Path, option: str, value: Any, needed: str) -> None:
     with pytest.raises(w2v.SettingsError, match=f"{option} has no effect without {needed}"):
-        w2v.train(MORE, **{option: value})
-    switch = f"--{option.replace('_', '-')}"
-    given = [switch] if value is True else [switch, value]
-    said = run("train", __file__, "-o", tmp_path / "m.bin", *given, code=2).stderr
-    assert f"{switch} has no effect without --{needed}" in said
+        w2v.train(NEW_TEXT, **{option: value})
+    flag = f"--{option.replace('_', '-')}"
+    given = [flag] if value is True else [flag, value]
+    stderr = run("train", __file__, "-o", tmp_path / "m.bin", *given, code=2).stderr
+    assert f"{flag} has no effect without --{needed}" in stderr
 
 
-def test_command(sample: Path, tmp_path: Path, first: w2v.Model) -> None:
-    more, saved = tmp_path / "more.txt", tmp_path / "first.safetensors"
-    more.write_text("".join(" ".join(line) + "\n" for line in MORE), "utf-8")
-    first.save(saved)
+def test_command_continues_a_model(sample: Path, tmp_path: Path, base_model: w2v.Model) -> None:
+    more, saved = tmp_path / "more.txt", tmp_path / "base_model.safetensors"
+    more.write_text("".join(" ".join(line) + "\n" for line in NEW_TEXT), "utf-8")
+    base_model.save(saved)
     options = ["--continue", saved, "--vocab", "union", "--iter", 2, "--alpha", 0.02, "--workers", 1]
     run("train", more, "-o", tmp_path / "more.safetensors", *options)
-    expected = w2v.train(MORE, continue_from=saved, vocab="union", epochs=2, alpha=0.02, workers=1)
+    expected = w2v.train(NEW_TEXT, continue_from=saved, vocab="union", epochs=2, alpha=0.02, workers=1)
     found = w2v.Model.load(tmp_path / "more.safetensors")
     np.testing.assert_array_equal(found.inputs, expected.inputs)
     np.testing.assert_array_equal(found.outputs, expected.outputs)
     assert found.settings.as_dict() == replace(expected.settings, workers=None).as_dict()
     assert found.settings.min_alpha == pytest.approx(0.02 / 10_000)
     output = ["-o", tmp_path / "no.bin"]
-    refused = run("train", more, *options, "--read-vocab", more, *output, code=2).stderr
-    assert "has no effect with --continue" in refused
+    stderr = run("train", more, *options, "--read-vocab", more, *output, code=2).stderr
+    assert "has no effect with --continue" in stderr
     assert "vector_size 9: the continued model" in run("train", more, *options, "--size", 9, *output, code=2).stderr
     assert "is named twice" in run("train", more, *options, "-o", saved, "--force", code=2).stderr
-    first.wv.save(tmp_path / "vectors.bin")
-    refused = run("train", more, "--continue", tmp_path / "vectors.bin", *output, code=1).stderr
-    assert "only words and vectors" in refused
-    assert "to start from the vectors of this file, give it as --init (init=)" in refused
+    base_model.wv.save(tmp_path / "vectors.bin")
+    stderr = run("train", more, "--continue", tmp_path / "vectors.bin", *output, code=1).stderr
+    assert "only words and vectors" in stderr
+    assert "to start from the vectors of this file, give it as --init (init=)" in stderr
 
 
-def test_a_continued_run_can_be_stopped_and_resumed(first: w2v.Model, sample: Path, tmp_path: Path) -> None:
-    whole = w2v.train(sample, continue_from=first, epochs=3)
-    stopped(tmp_path, sample, continue_from=first)
-    np.testing.assert_array_equal(w2v.resume(tmp_path, sample).inputs, whole.inputs)
+def test_continued_run_can_be_resumed(base_model: w2v.Model, sample: Path, tmp_path: Path) -> None:
+    uninterrupted = w2v.train(sample, continue_from=base_model, epochs=3)
+    stopped(tmp_path, sample, continue_from=base_model)
+    np.testing.assert_array_equal(w2v.resume(tmp_path, sample).inputs, uninterrupted.inputs)
 
 
-def test_a_model_that_is_not_made_of_numbers(first: w2v.Model) -> None:
-    inputs = first.inputs.copy()
+def test_model_with_nan_is_refused(base_model: w2v.Model) -> None:
+    inputs = base_model.inputs.copy()
     inputs[0, 0] = np.nan
-    broken = w2v.Model(first.settings, first.vocabulary, inputs, first.outputs, first.loss)
+    broken = w2v.Model(base_model.settings, base_model.vocabulary, inputs, base_model.outputs, base_model.loss)
     with pytest.raises(w2v.W2VError, match="NaN or infinite values"):
-        w2v.train(MORE, continue_from=broken)
+        w2v.train(NEW_TEXT, continue_from=broken)
 
 
-# -- from vectors -------------------------------------------------------------------------------
+# -- from vectors -----------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -182,33 +183,33 @@ def vectors() -> w2v.KeyedVectors:
 
 
 @pytest.mark.parametrize("extension", ["bin", "txt.gz", "safetensors", "npy"])
-def test_words_begin_with_the_vectors_of_a_file(
+def test_matching_words_start_with_the_vectors_of_a_file(
     sample: Path, tmp_path: Path, vectors: w2v.KeyedVectors, extension: str
 ) -> None:
     vectors.save(tmp_path / f"v.{extension}")
     options: dict[str, Any] = {"alpha": 1e-9, "epochs": 1, "workers": 1, "vectors": "input"}
-    made = w2v.train(sample, init=tmp_path / f"v.{extension}", **options)
+    trained = w2v.train(sample, init=tmp_path / f"v.{extension}", **options)
     new = w2v.train(sample, vector_size=6, **options)
-    assert made.words == new.words
-    known = [word for word in vectors.index_to_key if word in made.wv]
+    assert trained.words == new.words
+    known = [word for word in vectors.index_to_key if word in trained.wv]
     assert len(known) == 3
-    np.testing.assert_allclose(made.wv[known], vectors[known], atol=1e-5)
-    others = [word for word in made.words if word not in known]
-    np.testing.assert_allclose(made.wv[others], new.wv[others], atol=1e-5)
-    assert np.abs(made.outputs).max() < 1e-3
+    np.testing.assert_allclose(trained.wv[known], vectors[known], atol=1e-5)
+    others = [word for word in trained.words if word not in known]
+    np.testing.assert_allclose(trained.wv[others], new.wv[others], atol=1e-5)
+    assert np.abs(trained.outputs).max() < 1e-3
 
 
-def test_training_from_vectors_learns_more(sample: Path, first: w2v.Model) -> None:
-    again, new = (w2v.train(sample, init=init, **SMALL | {"epochs": 1}) for init in (first.wv, None))
+def test_training_from_vectors_has_a_lower_loss(sample: Path, base_model: w2v.Model) -> None:
+    again, new = (w2v.train(sample, init=init, **SMALL | {"epochs": 1}) for init in (base_model.wv, None))
     assert again.metrics["loss"][0] < new.metrics["loss"][0]
 
 
-def test_the_command_says_how_many_words_were_found(sample: Path, tmp_path: Path, vectors: w2v.KeyedVectors) -> None:
+def test_command_reports_how_many_words_match(sample: Path, tmp_path: Path, vectors: w2v.KeyedVectors) -> None:
     vectors.header = ModelHeader(text=TextOptions(lower=True))
     vectors.save(tmp_path / "v.safetensors")
     found = run("train", sample, "--init", tmp_path / "v.safetensors", "-o", tmp_path / "m.safetensors", "--epochs", 1)
     assert "3 of " in found.stderr
-    assert " words begin with the vectors of init; the others are new" in found.stderr
+    assert " words start with their vectors in init; the other words get new vectors" in found.stderr
     model = w2v.Model.load(tmp_path / "m.safetensors")
     assert (model.settings.vector_size, model.text.lower) == (6, True)
 
@@ -217,7 +218,7 @@ def test_the_command_says_how_many_words_were_found(sample: Path, tmp_path: Path
     ("options", "message"),
     [
         (["--vector-size", 7], "vector_size 7: the vectors of init have 6 values; leave it out"),
-        (["--subwords", "3-6"], "subwords start anew, and init gives only whole words"),
+        (["--subwords", "3-6"], "init has vectors only for words, and not for their subwords"),
         (["--continue", "{model}"], "--init has no effect with --continue"),
         (["--init", "{text}"], "a text, not a model"),
         (["--freeze", "--vectors", "combined"], "vectors combined: freeze keeps input rows as they are: choose input"),
@@ -227,7 +228,7 @@ def test_the_command_says_how_many_words_were_found(sample: Path, tmp_path: Path
         ),
     ],
 )
-def test_vectors_that_a_run_cannot_start_from(
+def test_command_refuses_vectors_that_contradict_the_options(
     sample: Path, model: Path, tmp_path: Path, vectors: w2v.KeyedVectors, options: list[Any], message: str
 ) -> None:
     vectors.save(tmp_path / "v.bin")
@@ -237,9 +238,9 @@ def test_vectors_that_a_run_cannot_start_from(
     assert message in run(*command, code=code).stderr
 
 
-def test_impossible_vectors_in_python(sample: Path, vectors: w2v.KeyedVectors, first: w2v.Model) -> None:
+def test_unusable_vectors_are_refused(sample: Path, vectors: w2v.KeyedVectors, base_model: w2v.Model) -> None:
     with pytest.raises(w2v.SettingsError, match="init has no effect with continue_from: a model has its own"):
-        w2v.train(sample, init=vectors, continue_from=first)
+        w2v.train(sample, init=vectors, continue_from=base_model)
     with pytest.raises(w2v.W2VError, match="init has no vector for any word of this text"):
         w2v.train(sample, init=w2v.KeyedVectors(["unheard"], np.ones((1, 4))))
     vectors.vectors[2, 3] = np.nan
@@ -257,19 +258,19 @@ def test_frozen_words_keep_their_vectors(
 ) -> None:
     text = tmp_path / "text"
     text.write_text(sample.read_text("utf-8")[:100_000], "utf-8")
-    if options.get("storage") == "bf16":  # which holds only rounded vectors as they are
+    if options.get("storage") == "bf16":  # only rounded vectors can be stored unchanged
         vectors.vectors[:] = vectors.vectors.astype(bfloat16.bfloat16())
     options = {"init": vectors, "freeze": True, "vector_size": 6, "min_count": 20, "epochs": 3, "workers": 1} | options
-    whole = w2v.train(text, **options)
-    known = [word for word in vectors.index_to_key if word in whole.wv]
-    rows = whole.inputs[[whole.wv.key_to_index[word] for word in known]]
+    trained = w2v.train(text, **options)
+    known = [word for word in vectors.index_to_key if word in trained.wv]
+    rows = trained.inputs[[trained.wv.key_to_index[word] for word in known]]
     np.testing.assert_array_equal(rows.astype(np.float32), vectors[known])
-    np.testing.assert_array_equal(whole.wv[known], rows.astype(np.float32))
-    others = [word for word in whole.words if word not in known]
+    np.testing.assert_array_equal(trained.wv[known], rows.astype(np.float32))
+    others = [word for word in trained.words if word not in known]
     barely = w2v.train(text, **options | {"epochs": 1, "alpha": 1e-9})
-    assert np.all(np.any(whole.wv[others] != barely.wv[others], axis=1))
+    assert np.all(np.any(trained.wv[others] != barely.wv[others], axis=1))
     stopped(tmp_path, text, **options)
     resumed = w2v.resume(tmp_path, text)
     if options["workers"] == 1:
-        assert_same(resumed, whole)
-    np.testing.assert_array_equal(resumed.wv[known], whole.wv[known])
+        assert_same(resumed, trained)
+    np.testing.assert_array_equal(resumed.wv[known], trained.wv[known])

@@ -1,4 +1,4 @@
-"""The lock of a folder of checkpoints: one run at a time, of this user."""
+"""The lock on a folder of checkpoints: one run at a time, and no access for other users."""
 
 import errno
 import os
@@ -19,40 +19,40 @@ from w2v.training.checkpoint import Checkpoints, latest
 from w2v.training.lock import Lock
 
 
-def test_a_lock_is_of_one_run_and_leaves_nothing(tmp_path: Path) -> None:
+def test_lock_is_exclusive_and_leaves_no_file(tmp_path: Path) -> None:
     lock = Lock(tmp_path)
     assert (tmp_path / ".lock").stat().st_mode & 0o777 == 0o600
     with pytest.raises(BlockingIOError):
         Lock(tmp_path)
     lock.release()
     assert list(tmp_path.iterdir()) == []
-    Lock(tmp_path)  # which ends at once, as nothing refers to it
+    Lock(tmp_path)  # released at once, because nothing refers to it
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
+def test_symlink_in_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / ".lock").symlink_to(tmp_path / "victim")
     with pytest.raises(w2v.W2VError, match="cannot write checkpoints in"):
         Checkpoints(tmp_path)
     assert not (tmp_path / "victim").exists()
 
 
-def test_a_lock_that_a_killed_run_left_is_taken(tmp_path: Path) -> None:
-    (tmp_path / ".lock").touch(mode=0o644)  # as an archive unpacks it
+def test_lock_file_of_a_killed_run_can_be_locked(tmp_path: Path) -> None:
+    (tmp_path / ".lock").touch(mode=0o644)  # the mode after unpacking an archive
     with Checkpoints(tmp_path), pytest.raises(w2v.W2VError, match="another run is writing checkpoints"):
         Checkpoints(tmp_path)
 
 
-def test_the_lock_of_another_user_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    system = os.open
+def test_error_names_the_lock_file_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real_open = os.open
 
-    def refused(path: str, *arguments: Any, **options: Any) -> int:
+    def refuse(path: str, *arguments: Any, **options: Any) -> int:
         if path == ".lock":
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        return system(path, *arguments, **options)
+        return real_open(path, *arguments, **options)
 
-    monkeypatch.setattr(os, "open", refused)
-    with pytest.raises(w2v.W2VError, match=r"^\S+/\.lock is another user's: .* remove that file if no run uses"):
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(w2v.W2VError, match=r"^\S+/\.lock belongs to another user: .* remove this file if no run uses"):
         Checkpoints(tmp_path)
 
 
@@ -61,50 +61,50 @@ import os, sys
 from w2v.training.checkpoint import Checkpoints
 checkpoints = Checkpoints(sys.argv[1])
 if not os.fork():
-    print("lives", flush=True)
-    sys.stdin.read()  # as long as the test
+    print("child started", flush=True)
+    sys.stdin.read()  # until the test ends
     sys.exit()
 os.kill(os.getpid(), 9)
 """
 
 
-def test_a_forked_child_does_not_keep_the_lock(tmp_path: Path) -> None:
+def test_forked_child_does_not_keep_the_lock(tmp_path: Path) -> None:
     command = [sys.executable, "-c", FORKING, tmp_path]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline() == "lives\n"
+        assert process.stdout.readline() == "child started\n"
         assert process.wait() == -signal.SIGKILL
         with Checkpoints(tmp_path):
             pass
 
 
-@pytest.mark.parametrize("begin", [[], ["--force"], ["--resume"]])
-def test_a_folder_takes_the_checkpoints_of_one_run(sample: Path, tmp_path: Path, begin: list[str]) -> None:
+@pytest.mark.parametrize("options", [[], ["--force"], ["--resume"]])
+def test_only_one_run_writes_to_a_folder(sample: Path, tmp_path: Path, options: list[str]) -> None:
     states = tmp_path / "states"
-    if begin:
+    if options:
         stopped(states, sample)
-    resuming = begin == ["--resume"]
-    arguments = ["train", sample, *([*begin, states] if resuming else ["--checkpoint", states, *QUICK, *begin])]
+    resuming = options == ["--resume"]
+    arguments = ["train", sample, *([*options, states] if resuming else ["--checkpoint", states, *QUICK, *options])]
     with Checkpoints(states, replace=True):
-        there = checkpoint.files(states)
+        before = checkpoint.files(states)
         message = f"w2v: another run is writing checkpoints in {states}: wait for its end, or name another folder\n"
         assert run(*arguments, "-o", tmp_path / "out.bin", code=1).stderr == message
-        assert checkpoint.files(states) == there
+        assert checkpoint.files(states) == before
     run(*arguments, "-o", tmp_path / "out.bin")
 
 
-@pytest.mark.parametrize("other_runs", [True, False])
-def test_a_folder_that_another_run_has_taken_is_left_to_it(
-    sample: Path, tmp_path: Path, other_runs: bool, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("other_run_is_active", [True, False])
+def test_folder_created_again_by_another_run_is_not_used(
+    sample: Path, tmp_path: Path, other_run_is_active: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     states = tmp_path / "states"
     checkpoints = Checkpoints(states, "9chunks", replace=True)
     shutil.rmtree(states)
     other = Checkpoints(states)
-    if other_runs:
+    if other_run_is_active:
         w2v.train(sample, checkpoint=checkpoints, **SMALL)
         assert checkpoint.files(states) == []
     w2v.train(sample, checkpoint=other, **SMALL | {"seed": 5})
-    if not other_runs:  # its checkpoint stands
+    if not other_run_is_active:  # its checkpoint is in the folder
         w2v.train(sample, checkpoint=checkpoints, **SMALL)
     assert caplog.messages == [
         f"{states} was removed and now belongs to another run: this run writes no more checkpoints"
@@ -114,12 +114,12 @@ def test_a_folder_that_another_run_has_taken_is_left_to_it(
 
 
 @pytest.mark.parametrize("remove", [shutil.rmtree, lambda states: (states / ".lock").unlink()])
-def test_a_lock_that_was_removed_is_made_again(sample: Path, tmp_path: Path, remove: Callable[[Path], None]) -> None:
-    given = stopped(tmp_path / "given", sample)
+def test_removed_lock_is_created_again(sample: Path, tmp_path: Path, remove: Callable[[Path], None]) -> None:
+    state = stopped(tmp_path / "stopped", sample)
     checkpoints = Checkpoints(tmp_path / "states")
-    checkpoints.write(given)
+    checkpoints.write(state)
     remove(tmp_path / "states")
-    checkpoints.write(given)
+    checkpoints.write(state)
     with pytest.raises(w2v.W2VError, match="another run is writing checkpoints"):
         Checkpoints(tmp_path / "states")
     assert checkpoint.files(tmp_path / "states")[-1] == checkpoints.newest

@@ -1,4 +1,4 @@
-"""A model's word vectors: the same from every file and from Python, while training goes on from both matrices."""
+"""A model's word vectors: the same from every file and from Python; training continues from both matrices."""
 
 import pickle
 from pathlib import Path
@@ -15,11 +15,11 @@ from w2v.vectors.combine import combined, concatenated
 
 FORMATS = ["m.safetensors", "m.bin", "m.txt", "m.vec.gz"]
 OPTIONS: dict[str, Any] = SMALL | {"epochs": 1, "max_vocab": 300}
-WITHOUT = ["hs", "dsoftmax", "mos", "charcnn"]
+LOSSES_WITHOUT_WORD_OUTPUTS = ["hs", "dsoftmax", "mos", "charcnn"]
 
 
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "class", "softmax"])
-def test_vectors_are_those_of_both_matrices(sample: Path, loss: str) -> None:
+def test_vectors_combine_both_matrices(sample: Path, loss: str) -> None:
     model = w2v.train(sample, loss=loss, **OPTIONS)
     counts = model.vocabulary.counts if loss in ("nce", "sampled", "softmax") else None
     np.testing.assert_array_equal(model.wv.vectors, combined(model.inputs, model.outputs[:300], counts))
@@ -27,7 +27,7 @@ def test_vectors_are_those_of_both_matrices(sample: Path, loss: str) -> None:
 
 @pytest.mark.parametrize("vectors", ["combined", "concatenated", "input"])
 @pytest.mark.parametrize("storage", ["float32", "bf16"])
-def test_every_file_has_the_same(sample: Path, tmp_path: Path, vectors: Any, storage: Any) -> None:
+def test_all_formats_store_the_same_vectors(sample: Path, tmp_path: Path, vectors: Any, storage: Any) -> None:
     model = w2v.train(sample, vectors=vectors, storage=storage, **OPTIONS)
     assert model.wv.vectors.shape == (300, 32 if vectors == "concatenated" else 16)
     for name in FORMATS:
@@ -48,21 +48,21 @@ def test_every_file_has_the_same(sample: Path, tmp_path: Path, vectors: Any, sto
 
 
 @pytest.mark.parametrize("name", ["m.safetensors", "m.model2vec"])
-def test_the_same_run_writes_the_same_bytes(sample: Path, tmp_path: Path, name: str) -> None:
-    """Times are not stored, nor whether the text was read from a cache."""
+def test_same_run_writes_the_same_bytes(sample: Path, tmp_path: Path, name: str) -> None:
+    """Files store neither times nor whether the text was read from a cache."""
     options = [sample, "--cache", tmp_path / "cache.ids", "--deterministic", "--workers", 2, *QUICK]
-    found = []
+    contents = []
     for folder in (tmp_path / "one", tmp_path / "two"):
         folder.mkdir()
         run("train", "-o", folder / name, *options)
-        found.append({path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()})
-    assert found[0] == found[1]
+        contents.append({path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()})
+    assert contents[0] == contents[1]
 
 
 @pytest.mark.parametrize("kind", [w2v.train, Word2Vec])
-def test_what_only_the_vectors_have_is_said_to_be_there(kind: Any) -> None:
+def test_error_hints_at_the_attribute_of_the_word_vectors(kind: Any) -> None:
     model = kind([["king", "queen", "man", "woman"] * 9] * 9, min_count=1, vector_size=4, epochs=1)
-    for ask, error, hint in (
+    for call, error, hint in (
         (lambda: model["king"], TypeError, r"model\.wv\['king'\]"),
         (lambda: "king" in model, TypeError, r"'king' in model\.wv"),
         (lambda: list(model), TypeError, r"model\.wv\['king'\]"),
@@ -71,13 +71,13 @@ def test_what_only_the_vectors_have_is_said_to_be_there(kind: Any) -> None:
         (lambda: model.nothing, AttributeError, "'nothing'"),
     ):
         with pytest.raises(error, match=rf"^a (Model|Word2Vec) has no .*{hint}$"):
-            ask()
+            call()
     assert not hasattr(model, "most_similar")
     assert (copy := pickle.loads(pickle.dumps(model))).wv.vectors.tolist() == model.wv.vectors.tolist()
     assert type(copy) is type(model)
 
 
-def test_training_is_the_same(sample: Path) -> None:
+def test_kind_of_vectors_does_not_change_training(sample: Path) -> None:
     default, inputs = w2v.train(sample, **OPTIONS), w2v.train(sample, vectors="input", **OPTIONS)
     np.testing.assert_array_equal(default.inputs, inputs.inputs)
     np.testing.assert_array_equal(default.outputs, inputs.outputs)
@@ -85,7 +85,7 @@ def test_training_is_the_same(sample: Path) -> None:
     assert not np.array_equal(default.wv.vectors, inputs.wv.vectors)
 
 
-def test_training_continues_from_the_matrices(sample: Path, tmp_path: Path) -> None:
+def test_continued_training_starts_from_both_matrices(sample: Path, tmp_path: Path) -> None:
     model = w2v.train(sample, **OPTIONS)
     model.save(tmp_path / "m.safetensors")
     more: list[list[str]] = [model.vocabulary.words[:5]] * 50
@@ -96,34 +96,34 @@ def test_training_continues_from_the_matrices(sample: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("vectors", ["combined", "concatenated"])
-@pytest.mark.parametrize("loss", WITHOUT)
-def test_losses_without_output_rows_of_words(loss: str, vectors: Any) -> None:
+@pytest.mark.parametrize("loss", LOSSES_WITHOUT_WORD_OUTPUTS)
+def test_losses_without_word_outputs_refuse_combined_vectors(loss: str, vectors: Any) -> None:
     reason = LOSSES[loss].no_word_outputs
     with pytest.raises(w2v.SettingsError, match=f"^vectors {vectors}: with loss {loss} {reason}; choose input$"):
         Settings(loss=loss, vectors=vectors)
     assert Settings(loss=loss).word_vectors == Settings(loss=loss, vectors="input").word_vectors == "input"
 
 
-def test_command(sample: Path, tmp_path: Path) -> None:
+def test_convert_changes_the_kind_of_vectors(sample: Path, tmp_path: Path) -> None:
     model, inputs = tmp_path / "m.safetensors", tmp_path / "inputs.bin"
     run("train", sample, "-o", model, *QUICK)
-    whole = w2v.Model.load(model)
+    trained = w2v.Model.load(model)
     assert run_json("convert", model, inputs, "--vectors", "input")["vector_size"] == 8
-    np.testing.assert_array_equal(w2v.load(inputs).vectors, whole.inputs)
+    np.testing.assert_array_equal(w2v.load(inputs).vectors, trained.inputs)
     both = tmp_path / "both.safetensors"
     assert run_json("convert", model, both, "--vectors", "concatenated")["vector_size"] == 16
-    np.testing.assert_array_equal(w2v.load(both).vectors, concatenated(whole.inputs, whole.outputs))
+    np.testing.assert_array_equal(w2v.load(both).vectors, concatenated(trained.inputs, trained.outputs))
     run("convert", both, model, "--vectors", "combined", "--force")
-    np.testing.assert_array_equal(w2v.load(model).vectors, whole.wv.vectors)
-    refused = run("convert", inputs, tmp_path / "x.bin", "--vectors", "combined", code=1).stderr
-    assert "only words and vectors" in refused
+    np.testing.assert_array_equal(w2v.load(model).vectors, trained.wv.vectors)
+    stderr = run("convert", inputs, tmp_path / "x.bin", "--vectors", "combined", code=1).stderr
+    assert "only words and vectors" in stderr
 
 
-def test_command_names_the_reason(sample: Path, tmp_path: Path) -> None:
+def test_command_explains_why_vectors_cannot_be_combined(sample: Path, tmp_path: Path) -> None:
     model = tmp_path / "tree.safetensors"
-    wrong = run("train", sample, "-o", model, *QUICK, "--hs", "--vectors", "combined", code=2).stderr
-    assert "output rows belong to nodes of the tree" in wrong
+    stderr = run("train", sample, "-o", model, *QUICK, "--hs", "--vectors", "combined", code=2).stderr
+    assert "output rows belong to nodes of the tree" in stderr
     run("train", sample, "-o", model, *QUICK, "--hs")
     assert w2v.load(model).vectors.tobytes() == w2v.Model.load(model).inputs.tobytes()
-    wrong = run("convert", model, tmp_path / "x.bin", "--vectors", "concatenated", code=2).stderr
-    assert "output rows belong to nodes of the tree" in wrong
+    stderr = run("convert", model, tmp_path / "x.bin", "--vectors", "concatenated", code=2).stderr
+    assert "output rows belong to nodes of the tree" in stderr

@@ -1,4 +1,4 @@
-"""The course of a run: rounds, chunks, epochs and the learning rate."""
+"""The schedule of a run: rounds, chunks, epochs and the learning rate."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ SMALL = st.integers(1, 20)
 
 
 @given(SMALL, st.integers(0, 50), SMALL)
-def test_each_chunk_is_in_one_round(epochs: int, chunks: int, rounds: int) -> None:
+def test_rounds_divide_each_epoch_into_whole_chunks(epochs: int, chunks: int, rounds: int) -> None:
     schedule = schedule_of(rounds, epochs=epochs, chunks=chunks)
     positions = [schedule.position(done) for done in range(schedule.end + 1)]
     assert positions == sorted(positions)
@@ -26,7 +26,7 @@ def test_each_chunk_is_in_one_round(epochs: int, chunks: int, rounds: int) -> No
         assert 0 <= done * chunks - position * rounds < rounds
 
 
-def test_epochs_and_learning_rates() -> None:
+def test_epochs_and_learning_rates_of_a_schedule() -> None:
     schedule = schedule_of(1, epochs=2, chunks=5, tokens=100, alpha=0.05, min_alpha=0.01)
     assert [schedule.epoch(position) for position in (0, 4, 5, 9, 10)] == [0, 0, 1, 1, 1]
     assert [round(schedule.alpha_after(tokens), 9) for tokens in (0, 50, 200)] == [0.05, 0.04, 0.01]
@@ -41,7 +41,7 @@ def test_epochs_and_learning_rates() -> None:
         (7_000_000, 10, 10), (100_000_000, 10, 10), (100_000_001, 5, 5),
     ],
 )  # fmt: skip
-def test_there_are_fewer_epochs_for_more_text(tokens: int, skipgram: int, cbow: int) -> None:
+def test_longer_texts_have_fewer_epochs(tokens: int, skipgram: int, cbow: int) -> None:
     for loss in ("ns", "nce", "sampled"):
         prepared = loss_of([9, 8, 7], loss, negative=2)
         assert epochs_for(Settings(model="skipgram"), prepared, tokens) == skipgram
@@ -53,11 +53,11 @@ def test_slow_losses_have_five_epochs(loss: str) -> None:
     assert epochs_for(Settings(), loss_of([9, 8, 7], loss), 1000) == 5
 
 
-def test_a_number_of_epochs_is_obeyed() -> None:
+def test_number_of_epochs_in_the_settings_is_used() -> None:
     assert epochs_for(Settings(epochs=3), loss_of([9, 8, 7], negative=2), 1000) == 3
 
 
-def test_the_model_has_the_epochs_that_were_computed(sample: Path, tmp_path: Path) -> None:
+def test_model_has_the_computed_number_of_epochs(sample: Path, tmp_path: Path) -> None:
     output = tmp_path / "model.safetensors"
     found = run_json("train", sample, "-o", output, "--vector-size", 4, "--epochs", "auto")
     assert found["settings"]["epochs"] == len(found["loss"]) == round(10 * (6.6e6 / found["tokens"]) ** 0.25)

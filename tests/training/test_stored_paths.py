@@ -1,4 +1,4 @@
-"""Paths in a checkpoint: the user is shown them and names the files again; no run opens them."""
+"""Paths in a checkpoint are shown to the user, who names the files again; no run opens them."""
 
 import json
 import os
@@ -24,8 +24,8 @@ REFUSED = "w2v: name all files again, because paths in a checkpoint are not used
 OPTIONS = ["--vector-size", 16, "--epochs", 3, "--workers", 1]  # as SMALL
 
 
-class Stopping:
-    """A run that has a checkpoint, and is stopped while it trains."""
+class StoppedRun:
+    """A fake Run that has a checkpoint and receives SIGTERM during training."""
 
     checkpoints = SimpleNamespace(newest="a checkpoint")
 
@@ -39,13 +39,13 @@ class Stopping:
 
 
 @pytest.fixture(scope="module")
-def whole(sample: Path) -> w2v.Model:
-    """The model of a run that is not stopped."""
+def uninterrupted(sample: Path) -> w2v.Model:
+    """The model of a run that was never stopped."""
     return w2v.train(sample, **SMALL)
 
 
 def forge(folder: Path, files: Any = (), **config: Any) -> None:
-    """Change the description of a run's text and outputs, as whoever made its checkpoints can."""
+    """Change the paths in the checkpoints of a folder, as their author could."""
     for path in checkpoint.files(folder):
         arrays, metadata = native.read_native(path)
         description = json.loads(arrays["run"].tobytes())
@@ -56,45 +56,43 @@ def forge(folder: Path, files: Any = (), **config: Any) -> None:
         native.write_native(path, arrays, metadata)
 
 
-def below(folder: Path) -> dict[Path, bytes | None]:
-    """The content of each file, None for other things: by path."""
+def contents(folder: Path) -> dict[Path, bytes | None]:
+    """Return the content of each path in a folder: bytes for a file, None for everything else."""
     return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
-def resume_command(said: str) -> list[str]:
-    """The command at the end of a line on standard error, as a shell takes it, without "w2v"."""
-    return shlex.split(said[said.index("w2v train") :])[1:]
+def resume_command(stderr: str) -> list[str]:
+    """Return the arguments of the command at the end of standard error, split as by a shell, without "w2v"."""
+    return shlex.split(stderr[stderr.index("w2v train") :])[1:]
 
 
-def test_a_strangers_checkpoint_has_nothing_read_created_or_replaced(
-    sample: Path, tmp_path: Path, whole: w2v.Model
-) -> None:
+def test_paths_in_a_checkpoint_are_never_opened(sample: Path, tmp_path: Path, uninterrupted: w2v.Model) -> None:
     stopped(tmp_path / "states", sample)
     mine, new, pipe = tmp_path / "mine.bin", tmp_path / ".bash_profile", tmp_path / "pipe"
     mine.write_bytes(b"mine")
-    os.mkfifo(pipe)  # to open it would hang
+    os.mkfifo(pipe)  # opening it would block forever
     outputs = {"output": str(mine), "save_vocab": str(new), "plot": str(tmp_path / "run.png")}
     inputs = {name: str(pipe) for name in ("continue_from", "init", "vocabulary")}
     reading = {"cache": str(tmp_path / "cache")}
     forge(tmp_path / "states", corpus=[str(pipe)], checkpoint=str(mine), reading=reading, **outputs, **inputs)
-    before = below(tmp_path)
+    before = contents(tmp_path)
     for named in ([], [sample], ["-o", tmp_path / "named.bin"]):
-        said = run("train", *named, "--resume", tmp_path / "states", "--force", code=2).stderr
-        assert said.startswith(REFUSED)
-        assert f"--save-vocab {new}" in said
+        stderr = run("train", *named, "--resume", tmp_path / "states", "--force", code=2).stderr
+        assert stderr.startswith(REFUSED)
+        assert f"--save-vocab {new}" in stderr
     with pytest.raises(w2v.W2VError, match=rf"^give the corpus again, .* the run began with {pipe}$"):
         w2v.resume(tmp_path / "states")
-    assert below(tmp_path) == before
-    said = run("train", sample, "--resume", tmp_path / "states", "-o", tmp_path / "named.bin", "--force").stderr
-    assert f"w2v: the run began with --save-vocab {new}: give it again to write that file, too\n" in said
-    after = below(tmp_path)
+    assert contents(tmp_path) == before
+    stderr = run("train", sample, "--resume", tmp_path / "states", "-o", tmp_path / "named.bin", "--force").stderr
+    assert f"w2v: the run began with --save-vocab {new}: give it again to write that file, too\n" in stderr
+    after = contents(tmp_path)
     assert {path for path in after.keys() ^ before.keys() if path.parent == tmp_path} == {tmp_path / "named.bin"}
     assert after[mine] == b"mine"
-    whole.save(tmp_path / "whole.bin")
-    assert after[tmp_path / "named.bin"] == (tmp_path / "whole.bin").read_bytes()
+    uninterrupted.save(tmp_path / "uninterrupted.bin")
+    assert after[tmp_path / "named.bin"] == (tmp_path / "uninterrupted.bin").read_bytes()
 
 
-def test_an_existing_output_is_replaced_only_if_it_and_force_are_repeated(sample: Path, tmp_path: Path) -> None:
+def test_existing_output_is_replaced_only_if_both_it_and_force_are_given_again(sample: Path, tmp_path: Path) -> None:
     out, states = tmp_path / "out.bin", tmp_path / "states"
     out.write_bytes(b"old")
     interrupted(sample, "-o", out, "--force", "--checkpoint", states, *OPTIONS)
@@ -106,10 +104,10 @@ def test_an_existing_output_is_replaced_only_if_it_and_force_are_repeated(sample
     assert len(w2v.load(out)) > 2000
 
 
-def test_the_command_that_is_printed_resumes_the_run_without_a_home(
-    sample: Path, tmp_path: Path, whole: w2v.Model
+def test_printed_command_resumes_the_run_without_a_home_folder(
+    sample: Path, tmp_path: Path, uninterrupted: w2v.Model
 ) -> None:
-    """All names are relative, and a shell would split or expand them."""
+    """All paths are relative, and a shell would split or expand them if they were not quoted."""
     text, states = tmp_path / "-the  text's*.txt", "states  of $HOME"
     shutil.copy(sample, text)
     (tmp_path / "out.bin").write_bytes(b"old")
@@ -120,20 +118,20 @@ def test_the_command_that_is_printed_resumes_the_run_without_a_home(
     homeless = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
     where: dict[str, Any] = {"cwd": tmp_path, "env": homeless | {"HOME": "/proc/none"}, "text": True}
     with start("train", *given, before=before, **where) as process:
-        said = process.communicate()[1]
-    assert process.returncode == 143, said
+        stderr = process.communicate()[1]
+    assert process.returncode == 143, stderr
     expected = ["train", f"./{text.name}", "--resume", states, *outputs[:-1], "./-cache", "--force", "--ignore-memory"]
-    assert said.startswith("w2v: stopped by SIGTERM; resume with: w2v train ")
-    assert resume_command(said) == expected
+    assert stderr.startswith("w2v: stopped by SIGTERM; resume with: w2v train ")
+    assert resume_command(stderr) == expected
     with start(*expected, "--quiet", **where) as process:
         assert process.communicate() == ("", "")
     assert process.returncode == 0
-    whole.save(tmp_path / "whole.bin")
-    assert (tmp_path / "out.bin").read_bytes() == (tmp_path / "whole.bin").read_bytes()
-    assert len(w2v.Vocabulary.load(tmp_path / "words 1.txt")) == len(whole.vocabulary)
+    uninterrupted.save(tmp_path / "uninterrupted.bin")
+    assert (tmp_path / "out.bin").read_bytes() == (tmp_path / "uninterrupted.bin").read_bytes()
+    assert len(w2v.Vocabulary.load(tmp_path / "words 1.txt")) == len(uninterrupted.vocabulary)
 
 
-def test_the_command_of_the_error_resumes_the_run(sample: Path, tmp_path: Path, whole: w2v.Model) -> None:
+def test_command_in_the_error_resumes_the_run(sample: Path, tmp_path: Path, uninterrupted: w2v.Model) -> None:
     states = tmp_path / "states"
     interrupted(sample, "-o", tmp_path / "my out.bin", "--save-vocab", tmp_path / "v", "--checkpoint", states, *OPTIONS)
     command = resume_command(run("train", "--resume", states, code=2).stderr)
@@ -145,20 +143,22 @@ def test_the_command_of_the_error_resumes_the_run(sample: Path, tmp_path: Path, 
     assert other[:4] == ["train", "text", "--resume", str(states)]
     assert {"-o", str(tmp_path / "my out.bin"), "--cache", "c"} < set(other)
     run(*command, "--quiet")
-    whole.save(tmp_path / "whole.bin")
-    assert (tmp_path / "my out.bin").read_bytes() == (tmp_path / "whole.bin").read_bytes()
+    uninterrupted.save(tmp_path / "uninterrupted.bin")
+    assert (tmp_path / "my out.bin").read_bytes() == (tmp_path / "uninterrupted.bin").read_bytes()
     assert (tmp_path / "v").exists()
 
 
-def test_what_a_config_names_is_in_the_command(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The corpus, the output and the user's own loss."""
+def test_printed_command_includes_files_of_the_config(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are the corpus, the output and the user's own loss."""
     config, loss = tmp_path / "run.toml", "w2v.losses.sampling:NegativeSampling"
     config.write_text(f'corpus = "{sample}"\noutput = "own.bin"\nobjective = "{loss}"\n')
-    monkeypatch.setattr("w2v.cli.commands.training.prepare", lambda *_, **__: Stopping())
+    monkeypatch.setattr("w2v.cli.commands.training.prepare", lambda *_, **__: StoppedRun())
     options = ["--config", config, "--objective", loss, "--checkpoint", tmp_path / "states"]
-    said = run("train", *options, code=143).stderr
+    stderr = run("train", *options, code=143).stderr
     expected = ["train", sample, "--resume", tmp_path / "states", "-o", "own.bin", "--objective", loss]
-    assert resume_command(said) == list(map(str, expected))
+    assert resume_command(stderr) == list(map(str, expected))
 
 
 @pytest.mark.parametrize(
@@ -173,16 +173,16 @@ def test_what_a_config_names_is_in_the_command(sample: Path, tmp_path: Path, mon
         ([], "CORPUS"),
     ],
 )
-def test_whatever_a_checkpoint_names_is_shown_in_one_harmless_line(
+def test_paths_in_a_checkpoint_are_shown_in_one_harmless_line(
     sample: Path, tmp_path: Path, sources: list[str], shown: str
 ) -> None:
     stopped(tmp_path, sample)
     forge(tmp_path, corpus=sources)
-    said = run("train", "--resume", tmp_path, code=2).stderr
-    assert said == f"{REFUSED}w2v train {shown} --resume {tmp_path} -o MODEL\n"
+    stderr = run("train", "--resume", tmp_path, code=2).stderr
+    assert stderr == f"{REFUSED}w2v train {shown} --resume {tmp_path} -o MODEL\n"
 
 
-def test_the_file_of_phrases_is_named_again(sample: Path, tmp_path: Path) -> None:
+def test_file_of_phrases_must_be_named_again(sample: Path, tmp_path: Path) -> None:
     table, states, out = tmp_path / "phrases.tsv", tmp_path / "states", tmp_path / "m.safetensors"
     Phrases.find(sample).save(table)
     stopped(states, sample, phrases=table)
@@ -194,23 +194,23 @@ def test_the_file_of_phrases_is_named_again(sample: Path, tmp_path: Path) -> Non
     assert_same(w2v.Model.load(out), w2v.train(sample, phrases=table, **SMALL))
 
 
-@pytest.mark.parametrize(("found", "had"), [(False, "none"), (True, "those that it found in the text")])
-def test_other_phrases_are_refused(sample: Path, tmp_path: Path, found: bool, had: str) -> None:
+@pytest.mark.parametrize(("phrases", "joined"), [(False, "no phrases"), (True, "phrases that it found in the text")])
+def test_resume_refuses_other_phrases(sample: Path, tmp_path: Path, phrases: bool, joined: str) -> None:
     table = tmp_path / "phrases.tsv"
     Phrases.find(sample).save(table)
-    stopped(tmp_path / "states", sample, phrases=found)
-    with pytest.raises(w2v.SettingsError, match=f"^phrases {table}: the run joined {had}; leave it out$"):
+    stopped(tmp_path / "states", sample, phrases=phrases)
+    with pytest.raises(w2v.SettingsError, match=f"^phrases {table}: the run joined {joined}; leave it out$"):
         w2v.resume(tmp_path / "states", sample, phrases=table)
 
 
-def test_a_cache_is_used_again_if_it_is_named(sample: Path, tmp_path: Path) -> None:
+def test_cache_is_reused_if_it_is_named_again(sample: Path, tmp_path: Path) -> None:
     stopped(tmp_path / "states", sample, cache=tmp_path / "cache")
     assert not w2v.resume(tmp_path / "states", sample).metrics["cache_reused"]
     assert w2v.resume(tmp_path / "states", sample, cache=tmp_path / "cache").metrics["cache_reused"]
 
 
-def test_checkpoints_with_a_seal_are_still_read(tmp_path: Path) -> None:
-    """The file was written by version 0.2.0, which sealed checkpoints and stored the folder of the cache."""
+def test_checkpoint_with_a_seal_can_still_be_read(tmp_path: Path) -> None:
+    """The file was written by version 0.2.0, which signed checkpoints with a seal and stored the cache folder."""
     shutil.copy(
         Path(__file__).with_name("checkpoints") / "sealed.safetensors", tmp_path / "checkpoint-000001.safetensors"
     )
@@ -223,18 +223,18 @@ def test_checkpoints_with_a_seal_are_still_read(tmp_path: Path) -> None:
 def test_checkpoints_have_the_mode_of_other_files(sample: Path, tmp_path: Path) -> None:
     before = os.umask(0o002)
     try:
-        found = stopped(tmp_path, sample)
+        state = stopped(tmp_path, sample)
     finally:
         os.umask(before)
-    assert stat.S_IMODE(found.path.stat().st_mode) == 0o664
+    assert stat.S_IMODE(state.path.stat().st_mode) == 0o664
 
 
-def test_the_settings_of_a_model_open_no_tree(sample: Path, tmp_path: Path) -> None:
+def test_settings_of_a_model_do_not_open_a_tree(sample: Path, tmp_path: Path) -> None:
     path, tree = tmp_path / "m.safetensors", tmp_path / "tree"
     for settings in ({"tree": str(tree)}, {"tree": "clustered", "tree_vectors": str(tree)}):
         run("train", sample, "-o", path, "--force", "--loss", "hs", "--max-vocab", 9, *OPTIONS)
         arrays, metadata = native.read_native(path)
         metadata["settings"] = json.dumps(json.loads(metadata["settings"]) | settings)
         native.write_native(path, arrays, metadata)
-        said = run("train", sample, "--config", path, "-o", tmp_path / "new.bin", code=2).stderr
-        assert "its tree was made from a file, and paths in models are not used" in said
+        stderr = run("train", sample, "--config", path, "-o", tmp_path / "new.bin", code=2).stderr
+        assert "its tree was made from a file, and paths in models are not used" in stderr

@@ -1,4 +1,4 @@
-"""w2v.train: what goes in, what comes out, what is counted, and how it ends. (What is learnt: test_learning.py.)"""
+"""w2v.train: its inputs, results, measurements, memory and errors. test_learning.py tests what it learns."""
 
 import platform
 import subprocess
@@ -21,7 +21,8 @@ from w2v.system import memory
 from w2v.text.corpus import Corpus
 from w2v.training.config import RunConfig
 from w2v.training.initialisation import Initialisation
-from w2v.training.run import Run, threads_memory, thresholds
+from w2v.training.planning import threads_memory, thresholds
+from w2v.training.run import Run
 from w2v.vectors.combine import memory_of
 
 MODELS = [{"model": model, "loss": loss} for model in ("skipgram", "cbow") for loss in ("ns", "hs")]
@@ -41,7 +42,7 @@ def test_every_token_is_trained_in_every_epoch(sample: Path, options: dict[str, 
 
 @pytest.mark.parametrize("options", MODELS, ids=str)
 @pytest.mark.parametrize("run", [{"workers": 1}, {"workers": 3, "deterministic": True}], ids=str)
-def test_one_seed_gives_the_same_bits_from_files_and_lists(
+def test_files_and_lists_give_the_same_bits_with_one_seed(
     sample: Path, options: dict[str, Any], run: dict[str, Any]
 ) -> None:
     options = SMALL | options | run
@@ -53,7 +54,7 @@ def test_one_seed_gives_the_same_bits_from_files_and_lists(
     assert not np.array_equal(first.inputs, other.inputs)
 
 
-def test_figures(sample: Path) -> None:
+def test_metrics_of_a_run(sample: Path) -> None:
     model = w2v.train(sample, **SMALL)
     text = sample.read_text("utf-8")
     assert model.metrics["sentences"] == text.count("\n")
@@ -66,7 +67,7 @@ def test_figures(sample: Path) -> None:
     assert model.vocabulary.counts[0] == text.split().count(model.vocabulary.words[0])
 
 
-def test_given_vocabulary_takes_the_place_of_the_corpus(sample: Path) -> None:
+def test_vocabulary_argument_replaces_the_words_of_the_corpus(sample: Path) -> None:
     vocabulary = w2v.Vocabulary(["the", "unheard", "of", "king", "and", "in", "a"], np.arange(70, 0, -10))
     model = w2v.train(sample, vocabulary=vocabulary, **SMALL)
     assert model.vocabulary is vocabulary
@@ -75,7 +76,7 @@ def test_given_vocabulary_takes_the_place_of_the_corpus(sample: Path) -> None:
     assert model.metrics["tokens_trained"] == 2 * model.metrics["tokens"]
 
 
-def test_progress_goes_on_to_the_end(sample: Path) -> None:
+def test_progress_reaches_the_end(sample: Path) -> None:
     reports: list[Progress] = []
     model = w2v.train(sample, progress=reports.append, **SMALL)
     assert [phase for phase, _ in groupby(reports, key=lambda report: report.phase)] == ["read", "train"]
@@ -88,7 +89,7 @@ def test_progress_goes_on_to_the_end(sample: Path) -> None:
 
 def test_memory_is_estimated_before_training(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reports: list[Progress] = []
-    held = memory.held()  # once, for it moves with what was before
+    held = memory.held()  # a constant, because the actual value changes during the test
     monkeypatch.setattr(memory, "held", lambda: held)
     model = w2v.train(sample, vector_size=1000, epochs=1, progress=reports.append)
     estimated, limit = reports[-1].memory, reports[-1].memory_limit
@@ -106,13 +107,13 @@ def test_memory_is_estimated_before_training(sample: Path, monkeypatch: pytest.M
 
 
 def address_space() -> int:
-    """The memory that this process has asked for, in bytes, written to or not."""
+    """Return the virtual memory of this process in bytes, whether it was written to or not."""
     return 4096 * int(Path("/proc/self/statm").read_text("ascii").split()[0])
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's figure of a process's memory")
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs the memory of a process as Linux shows it")
 @pytest.mark.parametrize(
-    ("options", "least"),
+    ("options", "lower_bound"),
     [
         ({"loss": "softmax", "window": 1000}, MAX_INPUTS_PER_STEP * 30_000),  # scores
         ({"loss": "softmax", "window": 1000, "model": "cbow"}, 4 * 30_000),
@@ -123,8 +124,8 @@ def address_space() -> int:
     ],
     ids=str,
 )
-def test_what_threads_take_is_estimated(
-    options: dict[str, Any], least: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_memory_of_threads_is_estimated(
+    options: dict[str, Any], lower_bound: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     settings = w2v.Settings(min_count=1, vector_size=1, workers=2, **options)
     vocabulary = w2v.Vocabulary([f"word{number}" for number in range(30_000)], [1] * 30_000)
@@ -132,19 +133,19 @@ def test_what_threads_take_is_estimated(
     with read_text(Corpus([["word1"]]), cache=tmp_path) as store:
         before = address_space()
         run = Run(RunConfig(settings=settings), Initialisation(vocabulary), store)
-        taken = address_space() - before
-    assert 1 < run.peak / (2 * 4 * least) < 10
-    assert taken == pytest.approx(run.peak, rel=0.01, abs=16e6)
+        allocated = address_space() - before
+    assert 1 < run.peak / (2 * 4 * lower_bound) < 10
+    assert allocated == pytest.approx(run.peak, rel=0.01, abs=16e6)
 
 
-def test_the_rate_of_a_resumed_rank_counts_no_words_from_before() -> None:
+def test_rate_of_a_resumed_rank_excludes_earlier_words() -> None:
     text = [["one", "two"]] * 100
     vocabulary = w2v.Vocabulary(["one", "two"], [100, 100])
     with read_text(Corpus(text)) as store:
         settings = w2v.Settings(min_count=1, vector_size=8, workers=1, sample=0)
         run = Run(RunConfig(settings=settings), Initialisation(vocabulary), store)
         run.train(lambda _: None)
-        run.tokens *= 3  # as on one of three ranks
+        run.tokens *= 3  # as if this were one of three ranks
         reports: list[Progress] = []
         run._start_meter(reports.append)
     assert reports[0].done == reports[0].total > 0
@@ -152,14 +153,14 @@ def test_the_rate_of_a_resumed_rank_counts_no_words_from_before() -> None:
 
 
 def test_memory_can_be_ignored(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = w2v.train(sample, workers=1, **SMALL)
-    threads = threads_memory(plan_for(whole.loss, whole.settings, MAX_CHUNK_IDS), "cython")
-    monkeypatch.setattr(memory, "available", lambda: 2 * 64 * len(whole.vocabulary) + threads)
+    default = w2v.train(sample, workers=1, **SMALL)
+    threads = threads_memory(plan_for(default.loss, default.settings, MAX_CHUNK_IDS), "cython")
+    monkeypatch.setattr(memory, "available", lambda: 2 * 64 * len(default.vocabulary) + threads)
     options = SMALL | {"vectors": "input", "epochs": 1, "workers": 1}
     w2v.train(sample, **options)
-    with pytest.raises(w2v.W2VError, match="or add --ignore-memory"):  # for the copies that checkpoints take
+    with pytest.raises(w2v.W2VError, match="or add --ignore-memory"):  # because checkpoints need a copy
         w2v.train(sample, checkpoint=tmp_path, **options)
-    w2v.train(sample, checkpoint=tmp_path / "never", checkpoint_every="never", **options)  # which takes none
+    w2v.train(sample, checkpoint=tmp_path / "never", checkpoint_every="never", **options)  # without a copy
     w2v.train(sample, checkpoint=tmp_path, ignore_memory=True, **options)
     run("train", sample, "-o", tmp_path / "m.bin", "--ignore-memory", *QUICK)
 
@@ -167,13 +168,13 @@ def test_memory_can_be_ignored(sample: Path, tmp_path: Path, monkeypatch: pytest
 PEAK = """
 import sys, w2v
 from w2v.system import memory
-often = {"checkpoint": sys.argv[2], "checkpoint_every": "100chunks"}  # each releases the pages of ids that were read
+often = {"checkpoint": sys.argv[2], "checkpoint_every": "100chunks"}  # each releases the pages of the ids
 model = w2v.train(sys.argv[1], vector_size=20, epochs=1, workers=2, sample=1e-6, **often)
 print(model.metrics["tokens"], memory.peak())
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's figure of a process's memory")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the memory of a process as Linux shows it")
 def test_memory_does_not_grow_with_the_text(tmp_path: Path) -> None:
     line = b" ".join(b"word%d" % (i * i % 5_003) for i in range(50_000)) + b"\n"
     peaks = []
@@ -183,10 +184,10 @@ def test_memory_does_not_grow_with_the_text(tmp_path: Path) -> None:
         tokens, peak = map(int, subprocess.run(command, capture_output=True, check=True).stdout.split())
         assert tokens == times * 50_000
         peaks.append(peak)
-    assert peaks[1] - peaks[0] < (300 - 60) * len(line) / 10  # a tenth of what the text has grown by
+    assert peaks[1] - peaks[0] < (300 - 60) * len(line) / 10  # a tenth of the growth of the text
 
 
-def test_a_clock_that_stands_still(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clock_need_not_advance(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.perf_counter", lambda: 5.0)
     monkeypatch.setattr("time.monotonic", lambda: 5.0)
     run("train", sample, "-o", tmp_path / "m.bin", "--plot", tmp_path / "run.svg", *QUICK)
@@ -195,7 +196,7 @@ def test_a_clock_that_stands_still(sample: Path, tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("phase", ["read", "train"])
-def test_interruption_ends_the_threads(sample: Path, phase: str) -> None:
+def test_interrupt_ends_the_threads(sample: Path, phase: str) -> None:
     def interrupt(progress: Progress) -> None:
         if progress.phase == phase and progress.done:
             raise KeyboardInterrupt
@@ -221,16 +222,18 @@ def test_interruption_ends_the_threads(sample: Path, phase: str) -> None:
         ([["a"]], {"vocabulary": w2v.Vocabulary(["b", "c"], np.array([1, 1])), "negative": 1}, "no word of the corpus"),
     ],
 )
-def test_corpora_and_options_that_cannot_be_used(corpus: Any, options: dict[str, Any], expected: str) -> None:
+def test_unusable_corpora_and_options_are_refused(corpus: Any, options: dict[str, Any], expected: str) -> None:
     with pytest.raises(w2v.W2VError, match=expected):
         w2v.train(corpus, **options)
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64" or not CPUINFO.exists(), reason="needs Linux's list of features")
+@pytest.mark.skipif(
+    platform.machine() != "x86_64" or not CPUINFO.exists(), reason="needs the CPU features as Linux lists them"
+)
 def test_all_instruction_sets_of_the_processor_are_available() -> None:
     features = set(CPUINFO.read_text().split())
     needed = {"avx512": {"avx512f", "avx512dq", "avx512vl"}, "avx2": {"avx2", "fma"}, "baseline": set()}
-    assert available_sets() == [name for name, these in needed.items() if these <= features]
+    assert available_sets() == [name for name, required in needed.items() if required <= features]
 
 
 def test_instruction_set_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,9 +244,9 @@ def test_instruction_set_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
         instruction_set()
 
 
-def test_thresholds_at_the_ends() -> None:
-    found = thresholds(np.array([1, 0.5, 2**-32], np.float32))
-    assert found.tolist() == [2**32 - 1, 2**31 - 1, 0]
+def test_thresholds_of_extreme_probabilities() -> None:
+    result = thresholds(np.array([1, 0.5, 2**-32], np.float32))
+    assert result.tolist() == [2**32 - 1, 2**31 - 1, 0]
 
 
 def test_repr_of_a_model_is_short() -> None:

@@ -1,4 +1,4 @@
-"""Tuning: what is tried, in which order, and what a stopped run keeps."""
+"""`tune`: the candidates and their order, scores, time, and how a stopped run is resumed."""
 
 import json
 import tomllib
@@ -16,18 +16,18 @@ from w2v.progress import Progress
 from w2v.text.corpus import Corpus
 from w2v.training import tune as tuning
 from w2v.training.model import Model
-from w2v.training.tune import Trial, Tuner, Watch
+from w2v.training.tune import TimeBudget, Trial, Tuner
 
 TEXT = [[f"w{word}" for word in line] for line in np.random.default_rng(1).integers(400, size=(400, 10)).tolist()]
 SMALL: dict[str, Any] = {"vector_size": 8, "min_count": 1, "sample": 0.0, "workers": 1, "epochs": 9}
 
 
-def scored_by(monkeypatch: pytest.MonkeyPatch, score: Callable[[Model], float]) -> None:
+def replace_scorer(monkeypatch: pytest.MonkeyPatch, score: Callable[[Model], float]) -> None:
     monkeypatch.setattr(tuning.Scorer, "__call__", lambda self, model: score(model))
 
 
-def stopping(count: int) -> Callable[[Trial, Tuner], None]:
-    """Ends the run after this many trials."""
+def stop_after(count: int) -> Callable[[Trial, Tuner], None]:
+    """Return a callback that stops the run after this many trials."""
 
     def stop(trial: Trial, tuner: Tuner) -> None:
         if len(tuner.trials) == count:
@@ -37,9 +37,9 @@ def stopping(count: int) -> Callable[[Trial, Tuner], None]:
 
 
 def stopped(count: int, state: Path, **options: Any) -> list[dict[str, Any]]:
-    """The trials of a run that was stopped after some of them."""
+    """Stop a run after `count` trials, and return them."""
     with pytest.raises(Stop):
-        w2v.tune(TEXT, state=state, finished=stopping(count), **SMALL | options)
+        w2v.tune(TEXT, state=state, finished=stop_after(count), **SMALL | options)
     return trials_in(state)
 
 
@@ -48,9 +48,9 @@ def trials_in(state: Path) -> list[dict[str, Any]]:
     return trials
 
 
-def test_a_bracket_is_halved_by_score(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_bracket_continues_with_the_best_third(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tuning, "SEEDS", (1,))
-    scored_by(monkeypatch, lambda model: model.settings.window_size / 100)
+    replace_scorer(monkeypatch, lambda model: model.settings.window_size / 100)
     trials = stopped(1 + 9 + 3 + 1, tmp_path / "state.json")
     assert trials[0]["choices"] == {}
     assert Counter(trial["share"] for trial in trials) == {1 / 9: 9, 1 / 3: 3, 1: 2}
@@ -61,16 +61,16 @@ def test_a_bracket_is_halved_by_score(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert last["score"] == best[0] > trials[0]["score"]
 
 
-def test_with_much_time_scores_are_means_over_seeds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    scored_by(monkeypatch, lambda model: float(model.settings.seed))
+def test_scores_are_averaged_over_seeds_if_there_is_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    replace_scorer(monkeypatch, lambda model: float(model.settings.seed))
     trials = stopped(9 + 9 + 6 + 6, tmp_path / "state.json", time="10h", seed=7)
     assert [trial["seed"] for trial in trials[:9]] == list(range(7, 16))
     assert Counter(trial["seed"] for trial in trials[9:]) == {7: 9, 8: 3, 9: 3} | dict.fromkeys(range(10, 16), 1)
     assert {trial["share"] for trial in trials} == {1.0}
 
 
-def test_the_best_settings_are_trained_on_the_whole_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of eight candidates are tried, in one bracket."""
+def test_best_settings_are_trained_on_the_whole_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are only eight candidates, so one bracket tries all of them."""
     monkeypatch.setattr(tuning, "SEEDS", (1,))
     monkeypatch.setattr(tuning, "CHOICES", {"window": (2, 3, 5, 8), "model": ("cbow", "skipgram")})
     trained: list[int] = []
@@ -79,40 +79,40 @@ def test_the_best_settings_are_trained_on_the_whole_text(monkeypatch: pytest.Mon
         trained.append(model.metrics["tokens"])
         return model.settings.window_size + (model.settings.model == "skipgram") / 2
 
-    scored_by(monkeypatch, score)
-    found = w2v.tune(TEXT, **SMALL)
-    assert found.changed == {"window": 8, "model": "skipgram"}
-    assert (found.model.settings.window_size, found.model.settings.model) == (8, "skipgram")
-    assert (found.default_score, found.score) == (8, 8.5)
-    assert found.model.metrics["tokens"] == 4000 > max(trained)  # the end of the text is held out
-    assert found.model.settings.epochs == 9
-    assert found.trials == 1 + 7 + 3 + 1
-    shown = found._repr_html_()
-    assert "<td>changed</td><td>window 8, model skipgram</td>" in shown
-    assert "<td>default score</td><td>8</td>" in shown
+    replace_scorer(monkeypatch, score)
+    result = w2v.tune(TEXT, **SMALL)
+    assert result.changed == {"window": 8, "model": "skipgram"}
+    assert (result.model.settings.window_size, result.model.settings.model) == (8, "skipgram")
+    assert (result.default_score, result.score) == (8, 8.5)
+    assert result.model.metrics["tokens"] == 4000 > max(trained)  # the end of the text is held out
+    assert result.model.settings.epochs == 9
+    assert result.trials == 1 + 7 + 3 + 1
+    html = result._repr_html_()
+    assert "<td>changed</td><td>window 8, model skipgram</td>" in html
+    assert "<td>default score</td><td>8</td>" in html
 
 
-def test_progress_counts_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of earlier trials too, whatever the work is at that time; and it ends at 100%."""
+def test_progress_counts_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The seconds include earlier trials and all steps of the work. The last report is 100%."""
     monkeypatch.setattr("time.monotonic", lambda: 100.0)
     reports: list[Progress] = []
-    watch = Watch(600, reports.append)
-    watch.started, watch.score = 70.0, 0.5
-    for part in Progress("read", 1, None, "bytes"), Progress("train", 1, 2, "words", 3, 4, epoch=5, epochs=6):
-        watch(part)
+    budget = TimeBudget(600, reports.append)
+    budget.started, budget.score = 70.0, 0.5
+    for step in Progress("read", 1, None, "bytes"), Progress("train", 1, 2, "words", 3, 4, epoch=5, epochs=6):
+        budget(step)
         assert reports.pop() == Progress("tune", 30, 600, "seconds", None, 570, score=0.5)
-    watch.started = -1000.0
-    watch()
-    watch.end()
+    budget.started = -1000.0
+    budget()
+    budget.end()
     assert reports == [Progress("tune", 600, 600, "seconds", None, 0, score=0.5)] * 2
 
 
-def test_given_settings_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_given_settings_are_not_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[w2v.Settings] = []
-    scored_by(monkeypatch, lambda model: seen.append(model.settings) or 0.0)  # type: ignore[func-returns-value]
+    replace_scorer(monkeypatch, lambda model: seen.append(model.settings) or 0.0)  # type: ignore[func-returns-value]
     small = {name: value for name, value in SMALL.items() if name != "vector_size"}
     with pytest.raises(Stop):
-        w2v.tune(TEXT, max_size=8, finished=stopping(40), **small, model="cbow", window=2, alpha=0.01)
+        w2v.tune(TEXT, max_size=8, finished=stop_after(40), **small, model="cbow", window=2, alpha=0.01)
     assert {(each.model, each.window, each.alpha, each.sample) for each in seen} == {("cbow", 2, 0.01, 0)}
     assert {each.vector_size for each in seen} == {4, 6, 8}
     assert len({each.loss for each in seen}) > 1
@@ -125,14 +125,14 @@ def test_diverged_trials_have_no_score(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert [trial["score"] is None for trial in trials] == 9 * [False] + 2 * [True]
 
 
-def test_resume_goes_on_where_it_was_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_resume_does_not_repeat_trials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tuning, "SEEDS", (1,))
-    scored_by(monkeypatch, lambda model: model.settings.window_size / 100)
+    replace_scorer(monkeypatch, lambda model: model.settings.window_size / 100)
     first = stopped(5, tmp_path / "state.json")
     second = stopped(14, tmp_path / "state.json", time="1h")
     assert second[:5] == first
-    whole = stopped(14, tmp_path / "other.json")
-    assert [trial["choices"] for trial in second] == [trial["choices"] for trial in whole]
+    uninterrupted = stopped(14, tmp_path / "other.json")
+    assert [trial["choices"] for trial in second] == [trial["choices"] for trial in uninterrupted]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_resume_goes_on_where_it_was_stopped(monkeypatch: pytest.MonkeyPatch, tm
         ({"window": 3}, "its trials have window 2, not 3"),
     ],
 )
-def test_a_state_of_another_run_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+def test_state_file_of_another_run_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     state = tmp_path / "state.json"
     stopped(1, state, window=2)
     options: dict[str, Any] = {"corpus": TEXT, "window": 2, **SMALL} | change
@@ -166,12 +166,12 @@ def test_a_state_of_another_run_is_refused(tmp_path: Path, change: dict[str, Any
         ({"pairs": Path("none.txt")}, "none.txt"),
     ],
 )
-def test_mistakes_are_named(options: dict[str, Any], message: str) -> None:
+def test_impossible_arguments_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(w2v.W2VError, match=message):
         w2v.tune(TEXT, **SMALL | options)
 
 
-def test_files_that_will_not_do(tmp_path: Path) -> None:
+def test_unusable_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "questions.txt").write_text("a b c d\n")
     with pytest.raises(w2v.W2VError, match=r"questions\.txt: the vocabulary has too few of its words"):
         w2v.tune(TEXT, questions=[tmp_path / "questions.txt"], **SMALL)
@@ -180,12 +180,12 @@ def test_files_that_will_not_do(tmp_path: Path) -> None:
         w2v.tune(TEXT, state=tmp_path / "state.json", **SMALL)
 
 
-# -- the command ----------------------------------------------------------------------------
+# -- command line -------------------------------------------------------------------------
 
 
 @pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There are few candidates, after which tuning ends, long before its time."""
+def few_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few candidates, so that tuning ends long before its time is up."""
     monkeypatch.setattr(tuning, "SEEDS", (1,))
     monkeypatch.setattr(tuning, "CHOICES", {"window": (2, 3)})
 
@@ -197,7 +197,7 @@ def text(sample: Path, tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.usefixtures("few")
+@pytest.mark.usefixtures("few_candidates")
 def test_command_writes_model_settings_and_trials(text: Path, tmp_path: Path) -> None:
     output = tmp_path / "best.safetensors"
     figures = run_json("tune", text, "-o", output, *QUICK)
@@ -214,7 +214,7 @@ def test_command_writes_model_settings_and_trials(text: Path, tmp_path: Path) ->
     assert "cannot read" in run("tune", text, "-o", output, "--pairs", tmp_path / "none", *QUICK, code=1).stderr
 
 
-def test_command_reads_the_files_of_a_pattern(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_command_reads_the_files_that_match_a_pattern(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def tune(corpus: list[Path], **_: Any) -> None:
         raise w2v.W2VError(", ".join(map(str, Corpus(corpus).files)))
 
@@ -227,7 +227,7 @@ def test_command_reads_the_files_of_a_pattern(monkeypatch: pytest.MonkeyPatch, t
     assert result.stderr == f"w2v: {folder / 'one'}, {folder / 'two'}\n"
 
 
-def test_command_ends_when_nobody_reads_its_table(text: Path, tmp_path: Path) -> None:
+def test_command_ends_if_its_output_is_closed(text: Path, tmp_path: Path) -> None:
     with start("tune", text, "-o", tmp_path / "best.bin", *QUICK) as process:
         assert process.stdout.readline().startswith(b"trial ")
         process.stdout.close()
@@ -236,7 +236,7 @@ def test_command_ends_when_nobody_reads_its_table(text: Path, tmp_path: Path) ->
     assert {path.name for path in tmp_path.iterdir()} == {"text.txt", "best.tune.json"}
 
 
-@pytest.mark.usefixtures("few")
+@pytest.mark.usefixtures("few_candidates")
 def test_command_joins_phrases(tmp_path: Path) -> None:
     text, output, phrases = tmp_path / "text.txt", tmp_path / "best.safetensors", tmp_path / "phrases.tsv"
     lines = [[*words[:5], "new", "york", *words[5:]] for words in TEXT]
@@ -257,7 +257,7 @@ def test_command_joins_phrases(tmp_path: Path) -> None:
     assert f"{phrases} is named twice" in result.stderr
 
 
-@pytest.mark.usefixtures("few")
+@pytest.mark.usefixtures("few_candidates")
 def test_command_resumes(text: Path, tmp_path: Path) -> None:
     output = tmp_path / "best.safetensors"
     first = run("tune", text, "-o", output, *QUICK, "--time", "1h")
@@ -267,15 +267,17 @@ def test_command_resumes(text: Path, tmp_path: Path) -> None:
     assert "best.safetensors exists" in run("tune", text, "-o", output, *QUICK, "--resume", code=1).stderr
     run("tune", text, "-o", output, *QUICK, "--resume", "--force")
     assert trials_in(tmp_path / "best.tune.json") == before
-    other = (*QUICK, "--vector-size", 9)
-    assert "vector_size" in run("tune", text, "-o", output, *other, "--resume", "--force", code=1).stderr
+    other_settings = (*QUICK, "--vector-size", 9)
+    assert "vector_size" in run("tune", text, "-o", output, *other_settings, "--resume", "--force", code=1).stderr
     assert output.exists()
-    faster = (*QUICK, "--workers", 2, "--cache", tmp_path / "text.ids")
-    run("tune", text, "-o", output, *faster, "--resume", "--force")
+    same_settings = (*QUICK, "--workers", 2, "--cache", tmp_path / "text.ids")
+    run("tune", text, "-o", output, *same_settings, "--resume", "--force")
     assert trials_in(tmp_path / "best.tune.json") == before
 
 
-def test_settings_of_what_is_tried_have_an_effect(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_for_only_some_candidates_are_accepted(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tuning, "SEEDS", (1,))
     monkeypatch.setattr(tuning, "CHOICES", {"model": ("skipgram", "cbow"), "loss": ("ns", "hs")})
     monkeypatch.chdir(tmp_path)
@@ -283,5 +285,5 @@ def test_settings_of_what_is_tried_have_an_effect(text: Path, tmp_path: Path, mo
     assert "model.safetensors" in run("tune", text, *options).stdout
     assert w2v.Model.load("model.safetensors").ngrams
     assert "--per-pair has no effect" in run("tune", text, *options, "--model", "cbow", code=2).stderr
-    said = run("tune", text, *options, "-o", "best.bin").stderr
-    assert "best.bin has no n-grams" in said
+    stderr = run("tune", text, *options, "-o", "best.bin").stderr
+    assert "best.bin has no n-grams" in stderr

@@ -260,5 +260,5 @@ def test_what_is_no_model(model: Path) -> None:
         with pytest.raises(w2v.W2VError, match=r" is not a model: give one, such as w2v.load"):
             call(model)
     for call in (w2v.rank, lambda vectors: w2v.perplexity(vectors, "text.txt")):
-        with pytest.raises(w2v.W2VError, match="vectors alone have no output layer"):
+        with pytest.raises(w2v.W2VError, match="word vectors have no output layer"):
             call(w2v.load(model))

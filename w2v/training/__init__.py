@@ -1,1 +1,1 @@
-"""Training: settings and text in, a model out; checkpoints."""
+"""Training: settings and a text become a model; checkpoints save a run so that it can be resumed."""

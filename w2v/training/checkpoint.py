@@ -1,8 +1,8 @@
-"""Checkpoints: everything a run needs to resume, in native files in one folder, written while it trains.
+"""Checkpoints: files for resuming a run, written to one folder during training.
 
-All random numbers are hashes of seed, epoch and position, so the state of a run is its matrices and the number of
-finished chunks. A checkpoint is a model file with this state added: other commands read its vectors, and
-`w2v train --continue` takes it.
+Every random number is a hash of the seed, the epoch and the position in the text. The state of a run is therefore its
+matrices and the number of finished chunks. A checkpoint is a model file that also stores this state, so other commands
+can read its vectors and `w2v train --continue` accepts it.
 """
 
 from __future__ import annotations
@@ -35,31 +35,35 @@ from w2v.text.subword_rows import SubwordRows
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.training.config import RunConfig
-from w2v.training.divergence import MAX_RISE, SOUND_RISE, finite, rise
+from w2v.training.divergence import MAX_RISE, SOUND_RISE, all_finite, loss_rise
 from w2v.training.lock import Lock
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
 
 Arrays = dict[str, NDArray[Any]]
 
-NAME, BEST = "checkpoint-{:06}.safetensors", "checkpoint-best.safetensors"
-BYTES_AT_ONCE = 1 << 20  # for the checksum
-LAST_CHANCE = 0.75  # share of the hard CPU limit after which a checkpoint is written: at 1 the system kills the process
-INPUTS = "vectors"  # the input rows in the native format
+FILE_NAME, BEST_FILE_NAME = "checkpoint-{:06}.safetensors", "checkpoint-best.safetensors"
+HASH_BLOCK_BYTES = 1 << 20
+# A checkpoint is written after this share of the hard limit on CPU time; at the limit the system kills the process.
+CPU_LIMIT_SHARE = 0.75
+INPUTS_TENSOR = "vectors"  # the name of the input rows in a native file
 
 log = logging.getLogger("w2v")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Position:
-    """How far a run has come, and in which text.
+    """The progress of a run, and the text that it trains on.
 
     Attributes:
-        done, end: chunks trained, and in all (with several ranks: rounds, see Schedule).
-        tokens_trained: words. seconds: of training.
-        instruction_set: see Plan. ranks: number of processes.
-        scores: on held-out text, after each epoch, if training may stop early.
+        done: The number of chunks that are trained. With several ranks, the number of rounds; see Schedule.
+        end: The number of chunks (or rounds) in the whole run.
+        tokens_trained: The number of words that are trained.
+        seconds: The time spent on training.
+        instruction_set: See Plan.
+        ranks: The number of processes.
+        scores: The score on held-out text after each epoch, if training may stop early.
         files: (path, bytes) of each file of the text; None if the text can be read only once.
-        checksum: of the text, once it is read.
+        checksum: The checksum of the text; "" until the text is read.
     """
 
     done: Count
@@ -75,15 +79,17 @@ class Position:
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """The state of a run whose threads have stopped: its config, its position and its arrays.
+    """The state of a run while its threads are stopped: config, position and arrays.
 
     Attributes:
-        parameters: the matrices that training updates, by name.
-        losses: summed, in each epoch, float64 (epochs,). predictions: their number, int64 (epochs,).
+        parameters: The matrices that training updates, by name.
+        losses: The sum of the losses in each epoch, float64 (epochs,).
+        predictions: The number of predictions in each epoch, int64 (epochs,).
         history: float64 (n, 4): words trained, seconds of training, summed loss and number of predictions, each since
-            the beginning of the run; the last two are of rank 0 alone.
-        frozen: bool (V,), see Initialisation.
-        path: of its file, once it is written; then its arrays are memory-mapped. version: of the w2v that wrote it.
+            the start of the run. With several ranks, the last two cover only rank 0.
+        frozen: bool (V,); see Initialisation.
+        path: The file that the checkpoint was read from, with memory-mapped arrays; Path() for the state of a run.
+        version: The version of w2v that wrote the checkpoint.
     """
 
     config: RunConfig
@@ -104,25 +110,27 @@ class Checkpoint:
 
     @property
     def rise(self) -> float:
-        return rise(self.loss, self.losses, self.predictions)
+        """How far the loss has risen; see `loss_rise`."""
+        return loss_rise(self.loss, self.losses, self.predictions)
 
     @property
     def mean_losses(self) -> list[float | None]:
-        """Mean loss of a prediction in each epoch; None for an epoch without predictions."""
+        """The mean loss per prediction in each epoch; None for an epoch without predictions."""
         sums, counts = self.losses.tolist(), self.predictions.tolist()
         return [total / count if count else None for total, count in zip(sums, counts, strict=True)]
 
 
-# -- writing --------------------------------------------------------------------------------
+# -- writing ------------------------------------------------------------------------------
 
 
 class Checkpoints:
-    """Writes checkpoints of a run to a folder, of which it keeps the last two, and the best if training may stop early.
+    """A folder for the checkpoints of one run: the last two, and the best one if training may stop early.
 
-    `every` is an interval, see schedule.py. `after` is the checkpoint that the run resumes from. The folder is locked
-    until the end of a `with` block, or of the process. Raises SettingsError for an impossible interval; W2VError if the
-    folder cannot be written, another run writes to it, or it holds checkpoints of another run and `replace` is false. A
-    folder that is removed during the run is made again; if another run has taken its place, nothing more is written.
+    The folder is locked until the end of the `with` block or of the process. If it is removed during the run, it is
+    created again, unless another run has already done so: then this run writes no more checkpoints.
+
+    Attributes:
+        diverged: True once a state was not written because its training had diverged.
     """
 
     def __init__(
@@ -133,17 +141,30 @@ class Checkpoints:
         replace: bool = False,
         after: Checkpoint | None = None,
     ):
+        """Open and lock the folder.
+
+        Args:
+            folder: The folder; it is created if it does not exist.
+            every: The interval between checkpoints, such as "10m"; see `schedule.interval`.
+            replace: Whether checkpoints of another run may be removed.
+            after: The checkpoint that the run resumes from.
+
+        Raises:
+            SettingsError: The interval is impossible.
+            W2VError: The folder cannot be written, another run writes to it, or it holds checkpoints of another run
+                and `replace` is false.
+        """
         self.folder = Path(folder).absolute()
-        self.diverged = False  # a state was not written
-        self._lost = False  # another run has taken the folder
+        self.diverged = False
+        self._folder_lost = False  # another run has created the folder again
         self._interval = interval(every)
-        self._mine: dict[Path, float] = {}  # see `rise`
-        self._copied: Arrays = {}
+        self._own_rises: dict[Path, float] = {}  # the checkpoints of this run, oldest first, and the rise of their loss
+        self._buffers: Arrays = {}  # copies of the matrices, written while training continues
         self._writer: Thread | None = None
-        self._taken: Checkpoint | None = None
-        self._last = time.monotonic()
+        self._last_state: Checkpoint | None = None  # the state that the writer began to write last
+        self._last_write = time.monotonic()
         limit = resource.getrlimit(resource.RLIMIT_CPU)[1]
-        self._last_chance = math.inf if limit == resource.RLIM_INFINITY else LAST_CHANCE * limit  # processor time
+        self._cpu_deadline = math.inf if limit == resource.RLIM_INFINITY else CPU_LIMIT_SHARE * limit  # seconds
         with errors_named(self.folder, "write checkpoints in"):
             self.folder.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=self.folder).close()
@@ -153,17 +174,18 @@ class Checkpoints:
                 raise W2VError(
                     f"another run is writing checkpoints in {self.folder}: wait for its end, or name another folder"
                 ) from error
-        for unfinished in self.folder.glob(".checkpoint-*.tmp"):  # by a process that was killed
+        for unfinished in self.folder.glob(".checkpoint-*.tmp"):  # files that a killed process was writing
             with suppress(OSError):
                 unfinished.unlink()
         existing = files(self.folder)
         if after:
-            before = [path for path in existing if number(path) < number(after.path)]
-            self._mine = {**dict.fromkeys(before[-1:], 0.0), after.path: after.rise}
-        self._old = [path for path in existing if path not in self._mine]  # removed once a newer one is written
+            before = [path for path in existing if sequence_number(path) < sequence_number(after.path)]
+            self._own_rises = {**dict.fromkeys(before[-1:], 0.0), after.path: after.rise}
+        # Files to remove once this run has written a checkpoint:
+        self._obsolete = [path for path in existing if path not in self._own_rises]
         if not after:
-            self._old += self.folder.glob(BEST)
-        self._next = number(existing[-1]) + 1 if existing else 1
+            self._obsolete += self.folder.glob(BEST_FILE_NAME)
+        self._next_number = sequence_number(existing[-1]) + 1 if existing else 1
         if existing and not after and not replace:
             self._lock.release()
             raise W2VError(
@@ -177,103 +199,117 @@ class Checkpoints:
     def __exit__(self, *_: object) -> None:
         self._lock.release()
 
-    def _keep_lock(self) -> None:
-        """Check that the path still names the locked folder; make and lock it again if it was removed.
-
-        Raises W2VError if another run has taken its place.
-        """
+    def _ensure_locked(self) -> None:
+        """Lock the folder again if it was removed. Raise W2VError if another run has created it in the meantime."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if self._lock.holds():
             return
         lock = None
         with suppress(BlockingIOError, W2VError):
             lock = Lock(self.folder)
-        is_new = not files(self.folder)
-        if lock and (is_new or lock.is_of_folder(self._lock)):
+        is_empty = not files(self.folder)
+        if lock and (is_empty or lock.has_same_folder(self._lock)):
             self._lock = lock
-            if is_new:
-                self._mine, self._old = {}, []
+            if is_empty:
+                self._own_rises, self._obsolete = {}, []
             return
-        self._lost = True
+        self._folder_lost = True
         raise W2VError(f"{self.folder} was removed and now belongs to another run: this run writes no more checkpoints")
 
     @property
     def newest(self) -> Path | None:
-        """The last checkpoint of this run, after waiting for one that is being written."""
+        """The last checkpoint of this run. Reading this property waits until a pending write has finished."""
         self._wait()
-        return next(reversed(self._mine), None)
+        return next(reversed(self._own_rises), None)
 
-    def last_sound(self) -> Path | None:
-        """The last checkpoint from before the loss rose, after removing those since then; None if there is none."""
+    def discard_risen(self) -> Path | None:
+        """Remove the checkpoints written after the loss rose.
+
+        If there is none from before the rise, nothing is removed.
+
+        Returns:
+            The last checkpoint from before the rise, or None.
+        """
         self._wait()
         if sound := self._sound():
-            self._keep(sound)
+            self._remove_all_but(sound)
         return next(reversed(sound), None)
 
     def _sound(self) -> list[Path]:
-        return [path for path, risen in self._mine.items() if risen <= SOUND_RISE]
+        """Return the checkpoints of this run from before the loss rose, oldest first."""
+        return [path for path, rise in self._own_rises.items() if rise <= SOUND_RISE]
 
-    def _keep(self, paths: list[Path]) -> None:
-        """Remove the other checkpoints of this run."""
-        for path in self._mine.keys() - set(paths):
+    def _remove_all_but(self, kept: list[Path]) -> None:
+        """Remove all other checkpoints of this run."""
+        for path in self._own_rises.keys() - set(kept):
             self._lock.remove(path)
-        self._mine = {path: self._mine[path] for path in paths}
+        self._own_rises = {path: self._own_rises[path] for path in kept}
 
     @property
-    def copies(self) -> bool:
-        """Whether states are copied during the run."""
+    def copies_states(self) -> bool:
+        """Whether checkpoints are written during the run, which needs a copy of the matrices."""
         return any(self._interval)
 
     @property
     def due(self) -> bool:
-        """Whether so much time has passed that the next checkpoint is due, and the previous one is written."""
-        if self._lost or (self._writer and not self._writer.ended):
+        """Whether it is time to write a checkpoint, by the interval or the limit on CPU time.
+
+        False while the previous checkpoint is being written. For intervals of epochs or chunks, see `next_position`.
+        """
+        if self._folder_lost or (self._writer and not self._writer.ended):
             return False
-        if time.process_time() >= self._last_chance:
+        if time.process_time() >= self._cpu_deadline:
             return True
-        return bool(self._interval.seconds) and time.monotonic() >= self._last + self._interval.seconds
+        return bool(self._interval.seconds) and time.monotonic() >= self._last_write + self._interval.seconds
 
     def next_position(self, position: int, chunks: int) -> float:
-        """The position of the next checkpoint after this one, with so many chunks in an epoch; inf if time decides."""
+        """Return the position after `position` at which a checkpoint is due, with this many chunks per epoch.
+
+        Infinity if the interval is a time; see `due`.
+        """
         step = self._interval.epochs * chunks + self._interval.chunks
-        if self._lost or not step:
+        if self._folder_lost or not step:
             return math.inf
         return max(position + 1, math.ceil((position // step + 1) * step))
 
     def copy(self, state: Checkpoint) -> None:
-        """Copy the state of a run whose threads have stopped; the copy is written while training continues.
+        """Copy the state of a run, and write the copy while training continues.
 
-        With the interval "never" the state is not copied: it is written at once where processor time runs out.
+        Call it while the threads are stopped. With the interval "never", nothing is copied; the state is written
+        immediately, and only if CPU time is running out.
         """
-        if not self.copies:
-            if time.process_time() >= self._last_chance:
+        if not self.copies_states:
+            if time.process_time() >= self._cpu_deadline:
                 self.write(state)
             return
         self._wait()
         for name, array in state.parameters.items():
-            if name not in self._copied:
-                self._copied[name] = np.empty(array.shape, array.dtype)
-            np.copyto(self._copied[name], array)
-        self._start(replace(state, parameters=dict(self._copied)))
+            if name not in self._buffers:
+                self._buffers[name] = np.empty(array.shape, array.dtype)
+            np.copyto(self._buffers[name], array)
+        self._start(replace(state, parameters=dict(self._buffers)))
 
     def write(self, state: Checkpoint) -> None:
-        """Write the state of a run whose threads do not continue meanwhile, even if a signal interrupts the writing."""
+        """Write the state of a run, without a copy, and wait until it is written.
+
+        Call it while the threads are stopped. The state is written even if a signal interrupts this method.
+        """
         try:
             self._write_and_wait(state)
         except BaseException:
             self._wait()
-            if self._taken is not state:
+            if self._last_state is not state:
                 self._write_and_wait(state)
             raise
 
     def write_best(self, state: Checkpoint) -> None:
-        """Write the best state so far, which `best` returns; it is no state to resume from."""
+        """Write the best state so far. `best` returns it; a run cannot be resumed from it."""
         self._wait()
         self._write(state, best=True)
 
     def best(self) -> Checkpoint:
-        """The state that write_best wrote last, its arrays memory-mapped. Raises W2VError if there is none."""
-        return read(self.folder / BEST)
+        """Return the state written by `write_best`, with memory-mapped arrays. Raise W2VError if there is none."""
+        return read(self.folder / BEST_FILE_NAME)
 
     def _write_and_wait(self, state: Checkpoint) -> None:
         self._wait()
@@ -285,9 +321,9 @@ class Checkpoints:
             self._writer.wait()
 
     def _start(self, state: Checkpoint) -> None:
-        self._last = time.monotonic()
-        if time.process_time() >= self._last_chance:
-            self._last_chance = math.inf
+        self._last_write = time.monotonic()
+        if time.process_time() >= self._cpu_deadline:
+            self._cpu_deadline = math.inf
         self._writer = Thread(target=self._write, args=(state,))
         try:
             self._writer.start()
@@ -295,99 +331,109 @@ class Checkpoints:
             self._writer.run()
 
     def _write(self, state: Checkpoint, best: bool = False) -> None:
-        self._taken = state
-        if self._lost:
+        """Write a state. An error becomes a warning, because training should continue."""
+        self._last_state = state
+        if self._folder_lost:
             return
         try:
-            self._try_to_write(state, best)
-        except Exception as error:  # training continues after any error
-            if self._lost:
-                self._mine = {}
+            self._write_file(state, best)
+        except Exception as error:
+            if self._folder_lost:
+                self._own_rises = {}
                 log.warning("%s", error)
                 return
-            kept = f"; {next(reversed(self._mine))} is kept" if self._mine else ""
+            kept = f"; {next(reversed(self._own_rises))} is kept" if self._own_rises else ""
             reason = "there is not enough memory" if isinstance(error, MemoryError) else one_line(error)
             log.warning("checkpoint not written: %s%s", reason, kept)
 
-    def _try_to_write(self, state: Checkpoint, best: bool) -> None:
+    def _write_file(self, state: Checkpoint, best: bool) -> None:
         parameters = state.parameters
-        if not (np.isfinite(state.losses).all() and finite(parameters.values()) and state.rise <= MAX_RISE):
+        if not (np.isfinite(state.losses).all() and all_finite(parameters.values()) and state.rise <= MAX_RISE):
             self.diverged = True
             return
         words = Words.of(state.vocabulary.words)
-        arrays = {INPUTS if name == "inputs" else name: array for name, array in parameters.items()}
+        arrays = {INPUTS_TENSOR if name == "inputs" else name: array for name, array in parameters.items()}
         arrays |= {"words": words.blob, "word_offsets": words.offsets, "counts": state.vocabulary.counts}
         arrays |= state.loss.tensors
         arrays |= {"losses": state.losses, "predictions": state.predictions, "history": state.history}
         arrays |= {} if state.frozen is None else {"frozen": state.frozen}
-        path = self.folder / (BEST if best else NAME.format(self._next))
-        run = {"config": state.config.stored(), "position": asdict(state.position)}
-        # As an array, because the length of a header is limited:
-        arrays["run"] = np.frombuffer(encode(run, path).encode(), np.uint8)
+        path = self.folder / (BEST_FILE_NAME if best else FILE_NAME.format(self._next_number))
+        description = {"config": state.config.stored(), "position": asdict(state.position)}
+        # The description is stored as an array because the length of the header is limited.
+        arrays["run"] = np.frombuffer(encode(description, path).encode(), np.uint8)
         header = ModelHeader(state.settings.as_dict(), text=state.config.text, package_version=__version__)
         metadata = header.to_strings(path)
         metadata["checksum"] = checksum(arrays, metadata["settings"])
-        self._keep_lock()
+        self._ensure_locked()
         native.write_native(path, arrays, metadata, replace=best, follow=False)
         if best:
-            self._old = [old for old in self._old if old != path]
+            self._obsolete = [obsolete for obsolete in self._obsolete if obsolete != path]
             return
-        self._next += 1
-        self._keep((self._sound() or list(self._mine))[-1:])  # the last one from before the loss rose
-        self._mine[path] = state.rise
-        for old in self._old:
-            self._lock.remove(old)
-        self._old = []
+        self._next_number += 1
+        # The second checkpoint that is kept is the last one from before the loss rose.
+        self._remove_all_but((self._sound() or list(self._own_rises))[-1:])
+        self._own_rises[path] = state.rise
+        for obsolete in self._obsolete:
+            self._lock.remove(obsolete)
+        self._obsolete = []
 
 
-# -- reading --------------------------------------------------------------------------------
+# -- reading ------------------------------------------------------------------------------
 
 
 def files(folder: Path) -> list[Path]:
-    """The checkpoints in a folder, the oldest first."""
-    return sorted((path for path in folder.glob("checkpoint-*.safetensors") if number(path)), key=number)
+    """Return the paths of the checkpoints in a folder, oldest first."""
+    paths = folder.glob("checkpoint-*.safetensors")
+    return sorted((path for path in paths if sequence_number(path)), key=sequence_number)
 
 
-def number(path: Path) -> int:
+def sequence_number(path: Path) -> int:
+    """Return the number in the name of a checkpoint; 0 for other files, including the best checkpoint."""
     digits = path.stem.removeprefix("checkpoint-")
     return int(digits) if digits.isdecimal() else 0
 
 
 def latest(folder: PathLike) -> Checkpoint:
-    """The newest checkpoint in a folder that is not damaged; a warning names each damaged one.
+    """Read the newest undamaged checkpoint in a folder, and log a warning for each damaged one.
 
-    Raises W2VError if there is none.
+    Raises:
+        W2VError: The folder has no undamaged checkpoint.
     """
     with errors_named(folder):
-        found = files(Path(folder).absolute())
-    if not found:
+        paths = files(Path(folder).absolute())
+    if not paths:
         raise W2VError(f"{one_line(folder)} holds no checkpoint")
-    for path in reversed(found):
+    for path in reversed(paths):
         try:
             return read(path)
-        except (LossMissing, OtherVersion, SettingsError):  # older checkpoints would raise it too
+        except (LossMissing, OtherVersion, SettingsError):  # the older checkpoints would raise the same error
             raise
         except W2VError as error:
-            if path == found[0]:
+            if path == paths[0]:
                 raise
             log.warning("%s: resuming from the checkpoint before it", error)
     raise AssertionError
 
 
 def read(path: Path) -> Checkpoint:
-    """Read a checkpoint. Raises W2VError if it is none or is damaged, OtherVersion if only another w2v can read it."""
+    """Read a checkpoint.
+
+    Raises:
+        W2VError: The file is damaged or is not a checkpoint.
+        OtherVersion: Only another version of w2v can read it.
+    """
     with errors_named(path), open_regular(path) as file:
         arrays, metadata = native.read_open(path, file, mmap=True)
     if "run" not in arrays or "settings" not in metadata:
         raise W2VError(f"{path} is not a checkpoint")
-    found, version = checksum(arrays, metadata["settings"]), metadata.get("package_version", "")
+    version = metadata.get("package_version", "")
     try:
-        if found != metadata.get("checksum"):
+        if checksum(arrays, metadata["settings"]) != metadata.get("checksum"):
             raise ValueError("its checksum is wrong")
-        return _checkpoint(path, arrays, ModelHeader.from_strings(metadata, ""))
+        return _parse(path, arrays, ModelHeader.from_strings(metadata, ""))
     except LossMissing as error:
         raise LossMissing(f"{path}: {one_line(error)}") from error
-    except (TypeError, LookupError, AttributeError, RecursionError, ValueError) as error:  # W2VError among them
+    except (TypeError, LookupError, AttributeError, RecursionError, ValueError) as error:  # W2VError is a ValueError
         if version != __version__:
             raise OtherVersion(
                 f"{path} was written by {one_line(f'w2v {version}') if version else 'an earlier w2v'}, and this is "
@@ -396,27 +442,31 @@ def read(path: Path) -> Checkpoint:
         raise W2VError(f"{path} is damaged: {one_line(error)}") from error
 
 
-def _checkpoint(path: Path, arrays: Arrays, header: ModelHeader) -> Checkpoint:
-    """Raises LookupError, TypeError, AttributeError, RecursionError or ValueError for an inconsistent checkpoint."""
-    run = decode(dict[str, Any], arrays["run"].tobytes(), "its description")
-    if "origin" in run:
-        run = _convert_older(run)
+def _parse(path: Path, arrays: Arrays, header: ModelHeader) -> Checkpoint:
+    """Build a checkpoint from the content of its file.
+
+    Raise LookupError, TypeError, AttributeError, RecursionError or ValueError if the parts do not fit together.
+    """
+    description = decode(dict[str, Any], arrays["run"].tobytes(), "its description")
+    if "origin" in description:
+        description = _convert_older(description)
     settings = settings_from(header.settings or {}, "its settings")
-    config = RunConfig.from_stored(run["config"], settings)
-    position = checked(Position, run["position"], "its position")
+    config = RunConfig.from_stored(description["config"], settings)
+    position = checked(Position, description["position"], "its position")
     vocabulary = Vocabulary(Words(arrays["words"], arrays["word_offsets"]), arrays["counts"])
     loss = loss_for(settings, vocabulary, arrays)
-    wanted = {"inputs": (len(vocabulary), settings.vector_size), **file_names(loss.shapes)}
+    shapes = {"inputs": (len(vocabulary), settings.vector_size), **file_names(loss.shapes)}
     if settings.ngrams:
-        wanted["ngrams"] = (SubwordRows.of(settings.ngrams, vocabulary.words).shared, settings.vector_size)
-    parameters = {name: arrays[INPUTS if name == "inputs" else name] for name in wanted}
+        shapes["ngrams"] = (SubwordRows.of(settings.ngrams, vocabulary.words).shared, settings.vector_size)
+    parameters = {name: arrays[INPUTS_TENSOR if name == "inputs" else name] for name in shapes}
     found = {name: (array.shape, array.dtype) for name, array in parameters.items()}
-    expected = {name: (shape, bfloat16.dtype_of(settings.storage)) for name, shape in wanted.items()}
-    if found != expected or not finite(parameters.values()):
+    expected = {name: (shape, bfloat16.dtype_of(settings.storage)) for name, shape in shapes.items()}
+    if found != expected or not all_finite(parameters.values()):
         raise ValueError(f"matrices of an unexpected shape or type, or not finite: {found}")
-    sums = {"losses": np.dtype(np.float64), "predictions": np.dtype(np.int64)}
-    epochs = {name: ((settings.epochs,), dtype) for name, dtype in sums.items()}
-    if {name: (arrays[name].shape, arrays[name].dtype) for name in epochs} != epochs or position.done > position.end:
+    dtypes = {"losses": np.dtype(np.float64), "predictions": np.dtype(np.int64)}
+    expected_sums = {name: ((settings.epochs,), dtype) for name, dtype in dtypes.items()}
+    found_sums = {name: (arrays[name].shape, arrays[name].dtype) for name in dtypes}
+    if found_sums != expected_sums or position.done > position.end:
         raise ValueError("losses of a wrong shape or type, or a position past the end of the run")
     history = arrays["history"]
     if history.dtype != np.float64 or history.shape != (len(history), 4):
@@ -439,27 +489,30 @@ def _checkpoint(path: Path, arrays: Arrays, header: ModelHeader) -> Checkpoint:
     )
 
 
-def _convert_older(run: dict[str, Any]) -> dict[str, Any]:
-    """Convert the description in checkpoints without a RunConfig, of w2v 0.2.0. Raises LookupError or TypeError."""
-    origin = run["origin"]
+def _convert_older(description: dict[str, Any]) -> dict[str, Any]:
+    """Convert the description in a checkpoint of w2v 0.2.0 that has no RunConfig.
+
+    Raise LookupError or TypeError if it is damaged.
+    """
+    origin = description["origin"]
     notes = dict(origin["notes"])
     config = {name: notes.pop(name) for name in ("output", "save_vocab", "plot") if notes.get(name) is not None}
     config |= {"corpus": origin["sources"], "phrases": origin["phrases"], "notes": notes}
     reading = ("errors", "max_types", "column", "encoding")
     config["reading"] = {name: origin[name] for name in reading if name in origin} | origin["text"]
-    config["checkpoint_every"] = run["every"]
-    position = {each.name: run[each.name] for each in fields(Position) if each.name in run}
-    position |= {"done": run["position"], "files": origin["files"], "checksum": origin["checksum"]}
+    config["checkpoint_every"] = description["every"]
+    position = {each.name: description[each.name] for each in fields(Position) if each.name in description}
+    position |= {"done": description["position"], "files": origin["files"], "checksum": origin["checksum"]}
     return {"config": config, "position": position}
 
 
 def checksum(arrays: Mapping[str, NDArray[Any]], settings: str) -> str:
-    """SHA-256 of the arrays by name, and of the settings."""
-    found = hashlib.sha256(settings.encode())
+    """Return the SHA-256, in hexadecimal, of the settings and of the arrays in the order of their names."""
+    digest = hashlib.sha256(settings.encode())
     for name in sorted(arrays):
         array = bfloat16.bits(np.atleast_1d(arrays[name]))
-        found.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        rows = max(1, BYTES_AT_ONCE * len(array) // max(1, array.nbytes))
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        rows = max(1, HASH_BLOCK_BYTES * len(array) // max(1, array.nbytes))
         for start in range(0, len(array), rows):
-            found.update(np.ascontiguousarray(array[start : start + rows]).data)
-    return found.hexdigest()
+            digest.update(np.ascontiguousarray(array[start : start + rows]).data)
+    return digest.hexdigest()

@@ -1,7 +1,7 @@
-"""The ranks of an MPI job that train one model: their messages, checks that they agree, and what ends the job.
+"""Communication between the ranks of an MPI job that train one model: messages, shared errors, signals, heartbeats.
 
-mpi4py is imported only under an MPI launcher. No call here blocks inside MPI: the program polls, and meanwhile a thread
-sends and expects signs of life, so that no rank waits for ever for one that hangs or whose machine is lost.
+mpi4py is imported only under an MPI launcher. No call in this module blocks inside MPI: it polls instead. A background
+thread exchanges heartbeats with the neighbouring ranks, so that the job ends when a rank hangs or loses its machine.
 """
 
 from __future__ import annotations
@@ -25,46 +25,51 @@ from w2v.errors import SettingsError, W2VError, described, install, one_line
 from w2v.system.launcher import launched
 from w2v.system.threads import processors
 
-BEAT = 1.0  # seconds between signs of life
-PATIENCE = 20  # seconds without a sign of life; W2V_RANK_TIMEOUT changes it
-SIGN_OF_LIFE = 7  # the tag of these messages
-LOOK = 2e-4  # seconds between checks of a message under way: MPI makes progress only when it is called
-BUSY = 2e-3  # seconds that a rank which only waits checks without sleeping
-LAST_LOOK = 5e-3  # seconds between checks for the last sign of life
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+HEARTBEAT_SECONDS = 1.0  # between heartbeats
+HEARTBEAT_TIMEOUT = 20  # seconds without a heartbeat after which the job ends; W2V_RANK_TIMEOUT changes it
+HEARTBEAT_TAG = 7  # the MPI tag of these messages
+MESSAGE_POLL_SECONDS = 2e-4  # between checks of a pending message: MPI makes progress only when it is called
+SPIN_SECONDS = 2e-3  # a wait begins with this time of checking messages without sleeping
+LAST_HEARTBEAT_POLL_SECONDS = 5e-3  # between checks for the other rank's last heartbeat
+TERMINATION_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def join_ranks() -> Communicator | None:
-    """The ranks that this process trains with; None unless an MPI launcher started several.
+    """Return a communicator for the ranks of this MPI job; None unless an MPI launcher started several ranks.
 
-    Raises W2VError if mpi4py is missing or belongs to another MPI than the launcher; but rank 0 of an unknown number of
-    ranks trains alone without mpi4py.
+    Rank 0 of an unknown number of ranks may train without mpi4py, because it is probably the only one.
+
+    Raises:
+        W2VError: mpi4py is missing, or it belongs to another MPI than the launcher.
     """
-    found = launched()
-    if found is None or found[1] == 1:
+    launcher = launched()
+    if launcher is None or launcher[1] == 1:
         return None
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:  # RuntimeError: no MPI library
-        if found == (0, 0):  # probably the only rank; others would end with the error below
+        if launcher == (0, 0):  # probably the only rank; any other rank raises the error below
             return None
         raise W2VError(f"training on several ranks needs mpi4py: {install('mpi')} ({one_line(error)})") from error
     if MPI.COMM_WORLD.size > 1:
         return Communicator(MPI)
-    if found[1]:
+    if launcher[1]:
         library = one_line(MPI.Get_library_version().splitlines()[0])
         raise W2VError(
-            f"the launcher started {found[1]} ranks, but mpi4py uses {library}, which sees only one: start them with "
-            "the mpiexec of that MPI"
+            f"the launcher started {launcher[1]} ranks, but mpi4py uses {library}, which sees only one: start them "
+            "with the mpiexec of that MPI"
         )
     return None
 
 
 class Communicator:
-    """All ranks of a job. Each method but `abort` must be called by all ranks in the same order.
+    """All ranks of an MPI job.
+
+    All ranks must call the methods in the same order, except `abort`, which one rank may call.
 
     Attributes:
-        rank, size: the number of this rank, from 0, and of all. Rank 0 leads: it writes all files and messages.
+        rank: The number of this rank, from 0. Rank 0, the root, writes all files and messages.
+        size: The number of ranks.
     """
 
     def __init__(self, mpi: Any) -> None:
@@ -73,88 +78,92 @@ class Communicator:
         self.rank, self.size = self._comm.rank, self._comm.size
         if mpi.Query_thread() < mpi.THREAD_MULTIPLE:
             raise W2VError("this MPI was built without support for threads (MPI_THREAD_MULTIPLE): use another")
-        patience = os.environ.get("W2V_RANK_TIMEOUT", str(PATIENCE))
-        if not patience.isdecimal() or int(patience) < 1:
-            raise SettingsError(f"W2V_RANK_TIMEOUT {patience}: it must be a whole number of seconds, 1 or more")
-        self._patience = int(patience)
-        self._shared_error: BaseException | None = None  # an error that all ranks raise
+        timeout = os.environ.get("W2V_RANK_TIMEOUT", str(HEARTBEAT_TIMEOUT))
+        if not timeout.isdecimal() or int(timeout) < 1:
+            raise SettingsError(f"W2V_RANK_TIMEOUT {timeout}: it must be a whole number of seconds, 1 or more")
+        self._timeout = int(timeout)
+        self._shared_error: BaseException | None = None  # the error that all ranks raise
         self._ended = threading.Event()
         self._hosts = [""] * self.size
         self._hosts = self.gather(socket.gethostname())
-        self._watch = threading.Thread(target=self._exchange_signs_of_life, daemon=True)
-        self._watch.start()
-        atexit.register(self._end_watch)  # before MPI ends
+        self._heartbeat = threading.Thread(target=self._exchange_heartbeats, daemon=True)
+        self._heartbeat.start()
+        atexit.register(self._end_heartbeat)  # runs before mpi4py finalizes MPI
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        """End all ranks after an error that the others do not know of: they would wait for this rank."""
+        """End all ranks after an error of this rank that the others do not know of; they would wait forever."""
         if isinstance(error, Exception) and error is not self._shared_error:
             self.abort(f"{self.name(self.rank)}: {one_line(described(error))}")
         if error is None or error is self._shared_error:
             self.barrier()
-        self._end_watch()
+        self._end_heartbeat()
 
-    def _end_watch(self) -> None:
+    def _end_heartbeat(self) -> None:
         self._ended.set()
-        self._watch.join()
+        self._heartbeat.join()
 
     @property
     def is_root(self) -> bool:
+        """Whether this is rank 0."""
         return bool(self.rank == 0)
 
     def name(self, rank: int) -> str:
+        """Return the number and the host of a rank, for messages."""
         return f"rank {rank} ({self._hosts[rank]})"
 
-    # -- messages -------------------------------------------------------------------------------
+    # -- messages ------------------------------------------------------------------------------
 
     def wait(self, request: Any) -> None:
-        """Wait for a message of MPI without blocking inside it."""
-        end = time.monotonic() + BUSY
+        """Wait until an MPI request completes, without blocking inside MPI."""
+        end = time.monotonic() + SPIN_SECONDS
         while not request.Test():
-            time.sleep(LOOK if time.monotonic() > end else 0)
+            time.sleep(MESSAGE_POLL_SECONDS if time.monotonic() > end else 0)
 
     def barrier(self) -> None:
-        """Wait until all ranks are here."""
+        """Wait until all ranks have called this method."""
         self.wait(self._comm.Ibarrier())
 
     def sum(self, values: NDArray[Any]) -> NDArray[Any]:
-        """The sum over all ranks of arrays of one shape and type."""
+        """Return the sum of the ranks' arrays, which must have the same shape and dtype."""
         total = np.empty_like(values)
         self.wait(self.start_sum(np.ascontiguousarray(values), total))
         return total
 
     def start_sum(self, values: NDArray[Any], total: NDArray[Any]) -> Any:
-        """Begin to sum arrays over all ranks; the result is in `total` once the returned request is done."""
+        """Start to sum the ranks' arrays into `total`, and return the MPI request; see `wait`."""
         return self._comm.Iallreduce(values, total, self._mpi.SUM)
 
     def total(self, number: int) -> int:
+        """Return the sum of the ranks' numbers."""
         return int(self.sum(np.array([number], np.int64))[0])
 
     def maximum(self, number: int) -> int:
+        """Return the largest of the ranks' numbers."""
         return max(map(int, self.gather(str(number))))
 
     def broadcast(self, array: NDArray[Any], root: int = 0) -> None:
-        """Overwrite a contiguous array with that of rank `root`."""
+        """Overwrite a contiguous array with the array of rank `root`."""
         self.wait(self._comm.Ibcast([array.view(np.uint8), self._mpi.BYTE], root))
 
     def gather(self, text: str) -> list[str]:
-        """A text of each rank, by rank."""
+        """Return the texts of all ranks, by rank."""
         own = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
         sizes = np.empty(self.size, np.int64)
         self.wait(self._comm.Iallgather(np.array([len(own)], np.int64), sizes))
-        found = np.empty(int(sizes.sum()), np.uint8)
+        gathered = np.empty(int(sizes.sum()), np.uint8)
         starts = np.cumsum(sizes) - sizes
-        self.wait(self._comm.Iallgatherv(own, [found, sizes.tolist(), starts.tolist(), self._mpi.BYTE]))
-        parts = np.split(found, starts[1:])
+        self.wait(self._comm.Iallgatherv(own, [gathered, sizes.tolist(), starts.tolist(), self._mpi.BYTE]))
+        parts = np.split(gathered, starts[1:])
         return [part.tobytes().decode("utf-8", "surrogatepass") for part in parts]
 
-    # -- agreement ------------------------------------------------------------------------------
+    # -- shared errors -------------------------------------------------------------------------
 
     @contextmanager
     def collective_errors(self) -> Iterator[None]:
-        """A step that all ranks take: an error on one of them is raised on all, with the name of its rank."""
+        """Return a context manager that raises an error of any rank on all ranks, with the name of the rank."""
         own = None
         try:
             yield
@@ -163,82 +172,90 @@ class Communicator:
         messages = self.gather("" if own is None else one_line(described(own)))
         failed = [rank for rank, message in enumerate(messages) if message]
         if failed:
-            everywhere = len(set(messages)) == 1  # then the message names no rank
+            is_same = len(set(messages)) == 1  # all ranks have the same error: the message need not name a rank
             text = f"{self.name(failed[0])}: {messages[failed[0]]}"
-            self._shared_error = own if own is not None and everywhere else W2VError(text)
+            self._shared_error = own if own is not None and is_same else W2VError(text)
             raise self._shared_error from own
 
-    def assert_same(self, about: Mapping[str, Any]) -> None:
-        """Raise W2VError, on all ranks, unless all have the same JSON values."""
-        own = {name: json.dumps(value) for name, value in about.items()}
-        found: list[dict[str, str]] = [json.loads(text) for text in self.gather(json.dumps(own))]
-        for rank, other in enumerate(found):
-            for name in [*found[0], *other]:
-                if other.get(name) != found[0].get(name):
+    def assert_same(self, values: Mapping[str, Any]) -> None:
+        """Raise W2VError on all ranks unless they all have the same JSON values."""
+        own = {name: json.dumps(value) for name, value in values.items()}
+        by_rank: list[dict[str, str]] = [json.loads(text) for text in self.gather(json.dumps(own))]
+        root = by_rank[0]
+        for rank, other in enumerate(by_rank):
+            for name in [*root, *other]:
+                if other.get(name) != root.get(name):
                     self._shared_error = W2VError(
                         f"{self.name(rank)} has {name} {one_line(other.get(name, 'none'))}, and {self.name(0)} "
-                        f"{one_line(found[0].get(name, 'none'))}: start all ranks with the same"
+                        f"{one_line(root.get(name, 'none'))}: start all ranks with the same version, settings and text"
                     )
                     raise self._shared_error
 
-    def threads(self) -> int:
-        """The threads for this rank: the processors that it may use, divided among the ranks that may use the same."""
+    def default_workers(self) -> int:
+        """Return the number of threads for this rank: its share of the processors that it may run on.
+
+        Ranks on the same host with the same CPU affinity divide their processors among them.
+        """
         mask = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
         processor_sets = self.gather(json.dumps([self._hosts[self.rank], mask]))
         return max(1, processors() // processor_sets.count(processor_sets[self.rank]))
 
-    # -- signals and faults ---------------------------------------------------------------------
+    # -- signals and failed ranks --------------------------------------------------------------
 
     @contextmanager
-    def signals_noted(self) -> Iterator[Callable[[], bool]]:
-        """Delay signals that end the process until the `with` block ends; the yielded function says if one arrived."""
-        noted: list[int] = []
-        before = {number: signal.getsignal(number) for number in SIGNALS}
-        for number, handler in before.items():
+    def deferred_signals(self) -> Iterator[Callable[[], bool]]:
+        """Return a context manager that defers termination signals to the end of the `with` block.
+
+        It yields a function that returns True once a signal has arrived.
+        """
+        received: list[int] = []
+        handlers = {number: signal.getsignal(number) for number in TERMINATION_SIGNALS}
+        for number, handler in handlers.items():
             if handler is not signal.SIG_IGN:
-                signal.signal(number, lambda number, _: noted.append(number))
+                signal.signal(number, lambda number, _: received.append(number))
         try:
-            yield lambda: bool(noted)
+            yield lambda: bool(received)
         finally:
-            for number, handler in before.items():
+            for number, handler in handlers.items():
                 signal.signal(number, handler)
-            if noted:
-                signal.raise_signal(noted[0])
+            if received:
+                signal.raise_signal(received[0])
 
     def abort(self, message: str) -> NoReturn:
-        """End the processes of all ranks, after one line."""
+        """Print a message and end the processes of all ranks."""
         print(f"w2v: {message}", file=sys.stderr, flush=True)
         self._comm.Abort(1)
         raise AssertionError
 
-    def _exchange_signs_of_life(self) -> None:
-        """Send signs of life to the next rank, and expect them from the rank before.
+    def _exchange_heartbeats(self) -> None:
+        """Send heartbeats to the next rank, and abort the job if the previous rank sends none for too long.
 
-        Silence is counted in turns of this loop, not by the clock, so that a suspended job can continue.
+        Silence is measured in iterations of this loop, not by the clock, so that a suspended job can continue.
         """
         comm = self._mpi.COMM_WORLD
-        after, before = (self.rank + 1) % self.size, (self.rank - 1) % self.size
-        signs, received = np.array([[False], [True]]), np.array([False])
+        successor, predecessor = (self.rank + 1) % self.size, (self.rank - 1) % self.size
+        messages = np.array([[False], [True]])  # True is a rank's last heartbeat
+        is_last = np.array([False])  # the last message of the predecessor
         ended, silent = False, 0.0
-        while not (ended and received[0]):
+        while not (ended and is_last[0]):
             if ended:
-                time.sleep(LAST_LOOK)
+                time.sleep(LAST_HEARTBEAT_POLL_SECONDS)
             else:
-                ended = self._ended.wait(BEAT)
-                comm.Isend(signs[int(ended)], after, SIGN_OF_LIFE).Free()
-            silent += LAST_LOOK if ended else BEAT
-            while not received[0] and comm.Iprobe(before, SIGN_OF_LIFE):
-                comm.Recv(received, before, SIGN_OF_LIFE)
+                ended = self._ended.wait(HEARTBEAT_SECONDS)
+                comm.Isend(messages[int(ended)], successor, HEARTBEAT_TAG).Free()
+            silent += LAST_HEARTBEAT_POLL_SECONDS if ended else HEARTBEAT_SECONDS
+            while not is_last[0] and comm.Iprobe(predecessor, HEARTBEAT_TAG):
+                comm.Recv(is_last, predecessor, HEARTBEAT_TAG)
                 silent = 0.0
-            if silent > self._patience and not received[0]:
-                self.abort(f"{self.name(before)} has not answered for {self._patience} seconds: the run ends")
+            if silent > self._timeout and not is_last[0]:
+                self.abort(f"{self.name(predecessor)} has not answered for {self._timeout} seconds: the run ends")
 
 
 def is_root(communicator: Communicator | None) -> bool:
-    """Return whether this process writes files and messages."""
+    """Return True if this process writes files and messages: it is rank 0, or the only process."""
     return communicator is None or communicator.is_root
 
 
 def collective_errors(communicator: Communicator | None) -> AbstractContextManager[None]:
-    """Raise an error of one rank on all of them, if there are several; see Communicator.collective_errors."""
+    """Return Communicator.collective_errors, or a context manager without effect if there is only one process."""
     return communicator.collective_errors() if communicator else nullcontext()

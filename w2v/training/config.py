@@ -1,4 +1,4 @@
-"""RunConfig: all that describes a run, in memory, in a file of settings and in a checkpoint."""
+"""`RunConfig`: the description of a run, in memory, in a settings file and in a checkpoint."""
 
 from __future__ import annotations
 
@@ -29,31 +29,40 @@ from w2v.training.model import WHOLE_MODEL, Model
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
 from w2v.vectors.keyed import KeyedVectors
 
-NEEDS = {"vocab": "continue_from", "freeze": "init", "checkpoint_every": "checkpoint"}  # each has no effect without
-OF_A_MODEL = ("init", "vocabulary")  # a model that is continued has its own
+# Options that have an effect only together with another option:
+NEEDS = {"vocab": "continue_from", "freeze": "init", "checkpoint_every": "checkpoint"}
+OF_A_MODEL = ("init", "vocabulary")  # options that have no effect with continue_from, because a model has its own
 PATHS = ("continue_from", "init", "vocabulary", "checkpoint", "output", "save_vocab", "plot")
 MODEL_SUFFIX = ".safetensors"
-MAX_BYTES = 1 << 20  # of a TOML file
+MAX_TOML_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
-    """What a run reads, its settings, how it is initialised, when its state is saved, and what it writes.
+    """The description of a run: inputs, settings, initialisation, checkpoints and outputs.
 
-    Only values that JSON can hold: what a caller has in memory is given to `prepare` beside it.
-    Raises SettingsError for impossible values.
+    All values can be stored as JSON. Objects in memory, such as a Model to continue, are passed to `prepare` instead.
 
     Attributes:
-        corpus: the paths of the text, "-" for standard input; () for a text in memory.
-        settings: those of the run, including what a continued model or the vectors of `init` decide.
-        reading: how the text is read, likewise.
-        phrases: the file of phrases that are joined first; True to find them in the text.
-        continue_from, init, vocabulary: files of a model, of vectors and of words to begin with.
-        vocab, freeze: see train.
-        checkpoint, checkpoint_every: the folder of checkpoints, and how often one is written.
-        output, save_vocab, plot: files for the model, its vocabulary and a picture of the run.
+        corpus: The paths of the text, "-" for standard input; () for a text in memory.
+        settings: The settings of the run, including those that come from a continued model or the vectors of `init`.
+        reading: How the text is read, including options that come from a continued model or the vectors of `init`.
+        phrases: The file of phrases to join; True to find phrases in the text.
+        continue_from: The file of a model to continue.
+        vocab: See `train`.
+        init: The file of vectors to initialise words with.
+        freeze: See `train`.
+        vocabulary: The file of words to train.
+        checkpoint: The folder for checkpoints.
+        checkpoint_every: The interval between checkpoints.
+        output: The file for the model.
+        save_vocab: The file for the vocabulary.
+        plot: The file for a plot of the run.
         notes: JSON values of the caller, stored in the checkpoints.
-        ignore_memory: whether a run starts even if memory looks insufficient.
+        ignore_memory: Whether the run starts even if memory looks insufficient.
+
+    Raises:
+        SettingsError: A value is impossible.
     """
 
     corpus: tuple[str, ...] = ()
@@ -95,11 +104,17 @@ class RunConfig:
     def from_options(
         cls, given: Mapping[str, Any], source: Model | KeyedVectors | None = None, named: Callable[[str], str] = str
     ) -> RunConfig:
-        """Build the config of a run from the options that are given, by their flat names.
+        """Build the config of a run from options.
 
-        Settings and text options that are not given are those of the `source`, the model to continue or the vectors to
-        begin with, if there is one. A value that is in memory, such as a Model, is left out. `named` spells an option's
-        name in errors. Raises SettingsError for unknown names, and for options that contradict each other.
+        Args:
+            given: The options by name: fields of Settings, of ReadingOptions and of this class, in one namespace.
+                Objects in memory, such as a Model, are ignored.
+            source: The model to continue, or the vectors to initialise words with. It provides the settings and text
+                options that are not given.
+            named: A function that spells the name of an option in errors.
+
+        Raises:
+            SettingsError: A name is unknown, a value is impossible, or options contradict each other.
         """
         own = {each.name for each in fields(cls)} - {"settings", "reading"}
         settings = {name: value for name, value in given.items() if name in Settings.names()}
@@ -126,12 +141,14 @@ class RunConfig:
 
     @property
     def text(self) -> TextOptions:
+        """How the text is normalised and split into words."""
         return TextOptions.of(self.reading)
 
     def stored(self) -> dict[str, Any]:
-        """Return the values that a checkpoint stores, for `from_stored`: paths are absolute.
+        """Return the values that a checkpoint stores, for `from_stored`, with absolute paths.
 
-        Without the settings, which every model file has in its header, and the cache, which is named again.
+        They do not include the settings, which are in the header of every model file, and the cache, which the user
+        names again.
         """
         values = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "settings"}
         values["reading"] = {name: value for name, value in asdict(self.reading).items() if name != "cache"}
@@ -143,19 +160,23 @@ class RunConfig:
 
     @classmethod
     def from_stored(cls, values: dict[str, Any], settings: Settings) -> RunConfig:
-        """Return the config of a checkpoint. Raises SettingsError, TypeError or LookupError if it is damaged.
+        """Build the config from the values in a checkpoint.
 
-        Whoever wrote the checkpoint chose its paths: they are shown to the user, who names the files again, and never
-        opened.
+        Somebody else may have written the checkpoint, so its paths are only shown to the user, who names the files
+        again. They are never opened.
+
+        Raises:
+            SettingsError, TypeError, LookupError: The values are damaged.
         """
         reading, corpus = ReadingOptions(**values["reading"] | {"cache": None}), values["corpus"]
         corpus = tuple(corpus) if isinstance(corpus, list) else corpus
         return cls(**values | {"settings": settings, "reading": reading, "corpus": corpus})
 
     def save(self, path: PathLike, *, force: bool = False) -> None:
-        """Write the text, the settings and the output to a TOML file, for `read_options`.
+        """Write the settings, and the names of the text and the output, to a TOML file that `read_options` can read.
 
-        Raises W2VError if it cannot be written, or exists and `force` is false.
+        Raises:
+            W2VError: The file cannot be written, or it exists and `force` is false.
         """
         values: dict[str, Any] = {"corpus": list(self.corpus), "output": self.output}
         values |= self.settings.saved() | asdict(self.reading) | {"phrases": self.phrases or None}
@@ -173,19 +194,20 @@ def _absolute(path: str) -> str:
     return str(Path(path).absolute())
 
 
-# -- files of settings ----------------------------------------------------------------------
+# -- settings files -----------------------------------------------------------------------
 
 
 def read_options(path: Path) -> dict[str, Any]:
-    """Read the options in a TOML file, or those that a .safetensors model was trained with, for `from_options`.
+    """Read options for `RunConfig.from_options` from a TOML file, or from the settings in a .safetensors model.
 
-    Raises SettingsError, naming the file, for an unknown name and for a value of the wrong type or out of range;
-    W2VError for a file that cannot be read.
+    Raises:
+        SettingsError: A name is unknown, or a value has the wrong type or is out of range. The message names the file.
+        W2VError: The file cannot be read.
     """
     kinds = {name: kind for kind in (Settings, ReadingOptions) for name in options_of(kind)}
     is_model = path.suffix == MODEL_SUFFIX
     if is_model:
-        # A model may be a stranger's, so its paths are not used.
+        # Somebody else may have written the model, so its paths are not used.
         values, names = _options_of_model(path), [*Settings.names(), *options_of(TextOptions)]
     else:
         values, names = _options_of_toml(path), [*kinds, "corpus", "output", "phrases"]
@@ -203,16 +225,17 @@ def read_options(path: Path) -> dict[str, Any]:
 
 def _options_of_toml(path: Path) -> dict[str, Any]:
     with errors_named(path), path.open("rb") as file:
-        text = file.read(MAX_BYTES + 1)
+        text = file.read(MAX_TOML_BYTES + 1)
     try:
-        if len(text) > MAX_BYTES:
-            raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
+        if len(text) > MAX_TOML_BYTES:
+            raise ValueError(f"it has more than {MAX_TOML_BYTES:,} bytes")
         return tomllib.loads(text.decode())
-    except (ValueError, RecursionError) as error:  # neither UTF-8 nor TOML
+    except (ValueError, RecursionError) as error:  # not UTF-8, or not TOML
         raise W2VError(f"{path} is not a TOML file of settings: {one_line(error)}") from error
 
 
 def _options_of_model(path: Path) -> dict[str, Any]:
+    """Return the settings and text options that a model was trained with."""
     header = table.read(path, mmap=True).header
     if header.settings is None:
         raise W2VError(f"{path}: it has no settings: train with -o model.safetensors, which {WHOLE_MODEL}")
@@ -228,7 +251,7 @@ def _options_of_model(path: Path) -> dict[str, Any]:
 
 
 def _without_computed(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a model without the values that training computed: other options given may change these."""
+    """Return the options of a model without computed values, because these may depend on options that change."""
     names = options.keys() & {*Settings.names()}
     settings = Settings(**{name: options[name] for name in names}).left_open()
     others = {name: value for name, value in options.items() if name not in names}
@@ -238,12 +261,12 @@ def _without_computed(options: dict[str, Any]) -> dict[str, Any]:
 def _line(path: PathLike, name: str, value: Any) -> bytes:
     try:
         return f"{name} = {_toml(value)}\n".encode()
-    except UnicodeEncodeError:  # a file name
+    except UnicodeEncodeError:  # a file name with bytes that are not UTF-8
         raise W2VError(f"cannot write {path}: {name} is not UTF-8, which TOML requires") from None
 
 
 def _toml(value: Any) -> str:
-    """Return a value in TOML, which is that of JSON except for the character DEL."""
+    """Return a value in TOML syntax. It is the same as in JSON, except for the character DEL."""
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

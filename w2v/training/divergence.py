@@ -1,4 +1,4 @@
-"""When training diverges: values that are not finite, or a loss that has risen."""
+"""Signs of divergence: values that are not finite, and a loss that rises."""
 
 from __future__ import annotations
 
@@ -12,36 +12,40 @@ from numpy.typing import NDArray
 from w2v.formats import bfloat16
 from w2v.losses.loss import Loss
 
-# Of the loss, see `rise`. Normal runs reach 1.03, those with three times the default learning rate 1.3.
-SOUND_RISE = 1.5  # up to this, a state is sound
+# Limits of `loss_rise`. Normal runs reach 1.03, runs with three times the default learning rate 1.3.
+SOUND_RISE = 1.5  # up to this, the vectors are sound
 MAX_RISE = 10.0  # above this, training has diverged; gensim's test of CBOW with hs reached 8
-MIN_PREDICTIONS = 1000  # in an epoch; the mean of fewer losses is left to chance
+MIN_PREDICTIONS = 1000  # the mean loss of an epoch with fewer predictions is too noisy
 
 
-def finite(parameters: Iterable[NDArray[Any]]) -> bool:
-    """Whether all values of these matrices are finite."""
-    return all(bfloat16.first_not_finite(array) < 0 for array in parameters)
+def all_finite(matrices: Iterable[NDArray[Any]]) -> bool:
+    """Return True if all values of these matrices are finite."""
+    return all(bfloat16.first_not_finite(array) < 0 for array in matrices)
 
 
-def rise(loss: Loss, losses: NDArray[np.float64], predictions: NDArray[np.int64]) -> float:
-    """By what factor the mean loss of an epoch exceeds the lowest before it, at worst.
+def loss_rise(loss: Loss, losses: NDArray[np.float64], predictions: NDArray[np.int64]) -> float:
+    """Return the largest ratio of an epoch's mean loss to the lowest earlier one.
 
-    A lowest loss below 1 nat counts as 1. All epochs have the same text, so that their means can be compared. An
-    unfinished epoch counts with a lower bound.
+    The first epoch is compared with the loss of untrained vectors. The lowest mean counts as at least 1 nat. The means
+    can be compared because every epoch trains on the same text. An unfinished epoch counts with a lower bound of its
+    mean.
 
     Args:
-        losses, predictions: of each epoch, (epochs,); see Checkpoint.
+        loss: The loss of the run.
+        losses: The sum of the losses in each epoch, (epochs,).
+        predictions: The number of predictions in each epoch, (epochs,).
     """
-    before = np.append(0, predictions[:-1])
-    means = losses / np.maximum(np.maximum(predictions, before), MIN_PREDICTIONS)
-    best = np.minimum.accumulate(np.append(untrained(loss), np.maximum(means[:-1], 1)))
-    return float((means / best).max())
+    previous = np.append(0, predictions[:-1])
+    means = losses / np.maximum(np.maximum(predictions, previous), MIN_PREDICTIONS)
+    lowest = np.minimum.accumulate(np.append(untrained_loss(loss), np.maximum(means[:-1], 1)))
+    return float((means / lowest).max())
 
 
-def untrained(loss: Loss) -> float:
-    """A bound of the mean loss of new vectors, whose scores are 0; infinite for a user's own loss.
+def untrained_loss(loss: Loss) -> float:
+    """Return an upper bound of the mean loss of untrained vectors; infinity for a user's own loss.
 
-    An independent output row costs log 2, a distribution over V words about log V.
+    The scores of untrained vectors are 0, so an independent output row costs log 2 and a distribution over V words
+    costs about log V.
     """
     if loss.name == Loss.name:
         return math.inf

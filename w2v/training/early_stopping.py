@@ -1,4 +1,4 @@
-"""Ends training when the score of its vectors on held-out text stops rising, and keeps the best of them."""
+"""Early stopping: end training when the score on held-out text stops rising, and keep the best vectors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from w2v.errors import W2VError
 from w2v.evaluation.held_out import HeldOut
 from w2v.text.subword_rows import SubwordRows
 from w2v.training.checkpoint import Checkpoint, Checkpoints
-from w2v.training.model import Model, split
+from w2v.training.model import Model, matrix_arguments
 from w2v.vectors.cosines import Vector
 
 log = logging.getLogger("w2v")
@@ -19,57 +19,64 @@ log = logging.getLogger("w2v")
 
 @dataclass(frozen=True)
 class EarlyStopping:
-    """Scores a run after each epoch; its best state is in `checkpoints`.
+    """The rule that ends a run when its score on held-out text has not risen for `patience` epochs.
 
-    It ends when the score has not risen for `patience` epochs.
+    Attributes:
+        patience: The number of epochs without a higher score after which the run ends.
+        held_out: The text that scores the vectors after each epoch.
+        checkpoints: The folder that keeps the best state.
     """
 
     patience: int
     held_out: HeldOut
     checkpoints: Checkpoints
 
-    def is_due(self, scores: list[float]) -> bool:
-        """Whether a run with these scores, one for each epoch so far, ends now."""
+    def should_stop(self, scores: list[float]) -> bool:
+        """Return True if a run with these scores, one for each finished epoch, should end."""
         return bool(scores) and len(scores) - best_epoch(scores) >= self.patience
 
-    def score(self, state: Checkpoint) -> list[float]:
-        """The scores after one more epoch. Writes the state if its score is the highest."""
-        scores = [*state.position.scores, self.held_out.score(vectors_of(state))]
+    def score_epoch(self, state: Checkpoint) -> list[float]:
+        """Score the state at the end of an epoch, and write it if it is the best so far.
+
+        Returns:
+            The scores of all epochs so far.
+        """
+        scores = [*state.position.scores, self.held_out.score(word_vectors(state))]
         if best_epoch(scores) == len(scores):
             self.checkpoints.write_best(replace(state, position=replace(state.position, scores=scores)))
         return scores
 
     def restore_best(self, state: Checkpoint) -> None:
-        """Give the matrices of a run that has ended the values that they had after its best epoch."""
+        """Overwrite the matrices of a finished run with their values after the best epoch."""
         scores = state.position.scores
-        ended, best = len(scores), best_epoch(scores)
+        last, best = len(scores), best_epoch(scores)
         score = f"score on held-out text {scores[best - 1]:.4f}"
-        if best == ended:
-            log.info("the last epoch, %d, was the best: %s", ended, score)
+        if best == last:
+            log.info("the last epoch, %d, was the best: %s", last, score)
             return
         try:
-            found = self.checkpoints.best()
-            if len(found.position.scores) != best:
+            best_state = self.checkpoints.best()
+            if len(best_state.position.scores) != best:
                 raise W2VError(f"{self.checkpoints.folder} does not have the state after epoch {best}")
         except W2VError as error:
-            log.warning("%s: the vectors are those of the last epoch, %d, not of the best, %d", error, ended, best)
+            log.warning("%s: using the vectors of the last epoch, %d, instead of the best, %d", error, last, best)
             return
-        for name, array in found.parameters.items():
+        for name, array in best_state.parameters.items():
             state.parameters[name][:] = array
-        log.info("training ended after epoch %d: the vectors are those of epoch %d, %s", ended, best, score)
+        log.info("training ended after epoch %d: using the vectors of epoch %d, %s", last, best, score)
 
 
 def best_epoch(scores: list[float]) -> int:
-    """The number of the epoch, from 1, after which the score was the highest; the first of several."""
+    """Return the number, from 1, of the epoch with the highest score; the earliest one if several are equal."""
     return int(np.argmax(scores)) + 1
 
 
-def vectors_of(state: Checkpoint) -> Vector:
-    """The word vectors of a run at this state, (V, D) or (V, 2D); see Settings.vectors."""
+def word_vectors(state: Checkpoint) -> Vector:
+    """Return the word vectors of a state, (V, D) or (V, 2D); see Settings.vectors."""
     parameters = dict(state.parameters)
     if state.settings.ngrams:
         shared, parameters["inputs"] = parameters.pop("ngrams"), parameters["inputs"].copy()
-        # The run has made this table before, so its memory is not checked again.
-        rows = SubwordRows.of(state.settings.ngrams, state.vocabulary.words, ignore_memory=True)
-        rows.compose(parameters["inputs"], shared)
-    return Model(state.settings, state.vocabulary, loss=state.loss, **split(parameters)).vectors
+        # The run has built the same table of subwords, so there is enough memory for it.
+        subwords = SubwordRows.of(state.settings.ngrams, state.vocabulary.words, ignore_memory=True)
+        subwords.compose(parameters["inputs"], shared)
+    return Model(state.settings, state.vocabulary, loss=state.loss, **matrix_arguments(parameters)).vectors

@@ -1,4 +1,4 @@
-"""The start of a run: a vocabulary and new vectors, or those of a model whose training is continued."""
+"""Initialisation of a run: new vectors, given vectors, or the matrices of a model that is continued."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from w2v.text.idstore import TypeCounts
 from w2v.text.normalise import TextOptions
 from w2v.text.subword_rows import SubwordRows
 from w2v.text.vocabulary import Vocabulary
-from w2v.training.divergence import finite
+from w2v.training.divergence import all_finite
 from w2v.training.model import Model
 from w2v.vectors.keyed import KeyedVectors, load
 
@@ -29,7 +29,7 @@ log = logging.getLogger("w2v")
 
 Vocab = Literal["old", "union"]
 
-OF_NEW_WORDS = ("min_count", "max_vocab")  # settings that choose the words of a text
+OF_NEW_WORDS = ("min_count", "max_vocab")  # settings that select words from the text
 FIXED_SETTINGS = [name for name, option in options_of(Settings).items() if option.fixed]
 
 
@@ -38,11 +38,12 @@ class Initialisation:
     """The vocabulary, the loss and the initial matrices of a run.
 
     Attributes:
-        loss: by default that of the settings.
-        parameters: matrices by name, without padding; by default new ones.
-        rows: int64 (V,): `parameters[i]` goes to row `rows[i]` of the run (default: i). Rows not listed are initialised
-            anew. N-gram rows already have the run's order.
-        frozen: bool (V,): the words whose input rows training leaves as they are; by default none.
+        vocabulary: The words of the run.
+        loss: The loss; by default, a new loss according to the settings.
+        parameters: Initial matrices by name, without padding. Matrices that are missing get new values.
+        rows: int64 (n,): row i of the matrices in `parameters` becomes row `rows[i]` of the run; by default, row i.
+            Other rows get new values. N-gram rows already have the order of the run.
+        frozen: bool (V,): True for words that keep their input rows during training; by default, none.
     """
 
     vocabulary: Vocabulary
@@ -55,9 +56,13 @@ class Initialisation:
 def open_source(
     continue_from: Model | PathLike | None, init: KeyedVectors | PathLike | None
 ) -> Model | KeyedVectors | None:
-    """Open what a run begins with: the model that it continues, or the vectors of `init`; None if it is neither.
+    """Open the model to continue, or the vectors to initialise words with.
 
-    Raises W2VError as Model.load and `load` do; for a file of vectors to continue, it says what to do with them.
+    Returns:
+        The model or the vectors; None if both arguments are None.
+
+    Raises:
+        W2VError: The file cannot be read, or `continue_from` holds only word vectors.
     """
     if continue_from is None:
         return init if isinstance(init, KeyedVectors | None) else load(init)
@@ -68,16 +73,23 @@ def open_source(
 
 
 def text_options_of(source: Model | KeyedVectors | None) -> TextOptions:
-    """Return how the text of a model or of vectors was split into words."""
+    """Return how the text of a model or of vectors was split into words; the defaults without a source."""
     if isinstance(source, Model):
         return source.text
     return source.header.text if source else TextOptions()
 
 
 def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze: bool = False) -> Settings:
-    """The given settings, with the size of the vectors to start from. Raises SettingsError if they do not fit these.
+    """Return the settings of a run that initialises words with vectors.
 
-    To `freeze` these vectors, word vectors are input rows alone, and are stored in a type that does not round them.
+    Args:
+        vectors: The vectors; they decide vector_size.
+        given: The settings that the user has given.
+        freeze: Whether the words keep their vectors. Then the word vectors of the model must be its input rows, and the
+            storage must not round them.
+
+    Raises:
+        SettingsError: A given setting contradicts the vectors or `freeze`.
     """
     size = vectors.vector_size
     settings = Settings(**{"vector_size": size} | ({"vectors": "input"} if freeze else {}) | dict(given))
@@ -88,35 +100,49 @@ def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze
     if settings.vector_size != size:
         raise SettingsError(f"vector_size {settings.vector_size}: the vectors of init have {size} values; leave it out")
     if settings.subwords is not None:
-        raise SettingsError("subwords start anew, and init gives only whole words a vector: leave one of them out")
+        raise SettingsError("init has vectors only for words, and not for their subwords: leave out init or subwords")
     return settings
 
 
 def initialise_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, freeze: bool = False) -> Initialisation:
-    """Start with the given vectors of the words that have one; those of the others, and outputs, are new.
+    """Initialise matching words from these vectors; all other words and the output layer start with new values.
 
-    With `freeze`, training leaves the given vectors as they are.
-    Raises W2VError if no word has one, or one has NaN or infinite values.
+    Args:
+        vectors: The vectors.
+        vocabulary: The words of the run.
+        freeze: Whether the matching words keep their vectors.
+
+    Raises:
+        W2VError: No word has a vector, or a vector has NaN or infinite values.
     """
-    places = {word: row for row, word in enumerate(vocabulary.words)}
-    known = [(places[word], row) for row, word in enumerate(vectors.index_to_key) if word in places]
-    if not known:
+    row_of_word = {word: row for row, word in enumerate(vocabulary.words)}
+    matches = [(row_of_word[word], row) for row, word in enumerate(vectors.index_to_key) if word in row_of_word]
+    if not matches:
         raise W2VError("init has no vector for any word of this text: are language, --lower and --tokenize the same?")
-    rows, found = np.array(known, np.int64).T
-    inputs = vectors.vectors[found]
-    if not finite([inputs]):
+    rows, vector_rows = np.array(matches, np.int64).T
+    inputs = vectors.vectors[vector_rows]
+    if not all_finite([inputs]):
         raise W2VError("the vectors of init have NaN or infinite values")
-    others = "; the others are new" if len(rows) < len(places) else ""
-    log.info("%s of %s words begin with the vectors of init%s", f"{len(rows):,}", f"{len(places):,}", others)
+    others = "; the other words get new vectors" if len(rows) < len(row_of_word) else ""
+    log.info("%s of %s words start with their vectors in init%s", f"{len(rows):,}", f"{len(row_of_word):,}", others)
     if freeze and not others:
-        log.warning("freeze: all words keep their vectors, so training changes the output layer alone")
+        log.warning("freeze: all words keep their vectors, so training changes only the output layer")
     frozen = np.zeros(len(vocabulary), bool)
     frozen[rows] = freeze
     return Initialisation(vocabulary, None, {"inputs": inputs}, rows, frozen if freeze else None)
 
 
 def continued_settings(model: Model, words: Vocab, given: Mapping[str, Any]) -> Settings:
-    """A model's settings, updated by `given`. Raises SettingsError for a setting that cannot change."""
+    """Return the settings of a run that continues a model.
+
+    Args:
+        model: The model.
+        words: The option `vocab` of `train`.
+        given: The settings that the user has given; they override the settings of the model.
+
+    Raises:
+        SettingsError: A given setting cannot change when training is continued.
+    """
     settings = asdict(model.settings.left_open())
     for name in OF_NEW_WORDS if words == "old" else ():
         if given.get(name) is not None:
@@ -124,7 +150,7 @@ def continued_settings(model: Model, words: Vocab, given: Mapping[str, Any]) -> 
                 f"{name} {given[name]}: vocab old keeps the model's words: leave it out, or choose union"
             )
     for name in FIXED_SETTINGS:
-        if str(given.get(name, settings[name])) != str(settings[name]):  # a path may be a Path
+        if str(given.get(name, settings[name])) != str(settings[name]):  # as text, because a path may be a Path
             raise SettingsError(f"{name} {given[name]}: the continued model has {settings[name]}; leave it out")
     if "alpha" in given:
         settings["min_alpha"] = None  # its default depends on alpha
@@ -134,14 +160,22 @@ def continued_settings(model: Model, words: Vocab, given: Mapping[str, Any]) -> 
 def initialise_from_model(
     model: Model, words: Vocab, settings: Settings, store: TypeCounts, ignore_memory: bool = False
 ) -> Initialisation:
-    """Start with the vectors of a model.
+    """Initialise a run from a model that is continued.
 
-    "old" keeps its vocabulary, counts and tree. "union" adds the counts of the text, and its words that occur at least
-    min_count times, up to max_vocab words in all. Raises SettingsError if the loss does not allow that, W2VError for
-    a model with NaN or infinite values and, unless `ignore_memory`, if memory is short for a table of n-grams.
+    Args:
+        model: The model.
+        words: "old" keeps the vocabulary, counts and tree of the model. "union" adds the counts of the text, and adds
+            words of the text that occur at least min_count times, up to max_vocab words in total.
+        settings: The settings of the run.
+        store: The types of the text.
+        ignore_memory: Whether to build a table of n-grams even if memory looks insufficient.
+
+    Raises:
+        SettingsError: The loss does not allow "union".
+        W2VError: The model has NaN or infinite values, or there is not enough memory for a table of n-grams.
     """
     parameters = {"inputs": model.inputs} | model.learnt
-    if not finite(parameters.values()):
+    if not all_finite(parameters.values()):
         raise W2VError("the continued model has NaN or infinite values")
     if words == "old":
         loss = loss_for(settings, model.vocabulary, model.loss.tensors | model.learnt)
@@ -159,7 +193,14 @@ def initialise_from_model(
 def _subword_rows(
     model: Model, vocabulary: Vocabulary, words: NDArray[np.int64] | slice, ignore_memory: bool
 ) -> dict[str, NDArray[Any]]:
-    """The rows that make up the input rows of a vocabulary whose `words` are those of the model, if it has n-grams."""
+    """Return the word and n-gram rows that the input rows are composed of, if the model has n-grams.
+
+    Args:
+        model: The model.
+        vocabulary: The words of the run.
+        words: The rows in `vocabulary` of the model's words.
+        ignore_memory: Whether to build a table of n-grams even if memory looks insufficient.
+    """
     if not model.ngrams:
         return {}
     subwords = SubwordRows.of(model.ngrams.subwords, vocabulary.words, ignore_memory)
@@ -168,7 +209,11 @@ def _subword_rows(
 
 
 def unite_vocabulary(old: Vocabulary, store: TypeCounts, settings: Settings) -> tuple[Vocabulary, NDArray[np.int64]]:
-    """The union of a vocabulary and the words of a text, and the rows in it of the vocabulary's words, int64 (V,)."""
+    """Add the words and counts of a text to a vocabulary.
+
+    Returns:
+        The new vocabulary, and the new row of each old word, int64 (V,).
+    """
     counts, index = store.counts[FIRST_TYPE:], store.remap(old.words)[FIRST_TYPE:]
     summed = old.counts.copy()
     summed[index[index >= 0]] += counts[index >= 0]

@@ -1,4 +1,4 @@
-"""The lock of a folder: at most one run at a time writes there."""
+"""A lock on a folder, so that at most one run at a time writes to it."""
 
 from __future__ import annotations
 
@@ -11,26 +11,31 @@ from pathlib import Path
 
 from w2v.errors import W2VError
 
-NAME = ".lock"
+FILE_NAME = ".lock"
 
 log = logging.getLogger("w2v")
 
 
 class Lock:
-    """The lock of a folder, on a file that this user creates for this user alone: whoever reads the folder cannot lock.
+    """An advisory lock (flock) on a file in a folder.
 
-    It ends with `release`, with this object or with the process, even if a forked child lives on. Raises
-    BlockingIOError if another run holds it, W2VError if its file is another user's, OSError.
+    The file can be opened only by the user who created it, so other users who may read the folder cannot lock it. The
+    lock ends when `release` is called, or when this object or the process ends, even if a forked child lives on.
+
+    Raises:
+        BlockingIOError: Another run holds the lock.
+        W2VError: The file belongs to another user.
+        OSError: The folder or the file cannot be opened.
     """
 
     def __init__(self, folder: Path) -> None:
         self._path = folder
         self._folder = os.open(folder, os.O_RDONLY)
         try:
-            self._file = _locked(folder, self._folder)
-            while not self.holds():  # another run removed the file after it was opened here
+            self._file = _open_locked(folder, self._folder)
+            while not self.holds():  # another run removed the file between open and flock
                 os.close(self._file)
-                self._file = _locked(folder, self._folder)
+                self._file = _open_locked(folder, self._folder)
         except BaseException:
             os.close(self._folder)
             raise
@@ -38,26 +43,26 @@ class Lock:
         _locks.add(self)
 
     def holds(self) -> bool:
-        """Whether the path still names this folder, and its file is still the locked one."""
-        return _is_same(self._path / NAME, self._file)
+        """Return True if the path still leads to this folder and the locked file is still in it."""
+        return _is_same_file(self._path / FILE_NAME, self._file)
 
-    def is_of_folder(self, other: Lock) -> bool:
-        """Whether both are of the same folder."""
+    def has_same_folder(self, other: Lock) -> bool:
+        """Return True if the other lock is on the same folder."""
         return os.path.samestat(os.fstat(self._folder), os.fstat(other._folder))
 
     def remove(self, path: Path) -> None:
-        """Remove a file from this folder, even if its path now names another."""
+        """Remove a file from the locked folder, even if another folder has taken its path. Ignore errors."""
         with suppress(OSError):
             os.unlink(path.name, dir_fd=self._folder)
 
 
-def _locked(path: Path, folder: int) -> int:
-    """A descriptor of the locked file."""
+def _open_locked(path: Path, folder: int) -> int:
+    """Open and lock the lock file, and return its descriptor."""
     try:
-        file = os.open(NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600, dir_fd=folder)
+        file = os.open(FILE_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600, dir_fd=folder)
     except PermissionError as error:
         raise W2VError(
-            f"{path / NAME} is another user's: name another folder, or remove that file if no run uses this one"
+            f"{path / FILE_NAME} belongs to another user: name another folder, or remove this file if no run uses it"
         ) from error
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -69,16 +74,16 @@ def _locked(path: Path, folder: int) -> int:
     return file
 
 
-def _is_same(path: str | Path, descriptor: int, folder: int | None = None) -> bool:
+def _is_same_file(path: str | Path, descriptor: int, folder: int | None = None) -> bool:
     with suppress(OSError):
         return os.path.samestat(os.fstat(descriptor), os.stat(path, dir_fd=folder, follow_symlinks=False))
     return False
 
 
 def _release(folder: int, file: int) -> None:
-    if _is_same(NAME, file, folder):
+    if _is_same_file(FILE_NAME, file, folder):
         with suppress(OSError):
-            os.unlink(NAME, dir_fd=folder)
+            os.unlink(FILE_NAME, dir_fd=folder)
     os.close(file)
     os.close(folder)
 
@@ -86,12 +91,12 @@ def _release(folder: int, file: int) -> None:
 _locks: weakref.WeakSet[Lock] = weakref.WeakSet()
 
 
-def _forget() -> None:
-    """Close a forked child's descriptors of its parent's locks: the locks would last as long as the child."""
+def _close_in_child() -> None:
+    """Close the descriptors that a forked child inherits; otherwise they would keep its parent's locks."""
     for lock in _locks:
         if lock.release.detach():
             os.close(lock._file)
             os.close(lock._folder)
 
 
-os.register_at_fork(after_in_child=_forget)
+os.register_at_fork(after_in_child=_close_in_child)

@@ -1,4 +1,4 @@
-"""A trained model: its settings, vocabulary and both matrices."""
+"""`Model`: the settings, the vocabulary, the matrices and the loss of a trained model."""
 
 from __future__ import annotations
 
@@ -33,30 +33,35 @@ from w2v.vectors.keyed import KeyedVectors
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LOSS_BY_EPOCH = "loss_by_epoch"  # in a file: mean losses, float64 (epochs,), NaN for epochs without predictions
-NOT_STORED = {"seconds", "words_per_second", "cache_reused", "exchange"}  # metrics that differ from run to run
+# A tensor in the file: mean losses, float64 (epochs,), NaN for epochs without predictions.
+LOSS_BY_EPOCH = "loss_by_epoch"
+# Metrics that differ from run to run are not stored, so that runs with the same result write the same bytes.
+NOT_STORED = {"seconds", "words_per_second", "cache_reused", "exchange"}
 SHOWN_METRICS = ("tokens", "tokens_trained", "words_per_second", "seconds", "loss")
 WHOLE_MODEL = "also keeps the counts, settings and output layer that --continue, perplexity and rank need"
-INPUTS = "inputs"  # the input rows in a file whose "vectors" are not the input rows
+INPUTS_TENSOR = "inputs"  # the name of the input rows in a file, if its "vectors" are not the input rows
 
 
 class HasVectors:
-    """A model with word vectors `wv`. What is asked of the model, but only they have, is an error that names them."""
+    """A model with word vectors `wv`.
 
-    if not TYPE_CHECKING:  # type checkers would take it to define every name
+    If a caller uses an attribute of the word vectors on the model itself, the error names the right expression.
+    """
+
+    if not TYPE_CHECKING:  # because type checkers would assume that every attribute exists
 
         def __getattr__(self, name: str) -> Any:
-            """Raise AttributeError."""
+            """Raise AttributeError, with a hint if `wv` has an attribute of this name."""
             hint = f": ask its word vectors, model.wv.{name}" if hasattr(KeyedVectors, name) else ""
             raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}{hint}", name=name, obj=self)
 
     def __getitem__(self, key: object) -> NoReturn:
-        """Raise TypeError."""
+        """Raise TypeError with the hint to index `wv`."""
         word = key if isinstance(key, str) else "king"
         raise TypeError(f"a {type(self).__name__} has no items: ask its word vectors, model.wv[{word[:60]!r}]")
 
     def __contains__(self, key: object) -> NoReturn:
-        """Raise TypeError."""
+        """Raise TypeError with the hint to search `wv`."""
         raise TypeError(f"a {type(self).__name__} has no items: ask its word vectors, {key!r:.60} in model.wv")
 
 
@@ -65,20 +70,21 @@ class Model(HasVectors):
     """A trained model.
 
     Attributes:
-        settings, vocabulary: those of the training.
-        inputs: (V, D), the input rows. outputs: (R, D), the output layer's rows. Both float32, or bfloat16 after
-            training with storage "bf16". Training updates these and continues from them.
-        loss: the loss it was trained with.
-        text: how the text was normalised and split into words; queries and other texts are treated in the same way.
-        parameters: all other matrices that the loss has learnt, float32, by name.
-        metrics: measurements: tokens, tokens_trained, words_per_second (tokens trained per second),
-            seconds (of each phase), loss (mean of a prediction, by epoch), predictions (number of them, by epoch),
-            sentences, tokens_read (unknown words, too), pruned (types dropped because of max_types), cache_reused; and
-            phrases (number found, delimiter) if their words were joined. Files do not store words_per_second, seconds
-            and cache_reused, so that runs with the same result write the same bytes.
-        history: the course of the training, float64 (n, 4), not kept in files: words trained, seconds of training,
-            summed loss and number of predictions, each since the beginning of the run.
-        ngrams: the rows of the n-grams, of which the input rows are composed, with settings.subwords.
+        settings: The settings of the run.
+        vocabulary: The words and their counts.
+        inputs: The input rows, (V, D), float32; bfloat16 after training with storage "bf16".
+        outputs: The rows of the output layer, (R, D), in the dtype of `inputs`. Continued training starts from inputs
+            and outputs.
+        loss: The loss that the model was trained with.
+        text: How the text was normalised and split into words. Queries and other texts are treated the same way.
+        parameters: All other matrices of the loss, float32, by name.
+        metrics: Measurements of the run: tokens, tokens_trained, words_per_second, seconds (by phase), loss (mean per
+            prediction, by epoch), predictions (number, by epoch), sentences, tokens_read (including unknown words),
+            pruned (types dropped because of max_types) and cache_reused; also phrases (number found, delimiter) if
+            phrases were joined. Files do not store words_per_second, seconds and cache_reused.
+        history: The progress of the training, float64 (n, 4): words trained, seconds of training, summed loss and
+            number of predictions, each since the start of the run. Files do not store it.
+        ngrams: The n-gram rows that the input rows are composed of, if settings.subwords is set.
     """
 
     settings: Settings
@@ -100,7 +106,7 @@ class Model(HasVectors):
         )
 
     def _repr_html_(self) -> str:
-        """Settings, metrics, the accuracy on bundled questions, and the loss curve."""
+        """Return an HTML table of settings, metrics, accuracy on the bundled analogies, and the loss curve."""
         facts: dict[str, object] = {"settings": html_table(list(self.settings.relevant().items()))}
         facts |= {name: self.metrics[name] for name in SHOWN_METRICS if name in self.metrics}
         if self._analogies.answered:
@@ -119,7 +125,7 @@ class Model(HasVectors):
     def loss_curve(self) -> list[tuple[float, float]]:
         """Points (words trained, mean loss per prediction since the previous point).
 
-        They are those of `history`; one per epoch for a loaded model and a run too short to have a finer history.
+        The points are the rows of `history`. A loaded model, or a model of a very short run, has one point per epoch.
         """
         words, _, losses, predictions = self.history.T
         new = np.diff(predictions, prepend=0)
@@ -145,7 +151,7 @@ class Model(HasVectors):
 
     @cached_property
     def wv(self) -> KeyedVectors:
-        """The word vectors by word, float32: a copy of those that are bfloat16."""
+        """The word vectors by word, float32; bfloat16 vectors are copied and converted."""
         ngrams = self.ngrams.tensors if self.ngrams and self.vectors is self.inputs else {}
         words, counts = self.vocabulary.words, self.vocabulary.counts
         return KeyedVectors(words, self.vectors, counts, tensors=ngrams, header=self._text_header)
@@ -155,31 +161,41 @@ class Model(HasVectors):
         return ModelHeader(text=self.text, subwords=self.ngrams.subwords if self.ngrams else None)
 
     def plot(self, words: Iterable[str] | Mapping[str, Sequence[str]] | None = None, **options: Any) -> Figure:
-        """A map of words: see KeyedVectors.plot."""
+        """Plot a map of words; see KeyedVectors.plot."""
         return self.wv.plot(words, **options)
 
     def explore(self, other: Model | None = None, **options: Any) -> Page:
-        """A page for the browser, of one or two models: see KeyedVectors.explore."""
+        """Return a page for the browser about one or two models; see KeyedVectors.explore."""
         return self.wv.explore(other.wv if other else None, **options)
 
     @property
     def learnt(self) -> dict[str, NDArray[Any]]:
-        """Outputs and parameters, by their names in a file."""
+        """The matrices of the output layer and of the loss, by their names in a file."""
         outputs = {"outputs": self.outputs} if len(self.outputs) else {}
         return file_names(outputs | self.parameters)
 
     def log_probabilities(self, rows: Array) -> Array:
-        """log p(word | row), natural, of each word of the vocabulary: (N, V) for rows (N, D), in their dtype.
+        """Return ln p(word | row) for each word of the vocabulary.
 
-        A row is a word's input vector in skip-gram, the mean of the context words' in CBOW.
+        Args:
+            rows: (N, D). With skip-gram, a row is the input vector of a word; with CBOW, the mean of the input vectors
+                of the context words.
+
+        Returns:
+            (N, V), in the dtype of `rows`.
         """
         return self.loss.distribution(self._parameters, rows)
 
     def log_probabilities_of(self, rows: Array, indices: Integers, words: Integers) -> Array:
-        """log p(words[k] | rows[indices[k]]), natural: (N,) for rows (M, D) and `indices` and `words`, both (N,).
+        """Return ln p(words[k] | rows[indices[k]]) for each k, (N,).
 
-        Hierarchical softmax computes only the scores of the nodes on a word's path, class-based softmax those of the
-        classes and of the words in a word's class; other losses those of all words.
+        Hierarchical softmax scores only the nodes on a word's path. Class-based softmax scores the classes, and the
+        words in the word's class. Other losses score all words.
+
+        Args:
+            rows: (M, D); see `log_probabilities`.
+            indices: (N,), row numbers.
+            words: (N,), word numbers.
         """
         return self.loss.log_probabilities_of(self._parameters, rows, indices, words, np.zeros(0, np.int64))[0]
 
@@ -188,7 +204,7 @@ class Model(HasVectors):
         return {"outputs": self.outputs} | self.parameters
 
     def widened(self) -> Self:
-        """The same model with float32 matrices instead of bfloat16 ones."""
+        """Return the same model with float32 matrices instead of bfloat16."""
         inputs, outputs = bfloat16.widened(self.inputs), bfloat16.widened(self.outputs)
         ngrams = replace(self.ngrams, rows=bfloat16.widened(self.ngrams.rows)) if self.ngrams else None
         settings = replace(self.settings, storage="float32")
@@ -196,17 +212,23 @@ class Model(HasVectors):
 
     @classmethod
     def of(cls, model: Model | PathLike, mmap: bool = False) -> Model:
-        """A model itself, or that of a file; see `load`. Raises W2VError for vectors alone."""
+        """Return the model itself, or load it from a file; see `load`. Raise W2VError for KeyedVectors."""
         if isinstance(model, KeyedVectors):
-            raise W2VError("vectors alone have no output layer: give the model that training returned, or its file")
+            raise W2VError("word vectors have no output layer: give the model that training returned, or its file")
         return model if isinstance(model, Model) else cls.load(model, mmap)
 
     @classmethod
     def load(cls, path: PathLike, mmap: bool = False) -> Self:
-        """The model of a .safetensors file; with `mmap`, its matrices are memory-mapped.
+        """Load a model from a .safetensors file.
 
-        Its settings do not have the number of threads, which depends on the machine.
-        Raises W2VError for a file that cannot be read or has only vectors, without the output layer.
+        `settings.workers` of the loaded model is None, because the number of threads depends on the machine.
+
+        Args:
+            path: The file.
+            mmap: Whether to memory-map the matrices instead of reading them.
+
+        Raises:
+            W2VError: The file cannot be read, or it holds only word vectors, without the output layer.
         """
         stored = table.read(path, mmap and Path(path).suffix == ".safetensors")
         learnt = {name: stored.tensors.pop(name) for name in list(stored.tensors) if is_parameter(name)}
@@ -221,33 +243,39 @@ class Model(HasVectors):
         if LOSS_BY_EPOCH in stored.tensors:
             metrics["loss"] = _without_nan(stored.tensors.pop(LOSS_BY_EPOCH), path)
         vocabulary = Vocabulary(stored.words, stored.counts)
-        inputs = stored.tensors.pop(INPUTS, stored.vectors)
+        inputs = stored.tensors.pop(INPUTS_TENSOR, stored.vectors)
         if not bfloat16.is_kept(inputs) or inputs.shape != (len(vocabulary), settings.vector_size):
             raise W2VError(f"{path}: damaged: its input rows have shape {inputs.shape} and type {inputs.dtype}")
         try:
             loss = loss_for(settings, vocabulary, stored.tensors | learnt)
         except W2VError as error:
             raise W2VError(f"{path}: {one_line(error)}") from error
-        matrices = split({"inputs": inputs} | learnt)
+        matrices = matrix_arguments({"inputs": inputs} | learnt)
         ngrams = Ngrams.from_file(stored.tensors, header.subwords, settings.vector_size, path)
         if (ngrams.subwords if ngrams else None) != settings.ngrams:
             raise W2VError(f"{path}: damaged: its n-grams do not fit its settings")
         model = cls(settings, vocabulary, loss=loss, metrics=metrics, text=header.text, ngrams=ngrams, **matrices)
         if inputs is not stored.vectors:
-            model.vectors = stored.vectors  # computed again, they may differ in the last bits
+            model.vectors = stored.vectors  # vectors computed again may differ in the last bits
         return model
 
     def save(self, path: PathLike, *, force: bool = False) -> None:
-        """Write the model, atomically, in the format of the extension; only .safetensors stores all of it.
+        """Write the model to a file, atomically. Only the format .safetensors stores the whole model.
 
-        Raises W2VError if the file cannot be written, or exists and `force` is false; SettingsError for an unknown
-        extension.
+        Args:
+            path: The file; its extension chooses the format.
+            force: Whether to replace an existing file.
+
+        Raises:
+            W2VError: The file cannot be written, or it exists and `force` is false.
+            SettingsError: The extension is unknown.
         """
         table.write(path, self.content(), force)
 
     def content(self) -> VectorFile:
-        """The content of the model's file, with the input rows if these are not the word vectors."""
-        tensors = ({} if self.vectors is self.inputs else {INPUTS: self.inputs}) | self.learnt | self.loss.tensors
+        """Return the content of the model's file. It includes the input rows only if they are not the word vectors."""
+        tensors = {} if self.vectors is self.inputs else {INPUTS_TENSOR: self.inputs}
+        tensors |= self.learnt | self.loss.tensors
         metrics = {name: value for name, value in self.metrics.items() if name not in NOT_STORED}
         if "loss" in metrics:
             tensors[LOSS_BY_EPOCH] = np.array(metrics.pop("loss"), np.float64)  # None becomes NaN
@@ -257,21 +285,25 @@ class Model(HasVectors):
         return VectorFile(words, self.vectors, self.vocabulary.counts, tensors, header)
 
     def with_vectors(self, kind: WordVectors) -> Self:
-        """The same model with other word vectors; see settings.vectors. Raises SettingsError if its loss has none."""
+        """Return the same model with another kind of word vectors; see settings.vectors.
+
+        Raises:
+            SettingsError: The loss of the model does not allow this kind.
+        """
         self.loss.check_vectors(settings := replace(self.settings, vectors=kind))
         return replace(self, settings=settings)
 
 
-def split(learnt: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """Arguments of Model from matrices by their names in a file. A loss may have no "outputs"."""
-    inputs = learnt["inputs"]
-    outputs = learnt.get("outputs", np.empty((0, inputs.shape[1]), np.float32))
-    others = {name.removeprefix(PREFIX): array for name, array in learnt.items() if name.startswith(PREFIX)}
+def matrix_arguments(matrices: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """Convert matrices, by their names in a file, into the arguments `inputs`, `outputs` and `parameters` of Model."""
+    inputs = matrices["inputs"]
+    outputs = matrices.get("outputs", np.empty((0, inputs.shape[1]), np.float32))  # a loss may have no outputs
+    others = {name.removeprefix(PREFIX): array for name, array in matrices.items() if name.startswith(PREFIX)}
     return {"inputs": inputs, "outputs": outputs, "parameters": others}
 
 
 def _without_nan(losses: NDArray[Any], path: PathLike) -> list[float | None]:
-    """Mean losses as in the metrics. Raises W2VError for an array of another shape or type."""
+    """Return mean losses with None instead of NaN. Raise W2VError for an array of the wrong shape or dtype."""
     if losses.ndim != 1 or losses.dtype != np.float64:
         raise W2VError(f"{path}: damaged: its losses have shape {losses.shape} and type {losses.dtype}")
     return [None if math.isnan(loss) else loss for loss in losses.tolist()]

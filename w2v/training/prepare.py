@@ -1,4 +1,4 @@
-"""`prepare`: from the config of a run to a Run that is ready to train. All inputs of a run are opened here."""
+"""`prepare`: open all inputs that the config of a run names, and return a Run that is ready to train."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import Checkpoint, Checkpoints
 from w2v.training.communicator import Communicator, collective_errors, is_root
 from w2v.training.config import PATHS, RunConfig
-from w2v.training.distributed import DistributedRun, merged_types
+from w2v.training.distributed import DistributedRun, merge_types
 from w2v.training.early_stopping import EarlyStopping
 from w2v.training.initialisation import (
     Initialisation,
@@ -40,12 +40,13 @@ from w2v.training.initialisation import (
     open_source,
 )
 from w2v.training.model import Model
-from w2v.training.run import Run, instruction_set_of
+from w2v.training.planning import machine_instruction_set
+from w2v.training.run import Run
 from w2v.training.schedule import NEVER
 from w2v.vectors.keyed import KeyedVectors
 
-METRICS_BYTES = 4096  # upper bound of a model's metrics in the header of its file
-OF_TYPES = "types "  # prefix of a checksum of the text's types rather than of the text
+METRICS_BYTES = 4096  # upper bound of the space for a model's metrics in the header of its file
+TYPES_PREFIX = "types "  # marks a checksum of the text's types and their counts, instead of the whole text
 
 log = logging.getLogger("w2v")
 
@@ -62,17 +63,22 @@ def prepare(
     communicator: Communicator | None = None,
     progress: Report | None = None,
 ) -> Run:
-    """Read the text of a run, initialise its matrices, and return the Run, which a `with` block closes.
+    """Read the text of a run, initialise its matrices, and return the Run. Use the Run in a `with` block.
 
     Args:
-        config: describes the run. What it names and is given here, too, is not opened again.
-        corpus: the text. source: the model to continue, or the vectors to begin with.
-        vocabulary: the words to train, by default those of the text.
-        state: the checkpoint from which the run is resumed; `config` is then made by `resumed_config`.
-        checkpoints: an open folder of checkpoints. replace_checkpoints: whether those of another run are replaced.
-        communicator, progress: see train.
+        config: The description of the run. For a resumed run, the result of `resumed_config`.
+        corpus: The text.
+        source: The model to continue, or the vectors to initialise words with; by default, the file that `config`
+            names.
+        vocabulary: The words to train; by default, the file that `config` names, or the words of the text.
+        state: The checkpoint to resume from.
+        checkpoints: The open folder for checkpoints; by default, the folder that `config` names.
+        replace_checkpoints: Whether checkpoints of another run may be removed.
+        communicator: See `train`.
+        progress: See `train`.
 
-    Raises W2VError for a text, model or folder that cannot be used and for matrices that do not fit in memory.
+    Raises:
+        W2VError: A text, model or folder cannot be used, or the matrices do not fit in memory.
     """
     started = time.perf_counter()
     with ExitStack() as stack:
@@ -80,14 +86,14 @@ def prepare(
             settings = config.settings
             if settings.objective is not None:
                 registry.find(str(settings.objective))
-            bfloat16.dtype_of(settings.storage)  # raises if ml_dtypes is missing
+            bfloat16.dtype_of(settings.storage)  # raises W2VError if the package ml_dtypes is missing
             if state is None and source is None:
                 source = open_source(config.continue_from, config.init)
             if vocabulary is None and config.vocabulary is not None:
                 vocabulary = Vocabulary.load(config.vocabulary, settings.min_count, settings.max_vocab)
             text = corpus if isinstance(corpus, Corpus) else Corpus(corpus)
             if state is not None:
-                _check_sizes(state, text)
+                _check_file_sizes(state, text)
             if not is_root(communicator):
                 checkpoints = None
             elif checkpoints is None and config.checkpoint is not None:
@@ -96,48 +102,49 @@ def prepare(
             if checkpoints is not None:
                 stack.enter_context(checkpoints)
             if state is not None and state.version != __version__:
-                written = f"the checkpoint was written by w2v {state.version}"
-                log.warning("%s, this is %s: last bits may differ", written, __version__)
+                writer = f"the checkpoint was written by w2v {state.version}"
+                log.warning("%s, this is %s: last bits may differ", writer, __version__)
             if communicator:
-                _refuse_undividable(config)
+                _check_divisible(config)
             phrases = load_phrases(config.phrases)
         if communicator:
             communicator.assert_same(_values_all_ranks_share(config, text, state))
-            settings = replace(settings, workers=settings.workers or communicator.threads())
+            settings = replace(settings, workers=settings.workers or communicator.default_workers())
         config = replace(config, settings=settings, corpus=tuple(text.files))
         with collective_errors(communicator):
-            best = checkpoints
-            if settings.stop_early and best is None:
-                best = Checkpoints(stack.enter_context(TemporaryDirectory(prefix="w2v-")), NEVER)
-                stack.enter_context(best)
+            best_checkpoints = checkpoints
+            if settings.stop_early and best_checkpoints is None:
+                folder = stack.enter_context(TemporaryDirectory(prefix="w2v-"))
+                best_checkpoints = stack.enter_context(Checkpoints(folder, NEVER))
             whole = has_columns(config.reading.column)
             part = text.part(communicator.rank, communicator.size, whole=whole) if communicator else text
-            work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
-            store = stack.enter_context(read_corpus(part, config.reading, **work))
-            store, joined = join_phrases(store, phrases, config.reading.cache, **work)
+            resources: dict[str, Any] = {"workers": settings.threads, "progress": progress}
+            store = stack.enter_context(read_corpus(part, config.reading, **resources))
+            store, joined_phrases = join_phrases(store, phrases, config.reading.cache, **resources)
             stack.enter_context(store)
-        types = merged_types(communicator, store) if communicator else store
+        types = merge_types(communicator, store) if communicator else store
         with collective_errors(communicator):
             if not types.tokens:
                 raise NothingToTrain(f"{text} holds no words")
             checksum = state.position.checksum if state else ""
             if checkpoints:
-                checksum = _checksum(store, types, checksum)
+                checksum = _text_checksum(store, types, checksum)
                 if state and checksum != state.position.checksum:
                     raise W2VError(f"another corpus: {text} does not hold the text that the run began with")
-            instructions = _instruction_set_of(state) if state else None
+            instructions = _resumed_instruction_set(state) if state else None
             initial = _initialise(config, types, source, vocabulary, state)
         if communicator:
             words, counts = initial.vocabulary.words.blob, initial.vocabulary.counts
             communicator.assert_same({"words": crc32(words.data), "counts": crc32(counts.data)})
             run: Run = DistributedRun(communicator, config, initial, store, instructions, checkpoints=checkpoints)
         else:
-            share, stopping = 1.0, None
-            if settings.stop_early and best:
+            share, early_stopping = 1.0, None
+            if settings.stop_early and best_checkpoints:
                 share, held_out = HeldOut.at_end(store, initial.vocabulary)
-                stopping = EarlyStopping(settings.stop_early, held_out, best)
-            run = Run(config, initial, store, instructions, share=share, stopping=stopping, checkpoints=checkpoints)
-        run.types, run.phrases, run.files, run.checksum = types, joined, text.sizes, checksum
+                early_stopping = EarlyStopping(settings.stop_early, held_out, best_checkpoints)
+            options: dict[str, Any] = {"early_stopping": early_stopping, "checkpoints": checkpoints}
+            run = Run(config, initial, store, instructions, share=share, **options)
+        run.types, run.phrases, run.files, run.checksum = types, joined_phrases, text.sizes, checksum
         with collective_errors(communicator):
             header_bytes(
                 "the model",
@@ -154,38 +161,47 @@ def prepare(
 
 
 def resumed_config(state: Checkpoint, phrases: bool | PathLike, cache: PathLike | None, **named: Any) -> RunConfig:
-    """Return the config of a run that goes on from a checkpoint.
+    """Return the config of a run that resumes from a checkpoint.
 
-    Whoever wrote the checkpoint chose its paths, so none of them is kept: `named` are those that the user names again,
-    and other fields of RunConfig that are given.
+    No path in the checkpoint is used, because somebody else may have written the checkpoint.
+
+    Args:
+        state: The checkpoint.
+        phrases: The file of phrases, if the run joined the phrases of a file.
+        cache: The cache of the text, if any.
+        named: Other fields of RunConfig, such as the paths that the user names again.
     """
     config = state.config
     paths: dict[str, Any] = {**dict.fromkeys(PATHS), "checkpoint": str(state.path.parent), "corpus": ()}
-    paths["phrases"] = _phrases_again(config.phrases, phrases)
+    paths["phrases"] = _resumed_phrases(config.phrases, phrases)
     return replace(config, **paths | {"reading": replace(config.reading, cache=cache)} | named)
 
 
-def _phrases_again(before: bool | str, phrases: bool | PathLike) -> bool | str:
-    """Return the phrases of a resumed run. Raises W2VError unless they are of a file where the run's were of a file."""
-    if isinstance(before, bool):
-        if phrases in (False, before):
-            return before
-        had = "those that it found in the text" if before else "none"
-        raise SettingsError(f"phrases {phrases}: the run joined {had}; leave it out")
+def _resumed_phrases(original: bool | str, phrases: bool | PathLike) -> bool | str:
+    """Return the phrases of a resumed run.
+
+    Raise W2VError if the run began with a file of phrases and `phrases` is not a file. Raise SettingsError if
+    `phrases` contradicts a run that began without a file.
+    """
+    if isinstance(original, bool):
+        if phrases in (False, original):
+            return original
+        joined = "phrases that it found in the text" if original else "no phrases"
+        raise SettingsError(f"phrases {phrases}: the run joined {joined}; leave it out")
     if isinstance(phrases, bool):
         raise W2VError(
             "give the file of phrases again with --phrases (phrases=), because paths in a checkpoint are not used; the "
-            f"run began with {one_line(before)}"
+            f"run began with {one_line(original)}"
         )
     return str(phrases)
 
 
-def _check_sizes(state: Checkpoint, text: Corpus) -> None:
-    """Raise W2VError for files of other sizes: this is known before the text is read, unlike its checksum."""
-    for (path, size), (now, size_now) in zip(state.position.files or [], text.sizes or [], strict=False):
-        if size != size_now:
-            before = f"{one_line(path)} had {size:,} bytes when the run began"
-            raise W2VError(f"another corpus: {before}, and {now} has {size_now:,}")
+def _check_file_sizes(state: Checkpoint, text: Corpus) -> None:
+    """Raise W2VError if the sizes of the files have changed. This needs no reading, unlike the checksum of the text."""
+    for (old_path, old_size), (path, size) in zip(state.position.files or [], text.sizes or [], strict=False):
+        if old_size != size:
+            original = f"{one_line(old_path)} had {old_size:,} bytes when the run began"
+            raise W2VError(f"another corpus: {original}, and {path} has {size:,}")
 
 
 def _initialise(
@@ -195,7 +211,7 @@ def _initialise(
     vocabulary: Vocabulary | None,
     state: Checkpoint | None,
 ) -> Initialisation:
-    """Return the vocabulary and the matrices that a run begins or continues with."""
+    """Return the vocabulary and the matrices of the run at its start, or at the checkpoint that it resumes from."""
     settings = config.settings
     if state is not None:
         return Initialisation(state.vocabulary, state.loss, state.parameters, frozen=state.frozen)
@@ -206,18 +222,24 @@ def _initialise(
 
 
 def load_phrases(phrases: bool | PathLike) -> Phrases | bool:
-    """Return the phrases of a file; True and False are returned unchanged."""
+    """Load a file of phrases. True and False are returned unchanged; see `join_phrases`."""
     return phrases if isinstance(phrases, bool) else Phrases.load(phrases)
 
 
 def join_phrases(
     store: IdStore, phrases: Phrases | bool, folder: PathLike | None, workers: int, progress: Report | None
 ) -> tuple[IdStore, Phrases | None]:
-    """Return the text with the words of phrases joined, and the phrases.
+    """Join the words of phrases in a text, which closes `store`.
 
-    True finds the phrases in the text, False joins none.
+    Args:
+        store: The ids of the text.
+        phrases: The phrases; True to find them in the text, False to join none.
+        folder: The folder for a temporary file with the new ids.
+        workers: The number of threads.
+        progress: See `train`.
 
-    The joined text is in a temporary file in the folder; `store` is closed.
+    Returns:
+        The store of the new ids and the phrases; `store` and None if `phrases` is False.
     """
     if isinstance(phrases, bool):
         if not phrases:
@@ -228,54 +250,62 @@ def join_phrases(
     return joined, phrases
 
 
-def _refuse_undividable(config: RunConfig) -> None:
-    """Raise SettingsError for options that need the whole text, of which each rank reads a part."""
+def _check_divisible(config: RunConfig) -> None:
+    """Raise SettingsError for options that need the whole text; with several ranks, each one reads only a part."""
     reading = config.reading
     if config.settings.stop_early:
         raise SettingsError("--stop-early (stop_early) holds out the end of the whole text: train in one process")
     if reading.encoding != UTF_8:
         raise SettingsError(
-            f"--encoding {reading.encoding} (encoding): only UTF-8 is divided among ranks: convert the text with iconv"
+            f"--encoding {reading.encoding} (encoding): only UTF-8 can be divided among ranks: convert the text with "
+            "iconv"
         )
     if config.phrases is True:
         raise SettingsError(
-            "--phrases (phrases=True) finds the phrases of a whole text, and each rank reads a part of it: find them "
-            "with w2v phrases --save-phrases first, and give that file"
+            "--phrases (phrases=True) finds phrases in the whole text, but each rank reads only a part: find them "
+            "first with w2v phrases --save-phrases, and give that file"
         )
     if reading.strip_markup and not has_columns(reading.column):
         raise SettingsError(
-            "--strip-markup (strip_markup=True): markup may span the places where a text is divided among ranks: train "
-            "in one process"
+            "--strip-markup (strip_markup=True): the text cannot be divided among ranks inside markup: train in one "
+            "process"
         )
 
 
 def _values_all_ranks_share(config: RunConfig, text: Corpus, state: Checkpoint | None) -> dict[str, Any]:
     """Return the values that must be the same on all ranks of a run."""
-    about = {"w2v": __version__, **config.settings.as_dict(), **asdict(config.reading)}
-    del about["workers"], about["cache"]
+    values = {"w2v": __version__, **config.settings.as_dict(), **asdict(config.reading)}
+    del values["workers"], values["cache"]
     if not isinstance(config.phrases, bool):
-        about["checksum of the phrases"] = crc32(Path(config.phrases).read_bytes())
-    about |= {"files of the text": len(text.files), "bytes of the text": text.total_bytes}
+        values["checksum of the phrases"] = crc32(Path(config.phrases).read_bytes())
+    values |= {"files of the text": len(text.files), "bytes of the text": text.total_bytes}
     if text.sizes:
-        about["checksum of samples of the text"] = text.checksum(sampled=True)
-    return about | {"position": state.position.done if state else 0}
+        values["checksum of samples of the text"] = text.checksum(sampled=True)
+    return values | {"position": state.position.done if state else 0}
 
 
-def _checksum(store: IdStore, types: TypeCounts, known: str) -> str:
-    """Return the checksum of the text; of its types, if it is divided among ranks.
+def _text_checksum(store: IdStore, types: TypeCounts, original: str) -> str:
+    """Return the checksum of the text; the checksum of its types if the text is divided among ranks.
 
-    A resumed run has a `known` checksum. If that is of the text, ranks cannot check it and return it.
+    Args:
+        store: The ids of the text, or of this rank's part of it.
+        types: The types of the whole text; `store` itself if there is only one process.
+        original: The checksum in the checkpoint; "" for a new run. Several ranks cannot verify a checksum of the whole
+            text, and return it unchanged.
     """
-    if known.startswith(OF_TYPES) or (types is not store and not known):
-        return OF_TYPES + types.types_checksum()
-    return store.checksum() if types is store else known
+    if original.startswith(TYPES_PREFIX) or (types is not store and not original):
+        return TYPES_PREFIX + types.types_checksum()
+    return store.checksum() if types is store else original
 
 
-def _instruction_set_of(state: Checkpoint) -> str:
-    """Return the instruction set that a run began with, since others round differently, or the present one."""
-    before, kernel = state.position.instruction_set, state.settings.kernel
-    now = instruction_set_of(kernel)
-    if before == now or (kernel == "cython" and step_for(before)):
-        return before
-    log.warning("the run began with %s, and this machine uses %s: last bits will differ", before, now)
-    return now
+def _resumed_instruction_set(state: Checkpoint) -> str:
+    """Return the instruction set that the run began with, because others round differently.
+
+    If this machine does not support it, warn and return the machine's own.
+    """
+    original, kernel = state.position.instruction_set, state.settings.kernel
+    current = machine_instruction_set(kernel)
+    if original == current or (kernel == "cython" and step_for(original)):
+        return original
+    log.warning("the run began with %s, and this machine uses %s: last bits will differ", original, current)
+    return current

@@ -1,4 +1,4 @@
-"""`train` and `resume`: build the config of a run, prepare it, train, and return a Model."""
+"""`train` and `resume`: build the config of a run, prepare the run, train, and return a Model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from w2v.vectors.keyed import KeyedVectors
 
 @dataclass(frozen=True, kw_only=True)
 class Arguments(ReadingOptions, Settings):
-    """The keyword arguments of `train`, which are its signature: the options of a RunConfig, and objects in memory."""
+    """The keyword arguments of `train`: the options of a RunConfig, and objects in memory."""
 
     settings: Settings | None = None
     vocabulary: Vocabulary | None = None
@@ -64,35 +64,45 @@ def _taking(
 @formerly(world="communicator")
 @_taking(Arguments)
 def train(corpus: Source, **given: Any) -> Model:
-    """Train word vectors.
+    """Train word vectors, and return a model.
 
     Args:
-        corpus: a path, or a list of pathlib.Path (files, folders, globs, "-"; compressed or not); a list, Series or
-            other iterable of texts, which are split into words by `tokenize`, or of lists of words, read once; or a
-            table, such as a DataFrame, with its `column`. Missing texts (None, NaN) are skipped and counted.
-        settings: a Settings object; or its fields as keyword arguments, such as vector_size=300, which
-            `w2v train --help` describes. `objective` may be a Loss itself.
-        vocabulary: words to use instead of those of the corpus.
-        continue_from: a model, or the .safetensors file of one, to continue: its vectors and its settings, except for
-            those given and, from a file, workers. `vocab` is "old" to keep its words, counts and tree, or "union" to
-            add the corpus's; new words start like those of a new model.
-        init: vectors, or a file of any format that w2v.load reads: their words begin with them, the others anew, and
-            so does the output layer. With `freeze`, these words keep their vectors as they are.
-        phrases: a file of Phrases.save, whose phrases are joined first; or True to find phrases in the corpus with the
-            defaults of PhraseOptions.
-        cache, encoding, errors, max_types, column, strip_markup, normalize, digits, lower, tokenize: see read_corpus.
-            With continue_from and init, the last five default to those of the model.
-        checkpoint: a folder in which to keep the last two states of the run, for `resume`; one is written every
-            `checkpoint_every` ("30s", "10m", "2h", "1epoch", "never", or "500chunks" of at most 16,384 words), at the
-            end, when an exception ends the run and, with stop_early, after each epoch unless it is "never".
+        corpus: The text to train on. One of: a path or a list of pathlib.Path (files, folders, globs, "-"; compressed
+            or not); a list, Series or other iterable of texts, which are split into words as `tokenize` says, or of
+            lists of words; a table, such as a DataFrame, with the argument `column`. Missing texts (None, NaN) are
+            skipped and counted. An iterable is read once.
+        settings: A Settings object. Its fields can be given as keyword arguments instead, such as vector_size=300;
+            `w2v train --help` describes them. `objective` may be a Loss object.
+        vocabulary: The words to train, instead of the words of the corpus.
+        continue_from: A model to continue, or its .safetensors file. The run starts with the matrices of the model and
+            uses its settings, except for settings that are given and, for a file, `workers`.
+        vocab: "old" keeps the words, counts and tree of the continued model. "union" adds the words and counts of the
+            corpus; new words start like the words of a new model.
+        init: KeyedVectors, or a file in any format that w2v.load reads. Matching words start with these vectors. All
+            other words and the output layer start with new values.
+        freeze: Whether the words in `init` keep their vectors during training.
+        phrases: A file written by Phrases.save, to join these phrases; or True to find phrases in the corpus with the
+            default PhraseOptions.
+        cache, encoding, errors, max_types, column: See read_corpus.
+        strip_markup, normalize, digits, lower, tokenize: See read_corpus. With continue_from or init, they default to
+            the options of the model.
+        checkpoint: A folder for the last two checkpoints of the run, for `resume`. A checkpoint is written at every
+            interval, at the end, and if an exception ends the run.
+        checkpoint_every: The interval: "30s", "10m", "2h", "1epoch", "never", or "500chunks" of at most 16,384 words.
+            With stop_early, a checkpoint is also written after each epoch, except with "never".
         notes: JSON values that are stored in the checkpoints.
-        ignore_memory: train even if memory looks insufficient.
-        progress: called regularly with a `Progress`, of phase "read" (then "count" and "join"), then "train".
-        communicator: the ranks of an MPI job to train with, from w2v.training.communicator.join_ranks; see
-            docs/cluster.md. Each returns the model, and rank 0 writes the checkpoints.
+        ignore_memory: Whether to train even if memory looks insufficient.
+        progress: A function that is called regularly with a `Progress` of phase "read" (then "count" and "join" for
+            phrases), and then "train".
+        communicator: The ranks of an MPI job to train with, from w2v.training.communicator.join_ranks; see
+            docs/cluster.md. Each rank returns the model. Rank 0 writes the checkpoints.
 
-    Raises W2VError for a corpus that cannot be used and for matrices that do not fit in memory, SettingsError for
-    impossible settings.
+    Returns:
+        The trained model.
+
+    Raises:
+        W2VError: The corpus cannot be used, or the matrices do not fit in memory.
+        SettingsError: A setting is impossible.
     """
     refuse_unknown(given, [each.name for each in fields(Arguments)], RENAMED)
     progress, communicator = given.pop("progress", None), given.pop("communicator", None)
@@ -126,21 +136,27 @@ def resume(
     progress: Report | None = None,
     communicator: Communicator | None = None,
 ) -> Model:
-    """Resume a run from the newest whole checkpoint in a folder.
+    """Resume a run from the newest undamaged checkpoint in a folder, and return the model.
 
-    With one worker, or `deterministic`, it ends with the same bits as if it had never been stopped. Files are named
-    again, because paths in a checkpoint are never opened: the checkpoint may be a stranger's.
+    With one worker, or with `deterministic`, the model has the same bits as if the run had never been stopped. All
+    files must be named again: somebody else may have written the checkpoint, so paths in it are never opened.
 
     Args:
-        folder: the `checkpoint` folder of `train`, or the result of checkpoint.latest for it.
-        corpus: the same text, where it is now.
-        phrases: the same file of phrases, if the run joined those of a file.
-        notes: replace those of the run.
-        cache, ignore_memory, progress, communicator: see train. The number of ranks may differ from that of the run so
-            far.
+        folder: The `checkpoint` folder of `train`, or a Checkpoint from w2v.training.checkpoint.latest.
+        corpus: The same text as before; it may have been moved.
+        phrases: The same file of phrases, if the run joined the phrases of a file.
+        cache: See `train`.
+        notes: JSON values that replace the notes of the run.
+        ignore_memory: See `train`.
+        progress: See `train`.
+        communicator: See `train`. The number of ranks may differ from the number before.
 
-    Raises W2VError if the folder holds no whole checkpoint, for another text, and without `corpus`: the error says
-    which it was.
+    Returns:
+        The trained model.
+
+    Raises:
+        W2VError: The folder has no undamaged checkpoint, the text is another one, or `corpus` is missing; then the
+            error names the text.
     """
     with collective_errors(communicator):
         state = folder if isinstance(folder, Checkpoint) else latest(folder)

@@ -1,10 +1,11 @@
-"""`tune`: try settings on a text for a given time, then train with the best.
+"""`tune`: search for good settings on a text within a time budget, then train with the best.
 
-Settings are tried by successive halving (Jamieson & Talwalkar 2016) in brackets, as in Hyperband (Li et al. 2018): nine
-candidates are trained briefly, the best three of them three times as long, and the best of these three times as long
-again. The resource of a training is a share of its epochs up to 1, and above 1 a number of seeds over which scores are
-averaged, since on little text seeds differ more than settings. The candidates of a bracket are drawn around the best
-settings so far, at first the defaults; the winner replaces these if its score is higher.
+The search is successive halving (Jamieson & Talwalkar 2016) in brackets, as in Hyperband (Li et al. 2018). In each
+bracket, nine candidates are trained briefly, the best three of them three times as long, and the best one of these
+three times as long again. Up to 1, the resource of a training is the share of its epochs. Above 1, it is the number of
+seeds over which scores are averaged, because on little text the seeds matter more than the settings. The candidates of
+a bracket are drawn near the best settings so far, which are the defaults at first. The winner of a bracket replaces
+them if its score is higher.
 """
 
 from __future__ import annotations
@@ -51,21 +52,21 @@ from w2v.training.schedule import epochs_for, interval
 log = logging.getLogger("w2v")
 
 ETA = 3  # the best third of the candidates continues, with three times the resource
-CANDIDATES = ETA**2
-SEEDS = (1, ETA, ETA**2)
-MIN_BRACKETS = 3  # brackets that must fit into the time before more seeds are used
-KEEP_PROBABILITY = 0.75  # probability that a candidate keeps a setting of the best
-DRAWS = 100 * CANDIDATES  # for a bracket, after which all candidates count as tried
-MIN_TRAININGS = 3  # trainings with the defaults that must fit into the time
-PROBE = 0.02  # share of the first training after which its time is estimated
+CANDIDATES = ETA**2  # per bracket
+SEEDS = (1, ETA, ETA**2)  # numbers of seeds over which scores may be averaged
+MIN_BRACKETS = 3  # more seeds are used only if this many brackets fit into the time
+KEEP_PROBABILITY = 0.75  # probability that a candidate keeps the best value of a setting
+MAX_DRAWS = 100 * CANDIDATES  # per bracket; if they give no new candidate, all candidates count as tried
+MIN_TRAININGS = 3  # this many trainings with the defaults must fit into the time
+PROBE_SHARE = 0.02  # share of the first training after which its duration is estimated
 
-WITHOUT_EFFECT = {"cache", "workers"}  # on the scores
+WITHOUT_EFFECT = {"cache", "workers"}  # options that do not change scores
 READING = {each.name for each in fields(ReadingOptions)}
 
 Choice = str | float | None
 Choices = dict[str, Choice]
 
-# The values tried for settings that are not given.
+# The values to try for settings that the user does not give. For RELATIVE_SETTINGS, they are factors.
 CHOICES: dict[str, tuple[Choice, ...]] = {
     "model": ("skipgram", "cbow"),
     "loss": ("ns", "nce", "sampled", "hs"),
@@ -73,22 +74,24 @@ CHOICES: dict[str, tuple[Choice, ...]] = {
     "negative": (3, 5, 10, 15),
     "sample": (1e-2, 1e-3, 3e-4, 1e-4, 3e-5),
     "vectors": (None, "input"),
-    "alpha": (0.5, 0.7, 1, 1.4, 2),  # times the default of model and loss
+    "alpha": (0.5, 0.7, 1, 1.4, 2),  # times the default for the model and the loss
     "min_alpha": (1e-4, 1e-2, 0.1),  # times alpha
-    "epochs": (0.5, 1, 2),  # times those by the size of the text
+    "epochs": (0.5, 1, 2),  # times the default for the size of the text
 }
-FACTORS = ("alpha", "min_alpha", "epochs")
-SIZES = (0.5, 0.75, 1)  # times max_size
+RELATIVE_SETTINGS = ("alpha", "min_alpha", "epochs")
+SIZE_FACTORS = (0.5, 0.75, 1)  # vector sizes to try, relative to max_size
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One training.
+    """One training with candidate settings, and its score.
 
     Attributes:
-        choices: the values tried, by name of setting; all other settings have their defaults.
-        share: of the epochs. seed: see Settings.
-        score: None where training diverged. seconds: of training and scoring.
+        choices: The values tried, by setting. All other settings have their defaults.
+        share: The share of the epochs that was trained.
+        seed: See Settings.
+        score: The score of the model; None if training diverged.
+        seconds: The time spent on training and scoring.
     """
 
     choices: Choices
@@ -100,7 +103,13 @@ class Trial:
 
 @dataclass(frozen=True)
 class TuningState:
-    """The content of a state file: the text's checksum, all else that the scores depend on, and the trials."""
+    """The content of a state file.
+
+    Attributes:
+        text: The checksum of the text.
+        about: All other values that the scores depend on.
+        trials: The trials so far.
+    """
 
     text: str
     about: dict[str, str]
@@ -112,10 +121,12 @@ class Tuned(Result):
     """The result of `tune`.
 
     Attributes:
-        model: trained on the whole text with the best settings found.
-        changed: those of the best settings that differ from the defaults.
-        score, default_score: scores of the best and of the default settings, over the same seeds.
-        trials: number of trainings. seconds: of all of them.
+        model: A model trained on the whole text with the best settings.
+        changed: The settings that differ from the defaults.
+        score: The score of the best settings.
+        default_score: The score of the default settings, with the same seeds.
+        trials: The number of trials.
+        seconds: The time spent on all trials.
     """
 
     model: Model
@@ -128,14 +139,23 @@ class Tuned(Result):
 
 @dataclass(frozen=True)
 class Scorer:
-    """Scores a model: the mean of its accuracies on questions and correlations with pairs, or `held_out`."""
+    """A function that scores a model.
+
+    The score is the mean of the accuracies on analogy questions and the rank correlations with word pairs, or the score
+    on held-out text.
+
+    Attributes:
+        questions: Files of analogy questions.
+        pairs: Files of word pairs.
+        held_out: The held-out text to use instead, if there is any.
+    """
 
     questions: Sequence[PathLike]
     pairs: Sequence[PathLike]
     held_out: HeldOut | None
 
     def __call__(self, model: Model) -> float:
-        """Raises W2VError for a file whose words the vocabulary lacks."""
+        """Return the score of a model. Raise W2VError for a file with too few words of the vocabulary."""
         if self.held_out:
             return self.held_out.score(model.wv.vectors)
         scores = [(file, analogies(model.wv, file).accuracy) for file in self.questions]
@@ -160,23 +180,31 @@ def tune(
     progress: Report | None = None,
     **given: Any,
 ) -> Tuned:
-    """Try settings on a text for a given time, and train a model with the best.
+    """Search for good settings on a text within a time budget, and train a model with the best.
 
     Args:
-        corpus: see train; it is read once.
-        time: about how long everything takes: "30s", "10m" or "2h".
-        questions, pairs: a file or files that settings are scored by; see analogies and word_pairs. Without any, they
-            are scored by the end of the text, on which trials are not trained; see HeldOut.
-        max_size: try vector sizes up to this one; otherwise all have that of the settings.
-        state: a file in which trials are stored. Those in it, of a run that was stopped, are not repeated, and their
-            time counts.
-        phrases, ignore_memory: see train. finished: called after each trial.
-        progress: called regularly with a `Progress` of phase "tune", which counts the seconds of `time`.
-        given: settings, which all trials have, and the arguments of read_corpus.
+        corpus: See `train`. The text is read once.
+        time: The approximate time for everything: "30s", "10m" or "2h".
+        questions: A file or files of analogy questions that score the settings; see `analogies`.
+        pairs: A file or files of word pairs that score the settings; see `word_pairs`. Without questions and pairs, the
+            end of the text is held out to score the settings; see HeldOut.
+        max_size: Try vector sizes up to this one. By default, all trials have the vector size of the settings.
+        phrases: See `train`.
+        state: A file that stores the trials. If it has trials of a run that was stopped, they are not repeated, and
+            their time counts.
+        ignore_memory: See `train`.
+        finished: A function that is called after each trial.
+        progress: A function that is called regularly with a `Progress` of phase "tune", which counts seconds.
+        given: Settings of all trials, and arguments of read_corpus.
 
-    Raises W2VError and SettingsError as train does, and if the time is too short or the state is of another run.
+    Returns:
+        The best settings, and the model trained with them.
+
+    Raises:
+        W2VError: See `train`; or the time is too short, or the state file belongs to another run.
+        SettingsError: See `train`.
     """
-    watch = Watch(seconds_of(time), progress or notebook_bar())
+    budget = TimeBudget(seconds_of(time), progress or notebook_bar())
     refuse_unknown(given, [*Settings.names(), *READING], RENAMED)
     fixed, choices = _fixed_and_choices({name: given[name] for name in given if name not in READING}, max_size)
     config = RunConfig.from_options({**given, **fixed, "phrases": phrases, "ignore_memory": ignore_memory})
@@ -184,44 +212,44 @@ def tune(
     given_phrases = load_phrases(phrases)
     questions, pairs = as_paths(questions), as_paths(pairs)
     for file in (*questions, *pairs):
-        next(lines(file), None)  # raises for one that cannot be read
-    work: dict[str, Any] = {"workers": settings.threads, "progress": watch}
+        next(lines(file), None)  # raises W2VError if the file cannot be read
+    resources: dict[str, Any] = {"workers": settings.threads, "progress": budget}
     with ExitStack() as stack:
-        store = stack.enter_context(read_corpus(Corpus(corpus), reading, **work))
-        store, joined = join_phrases(store, given_phrases, reading.cache, **work)
+        store = stack.enter_context(read_corpus(Corpus(corpus), reading, **resources))
+        store, joined_phrases = join_phrases(store, given_phrases, reading.cache, **resources)
         stack.enter_context(store)
         vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
         share, held_out = (1.0, None) if questions or pairs else HeldOut.at_end(store, vocabulary)
         about = {name: str(getattr(settings, name, value)) for name, value in given.items()}
         about |= {"phrases": str(phrases or "")} | ({} if max_size is None else {"max_size": str(max_size)})
         about |= {name: ", ".join(map(str, files)) for name, files in (("questions", questions), ("pairs", pairs))}
-        before = _before(state, TuningState(store.checksum(), about))
-        read = watch.used
-        watch.started -= sum(trial.seconds for trial in before.trials)
-        log.info("tuning takes about %s", duration(max(0, watch.seconds - watch.used)))
-        scorer, keep = Scorer(questions, pairs, held_out), partial(_keep, state, before, finished)
-        tuner = Tuner(store, vocabulary, share, fixed, choices, scorer, watch, keep, config, list(before.trials))
+        stored = _read_state(state, TuningState(store.checksum(), about))
+        read_seconds = budget.used
+        budget.started -= sum(trial.seconds for trial in stored.trials)
+        log.info("tuning takes about %s", duration(max(0, budget.seconds - budget.used)))
+        scorer, save = Scorer(questions, pairs, held_out), partial(_save_trial, state, stored, finished)
+        tuner = Tuner(store, vocabulary, share, fixed, choices, scorer, budget, save, config, list(stored.trials))
         warn_of(store, settings.epochs, config.text, vocabulary.words)
         tuner.search()
         run = Run(replace(config, settings=tuner.settings_for(tuner.best)), Initialisation(vocabulary), store)
-        run.phrases, run.read_seconds = joined, read
-        run.train(watch)
+        run.phrases, run.read_seconds = joined_phrases, read_seconds
+        run.train(budget)
         model = run.model()
-    watch.end()
+    budget.end()
     return tuner.result(model)
 
 
-def _keep(
+def _save_trial(
     path: PathLike | None,
-    before: TuningState,
+    stored: TuningState,
     finished: Callable[[Trial, Tuner], None] | None,
     trial: Trial,
     tuner: Tuner,
 ) -> None:
-    """After each trial: store all in the state file, and report it."""
+    """Write all trials to the state file, and report the last one."""
     if path is not None:
         with atomic_write(path) as file:
-            file.write(encode(replace(before, trials=tuner.trials), path).encode())
+            file.write(encode(replace(stored, trials=tuner.trials), path).encode())
     if finished:
         finished(trial, tuner)
 
@@ -229,63 +257,68 @@ def _keep(
 def _fixed_and_choices(
     given: dict[str, Any], max_size: int | None
 ) -> tuple[dict[str, Any], dict[str, tuple[Choice, ...]]]:
-    """The settings of all trials, and the values to try for others. Raises SettingsError if they contradict."""
+    """Return the settings of all trials, and the values to try for other settings.
+
+    Raise SettingsError if they contradict each other.
+    """
     if given.get("stop_early"):
         raise SettingsError("stop_early has no effect on tuning, which tries several numbers of epochs: leave it out")
-    choices = tried(given)
+    choices = values_to_try(given)
     if max_size is not None:
         if "vector_size" in given:
             raise SettingsError("max_size has no effect with vector_size: give one of them")
         given |= {"vector_size": max_size}
-        choices["vector_size"] = tuple(max(1, round(share * max_size)) for share in SIZES)
+        choices["vector_size"] = tuple(max(1, round(factor * max_size)) for factor in SIZE_FACTORS)
     if given.get("objective") is not None:
         registry.find(str(given["objective"]))
     return given, choices
 
 
-def tried(given: Mapping[str, Any]) -> dict[str, tuple[Choice, ...]]:
-    """The values to try for settings that are not given."""
+def values_to_try(given: Mapping[str, Any]) -> dict[str, tuple[Choice, ...]]:
+    """Return the values to try for the settings that are not given."""
     own = {"loss"} if given.get("objective") is not None else set()
     return {name: values for name, values in CHOICES.items() if name not in given.keys() | own}
 
 
 def seconds_of(time: str) -> float:
-    """The seconds of a time like 30s, 10m or 2h. Raises SettingsError."""
+    """Return the seconds of a time such as 30s, 10m or 2h. Raise SettingsError if it is not valid."""
     with suppress(SettingsError):
         if seconds := interval(time).seconds:
             return seconds
     raise SettingsError(f"time {time!r}: it must be a number with s, m or h, like 10m")
 
 
-def _before(path: PathLike | None, expected: TuningState) -> TuningState:
-    """The state in a file, or `expected` if there is none. Raises W2VError if it is damaged or of another run."""
+def _read_state(path: PathLike | None, expected: TuningState) -> TuningState:
+    """Read a state file. Return `expected` if there is none. Raise W2VError if it is damaged or of another run."""
     if path is None:
         return expected
     with errors_named(path):
         if not Path(path).exists():
             return expected
         with open_regular(path) as file:
-            found = decode(TuningState, file.read(), path)
-    if found.text != expected.text:
+            stored = decode(TuningState, file.read(), path)
+    if stored.text != expected.text:
         raise W2VError(f"{path}: its trials are of another text")
-    for name in sorted({*found.about, *expected.about} - WITHOUT_EFFECT):
-        before, now = (one.about.get(name) or "none" for one in (found, expected))
-        if before != now:
-            raise W2VError(f"{path}: its trials have {name} {one_line(before)}, not {one_line(now)}")
-    return found
+    for name in sorted({*stored.about, *expected.about} - WITHOUT_EFFECT):
+        old, new = (state.about.get(name) or "none" for state in (stored, expected))
+        if old != new:
+            raise W2VError(f"{path}: its trials have {name} {one_line(old)}, not {one_line(new)}")
+    return stored
 
 
 class _TimeIsUp(Exception):
-    pass
+    """Ends the search, to leave enough time for the last training."""
 
 
 @dataclass
-class Watch:
-    """The time of a whole tuning. It is reported whenever a part of the work reports its progress.
+class TimeBudget:
+    """The time limit of the whole tuning. It reports the elapsed time whenever a step of the work reports progress.
 
     Attributes:
-        seconds: the time limit. report: receives the progress, if given. score: the best so far.
-        started: by time.monotonic(), earlier for a resumed run.
+        seconds: The time limit.
+        report: A function that receives the progress.
+        score: The best score so far.
+        started: The start by time.monotonic(). For a resumed run it is earlier, by the time of the stored trials.
     """
 
     seconds: float
@@ -295,12 +328,15 @@ class Watch:
 
     @property
     def used(self) -> float:
+        """The elapsed seconds."""
         return clock.monotonic() - self.started
 
-    def __call__(self, part: Progress | None = None) -> None:
+    def __call__(self, step: Progress | None = None) -> None:
+        """Report the elapsed time instead of the progress of a step."""
         self._report(min(self.used, self.seconds))
 
     def end(self) -> None:
+        """Report the end of the tuning."""
         self._report(self.seconds)
 
     def _report(self, used: float) -> None:
@@ -314,12 +350,19 @@ class Tuner:
     """A search for the best settings.
 
     Attributes:
-        store, vocabulary: of the text. share: of the text, from its start, that trials are trained on.
-        fixed: settings of all trials. choices: the values to try for other settings.
-        scorer: scores a model. watch: knows when the time is up.
-        keep: called after each trial. config: of all trials but for what they try.
-        trials: the trials so far; none is repeated.
-        best: the choices with the highest score. score, default_score: of these and of the defaults.
+        store: The ids of the text.
+        vocabulary: The words of the text.
+        share: The share of the text, from its start, that trials are trained on.
+        fixed: The settings of all trials.
+        choices: The values to try for other settings.
+        scorer: A function that scores a model.
+        budget: The time limit.
+        save: A function that is called after each trial.
+        config: The config of all trials, with default settings.
+        trials: The trials so far. They are not repeated.
+        best: The choices with the highest score.
+        score: The score of these choices.
+        default_score: The score of the default settings.
     """
 
     store: IdStore
@@ -328,8 +371,8 @@ class Tuner:
     fixed: Mapping[str, Any]
     choices: Mapping[str, tuple[Choice, ...]]
     scorer: Callable[[Model], float]
-    watch: Watch
-    keep: Callable[[Trial, Tuner], None]
+    budget: TimeBudget
+    save: Callable[[Trial, Tuner], None]
     config: RunConfig
     trials: list[Trial] = field(default_factory=list)
     best: Choices = field(default_factory=dict)
@@ -337,51 +380,51 @@ class Tuner:
     default_score: float = -np.inf
 
     def result(self, model: Model) -> Tuned:
-        """The result, with a model trained with the best settings."""
+        """Return the result of the search with a model that was trained with the best settings."""
         seconds = sum(trial.seconds for trial in self.trials)
         return Tuned(model, self.changed(self.best), self.score, self.default_score, len(self.trials), seconds)
 
     def search(self) -> None:
-        """Try brackets until the time is up."""
+        """Run brackets until the time is up or all candidates are tried."""
         default = self._trial({}, 1.0, self.settings_for({}).seed)
         self.score = self.default_score = _score_or_lowest(default.score)
-        cost = MIN_BRACKETS * ETA * default.seconds  # of brackets with one seed
-        max_seeds = max(each for each in SEEDS if each == 1 or each * cost <= self.watch.seconds)
+        cost = MIN_BRACKETS * ETA * default.seconds  # the time of MIN_BRACKETS brackets with one seed
+        max_seeds = max(seeds for seeds in SEEDS if seeds == 1 or seeds * cost <= self.budget.seconds)
         with suppress(_TimeIsUp):
             self.score = self.default_score = self._mean_score({}, max_seeds)
             for candidates in self._brackets():
                 for resource in (max_seeds / ETA**2, max_seeds / ETA, max_seeds):
-                    scores = [self._mean_score(each, resource) for each in candidates]
+                    scores = [self._mean_score(choices, resource) for choices in candidates]
                     order = np.argsort(scores)[::-1]
                     candidates = [candidates[index] for index in order[: -(-len(order) // ETA)]]
                 if max(scores) > self.score:
                     self.best, self.score = candidates[0], max(scores)
 
     def _brackets(self) -> Iterator[list[Choices]]:
-        """The candidates of each bracket, all different, until no new ones are found."""
+        """Yield the candidates of each bracket, all of them different, until no new candidate is left."""
         random, seen = np.random.default_rng(self.settings_for({}).seed), {self._identity({})}
-        while found := list(islice(self._drawn(random, seen), CANDIDATES)):
-            yield found
+        while candidates := list(islice(self._draw(random, seen), CANDIDATES)):
+            yield candidates
 
-    def _drawn(self, random: np.random.Generator, seen: set[str]) -> Iterator[Choices]:
-        """Candidates drawn around the best choices, without those in `seen`, to which all that are drawn are added."""
-        for _ in range(DRAWS):
-            drawn = dict(self.best)
+    def _draw(self, random: np.random.Generator, seen: set[str]) -> Iterator[Choices]:
+        """Draw candidates near the best choices. Skip candidates in `seen`, and add new ones to it."""
+        for _ in range(MAX_DRAWS):
+            candidate = dict(self.best)
             for name, values in self.choices.items():
                 if random.random() >= KEEP_PROBABILITY:
-                    drawn[name] = values[random.integers(len(values))]
-            if (key := json.dumps(drawn, sort_keys=True)) in seen:
+                    candidate[name] = values[random.integers(len(values))]
+            if (key := json.dumps(candidate, sort_keys=True)) in seen:
                 continue
             seen.add(key)
-            with suppress(SettingsError):  # a given min_alpha is above this alpha
-                if (identity := self._identity(drawn)) not in seen:
+            with suppress(SettingsError):  # for instance, a given min_alpha is above the alpha of the candidate
+                if (identity := self._identity(candidate)) not in seen:
                     seen.add(identity)
-                    yield drawn
+                    yield candidate
 
     def settings_for(self, choices: Choices) -> Settings:
-        """Raises SettingsError if choices contradict fixed settings."""
+        """Return the settings of a trial. Raise SettingsError if the choices contradict the fixed settings."""
         values: dict[str, Any] = dict(choices)
-        factors = {name: values.pop(name) for name in FACTORS if name in choices}
+        factors = {name: values.pop(name) for name in RELATIVE_SETTINGS if name in choices}
         settings = Settings(**{**self.fixed, **values})
         if "alpha" in factors:
             settings = replace(settings, alpha=settings.start_alpha * factors["alpha"])
@@ -391,7 +434,7 @@ class Tuner:
         return replace(settings, epochs=max(1, round(epochs)))
 
     def changed(self, choices: Choices) -> dict[str, Any]:
-        """Those of these choices whose values differ from the defaults that the other settings imply."""
+        """Return the choices that differ from their defaults, given all other settings."""
         chosen = self.settings_for(choices).relevant()
 
         def default(name: str) -> Any:
@@ -401,16 +444,17 @@ class Tuner:
         return {name: chosen[name] for name in choices if name in chosen and chosen[name] != default(name)}
 
     def _identity(self, choices: Choices) -> str:
+        """Return a text that is equal for choices with the same effect."""
         return json.dumps(self.settings_for(choices).relevant(), default=str)
 
     def _mean_score(self, choices: Choices, resource: float) -> float:
-        """The mean score over `resource` seeds, at least one; below 1, `resource` is the share of the epochs."""
+        """Return the mean score over `resource` seeds, or, if `resource` is below 1, for this share of the epochs."""
         first = self.settings_for(choices).seed
         seeds = range(first, first + max(1, round(resource)))
         return mean(_score_or_lowest(self._trial(choices, min(1.0, resource), seed).score) for seed in seeds)
 
     def _trial(self, choices: Choices, share: float, seed: int) -> Trial:
-        """Train with this share of the epochs, and score. Raises _TimeIsUp."""
+        """Train with this share of the epochs, and score the model. Raise _TimeIsUp if time is running out."""
         for trial in self.trials:
             if (trial.choices, trial.share, trial.seed) == (choices, share, seed):
                 return trial
@@ -426,25 +470,29 @@ class Tuner:
             score = self.scorer(run.model())
         trial = Trial(choices, share, seed, score, clock.monotonic() - started)
         self.trials.append(trial)
-        self.keep(trial, self)
+        self.save(trial, self)
         return trial
 
     def _report(self, progress: Progress) -> None:
-        """Raises _TimeIsUp if the rest of the time is needed to train with the best settings at the end."""
-        best = [trial.seconds for trial in self.trials if trial.choices == self.best and trial.share == 1]
-        left = self.watch.seconds - self.watch.used - max(best, default=0.0)
-        if best and left < 0:
+        """Report the elapsed time.
+
+        Raise _TimeIsUp if the remaining time is needed to train with the best settings at the end. Raise W2VError if
+        the first training shows that the time is too short.
+        """
+        best_seconds = [trial.seconds for trial in self.trials if trial.choices == self.best and trial.share == 1]
+        left = self.budget.seconds - self.budget.used - max(best_seconds, default=0.0)
+        if best_seconds and left < 0:
             raise _TimeIsUp
-        if not self.trials and progress.rate and progress.total and progress.done > PROBE * progress.total:
-            whole = progress.total / progress.rate
-            if whole * MIN_TRAININGS > left:
-                minutes = math.ceil(2 * MIN_TRAININGS * whole / 60)
+        if not self.trials and progress.rate and progress.total and progress.done > PROBE_SHARE * progress.total:
+            training_seconds = progress.total / progress.rate
+            if training_seconds * MIN_TRAININGS > left:
+                minutes = math.ceil(2 * MIN_TRAININGS * training_seconds / 60)
                 raise W2VError(
-                    f"training takes about {whole:,.0f} s with the default settings, and tuning needs several times "
-                    f'that: give --time {minutes}m (time="{minutes}m") or more'
+                    f"training takes about {training_seconds:,.0f} s with the default settings, and tuning needs "
+                    f'several times as long: give --time {minutes}m (time="{minutes}m") or more'
                 )
-        self.watch.score = self.score if self.trials else None
-        self.watch()
+        self.budget.score = self.score if self.trials else None
+        self.budget()
 
 
 def _score_or_lowest(score: float | None) -> float:

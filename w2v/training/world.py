@@ -1,15 +1,11 @@
-"""The old name of w2v.training.communicator, for one version."""
+"""The old name of w2v.training.communicator; this module will be removed after one version."""
 
 from __future__ import annotations
 
 import warnings
 
-from w2v.training.communicator import Communicator, join_ranks
+from w2v.training.communicator import join_ranks as join
 
+__all__ = ["join"]
 
-def join() -> Communicator | None:
-    """Call `join_ranks` of w2v.training.communicator, with a DeprecationWarning."""
-    warnings.warn(
-        "w2v.training.world.join is now w2v.training.communicator.join_ranks", DeprecationWarning, stacklevel=2
-    )
-    return join_ranks()
+warnings.warn("w2v.training.world.join is now w2v.training.communicator.join_ranks", DeprecationWarning, stacklevel=2)

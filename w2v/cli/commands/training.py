@@ -282,7 +282,7 @@ def tune(
     w2v train --config best.toml -o again.safetensors
     """
     chosen, reading = options.given_settings(given), options.given_reading(given)
-    output = output or runs.default_output(options.chosen_settings(given, tuning.tried(chosen)))
+    output = output or runs.default_output(options.chosen_settings(given, tuning.values_to_try(chosen)))
     config, state = output.with_suffix(".toml"), output.with_suffix(".tune.json")
     files = [*map(Path, options.corpus_of(corpus).files)]
     inputs = [*files, *questions, *pairs, *([Path(phrases)] if isinstance(phrases, str) else [])]

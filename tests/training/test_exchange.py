@@ -1,0 +1,69 @@
+"""The exchange of rows between ranks: which rows are exchanged in a round, and how changes are combined."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from w2v.training import exchange as exchanging
+from w2v.training.exchange import Exchange, rows_of_round
+
+
+@given(st.integers(1, 4000), st.integers(0, 1 << 20), st.integers(1, 128).map(lambda half: 2 * half))
+def test_frequent_rows_are_exchanged_more_often(rows: int, first: int, frequent: int) -> None:
+    times = np.zeros(rows, np.int64)
+    sizes = set()
+    cycle = 1
+    while cycle * frequent < 2 * rows:
+        cycle *= 2
+    for number in range(first, first + cycle):
+        exchanged = np.concatenate([np.array(part, np.int64) for part in rows_of_round(number, rows, frequent)])
+        assert len(np.unique(exchanged)) == len(exchanged)
+        times[exchanged] += 1
+        sizes.add(len(exchanged))
+    bands = np.arange(rows) // frequent
+    expected = cycle >> np.array([int(band).bit_length() for band in range(bands[-1] + 1)])
+    assert (times == expected[bands]).all()
+    assert max(sizes) <= frequent + frequent // 2 * cycle.bit_length()
+
+
+class TwoRanks:
+    """A fake Communicator that adds the messages of a second rank to the messages of this one."""
+
+    def __init__(self, messages: list[Any]) -> None:
+        self.other_messages = iter(messages)
+
+    def start_sum(self, values: Any, total: Any) -> None:
+        total[:] = values + np.array(next(self.other_messages), np.float32)
+
+    def wait(self, request: Any) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("weighted_words", "combined"),
+    [
+        pytest.param(1e6, [2, 0], id="after many updates"),
+        pytest.param(1e-6, [4, 0], id="after few updates"),
+        pytest.param(np.log(2) / exchanging.CURVATURE, [3, 0], id="half of the way"),  # two ranks go 3/4 of it
+    ],
+)
+def test_changes_are_added_unless_they_agree_after_many_updates(
+    weighted_words: float, combined: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchanging, "rows_of_round", lambda *_: [range(2), range(2, 4)])
+    rows = np.zeros((4, 2), np.float32)
+    # The messages of the other rank: changes of two rows with their squared lengths, then the flags.
+    communicator: Any = TwoRanks([[2, 0, 4, 0, 2, 4, 0, 0, 0], [-2, 0, 4, 0, 0, 0, 0, 1, 0]])
+    exchange = Exchange(communicator, [(rows, np.ones(4))], seed=1, threads=2)
+    last = exchange._matrices[0].last
+    last[:] = 0
+    rows[:] = [[2, 0], [2, 0], [2, 0], [2, 5]]
+    exchange.weighted_words = weighted_words
+    exchange.begin(0, exchanging.Flags(checkpoint=True))
+    np.testing.assert_allclose(rows, [combined, [2, 2], [2, 0], [2, 5]], rtol=1e-5)  # the first two are exchanged
+    rows[[1, 3]] += 1  # training continues during the exchange of the others
+    assert exchange.finish() == (False, True, True)
+    np.testing.assert_allclose(last, [combined, [2, 2], [0, 0], [2, 5]], rtol=1e-5)
+    np.testing.assert_allclose(rows, last + np.array([[0], [1], [0], [1]]), rtol=1e-6)

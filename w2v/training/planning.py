@@ -1,0 +1,170 @@
+"""Build the `Plan` of a run: its chunks, learning rates and epochs. Estimate the memory that the run needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v._kernels import MAX_CHUNK_IDS, chunk_ids, worker_bytes
+from w2v.errors import NothingToTrain
+from w2v.formats import bfloat16
+from w2v.kernel import loop
+from w2v.kernel.plan import Plan, instruction_set
+from w2v.losses.registry import Settings, loss_for
+from w2v.text.idstore import IdStore
+from w2v.text.subword_rows import SubwordRows
+from w2v.training.initialisation import Initialisation
+from w2v.training.schedule import epochs_for
+from w2v.vectors.combine import memory_of
+
+# With subwords, all changes of a chunk are computed from the values before the chunk, so chunks must be small: the text
+# is divided into SUBWORD_CHUNKS chunks, unless they would be smaller or larger than these limits in ids.
+SUBWORD_CHUNKS, MIN_SUBWORD_CHUNK, MAX_SUBWORD_CHUNK = 600, 256, 4096
+# Ids per round and per chunk with deterministic threads. These copy each row that several chunks of a round need.
+DETERMINISTIC_ROUND, MIN_DETERMINISTIC_CHUNK, MAX_DETERMINISTIC_CHUNK = 2048, 64, 256
+FROZEN_CHUNK = 512  # ids per chunk with frozen words: the copies of their rows change within a chunk
+# Limits for the sum of the changes that the words of a chunk make to one subword; see `update_shares`. With a larger
+# sum, the rows of single letters, which most words contain, diverge.
+MAX_SUMMED_CHANGES = 8
+DAMPING = 0.25
+
+
+def plan_run(
+    settings: Settings,
+    initial: Initialisation,
+    store: IdStore,
+    instructions: str | None = None,
+    total: Callable[[int], int] = int,
+    max_chunk: int = MAX_CHUNK_IDS,
+    ignore_memory: bool = False,
+) -> Plan:
+    """Build the plan of a run.
+
+    Args:
+        settings: The settings of the run.
+        initial: The vocabulary and the loss.
+        store: The ids of the text, or of this rank's part of it.
+        instructions: The instruction set of the kernel; by default, the best one of this machine.
+        total: A function that sums a number over all ranks.
+        max_chunk: The largest number of ids in a chunk.
+        ignore_memory: Whether to build a table of subwords even if memory looks insufficient.
+
+    Raises:
+        W2VError: The vocabulary or the text is too small to train on.
+    """
+    vocabulary = initial.vocabulary
+    if len(vocabulary) < 2:
+        raise NothingToTrain(
+            f"the vocabulary has one word, {vocabulary.words[0][:60]!r}: at least 2 are needed; "
+            "lower min_count or give more text"
+        )
+    loss = initial.loss or loss_for(settings, vocabulary)
+    chunk = min(max_chunk, chunk_ids(loss.expected_rows, settings.vector_size, settings.window_size))
+    keep = vocabulary.keep_probabilities(settings.sample, settings.sample_formula)
+    subwords, shares = None, None
+    if settings.deterministic:
+        thread_ids = DETERMINISTIC_ROUND // settings.threads
+        chunk = min(chunk, max(MIN_DETERMINISTIC_CHUNK, min(thread_ids, MAX_DETERMINISTIC_CHUNK)))
+    if settings.ngrams:
+        text_share = total(len(store.ids)) // SUBWORD_CHUNKS
+        chunk = min(chunk, max(MIN_SUBWORD_CHUNK, min(text_share, MAX_SUBWORD_CHUNK)))
+        subwords = SubwordRows.of(settings.ngrams, vocabulary.words, ignore_memory)
+        presence = -np.expm1(-chunk * keep * vocabulary.counts / vocabulary.tokens)
+        shares = update_shares(subwords, presence)
+    elif initial.frozen is not None:
+        # A chunk updates copies of the input rows; frozen rows receive none of the change.
+        chunk = min(chunk, FROZEN_CHUNK)
+        subwords, shares = SubwordRows.own(len(vocabulary)), (~initial.frozen).astype(np.float32)
+    words = store.remap(vocabulary.words)
+    tokens_before = store.known_before(words, chunk)
+    if not (tokens := total(int(tokens_before[-1]))):
+        raise NothingToTrain("no word of the corpus is in the vocabulary that was given")
+    return Plan(
+        ids=store.ids,
+        words=words,
+        tokens_before=tokens_before,
+        keep=thresholds(keep),
+        loss=loss,
+        cbow=settings.model == "cbow",
+        corrected=settings.cbow_gradient == "corrected",
+        sides=settings.window_sides,
+        shrink_windows=settings.shrink_windows,
+        per_pair=settings.per_pair,
+        alpha=settings.start_alpha,
+        min_alpha=settings.end_alpha,
+        epochs=epochs_for(settings, loss, tokens),
+        seed=settings.seed,
+        vector_size=settings.vector_size,
+        storage=settings.storage,
+        chunk=chunk,
+        workers=settings.threads,
+        instruction_set=instructions or machine_instruction_set(settings.kernel),
+        subwords=subwords,
+        shares=shares,
+        deterministic=settings.deterministic,
+    )
+
+
+def update_shares(subwords: SubwordRows, presence: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return the share of a word's change that each row of the word receives.
+
+    If about m words of a chunk contain a subword, the subword's row receives the fraction m^-DAMPING of each word's
+    change, and at most MAX_SUMMED_CHANGES whole changes in total. A row that is the sum of several subwords receives
+    the changes of all of them. A word's own row receives the whole change.
+
+    Args:
+        subwords: The rows of each word.
+        presence: The probability that a word occurs in a chunk, (V,).
+
+    Returns:
+        float32 (n,), in the order of subwords.rows.
+    """
+    expected_words = np.maximum(1, subwords.totals(presence))
+    expected_words[: len(presence)] = 1  # the own rows of the words
+    row_shares = subwords.members * np.minimum(expected_words**-DAMPING, MAX_SUMMED_CHANGES / expected_words)
+    shares: NDArray[np.float32] = row_shares[subwords.rows].astype(np.float32)
+    return shares
+
+
+def thresholds(probabilities: NDArray[np.float32]) -> NDArray[np.uint32]:
+    """Return uint32 thresholds such that a uniform 32-bit number is <= the threshold with the given probability."""
+    scaled = np.ceil(probabilities.astype(np.float64) * 2.0**32) - 1
+    limited: NDArray[np.float64] = np.clip(scaled, 0, 2**32 - 1)
+    return limited.astype(np.uint32)
+
+
+def machine_instruction_set(kernel: str) -> str:
+    """Return the instruction set that a kernel uses on this machine; see Plan."""
+    return str(numba_kernel().target()) if kernel == "numba" else instruction_set()
+
+
+def numba_kernel() -> Any:
+    """Import and return the module of the Numba kernel. It is imported late, because Numba is optional and slow."""
+    return import_module("w2v.kernel.numba_kernel")
+
+
+def memory_needed(plan: Plan, settings: Settings, copies: int = 0) -> int:
+    """Return the bytes that a run needs.
+
+    They include the matrices, `copies` copies of the matrices, the threads, and the word vectors that are computed at
+    the end.
+    """
+    rows = input_row_count(plan) + plan.loss.memory_rows
+    row_bytes = plan.width * bfloat16.dtype_of(plan.storage).itemsize
+    vectors = memory_of(settings.word_vectors, len(plan.keep), plan.vector_size)
+    return rows * row_bytes * (1 + copies) + vectors + threads_memory(plan, settings.kernel)
+
+
+def input_row_count(plan: Plan) -> int:
+    """Return the number of input rows: one per word, followed by the n-gram rows if there are subwords."""
+    return len(plan.keep) + (plan.subwords.shared if plan.subwords else 0)
+
+
+def threads_memory(plan: Plan, kernel: str) -> int:
+    """Return the bytes that the threads of a run need in addition to the matrices."""
+    bytes_per_worker = loop.worker_bytes if kernel == "numba" else worker_bytes
+    return int(plan.workers * bytes_per_worker(plan))
