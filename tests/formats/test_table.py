@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import w2v
-from tests.helpers import VOCABULARY, assert_same_content, content, run, run_json
+from tests.helpers import VOCABULARY, assert_refused, assert_same_content, content, run, run_json
 from w2v.errors import SettingsError, W2VError
 from w2v.formats import table
 from w2v.formats.bfloat16 import bfloat16
@@ -318,6 +318,21 @@ def test_a_folder_is_never_replaced(tmp_path: Path, extension: str) -> None:
     assert sorted(tmp_path.rglob("*")) == sorted([tmp_path / "m.bin", path, path / "mine"])
     with pytest.raises(W2VError, match="it is a folder"):
         w2v.load(path)
+
+
+@pytest.mark.parametrize(
+    ("extension", "name"),
+    [
+        *((".model2vec", name) for name in ("model.safetensors", "tokenizer.json")),
+        *((".spacy", f"vocab/{name}") for name in ("vectors", "key2row", "strings.json")),
+    ],
+)
+def test_a_pipe_in_a_folder_is_called_a_pipe(tmp_path: Path, extension: str, name: str) -> None:
+    path = tmp_path / f"m{extension}"
+    table.write(path, content())
+    (path / name).unlink()
+    os.mkfifo(path / name)
+    assert_refused(path, f"cannot read {path / name}: it is a pipe")
 
 
 def test_commands_take_every_format(tmp_path: Path, sample: Path) -> None:

@@ -75,8 +75,8 @@ def _begins(pattern: bytes) -> Callable[[PathLike, bytes], bool]:
 
 
 def _holds(*names: str) -> Callable[[PathLike, bytes], bool]:
-    """Whether a folder holds these files."""
-    return lambda path, head: all((Path(path) / name).is_file() for name in names)
+    """Return a test whether a path is a folder with these names in it, whatever they are: readers check the kind."""
+    return lambda path, head: all((Path(path) / name).exists() for name in names)
 
 
 # The first that fits is taken, so .ft.bin comes before .bin, and last what reads any text.
