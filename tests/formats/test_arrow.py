@@ -13,6 +13,7 @@ from pyarrow import feather, parquet
 
 import w2v
 from tests.helpers import assert_refused
+from w2v.text import declared
 
 WORDS = ["the", "köln", "a b"]
 
@@ -88,6 +89,44 @@ def test_only_the_needed_columns_of_arrow_are_unpacked(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="ZSTD"):
         feather.read_table(path)
     np.testing.assert_array_equal(w2v.load(tmp_path / "m.arrow").vectors, [[1, 2], [3, 4]])
+
+
+OTHER_TYPES = {
+    "numbers": pa.array([1, 2], pa.decimal128(3)),
+    "texts": pa.array([["a"], None], pa.large_list(pa.large_string())),
+    "records": pa.array([{"a": 1, "b": [True]}, None], pa.struct({"a": pa.date32(), "b": pa.list_(pa.bool_(), 1)})),
+    "uuids": pa.array([bytes(16)] * 2, pa.uuid()) if hasattr(pa, "uuid") else pa.nulls(2, pa.binary(16)),
+    "categories": pa.array(["a", "b"]).dictionary_encode(),
+}
+
+
+def test_columns_of_arrow_that_are_not_needed_may_be_large(tmp_path: Path) -> None:
+    """A file of some kilobytes, with a column of 20 MB that nothing reads, between columns of all kinds of types."""
+    zeros = pa.array([bytes(10_000_000)] * 2)
+    table = pa.table({**OTHER_TYPES, "other": zeros, "word": ["a", "b"], "vector": LISTS})
+    feather.write_feather(table, str(tmp_path / "m.arrow"), compression="zstd")
+    np.testing.assert_array_equal(w2v.load(tmp_path / "m.arrow").vectors, [[1, 2], [3, 4]])
+    for name in ("vector", "word"):  # the buffers are those of the right columns
+        large = pa.FixedSizeListArray.from_arrays(np.zeros(5_000_000, np.float32), 2_500_000)
+        changed = large if name == "vector" else zeros
+        feather.write_feather(table.set_column(table.schema.get_field_index(name), name, changed), str(tmp_path / "m.arrow"), compression="zstd")
+        assert_refused(tmp_path / "m.arrow", "unpack to more than 500 times its size")
+
+
+def test_the_same_pages_of_parquet_in_many_chunks_are_refused(tmp_path: Path) -> None:
+    """Each time costs a little, even if the pages hold next to nothing."""
+    path = tmp_path / "m.parquet"
+    parquet.write_table(
+        pa.table({"word": ["a"] * 1000}), path, use_dictionary=False, data_page_size=1, write_batch_size=1
+    )
+    with path.open("rb") as file:
+        size = path.stat().st_size
+        budget = declared.Budget(str(path), size)
+        ((chunk,),) = declared.check_footer(file, size, budget)
+        declared.check_pages(file, chunk, budget)
+        with pytest.raises(w2v.W2VError, match="unpack to more than 500 times its size"):
+            for _ in range(20):
+                declared.check_pages(file, chunk, budget)
 
 
 @pytest.mark.parametrize("extension", ["parquet", "arrow"])
