@@ -197,6 +197,18 @@ def test_reading_leaves_no_files(base: Path, mode: str) -> None:
     assert names(base.parent) == files
 
 
+def test_reading_a_write_ahead_log_leaves_only_the_index_that_sqlite_makes_of_it(changed: Path) -> None:
+    """Another program may use the index by then. SQLite removes it with the log: see docs/formats.md."""
+    if not changed.with_name("m.db-wal").exists():
+        pytest.skip("the changes are in a journal")
+    changed.with_name("m.db-shm").unlink()
+    np.testing.assert_array_equal(w2v.load(changed).vectors, 2 * ONES)
+    assert names(changed.parent) == ["m.db", "m.db-shm", "m.db-wal"]
+    with closing(sqlite3.connect(changed)) as base:
+        base.execute("select * from words").fetchall()
+    assert names(changed.parent) == ["m.db"]
+
+
 def test_a_database_is_read_as_it_was_at_one_moment(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even if another program changes it after its words were read, and before its vectors are."""
     with closing(sqlite3.connect(base, isolation_level=None, timeout=0)) as other:
