@@ -161,9 +161,9 @@ def fasttext_bytes(entries: bytes, count: int, longest: int) -> bytes:
     """A model of fastText of these entries, with one value for each of its words and for the n-grams up to a length."""
     numbers = fasttext.DEFAULTS | {"vector_size": 1, "window": 1, "negative": 1, "loss": 2, "model": 2, "buckets": 1}
     numbers |= {"shortest": 1, "longest": longest, "entries": count, "words": count, "tokens": count}
-    rows = fasttext.SHAPE.pack(False, count + 1, 1) + np.ones(count + 1, np.float32).tobytes()
-    outputs = fasttext.SHAPE.pack(False, count, 1) + np.ones(count, np.float32).tobytes()
-    return fasttext.HEAD.pack(*(numbers[name] for name in fasttext.NUMBERS)) + entries + rows + outputs
+    rows = fasttext.MATRIX_HEAD.pack(False, count + 1, 1) + np.ones(count + 1, np.float32).tobytes()
+    outputs = fasttext.MATRIX_HEAD.pack(False, count, 1) + np.ones(count, np.float32).tobytes()
+    return fasttext.HEAD.pack(*(numbers[name] for name in fasttext.FIELDS)) + entries + rows + outputs
 
 
 ENTRY = b"\0" + fasttext.ENTRY.pack(1, 0)
@@ -275,7 +275,7 @@ FEW = lines(b"\n", size=5 * 5000)
 FOLDERS: dict[str, tuple[Callable[[Path], None], str]] = {
     "a vector of many tokens": (
         lambda folder: static_folder(folder, ONE_ROW, b'{"' + FEW.replace(b"\n", b'":0,"') + b'x":0}'),
-        "5,001 words share 1 vector, and would take more than 50 times its size",
+        "5,001 words share 1 vector and would take more than 50 times its size",
     ),
     "many tokens": (
         lambda folder: static_folder(folder, ONE_VALUE, b'{"' + lines(b'":0,"', size=SIZE // 3) + b'x":0}'),
@@ -289,7 +289,7 @@ FOLDERS: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "a vector of many keys": (
         lambda folder: spacy_folder(folder, ONE_ROW, FEW, spacy_keys(FEW)),
-        "5,000 words share 1 vector, and would take more than 50 times its size",
+        "5,000 words share 1 vector and would take more than 50 times its size",
     ),
     "many strings": (
         lambda folder: spacy_folder(folder, ONE_VALUE, lines(b"\n", size=SIZE // 3), spacy_keys(b"aaaa aaab")),

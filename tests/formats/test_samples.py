@@ -42,7 +42,7 @@ def assert_holds(found: Any, held: dict[str, Any]) -> None:
 
 def test_every_kind_of_file_has_a_sample() -> None:
     assert {f"{loss}.safetensors" for loss in LOSSES} <= EXPECTED.keys()
-    for one in table.WRITTEN:
+    for one in table.WRITABLE:
         assert any(f"plain{end}" in EXPECTED or end == ".safetensors" for end in one.extensions), one.name
 
 
@@ -89,7 +89,7 @@ def test_text_and_phrases_of_queries() -> None:
 
 def test_scores_and_settings_of_a_smaller_file() -> None:
     content = table.read(SAMPLES / "dims.safetensors")
-    assert {"settings", "metrics", "scores"} <= set(table.parts(content))
+    assert {"settings", "metrics", "scores"} <= set(table.part_names(content))
     assert run_json("info", SAMPLES / "dims.safetensors")["settings"]["vector_size"] == 3
 
 

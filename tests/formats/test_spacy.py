@@ -81,4 +81,4 @@ def test_tables_of_floret_are_refused(tmp_path: Path) -> None:
         strings=pipeline.vocab.strings, data=np.ones((10, 3), "f4"), mode="floret", hash_count=1, minn=2, maxn=3
     )
     pipeline.to_disk(tmp_path / "theirs")
-    assert_refused(tmp_path / "theirs", "vectors of mode floret, which has no words")
+    assert_refused(tmp_path / "theirs", "its vectors have the mode floret, without words")

@@ -121,7 +121,7 @@ def test_tokens_of_quotes_and_backslashes(tmp_path: Path) -> None:
 def test_nothing_is_left_where_writing_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vectors: w2v.KeyedVectors
 ) -> None:
-    monkeypatch.setattr(static, "_card", lambda *_: 1 / 0)
+    monkeypatch.setattr(static, "_model_card", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         vectors.save(tmp_path / "m.model2vec")
     assert not list(tmp_path.iterdir())

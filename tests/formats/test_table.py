@@ -26,8 +26,8 @@ from w2v.formats.vector_file import VectorFile
 from w2v.text.words import Words
 
 ROOT = Path(__file__).parents[2]
-EXTENSIONS = [end for one in table.WRITTEN for end in one.extensions]
-FILES = [end for one in table.WRITTEN for end in one.extensions if not one.folder]
+EXTENSIONS = [end for one in table.WRITABLE for end in one.extensions]
+FILES = [end for one in table.WRITABLE for end in one.extensions if not one.folder]
 COUNTED = [end for end in FILES if "glove" not in end]  # files that say how many rows they have
 
 ANY_WORD = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -39,11 +39,11 @@ FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
 def test_what_is_written_is_read_and_kept(tmp_path: Path, extension: str) -> None:
     written, path = content(), tmp_path / f"m{extension.upper() if extension in FILES else extension}"
     table.write(path, written, replace=False)
-    assert sorted(tmp_path.iterdir()) == sorted([path, *table.beside(path)])
-    found, kind = table.read(path), table.for_writing(path)
-    assert table.recognised(path) == kind
+    assert sorted(tmp_path.iterdir()) == sorted([path, *table.companion_files(path)])
+    found, kind = table.read(path), table.format_for(path)
+    assert table.detect_format(path) == kind
     assert_same_content(found, written)
-    lost = table.lost(path, written)
+    lost = table.lost_parts(path, written)
     assert (found.counts is None) == ("counts" in lost)
     assert ("outputs" not in found.tensors) == ("outputs" in lost)
     if found.counts is not None:
@@ -71,8 +71,8 @@ def test_any_words_and_numbers(
 def test_more_rows_than_are_written_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str) -> None:
     """Of a matrix with padded rows, and of bfloat16."""
     for module in ("static", "npy", "fasttext"):
-        monkeypatch.setattr(f"w2v.formats.{module}.ROWS_AT_ONCE", 7)
-    monkeypatch.setattr("w2v.formats.arrow.VALUES_AT_ONCE", 50)
+        monkeypatch.setattr(f"w2v.formats.{module}.BLOCK_ROWS", 7)
+    monkeypatch.setattr("w2v.formats.arrow.BATCH_VALUES", 50)
     monkeypatch.setattr("w2v.formats.word2vec.BLOCK_BYTES", 500)
     written = content(100, columns=5)
     padded = np.zeros((100, 8), np.float32)
@@ -87,7 +87,7 @@ def test_more_rows_than_are_written_at_once(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("extension", EXTENSIONS)
 def test_nothing_is_replaced_unasked(tmp_path: Path, extension: str) -> None:
     path = tmp_path / f"m{extension}"
-    for there in (path, *table.beside(path)):
+    for there in (path, *table.companion_files(path)):
         there.write_text("mine")
         with pytest.raises(W2VError, match=f"cannot write {there}: "):
             table.write(path, content(), replace=False)
@@ -121,7 +121,7 @@ def test_what_could_not_be_read_again_is_not_written(
     ("extension", "word", "message"),
     [
         *((end, word, "white space") for end in (".bin", ".txt") for word in ("", "new york", "a\tb", "a\n", "\r")),
-        *((end, "a\tb", "a word holds a tab or the end of a line") for end in (".npy", ".tsv")),
+        *((end, "a\tb", "a word holds a tab or a line break") for end in (".npy", ".tsv")),
         (".ft.bin", "a\0b", "a word holds a NUL"),
     ],
 )
@@ -151,7 +151,7 @@ def test_text_without_a_header_is_read_as_it_was_written_or_not_written(
     tmp_path: Path, extension: str, words: list[str], vectors: list[list[float]]
 ) -> None:
     written = VectorFile(Words.of(words), np.array(vectors, np.float32))
-    with pytest.raises(W2VError, match=r"not written: in this format, which has no header, what begins with '.* use"):
+    with pytest.raises(W2VError, match=r"not written: this format has no header, and a file that starts with '.* use"):
         table.write(tmp_path / f"m{extension}", written)
     assert not list(tmp_path.iterdir())
     table.write(tmp_path / "m.vec", written)
@@ -193,14 +193,14 @@ def test_a_file_that_changes_while_it_is_loaded_is_refused(
     """Whichever of its files it is, or else the vectors may be a mixture of two models."""
     path = tmp_path / f"m{extension}"
     table.write(path, content())
-    kind = table.recognised(path)
+    kind = table.detect_format(path)
 
     def load(changing: Path) -> VectorFile:
         def read(*arguments: Any) -> VectorFile:
             change(changing)
             return kind.read(*arguments)
 
-        monkeypatch.setattr(table, "recognised", lambda path: kind._replace(read=read))
+        monkeypatch.setattr(table, "detect_format", lambda path: kind._replace(read=read))
         return table.read(path)
 
     for file in [*([] if kind.folder else [path]), *kind.other_files(path)]:
@@ -220,7 +220,7 @@ def test_a_cut_file_is_refused(tmp_path: Path, extension: str) -> None:
         path.write_bytes(data[:size])
         found = read_or_none(path)
         if found:  # all that may go unnoticed: the end of the last row of text
-            assert table.for_writing(path).name in ("word2vec binary", "word2vec text", "projector")
+            assert table.format_for(path).name in ("word2vec binary", "word2vec text", "projector")
             assert not extension.endswith(".gz")
             assert len(data) - size < 20
             assert list(found.words) == VOCABULARY
@@ -275,17 +275,17 @@ def test_settings_that_fasttext_cannot_have_are_refused(tmp_path: Path, settings
     assert not (tmp_path / "o.ft.bin").exists()
 
 
-@pytest.mark.parametrize("extension", [end for end in EXTENSIONS if "counts" in table.for_writing(f"m{end}").keeps])
+@pytest.mark.parametrize("extension", [end for end in EXTENSIONS if "counts" in table.format_for(f"m{end}").stores])
 def test_negative_counts_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str) -> None:
     path = tmp_path / f"m{extension}"
     with monkeypatch.context() as patch:
         patch.setattr("w2v.formats.vector_file._check_values", lambda *_: None)
         table.write(path, dataclasses.replace(content(), counts=np.full(len(VOCABULARY), -3)))
-    with pytest.raises(W2VError, match=r"negative count, -3|its count no number"):
+    with pytest.raises(W2VError, match=r"negative count, -3|its count is not a number"):
         table.read(path)
 
 
-@pytest.mark.parametrize("extension", [end for end in EXTENSIONS if table.for_writing(f"m{end}").beside])
+@pytest.mark.parametrize("extension", [end for end in EXTENSIONS if table.format_for(f"m{end}").companion])
 def test_two_files_change_together(tmp_path: Path, extension: str) -> None:
     path = tmp_path / f"m{extension}"
     table.write(path, content())
@@ -296,12 +296,12 @@ def test_two_files_change_together(tmp_path: Path, extension: str) -> None:
     with pytest.raises(KeyboardInterrupt):
         table.write(path, content(["other", "words"]), progress=stop)
     assert list(table.read(path).words) == VOCABULARY
-    assert sorted(tmp_path.iterdir()) == sorted([path, *table.beside(path)])
+    assert sorted(tmp_path.iterdir()) == sorted([path, *table.companion_files(path)])
 
 
 def test_numbers_alone_are_no_vectors_of_words(tmp_path: Path) -> None:
     table.write(tmp_path / "m.tsv", content())
-    table.beside(tmp_path / "m.tsv")[0].unlink()
+    table.companion_files(tmp_path / "m.tsv")[0].unlink()
     with pytest.raises(W2VError, match=r"m\.tsv: vectors without words, .*\.metadata\.tsv"):
         table.read(tmp_path / "m.tsv")
 
@@ -340,7 +340,7 @@ def test_commands_take_every_format(tmp_path: Path, sample: Path) -> None:
     run("train", sample, "--epochs", 1, "--vector-size", 4, "-o", last)
     for extension in (".npy", ".parquet", ".model2vec", ".spacy", ".safetensors"):
         found = run_json("convert", last, tmp_path / f"m{extension}")
-        assert found["format"] == table.for_writing(tmp_path / f"m{extension}").name
+        assert found["format"] == table.format_for(tmp_path / f"m{extension}").name
         about = run_json("info", tmp_path / f"m{extension}")
         assert about["format"] == found["format"]
         assert about["bytes"] > found["vocabulary_size"] * found["vector_size"] * 4
@@ -353,7 +353,7 @@ def test_commands_take_every_format(tmp_path: Path, sample: Path) -> None:
 def test_help_errors_and_docs_are_made_from_it() -> None:
     help_text, docs = run("convert", "--help").stdout, (ROOT / "docs" / "formats.md").read_text("utf-8")
     with pytest.raises(SettingsError) as error:
-        table.for_writing("m.unknown")
+        table.format_for("m.unknown")
     for one in table.FORMATS:
         ends = ", ".join(f"`{end}`" for end in one.extensions)
         assert f"| {ends} | {one.name} |" in docs
@@ -362,5 +362,5 @@ def test_help_errors_and_docs_are_made_from_it() -> None:
         )
         if one.write is None:
             for end in one.extensions:
-                with pytest.raises(SettingsError, match=f"m{end}: {one.name}'s own files are only read, not written: "):
-                    table.for_writing(f"m{end}")
+                with pytest.raises(SettingsError, match=f"m{end}: w2v reads {one.name} files, but cannot write them: "):
+                    table.format_for(f"m{end}")

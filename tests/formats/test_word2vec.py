@@ -132,7 +132,7 @@ def test_a_cut_file_says_how_many_rows_are_whole(tmp_path: Path, extension: str,
     path = tmp_path / f"v.{extension}"
     write(path, content(10, 30))
     data = path.read_bytes()
-    assert_refused(path, f"cut.* {rows} of 10 rows are whole", data[: int(len(data) * keep)])
+    assert_refused(path, f"cut.* {rows} of 10 rows are complete", data[: int(len(data) * keep)])
 
 
 @pytest.mark.parametrize("kind", ["bin", "txt"])
@@ -171,11 +171,11 @@ def test_wrong_headers(tmp_path: Path, kind: str, header: str) -> None:
         (b"2 2\na 1 2\n\xff 3 4\n", '(errors=) "replace"'),
         (b"2 1\n\xc3 1\n\xa9 2\n", '(errors=) "replace"'),  # two halves of one character
         (b"2 2\na 1 2\nb 3", "cut, or its header is wrong: 1 of 2 rows"),
-        (b"a 1 2\nb 3", "cut after 1 whole row"),
+        (b"a 1 2\nb 3", "cut after 1 complete row"),
         (b"2 2\na 1 2\nb 3\n", "row 2 is not a word and 2 numbers"),
         (b"2 2\na 1 2\n 3 4\n", "row 2 is not a word and 2 numbers"),
         (b"\n5 5\n\v\n", "words and their counts, not a model"),
-        (b"2 2\na 1 2\nb 3 4\nc 5 6\n", "says 2 rows, but more follow"),
+        (b"2 2\na 1 2\nb 3 4\nc 5 6\n", "declares 2 rows, but more follow"),
         (b"2 2\na 1 2 3\nb 3 4 5\n", "says 2 values in a row, its rows have 3"),
         (b"2 1\na " + struct.pack("<f", np.nan) + b"b " + struct.pack("<f", 1), "row 1 ('a') holds NaN"),
     ],
