@@ -89,8 +89,8 @@ def test_damaged_and_foreign_databases_are_refused(change: str, message: str, tm
 # -- changes in companion files of a database -------------------------------------------------------
 
 ONES, SEVENS = np.ones((3, 2), np.float32), np.full((3, 2), 7, np.float32)
-# Change all vectors of a database to 2. The process ends before the changes leave the write-ahead log or, for a journal,
-# before the transaction ends.
+# Change all vectors of a database to 2. The process ends before the changes are copied from the write-ahead log or, with
+# a journal, in the middle of the transaction.
 CHANGE = """
 import os, sqlite3, sys
 base = sqlite3.connect(sys.argv[1], isolation_level=None)

@@ -188,8 +188,8 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     to word w and the word vectors are the input rows.
 
     Raises:
-        W2VError: the file cannot be written, a word holds a NUL, or the vectors are not the ones that fastText would
-            compute from the n-grams.
+        W2VError: the file cannot be written, a word holds a NUL, or fastText would compute other vectors from the
+            n-grams.
     """
     check_content(path, content)
     words, vectors = content.words, content.vectors

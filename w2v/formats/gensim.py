@@ -32,7 +32,7 @@ INT_KEYS = "gensim.numbers"  # an array, bool (V,): which words are integer keys
 OUTPUT_LAYERS = ("syn1", "syn1neg")
 PARTS = ("wv", "vocabulary", "trainables")  # the objects in a gensim 3 model; gensim 4 models only have "wv"
 VECTORS = ("vectors", "syn0")
-WORD_ROWS = ("vectors_vocab", "syn0_vocab")  # rows of FastText words before those of their n-grams are added
+WORD_ROWS = ("vectors_vocab", "syn0_vocab")  # the own rows of FastText words, without their n-grams
 NGRAM_ROWS = ("vectors_ngrams", "syn0_ngrams", "syn0_all")  # in gensim 3.3 to 4, 3.0 to 3.2, and 2
 DEFAULT_BUCKETS = 2_000_000
 MAX_TEXT = 1 << 20  # characters that the names and texts among the attributes of a model may have in all
@@ -91,7 +91,7 @@ def read_saved(path: PathLike, errors: Errors | None = "strict", progress: Repor
     words, ints = _read_words(path, holder)
     widths = {array.shape[1] for array in (vectors, word_rows, ngram_rows) if array is not None}
     if len(widths) > 1:
-        raise W2VError(f"{path}: damaged: its words, their rows and those of n-grams do not fit together")
+        raise W2VError(f"{path}: damaged: the shapes of its vectors, word rows and n-gram rows do not match")
     ngrams = None if ngram_rows is None else _read_ngrams(path, holder, ngram_rows, numbers, words)
     if vectors is None:  # gensim 4 does not save vectors that it can compute from the rows
         vectors = _compose_vectors(path, word_rows, words, ngrams)
@@ -150,7 +150,10 @@ class _Part:
 
 
 def _scalar_attributes(path: PathLike, parts: Iterable[_Part]) -> dict[str, Any]:
-    """Return the attributes that are numbers or text, under their names in gensim 4. Later parts override earlier ones."""
+    """Return the attributes that are numbers or text, under their names in gensim 4.
+
+    If two parts have the same attribute, the later part wins.
+    """
     numbers: dict[str, Any] = {}
     for part in parts:
         numbers = dict.fromkeys(part.values) | numbers
@@ -214,7 +217,7 @@ def _compose_vectors(
 ) -> NDArray[np.float32]:
     """Compute the vectors of words from their own rows and the rows of their n-grams, as fastText does."""
     if word_rows is None or len(word_rows) != len(words) or (ngrams and ngrams.rows.shape[1] != word_rows.shape[1]):
-        raise W2VError(f"{path}: damaged: its words, their rows and those of n-grams do not fit together")
+        raise W2VError(f"{path}: damaged: the shapes of its vectors, word rows and n-gram rows do not match")
     if ngrams:
         if len(ngrams.rows) != ngrams.subwords.buckets:  # gensim 4 saves a row for each bucket
             raise W2VError(f"{path}: damaged: it has neither vectors nor the rows of all n-grams")
@@ -293,7 +296,7 @@ def _read_integers(values: Iterable[Any]) -> Integers:
 
 
 def _old_hash(ngram: Any) -> int:
-    """Return the hash that gensim before 3.7 used: FNV-1a of characters. Raise ValueError if `ngram` is not an n-gram."""
+    """Return gensim's hash before version 3.7: FNV-1a of characters. Raise ValueError if `ngram` is not an n-gram."""
     text = _as_text(ngram)
     if len(text) > MAX_LENGTH:
         raise ValueError(f"one has {len(text):,} characters")
@@ -304,7 +307,7 @@ def _old_hash(ngram: Any) -> int:
 
 
 def _rehash(old: Ngrams, words: Words) -> Ngrams | None:
-    """Return the rows for the n-grams of the words under fastText's hash, from rows under the hash of gensim before 3.7.
+    """Convert the n-grams of the words from gensim's old hash to fastText's hash.
 
     N-grams with different rows get different buckets, as far as possible; see Subwords.of. Return None if this takes
     too many rows.
@@ -356,7 +359,10 @@ def _read_dtype(value: Any) -> np.dtype[Any]:
 
 
 def _as_text(value: Any) -> str:
-    """Return text, which Python 2 saved as bytes. Raise ValueError for other values, without showing them: they may be huge."""
+    """Return text, which Python 2 saved as bytes. Raise ValueError for other values.
+
+    The error does not show the value, which may be huge.
+    """
     if not isinstance(value, str | bytes):
         raise ValueError(f"a value of type {type(value).__name__} instead of text")
     return value.decode("latin-1") if isinstance(value, bytes) else value

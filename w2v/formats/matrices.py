@@ -52,7 +52,7 @@ WRITERS: dict[str, Callable[[PathLike, int, Blocks, bool], None]] = {
     ".arrow": arrow.write_vectors,
 }
 
-# By extension of a matrix: the suffix of the file in which readers would look for its words.
+# By extension of a matrix: the suffix of the file where readers would look for its words.
 WORDS_SUFFIXES = {".npy": npy.WORDS_SUFFIX, ".tsv": tsv.WORDS_SUFFIX}
 
 

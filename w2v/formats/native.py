@@ -1,8 +1,8 @@
 """The native format: named arrays and strings in one `.safetensors` file, without pickle.
 
 The layout is the public safetensors format: the length of the header (8 bytes, little-endian), the header in JSON, and
-the bytes of the arrays, end to end. w2v does not use the safetensors package, because it would copy matrices with padded
-rows to write them, and arrays to open them.
+the bytes of the arrays, end to end. w2v does not use the safetensors package, because the package would copy matrices
+with padded rows when it writes them, and arrays when it opens them.
 """
 
 from __future__ import annotations

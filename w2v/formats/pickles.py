@@ -1,7 +1,7 @@
 """A reader of pickles as plain data: it interprets a few opcodes, and never imports, looks up or calls anything.
 
-Python's own unpickler cannot be restricted enough. It calls whatever find_class returns and sets attributes of it, takes
-classes from copyreg's cache without asking find_class, and reserves as much memory as any number in the file demands.
+Python's own unpickler cannot be restricted enough. It calls whatever find_class returns and sets its attributes, takes
+classes from copyreg's cache without asking find_class, and reserves as much memory as a number in the file demands.
 Here, a class or function is represented by its name, and an object by the name of its class, its arguments and state.
 """
 
@@ -39,7 +39,7 @@ class GlobalName(str):
 
 
 class DictItems(list[Any]):
-    """The keys and values of a dictionary, alternating. It is not a dict, since hashing hostile keys can take forever."""
+    """The keys and values of a dictionary, alternating. A dict would hash hostile keys, which can take forever."""
 
     __slots__ = ()
 

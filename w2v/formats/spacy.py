@@ -1,6 +1,6 @@
 """spaCy folders, which refer to words by spaCy's own hashes.
 
-spaCy itself writes the folders. To read one, w2v parses the files of its vocabulary, and never loads or runs a pipeline.
+spaCy itself writes the folders. To read one, w2v parses the files of its vocabulary. It never loads or runs a pipeline.
 """
 
 from __future__ import annotations

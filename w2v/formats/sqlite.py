@@ -206,8 +206,8 @@ def _size_with_log(path: Path) -> int:
 def _read_only_uri(path: Path) -> str:
     """Return the URI to open a database for reading.
 
-    In WAL mode, SQLite creates files next to the database, for which it may lack permission, and leaves them there.
-    Without a log they are not needed, since the database file does not change until SQLite copies a new log into it.
+    In WAL mode, SQLite creates files next to the database and leaves them there, or fails if it lacks the permission.
+    Without a log, it does not need these files: the database does not change until SQLite copies a new log into it.
     """
     with path.open("rb") as file:
         is_in_wal_mode = file.read(20)[18:] == b"\2\2"
@@ -223,7 +223,7 @@ def _step_limiter(steps: int) -> Callable[[], bool]:
 
 
 def _check_tables(path: PathLike, database: sqlite3.Connection) -> None:
-    """Raise W2VError if the tables are not the ones that `write` makes, or need sqlite-vec and it is missing.
+    """Raise W2VError if `write` would not make these tables, or if they need sqlite-vec and it is missing.
 
     Other definitions of tables could run any computation.
     """

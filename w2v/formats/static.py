@@ -162,7 +162,11 @@ def _read_tokens(path: Path) -> tuple[Words, NDArray[np.int64]]:
 
 
 def _matrix_rows(mapping: Array, numbers: Array) -> Array:
-    """Return the matrix rows, int64 (n,), of tokens with these numbers. Raise LookupError or ValueError if they are wrong."""
+    """Return the matrix rows, int64 (n,), of tokens with these numbers.
+
+    Raises:
+        LookupError, ValueError: the mapping or a number is wrong.
+    """
     if mapping.ndim != 1 or mapping.dtype.kind not in "iu":
         raise ValueError(f"a mapping of shape {mapping.shape} and type {mapping.dtype}")
     rows: Array = mapping[numbers].astype(np.int64)

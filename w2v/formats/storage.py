@@ -1,4 +1,4 @@
-"""The types in which a file stores a matrix: float32, or a smaller type that is converted to float32 row by row."""
+"""Types of matrices in files: float32, and smaller types that are converted to float32 row by row."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class CompactMatrix:
 
 
 def is_matrix(array: NDArray[Any]) -> bool:
-    """Return True if an array has one of the types in which a file stores a matrix."""
+    """Return True if an array has a type that a file can store a matrix in."""
     return isinstance(array, CompactMatrix) or bfloat16.is_training_dtype(array) or array.dtype == np.float16
 
 

@@ -1,6 +1,6 @@
 """The table of formats of vector files.
 
-The extension of a file decides the format in which it is written. A file that is read is recognised by its content.
+Files are written in the format of their extension, and recognised by their content when they are read.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Format(NamedTuple):
         extra_suffixes: suffixes, appended to the file name, of files that belong to the old file and are removed with
             it.
         compressible: True if compressed files can be read, too.
-        storages: the types in which it can store vectors.
+        storages: the types that it can store vectors in.
     """
 
     name: str
@@ -106,10 +106,12 @@ FORMATS = (
     ),
     Format("arrow", (".parquet", ".arrow"), _has_signature(arrow.SIGNATURE), arrow.read, arrow.write, COUNTS),
     Format(
-        "sqlite", (".db", ".sqlite"), _has_signature(SQLITE), sqlite.read, sqlite.write, COUNTS, extra_suffixes=sqlite.COMPANIONS
+        "sqlite", (".db", ".sqlite"), _has_signature(SQLITE), sqlite.read, sqlite.write, COUNTS,
+        extra_suffixes=sqlite.COMPANIONS,
     ),
     Format(
-        "numpy", (".npy",), _has_signature(NUMPY), npy.read, npy.write, companion=npy.WORDS_SUFFIX, storages=("float32", "f16")
+        "numpy", (".npy",), _has_signature(NUMPY), npy.read, npy.write, companion=npy.WORDS_SUFFIX,
+        storages=("float32", "f16"),
     ),
     # Recognised by extension only, since many text files hold nothing but numbers.
     Format(
@@ -121,8 +123,8 @@ FORMATS = (
         folder=True,
     ),
     Format(
-        "spacy", (".spacy",), _has_files("vocab/vectors", "vocab/key2row", "vocab/strings.json"), spacy.read, spacy.write,
-        folder=True,
+        "spacy", (".spacy",), _has_files("vocab/vectors", "vocab/key2row", "vocab/strings.json"), spacy.read,
+        spacy.write, folder=True,
     ),
     Format(
         "word2vec binary", (".bin", ".bin.gz"), word2vec.is_binary, word2vec.read,
@@ -148,7 +150,7 @@ def describe_formats() -> str:
 
 
 def format_for(path: PathLike) -> Format:
-    """Return the format in which a file of this name is written. Raise SettingsError if the extension is unknown."""
+    """Return the format of a new file with this name. Raise SettingsError if the extension is unknown."""
     name = Path(path).name.lower()
     for one in WRITABLE:
         if name.endswith(one.extensions):
