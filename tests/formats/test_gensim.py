@@ -135,7 +135,7 @@ def test_missing_and_damaged_array_files_are_named(tmp_path: Path) -> None:
         (content.replace(b"(9, 2)", b"(8, 2)"), r"py3: damaged: 9 words, vectors of shape \(8, 2\)"),
         (content.replace(b"(9, 2)", b"9**9**9"), r"syn0\.npy: not a NumPy array"),
         (content[:-4] + b"\0\0\xc0\x7f", r"py3: row 9 \('.*'\) holds NaN"),
-        (None, r"its syn0 are in .*py3\.syn0\.npy, which does not exist: keep the files together"),
+        (None, r"its syn0 are in .*py3\.syn0\.npy, which is missing: keep the files together"),
     ):
         array_path.unlink()
         if damage is not None:

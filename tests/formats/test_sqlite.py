@@ -89,8 +89,8 @@ def test_damaged_and_foreign_databases_are_refused(change: str, message: str, tm
 # -- changes in companion files of a database -------------------------------------------------------
 
 ONES, SEVENS = np.ones((3, 2), np.float32), np.full((3, 2), 7, np.float32)
-# Change all vectors of a database to 2. The process ends before the changes are copied from the write-ahead log or, with
-# a journal, in the middle of the transaction.
+# Change all vectors of a database to 2. The process ends before the changes are copied from the write-ahead log or,
+# with a journal, in the middle of the transaction.
 CHANGE = """
 import os, sqlite3, sys
 base = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -260,10 +260,10 @@ INTERIOR, LEAF = 5, 13  # the two kinds of pages of a table
 
 def page(kind: int, cells: list[bytes], last: int = 0, before: bytes = b"") -> bytes:
     """Return a page of a table. `last` is its last child page; `before` is the header of the database, on page 1."""
-    places = PAGE_BYTES - np.cumsum([len(cell) for cell in cells])
-    head = before + struct.pack(">BHHHB", kind, 0, len(cells), places[-1], 0)
-    head += struct.pack(">I", last) * (kind == INTERIOR) + b"".join(struct.pack(">H", place) for place in places)
-    return head.ljust(places[-1], b"\0") + b"".join(reversed(cells))
+    offsets = PAGE_BYTES - np.cumsum([len(cell) for cell in cells])
+    head = before + struct.pack(">BHHHB", kind, 0, len(cells), offsets[-1], 0)
+    head += struct.pack(">I", last) * (kind == INTERIOR) + b"".join(struct.pack(">H", offset) for offset in offsets)
+    return head.ljust(offsets[-1], b"\0") + b"".join(reversed(cells))
 
 
 @pytest.fixture
@@ -274,8 +274,8 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, byt
     w2v.KeyedVectors(NAMES, np.ones((3, 2))).save(path)
     data = path.read_bytes()
     (count,) = struct.unpack_from(">H", data, 103)
-    places = struct.unpack_from(f">{count}H", data, 108)
-    cells = [data[place : place + 2 + data[place]] for place in places]  # its size and row number take a byte each
+    offsets = struct.unpack_from(f">{count}H", data, 108)
+    cells = [data[offset : offset + 2 + data[offset]] for offset in offsets]  # its size and row number take a byte each
     return path, data, cells
 
 

@@ -270,8 +270,8 @@ def test_a_missing_package_is_named(
 )
 def test_settings_that_fasttext_cannot_store_are_refused(tmp_path: Path, settings: dict[str, Any]) -> None:
     table.write(tmp_path / "m.safetensors", dataclasses.replace(content(), header=ModelHeader(settings)))
-    said = run("convert", tmp_path / "m.safetensors", tmp_path / "o.ft.bin", code=1).stderr
-    assert "o.ft.bin: not written: its settings: damaged: " in said
+    error = run("convert", tmp_path / "m.safetensors", tmp_path / "o.ft.bin", code=1).stderr
+    assert "o.ft.bin: not written: its settings: damaged: " in error
     assert not (tmp_path / "o.ft.bin").exists()
 
 

@@ -103,11 +103,9 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
             outputs = _read_rows(path, file, words, size)
             tensors = {"outputs": outputs} if outputs.any() else {}  # `write` writes zeros where a model has none
         meter(2 * words + buckets, 2 * words + buckets)
-    settings = {name: fields[name] for name in SHARED_SETTINGS} | {
-        "negative": max(1, fields["negative"]),
-        "vectors": "input",
-    }
+    settings = {name: fields[name] for name in SHARED_SETTINGS}
     settings |= {"model": MODELS[fields["model"]], "loss": LOSSES[fields["loss"]]}
+    settings |= {"negative": max(1, fields["negative"]), "vectors": "input"}
     ngrams = None
     shortest, longest = max(1, fields["shortest"]), fields["longest"]
     if buckets and shortest <= longest:
@@ -201,8 +199,8 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     settings = asdict(schema.checked(_Settings, content.header.settings or {}, f"{path}: not written: its settings"))
     counts = np.ones(len(words), np.int64) if content.counts is None else content.counts
     window = str(settings.get("window") or 5).split(",")  # words before and after the centre word
-    known = {name: settings[name] for name in SHARED_SETTINGS if settings[name] not in (None, "auto")}
-    fields = DEFAULTS | known | {"vector_size": vectors.shape[1], "window": max(map(int, window))}
+    shared = {name: settings[name] for name in SHARED_SETTINGS if settings[name] not in (None, "auto")}
+    fields = DEFAULTS | shared | {"vector_size": vectors.shape[1], "window": max(map(int, window))}
     fields |= {"entries": len(words), "words": len(words), "tokens": int(counts.sum())}
     losses = {name: number for number, name in LOSSES.items()}
     fields |= {"loss": losses.get(settings["loss"] or "", losses["ns"]), "negative": settings["negative"] or 5}

@@ -57,9 +57,9 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     if "syn1neg" not in tensors:
         return replace(saved, tensors=tensors, header=header)
     tensors["outputs"] = tensors.pop("syn1neg")
-    numbers = saved.header.gensim.attributes
-    settings = {name: numbers[name] for name in SETTINGS if name in numbers}
-    settings |= {"model": "skipgram" if numbers.get("sg") else "cbow", "loss": "ns", "vectors": "input"}
+    attributes = saved.header.gensim.attributes
+    settings = {name: attributes[name] for name in SETTINGS if name in attributes}
+    settings |= {"model": "skipgram" if attributes.get("sg") else "cbow", "loss": "ns", "vectors": "input"}
     if subwords := header.subwords:
         settings |= {"subwords": f"{subwords.shortest}-{subwords.longest}", "buckets": subwords.buckets}
     return replace(saved, tensors=tensors, header=replace(header, settings=settings))
@@ -84,31 +84,30 @@ def read_saved(path: PathLike, errors: Errors | None = "strict", progress: Repor
     if isinstance(parts[""].values.get("wv"), PickledObject):
         parts |= {name: parts[""].part(name) for name in PARTS if name in parts[""].values}
     holder = parts.get("wv", parts[""])
-    numbers = _scalar_attributes(path, parts.values())
+    attributes = _scalar_attributes(path, parts.values())
     vectors, word_rows, ngram_rows = (holder.matrix(*names) for names in (VECTORS, WORD_ROWS, NGRAM_ROWS))
     if vectors is None and word_rows is None:
         raise W2VError(f"{path}: a gensim {one_line(kind)}, without word vectors")
-    words, ints = _read_words(path, holder)
+    words, is_integer = _read_words(path, holder)
     widths = {array.shape[1] for array in (vectors, word_rows, ngram_rows) if array is not None}
     if len(widths) > 1:
         raise W2VError(f"{path}: damaged: the shapes of its vectors, word rows and n-gram rows do not match")
-    ngrams = None if ngram_rows is None else _read_ngrams(path, holder, ngram_rows, numbers, words)
+    ngrams = None if ngram_rows is None else _read_ngrams(path, holder, ngram_rows, attributes, words)
     if vectors is None:  # gensim 4 does not save vectors that it can compute from the rows
         vectors = _compose_vectors(path, word_rows, words, ngrams)
     vocabulary = holder.values.get("vocab")
-    counts = (
-        _counts_of_gensim_3(path, vocabulary, words)
-        if isinstance(vocabulary, DictItems)
-        else _counts_of_gensim_4(path, holder, words)
-    )
+    if isinstance(vocabulary, DictItems):
+        counts = _counts_of_gensim_3(path, vocabulary, words)
+    else:
+        counts = _counts_of_gensim_4(path, holder, words)
     tensors, subwords = (dict(ngrams.tensors), ngrams.subwords) if ngrams else ({}, None)
-    tensors |= {INT_KEYS: ints} if ints.any() else {}
+    tensors |= {INT_KEYS: is_integer} if is_integer.any() else {}
     for part in parts.values():
         for name in OUTPUT_LAYERS:
             layer = part.matrix(name)
             if layer is not None and layer.shape == vectors.shape:  # the layer of some Doc2Vec models is wider
                 tensors[name] = layer
-    header = ModelHeader(subwords=subwords, gensim=GensimObject(kind, numbers))
+    header = ModelHeader(subwords=subwords, gensim=GensimObject(kind, attributes))
     return validated(path, VectorFile(words, vectors, counts, tensors, header), errors)
 
 
@@ -127,16 +126,13 @@ class _Part:
     def matrix(self, *names: str) -> NDArray[np.float32] | None:
         """Return the matrix under the first of these names that exists, or None."""
         listed = self.values.get("__numpys")
-        separate = (
-            {_as_text(item) for item in listed if isinstance(item, str | bytes)} if type(listed) is list else set()
-        )
+        listed = listed if type(listed) is list else []
+        separate = {_as_text(item) for item in listed if isinstance(item, str | bytes)}
         for name in names:
             if name in separate:
                 path = f"{self.path}.{name}.npy"
                 if not os.path.lexists(path):
-                    raise W2VError(
-                        f"{self.path}: its {name} are in {path}, which does not exist: keep the files together"
-                    )
+                    raise W2VError(f"{self.path}: its {name} are in {path}, which is missing: keep the files together")
                 array = read_array(path)
             elif self.values.get(name) is not None:
                 array = _read_array(self.path, self.values[name])
@@ -154,16 +150,16 @@ def _scalar_attributes(path: PathLike, parts: Iterable[_Part]) -> dict[str, Any]
 
     If two parts have the same attribute, the later part wins.
     """
-    numbers: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for part in parts:
-        numbers = dict.fromkeys(part.values) | numbers
-        numbers |= {name: value for name, value in part.values.items() if isinstance(value, int | float | str)}
-    if sum(len(text) for item in numbers.items() for text in item if isinstance(text, str)) > MAX_TEXT:
+        attributes = dict.fromkeys(part.values) | attributes
+        attributes |= {name: value for name, value in part.values.items() if isinstance(value, int | float | str)}
+    if sum(len(text) for item in attributes.items() for text in item if isinstance(text, str)) > MAX_TEXT:
         raise W2VError(f"{path}: damaged: its attributes hold more than {MAX_TEXT:,} characters of text")
     for old, new in {"iter": "epochs", "layer1_size": "vector_size"}.items():
-        if old in numbers:
-            numbers.setdefault(new, numbers[old])
-    return {name: value for name, value in numbers.items() if value is not None}
+        if old in attributes:
+            attributes.setdefault(new, attributes[old])
+    return {name: value for name, value in attributes.items() if value is not None}
 
 
 def _read_words(path: PathLike, part: _Part) -> tuple[Words, NDArray[np.bool_]]:
@@ -173,12 +169,12 @@ def _read_words(path: PathLike, part: _Part) -> tuple[Words, NDArray[np.bool_]]:
         raise W2VError(f"{path}: its keys are neither words nor integers")
     if sum(len(name) for name in names if isinstance(name, str | bytes)) > Path(path).stat().st_size:
         raise W2VError(f"{path}: damaged: its words have more characters than the file, so one appears twice")
-    ints = np.array([isinstance(name, int) for name in names], bool)
+    is_integer = np.array([isinstance(name, int) for name in names], bool)
     try:
         words = Words.of(str(name) if isinstance(name, int) else name for name in names)
     except W2VError as error:
         raise W2VError(f"{path}: {error}") from error
-    return words, ints
+    return words, is_integer
 
 
 def _is_int(key: Any) -> bool:
@@ -229,10 +225,10 @@ def _compose_vectors(
 
 
 def _read_ngrams(
-    path: PathLike, part: _Part, rows: NDArray[np.float32], numbers: dict[str, Any], words: Words
+    path: PathLike, part: _Part, rows: NDArray[np.float32], attributes: dict[str, Any], words: Words
 ) -> Ngrams | None:
     """Read the n-grams of a model, with buckets by fastText's hash; None if it has no n-grams."""
-    shortest, longest, count = (numbers.get(name) for name in ("min_n", "max_n", "bucket"))
+    shortest, longest, count = (attributes.get(name) for name in ("min_n", "max_n", "bucket"))
     count = DEFAULT_BUCKETS if count is None else count  # saved vectors of gensim 2, without the model, lack it
     if type(shortest) is not int or type(longest) is not int or type(count) is not int:
         raise W2VError(f"{path}: damaged: the lengths and buckets of its n-grams are missing")
@@ -254,7 +250,7 @@ def _read_ngrams(
     chosen = row_numbers[first]
     rows = rows if np.array_equal(chosen, np.arange(len(rows))) else rows[chosen]
     ngrams = Ngrams(subwords, buckets.astype(np.int32), rows)
-    if numbers.get("compatible_hash") or words.blob.max(initial=0) < 0x80:
+    if attributes.get("compatible_hash") or words.blob.max(initial=0) < 0x80:
         return ngrams
     rehashed = _rehash(ngrams, words)
     if rehashed is None:

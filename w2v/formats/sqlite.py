@@ -253,16 +253,15 @@ def _rows_by_id(
 
 
 @contextmanager
-def _sqlite_errors(path: PathLike, place: str) -> Iterator[None]:
+def _sqlite_errors(path: PathLike, prefix: str) -> Iterator[None]:
     """Turn SQLite errors into W2VError. Also raise W2VError if this Python has no SQLite."""
     if sqlite3 is None:
-        raise W2VError(f"{place.format(path=path)}this Python was built without SQLite")
+        raise W2VError(f"{prefix.format(path=path)}this Python was built without SQLite")
     try:
         yield
     # UnicodeDecodeError: SQLite's message is not UTF-8. MemoryError: a damaged database asks for gigabytes.
     except (sqlite3.Error, UnicodeDecodeError, MemoryError) as error:
-        known = {"SQLITE_BUSY": IN_USE, "SQLITE_READONLY": UNFINISHED, "SQLITE_CANTOPEN": UNOPENED}.get(
-            _error_code(error)
-        )
+        messages = {"SQLITE_BUSY": IN_USE, "SQLITE_READONLY": UNFINISHED, "SQLITE_CANTOPEN": UNOPENED}
+        message = messages.get(_error_code(error))
         reason = "reading it takes too many steps" if str(error) == "interrupted" else one_line(error)
-        raise W2VError(f"{path}: {known}" if known else f"{place.format(path=path)}{reason}") from error
+        raise W2VError(f"{path}: {message}" if message else f"{prefix.format(path=path)}{reason}") from error

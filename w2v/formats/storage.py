@@ -93,7 +93,9 @@ def quantise(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np
     The value with the largest magnitude in a row becomes 127 or -127, so errors are at most 1/254 of this magnitude.
     """
     largest = np.abs(vectors).max(axis=1)
-    divisors = np.where(largest == 0, np.float32(1), largest)[:, None]  # not times 127 yet: it may be subnormal
+    divisors = np.where(largest == 0, np.float32(1), largest)[
+        :, None
+    ]  # 127 / largest would overflow if it is subnormal
     return np.rint(vectors / divisors * 127).astype(np.int8), largest / np.float32(127)
 
 

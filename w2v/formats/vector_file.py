@@ -65,12 +65,12 @@ def validated(path: PathLike, content: VectorFile, errors: Errors | None) -> Vec
     return content
 
 
-def _check_shapes(place: str, content: VectorFile) -> None:
+def _check_shapes(prefix: str, content: VectorFile) -> None:
     words, shape, counts = counted(len(content.words), "word"), content.vectors.shape, content.counts
     if len(shape) != 2 or 0 in shape or shape[0] != len(content.words):
-        raise W2VError(f"{place}: {words}, vectors of shape {shape}")
+        raise W2VError(f"{prefix}: {words}, vectors of shape {shape}")
     if counts is not None and counts.shape != shape[:1]:
-        raise W2VError(f"{place}: {words}, counts of shape {counts.shape}")
+        raise W2VError(f"{prefix}: {words}, counts of shape {counts.shape}")
 
 
 def _check_values(path: PathLike, content: VectorFile) -> None:
