@@ -67,7 +67,7 @@ def write(
 def encode_rows(
     path: PathLike, content: VectorFile, *, binary: bool, separators: bytes = SEPARATORS
 ) -> Iterator[tuple[int, memoryview]]:
-    """Yield the rows of a file, without the header, in blocks, each with the number of rows up to its end.
+    """Return an iterator over blocks of rows, without the header, each with the number of rows up to its end.
 
     Args:
         path: the file, for error messages.
@@ -76,7 +76,7 @@ def encode_rows(
         separators: bytes that no word may contain. w2v reads text with spaces in words, but not every program does.
 
     Raises:
-        W2VError: the format cannot store the content. This is raised immediately, not at the first block.
+        W2VError: the format cannot store the content. It is raised by this call, not when the first block is taken.
     """
     check_content(path, content)
     _check_words_fit(path, content.words, separators)
