@@ -182,7 +182,7 @@ def test_a_journal_that_names_another_file_is_ignored(changed: Path, tmp_path: P
     with changed.with_name("m.db-journal").open("ab") as journal:
         name = str(victim).encode()
         journal.write((0).to_bytes(4, "big") + name + len(name).to_bytes(4, "big") + sum(name).to_bytes(4, "big"))
-        journal.write(sqlite.NAMES_SUPER_JOURNAL)
+        journal.write(sqlite.SUPER_JOURNAL_END)
     save(changed, SEVENS, force=True)
     assert file_names(tmp_path) == ["m.db", "victim"]
 

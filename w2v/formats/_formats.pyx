@@ -107,7 +107,7 @@ def first_not_finite(const float[:, :] vectors):
 def binary_format(
     const float[:, ::1] vectors, const uint8_t[::1] blob, const int64_t[::1] offsets, uint8_t[::1] out
 ):
-    """Write R rows like word2vec.c, and return the bytes written to `out`. Word i is blob[offsets[i]:offsets[i + 1]]."""
+    """Write R rows like word2vec.c. Return the bytes written to `out`. Word i is blob[offsets[i]:offsets[i + 1]]."""
     cdef Py_ssize_t row, length, at = 0, columns = vectors.shape[1]
     with nogil:
         for row in range(vectors.shape[0]):

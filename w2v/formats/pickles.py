@@ -109,15 +109,15 @@ class _Machine:
         self.stack: list[Any] = []
         self.marks: list[int] = []
         self.memo: list[Any] = []
-        self.left = limit  # bytes
+        self.remaining_bytes = limit
 
     def push(self, value: Any) -> None:
         self.charge(getsizeof(value) + 8)
         self.stack.append(value)
 
     def charge(self, size: int) -> None:
-        self.left -= size
-        if self.left < 0:
+        self.remaining_bytes -= size
+        if self.remaining_bytes < 0:
             raise _Forbidden(f"objects of more than {GROWTH} times its size")
 
     def pop(self, count: int = 1) -> list[Any]:

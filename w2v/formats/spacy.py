@@ -106,17 +106,18 @@ def _rows_by_key(path: Path) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
 
     The entries are read one by one, and twice: as a dictionary they would take ten times the size of the file.
     """
-    unpacking = optional(f"{path}: folders of spaCy need one more package", "spacy", "srsly.msgpack")
-    no_data = dict.fromkeys(("max_str_len", "max_bin_len", "max_array_len", "max_ext_len"), 0)
+    msgpack = optional(f"{path}: folders of spaCy need one more package", "spacy", "srsly.msgpack")
+    # Keys and rows are integers, so the parser may refuse strings and arrays before it reserves memory for them.
+    limits = dict.fromkeys(("max_str_len", "max_bin_len", "max_array_len", "max_ext_len"), 0)
     with errors_named(path), open_regular(path) as file:
         try:
-            count = unpacking.Unpacker(file, **no_data).read_map_header()
+            count = msgpack.Unpacker(file, **limits).read_map_header()
             if count > os.fstat(file.fileno()).st_size // ENTRY_BYTES + MAX_SYMBOLS:
                 raise ValueError(f"{count:,} keys are too many for its size")
 
             def pairs() -> Iterator[tuple[int, int]]:
                 file.seek(0)
-                unpacker = unpacking.Unpacker(file, **no_data)
+                unpacker = msgpack.Unpacker(file, **limits)
                 return ((unpacker.unpack(), unpacker.unpack()) for _ in range(unpacker.read_map_header()))
 
             keys = np.fromiter((key for key, _ in pairs()), np.uint64, count)
@@ -126,6 +127,6 @@ def _rows_by_key(path: Path) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
             while batch := list(itertools.islice(entries, BATCH_WORDS)):
                 indices = np.searchsorted(keys, np.fromiter((key for key, _ in batch), np.uint64, len(batch)))
                 rows[indices] = np.fromiter((row for _, row in batch), np.uint32, len(batch))
-        except (ValueError, TypeError, LookupError, OverflowError, unpacking.UnpackException) as error:
+        except (ValueError, TypeError, LookupError, OverflowError, msgpack.UnpackException) as error:
             raise W2VError(f"{path}: damaged: {one_line(error)}") from error
     return keys, rows

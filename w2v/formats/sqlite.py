@@ -36,17 +36,16 @@ BLOCK_ROWS = 1 << 12
 MAX_BYTES = 1 << 24  # the largest value that is read from a row
 TIMEOUT = 5.0  # seconds that SQLite waits for other programs
 COMPANIONS = ("-wal", "-shm", "-journal")  # suffixes of the files with changes that are not yet in the database
-NAMES_SUPER_JOURNAL = (
-    b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"  # the end of a journal if its transaction changed several databases
-)
+SUPER_JOURNAL_END = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"  # ends a journal that names the journal of several databases
 IN_USE = "another program is changing it: try again later"
 UNOPENED = "SQLite cannot open it or the files with its changes: to read a write-ahead log, the folder must be writable"
 UNFINISHED = "a change was interrupted: open the database with sqlite3, for instance, to undo the change, and try again"
 # In a damaged database, pages can refer to each other in circles. So the steps of SQLite's virtual machine are limited.
-STEPS, STEPS_PER_BYTE, STEPS_PER_CALL = 1 << 22, 1 << 6, 1 << 16  # at least, per byte of the file, between checks
+STEPS, STEPS_PER_BYTE = 1 << 22, 1 << 6  # the limit is their sum: a constant, and a number per byte of the file
+STEPS_PER_CALL = 1 << 16  # steps between two checks of the limit
 WORDS_TABLE = "create table words (id integer primary key, word text not null unique, count integer)"
 PLAIN_TABLE = "create table vectors (id integer primary key, vector blob not null)"
-VECTOR_TABLE = (
+VIRTUAL_TABLE = (
     "create virtual table vectors using vec0(id integer primary key, vector float[{}] distance_metric=cosine)"
 )
 
@@ -75,7 +74,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
             database.execute("pragma synchronous = off")
             database.execute("begin")
             database.execute(WORDS_TABLE)
-            database.execute(VECTOR_TABLE.format(size) if _load_sqlite_vec(database) else PLAIN_TABLE)
+            database.execute(VIRTUAL_TABLE.format(size) if _load_sqlite_vec(database) else PLAIN_TABLE)
             for start, block in blocks(content.vectors, BLOCK_ROWS):
                 end = start + len(block)
                 ids, words = range(start + 1, end + 1), content.words[start:end]
@@ -107,7 +106,7 @@ def _finish_changes(path: PathLike, target: Path) -> None:
     """
     _check_companions(path, target)
     journal = Path(f"{target}-journal")
-    if journal.is_file() and _ends_with(journal, NAMES_SUPER_JOURNAL):
+    if journal.is_file() and _ends_with(journal, SUPER_JOURNAL_END):
         return
     uri = f"{target.as_uri()}?mode=rw"
     with _sqlite_errors(path, "cannot write {path}: "):
@@ -230,7 +229,7 @@ def _check_tables(path: PathLike, database: sqlite3.Connection) -> None:
     texts = "typeof(name) = 'text' and typeof(sql) = 'text'"
     definitions = dict(database.execute(f"select name, sql from sqlite_master where type = 'table' and {texts}"))
     vectors = " ".join(definitions.get(b"vectors", b"").decode(errors="replace").lower().split())
-    is_searchable = re.fullmatch(re.escape(VECTOR_TABLE).replace(r"\{\}", r"\d{1,7}"), vectors)
+    is_searchable = re.fullmatch(re.escape(VIRTUAL_TABLE).replace(r"\{\}", r"\d{1,7}"), vectors)
     if definitions.get(b"words", b"").lower() != WORDS_TABLE.encode() or not (is_searchable or vectors == PLAIN_TABLE):
         names = ", ".join(name.decode(errors="replace") for name in definitions)
         raise W2VError(f"{path}: its tables ({one_line(names)}) are not the tables words and vectors that w2v writes")

@@ -93,7 +93,7 @@ def read_words(path: Path, rows: int) -> tuple[Words, NDArray[np.int64] | None]:
     """
     check_min_size(path, rows)
     with errors_named(path), open_regular(path) as file:
-        words, lines = WordBuilder(rows), 0
+        builder, lines = WordBuilder(rows), 0
         names = file.readline().rstrip(b"\r\n").split(b"\t", MAX_COLUMNS)
         if len(names) == 1:
             file.seek(0)
@@ -103,7 +103,7 @@ def read_words(path: Path, rows: int) -> tuple[Words, NDArray[np.int64] | None]:
             if lines > rows:
                 continue
             fields = line.rstrip(b"\r\n").split(b"\t", count_column + 1)
-            words.add(fields[0])
+            builder.add(fields[0])
             if counts is not None:
                 try:
                     counts[lines - 1] = int(fields[count_column])
@@ -111,4 +111,4 @@ def read_words(path: Path, rows: int) -> tuple[Words, NDArray[np.int64] | None]:
                     raise W2VError(f"{path}: the count of row {lines:,} is missing or not an integer") from None
     if lines != rows:
         raise W2VError(f"{path}: {counted(lines, 'word')} for {counted(rows, 'vector')}")
-    return words.words, counts
+    return builder.words, counts
