@@ -11,7 +11,7 @@ import w2v
 from tests.helpers import read_text, run
 from w2v import detect
 from w2v.errors import W2VError
-from w2v.formats.table import recognised
+from w2v.formats.table import detect_format
 from w2v.text.corpus import Corpus
 from w2v.vectors.keyed import load
 
@@ -20,7 +20,7 @@ def line(path: Path) -> str:
     """What is said of a file, the same by all that read vectors."""
     with pytest.raises(W2VError) as caught:
         load(path)
-    for read in (lambda: load(path, mmap=True), lambda: w2v.Model.load(path), lambda: recognised(path)):
+    for read in (lambda: load(path, mmap=True), lambda: w2v.Model.load(path), lambda: detect_format(path)):
         with pytest.raises(W2VError, match=f"^{re.escape(str(caught.value))}$"):
             read()
     said = str(caught.value)
@@ -128,7 +128,7 @@ def test_nobody_is_told_to_replace_bytes_of_a_binary_file(tmp_path: Path) -> Non
     with pytest.raises(W2VError, match=r"in b'and\\xff', is not UTF-8; it is binary, not text$"):
         read_text(Corpus(tmp_path / "file"))
     (tmp_path / "file").write_bytes(b"1 1\n\0\xff 1234")
-    with pytest.raises(W2VError, match=r"is not valid UTF-8: the file is damaged, or no model$"):
+    with pytest.raises(W2VError, match=r"is not valid UTF-8: the file is damaged or not a model$"):
         load(tmp_path / "file")
 
 

@@ -140,7 +140,9 @@ def test_a_short_run_has_every_part_that_tests_do_not_show():
 def test_every_format_is_fuzzed():
     assert {*fuzz.FORMATS.values()} == {one.name for one in table.FORMATS}
     several = {name for name, (whole, _) in fuzz.FILES.items() if name in fuzz.FORMATS}
-    assert {fuzz.FORMATS[name] for name in several} == {one.name for one in table.FORMATS if one.folder or one.beside}
+    assert {fuzz.FORMATS[name] for name in several} == {
+        one.name for one in table.FORMATS if one.folder or one.companion
+    }
 
 
 FINDING = """

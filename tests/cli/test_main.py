@@ -575,9 +575,9 @@ def test_nearest_names_are_suggested(command, expected):
         ("convert {model} model.h5", "model.h5: unknown extension: use one of .safetensors"),
         (
             "convert {model} model.kv",
-            "model.kv: gensim's own files are only read, not written: use one of .safetensors",
+            "model.kv: w2v reads gensim files, but cannot write them: use one of .safetensors",
         ),
-        ("train {corpus} -o new.model", "new.model: gensim's own files are only read, not written: use one of"),
+        ("train {corpus} -o new.model", "new.model: w2v reads gensim files, but cannot write them: use one of"),
         ("train {corpus} --epochs often", "epochs 'often': it must be a whole number, from 1 to 1,000,000, or auto"),
     ],
 )

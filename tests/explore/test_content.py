@@ -15,7 +15,7 @@ from tests.helpers import SMALL
 from w2v.explore import content
 from w2v.explore.content import MAX_COORDINATE, embedded, encoded, examples, map_of
 from w2v.explore.explorer import Explorer
-from w2v.formats.storage import quantised
+from w2v.formats.storage import quantise
 
 
 def decoded(text: str, dtype: str) -> Any:
@@ -24,7 +24,7 @@ def decoded(text: str, dtype: str) -> Any:
 
 @given(arrays.arrays(np.float32, (3, 4), elements=st.floats(-(2.0**100), 2.0**100, width=32)))
 def test_no_value_is_off_by_more_than_half_a_step(vectors: Any) -> None:
-    integers, scales = quantised(vectors)
+    integers, scales = quantise(vectors)
     largest = np.abs(vectors).max(axis=1, keepdims=True).astype(np.float64)
     error = np.abs(integers * scales[:, None].astype(np.float64) - vectors)
     assert (error <= largest / 253 + 1e-43).all()
@@ -32,7 +32,7 @@ def test_no_value_is_off_by_more_than_half_a_step(vectors: Any) -> None:
 
 def test_signs_of_the_smallest_values_stay() -> None:
     values = np.array([[1.4e-45, 0, -1.4e-45], [2.6e-43, -1.3e-43, 0]], np.float32)  # their scales round to 0 and down
-    assert quantised(values)[0].tolist() == [[127, 0, -127], [127, -64, 0]]
+    assert quantise(values)[0].tolist() == [[127, 0, -127], [127, -64, 0]]
 
 
 def test_the_map_has_the_greatest_coordinate_and_no_other_scale_for_either_axis() -> None:

@@ -1,4 +1,4 @@
-"""Parquet and Arrow: pyarrow and pandas read what is written, and other tools' tables of the same columns are read."""
+"""Parquet and Arrow: pyarrow and pandas read the tables of w2v, and w2v reads the tables of other tools."""
 
 import struct
 from contextlib import suppress
@@ -13,11 +13,12 @@ from pyarrow import feather, parquet
 
 import w2v
 from tests.helpers import assert_refused
+from w2v.text import declared
 
 WORDS = ["the", "köln", "a b"]
 
 
-def test_other_tools_read_what_is_written(tmp_path: Path) -> None:
+def test_pyarrow_and_pandas_read_written_tables(tmp_path: Path) -> None:
     ours = w2v.KeyedVectors(WORDS, np.random.default_rng(1).standard_normal((3, 4)), [3, 2, 1])
     ours.save(tmp_path / "m.parquet")
     ours.save(tmp_path / "m.arrow")
@@ -31,7 +32,7 @@ def test_other_tools_read_what_is_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compression", ["none", "zstd"])
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64(), pa.float16()])
-def test_tables_of_other_tools(tmp_path: Path, kind: Any, compression: str) -> None:
+def test_tables_of_other_tools_are_read(tmp_path: Path, kind: Any, compression: str) -> None:
     rows = np.array([[1, 2], [3, 4.5], [5, -6]], kind.to_pandas_dtype())
     values = pa.array(rows.reshape(-1))
     fixed = pa.FixedSizeListArray.from_arrays(values, 2)
@@ -57,14 +58,14 @@ LISTS = pa.FixedSizeListArray.from_arrays(pa.array([1.0, 2, 3, 4], pa.float32())
         ({"word": ["a", "b"]}, "its columns are word: expected word and vector"),
         ({"word": ["a", "b"], "vector": [1.0, 2]}, "its vectors are double: expected lists of floats"),
         ({"word": ["a", "b"], "vector": [["a"], ["b"]]}, "expected lists of floats"),
-        ({"word": ["a", "b"], "vector": [[1.0], [2.0, 3]]}, "after row 0, a vector has not 1 val"),
+        ({"word": ["a", "b"], "vector": [[1.0], [2.0, 3]]}, "a vector after row 0 does not have 1 val"),
         ({"word": ["a", "b"], "vector": [[], [1.0]]}, "its first row has no vector"),
         ({"word": ["a", "b"], "vector": [None, [1.0]]}, "its first row has no vector"),
         ({"word": pa.array([], pa.string()), "vector": pa.array([], pa.list_(pa.float32()))}, "its first row has no"),
-        ({"word": ["a", None], "vector": LISTS}, "after row 0, a word is missing"),
+        ({"word": ["a", None], "vector": LISTS}, "a word is missing after row 0"),
         (
             {"word": ["a", "b"], "vector": LISTS.take(pa.array([0, None]))},
-            "after row 0, a vector has not|damaged: Expected",
+            "a vector after row 0 does not have|damaged: Expected",
         ),
         ({"word": ["a", "a"], "vector": LISTS}, "twice"),
         ({"word": [b"a", b"\xff"], "vector": LISTS}, "is not valid UTF-8"),
@@ -72,38 +73,81 @@ LISTS = pa.FixedSizeListArray.from_arrays(pa.array([1.0, 2, 3, 4], pa.float32())
     ],
 )
 @pytest.mark.parametrize("extension", ["parquet", "arrow"])
-def test_tables_without_vectors(tmp_path: Path, columns: dict[str, Any], message: str, extension: str) -> None:
+def test_tables_without_words_and_vectors_are_refused(
+    tmp_path: Path, columns: dict[str, Any], message: str, extension: str
+) -> None:
     path = tmp_path / f"m.{extension}"
     write = parquet.write_table if extension == "parquet" else feather.write_feather
     write(pa.table(columns), str(path))
     assert_refused(path, message)
 
 
-def test_only_the_needed_columns_of_arrow_are_unpacked(tmp_path: Path) -> None:
-    damaged = b"\x28\xb5\x2f\xfd"  # begins what zstandard packed
+def test_only_needed_columns_of_arrow_are_decompressed(tmp_path: Path) -> None:
+    zstandard_magic = b"\x28\xb5\x2f\xfd"
     path = tmp_path / "m.arrow"
     table = pa.table({"other": ["b" * 1000] * 2, "word": ["a", "b"], "vector": LISTS})
     feather.write_feather(table, str(path), compression="zstd")
-    path.write_bytes(path.read_bytes().replace(damaged, b"\0\0\0\0", 2))
+    path.write_bytes(path.read_bytes().replace(zstandard_magic, b"\0\0\0\0", 2))
     with pytest.raises(OSError, match="ZSTD"):
         feather.read_table(path)
     np.testing.assert_array_equal(w2v.load(tmp_path / "m.arrow").vectors, [[1, 2], [3, 4]])
 
 
+OTHER_TYPES = {
+    "numbers": pa.array([1, 2], pa.decimal128(3)),
+    "texts": pa.array([["a"], None], pa.large_list(pa.large_string())),
+    "records": pa.array([{"a": 1, "b": [True]}, None], pa.struct({"a": pa.date32(), "b": pa.list_(pa.bool_(), 1)})),
+    "uuids": pa.array([bytes(16)] * 2, pa.uuid()) if hasattr(pa, "uuid") else pa.nulls(2, pa.binary(16)),
+    "categories": pa.array(["a", "b"]).dictionary_encode(),
+}
+
+
+def test_arrow_columns_that_are_not_needed_may_be_large(tmp_path: Path) -> None:
+    """A file of a few kilobytes has a 20 MB column that nothing reads, next to columns of other types."""
+    zeros = pa.array([bytes(10_000_000)] * 2)
+    table = pa.table({**OTHER_TYPES, "other": zeros, "word": ["a", "b"], "vector": LISTS})
+    feather.write_feather(table, str(tmp_path / "m.arrow"), compression="zstd")
+    np.testing.assert_array_equal(w2v.load(tmp_path / "m.arrow").vectors, [[1, 2], [3, 4]])
+    for name in ("vector", "word"):  # but not the columns that are read
+        large = pa.FixedSizeListArray.from_arrays(np.zeros(5_000_000, np.float32), 2_500_000)
+        changed = large if name == "vector" else zeros
+        feather.write_feather(
+            table.set_column(table.schema.get_field_index(name), name, changed),
+            str(tmp_path / "m.arrow"),
+            compression="zstd",
+        )
+        assert_refused(tmp_path / "m.arrow", "unpack to more than 500 times its size")
+
+
+def test_parquet_chunks_that_share_pages_are_refused(tmp_path: Path) -> None:
+    """Each page counts each time it is read, even if it holds almost nothing."""
+    path = tmp_path / "m.parquet"
+    parquet.write_table(
+        pa.table({"word": ["a"] * 1000}), path, use_dictionary=False, data_page_size=1, write_batch_size=1
+    )
+    with path.open("rb") as file:
+        size = path.stat().st_size
+        budget = declared.Budget(str(path), size)
+        ((chunk,),) = declared.check_footer(file, size, budget)
+        declared.check_pages(file, chunk, budget)
+        with pytest.raises(w2v.W2VError, match="unpack to more than 500 times its size"):
+            any(declared.check_pages(file, chunk, budget) < 0 for _ in range(20))
+
+
 @pytest.mark.parametrize("extension", ["parquet", "arrow"])
-def test_two_columns_of_counts(tmp_path: Path, extension: str) -> None:
+def test_two_columns_of_counts_are_refused(tmp_path: Path, extension: str) -> None:
     table = pa.table({"word": ["a", "b"], "vector": LISTS, "count": [2, 1]}).append_column("count", pa.array([1, 2]))
     write = parquet.write_table if extension == "parquet" else feather.write_feather
     write(table, str(tmp_path / f"m.{extension}"))
-    assert_refused(tmp_path / f"m.{extension}", "it has 2 columns count")
+    assert_refused(tmp_path / f"m.{extension}", "it has 2 columns named count")
 
 
-def test_buffers_of_odd_sizes(tmp_path: Path) -> None:
-    """The bytes of a buffer are no whole number of values."""
+def test_buffers_of_odd_sizes_do_not_crash(tmp_path: Path) -> None:
+    """The size of a buffer is not a multiple of the size of its values."""
     path = tmp_path / "m.arrow"
     table = pa.table({"word": ["a", "b"], "vector": LISTS, "count": pa.array([2, 1])})
     feather.write_feather(table, str(path), compression="uncompressed")
-    data, size = path.read_bytes(), (16).to_bytes(8, "little")  # of the vectors, and of the counts
+    data, size = path.read_bytes(), (16).to_bytes(8, "little")  # the buffers of vectors and counts have 16 bytes
     places = [place for place in range(len(data) - 16) if data[place : place + 8] == size]
     assert len(places) >= 2
     for place in places:
@@ -113,9 +157,12 @@ def test_buffers_of_odd_sizes(tmp_path: Path) -> None:
 
 
 def test_a_schema_that_lists_one_field_often_is_refused(tmp_path: Path) -> None:
-    """Each time takes as much memory as a field of its own, and none in the file."""
+    """Each entry of the list takes as much memory as a separate field, but almost no space in the file."""
     count = 100_000
-    one_field, no_fields = struct.pack("<4H", 8, 8, 0, 4), struct.pack("<2H", 4, 4)  # where tables have their fields
+    one_field, no_fields = (
+        struct.pack("<4H", 8, 8, 0, 4),
+        struct.pack("<2H", 4, 4),
+    )  # where the tables store their fields
     tables = struct.pack("<I", 16) + one_field + no_fields
     tables += struct.pack("<iI", 12, 4) + struct.pack("<iI", 20, 4) + struct.pack("<I", count)  # footer, schema, list
     tables += (4 * np.arange(count, 0, -1)).astype("<u4").tobytes() + struct.pack("<i", 24 + 4 * count)

@@ -1,4 +1,4 @@
-"""Matrices kept as bfloat16: exact in files and wherever they are read, and rounded where training writes them."""
+"""bfloat16 matrices: files and readers keep them exactly, and training rounds to them."""
 
 import sys
 from collections.abc import Callable
@@ -39,32 +39,32 @@ LINES = ["the king of france and the queen", "a man and a woman"]
 values = hnp.arrays(np.uint16, hnp.array_shapes(min_dims=2, max_dims=2)).map(lambda bits: bits.view(BFLOAT16))
 
 
-def wide(array: np.ndarray) -> np.ndarray:
-    """bfloat16 as float32, by the definition: the upper half of the bits."""
+def to_float32(array: np.ndarray) -> np.ndarray:
+    """Convert bfloat16 to float32 by its definition: it is the upper half of the bits."""
     assert array.dtype == BFLOAT16
     return (np.ascontiguousarray(array).view(np.uint16).astype(np.uint32) << 16).view(np.float32)
 
 
-def rounded(array: np.ndarray) -> np.ndarray:
-    """float32 as the nearest bfloat16, of two as near the even one, by the definition."""
-    whole = np.ascontiguousarray(array).view(np.uint32)
-    return ((whole + 0x7FFF + (whole >> 16 & 1)) >> 16).astype(np.uint16).view(BFLOAT16)
+def to_bfloat16(array: np.ndarray) -> np.ndarray:
+    """Round float32 to the nearest bfloat16 by the definition; ties go to the even one."""
+    bits = np.ascontiguousarray(array).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16).view(BFLOAT16)
 
 
-def halved(model: w2v.Model) -> w2v.Model:
+def as_bf16_model(model: w2v.Model) -> w2v.Model:
     settings = replace(model.settings, storage="bf16")
-    return replace(model, settings=settings, inputs=rounded(model.inputs), outputs=rounded(model.outputs))
+    return replace(model, settings=settings, inputs=to_bfloat16(model.inputs), outputs=to_bfloat16(model.outputs))
 
 
 @pytest.fixture(scope="module", params=["ns", "hs", "class"])
-def pair(request: pytest.FixtureRequest, sample: Path) -> tuple[w2v.Model, w2v.Model]:
-    """A model with bfloat16 matrices, and the same with float32 ones."""
-    half = halved(w2v.train(sample, loss=request.param, **SMALL))
+def bf16_and_float32(request: pytest.FixtureRequest, sample: Path) -> tuple[w2v.Model, w2v.Model]:
+    """A model with bfloat16 matrices, and the same model with float32 matrices."""
+    half = as_bf16_model(w2v.train(sample, loss=request.param, **SMALL))
     settings = replace(half.settings, storage="float32")
-    return half, replace(half, settings=settings, inputs=wide(half.inputs), outputs=wide(half.outputs))
+    return half, replace(half, settings=settings, inputs=to_float32(half.inputs), outputs=to_float32(half.outputs))
 
 
-# -- what is refused ------------------------------------------------------------------------
+# -- errors ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -76,17 +76,17 @@ def pair(request: pytest.FixtureRequest, sample: Path) -> tuple[w2v.Model, w2v.M
         ({"objective": "module:Name"}, "^storage bf16: objective module:Name keeps float32 only"),
     ],
 )
-def test_what_does_not_go_with_it_is_refused(options: dict[str, Any], expected: str) -> None:
+def test_settings_that_need_float32_are_refused(options: dict[str, Any], expected: str) -> None:
     with pytest.raises(w2v.SettingsError, match=expected):
         w2v.Settings(storage="bf16", **options)
     w2v.Settings(storage="float32", **options)
 
 
-def test_missing_library_is_named(
-    pair: tuple[w2v.Model, w2v.Model], sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_missing_ml_dtypes_is_named(
+    bf16_and_float32: tuple[w2v.Model, w2v.Model], sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     half = tmp_path / "half.safetensors"
-    pair[0].save(half)
+    bf16_and_float32[0].save(half)
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     train = ["train", sample, "-o", tmp_path / "m.safetensors", *QUICK]
     run(*train)
@@ -95,13 +95,13 @@ def test_missing_library_is_named(
         (["query", half, "the"], f"{half}: "),
         (["perplexity", half, sample], f"{half}: "),
     ):
-        said = run(*arguments, code=2).stderr
-        assert said == f"w2v: {place}bfloat16 needs ml_dtypes: {install('bf16')}\n"
+        error = run(*arguments, code=2).stderr
+        assert error == f"w2v: {place}bfloat16 needs ml_dtypes: {install('bf16')}\n"
 
 
-def test_values_that_are_no_numbers_are_found(pair: tuple[w2v.Model, w2v.Model], tmp_path: Path) -> None:
-    model = pair[0]
-    matrix = memory.aligned_rows(40_000, 70, BFLOAT16)[:, :70]  # of several blocks
+def test_nan_and_infinity_are_found(bf16_and_float32: tuple[w2v.Model, w2v.Model], tmp_path: Path) -> None:
+    model = bf16_and_float32[0]
+    matrix = memory.aligned_rows(40_000, 70, BFLOAT16)[:, :70]  # several blocks
     assert divergence.all_finite([matrix])
     for row, value in (39_999, np.inf), (20_000, -np.inf), (3, np.nan):
         matrix[row, 69] = value
@@ -120,7 +120,7 @@ def test_values_that_are_no_numbers_are_found(pair: tuple[w2v.Model, w2v.Model],
 
 
 @given(values, st.integers(0, 3))
-def test_any_bits_come_back(tmp_path_factory: pytest.TempPathFactory, matrix: np.ndarray, padding: int) -> None:
+def test_any_bits_are_read_back(tmp_path_factory: pytest.TempPathFactory, matrix: np.ndarray, padding: int) -> None:
     path = tmp_path_factory.getbasetemp() / "half.safetensors"
     padded = np.pad(matrix.view(np.uint16), ((0, 0), (0, padding))).view(BFLOAT16)
     tensors = {"half": padded[:, : matrix.shape[1]], "bits": matrix.view(np.uint16), "bytes": np.ones(3, np.uint8)}
@@ -135,8 +135,8 @@ def test_any_bits_come_back(tmp_path_factory: pytest.TempPathFactory, matrix: np
         assert found["half"].flags.aligned
 
 
-def test_safetensors_package_reads_it(pair: tuple[w2v.Model, w2v.Model], tmp_path: Path) -> None:
-    half, _ = pair
+def test_the_safetensors_package_reads_bfloat16(bf16_and_float32: tuple[w2v.Model, w2v.Model], tmp_path: Path) -> None:
+    half, _ = bf16_and_float32
     half.save(tmp_path / "half.safetensors")
     theirs = dict(safetensors.deserialize((tmp_path / "half.safetensors").read_bytes()))
     for name, array in (("vectors", half.inputs), ("outputs", half.outputs)):
@@ -146,11 +146,13 @@ def test_safetensors_package_reads_it(pair: tuple[w2v.Model, w2v.Model], tmp_pat
 
 
 @pytest.mark.parametrize("mmap", [False, True])
-def test_model_file_keeps_it_in_half_the_size(pair: tuple[w2v.Model, w2v.Model], tmp_path: Path, mmap: bool) -> None:
-    half, whole = pair
-    for name, model in (("half", half), ("whole", whole)):
+def test_model_files_have_half_the_size(
+    bf16_and_float32: tuple[w2v.Model, w2v.Model], tmp_path: Path, mmap: bool
+) -> None:
+    half, full = bf16_and_float32
+    for name, model in (("half", half), ("full", full)):
         model.save(tmp_path / f"{name}.safetensors")
-    sizes = [(tmp_path / f"{name}.safetensors").stat().st_size for name in ("half", "whole")]
+    sizes = [(tmp_path / f"{name}.safetensors").stat().st_size for name in ("half", "full")]
     saved = 2 * (half.inputs.size + half.outputs.size)
     assert abs(sizes[1] - sizes[0] - saved) <= 2 * memory.CACHE_LINE  # the header is padded
     loaded = w2v.Model.load(tmp_path / "half.safetensors", mmap)
@@ -158,15 +160,15 @@ def test_model_file_keeps_it_in_half_the_size(pair: tuple[w2v.Model, w2v.Model],
     assert loaded.inputs.dtype == loaded.outputs.dtype == BFLOAT16
     assert_same(loaded, half)
     assert loaded.wv.vectors.dtype == np.float32
-    np.testing.assert_array_equal(loaded.wv.vectors, whole.inputs)
+    np.testing.assert_array_equal(loaded.wv.vectors, full.inputs)
     vectors = w2v.load(tmp_path / "half.safetensors", mmap)
     assert vectors.vectors.dtype == np.float32
-    np.testing.assert_array_equal(vectors.vectors, whole.inputs)
+    np.testing.assert_array_equal(vectors.vectors, full.inputs)
     vectors.save(tmp_path / "converted.safetensors")  # vectors of one type, outputs of the other
-    assert_same(w2v.Model.load(tmp_path / "converted.safetensors").widened(), whole)
+    assert_same(w2v.Model.load(tmp_path / "converted.safetensors").widened(), full)
 
 
-def test_no_matrix_is_copied_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_function_copies_a_whole_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = memory.aligned_rows(50_000, 100, BFLOAT16)[:, :100]  # 10 MB, 20 as float32
     monkeypatch.setattr(word2vec, "BLOCK_BYTES", 1 << 18)
     content = VectorFile(Words.of([f"w{row}" for row in range(len(matrix))]), matrix)
@@ -182,19 +184,21 @@ def test_no_matrix_is_copied_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             use()
 
 
-# -- what reads models ----------------------------------------------------------------------
+# -- commands and functions that read models ------------------------------------------------
 
 
-def test_commands_answer_as_with_float32(pair: tuple[w2v.Model, w2v.Model], tmp_path: Path) -> None:
-    first, second, third = pair[0].vocabulary.words[:3]
+def test_commands_give_the_same_answers_as_for_float32(
+    bf16_and_float32: tuple[w2v.Model, w2v.Model], tmp_path: Path
+) -> None:
+    first, second, third = bf16_and_float32[0].vocabulary.words[:3]
     (tmp_path / "text").write_text("\n".join(LINES), "utf-8")
     (tmp_path / "pairs").write_text(f"{first} {second} 5\n{second} {third} 9\n{first} {third} 2\n", "utf-8")
     path, answers = tmp_path / "m.safetensors", []
-    for model in pair:
+    for model in bf16_and_float32:
         model.save(path, force=True)
         run("convert", path, tmp_path / "m.txt", "--force")
-        told = run_json("info", path)
-        assert told["settings"]["storage"] == model.settings.storage
+        info = run_json("info", path)
+        assert info["settings"]["storage"] == model.settings.storage
         answers.append(
             [
                 run_json("query", path, first, second),
@@ -202,22 +206,24 @@ def test_commands_answer_as_with_float32(pair: tuple[w2v.Model, w2v.Model], tmp_
                 run_json("analogy", path),
                 run_json("similarity", path, tmp_path / "pairs"),
                 run_json("perplexity", path, tmp_path / "text"),
-                [told[name] for name in ("norms", "tensors", "output_layer", "most_frequent")],
+                [info[name] for name in ("norms", "tensors", "output_layer", "most_frequent")],
                 (tmp_path / "m.txt").read_bytes(),
             ]
         )
     assert answers[0] == answers[1]
 
 
-def test_rank_of_a_model(pair: tuple[w2v.Model, w2v.Model]) -> None:
-    found, expected = (rank(model, 20, 20) for model in pair)
+def test_rank_is_the_same_as_for_float32(bf16_and_float32: tuple[w2v.Model, w2v.Model]) -> None:
+    found, expected = (rank(model, 20, 20) for model in bf16_and_float32)
     assert found.rank == expected.rank
     np.testing.assert_allclose(found.singular_values, expected.singular_values, rtol=1e-6, atol=1e-6)
 
 
-def test_a_tree_is_clustered_from_it(pair: tuple[w2v.Model, w2v.Model], tmp_path: Path) -> None:
+def test_a_tree_clustered_from_bfloat16_is_the_same(
+    bf16_and_float32: tuple[w2v.Model, w2v.Model], tmp_path: Path
+) -> None:
     layers = []
-    for model in pair:
+    for model in bf16_and_float32:
         model.save(tmp_path / "m.safetensors", force=True)
         layers.append(tree_of(model.vocabulary, "clustered", tmp_path / "m.safetensors"))
     np.testing.assert_array_equal(layers[0].parents, layers[1].parents)
@@ -227,13 +233,13 @@ def test_a_tree_is_clustered_from_it(pair: tuple[w2v.Model, w2v.Model], tmp_path
 # -- training -------------------------------------------------------------------------------
 
 
-def test_inputs_begin_as_those_of_float32_rounded_to_the_nearest() -> None:
-    whole, half = initial_inputs(2000, 300, 7), initial_inputs(2000, 300, 7, BFLOAT16)
-    np.testing.assert_array_equal(half[:, :300].view(np.uint16), rounded(whole[:, :300]).view(np.uint16))
+def test_initial_inputs_are_those_of_float32_rounded() -> None:
+    full, half = initial_inputs(2000, 300, 7), initial_inputs(2000, 300, 7, BFLOAT16)
+    np.testing.assert_array_equal(half[:, :300].view(np.uint16), to_bfloat16(full[:, :300]).view(np.uint16))
     assert not half[:, 300:].any()
 
 
-def test_memory_that_is_estimated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_estimated_memory_is_smaller_than_for_float32(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(memory, "held", lambda: 0)
     vocabulary = w2v.Vocabulary([f"w{number}" for number in range(1000)], [1] * 1000)
     needed, checkpoints = {}, Checkpoints(tmp_path / "states")
@@ -251,15 +257,15 @@ def test_memory_that_is_estimated(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 
 @pytest.mark.parametrize("options", [each for each in MODELS if each["loss"] != "softmax"], ids=str)
-def test_losses_are_those_of_float32(sample: Path, options: dict[str, Any]) -> None:
-    whole, half = (w2v.train(sample, **kind, **options, sample=0) for kind in (SMALL, BF16))
+def test_training_losses_are_close_to_float32(sample: Path, options: dict[str, Any]) -> None:
+    full, half = (w2v.train(sample, **kind, **options, sample=0) for kind in (SMALL, BF16))
     assert half.inputs.dtype == half.outputs.dtype == BFLOAT16
-    assert half.metrics["tokens_trained"] == whole.metrics["tokens_trained"]
-    np.testing.assert_allclose(half.metrics["loss"], whole.metrics["loss"], rtol=0.05)
+    assert half.metrics["tokens_trained"] == full.metrics["tokens_trained"]
+    np.testing.assert_allclose(half.metrics["loss"], full.metrics["loss"], rtol=0.05)
     assert half.metrics["loss"][0] > half.metrics["loss"][2]
 
 
-def test_a_checkpoint_of_other_matrices_than_its_settings_say(sample: Path, tmp_path: Path) -> None:
+def test_a_checkpoint_with_matrices_of_another_type_is_refused(sample: Path, tmp_path: Path) -> None:
     w2v.train(sample, checkpoint=tmp_path, **BF16)
     path = checkpoint.latest(tmp_path).path
     arrays, metadata = read_native(path)
@@ -276,18 +282,18 @@ def first_models(sample: Path) -> dict[str, w2v.Model]:
 
 
 @pytest.mark.parametrize("vocab", ["old", "union"])
-@pytest.mark.parametrize("of_file", [False, True])
-def test_a_model_goes_on_as_the_other(
-    first_models: dict[str, w2v.Model], tmp_path: Path, vocab: str, of_file: bool
+@pytest.mark.parametrize("from_file", [False, True])
+def test_training_continues_in_another_storage(
+    first_models: dict[str, w2v.Model], tmp_path: Path, vocab: str, from_file: bool
 ) -> None:
-    """Changed so little that what it began with is seen: float32 keeps it, bfloat16 rounds it to one of its own."""
+    """Training changes so little that the initial values are visible: float32 keeps them, bfloat16 rounds them."""
     options: dict[str, Any] = {"vocab": vocab, "alpha": 1e-9, "epochs": 1, "sample": 0, "max_vocab": None}
     for before, after in ("bf16", "float32"), ("float32", "bf16"), ("bf16", "bf16"):
         first = first_models[before]
-        if of_file:
+        if from_file:
             first.save(tmp_path / "first.safetensors", force=True)
-        going = tmp_path / "first.safetensors" if of_file else first
-        second = w2v.train([["the", "unheard", "king"] * 20], continue_from=going, storage=after, **options)
+        source = tmp_path / "first.safetensors" if from_file else first
+        second = w2v.train([["the", "unheard", "king"] * 20], continue_from=source, storage=after, **options)
         assert second.settings.storage == after
         assert second.inputs.dtype == second.outputs.dtype == bfloat16.dtype_of(second.settings.storage)
         rows = [second.vocabulary.words.index(word) for word in first.vocabulary.words]
@@ -297,14 +303,14 @@ def test_a_model_goes_on_as_the_other(
             np.testing.assert_allclose(new, old, rtol=2**-7 if after == "bf16" else 0, atol=1e-6)
 
 
-def test_command(sample: Path, tmp_path: Path) -> None:
+def test_the_train_command_takes_storage_bf16(sample: Path, tmp_path: Path) -> None:
     options = [*QUICK, "--storage", "bf16", "--vectors", "input"]
-    told = run_json("train", sample, "-o", tmp_path / "half.safetensors", *options)
-    assert told["settings"]["storage"] == "bf16"
+    info = run_json("train", sample, "-o", tmp_path / "half.safetensors", *options)
+    assert info["settings"]["storage"] == "bf16"
     model = w2v.Model.load(tmp_path / "half.safetensors")
     assert model.inputs.dtype == BFLOAT16
     run("train", sample, "-o", tmp_path / "half.bin", *options)
-    np.testing.assert_array_equal(w2v.load(tmp_path / "half.bin").vectors, wide(model.inputs))
+    np.testing.assert_array_equal(w2v.load(tmp_path / "half.bin").vectors, to_float32(model.inputs))
     more = tmp_path / "more.safetensors"
     run("train", sample, "-o", more, "--continue", tmp_path / "half.safetensors", "--storage", "float32")
     assert w2v.Model.load(more).inputs.dtype == np.float32

@@ -1,4 +1,4 @@
-"""fastText's model files: fastText and gensim read what w2v writes, and w2v what fastText writes."""
+"""fastText model files: fastText and gensim read the files that w2v writes, and w2v reads the files of fastText."""
 
 import shutil
 import struct
@@ -43,7 +43,9 @@ def theirs(fasttext: Any, sample: Path, tmp_path_factory: pytest.TempPathFactory
     ],
     ids=str,
 )
-def test_fasttext_loads_what_is_written(fasttext: Any, sample: Path, tmp_path: Path, options: dict[str, Any]) -> None:
+def test_fasttext_and_gensim_load_written_models(
+    fasttext: Any, sample: Path, tmp_path: Path, options: dict[str, Any]
+) -> None:
     model = w2v.train(sample, **OPTIONS | options)
     path = tmp_path / "model.ft.bin"
     model.save(path)
@@ -52,41 +54,41 @@ def test_fasttext_loads_what_is_written(fasttext: Any, sample: Path, tmp_path: P
     assert loaded.get_words() == gensim.index_to_key == again.index_to_key == model.words
     for word in [*model.words[:50], *(UNKNOWN if options else [])]:
         if word not in model.wv:
-            assert not loaded.get_word_vector(word).any()  # no n-gram of it is in the text
+            assert not loaded.get_word_vector(word).any()  # the text has none of its n-grams
             continue
         expected = model.wv[word]
         np.testing.assert_allclose(loaded.get_word_vector(word), expected, atol=1e-6)
         np.testing.assert_allclose(again[word], expected, atol=1e-6)
-        if len(word) > 1:  # gensim wants n-grams of a word's own length, too
+        if len(word) > 1:  # for single letters, gensim expects n-grams of the word's own length, too
             np.testing.assert_allclose(gensim[word], expected, atol=1e-6)
     for word in [model.words[9], *(UNKNOWN[:1] if options else [])]:
         nearest = loaded.get_nearest_neighbors(word, 5)
         scores = [score for _, score in again.most_similar(word, topn=5)]
-        assert [score for score, _ in nearest] == pytest.approx(scores, abs=1e-4)  # words may have about equal ones
+        assert [score for score, _ in nearest] == pytest.approx(scores, abs=1e-4)  # some words have almost equal scores
         assert [again.similarity(word, found) for _, found in nearest] == pytest.approx(scores, abs=1e-4)
     assert again.counts is not None
     np.testing.assert_array_equal(again.counts, model.vocabulary.counts)
 
 
-def test_models_of_fasttext_are_read(fasttext: Any, theirs: Path, sample: Path, tmp_path: Path) -> None:
+def test_models_of_fasttext_are_read_and_continued(fasttext: Any, theirs: Path, sample: Path, tmp_path: Path) -> None:
     loaded, model = fasttext.load_model(str(theirs)), w2v.load(theirs)
     assert model.index_to_key == loaded.get_words()
     assert "</s>" in model.index_to_key
-    for word in [*model.index_to_key[:50], *UNKNOWN]:  # fastText has rows, though random, for all n-grams
+    for word in [*model.index_to_key[:50], *UNKNOWN]:  # fastText has rows for all n-grams, random for unseen ones
         np.testing.assert_allclose(model[word], loaded.get_word_vector(word), atol=1e-6)
     assert w2v.load(theirs, limit=3).index_to_key == model.index_to_key[:3]
     run("convert", theirs, tmp_path / "m.safetensors")
     np.testing.assert_allclose(w2v.load(tmp_path / "m.safetensors")["zzz"], model["zzz"], atol=1e-7)
     assert "fasttext" in run("info", theirs).stdout
-    whole = w2v.Model.load(theirs)
-    assert (whole.settings.window, whole.settings.subwords, whole.settings.model) == (5, "3-6", "skipgram")
-    further = w2v.train(sample, continue_from=whole, epochs=1, workers=1)
+    full = w2v.Model.load(theirs)
+    assert (full.settings.window, full.settings.subwords, full.settings.model) == (5, "3-6", "skipgram")
+    further = w2v.train(sample, continue_from=full, epochs=1, workers=1)
     assert further.metrics["loss"][0] < w2v.train(sample, settings=further.settings).metrics["loss"][0]
-    whole.save(tmp_path / "back.ft.bin")
+    full.save(tmp_path / "back.ft.bin")
     again = fasttext.load_model(str(tmp_path / "back.ft.bin"))
     for word in ["king", *UNKNOWN]:
         np.testing.assert_allclose(again.get_word_vector(word), loaded.get_word_vector(word), atol=1e-6)
-    shown = run_json("info", theirs)["settings"]  # those that the file holds
+    shown = run_json("info", theirs)["settings"]  # only the settings in the file
     assert "window" in shown
     assert not {"alpha", "seed", "shrink_windows"} & shown.keys()
 
@@ -103,11 +105,11 @@ def test_classifiers_and_quantized_models_are_refused(fasttext: Any, theirs: Pat
     assert_refused(path, "a quantized fastText model", bytes(content))
 
 
-def test_what_fasttext_cannot_hold(tmp_path: Path) -> None:
+def test_models_that_fasttext_cannot_represent_are_refused(tmp_path: Path) -> None:
     path, lines = tmp_path / "m.ft.bin", [["one", "two", "three", "four"]] * 9
     model = w2v.train(lines, vector_size=3, min_count=1, epochs=1, subwords="3-4", buckets=20, sample=0)
     model.save(path)
-    with pytest.raises(w2v.W2VError, match="fastText makes vectors of n-grams alone: add --vectors input"):
+    with pytest.raises(w2v.W2VError, match="fastText makes vectors from n-grams only: add --vectors input"):
         model.with_vectors("combined").save(tmp_path / "other.ft.bin")
     assert sorted(tmp_path.iterdir()) == [path]
     content = path.read_bytes()
@@ -116,21 +118,17 @@ def test_what_fasttext_cannot_hold(tmp_path: Path) -> None:
     assert_refused(path, "n-grams of 100 characters; at most 99 are read", longest)
 
 
-def test_the_size_of_all_buckets_is_compared_with_the_disk_before_writing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_writing_checks_the_disk_space_for_all_buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [["one", "two", "three", "four"]] * 9
     model = w2v.train(lines, vector_size=3, min_count=1, epochs=1, subwords="3-4", buckets=(1 << 31) - 1, sample=0)
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=1 << 30))
-    refused = (
-        "not written: with a row for each of 2,147,483,647 buckets, it takes 25,769,803,860 bytes, and 1,073,741,824"
-    )
+    refused = "with a row for each of 2,147,483,647 buckets, it takes 25,769,803,860 bytes, but only 1,073,741,824 are"
     with pytest.raises(w2v.W2VError, match=refused):
         model.save(tmp_path / "m.ft.bin")
     assert not list(tmp_path.iterdir())
 
 
-def test_settings_that_fasttext_writes_otherwise(fasttext: Any, sample: Path, tmp_path: Path) -> None:
+def test_settings_are_translated_to_those_of_fasttext(fasttext: Any, sample: Path, tmp_path: Path) -> None:
     path = tmp_path / "m.ft.bin"
     w2v.train(sample, **SMALL | {"window": "5,0", "sample": 0, "loss": "hs"}).save(path)
     shown = run_json("info", path)["settings"]
@@ -139,11 +137,11 @@ def test_settings_that_fasttext_writes_otherwise(fasttext: Any, sample: Path, tm
     np.testing.assert_allclose(loaded.get_word_vector("king"), w2v.load(path)["king"], atol=1e-6)
 
 
-def test_output_rows_are_kept_where_word_vectors_are_input_rows(sample: Path, tmp_path: Path) -> None:
-    for vectors, kept in (("input", True), ("combined", False)):
+def test_output_rows_are_stored_only_with_input_vectors(sample: Path, tmp_path: Path) -> None:
+    for vectors, has_outputs in (("input", True), ("combined", False)):
         model = w2v.train(sample, vectors=vectors, vector_size=8, epochs=1, max_vocab=100)
         model.save(tmp_path / f"{vectors}.ft.bin")
         stored = table.read(tmp_path / f"{vectors}.ft.bin")
         np.testing.assert_allclose(stored.vectors, model.vectors, atol=1e-6)
-        assert ("outputs" in stored.tensors) == kept
-        assert ("outputs" in table.lost("x.ft.bin", model.content())) != kept
+        assert ("outputs" in stored.tensors) == has_outputs
+        assert ("outputs" in table.lost_parts("x.ft.bin", model.content())) != has_outputs

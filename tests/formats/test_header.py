@@ -1,4 +1,4 @@
-"""The header of a model is read and written in one place, with clear errors for a damaged one."""
+"""The header of a model file is read back as written, and a damaged header is refused in one line."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from w2v.text.normalise import TextOptions
 from w2v.text.subwords import Subwords
 
 SAMPLES = Path(__file__).parent / "samples"
-WHOLE = ModelHeader(
+FULL_HEADER = ModelHeader(
     settings={"loss": "ns", "window": "2,1", "seed": None},
     metrics={"tokens": 540, "phrases": {"number": 2, "delimiter": "_"}},
     scores={"bundled questions": 0.5},
@@ -27,8 +27,8 @@ WHOLE = ModelHeader(
 )
 
 
-@pytest.mark.parametrize("header", [ModelHeader(), WHOLE], ids=["empty", "whole"])
-def test_a_file_gives_back_what_was_written(tmp_path: Path, header: ModelHeader) -> None:
+@pytest.mark.parametrize("header", [ModelHeader(), FULL_HEADER], ids=["empty", "full"])
+def test_a_header_is_read_back_as_written(tmp_path: Path, header: ModelHeader) -> None:
     assert ModelHeader.from_strings(header.to_strings("file"), "file") == header
     vectors = w2v.KeyedVectors(["a"], [[1.0]], header=header)
     vectors.save(tmp_path / "m.safetensors")
@@ -40,18 +40,18 @@ def test_an_empty_header_has_no_strings() -> None:
     assert ModelHeader().to_strings("file") == {}
     assert ModelHeader().parts == []
     assert ModelHeader().phrase_delimiter is None
-    assert WHOLE.phrase_delimiter == "_"
+    assert FULL_HEADER.phrase_delimiter == "_"
 
 
 @pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.safetensors")), ids=lambda path: path.stem)
-def test_files_of_earlier_versions_are_written_again_with_the_same_strings(path: Path) -> None:
-    """So that an earlier version reads the files of this one."""
+def test_headers_of_earlier_versions_are_rewritten_unchanged(path: Path) -> None:
+    """So earlier versions can read files of this version."""
     _, strings = native.read_native(path)
     again = ModelHeader.from_strings(strings, path).to_strings(path)
     assert again == {name: text for name, text in strings.items() if name not in ("format", "version")}
 
 
-def test_metrics_have_another_name_in_old_files() -> None:
+def test_metrics_are_read_under_their_old_name() -> None:
     old = ModelHeader.from_strings({"figures": '{"tokens": 7}'}, "file")
     assert old == ModelHeader(metrics={"tokens": 7})
     assert old.to_strings("file") == {"metrics": '{"tokens": 7}'}
@@ -88,14 +88,14 @@ def test_a_damaged_header_is_refused_in_one_line(tmp_path: Path, name: str, text
 
 
 @pytest.mark.parametrize("name", ["settings", "metrics", "scores"])
-def test_values_that_json_cannot_hold_are_not_written(tmp_path: Path, name: str) -> None:
+def test_values_that_json_cannot_represent_are_refused(tmp_path: Path, name: str) -> None:
     fields: dict[str, Any] = {name: {"number": np.float32(1)}}
     with pytest.raises(W2VError, match=rf"m\.safetensors: its {name}: not written: "):
         w2v.KeyedVectors(["a"], [[1.0]], header=ModelHeader(**fields)).save(tmp_path / "m.safetensors")
     assert not list(tmp_path.iterdir())
 
 
-def test_metadata_are_deprecated(tmp_path: Path) -> None:
+def test_metadata_is_deprecated(tmp_path: Path) -> None:
     with pytest.warns(DeprecationWarning, match="use header"):
         vectors = w2v.KeyedVectors(["a"], [[1.0]], None, {"text": '{"lower": true}', "note": "mine"})
     assert vectors.header == ModelHeader(text=TextOptions(lower=True), others={"note": "mine"})

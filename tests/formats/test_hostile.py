@@ -1,4 +1,4 @@
-"""Files made to do harm: loading takes little time and at most twice their (unpacked) size and 64 MB."""
+"""Hostile files: loading them is quick and takes at most twice their uncompressed size plus 64 MB of memory."""
 
 import bz2
 import gzip
@@ -37,7 +37,7 @@ from w2v.training import checkpoint
 from w2v.training.model import Model
 from w2v.vectors.keyed import KeyedVectors, load
 
-SIZE = 24 << 20  # bytes of a file, about
+SIZE = 24 << 20  # the approximate size of a hostile file in bytes
 LOAD = """
 import contextlib, io, os, sys
 import importlib.util, pyarrow.compute, pyarrow.parquet, scipy.stats
@@ -56,26 +56,26 @@ some = KeyedVectors(["a", "b", "c", "d"], [[1, 0], [0, 1], [1, 1], [1, 2]])
 loaders = {"model": load, "vocabulary": Vocabulary.load}
 loaders["column"] = lambda path: [block for block in Corpus(path).blocks(column="word")][:0]
 loaders |= {"questions": lambda path: analogies(some, path), "pairs": lambda path: word_pairs(some, path)}
-def tried(name, path):
+def attempt(name, path):
     try:
         if name in loaders:
             loaders[name](path)
             return "loaded"
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as output:
             main([part.replace("MODEL", path).replace("OUT", path + ".out") for part in name.split()], prog_name="w2v")
     except W2VError as error:
         return str(error)
     except SystemExit as end:
-        return said.getvalue().replace("\\n", "") if end.code else "done"
+        return output.getvalue().replace("\\n", "") if end.code else "done"
 for loader in loaders:
-    tried(loader, sys.argv[1])  # what the loader itself takes
-for line in os.fdopen(os.dup(0)):  # commands set the encoding of sys.stdin, which must not have been read
+    attempt(loader, sys.argv[1])  # so that imports and caches of the loader are not measured
+for line in os.fdopen(os.dup(0)):  # not sys.stdin: commands set its encoding, which fails after it was read
     name, *paths = line.strip().split("\\t")
     if not os.fork():
-        if name not in loaders:  # a sound model: what the command itself takes
-            print(tried(name, paths.pop(0)), end=" ")
+        if name not in loaders:  # first a valid model, so that imports of the command are not measured
+            print(attempt(name, paths.pop(0)), end=" ")
         before = memory.peak()
-        print(*(tried(name, path) for path in paths), flush=True)
+        print(*(attempt(name, path) for path in paths), flush=True)
         print(memory.peak() - before, flush=True)
         os._exit(0)
     assert os.wait()[1] == 0
@@ -83,10 +83,10 @@ for line in os.fdopen(os.dup(0)):  # commands set the encoding of sys.stdin, whi
 
 
 @pytest.fixture(scope="module")
-def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., tuple[str, int]]]:
-    """What a process says of files and the memory that it takes, given a loader's name or a command, and the paths.
+def attempt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., tuple[str, int]]]:
+    """A function that loads files in a forked process, and returns its output and the memory that it took.
 
-    It forks for each call.
+    Its arguments are the name of a loader or a command, and the paths of the files.
     """
     small = tmp_path_factory.mktemp("loading") / "small"
     small.write_bytes(b"a b c d\na b 1\n")
@@ -96,42 +96,42 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., tu
         assert process.stdout
         reader, writer = process.stdout, process.stdin
 
-        def tried(name: str, *paths: Path) -> tuple[str, int]:
+        def attempt(name: str, *paths: Path) -> tuple[str, int]:
             print(name, *paths, sep="\t", file=writer, flush=True)
             return reader.readline(), int(reader.readline())
 
-        yield tried
+        yield attempt
         writer.close()
 
 
 def words(length: int, count: int) -> np.ndarray:
-    """Different words of so many letters, the bytes of each in a row."""
+    """Return `count` different words of `length` letters, as rows of bytes."""
     letters = np.frombuffer((string.ascii_letters + string.digits).encode(), np.uint8)
     return letters[np.stack(np.unravel_index(np.arange(count), length * [len(letters)]), axis=1)]
 
 
-def lines(each: bytes, length: int = 4, size: int = SIZE) -> bytes:
-    """Lines that begin with a different word each and go on alike, `size` bytes in all."""
+def lines_of_words(each: bytes, length: int = 4, size: int = SIZE) -> bytes:
+    """Return about `size` bytes of lines that start with different words and end with `each`."""
     count = size // (length + len(each))
     return np.hstack([words(length, count), np.tile(np.frombuffer(each, np.uint8), (count, 1))]).tobytes()
 
 
-def bomb(compress: Callable[[bytes], bytes]) -> bytes:
-    """A row of more than 64 MB of zeros, in several streams, which takes less time to pack."""
+def compressed_zeros(compress: Callable[[bytes], bytes]) -> bytes:
+    """Return a row of more than 64 MB of zeros, compressed in several streams, which is faster than one."""
     return compress(b"1 99999999\nw") + compress(b" 0" * (1 << 22)) * 9
 
 
-def counted(rows: bytes, columns: int) -> bytes:
+def with_header(rows: bytes, columns: int) -> bytes:
     return b"%d %d\n" % (rows.count(b"\n"), columns) + rows
 
 
-def vectors_of(*lengths: int) -> Any:
-    """A column of lists of zeros."""
+def zero_vectors(*lengths: int) -> Any:
+    """Return a column of lists of zeros with these lengths."""
     return pa.ListArray.from_arrays(np.cumsum([0, *lengths]).astype(np.int32), np.zeros(sum(lengths), np.float32))
 
 
-def repeated(rows: int) -> dict[str, Any]:
-    """A table whose words are all the same long one, stored once."""
+def one_word_repeated(rows: int) -> dict[str, Any]:
+    """Return a table with the same long word in every row, stored once."""
     words = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), ["w" * (1 << 20)])
     return {"word": words, "vector": pa.FixedSizeListArray.from_arrays(np.ones(rows, np.float32), 1)}
 
@@ -149,7 +149,7 @@ def arrow_bytes(columns: dict[str, Any]) -> bytes:
 
 
 def footer_of_columns() -> bytes:
-    """A Parquet file with a group of rows of a million columns, of which nothing but their places is said."""
+    """Return a Parquet file with a row group of a million columns that have nothing but positions."""
     column, count = b"\x26\x00\x00", 1 << 20
     schema = b"\x29\x2c\x48\x01r\x15\x02\x00" + b"\x15\x0c\x25\x00\x18\x04word\x25\x00\x00"
     groups = b"\x19\x1c\x19\xfc\x80\x80\x40" + column * count + b"\x16\x00\x16\x00\x00"
@@ -158,40 +158,40 @@ def footer_of_columns() -> bytes:
 
 
 def fasttext_bytes(entries: bytes, count: int, longest: int) -> bytes:
-    """A model of fastText of these entries, with one value for each of its words and for the n-grams up to a length."""
+    """Return a fastText model with these dictionary entries, vectors of one value, and n-grams up to `longest`."""
     numbers = fasttext.DEFAULTS | {"vector_size": 1, "window": 1, "negative": 1, "loss": 2, "model": 2, "buckets": 1}
     numbers |= {"shortest": 1, "longest": longest, "entries": count, "words": count, "tokens": count}
-    rows = fasttext.SHAPE.pack(False, count + 1, 1) + np.ones(count + 1, np.float32).tobytes()
-    outputs = fasttext.SHAPE.pack(False, count, 1) + np.ones(count, np.float32).tobytes()
-    return fasttext.HEAD.pack(*(numbers[name] for name in fasttext.NUMBERS)) + entries + rows + outputs
+    rows = fasttext.MATRIX_HEAD.pack(False, count + 1, 1) + np.ones(count + 1, np.float32).tobytes()
+    outputs = fasttext.MATRIX_HEAD.pack(False, count, 1) + np.ones(count, np.float32).tobytes()
+    return fasttext.HEAD.pack(*(numbers[name] for name in fasttext.FIELDS)) + entries + rows + outputs
 
 
 ENTRY = b"\0" + fasttext.ENTRY.pack(1, 0)
 SHORT_ENTRIES = SIZE // 3 // (len(ENTRY) + 4 + 8)
-LONG_WORD = {"word": ["w" * (99 << 20), "b"], "vector": vectors_of(1, 1)}
-LONG_ROW = {"word": ["a", "b"], "vector": vectors_of(1, 25 << 20)}
-UNUSED = {"word": ["a", "b"], "vector": vectors_of(1, 1), "other": ["w" * (99 << 20), "b"]}
+LONG_WORD = {"word": ["w" * (99 << 20), "b"], "vector": zero_vectors(1, 1)}
+LONG_ROW = {"word": ["a", "b"], "vector": zero_vectors(1, 25 << 20)}
+UNUSED = {"word": ["a", "b"], "vector": zero_vectors(1, 1), "other": ["w" * (99 << 20), "b"]}
 TOO_MUCH = "to more than 500 times its size"
 
 FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
-    "numbers of one digit": ("model", lambda: lines(b" 0\n"), "loaded"),
-    "two numbers of one digit": ("model", lambda: counted(lines(b" 1 2\n"), 2), "loaded"),
+    "numbers of one digit": ("model", lambda: lines_of_words(b" 0\n"), "loaded"),
+    "two numbers of one digit": ("model", lambda: with_header(lines_of_words(b" 1 2\n"), 2), "loaded"),
     "a row of numbers of one digit": ("model", lambda: b"1 %d\nw" % (SIZE // 2) + b" 1" * (SIZE // 2), "loaded"),
     "a row of numbers": ("model", lambda: b"1 %d\nw " % (SIZE // 4) + bytes(SIZE), "loaded"),
     "a long word": ("model", lambda: b"1 1\n" + b"w" * SIZE + b" 1\n", "loaded"),
     "a long word in binary": ("model", lambda: b"2 3\na " + bytes(12) + b"w" * SIZE + b" " + bytes(12), "loaded"),
-    "short rows": ("model", lambda: b"%d 1\n" % (SIZE // 9) + lines(b" \1\2\3\4"), "loaded"),
+    "short rows": ("model", lambda: b"%d 1\n" % (SIZE // 9) + lines_of_words(b" \1\2\3\4"), "loaded"),
     "empty words": ("model", lambda: b"%d 1\n" % (SIZE // 5) + b" \1\2\3\4" * (SIZE // 5), "too short for as many"),
     "the same word": ("model", lambda: b"a 1\n" * (SIZE // 4), "too short for as many different words"),
     "the same long word": ("model", lambda: b"aaaaaa 1\n" * (SIZE // 9), "appears twice"),
     "a million columns": ("model", lambda: b"9 1000000\n" + bytes(SIZE), "cut"),
-    "a million million rows": ("model", lambda: b"1000000000000 9\n" + lines(b" 1 2 3 4 5 6 7 8 9\n"), "cut"),
+    "a million million rows": ("model", lambda: b"1000000000000 9\n" + lines_of_words(b" 1 2 3 4 5 6 7 8 9\n"), "cut"),
     "digits without end": ("model", lambda: b"1 1\na 0." + b"7" * SIZE + b"\n", "loaded"),
-    "packed zeros": ("model", lambda: bomb(gzip.compress), "more than 500:1"),
-    "zeros packed by xz": ("model", lambda: bomb(lzma.compress), "more than 500:1"),
-    "empty counts": ("vocabulary", lambda: lines(b"\n"), "line 1: b'aaaa' is not a word and its count"),
+    "packed zeros": ("model", lambda: compressed_zeros(gzip.compress), "more than 500:1"),
+    "zeros packed by xz": ("model", lambda: compressed_zeros(lzma.compress), "more than 500:1"),
+    "empty counts": ("vocabulary", lambda: lines_of_words(b"\n"), "line 1: b'aaaa' is not a word and its count"),
     "empty lines": ("vocabulary", lambda: b"\n" * (SIZE // 4), "holds no words"),
-    "short lines": ("vocabulary", lambda: lines(b" 12345678\n", 5), "loaded"),
+    "short lines": ("vocabulary", lambda: lines_of_words(b" 12345678\n", 5), "loaded"),
     "one line": ("vocabulary", lambda: b"a " * (SIZE // 2), "longer than 16777216 bytes"),
     "one word": ("vocabulary", lambda: b"w" * (SIZE // 2) + b" 5", "has 12,582,912 bytes: at most 524,288 fit"),
     "questions without end": ("questions", lambda: b"a b c d\n" * (SIZE // 256), "loaded"),
@@ -200,18 +200,18 @@ FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "one question": ("questions", lambda: b"a b " * (SIZE // 4), "longer than 16777216 bytes"),
     "long words in questions": ("questions", lambda: (b"w" * (3 << 20) + b" a b c\n") * 8, "loaded"),
     "pairs without end": ("pairs", lambda: b"a b 1\n" * (SIZE // 6), "more than 100000 pairs"),
-    "unknown pairs": ("pairs", lambda: lines(b" no 1\n"), "more than 100000 pairs"),
+    "unknown pairs": ("pairs", lambda: lines_of_words(b" no 1\n"), "more than 100000 pairs"),
     "as many pairs as may be": ("pairs", lambda: b"a b 1\na c 2\n" * 50_000, "loaded"),
     "a long page": ("model", lambda: parquet_bytes(LONG_WORD, use_dictionary=False), TOO_MUCH),
     "a long dictionary": ("model", lambda: parquet_bytes(LONG_WORD, dictionary_pagesize_limit=1 << 30), TOO_MUCH),
     "a long buffer": ("model", lambda: arrow_bytes(LONG_WORD), TOO_MUCH),
-    "references to one word": ("model", lambda: parquet_bytes(repeated(1 << 16)), TOO_MUCH),
-    "references to one word in Arrow": ("model", lambda: arrow_bytes(repeated(1 << 16)), TOO_MUCH),
-    "references to one text": ("column", lambda: parquet_bytes(repeated(1 << 16)), TOO_MUCH),
+    "references to one word": ("model", lambda: parquet_bytes(one_word_repeated(1 << 16)), TOO_MUCH),
+    "references to one word in Arrow": ("model", lambda: arrow_bytes(one_word_repeated(1 << 16)), TOO_MUCH),
+    "references to one text": ("column", lambda: parquet_bytes(one_word_repeated(1 << 16)), TOO_MUCH),
     "words that begin alike": (
         "model",
         lambda: parquet_bytes(
-            {"word": ["w" * (1 << 20)] * 99, "vector": vectors_of(*[1] * 99)},
+            {"word": ["w" * (1 << 20)] * 99, "vector": zero_vectors(*[1] * 99)},
             use_dictionary=False,
             column_encoding={"word": "DELTA_BYTE_ARRAY"},
         ),
@@ -220,11 +220,11 @@ FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "a long row": ("model", lambda: parquet_bytes(LONG_ROW), TOO_MUCH),
     "a long row in Arrow": ("model", lambda: arrow_bytes(LONG_ROW), TOO_MUCH),
     "a long column that is not used": ("model", lambda: parquet_bytes(UNUSED, use_dictionary=False), "loaded"),
-    "a long column of Arrow that is not used": ("model", lambda: arrow_bytes(UNUSED), TOO_MUCH),
+    "a long column of Arrow that is not used": ("model", lambda: arrow_bytes(UNUSED), "loaded"),
     "a million columns of Parquet": ("model", footer_of_columns, "describes too many columns"),
     "short words of fastText": (
         "model",
-        lambda: fasttext_bytes(lines(ENTRY, 4, SHORT_ENTRIES * (len(ENTRY) + 4)), SHORT_ENTRIES, 6),
+        lambda: fasttext_bytes(lines_of_words(ENTRY, 4, SHORT_ENTRIES * (len(ENTRY) + 4)), SHORT_ENTRIES, 6),
         "loaded",
     ),
     "long words of fastText": (
@@ -237,11 +237,15 @@ FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
 }
 
 
-# The numbers of a .tsv file, and the words beside it.
+# The content of a .tsv file, the content of its companion file, and the expected result.
 HALF = SIZE // 2
 PAIRS: dict[str, tuple[Callable[[], bytes], Callable[[], bytes], str]] = {
-    "many words": (lambda: b"1\n" * (HALF // 5), lambda: lines(b"\n", size=HALF), "loaded"),
-    "many counts": (lambda: b"1\n" * (HALF // 7), lambda: b"word\tcount\n" + lines(b"\t1\n", size=HALF), "loaded"),
+    "many words": (lambda: b"1\n" * (HALF // 5), lambda: lines_of_words(b"\n", size=HALF), "loaded"),
+    "many counts": (
+        lambda: b"1\n" * (HALF // 7),
+        lambda: b"word\tcount\n" + lines_of_words(b"\t1\n", size=HALF),
+        "loaded",
+    ),
     "one word for all": (lambda: b"1\n" * (HALF // 4), lambda: b"a\n" * (HALF // 4), "too short for"),
     "columns without end": (lambda: b"1\n" * 5, lambda: b"\t" * SIZE, "0 words for 5 vectors"),
     "a row without end": (lambda: b"1\t" * (SIZE // 2) + b"1\n", lambda: b"a\n", "loaded"),
@@ -255,7 +259,7 @@ def static_folder(folder: Path, matrix: np.ndarray, vocabulary: bytes) -> None:
 
 
 def spacy_folder(folder: Path, matrix: np.ndarray, words: bytes, keys: dict[int, int]) -> None:
-    """A pipeline whose strings are separated by line ends in `words`."""
+    """Write a spaCy folder with these words, one per line, and these rows by key."""
     (folder / "vocab").mkdir(parents=True)
     with (folder / "vocab" / "vectors").open("wb") as file:
         np.save(file, matrix)
@@ -264,35 +268,35 @@ def spacy_folder(folder: Path, matrix: np.ndarray, words: bytes, keys: dict[int,
 
 
 def spacy_keys(words: bytes) -> dict[int, int]:
-    """The keys of words, all of the first row."""
+    """Return the spaCy keys of words, all with row 0."""
     strings = pytest.importorskip("spacy").strings
     return {strings.hash_string(word): 0 for word in words.decode().split()}
 
 
 HASHES = range(1 << 63, (1 << 63) + SIZE // 20)
 ONE_ROW, ONE_VALUE = np.ones((1, 1 << 20), np.float32), np.ones((1, 1), np.float32)
-FEW = lines(b"\n", size=5 * 5000)
+FEW_WORDS = lines_of_words(b"\n", size=5 * 5000)
 FOLDERS: dict[str, tuple[Callable[[Path], None], str]] = {
     "a vector of many tokens": (
-        lambda folder: static_folder(folder, ONE_ROW, b'{"' + FEW.replace(b"\n", b'":0,"') + b'x":0}'),
-        "5,001 words share 1 vector, and would take more than 50 times its size",
+        lambda folder: static_folder(folder, ONE_ROW, b'{"' + FEW_WORDS.replace(b"\n", b'":0,"') + b'x":0}'),
+        "5,001 words share 1 vector and would take more than 50 times its size",
     ),
     "many tokens": (
-        lambda folder: static_folder(folder, ONE_VALUE, b'{"' + lines(b'":0,"', size=SIZE // 3) + b'x":0}'),
+        lambda folder: static_folder(folder, ONE_VALUE, b'{"' + lines_of_words(b'":0,"', size=SIZE // 3) + b'x":0}'),
         "loaded",
     ),
     "many listed tokens": (
         lambda folder: static_folder(
-            folder, np.ones((1 << 20, 1), np.float16), b'[["' + lines(b'",0],["', size=SIZE // 3) + b'x",0]]'
+            folder, np.ones((1 << 20, 1), np.float16), b'[["' + lines_of_words(b'",0],["', size=SIZE // 3) + b'x",0]]'
         ),
         "loaded",
     ),
     "a vector of many keys": (
-        lambda folder: spacy_folder(folder, ONE_ROW, FEW, spacy_keys(FEW)),
-        "5,000 words share 1 vector, and would take more than 50 times its size",
+        lambda folder: spacy_folder(folder, ONE_ROW, FEW_WORDS, spacy_keys(FEW_WORDS)),
+        "5,000 words share 1 vector and would take more than 50 times its size",
     ),
     "many strings": (
-        lambda folder: spacy_folder(folder, ONE_VALUE, lines(b"\n", size=SIZE // 3), spacy_keys(b"aaaa aaab")),
+        lambda folder: spacy_folder(folder, ONE_VALUE, lines_of_words(b"\n", size=SIZE // 3), spacy_keys(b"aaaa aaab")),
         "loaded",
     ),
     "many keys": (lambda folder: spacy_folder(folder, ONE_VALUE, b"a", dict.fromkeys(HASHES, 0)), "0 words"),
@@ -309,18 +313,18 @@ needs_peak = pytest.mark.skipif(
 
 @needs_peak
 @pytest.mark.parametrize("name", FOLDERS)
-def test_memory_of_folders_is_bounded(tmp_path: Path, tried: Callable[..., tuple[str, int]], name: str) -> None:
+def test_memory_of_folders_is_bounded(tmp_path: Path, attempt: Callable[..., tuple[str, int]], name: str) -> None:
     write, expected = FOLDERS[name]
     write(tmp_path / "folder")
-    said, peak = tried("model", tmp_path / "folder")
-    assert expected in said
+    output, peak = attempt("model", tmp_path / "folder")
+    assert expected in output
     size = sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file())
     assert peak <= 2 * size + (64 << 20)
 
 
 @needs_peak
 @pytest.mark.parametrize("name", [*FILES, *PAIRS])
-def test_memory_is_bounded(tmp_path: Path, tried: Callable[..., tuple[str, int]], name: str) -> None:
+def test_memory_of_files_is_bounded(tmp_path: Path, attempt: Callable[..., tuple[str, int]], name: str) -> None:
     path = tmp_path / "m.tsv"
     if name in PAIRS:
         content, words, expected = PAIRS[name]
@@ -329,13 +333,13 @@ def test_memory_is_bounded(tmp_path: Path, tried: Callable[..., tuple[str, int]]
     else:
         loader, content, expected = FILES[name]
     path.write_bytes(content())
-    said, peak = tried(loader, path)
-    assert expected in said
-    assert len(said) < 1000
+    output, peak = attempt(loader, path)
+    assert expected in output
+    assert len(output) < 1000
     size = sum(file.stat().st_size for file in tmp_path.iterdir())
     with path.open("rb") as file:
         packed = decompress.is_compressed(file.read(16))
-    slack = 24 << 20 if loader == "questions" else 64 << 20  # their files are small, for each question takes long
+    slack = 24 << 20 if loader == "questions" else 64 << 20  # these files are small, since each question takes long
     assert peak <= 2 * (decompress.max_unpacked(size) if packed else size) + slack
 
 
@@ -343,9 +347,11 @@ COMPRESSIONS = {"gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compres
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_compressed_text_that_grows_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compression: str) -> None:
+def test_compressed_text_that_expands_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compression: str
+) -> None:
     path, size = tmp_path / "text", 20_000_000
-    path.write_bytes(COMPRESSIONS[compression]((b"0" * 99_999 + b" ") * 200))  # packed in a moment
+    path.write_bytes(COMPRESSIONS[compression]((b"0" * 99_999 + b" ") * 200))  # fast to compress
     assert sum(len(block.text) for block in Corpus(path).blocks()) > size
     monkeypatch.setattr(decompress, "MAX_UNPACKED", 10_000_000)
     refused = rf"text: refused: its {compression} data grows more than 500:1; if you "
@@ -354,8 +360,8 @@ def test_compressed_text_that_grows_too_much(tmp_path: Path, monkeypatch: pytest
             pass
 
 
-def test_a_bomb_after_text_is_unpacked_in_pieces(tmp_path: Path) -> None:
-    """45 MB in each of many bzip2 streams of 50 bytes: what is taken at a time must not depend on what came before."""
+def test_streams_that_expand_greatly_are_decompressed_in_pieces(tmp_path: Path) -> None:
+    """Streams of 50 bytes expand to 45 MB each: the size of pieces must not depend on earlier streams."""
     path = tmp_path / "text"
     noise = np.random.default_rng(1).bytes(400_000)
     path.write_bytes(bz2.compress(noise) + bz2.compress(bytes(45_000_000)) * 4)
@@ -364,7 +370,7 @@ def test_a_bomb_after_text_is_unpacked_in_pieces(tmp_path: Path) -> None:
         assert longest <= decompress.PIECE_BYTES
 
 
-def test_codes_of_a_tree_that_is_not_full(tmp_path: Path) -> None:
+def test_a_large_tree_that_is_not_full_is_refused_in_little_memory(tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     codes = ["".join(map(str, code)) for code in random.integers(0, 2, (600, 1024))]
     (tmp_path / "tree").write_text("".join(f"w{row} {code}\n" for row, code in enumerate(codes)))
@@ -374,16 +380,18 @@ def test_codes_of_a_tree_that_is_not_full(tmp_path: Path) -> None:
         tree_of(vocabulary, str(tmp_path / "tree"))
 
 
-def test_a_tree_of_too_many_levels() -> None:
+def test_a_tree_with_too_many_levels_is_refused() -> None:
     size = 1200
-    parents = np.repeat(np.arange(size, 2 * size - 1), 2).astype(np.int32)  # each inner node: a word, the one before
+    parents = np.repeat(np.arange(size, 2 * size - 1), 2).astype(
+        np.int32
+    )  # each inner node has a word and the previous inner node as children
     parents = np.concatenate([parents[:1], parents[1::2], parents[2::2]])
     bits = np.concatenate([[0], np.ones(size - 1), np.zeros(size - 2)]).astype(np.int8)
     with pytest.raises(W2VError, match="the tree has 1199 levels: at most 1024 are possible"):
         Tree.from_tensors({"tree_parents": parents, "tree_bits": bits}, size)
 
 
-def test_columns_that_do_not_lie_end_to_end(tmp_path: Path) -> None:
+def test_vectors_in_column_order_are_saved_correctly(tmp_path: Path) -> None:
     values = np.asfortranarray(np.arange(12, dtype=np.float32).reshape(3, 4))
     KeyedVectors(["a", "b", "c"], values).save(tmp_path / "m.bin")
     np.testing.assert_array_equal(load(tmp_path / "m.bin").vectors, values)
@@ -402,11 +410,11 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_said_of_long_words_is_short(tmp_path: Path, name: str) -> None:
+def test_messages_about_long_words_are_short(tmp_path: Path, name: str) -> None:
     assert_refused(tmp_path / "m", r"^[^\n]{1,500}$", BROKEN[name])
 
 
-def test_what_is_said_of_long_words_of_lists_is_short() -> None:
+def test_messages_about_long_words_in_lists_are_short() -> None:
     for words in ([["w" * 100_000] * 9], [["w" * 100_000]], [["w\ud800 " * 100_000]]):
         with pytest.raises(W2VError, match=r"^[^\n]{1,500}$"):
             w2v.train(words)
@@ -425,7 +433,7 @@ def test_what_is_said_of_long_words_of_lists_is_short() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_settings_that_damage_or_malice_has_changed(tmp_path: Path, changes: dict[str, object], message: str) -> None:
+def test_forged_settings_are_refused_in_one_line(tmp_path: Path, changes: dict[str, object], message: str) -> None:
     path = tmp_path / "m.safetensors"
     w2v.train(
         [["a", "b", "c"]] * 9, min_count=1, vector_size=2, negative=1, sample=0, epochs=1, checkpoint=tmp_path
@@ -437,11 +445,11 @@ def test_settings_that_damage_or_malice_has_changed(tmp_path: Path, changes: dic
         write_native(file, arrays, metadata | kept)
         with pytest.raises(W2VError) as caught:
             reader(file)
-        said = str(caught.value)
-        assert re.search(message, said)
-        assert said.isprintable()
-        assert said.startswith(str(file))
-        assert len(said) < 500
+        error = str(caught.value)
+        assert re.search(message, error)
+        assert error.isprintable()
+        assert error.startswith(str(file))
+        assert len(error) < 500
 
 
 COMMANDS = {
@@ -471,37 +479,37 @@ HOSTILE: dict[str, dict[str, object]] = {  # settings that promise more than the
     "blocks": {"loss": "dsoftmax", "blocks": "1," * 999 + "25", "vector_size": 1024},
     "a tree": {"loss": "hs"},
     "a softmax": {"loss": "softmax"},
-    "what is not of the loss": {},
+    "parameters of another loss": {},
 }
 
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """A sound model, then one with each of the settings of HOSTILE, with vectors of as many values, up to 100,000."""
-    sound = tmp_path_factory.mktemp("models") / "sound.safetensors"
-    w2v.train([["a", "b", "c"]] * 9, min_count=1, vector_size=4, negative=2, sample=0, epochs=1, workers=1).save(sound)
-    arrays, metadata = read_native(sound)
-    found = [sound]
+    """The paths of a valid model and of a model with each of the settings in HOSTILE."""
+    valid = tmp_path_factory.mktemp("models") / "valid.safetensors"
+    w2v.train([["a", "b", "c"]] * 9, min_count=1, vector_size=4, negative=2, sample=0, epochs=1, workers=1).save(valid)
+    arrays, metadata = read_native(valid)
+    paths = [valid]
     for number, changed in enumerate(HOSTILE.values()):
         size = changed.get("vector_size", 4)
-        if isinstance(size, int) and size <= 100_000:
+        if isinstance(size, int) and size <= 100_000:  # otherwise the vectors contradict the settings
             arrays["vectors"] = np.ones((3, size), np.float32)
         learnt = {PREFIX + name: np.zeros((3, 3), np.float32) for name in ("projections", "gates", "block_0")}
         settings = json.dumps(json.loads(metadata["settings"]) | {"kernel": ""} | changed)
-        found.append(sound.with_name(f"{number}.safetensors"))
-        write_native(found[-1], arrays | learnt, metadata | {"settings": settings})
-    return found
+        paths.append(valid.with_name(f"{number}.safetensors"))
+        write_native(paths[-1], arrays | learnt, metadata | {"settings": settings})
+    return paths
 
 
 @needs_peak
 @pytest.mark.parametrize("command", COMMANDS)
 def test_memory_of_commands_is_bounded(
-    tmp_path: Path, tried: Callable[..., tuple[str, int]], models: list[Path], command: str
+    tmp_path: Path, attempt: Callable[..., tuple[str, int]], models: list[Path], command: str
 ) -> None:
     (tmp_path / "corpus").write_text("a b c\n" * 9)
-    said, peak = tried(COMMANDS[command].replace("CORPUS", str(tmp_path / "corpus")), *models)
-    assert said.startswith("done ")
-    assert "internal error" not in said
+    output, peak = attempt(COMMANDS[command].replace("CORPUS", str(tmp_path / "corpus")), *models)
+    assert output.startswith("done ")
+    assert "internal error" not in output
     assert peak <= 2 * max(path.stat().st_size for path in models) + (64 << 20)
 
 
@@ -523,10 +531,10 @@ print(computed, memory.peak() - before)
 
 @needs_peak
 @pytest.mark.parametrize("length", [500, 1 << 19])
-def test_memory_of_a_model_with_many_characters(tmp_path: Path, length: int) -> None:
-    """Output vectors made of characters: what they take goes with the words' bytes, once a byte."""
+def test_memory_of_output_vectors_from_characters_is_bounded(tmp_path: Path, length: int) -> None:
+    """The memory is proportional to the number of bytes in all words."""
     paths = [tmp_path / f"{name}.safetensors" for name in ("small", "medium", "large")]
-    sizes = 4, (1 << 19) // length, SIZE // length  # to compute all vectors of the large one takes minutes
+    sizes = 4, (1 << 19) // length, SIZE // length  # computing all vectors of the large model would take minutes
     for path, size, each in zip(paths, sizes, (4, length, length), strict=True):
         vocabulary = Vocabulary([bytes(word).decode().ljust(each, "x") for word in words(4, size)], np.full(size, 5))
         settings = Settings(loss="charcnn", vector_size=4, negative=2)

@@ -1,4 +1,4 @@
-"""The native format: the safetensors package agrees, and damaged files are refused in one line."""
+"""The native format: the safetensors package reads and writes it, too, and damaged files are refused in one line."""
 
 import gzip
 import json
@@ -16,7 +16,7 @@ from w2v.formats.table import read, write
 from w2v.vectors.keyed import load
 
 
-def test_what_only_the_native_format_keeps(tmp_path: Path) -> None:
+def test_counts_tensors_and_header_are_read_back(tmp_path: Path) -> None:
     outputs = np.arange(12, dtype=np.float32).reshape(3, 4)
     counts = np.array([1 << 40, 4, 3, 2, 1])
     path = tmp_path / "v.safetensors"
@@ -30,7 +30,7 @@ def test_what_only_the_native_format_keeps(tmp_path: Path) -> None:
         assert back.vectors.flags.writeable is not mmap
 
 
-def test_safetensors_package_reads_ours(tmp_path: Path) -> None:
+def test_the_safetensors_package_reads_written_files(tmp_path: Path) -> None:
     tensors = {
         "bytes": np.arange(3, dtype=np.uint8),
         "longs": np.arange(5),
@@ -52,7 +52,7 @@ def test_safetensors_package_reads_ours(tmp_path: Path) -> None:
             assert ours[name].flags.aligned
 
 
-def test_we_read_the_safetensors_packages(tmp_path: Path) -> None:
+def test_files_of_the_safetensors_package_are_read(tmp_path: Path) -> None:
     written, path = content(5, 4), tmp_path / "v.safetensors"
     tensors = {"vectors": written.vectors, "words": written.words.blob, "word_offsets": written.words.offsets}
     save_file(tensors, path, {"format": "w2v", "version": "1"})
@@ -60,7 +60,7 @@ def test_we_read_the_safetensors_packages(tmp_path: Path) -> None:
         assert_same_content(read(path, mmap), written)
 
 
-def test_a_packed_native_file_is_to_be_unpacked(tmp_path: Path) -> None:
+def test_a_compressed_native_file_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "v.safetensors", content(5, 4))
     packed = gzip.compress((tmp_path / "v.safetensors").read_bytes())
     assert_refused(tmp_path / "v.gz", "a compressed .safetensors file: unpack it first", packed)
@@ -75,7 +75,7 @@ def native_bytes(header: object, data: bytes = b"", length: int | None = None) -
 
 
 def arrays(data: bytes, *arrays: tuple[object, object, object]) -> bytes:
-    """A file of arrays a, b …: (type, shape, offsets)."""
+    """Return a file of arrays named a, b, …, each described by (type, shape, offsets)."""
     fields = [dict(zip(("dtype", "shape", "data_offsets"), each, strict=True)) for each in arrays]
     return native_bytes(MINE | dict(zip("ab", fields, strict=False)), data)
 
@@ -114,7 +114,7 @@ def arrays(data: bytes, *arrays: tuple[object, object, object]) -> bytes:
         (arrays(b"123456", ("U8", [4], [0, 4]), ("U8", [4], [2, 6])), "begins at byte 2"),
     ],
 )
-def test_damaged_native_files(tmp_path: Path, data: bytes, part: str) -> None:
+def test_damaged_headers_are_refused(tmp_path: Path, data: bytes, part: str) -> None:
     assert_refused(tmp_path / "v.safetensors", part, data)
 
 
@@ -147,22 +147,22 @@ GOOD = {
         ({"outputs": np.ones((2, 2), np.int8), "outputs_scales": np.full(2, np.inf, np.float32)}, "row 1 of outputs"),
     ],
 )
-def test_native_arrays_that_do_not_fit(tmp_path: Path, change: dict[str, np.ndarray], part: str) -> None:
+def test_arrays_that_do_not_match_are_refused(tmp_path: Path, change: dict[str, np.ndarray], part: str) -> None:
     path = tmp_path / "v.safetensors"
     write_native(path, {**GOOD, **change}, {})
     for mmap in (False, True):
-        # The words and vectors of a mapped file are looked at when they are needed, where the words begin at once.
+        # In a mapped file, only the word offsets are checked when it is opened.
         if not mmap or "offsets" in part or part == "UTF-8":
             assert_refused(path, part, mmap=mmap)
     write_native(path, GOOD, {})
     assert list(read(path).words) == ["a", "b"]
 
 
-def test_word_offsets_of_a_mapped_file_that_change_after_the_check_are_not_followed(tmp_path: Path) -> None:
+def test_changes_of_mapped_word_offsets_after_the_check_have_no_effect(tmp_path: Path) -> None:
     path = tmp_path / "v.safetensors"
     write_native(path, GOOD, {})
     mapped, content = load(path, mmap=True), path.read_bytes()
-    with path.open("r+b") as file:  # in place, as the mapping sees it
+    with path.open("r+b") as file:  # in place, so that the mapping sees the change
         file.write(content.replace(np.array([0, 1, 2]).tobytes(), np.array([0, 1 << 40, 2]).tobytes()))
     assert mapped.index_to_key == ["a", "b"]
     np.testing.assert_array_equal(mapped.encode(["a b"], weights="mean"), np.ones((1, 2), np.float32))

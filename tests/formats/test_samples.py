@@ -1,4 +1,4 @@
-"""Files that earlier versions wrote still load, with all that they held: see samples/make.py."""
+"""Files of earlier versions still load with all their content: see samples/make.py."""
 
 import json
 import shutil
@@ -21,8 +21,10 @@ from w2v.training.config import read_options
 
 SAMPLES = Path(__file__).parent / "samples"
 EXPECTED: dict[str, dict[str, Any]] = json.loads((SAMPLES / "expected.json").read_text("utf-8"))
-MODELS = [name for name, held in EXPECTED.items() if name.endswith(".safetensors") and "settings" in held]
-VECTORS = [name for name, held in EXPECTED.items() if "vectors" in held and not name.startswith(("gensim", "check"))]
+MODELS = [name for name, expected in EXPECTED.items() if name.endswith(".safetensors") and "settings" in expected]
+VECTOR_FILES = [
+    name for name, expected in EXPECTED.items() if "vectors" in expected and not name.startswith(("gensim", "check"))
+]
 GENSIM = {
     "gensim-word2vec.model": Word2Vec,
     "gensim-word2vec-hs.model": Word2Vec,
@@ -30,49 +32,49 @@ GENSIM = {
 }
 
 
-def assert_holds(found: Any, held: dict[str, Any]) -> None:
-    """The first and last words of some vectors, their values and counts are the expected ones."""
-    rows = [0, 1, 2, -1] if held["size"] > 2 else [0, 1, 1]
-    assert len(found.index_to_key) == held["size"]
-    assert [found.index_to_key[row] for row in rows] == held["words"]
-    np.testing.assert_allclose(np.asarray(found.vectors)[rows], held["vectors"], atol=6e-5)
-    if held["counts"] is not None and found.counts is not None:
-        assert found.counts[rows].tolist() == held["counts"]
+def assert_content(found: Any, expected: dict[str, Any]) -> None:
+    """Check the first and last words, and their vectors and counts."""
+    rows = [0, 1, 2, -1] if expected["size"] > 2 else [0, 1, 1]
+    assert len(found.index_to_key) == expected["size"]
+    assert [found.index_to_key[row] for row in rows] == expected["words"]
+    np.testing.assert_allclose(np.asarray(found.vectors)[rows], expected["vectors"], atol=6e-5)
+    if expected["counts"] is not None and found.counts is not None:
+        assert found.counts[rows].tolist() == expected["counts"]
 
 
 def test_every_kind_of_file_has_a_sample() -> None:
     assert {f"{loss}.safetensors" for loss in LOSSES} <= EXPECTED.keys()
-    for one in table.WRITTEN:
+    for one in table.WRITABLE:
         assert any(f"plain{end}" in EXPECTED or end == ".safetensors" for end in one.extensions), one.name
 
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("mmap", [False, True])
-def test_models_hold_settings_metrics_and_text_options(name: str, mmap: bool) -> None:
-    held, model = EXPECTED[name], w2v.Model.load(SAMPLES / name, mmap)
-    assert_holds(model.wv, held)
+def test_models_load_with_settings_metrics_and_text_options(name: str, mmap: bool) -> None:
+    expected, model = EXPECTED[name], w2v.Model.load(SAMPLES / name, mmap)
+    assert_content(model.wv, expected)
     assert model.wv.counts is not None
-    assert model.settings.as_dict() == held["settings"] | {"workers": model.settings.threads}
-    assert {key: model.metrics[key] for key in held["metrics"]} == held["metrics"]
-    assert asdict(model.text) == held["text"]
+    assert model.settings.as_dict() == expected["settings"] | {"workers": model.settings.threads}
+    assert {key: model.metrics[key] for key in expected["metrics"]} == expected["metrics"]
+    assert asdict(model.text) == expected["text"]
     np.testing.assert_array_equal(w2v.load(SAMPLES / name, mmap).vectors, model.wv.vectors)
-    assert model.log_probabilities(np.ones((1, 4), np.float32)).shape == (1, held["size"])
+    assert model.log_probabilities(np.ones((1, 4), np.float32)).shape == (1, expected["size"])
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_models_are_shown_with_their_settings(name: str) -> None:
-    held, shown = EXPECTED[name], run_json("info", SAMPLES / name)
-    assert shown["settings"] == held["settings"]
-    assert shown["text"] == (held["text"] if name == "text-options.safetensors" else {})
+def test_info_shows_the_settings_of_models(name: str) -> None:
+    expected, shown = EXPECTED[name], run_json("info", SAMPLES / name)
+    assert shown["settings"] == expected["settings"]
+    assert shown["text"] == (expected["text"] if name == "text-options.safetensors" else {})
 
 
-@pytest.mark.parametrize("name", VECTORS)
-def test_vectors_load(name: str) -> None:
+@pytest.mark.parametrize("name", VECTOR_FILES)
+def test_vectors_of_all_formats_load(name: str) -> None:
     if name.endswith((".parquet", ".arrow")):
         pytest.importorskip("pyarrow")
     if name.endswith(".spacy"):
         pytest.importorskip("spacy")
-    assert_holds(w2v.load(SAMPLES / name), EXPECTED[name])
+    assert_content(w2v.load(SAMPLES / name), EXPECTED[name])
 
 
 @pytest.mark.parametrize("name", ["subwords.safetensors", "subwords.ft.bin", "f16.safetensors", "int8.safetensors"])
@@ -81,32 +83,32 @@ def test_unknown_words_have_ngrams(name: str) -> None:
     np.testing.assert_allclose(w2v.load(SAMPLES / name)["kingdom"], expected, atol=0.02)
 
 
-def test_text_and_phrases_of_queries() -> None:
+def test_queries_use_stored_text_options_and_phrases() -> None:
     assert w2v.load(SAMPLES / "text-options.safetensors").words_in("A King, 12") == ["a", "king", "one", "two"]
     found = run_json("query", SAMPLES / "phrases.safetensors", "walk", "in")
     assert found["positive"] == ["walk_in"]
 
 
-def test_scores_and_settings_of_a_smaller_file() -> None:
+def test_a_reduced_file_keeps_settings_metrics_and_scores() -> None:
     content = table.read(SAMPLES / "dims.safetensors")
-    assert {"settings", "metrics", "scores"} <= set(table.parts(content))
+    assert {"settings", "metrics", "scores"} <= set(table.part_names(content))
     assert run_json("info", SAMPLES / "dims.safetensors")["settings"]["vector_size"] == 3
 
 
 @pytest.mark.parametrize("name", GENSIM)
-def test_models_of_the_gensim_interface(name: str) -> None:
-    held, kind = EXPECTED[name], GENSIM[name]
+def test_models_of_w2v_gensim_load_and_train(name: str) -> None:
+    expected, kind = EXPECTED[name], GENSIM[name]
     model = KeyedVectors.load(str(SAMPLES / name))
     assert type(model) is kind
-    assert_holds(model.wv, held)
-    assert {key: getattr(model, key) for key in held["attributes"]} == held["attributes"]
+    assert_content(model.wv, expected)
+    assert {key: getattr(model, key) for key in expected["attributes"]} == expected["attributes"]
     model.train([["the", "king", "is", "new"]] * 9, total_examples=9, epochs=1)
-    assert_holds(w2v.load(SAMPLES / name), held)
+    assert_content(w2v.load(SAMPLES / name), expected)
 
 
-def test_other_files_of_the_gensim_interface(tmp_path: Path) -> None:
+def test_vectors_and_phrases_of_w2v_gensim_load(tmp_path: Path) -> None:
     vectors = KeyedVectors.load(str(SAMPLES / "gensim-keyedvectors.kv"))
-    assert_holds(vectors, EXPECTED["gensim-keyedvectors.kv"])
+    assert_content(vectors, EXPECTED["gensim-keyedvectors.kv"])
     assert vectors.get_vecattr(2, "kind") == 8
     assert type(FastText.load(str(SAMPLES / "gensim-fasttext.model")).wv) is FastTextKeyedVectors
     assert (
@@ -115,12 +117,12 @@ def test_other_files_of_the_gensim_interface(tmp_path: Path) -> None:
     )
 
 
-def test_phrases_vocabulary_and_settings() -> None:
+def test_phrases_vocabulary_and_settings_load() -> None:
     phrases = w2v.Phrases.load(SAMPLES / "phrases.txt")
     assert [list(each) for each in phrases.passes] == EXPECTED["phrases.txt"]["phrases"]
-    held, vocabulary = EXPECTED["vocabulary.txt"], w2v.Vocabulary.load(SAMPLES / "vocabulary.txt")
-    assert [vocabulary.words[row] for row in (0, 1, 2, -1)] == held["words"]
-    assert vocabulary.counts[[0, 1, 2, -1]].tolist() == held["counts"]
+    expected, vocabulary = EXPECTED["vocabulary.txt"], w2v.Vocabulary.load(SAMPLES / "vocabulary.txt")
+    assert [vocabulary.words[row] for row in (0, 1, 2, -1)] == expected["words"]
+    assert vocabulary.counts[[0, 1, 2, -1]].tolist() == expected["counts"]
     options = read_options(SAMPLES / "settings.toml")
     assert options | EXPECTED["settings.toml"] == options
     assert read_options(SAMPLES / "hs.safetensors")["loss"] == "hs"
@@ -128,16 +130,16 @@ def test_phrases_vocabulary_and_settings() -> None:
 
 def test_a_checkpoint_is_resumed(tmp_path: Path) -> None:
     shutil.copytree(SAMPLES / "checkpoint", tmp_path / "states")
-    held, model = EXPECTED["checkpoint"], w2v.resume(tmp_path / "states", SAMPLES / "corpus.txt")
-    assert_holds(model.wv, held)
-    assert model.metrics["tokens"] == held["metrics"]["tokens"]
-    np.testing.assert_allclose(model.metrics["loss"], held["metrics"]["loss"], rtol=1e-5)
-    assert model.settings.as_dict() == held["settings"]
-    assert asdict(model.text) == held["text"]
+    expected, model = EXPECTED["checkpoint"], w2v.resume(tmp_path / "states", SAMPLES / "corpus.txt")
+    assert_content(model.wv, expected)
+    assert model.metrics["tokens"] == expected["metrics"]["tokens"]
+    np.testing.assert_allclose(model.metrics["loss"], expected["metrics"]["loss"], rtol=1e-5)
+    assert model.settings.as_dict() == expected["settings"]
+    assert asdict(model.text) == expected["text"]
 
 
 @pytest.mark.parametrize("name", ["ns.safetensors", "subwords.safetensors"])
-def test_training_continues(name: str) -> None:
+def test_training_continues_from_old_models(name: str) -> None:
     model = w2v.train(SAMPLES / "corpus.txt", continue_from=SAMPLES / name, epochs=1, workers=1)
     assert model.settings.loss == EXPECTED[name]["settings"]["loss"]
     started = w2v.train(SAMPLES / "corpus.txt", init=SAMPLES / "text-options.safetensors", epochs=1, min_count=1)

@@ -1,4 +1,4 @@
-"""Folders of spaCy: spaCy loads what is written, and what spaCy wrote is read."""
+"""spaCy folders: spaCy loads the folders of w2v, and w2v reads the folders of spaCy."""
 
 import os
 from pathlib import Path
@@ -10,10 +10,10 @@ import pytest
 import w2v
 from tests.helpers import assert_refused
 
-WORDS = ["the", "köln", "case", "NOUN"]  # the last two have numbers of their own in spaCy
+WORDS = ["the", "köln", "case", "NOUN"]  # the last two are predefined symbols in spaCy
 
 
-def test_spacy_loads_what_is_written(tmp_path: Path) -> None:
+def test_spacy_loads_written_folders(tmp_path: Path) -> None:
     spacy = pytest.importorskip("spacy")
     vectors = w2v.KeyedVectors(WORDS, np.random.default_rng(1).standard_normal((4, 3)))
     vectors.save(tmp_path / "m.spacy")
@@ -24,7 +24,7 @@ def test_spacy_loads_what_is_written(tmp_path: Path) -> None:
     assert not loaded("unknown").has_vector
 
 
-def test_folders_of_spacy_are_read(tmp_path: Path) -> None:
+def test_folders_of_spacy_are_read_unless_damaged(tmp_path: Path) -> None:
     spacy = pytest.importorskip("spacy")
     pipeline = spacy.blank("en")
     rows = np.random.default_rng(1).standard_normal((3, 3)).astype(np.float32)
@@ -64,7 +64,7 @@ def test_folders_of_spacy_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("device", ["", "/dev/zero"])
-def test_settings_without_an_end_are_refused(tmp_path: Path, device: str) -> None:
+def test_settings_that_are_a_device_or_pipe_are_refused(tmp_path: Path, device: str) -> None:
     pytest.importorskip("spacy")
     path = tmp_path / "m.spacy"
     w2v.KeyedVectors(WORDS, np.ones((4, 3))).save(path)
@@ -74,11 +74,11 @@ def test_settings_without_an_end_are_refused(tmp_path: Path, device: str) -> Non
     assert_refused(path, f"vectors.cfg: it is a {'device' if device else 'pipe'}")
 
 
-def test_tables_of_floret_are_refused(tmp_path: Path) -> None:
+def test_floret_vectors_are_refused(tmp_path: Path) -> None:
     spacy = pytest.importorskip("spacy")
     pipeline = spacy.blank("en")
     pipeline.vocab.vectors = spacy.vectors.Vectors(
         strings=pipeline.vocab.strings, data=np.ones((10, 3), "f4"), mode="floret", hash_count=1, minn=2, maxn=3
     )
     pipeline.to_disk(tmp_path / "theirs")
-    assert_refused(tmp_path / "theirs", "vectors of mode floret, which has no words")
+    assert_refused(tmp_path / "theirs", "its vectors have the mode floret, without words")

@@ -1,4 +1,4 @@
-"""Databases: what SQLite and sqlite-vec find in them, and what is refused."""
+"""SQLite databases: SQLite and sqlite-vec read them, and damaged or foreign ones are refused."""
 
 import os
 import sqlite3
@@ -15,7 +15,7 @@ import w2v
 from tests.helpers import assert_refused, run
 from w2v.errors import W2VError
 from w2v.formats import sqlite
-from w2v.formats.sqlite import PLAIN, WORDS
+from w2v.formats.sqlite import PLAIN_TABLE, WORDS_TABLE
 
 NAMES = ["the", "köln", "a b"]
 
@@ -33,7 +33,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     return tmp_path / "m.db"
 
 
-def test_it_is_read_again_and_searched(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_is_read_back_and_searched_by_sqlite_vec(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = w2v.load(path)
     assert found.index_to_key == NAMES
     assert found.counts.tolist() == [5, 2, 1]
@@ -47,7 +47,7 @@ def test_it_is_read_again_and_searched(path: Path, monkeypatch: pytest.MonkeyPat
         query = "select word from vectors join words using (id) where vector match ? and k = 2 order by distance"
         assert base.execute(query, [found["köln"].tobytes()]).fetchall() == [("köln",), ("the",)]
         monkeypatch.setitem(sys.modules, "sqlite_vec", None)
-        assert_refused(path, r"m\.db: its vectors need sqlite-vec, and a Python that loads it: pip")
+        assert_refused(path, r"m\.db: its vectors need sqlite-vec, and a Python that can load it: pip")
     base.close()
 
 
@@ -58,30 +58,39 @@ def test_it_is_read_again_and_searched(path: Path, monkeypatch: pytest.MonkeyPat
         ("delete from words where id = 3", "the ids of its tables are not 1 to 2"),
         ("delete from vectors where id = 3", "the ids of its tables are not 1 to 3"),
         ("delete from vectors where id = 1", "its first vector is missing"),
-        ("update vectors set vector = x'00' where id = 2", "its vector 2 has not 2 values"),
+        ("update vectors set vector = x'00' where id = 2", "its vector 2 does not have 2 values"),
         ("update vectors set vector = x'0000807F00000000' where id = 2", r"row 2 \('köln'\) holds NaN"),
-        ("update words set count = 'x'", "its word 1 is no text, or its count no number"),
-        ("update words set count = 1e300", "its word 1 is no text, or its count no number"),
+        ("update words set count = 'x'", "its word 1 is not text, or its count is not a number"),
+        ("update words set count = 1e300", "its word 1 is not text, or its count is not a number"),
         ("update words set word = x'ff' where id = 1", r"b'\\xff' is not valid UTF-8"),
-        ("alter table words add column more", r"its tables \(vectors, words\) are not those that w2v writes"),
-        ("drop table words; create view words as select 1 as id, 'a' as word, 1 as count", "are not those that w2v"),
-        ("drop table vectors; create virtual table vectors using fts5(id, vector)", "are not those that w2v writes"),
+        (
+            "alter table words add column more",
+            r"its tables \(vectors, words\) are not the tables words and vectors that w2v writes",
+        ),
+        ("drop table words; create view words as select 1 as id, 'a' as word, 1 as count", "are not the tables"),
+        (
+            "drop table vectors; create virtual table vectors using fts5(id, vector)",
+            "are not the tables words and vectors that w2v writes",
+        ),
     ],
 )
-def test_what_is_refused(change: str, message: str, tmp_path: Path) -> None:
+def test_damaged_and_foreign_databases_are_refused(change: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "m.db"
     with sqlite3.connect(path) as base:
-        base.executescript(f"{PLAIN};{WORDS};insert into words values (1, 'the', 3), (2, 'köln', 2), (3, 'c', 1)")
+        base.executescript(
+            f"{PLAIN_TABLE};{WORDS_TABLE};insert into words values (1, 'the', 3), (2, 'köln', 2), (3, 'c', 1)"
+        )
         base.executemany("insert into vectors values (?, ?)", [(k, np.ones(2, "<f4").tobytes()) for k in (1, 2, 3)])
         base.executescript(change)
     base.close()
     assert_refused(path, message)
 
 
-# -- changes that are in files beside a database ----------------------------------------------------
+# -- changes in companion files of a database -------------------------------------------------------
 
 ONES, SEVENS = np.ones((3, 2), np.float32), np.full((3, 2), 7, np.float32)
-# Changes all vectors of a database to 2, and leaves the changes in a WAL or, half of them, in a journal.
+# Change all vectors of a database to 2. The process ends before the changes are copied from the write-ahead log or,
+# with a journal, in the middle of the transaction.
 CHANGE = """
 import os, sqlite3, sys
 base = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -101,13 +110,13 @@ def save(path: Path, vectors: np.ndarray, force: bool = False) -> None:
     w2v.KeyedVectors(NAMES, vectors).save(path, force=force)
 
 
-def names(folder: Path) -> list[str]:
+def file_names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
 @pytest.fixture
 def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A database of ones."""
+    """A database with vectors of ones."""
     monkeypatch.setitem(sys.modules, "sqlite_vec", None)
     monkeypatch.setattr(sqlite, "TIMEOUT", 0.0)
     save(tmp_path / "m.db", ONES)
@@ -116,47 +125,47 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(params=["wal", "delete"])
 def changed(request: pytest.FixtureRequest, base: Path) -> Path:
-    """A database with changes in a file beside it, of a process that was killed."""
+    """A database with unfinished changes in a companion file, left by a process that was killed."""
     subprocess.run([sys.executable, "-c", CHANGE, base, request.param], check=True)
-    assert len(names(base.parent)) > 1
+    assert len(file_names(base.parent)) > 1
     return base
 
 
-def test_a_database_that_replaces_another_is_not_changed_by_the_files_beside_that(changed: Path) -> None:
+def test_a_new_database_that_replaces_another_is_not_changed_by_its_companions(changed: Path) -> None:
     save(changed, SEVENS, force=True)
-    assert names(changed.parent) == ["m.db"]
+    assert file_names(changed.parent) == ["m.db"]
     with closing(sqlite3.connect(changed)) as base:
         assert base.execute("pragma integrity_check").fetchall() == [("ok",)]
         assert {vector for (vector,) in base.execute("select vector from vectors")} == {SEVENS[0].tobytes()}
     np.testing.assert_array_equal(w2v.load(changed).vectors, SEVENS)
 
 
-def test_a_link_leads_to_the_files_beside_its_target(changed: Path, tmp_path: Path) -> None:
+def test_replacing_through_a_link_finishes_the_companions_of_the_target(changed: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     link = tmp_path / "other" / "link.db"
     link.symlink_to(changed)
     save(link, SEVENS, force=True)
-    assert names(tmp_path) == ["m.db", "other"]
+    assert file_names(tmp_path) == ["m.db", "other"]
     np.testing.assert_array_equal(w2v.load(link).vectors, SEVENS)
 
 
-def test_files_beside_no_database_are_removed_only_if_asked(changed: Path) -> None:
+def test_companions_without_a_database_are_replaced_only_with_force(changed: Path) -> None:
     changed.unlink()
-    left = names(changed.parent)
+    companions = file_names(changed.parent)
     with pytest.raises(W2VError, match=rf"cannot write {changed}: .*m\.db-\w+ exists, which SQLite would apply to it"):
         save(changed, SEVENS)
     given = changed.with_name("given.vec")
     given.write_text("1 2\nthe 1 2\n")
     assert "exists: name another file as OUT, or add --force" in run("convert", given, changed, code=1).stderr
     given.unlink()
-    assert names(changed.parent) == left
+    assert file_names(changed.parent) == companions
     changed.write_text("not a database")
     save(changed, SEVENS, force=True)
-    assert names(changed.parent) == ["m.db"]
+    assert file_names(changed.parent) == ["m.db"]
     np.testing.assert_array_equal(w2v.load(changed).vectors, SEVENS)
 
 
-def test_an_old_database_is_whole_when_its_replacement_fails(changed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_database_stays_whole_if_replacing_it_fails(changed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise OSError("the disk is gone")
 
@@ -167,48 +176,60 @@ def test_an_old_database_is_whole_when_its_replacement_fails(changed: Path, monk
     np.testing.assert_array_equal(w2v.load(changed).vectors, 2 * ONES if is_committed else ONES)
 
 
-def test_a_journal_that_names_another_file_is_not_used(changed: Path, tmp_path: Path) -> None:
+def test_a_journal_that_names_another_file_is_ignored(changed: Path, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_bytes(b"mine")
     with changed.with_name("m.db-journal").open("ab") as journal:
         name = str(victim).encode()
         journal.write((0).to_bytes(4, "big") + name + len(name).to_bytes(4, "big") + sum(name).to_bytes(4, "big"))
-        journal.write(sqlite.NAMES_A_FILE)
+        journal.write(sqlite.SUPER_JOURNAL_END)
     save(changed, SEVENS, force=True)
-    assert names(tmp_path) == ["m.db", "victim"]
+    assert file_names(tmp_path) == ["m.db", "victim"]
 
 
-def test_what_is_committed_is_read_and_nothing_else(changed: Path) -> None:
-    files = names(changed.parent)
+def test_only_committed_changes_are_read(changed: Path) -> None:
+    files = file_names(changed.parent)
     if "m.db-wal" in files:
         np.testing.assert_array_equal(w2v.load(changed).vectors, 2 * ONES)
     else:
-        assert_refused(changed, r"m\.db: a change of it was interrupted: open it with sqlite3 or the like")
-    assert names(changed.parent) == files
+        assert_refused(changed, r"m\.db: a change was interrupted: open the database with sqlite3")
+    assert file_names(changed.parent) == files
 
 
 @pytest.mark.parametrize("mode", ["wal", "delete", "persist", "truncate"])
-def test_reading_leaves_no_files(base: Path, mode: str) -> None:
+def test_reading_a_closed_database_leaves_no_files(base: Path, mode: str) -> None:
     with closing(sqlite3.connect(base, isolation_level=None)) as other:
         other.execute(f"pragma journal_mode = {mode}")
         other.execute("update vectors set vector = ?", [SEVENS[0].tobytes()])
-    files = names(base.parent)
+    files = file_names(base.parent)
     np.testing.assert_array_equal(w2v.load(base).vectors, SEVENS)
-    assert names(base.parent) == files
+    assert file_names(base.parent) == files
 
 
-def test_a_database_is_read_as_it_was_at_one_moment(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even if another program changes it after its words were read, and before its vectors are."""
+def test_reading_a_write_ahead_log_without_an_index_leaves_an_index(changed: Path) -> None:
+    """Another program may already use it. The next program that closes the database removes it: see docs/formats.md."""
+    if not changed.with_name("m.db-wal").exists():
+        pytest.skip("the changes are in a journal")
+    changed.with_name("m.db-shm").unlink()
+    np.testing.assert_array_equal(w2v.load(changed).vectors, 2 * ONES)
+    assert file_names(changed.parent) == ["m.db", "m.db-shm", "m.db-wal"]
+    with closing(sqlite3.connect(changed)) as base:
+        base.execute("select * from words").fetchall()
+    assert file_names(changed.parent) == ["m.db"]
+
+
+def test_words_and_vectors_are_read_from_one_transaction(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if another program changes the database after its words were read and before its vectors are."""
     with closing(sqlite3.connect(base, isolation_level=None, timeout=0)) as other:
         other.execute("pragma journal_mode = wal")
         other.execute("update words set count = 5")
 
-        class Changing(sqlite.Gathered):
+        class ChangingBuilder(sqlite.WordBuilder):
             def add(self, word: bytes) -> None:
                 super().add(word)
                 other.execute("update vectors set vector = ?", [SEVENS[0].tobytes()])
 
-        monkeypatch.setattr(sqlite, "Gathered", Changing)
+        monkeypatch.setattr(sqlite, "WordBuilder", ChangingBuilder)
         found = w2v.load(base)
         assert found.counts is not None
         assert found.counts.tolist() == [5, 5, 5]
@@ -216,7 +237,7 @@ def test_a_database_is_read_as_it_was_at_one_moment(base: Path, monkeypatch: pyt
         np.testing.assert_array_equal(w2v.load(base).vectors, SEVENS)
 
 
-def test_a_database_that_another_program_changes_is_neither_read_nor_replaced(base: Path) -> None:
+def test_a_database_is_neither_read_nor_replaced_while_another_program_changes_it(base: Path) -> None:
     with closing(sqlite3.connect(base, isolation_level=None)) as other:
         other.execute("begin immediate")
         other.execute("update words set count = 5")
@@ -233,63 +254,63 @@ def test_a_database_that_another_program_changes_is_neither_read_nor_replaced(ba
     np.testing.assert_array_equal(w2v.load(base).vectors, SEVENS)
 
 
-PAGE = 4096  # bytes
-INTERIOR, LEAF = 5, 13  # kinds of pages of a table
+PAGE_BYTES = 4096
+INTERIOR, LEAF = 5, 13  # the two kinds of pages of a table
 
 
 def page(kind: int, cells: list[bytes], last: int = 0, before: bytes = b"") -> bytes:
-    """A page of a table, whose cells lie at its end; `last` is the last page below it, `before` begins the database."""
-    places = PAGE - np.cumsum([len(cell) for cell in cells])
-    head = before + struct.pack(">BHHHB", kind, 0, len(cells), places[-1], 0)
-    head += struct.pack(">I", last) * (kind == INTERIOR) + b"".join(struct.pack(">H", place) for place in places)
-    return head.ljust(places[-1], b"\0") + b"".join(reversed(cells))
+    """Return a page of a table. `last` is its last child page; `before` is the header of the database, on page 1."""
+    offsets = PAGE_BYTES - np.cumsum([len(cell) for cell in cells])
+    head = before + struct.pack(">BHHHB", kind, 0, len(cells), offsets[-1], 0)
+    head += struct.pack(">I", last) * (kind == INTERIOR) + b"".join(struct.pack(">H", offset) for offset in offsets)
+    return head.ljust(offsets[-1], b"\0") + b"".join(reversed(cells))
 
 
 @pytest.fixture
 def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, bytes, list[bytes]]:
-    """A database, its content, and the cells that describe its tables: each begins with its size and number."""
+    """The path of a database, its bytes, and the cells that describe its tables."""
     monkeypatch.setitem(sys.modules, "sqlite_vec", None)
     path = tmp_path / "m.db"
     w2v.KeyedVectors(NAMES, np.ones((3, 2))).save(path)
     data = path.read_bytes()
     (count,) = struct.unpack_from(">H", data, 103)
-    places = struct.unpack_from(f">{count}H", data, 108)
-    cells = [data[place : place + 2 + data[place]] for place in places]  # the size and number of each take a byte
+    offsets = struct.unpack_from(f">{count}H", data, 108)
+    cells = [data[offset : offset + 2 + data[offset]] for offset in offsets]  # its size and row number take a byte each
     return path, data, cells
 
 
-def test_a_description_of_two_gigabytes(database: tuple[Path, bytes, list[bytes]]) -> None:
+def test_a_table_definition_of_two_gigabytes_is_refused(database: tuple[Path, bytes, list[bytes]]) -> None:
     path, data, cells = database
     for size in (b"\x87\xff\xff\xff\x7f", b"\xff" * 9):
         cell = (size + b"\x01\xbf\x7f").ljust(3000, b"\x01")  # its header is longer than the page
-        assert_refused(path, "damaged: ", page(LEAF, [cell, *cells[1:]], before=data[:100]) + data[PAGE:])
+        assert_refused(path, "damaged: ", page(LEAF, [cell, *cells[1:]], before=data[:100]) + data[PAGE_BYTES:])
 
 
 @pytest.mark.parametrize("tree", ["tables", "words"])
-def test_trees_without_end(
+def test_pages_that_repeat_exponentially_are_refused(
     database: tuple[Path, bytes, list[bytes]], monkeypatch: pytest.MonkeyPatch, tree: str
 ) -> None:
-    """Each page leads two hundred times to the next, twelve times over."""
+    """Each of twelve pages refers to the next page two hundred times."""
     monkeypatch.setattr(sqlite, "STEPS", 1 << 18)
     path, data, cells = database
-    first = len(data) // PAGE + 1
-    leaf = page(LEAF, cells[1:2] * 30) if tree == "tables" else data[PAGE : 2 * PAGE]
+    first = len(data) // PAGE_BYTES + 1
+    leaf = page(LEAF, cells[1:2] * 30) if tree == "tables" else data[PAGE_BYTES : 2 * PAGE_BYTES]
     pages = [page(LEAF, cells), leaf]
     for number in range(first + 1, first + 13):
         pages.append(page(INTERIOR, [struct.pack(">IB", number, 127)] * 200, number))
     top = pages[-1]
     if tree == "tables":
-        data = page(INTERIOR, [struct.pack(">IB", first, 127)], first + 13, data[:100]) + data[PAGE:]
+        data = page(INTERIOR, [struct.pack(">IB", first, 127)], first + 13, data[:100]) + data[PAGE_BYTES:]
     else:
-        data = data[:PAGE] + top + data[2 * PAGE :]
+        data = data[:PAGE_BYTES] + top + data[2 * PAGE_BYTES :]
     data += b"".join(pages)
-    data = data[:28] + struct.pack(">I", len(data) // PAGE) + data[32:]
+    data = data[:28] + struct.pack(">I", len(data) // PAGE_BYTES) + data[32:]
     assert_refused(path, "damaged: (reading it takes too many steps|the ids of its tables)", data)
 
 
 @pytest.mark.parametrize("end", ["-journal", "-wal"])
-def test_pipes_beside_a_database_are_not_opened(base: Path, end: str) -> None:
+def test_companions_that_are_pipes_are_not_opened(base: Path, end: str) -> None:
     os.mkfifo(f"{base}{end}")
-    assert_refused(base, r"m\.db: .* belongs to it, and is not a regular file: remove it")
+    assert_refused(base, r"m\.db: .* belongs to it but is not a regular file: remove it")
     with pytest.raises(W2VError, match="is not a regular file"):
         save(base, SEVENS, force=True)

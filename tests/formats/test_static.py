@@ -1,4 +1,4 @@
-"""Folders of static embeddings: model2vec loads them, and w2v those of model2vec and sentence-transformers."""
+"""Folders of static embeddings: model2vec loads the folders of w2v, and w2v loads the folders of model2vec."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ def vectors() -> w2v.KeyedVectors:
 
 
 @pytest.mark.parametrize("lower", [False, True])
-def test_model2vec_loads_what_is_written(tmp_path: Path, vectors: w2v.KeyedVectors, lower: bool) -> None:
+def test_model2vec_loads_written_folders(tmp_path: Path, vectors: w2v.KeyedVectors, lower: bool) -> None:
     model2vec = pytest.importorskip("model2vec")
     if lower:
         vectors = w2v.KeyedVectors(
@@ -41,8 +41,8 @@ def test_model2vec_loads_what_is_written(tmp_path: Path, vectors: w2v.KeyedVecto
     assert again.normalize
 
 
-def test_the_layout_is_that_of_sentence_transformers(tmp_path: Path, vectors: w2v.KeyedVectors) -> None:
-    """StaticEmbedding averages the rows of all tokens, so that of unknown words is zero; see its `load`."""
+def test_the_layout_is_what_sentence_transformers_expects(tmp_path: Path, vectors: w2v.KeyedVectors) -> None:
+    """StaticEmbedding averages the rows of all tokens, so the row of unknown words is zero; see its `load`."""
     vectors.header = ModelHeader({"loss": "ns", "window": 5, "seed": None})
     vectors.save(tmp_path / "m.model2vec")
     modules: list[dict[str, Any]] = json.loads((tmp_path / "m.model2vec" / "modules.json").read_text())
@@ -55,7 +55,7 @@ def test_the_layout_is_that_of_sentence_transformers(tmp_path: Path, vectors: w2
     card = (tmp_path / "m.model2vec" / "README.md").read_text("utf-8")
     assert card.startswith("---\nlibrary_name: model2vec\n")
     assert "| window | 5 |" in card
-    assert "converted by w2v" in card  # fastText's files, too, have settings
+    assert "converted by w2v" in card  # fastText files have settings, too, but were not trained by w2v
     assert "seed" not in card
 
 
@@ -105,23 +105,25 @@ def test_folders_of_model2vec_are_read(tmp_path: Path, dtype: type) -> None:
         ("model.safetensors", b"cut", "cut"),
     ],
 )
-def test_damaged_folders(tmp_path: Path, vectors: w2v.KeyedVectors, name: str, data: Any, message: str) -> None:
+def test_damaged_folders_are_refused(
+    tmp_path: Path, vectors: w2v.KeyedVectors, name: str, data: Any, message: str
+) -> None:
     vectors.save(tmp_path / "m.model2vec")
     path = tmp_path / "m.model2vec" / name
     path.write_bytes(data) if isinstance(data, bytes) else save_file(data, path)
     assert_refused(tmp_path / "m.model2vec", message)
 
 
-def test_tokens_of_quotes_and_backslashes(tmp_path: Path) -> None:
+def test_tokens_may_have_quotes_and_backslashes(tmp_path: Path) -> None:
     words = ['"', "\\", '\\"', '\\\\"\\', "\\u0061", "a"]
     w2v.KeyedVectors(words, np.eye(6)).save(tmp_path / "m.model2vec")
     assert w2v.load(tmp_path / "m.model2vec").index_to_key == words
 
 
-def test_nothing_is_left_where_writing_fails(
+def test_nothing_is_left_if_writing_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vectors: w2v.KeyedVectors
 ) -> None:
-    monkeypatch.setattr(static, "_card", lambda *_: 1 / 0)
+    monkeypatch.setattr(static, "_model_card", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         vectors.save(tmp_path / "m.model2vec")
     assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""Vectors of smaller types: what they cost, and that a mapped file answers without becoming float32 as a whole."""
+"""Vectors of smaller types lose little precision, and queries on a mapped file never convert the whole matrix."""
 
 from pathlib import Path
 from typing import get_args
@@ -10,27 +10,32 @@ import w2v
 from tests.helpers import assert_refused, run, run_json
 from w2v.formats import native, table
 from w2v.formats.header import ModelHeader
-from w2v.formats.storage import DTYPES, FileStorage, Rounded, stored
+from w2v.formats.storage import DTYPES, CompactMatrix, FileStorage, to_storage
 from w2v.formats.vector_file import VectorFile
 from w2v.gensim import models as w2v_gensim
 from w2v.text.subwords import Subwords
 from w2v.text.words import Words
 
-ERRORS = {"float32": 0, "bf16": 2**-8, "f16": 2**-11, "int8": 1 / 254}  # over the largest value of a row
+ERRORS = {
+    "float32": 0,
+    "bf16": 2**-8,
+    "f16": 2**-11,
+    "int8": 1 / 254,
+}  # largest error, relative to the largest value of a row
 WORDS = [f"word{row}" for row in range(900)]
 
 
 def content() -> VectorFile:
     rng = np.random.default_rng(1)
-    vectors = rng.normal(size=(900, 100)).astype(np.float32)  # more values than are widened at once
+    vectors = rng.normal(size=(900, 100)).astype(np.float32)  # more values than fit in a block
     vectors[7] = 0
     ngrams = {"ngrams": rng.normal(size=(40, 100)).astype(np.float32), "ngram_buckets": np.arange(40, dtype=np.int32)}
     header = ModelHeader(subwords=Subwords(3, 4, 40))
     return VectorFile(Words.of(WORDS), vectors, np.arange(900, 0, -1), ngrams | {"outputs": vectors}, header)
 
 
-def of_a_part(matrix: Rounded, dtype: object = None, copy: object = None) -> np.ndarray:
-    """Stands for Rounded.__array__ where nothing may need all rows as float32."""
+def convert_some_rows(matrix: CompactMatrix, dtype: object = None, copy: object = None) -> np.ndarray:
+    """Replace CompactMatrix.__array__ to check that no query converts all rows to float32."""
     assert len(matrix) < 900
     return matrix[np.arange(len(matrix))]
 
@@ -42,23 +47,25 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("storage", get_args(FileStorage))
-def test_every_type(path: Path, storage: FileStorage, monkeypatch: pytest.MonkeyPatch) -> None:
-    small, whole = path.with_name("small.safetensors"), content()
+def test_each_type_is_small_and_answers_queries_in_place(
+    path: Path, storage: FileStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small, original = path.with_name("small.safetensors"), content()
     result = run_json("convert", path, small, "--storage", storage, "--check")
     assert result["lost"] == ["output layer"]
     assert result["check"]["shared"] == 900
     assert small.stat().st_size < DTYPES[storage]().itemsize * 940 * 100 + 40_000
     found = table.read(small)
     for name, before, after in (
-        ("vectors", whole.vectors, found.vectors),
-        ("ngrams", whole.tensors["ngrams"], found.tensors["ngrams"]),
+        ("vectors", original.vectors, found.vectors),
+        ("ngrams", original.tensors["ngrams"], found.tensors["ngrams"]),
     ):
         largest = np.abs(before).max(axis=1, keepdims=True)
         assert np.all(np.abs(np.asarray(after, np.float32) - before) <= 1.001 * ERRORS[storage] * largest), name
     vectors = w2v.load(small)
     assert type(vectors.vectors) is np.ndarray
     with monkeypatch.context() as patch:
-        patch.setattr(Rounded, "__array__", of_a_part)
+        patch.setattr(CompactMatrix, "__array__", convert_some_rows)
         mapped = w2v.load(small, mmap=True)
         answers = [
             [
@@ -79,13 +86,13 @@ def test_every_type(path: Path, storage: FileStorage, monkeypatch: pytest.Monkey
     np.testing.assert_array_equal(np.asarray(mapped.vectors), vectors.vectors)
 
 
-def test_a_smaller_file_stays_small_and_other_formats_get_float32(path: Path) -> None:
+def test_converted_files_keep_small_types_where_the_format_can(path: Path) -> None:
     small, few, text = (path.with_name(name) for name in ("small.safetensors", "few.safetensors", "few.txt"))
     run("convert", path, small, "--storage", "int8")
     run("convert", small, few, "--top", "10")
     run("convert", few, text)
     found = table.read(few)
-    assert isinstance(found.vectors, Rounded)
+    assert isinstance(found.vectors, CompactMatrix)
     np.testing.assert_array_equal(table.read(text).vectors, np.asarray(table.read(small).vectors)[:10])
     gensims = w2v_gensim.KeyedVectors.load(str(small))
     np.testing.assert_array_equal(gensims["word3"], w2v.load(small)["word3"])
@@ -94,11 +101,11 @@ def test_a_smaller_file_stays_small_and_other_formats_get_float32(path: Path) ->
     np.testing.assert_array_equal(table.read(path.with_name("m.npy")).vectors, content().vectors.astype(np.float16))
 
 
-def test_what_is_refused(path: Path) -> None:
+def test_types_and_scales_that_do_not_fit_are_refused(path: Path) -> None:
     problem = run("convert", path, path.with_name("m.npy"), "--storage", "int8", code=2).stderr
-    assert "m.npy: this format does not hold int8: use .safetensors" in problem
+    assert "m.npy: this format cannot store int8: use .safetensors" in problem
     with pytest.raises(w2v.SettingsError, match="a value is beyond 65,504"):
-        stored(np.array([[1e5]], np.float32), "f16")
+        to_storage(np.array([[1e5]], np.float32), "f16")
     run("convert", path, path.with_name("small.safetensors"), "--storage", "int8")
     tensors, metadata = native.read_native(path.with_name("small.safetensors"))
     for scales, message in (

@@ -1,4 +1,4 @@
-"""word2vec's files: what is written is read back to the bit, peers agree, damage is refused in one line."""
+"""word2vec files: they are read back exactly, files of other programs are read, and damage is refused in one line."""
 
 import bz2
 import gzip
@@ -24,7 +24,7 @@ from w2v.text.words import Words
 
 FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
-# -- what is written is read back ---------------------------------------------------------------
+# -- round trips --------------------------------------------------------------------------------
 
 
 @given(numbers=st.lists(FINITE | st.floats(-2, 2, width=32), min_size=1, max_size=50))
@@ -64,13 +64,15 @@ def test_numbers_are_read_as_python_reads_them(texts: list[str]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x", "1.2.3", "--1", "1e", "1e+", ".", "e5", "0x10", "1_0", "1,5", "½"])
-def test_what_is_no_number_is_refused(tmp_path: Path, text: str) -> None:
+def test_malformed_numbers_are_refused(tmp_path: Path, text: str) -> None:
     assert_refused(tmp_path / "v.txt", "row 2 .* 3 numbers", f"2 3\na 1 2 3\nb 1 {text} 3\n".encode())
 
 
 @pytest.mark.parametrize("block", [16, 64, 100, 1000])  # a row has more than 30 bytes
 @pytest.mark.parametrize("extension", ["bin", "txt", "vec.gz"])
-def test_blocks_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str, block: int) -> None:
+def test_the_size_of_blocks_does_not_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str, block: int
+) -> None:
     written = content(500, 7)
     write(tmp_path / f"v.{extension}", written)
     monkeypatch.setattr(row_blocks, "BLOCK_BYTES", block)
@@ -79,12 +81,12 @@ def test_blocks_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ext
 
 
 @pytest.mark.parametrize("name", ["v", "v.model", "v.bin.zip", "v.safetensors.gz", "bin"])
-def test_unknown_extension(tmp_path: Path, name: str) -> None:
+def test_unknown_extensions_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(SettingsError, match=r"\.safetensors"):
         write(tmp_path / name, content(5, 4))
 
 
-# -- peers --------------------------------------------------------------------------------------
+# -- files of other programs --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -100,14 +102,14 @@ def test_unknown_extension(tmp_path: Path, name: str) -> None:
     ],
 )
 @pytest.mark.parametrize("packed", [False, True])
-def test_text_variants(tmp_path: Path, text: str, words: list[str], packed: bool) -> None:
+def test_text_of_other_programs_is_read(tmp_path: Path, text: str, words: list[str], packed: bool) -> None:
     path = tmp_path / "vectors"
     path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
     vectors = np.array([[0.1, -0.2, 3], [0.12346, 1e-05, -1]], np.float32)
     assert_same_content(read(path), VectorFile(Words.of(words), vectors))
 
 
-def test_binary_variants(tmp_path: Path) -> None:
+def test_binary_files_of_other_programs_are_read(tmp_path: Path) -> None:
     rows = [b"a " + struct.pack("<3f", 1, 2, 3), b"b " + struct.pack("<3f", 4, 5, 6)]
     expected = VectorFile(Words.of(["a", "b"]), np.array([[1, 2, 3], [4, 5, 6]], np.float32))
     for data in (b"\n".join(rows), b"".join(rows), b"\n".join(rows) + b"\n", b"\n" + b"\n\n".join(rows)):
@@ -116,7 +118,7 @@ def test_binary_variants(tmp_path: Path) -> None:
         assert_same_content(read(path), expected)
 
 
-def test_gzip_of_several_members(tmp_path: Path) -> None:
+def test_all_members_of_a_gzip_file_are_read(tmp_path: Path) -> None:
     path = tmp_path / "v.gz"
     path.write_bytes(gzip.compress(b"2 2\na 1 2\n", mtime=0) + gzip.compress(b"b 3 4\n", mtime=0) + b"\0" * 10)
     assert list(read(path).words) == ["a", "b"]
@@ -128,11 +130,13 @@ def test_gzip_of_several_members(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("extension", "keep", "rows"), [("bin", 0.6, 5), ("bin", 0.99, 9), ("txt", 0.6, 6), ("vec.gz", 0.6, 5)]
 )
-def test_a_cut_file_says_how_many_rows_are_whole(tmp_path: Path, extension: str, keep: float, rows: int) -> None:
+def test_a_cut_file_is_refused_with_the_number_of_complete_rows(
+    tmp_path: Path, extension: str, keep: float, rows: int
+) -> None:
     path = tmp_path / f"v.{extension}"
     write(path, content(10, 30))
     data = path.read_bytes()
-    assert_refused(path, f"cut.* {rows} of 10 rows are whole", data[: int(len(data) * keep)])
+    assert_refused(path, f"cut.* {rows} of 10 rows are complete", data[: int(len(data) * keep)])
 
 
 @pytest.mark.parametrize("kind", ["bin", "txt"])
@@ -140,7 +144,7 @@ def test_a_cut_file_says_how_many_rows_are_whole(tmp_path: Path, extension: str,
     "header",
     ["1000000000000 4", "5 1000000000000", "999999999999999999 999999999999999999", "6 4", "4 4", "5 5", "0 4", "5 0"],
 )
-def test_wrong_headers(tmp_path: Path, kind: str, header: str) -> None:
+def test_wrong_headers_are_refused_in_little_memory(tmp_path: Path, kind: str, header: str) -> None:
     write(tmp_path / f"v.{kind}", content(5, 4))
     body = (tmp_path / f"v.{kind}").read_bytes().split(b"\n", 1)[1]
     with memory_below(20e6):
@@ -169,18 +173,18 @@ def test_wrong_headers(tmp_path: Path, kind: str, header: str) -> None:
         (b"2 2\na 1 2\nb 3 1e39\n", "row 2 ('b') holds NaN"),
         (b"2 2\na 1 2\na 3 4\n", "'a' appears twice, in rows 1 and 2"),
         (b"2 2\na 1 2\n\xff 3 4\n", '(errors=) "replace"'),
-        (b"2 1\n\xc3 1\n\xa9 2\n", '(errors=) "replace"'),  # two halves of one character
+        (b"2 1\n\xc3 1\n\xa9 2\n", '(errors=) "replace"'),  # a character split between two words
         (b"2 2\na 1 2\nb 3", "cut, or its header is wrong: 1 of 2 rows"),
-        (b"a 1 2\nb 3", "cut after 1 whole row"),
+        (b"a 1 2\nb 3", "cut after 1 complete row"),
         (b"2 2\na 1 2\nb 3\n", "row 2 is not a word and 2 numbers"),
         (b"2 2\na 1 2\n 3 4\n", "row 2 is not a word and 2 numbers"),
         (b"\n5 5\n\v\n", "words and their counts, not a model"),
-        (b"2 2\na 1 2\nb 3 4\nc 5 6\n", "says 2 rows, but more follow"),
+        (b"2 2\na 1 2\nb 3 4\nc 5 6\n", "declares 2 rows, but more follow"),
         (b"2 2\na 1 2 3\nb 3 4 5\n", "says 2 values in a row, its rows have 3"),
         (b"2 1\na " + struct.pack("<f", np.nan) + b"b " + struct.pack("<f", 1), "row 1 ('a') holds NaN"),
     ],
 )
-def test_what_is_refused(tmp_path: Path, data: bytes, part: str) -> None:
+def test_damaged_and_foreign_files_are_refused(tmp_path: Path, data: bytes, part: str) -> None:
     assert_refused(tmp_path / "vectors", re.escape(part), data)
 
 
@@ -194,7 +198,7 @@ def test_invalid_utf8_can_be_replaced_or_ignored(tmp_path: Path) -> None:
         read(path, errors="ignore")
 
 
-def test_gzip_that_grows_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gzip_that_expands_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "v.txt.gz"
     path.write_bytes(gzip.compress(b"2 1000000\na" + b" 0" * 1_000_000 + b"\nb" + b" 0" * 1_000_000))
     assert not read(path).vectors.any()
@@ -204,11 +208,11 @@ def test_gzip_that_grows_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("extension", ["txt.gz", "bin.gz"])
-def test_zeros_that_we_pack_are_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str) -> None:
+def test_compressed_zeros_are_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str) -> None:
     path = tmp_path / f"v.{extension}"
     write(path, VectorFile(Words.of(map(str, range(40))), np.zeros((40, 100_000), np.float32)))
     assert 100 * path.stat().st_size < 40 * 100_000 * 2
-    monkeypatch.setattr(decompress, "MAX_UNPACKED", 0)  # the ratio alone decides, as it does for larger files
+    monkeypatch.setattr(decompress, "MAX_UNPACKED", 0)  # only the ratio counts, as for larger files
     back = read(path)
     assert back.vectors.shape == (40, 100_000)
     assert not back.vectors.any()
@@ -226,7 +230,7 @@ def test_every_compression_is_read(tmp_path: Path, extension: str, pack: Callabl
     assert_refused(tmp_path / "packed", "cut", packed[:-30])
 
 
-def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_paths_are_named(tmp_path: Path) -> None:
     with pytest.raises(W2VError, match=r"cannot read .*none\.bin: No such file"):
         read(tmp_path / "none.bin")
     with pytest.raises(W2VError, match="folder"):

@@ -1,4 +1,4 @@
-"""Matrices with words beside them, as .npy and as TSV for TensorBoard's projector."""
+"""Matrices with a companion file of words: .npy, and TSV for TensorBoard's projector."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from tests.helpers import assert_refused
 from w2v.errors import W2VError
 
 
-def test_numpy_and_text_tools_read_them(tmp_path: Path) -> None:
+def test_written_pairs_are_plain_numpy_and_text_files(tmp_path: Path) -> None:
     ours = w2v.KeyedVectors(["the", "a b"], [[1, 2.5, 3], [4, 5, -1e-9]], [5, 3])
     ours.save(tmp_path / "m.npy")
     ours.save(tmp_path / "m.tsv")
@@ -19,13 +19,15 @@ def test_numpy_and_text_tools_read_them(tmp_path: Path) -> None:
     assert (tmp_path / "m.tsv").read_text() == "1\t2.5\t3\n4\t5\t-1e-09\n"
     assert (tmp_path / "m.metadata.tsv").read_text() == "word\tcount\nthe\t5\na b\t3\n"
     w2v.KeyedVectors(["the", "a b"], ours.vectors).save(tmp_path / "n.tsv")
-    assert (tmp_path / "n.metadata.tsv").read_text() == "the\na b\n"  # a header is for two columns or more
+    assert (
+        tmp_path / "n.metadata.tsv"
+    ).read_text() == "the\na b\n"  # the projector expects a header only for two or more columns
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("kind", ["<f4", ">f4", "<f8", "<f2"])
 @pytest.mark.parametrize("version", [(1, 0), (2, 0)])
-def test_arrays_of_numpy(tmp_path: Path, kind: str, order: str, version: tuple[int, int]) -> None:
+def test_all_float_arrays_of_numpy_are_read(tmp_path: Path, kind: str, order: str, version: tuple[int, int]) -> None:
     array = np.array([[1, 2, 3], [4, 5, 6.5]], kind, order=order)
     with (tmp_path / "m.npy").open("wb") as file:
         np.lib.format.write_array(file, array, version)
@@ -36,7 +38,7 @@ def test_arrays_of_numpy(tmp_path: Path, kind: str, order: str, version: tuple[i
     assert found.vectors.flags.c_contiguous
 
 
-def test_tables_of_the_projector(tmp_path: Path) -> None:
+def test_words_and_counts_are_found_by_the_header_of_a_table(tmp_path: Path) -> None:
     (tmp_path / "m.tsv").write_text("1\t2\n3\t4\n")
     (tmp_path / "m.metadata.tsv").write_text("label\tkind\tcount\nthe\tx\t9\na b\ty\t4")
     found = w2v.load(tmp_path / "m.tsv")
@@ -56,12 +58,12 @@ def test_tables_of_the_projector(tmp_path: Path) -> None:
         ("1\t2\n3\t4\n", "abc\n", "metadata.tsv: 1 word for 2 vectors"),
         ("1\t2\n3\t4\n", "a\nb\nc\n", "metadata.tsv: 3 words for 2 vectors"),
         ("1\t2\n3\t4\n", "a\na\n", "twice"),
-        ("1\t2\n", "word\tcount\na\tmany\n", "the count of row 1 is missing, or no whole number"),
-        ("1\t2\n", "word\tcount\na\n", "the count of row 1 is missing, or no whole number"),
+        ("1\t2\n", "word\tcount\na\tmany\n", "the count of row 1 is missing or not an integer"),
+        ("1\t2\n", "word\tcount\na\n", "the count of row 1 is missing or not an integer"),
         ("1\t2\n", "word\tcount\na\t" + "9" * 30 + "\n", "the count of row 1 is missing"),
     ],
 )
-def test_damaged_pairs(tmp_path: Path, numbers: str, words: str, message: str) -> None:
+def test_damaged_pairs_are_refused(tmp_path: Path, numbers: str, words: str, message: str) -> None:
     (tmp_path / "m.metadata.tsv").write_text(words)
     assert_refused(tmp_path / "m.tsv", message, numbers.encode())
 
@@ -79,7 +81,7 @@ def test_an_array_without_words_says_how_to_add_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("extension", [".npy", ".tsv"])
 @pytest.mark.parametrize("failing", [1, 2])
-def test_a_pair_is_replaced_as_a_whole(
+def test_the_old_pair_remains_if_replacing_it_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str, failing: int
 ) -> None:
     calls, system_replace = [], Path.replace

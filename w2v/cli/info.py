@@ -42,7 +42,7 @@ def model(path: Path, vectors: KeyedVectors, all_settings: bool = True) -> dict[
     settings = None if header.settings is None else settings_from(header.settings, f"{path}: its settings")
     return {
         "model": str(path),
-        "format": table.recognised(path).name,
+        "format": table.detect_format(path).name,
         "bytes": sum(file.stat().st_size for file in (path.rglob("*") if path.is_dir() else [path])),
         "vocabulary_size": len(vectors),
         "vector_size": vectors.vector_size,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
-from w2v.formats.storage import quantised
+from w2v.formats.storage import quantise
 from w2v.plotting.projection import Projection, project
 from w2v.plotting.words import CLUSTERS, clusters_of, nearest_cluster, skipped
 from w2v.progress import Report
@@ -28,7 +28,7 @@ SEARCHED = 10_000  # words for the answer
 
 def embedded(name: str, vectors: KeyedVectors, top: int, method: Projection, progress: Report | None = None) -> Content:
     """All that a page holds of the first `top` words of a model. Raises as map_of."""
-    integers, scales = quantised(np.asarray(vectors.vectors[:top]))
+    integers, scales = quantise(np.asarray(vectors.vectors[:top]))
     searched = "all words" if top >= len(vectors) else f"the first {top:,} words"
     return {
         **facts(name, vectors, f"search in {searched}, with vectors rounded to 8 bits"),

@@ -1,1 +1,1 @@
-"""Files: vectors in the formats of word2vec and in the native format, and codes of trees."""
+"""Readers and writers of vector files and model files, one module per format."""

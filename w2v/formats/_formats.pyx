@@ -1,8 +1,8 @@
 """Conversion of rows of vector files from bytes to matrices and back, many rows at a time.
 
-A block of bytes is read in two steps. `*_split` finds the number of whole rows in the block and their end: this is
-fast, and needs the end of the previous block. `*_parse` turns these rows into numbers and words: this is slow, and
-several threads can do it for several blocks. Both release the GIL, except for the rare numbers that are hard to round.
+A block of bytes is read in two steps. `*_split` counts the complete rows in the block and finds their end. It is fast,
+but needs to know where the previous block ended. `*_parse` turns these rows into numbers and words. It is slow, but
+several threads can parse several blocks. Both release the GIL, except for rare numbers that are hard to round.
 """
 
 from libc.math cimport floor, llround, log10
@@ -18,9 +18,9 @@ cdef double[23] POWERS  # the powers of ten that a double represents exactly
 POWERS[:] = [10.0 ** exponent for exponent in range(23)]
 
 cdef enum:
-    EXPONENT = 0x7F800000  # the exponent bits of a float32, which are all set in infinities and NaN
+    EXPONENT = 0x7F800000  # the exponent bits of a float32; all are set in infinities and NaN
 
-cdef uint8_t[1] NOTHING  # where pointers to empty arrays point, since C's functions accept no null pointer
+cdef uint8_t[1] NOTHING  # the target of pointers to empty arrays, since C's functions accept no null pointer
 
 
 cdef inline const uint8_t *first(const uint8_t[::1] bytes) noexcept nogil:
@@ -47,7 +47,7 @@ cdef inline Py_ssize_t word_end(const uint8_t *data, Py_ssize_t at, Py_ssize_t e
 
 
 def binary_split(const uint8_t[::1] data, Py_ssize_t columns, int64_t limit, bint final):
-    """The number of whole rows, at most `limit`, at the start of `data`, and the byte at which they end."""
+    """Return the number of complete rows at the start of `data`, at most `limit`, and the position of their end."""
     cdef const uint8_t *bytes = first(data)
     cdef Py_ssize_t size = data.shape[0], at = 0, done = 0
     cdef int64_t rows = 0
@@ -62,9 +62,10 @@ def binary_split(const uint8_t[::1] data, Py_ssize_t columns, int64_t limit, bin
 
 
 def binary_parse(const uint8_t[::1] data, float[:, ::1] vectors, uint8_t[::1] words, int64_t[::1] lengths):
-    """Parse R whole rows into vectors (R, columns), words (end to end) and their lengths (R,).
+    """Parse R complete rows into vectors (R, columns), words (end to end) and their lengths (R,).
 
-    Returns the bytes used in `words`, and the first wrong row (one with a NaN or an infinity), or -1.
+    Returns:
+        The number of bytes written to `words`, and the first wrong row (with a NaN or an infinity), or -1.
     """
     cdef const uint8_t *bytes = first(data)
     cdef Py_ssize_t size = data.shape[0], columns = vectors.shape[1], begin, at = 0, used = 0
@@ -93,7 +94,7 @@ cdef inline bint finite(const float *values, Py_ssize_t count) noexcept nogil:
 
 
 def first_not_finite(const float[:, :] vectors):
-    """The first row of vectors (V, D) with a NaN or an infinity, or -1. The rows must be contiguous."""
+    """Return the first row of vectors (V, D) with a NaN or an infinity, or -1. The rows must be contiguous."""
     cdef int64_t row, wrong = -1
     with nogil:
         for row in range(vectors.shape[0]):
@@ -106,7 +107,7 @@ def first_not_finite(const float[:, :] vectors):
 def binary_format(
     const float[:, ::1] vectors, const uint8_t[::1] blob, const int64_t[::1] offsets, uint8_t[::1] out
 ):
-    """Write R rows as word2vec.c does; word i is blob[offsets[i]:offsets[i + 1]]. Returns the bytes used in `out`."""
+    """Write R rows like word2vec.c. Return the bytes written to `out`. Word i is blob[offsets[i]:offsets[i + 1]]."""
     cdef Py_ssize_t row, length, at = 0, columns = vectors.shape[1]
     with nogil:
         for row in range(vectors.shape[0]):
@@ -138,9 +139,9 @@ cdef inline Py_ssize_t trimmed(const uint8_t *data, Py_ssize_t begin, Py_ssize_t
 
 
 def text_split(const uint8_t[::1] data, Py_ssize_t columns, int64_t limit, bint final):
-    """The number of whole lines at the start of `data`, at most `limit` and not counting blank ones, and their end.
+    """Return the number of complete lines at the start of `data`, at most `limit`, and the position of their end.
 
-    If the data is `final`, its last line needs no newline.
+    Blank lines are not counted. If the data is `final`, the last line needs no newline.
     """
     cdef const uint8_t *bytes = first(data)
     cdef Py_ssize_t size = data.shape[0], end, done = 0
@@ -156,7 +157,7 @@ def text_split(const uint8_t[::1] data, Py_ssize_t columns, int64_t limit, bint 
 
 
 def text_parse(const uint8_t[::1] data, float[:, ::1] vectors, uint8_t[::1] words, int64_t[::1] lengths):
-    """As binary_parse, for R lines. A line that is not a word and numbers is wrong, too, and gets length -1."""
+    """Parse R lines like binary_parse. A line that is not a word and numbers is wrong, too, and gets the length -1."""
     cdef const uint8_t *bytes = first(data)
     cdef Py_ssize_t size = data.shape[0], columns = vectors.shape[1], begin = 0, end, stop, used = 0
     cdef int64_t row, wrong = -1
@@ -182,10 +183,10 @@ def text_parse(const uint8_t[::1] data, float[:, ::1] vectors, uint8_t[::1] word
 cdef Py_ssize_t parse_line(
     const uint8_t *data, Py_ssize_t begin, Py_ssize_t end, float *values, Py_ssize_t columns
 ) noexcept nogil:
-    """Parse the numbers at the end of a line. Returns the length of the word before them, or -1.
+    """Parse the numbers at the end of a line. Return the length of the word before them, or -1.
 
-    Words rarely contain spaces: the first attempt ends the word at the first space, the second counts the numbers from
-    the right.
+    Few words contain spaces. So the first attempt ends the word at the first space, and only the second attempt counts
+    numbers from the right.
     """
     cdef Py_ssize_t at = begin
     while at < end and not blank(data[at]):
@@ -218,7 +219,7 @@ cdef bint parse_numbers(
 cdef inline Py_ssize_t parse_number(
     const uint8_t *data, Py_ssize_t begin, Py_ssize_t end, float *value
 ) noexcept nogil:
-    """Parse the decimal number at `begin`, rounded to the nearest double, then to float32. Returns its end, or -1.
+    """Parse the decimal number at `begin`, rounded to the nearest double, then to float32. Return its end, or -1.
 
     An integer up to 2^53, multiplied or divided by a power of ten up to 10^22, takes one correctly rounded operation
     (Clinger 1990). Python converts other numbers; it stops at the space or newline after the number.
@@ -281,7 +282,7 @@ cdef Py_ssize_t hard_number(
 def text_format(
     const float[:, ::1] vectors, const uint8_t[::1] blob, const int64_t[::1] offsets, uint8_t[::1] out
 ):
-    """Write R rows with the fewest digits that read back as the same float32. Returns the bytes used in `out`."""
+    """Write R rows with the fewest digits that read back as the same float32. Return the bytes written to `out`."""
     cdef Py_ssize_t row, column, length, at = 0
     with nogil:
         for row in range(vectors.shape[0]):
@@ -297,7 +298,7 @@ def text_format(
 
 
 cdef Py_ssize_t format_number(float value, uint8_t *out) noexcept nogil:
-    """Write a float32: at most 16 bytes (sign, 9 digits, point, zeros or exponent). Returns their number."""
+    """Write a float32 and return the number of bytes, at most 16: sign, 9 digits, point, zeros or exponent."""
     cdef uint8_t[24] digits
     cdef double size = -<double>value if value < 0 else value, read
     cdef int64_t mantissa = 0
@@ -306,7 +307,7 @@ cdef Py_ssize_t format_number(float value, uint8_t *out) noexcept nogil:
     if not (1e-14 <= size < 1e22):
         return format_rare(value, out)
     exponent = <int>floor(log10(size))
-    for precision in range(6, 10):  # 6 digits may suffice, 9 always do
+    for precision in range(6, 10):  # 6 digits may be enough; 9 always are
         scale = precision - 1 - exponent
         mantissa = llround(size * POWERS[scale] if scale >= 0 else size / POWERS[-scale])
         read = mantissa / POWERS[scale] if scale >= 0 else mantissa * POWERS[-scale]
@@ -346,7 +347,7 @@ cdef Py_ssize_t format_number(float value, uint8_t *out) noexcept nogil:
 
 
 cdef Py_ssize_t format_rare(float value, uint8_t *out) noexcept with gil:
-    """Write zero, or a number outside the range in which powers of ten are exact."""
+    """Write zero, or a number beyond the range where powers of ten are exact. Return the number of bytes."""
     cdef char *text = PyOS_double_to_string(value, c"g", 9, 0, NULL)
     cdef Py_ssize_t length = strlen(text)
     memcpy(out, text, length)

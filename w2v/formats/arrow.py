@@ -1,4 +1,4 @@
-"""Tables of Parquet and Arrow: columns of words, of counts if they are known, and of vectors as lists of fixed size."""
+"""Parquet and Arrow tables: columns of words, counts (if known) and vectors, stored as lists of a fixed size."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError, one_line, optional
 from w2v.formats.bfloat16 import blocks
-from w2v.formats.vector_file import Array, VectorFile, check_content, checked
-from w2v.formats.word_lists import Gathered
+from w2v.formats.vector_file import Array, VectorFile, check_content, validated
+from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.files import PARQUET, Errors, PathLike, atomic_write, errors_named, open_regular
@@ -23,8 +23,8 @@ from w2v.text.decompress import MAX_RATIO
 from w2v.text.tables import Arrow, Parquet, Table
 
 WORD, COUNT, VECTOR = "word", "count", "vector"
-BEGINNING = PARQUET + rb"|ARROW1\0\0"
-ROWS_AT_ONCE, VALUES_AT_ONCE = 1 << 16, 1 << 20  # written or read
+SIGNATURE = PARQUET + rb"|ARROW1\0\0"
+BATCH_ROWS, BATCH_VALUES = 1 << 16, 1 << 20  # the most rows, and numbers in vectors, that are read or written at once
 
 
 def _pyarrow(path: PathLike) -> Any:
@@ -33,29 +33,34 @@ def _pyarrow(path: PathLike) -> Any:
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
-    """Write a table, atomically: Parquet, or Arrow if the name ends in .arrow."""
+    """Write a table atomically, as Arrow if the name ends in .arrow, otherwise as Parquet."""
     check_content(path, content)
     pa = _pyarrow(path)
     rows, size = content.vectors.shape
-    counted = [] if content.counts is None else [(COUNT, pa.int64())]
-    schema = pa.schema([(WORD, pa.string()), *counted, (VECTOR, pa.list_(pa.float32(), size))])
+    count_fields = [] if content.counts is None else [(COUNT, pa.int64())]
+    schema = pa.schema([(WORD, pa.string()), *count_fields, (VECTOR, pa.list_(pa.float32(), size))])
     meter = Meter(progress, "save")
     with atomic_write(path, replace) as file, _writer(path, pa)(file, schema) as out:
-        for start, block in blocks(content.vectors, max(1, min(ROWS_AT_ONCE, VALUES_AT_ONCE // size))):
+        for start, block in blocks(content.vectors, _rows_per_batch(size)):
             end = start + len(block)
             columns = [pa.array(content.words[start:end], pa.string())]
             columns += [] if content.counts is None else [pa.array(content.counts[start:end])]
-            out.write_batch(pa.record_batch([*columns, _lists(pa, block)], schema=schema))
+            out.write_batch(pa.record_batch([*columns, _as_lists(pa, block)], schema=schema))
             meter(end, rows)
 
 
 def write_vectors(path: PathLike, size: int, blocks: Iterable[Array], replace: bool) -> None:
-    """Write a table of one column, of the rows of all blocks (n, size), as `write` does."""
+    """Write a table with a vector column only, atomically, in the format that `write` would choose.
+
+    Args:
+        size: the number of values in a vector.
+        blocks: the rows, as arrays of shape (n, size).
+    """
     pa = _pyarrow(path)
     schema = pa.schema([(VECTOR, pa.list_(pa.float32(), size))])
     with atomic_write(path, replace) as file, _writer(path, pa)(file, schema) as out:
         for block in blocks:
-            out.write_batch(pa.record_batch([_lists(pa, block)], schema=schema))
+            out.write_batch(pa.record_batch([_as_lists(pa, block)], schema=schema))
 
 
 def _writer(path: PathLike, pa: Any) -> Any:
@@ -63,30 +68,35 @@ def _writer(path: PathLike, pa: Any) -> Any:
     return pa.ipc.new_file if is_arrow else partial(pa.parquet.ParquetWriter, use_dictionary=False)
 
 
-def _lists(pa: Any, rows: Array) -> Any:
+def _rows_per_batch(size: int) -> int:
+    return max(1, min(BATCH_ROWS, BATCH_VALUES // size))
+
+
+def _as_lists(pa: Any, rows: Array) -> Any:
     values = np.ascontiguousarray(rows, np.float32).reshape(-1)
     return pa.FixedSizeListArray.from_arrays(pa.array(values), rows.shape[1])
 
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
-    """Read the columns "word" and "vector", and "count" if there is one."""
+    """Read the columns "word" and "vector" and, if the table has it, "count"; see formats.table.read."""
     pa = _pyarrow(path)
     try:
         with errors_named(path), open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
             table = (Parquet if file.peek(4).startswith(b"PAR1") else Arrow)(str(path), file, size, pa)
             content = _read(path, pa, table, max_content(size), limit, Meter(progress, "load"))
-            return checked(path, content, errors)
+            return validated(path, content, errors)
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise W2VError(f"{path}: damaged: {one_line(error)}") from error
 
 
-def _read(path: PathLike, pa: Any, table: Table, room: int, limit: int | None, meter: Meter) -> VectorFile:
+def _read(path: PathLike, pa: Any, table: Table, max_bytes: int, limit: int | None, meter: Meter) -> VectorFile:
+    """Read a table. Raise W2VError if its words or its vectors would take more than `max_bytes`."""
     names, rows = table.names, table.rows
     if names.count(WORD) != 1 or names.count(VECTOR) != 1:
         raise W2VError(f"{path}: its columns are {one_line(', '.join(names))}: expected {WORD} and {VECTOR}")
     if names.count(COUNT) > 1:
-        raise W2VError(f"{path}: it has {names.count(COUNT)} columns {COUNT}")
+        raise W2VError(f"{path}: it has {names.count(COUNT)} columns named {COUNT}")
     kind = table.schema.field(VECTOR).type
     are_lists = pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)
     if not are_lists or not pa.types.is_floating(kind.value_type):
@@ -95,35 +105,35 @@ def _read(path: PathLike, pa: Any, table: Table, room: int, limit: int | None, m
     size = len(first or ())
     if not size:
         raise W2VError(f"{path}: its first row has no vector")
-    if 4 * rows * size > room:
-        raise W2VError(f"{path}: damaged: it says {rows:,} rows of {size:,} values")
+    if 4 * rows * size > max_bytes:
+        raise W2VError(f"{path}: damaged: it declares {rows:,} rows of {size:,} values")
     rows = rows if limit is None else min(rows, limit)
-    known = COUNT in names and pa.types.is_integer(table.schema.field(COUNT).type)
-    counts = np.empty(rows, np.int64) if known else None
-    words = Gathered(rows)
-    # In two passes: batches of words may have to be small, with which vectors would take long.
-    for start, batch in _first(path, table, [WORD, *[COUNT] * known], ROWS_AT_ONCE, rows):
+    has_counts = COUNT in names and pa.types.is_integer(table.schema.field(COUNT).type)
+    counts = np.empty(rows, np.int64) if has_counts else None
+    words = WordBuilder(rows)
+    # Words and vectors are read in two passes: long words need small batches, which would be slow for vectors.
+    for start, batch in _first_rows(path, table, [WORD, *[COUNT] * has_counts], BATCH_ROWS, rows):
         if batch.column(WORD).null_count:
-            raise W2VError(f"{path}: after row {start:,}, a word is missing")
-        for word in _strings(path, pa, batch.column(WORD), room - words.size):
+            raise W2VError(f"{path}: a word is missing after row {start:,}")
+        for word in _encoded_words(path, pa, batch.column(WORD), max_bytes - words.size):
             words.add(word)
         if counts is not None:
             column = batch.column(COUNT).cast(pa.int64())
-            counts[start : start + len(batch)] = _numbers(column.fill_null(0) if column.null_count else column)
+            counts[start : start + len(batch)] = _as_numpy(column.fill_null(0) if column.null_count else column)
     vectors: NDArray[np.float32] = memory.empty((rows, size))
-    for start, batch in _first(path, table, [VECTOR], max(1, min(ROWS_AT_ONCE, VALUES_AT_ONCE // size)), rows):
+    for start, batch in _first_rows(path, table, [VECTOR], _rows_per_batch(size), rows):
         column, end = batch.column(VECTOR), start + len(batch)
         values, lengths = column.flatten(), pa.compute.list_value_length(column)
         are_equal = {*pa.compute.min_max(lengths).as_py().values()} <= {size, None}
         if values.null_count or lengths.null_count or not are_equal:
-            raise W2VError(f"{path}: after row {start:,}, a vector has not {size} values")
-        vectors[start:end] = _numbers(values).reshape(-1, size)
+            raise W2VError(f"{path}: a vector after row {start:,} does not have {size} values")
+        vectors[start:end] = _as_numpy(values).reshape(-1, size)
         meter(end, rows)
     return VectorFile(words.words, vectors, counts)
 
 
-def _first(path: PathLike, table: Table, columns: list[str], step: int, rows: int) -> Iterator[tuple[int, Any]]:
-    """The first rows of these columns, in batches, each with the number of rows before it."""
+def _first_rows(path: PathLike, table: Table, columns: list[str], step: int, rows: int) -> Iterator[tuple[int, Any]]:
+    """Yield batches with the first `rows` rows of some columns, each with the number of rows before it."""
     done = 0
     for batch in table.batches(columns, step):
         if done == rows:
@@ -132,29 +142,29 @@ def _first(path: PathLike, table: Table, columns: list[str], step: int, rows: in
         yield done, batch
         done += len(batch)
     if done < rows:
-        raise W2VError(f"{path}: damaged: it says {rows:,} rows, and has {done:,}")
+        raise W2VError(f"{path}: damaged: it declares {rows:,} rows, but has {done:,}")
 
 
-def _strings(path: PathLike, pa: Any, column: Any, room: int) -> Iterator[bytes]:
-    """The values of a column without nulls. Raises W2VError if they have more than `room` bytes in all."""
+def _encoded_words(path: PathLike, pa: Any, column: Any, max_bytes: int) -> Iterator[bytes]:
+    """Yield the words of a column without nulls as UTF-8. Raise W2VError if they have more than `max_bytes` in all."""
     types, kind = pa.types, column.type
     if types.is_string(kind) or types.is_large_string(kind):
-        found = column.cast(pa.binary() if types.is_string(kind) else pa.large_binary()).to_pylist()
+        words = column.cast(pa.binary() if types.is_string(kind) else pa.large_binary()).to_pylist()
     elif types.is_integer(kind):
-        found = (str(number).encode() for number in column.to_pylist())
-    else:  # one by one: a column of references can hold the same long string a thousand times
-        found = (value.as_py() for value in column)
-    for word in found:
+        words = (str(number).encode() for number in column.to_pylist())
+    else:  # not as one list: a dictionary-encoded column can hold the same long string a thousand times
+        words = (value.as_py() for value in column)
+    for word in words:
         if not isinstance(word, str | bytes):
             raise W2VError(f"{path}: its words are {one_line(kind)}: expected strings")
         encoded = word.encode() if isinstance(word, str) else word
-        room -= len(encoded)
-        if room < 0:
+        max_bytes -= len(encoded)
+        if max_bytes < 0:
             raise W2VError(f"{path}: refused: its words unpack to more than {MAX_RATIO} times its size")
         yield encoded
 
 
-def _numbers(column: Any) -> NDArray[Any]:
-    """The values of a column without nulls. Its own to_numpy would import pandas, which takes 40 MB."""
+def _as_numpy(column: Any) -> NDArray[Any]:
+    """Return a column without nulls as an array. The column's own to_numpy would import pandas, which takes 40 MB."""
     dtype = np.dtype(column.type.to_pandas_dtype())
     return np.frombuffer(column.buffers()[1] or b"", dtype, len(column), column.offset * dtype.itemsize)

@@ -1,11 +1,12 @@
-"""The header of a model: all that its file holds besides words and arrays of numbers.
+"""The header of a model: everything in its file besides words and arrays.
 
-A native file stores it as named strings, most of them JSON. `from_strings` is the one reader of these, also of the
-names of earlier versions, and `to_strings` the one writer. All other code uses the fields of ModelHeader.
+A native file stores the header as named strings, most of them JSON. Only `ModelHeader.from_strings` reads these
+strings, including names from earlier versions, and only `ModelHeader.to_strings` writes them. All other code uses the
+fields of ModelHeader.
 
-Settings are a plain mapping here. Which settings there are, and which values each may have, is known to the losses,
-which build on this package: `w2v.losses.registry.settings_from` makes checked Settings of the mapping where a model is
-loaded. Files of fastText and gensim have only some of the settings, and reading vectors needs none.
+Settings are a plain mapping here, because this package must not import the losses, which define the settings and their
+valid values. When a model is loaded, `w2v.losses.registry.settings_from` turns the mapping into checked Settings. Files
+of fastText and gensim have only some settings, and reading vectors needs none.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from w2v.system.schema import checked, decode, encode
 from w2v.text.normalise import TextOptions
 from w2v.text.subwords import MAX_BUCKETS, MAX_LENGTH, Subwords
 
-FORMAT = ("format", "version")  # of the file, not of the model: see native.py
-OLD_METRICS = "figures"  # the name of the metrics before version 0.2
-GENSIM = "gensim."  # begins the name of the attributes of an object of w2v.gensim; its class follows
-NO_TEXT_OPTIONS = TextOptions()
+FORMAT = ("format", "version")  # they describe the file, not the model: see native.py
+OLD_METRICS = "figures"  # what versions before 0.2 called the metrics
+GENSIM = "gensim."  # the attributes of a w2v.gensim object are stored as this prefix and the class name
+DEFAULT_TEXT_OPTIONS = TextOptions()
 
 
 @dataclass(frozen=True)
@@ -40,30 +41,30 @@ class _Phrases:
 
 @dataclass(frozen=True)
 class _Metrics:
-    """The part of the metrics that w2v itself reads again."""
+    """The part of the metrics that w2v itself uses after loading."""
 
     phrases: _Phrases | None = None
 
 
 @dataclass(frozen=True)
 class ModelHeader:
-    """What a model file holds besides words and arrays.
+    """Everything in a model file besides words and arrays.
 
     Attributes:
-        settings: those of the training, or some of them, as they are stored; None without a training.
-        metrics: measurements of the training, as in Model.metrics; empty if there are none.
-        scores: those of `w2v convert --check`; empty if there are none.
-        text: how the text of the training was normalised and split into words.
-        subwords: the lengths of n-grams and the number of their buckets, if the model has n-grams.
-        gensim: the object that w2v.gensim or gensim saved, if one of them did.
+        settings: training settings, perhaps only some, as stored; None if the vectors were not trained.
+        metrics: measurements of the training, as in Model.metrics; may be empty.
+        scores: results of `w2v convert --check`; may be empty.
+        text: how the training text was normalised and split into words.
+        subwords: the lengths of n-grams and the number of buckets, if the model has n-grams.
+        gensim: the object that w2v.gensim or gensim saved, if the file is from one of them.
         package_version: the version of w2v that wrote a checkpoint; empty in other files.
-        others: strings that other programs have stored, by name; w2v keeps them, but does not use them.
+        others: strings that other programs stored, by name; w2v keeps them, but does not use them.
     """
 
     settings: Mapping[str, Any] | None = None
     metrics: Mapping[str, Any] = field(default_factory=dict)
     scores: Mapping[str, Any] = field(default_factory=dict)
-    text: TextOptions = NO_TEXT_OPTIONS
+    text: TextOptions = DEFAULT_TEXT_OPTIONS
     subwords: Subwords | None = None
     gensim: GensimObject | None = None
     package_version: str = ""
@@ -71,71 +72,72 @@ class ModelHeader:
 
     @property
     def phrase_delimiter(self) -> str | None:
-        """The text between the words of a phrase, if the words of the training text were joined to phrases."""
+        """The string between the words of a phrase, or None if training did not join words into phrases."""
         phrases = self.metrics.get("phrases")
         return str(phrases["delimiter"]) if phrases else None
 
     @property
     def parts(self) -> list[str]:
-        """The names of the fields that hold anything."""
+        """The names of the fields that are not empty."""
         names = ("settings", "metrics", "text", "subwords", "scores", "gensim", "others")
-        return [name for name in names if (value := getattr(self, name)) and value != NO_TEXT_OPTIONS]
+        return [name for name in names if (value := getattr(self, name)) and value != DEFAULT_TEXT_OPTIONS]
 
     # -- in files -----------------------------------------------------------------------------------
 
     @classmethod
     def from_strings(cls, strings: Mapping[str, str], where: object) -> Self:
-        """Return the header in the strings of a file. Raises W2VError, beginning with `where`, if it is damaged."""
+        """Return the header from the strings of a file. Raise W2VError, starting with `where`, if it is damaged."""
         rest = {name: text for name, text in strings.items() if name not in FORMAT}
         if OLD_METRICS in rest:
             old = rest.pop(OLD_METRICS)
             rest.setdefault("metrics", old)
-        found: dict[str, Any] = {
-            name: decode(dict[str, Any], rest.pop(name), _place(where, name))
+        fields: dict[str, Any] = {
+            name: decode(dict[str, Any], rest.pop(name), _label(where, name))
             for name in ("settings", "metrics", "scores")
             if name in rest
         }
-        checked(_Metrics, found.get("metrics", {}), _place(where, "metrics"))
+        checked(_Metrics, fields.get("metrics", {}), _label(where, "metrics"))
         if "text" in rest:
-            found["text"] = decode(TextOptions, rest.pop("text"), _place(where, "text options"))
+            fields["text"] = decode(TextOptions, rest.pop("text"), _label(where, "text options"))
         if "subwords" in rest:
-            found["subwords"] = _checked_subwords(rest.pop("subwords"), _place(where, "subwords"))
+            fields["subwords"] = _checked_subwords(rest.pop("subwords"), _label(where, "subwords"))
         saved = {name: rest.pop(name) for name in list(rest) if name.startswith(GENSIM)}
         if saved:
-            found["gensim"] = _gensim_object(saved, _place(where, "settings"))
-        return cls(**found, package_version=rest.pop("package_version", ""), others=rest)
+            fields["gensim"] = _read_gensim_object(saved, _label(where, "settings"))
+        return cls(**fields, package_version=rest.pop("package_version", ""), others=rest)
 
     def to_strings(self, where: object) -> dict[str, str]:
         """Return the strings that `from_strings` reads.
 
-        Raises W2VError, beginning with `where`, for values that JSON cannot hold.
+        Raises:
+            W2VError: JSON cannot represent a value; the message starts with `where`.
         """
-        texts = [name for name in self.parts if name not in ("gensim", "others")]
-        found = {name: encode(getattr(self, name), _place(where, name)) for name in texts}
+        json_fields = [name for name in self.parts if name not in ("gensim", "others")]
+        strings = {name: encode(getattr(self, name), _label(where, name)) for name in json_fields}
         if self.gensim:
-            found |= _gensim_strings(self.gensim, _place(where, "settings"))
+            strings |= _gensim_strings(self.gensim, _label(where, "settings"))
         if self.package_version:
-            found["package_version"] = self.package_version
-        return {name: text for name, text in self.others.items() if name not in FORMAT} | found
+            strings["package_version"] = self.package_version
+        return {name: text for name, text in self.others.items() if name not in FORMAT} | strings
 
 
-def _place(where: object, name: str) -> str:
+def _label(where: object, name: str) -> str:
     return f"{where}: its {name}" if where else f"its {name}"
 
 
 def _checked_subwords(text: str, where: str) -> Subwords:
-    found = decode(Subwords, text, where)
-    if not 1 <= found.shortest <= found.longest <= MAX_LENGTH or not 1 <= found.buckets <= MAX_BUCKETS:
-        numbers = f"{found.shortest} to {found.longest} characters in {found.buckets}"
+    subwords = decode(Subwords, text, where)
+    if not 1 <= subwords.shortest <= subwords.longest <= MAX_LENGTH or not 1 <= subwords.buckets <= MAX_BUCKETS:
+        numbers = f"{subwords.shortest} to {subwords.longest} characters in {subwords.buckets}"
         raise W2VError(f"{where}: damaged: n-grams of {numbers:.80} buckets")
-    return found
+    return subwords
 
 
-# The attributes of a FastText model are stored as those of a Word2Vec model, with a mark.
+# A FastText model is stored like a Word2Vec model, with one more string that marks it.
 _FASTTEXT, _WORD2VEC = f"{GENSIM}FastText", f"{GENSIM}Word2Vec"
 
 
-def _gensim_object(strings: Mapping[str, str], where: str) -> GensimObject:
+def _read_gensim_object(strings: Mapping[str, str], where: str) -> GensimObject:
     name = _WORD2VEC if _WORD2VEC in strings else next(iter(strings))
     kind = _FASTTEXT if _FASTTEXT in strings else name
     return GensimObject(kind.removeprefix(GENSIM), decode(dict[str, Any], strings[name], where))

@@ -1,4 +1,4 @@
-"""Files of vectors alone, without words, written a block of rows at a time."""
+"""Writers of files that hold only vectors, without words, one block of rows at a time."""
 
 from __future__ import annotations
 
@@ -14,56 +14,62 @@ from w2v.formats import arrow, npy, tsv
 from w2v.system.files import PathLike, atomic_write
 
 Array = NDArray[np.float32]
-Blocks = Iterable[Array]  # of rows, (n, D)
+Blocks = Iterable[Array]  # arrays of shape (n, D)
 
 
-def _write_array(path: PathLike, size: int, blocks: Blocks, replace: bool) -> None:
-    rows, start = 0, npy.header((0, size))
+def _write_npy(path: PathLike, size: int, blocks: Blocks, replace: bool) -> None:
+    rows = 0
     with atomic_write(path, replace) as file:
-        file.write(start)
+        file.write(npy.header((0, size)))
         for block in blocks:
             file.write(np.ascontiguousarray(block, "<f4").data)
             rows += len(block)
-        file.seek(0)  # of a pipe, this is an error
+        file.seek(0)  # raises an error if the output is a pipe
         file.write(npy.header((rows, size)))
 
 
 def _write_lines(
-    encoded: Callable[[Array], Iterator[bytes]], path: PathLike, size: int, blocks: Blocks, replace: bool
+    encode: Callable[[Array], Iterator[bytes]], path: PathLike, size: int, blocks: Blocks, replace: bool
 ) -> None:
     with atomic_write(path, replace) as file:
         for block in blocks:
-            file.writelines(encoded(block))
+            file.writelines(encode(block))
 
 
-def _objects(block: Array) -> Iterator[bytes]:
-    """A line of JSON for each row."""
-    for lines in tsv.encoded(block):
+def _json_lines(block: Array) -> Iterator[bytes]:
+    """Yield a line of JSON for each row, several lines at a time."""
+    for lines in tsv.encode(block):
         rows = lines.replace(b"\t", b", ").splitlines()
         yield b"".join(b'{"vector": [%s]}\n' % row for row in rows)
 
 
-# By the ends of their names: of (path, values in a row, blocks, replace).
+# Writers by extension. Their arguments are a path, the number of values in a row, the blocks, and `replace`.
 WRITERS: dict[str, Callable[[PathLike, int, Blocks, bool], None]] = {
-    ".npy": _write_array,
-    ".tsv": partial(_write_lines, tsv.encoded),
-    ".jsonl": partial(_write_lines, _objects),
+    ".npy": _write_npy,
+    ".tsv": partial(_write_lines, tsv.encode),
+    ".jsonl": partial(_write_lines, _json_lines),
     ".parquet": arrow.write_vectors,
     ".arrow": arrow.write_vectors,
 }
 
-WORDS = {".npy": npy.WORDS, ".tsv": tsv.METADATA}  # by the same: what ends the name of the words beside a matrix
+# By extension of a matrix: the suffix of the file where readers would look for its words.
+WORDS_SUFFIXES = {".npy": npy.WORDS_SUFFIX, ".tsv": tsv.WORDS_SUFFIX}
 
 
-def writer(path: PathLike) -> Callable[[PathLike, int, Blocks, bool], None]:
-    """The function that writes a file of this name. Raises SettingsError for an unknown extension.
+def writer_for(path: PathLike) -> Callable[[PathLike, int, Blocks, bool], None]:
+    """Return the function that writes a file with this name.
 
-    Raises W2VError, too, if a file is there that would be read as the words of these vectors.
+    Raises:
+        SettingsError: the extension is unknown.
+        W2VError: a file exists that readers would take for the words of these vectors.
     """
-    end = Path(path).suffix.lower()
-    if end not in WRITERS:
+    extension = Path(path).suffix.lower()
+    if extension not in WRITERS:
         raise SettingsError(f"{path}: unknown extension: use one of {', '.join(WRITERS)}")
-    words = Path(path).with_suffix(WORDS.get(end, end))
-    if end in WORDS and words.exists():
-        raise W2VError(f"{path}: its vectors would be read as those of the words in {words}: choose another output")
-    return WRITERS[end]
+    if extension in WORDS_SUFFIXES:
+        words = Path(path).with_suffix(WORDS_SUFFIXES[extension])
+        if words.exists():
+            raise W2VError(
+                f"{path}: its vectors would be read as the vectors of the words in {words}: choose another output"
+            )
+    return WRITERS[extension]

@@ -1,8 +1,8 @@
 """The native format: named arrays and strings in one `.safetensors` file, without pickle.
 
-Layout (that of the public safetensors format): the length of the header (8 bytes, little-endian), the header in JSON,
-and the bytes of the arrays, end to end. The safetensors package is not used, so that matrices with padded rows are
-written without a copy, and arrays are opened without one.
+The layout is the public safetensors format: the length of the header (8 bytes, little-endian), the header in JSON, and
+the bytes of the arrays, end to end. w2v does not use the safetensors package, because the package would copy matrices
+with padded rows when it writes them, and arrays when it opens them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from w2v.errors import SettingsError, W2VError, one_line
 from w2v.formats import bfloat16, storage
 from w2v.formats.header import ModelHeader
-from w2v.formats.vector_file import Array, VectorFile, check_content, checked
+from w2v.formats.vector_file import Array, VectorFile, check_content, validated
 from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.files import Errors, PathLike, atomic_write, errors_named, open_regular
@@ -27,7 +27,7 @@ from w2v.text.words import Words
 
 VERSION = 1
 MAX_HEADER_BYTES = 1 << 20  # parsed JSON takes about twenty times as much memory
-BYTES_AT_ONCE = 1 << 20  # written at a time
+BLOCK_BYTES = 1 << 20  # of an array, written at a time
 
 _DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "BOOL": "|b1",
@@ -38,28 +38,28 @@ _NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
-    """Write a vector file, atomically. Raises W2VError if it cannot be written, or `read` would refuse it."""
+    """Write a vector file atomically. Raise W2VError if it cannot be written, or if `read` would refuse it."""
     check_content(path, content)
     tensors = {**content.tensors, "vectors": content.vectors}
     tensors |= {"words": content.words.blob, "word_offsets": content.words.offsets}
     if content.counts is not None:
         tensors["counts"] = content.counts
-    write_native(path, storage.split(tensors), content.header.to_strings(path), replace, progress=progress)
+    write_native(path, storage.split_scales(tensors), content.header.to_strings(path), replace, progress=progress)
 
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
-    """Read a vector file; see formats.table.read. Raises W2VError for a file that is damaged or has no vectors."""
-    return checked(path, _content(path, *read_native(path)), errors)
+    """Read a vector file; see formats.table.read. Raise W2VError if it is damaged or has no vectors."""
+    return validated(path, _vector_file(path, *read_native(path)), errors)
 
 
-def mapped(path: PathLike) -> VectorFile:
-    """As `read`, memory-mapped: the bytes of words and the vectors are not checked, where words begin and end is."""
-    return _content(path, *read_native(path, mmap=True))
+def read_mapped(path: PathLike) -> VectorFile:
+    """Memory-map a vector file. Word offsets are checked; the bytes of words and the values of vectors are not."""
+    return _vector_file(path, *read_native(path, mmap=True))
 
 
-def _content(path: PathLike, tensors: dict[str, Array], metadata: dict[str, str]) -> VectorFile:
+def _vector_file(path: PathLike, tensors: dict[str, Array], metadata: dict[str, str]) -> VectorFile:
     try:
-        tensors = storage.join(tensors)
+        tensors = storage.join_scales(tensors)
         vectors, blob, offsets = (tensors.pop(name) for name in ("vectors", "words", "word_offsets"))
     except KeyError as error:
         raise W2VError(f"{path}: no vectors: the array {error} is missing") from error
@@ -92,17 +92,21 @@ def write_native(
     follow: bool = True,
     progress: Report | None = None,
 ) -> None:
-    """Write arrays and strings to one file, atomically; `replace` and `follow` as in atomic_write.
+    """Write arrays and strings to one file atomically.
 
-    The arrays may be views with padded rows, which are written without a copy of the whole array.
+    Args:
+        tensors: arrays by name. Views with padded rows are written in blocks, without a copy of the whole array.
+        metadata: strings by name.
+        replace: see atomic_write.
+        follow: see atomic_write.
     """
-    names, text = header_bytes(path, tensors, metadata)
+    names, header = header_bytes(path, tensors, metadata)
     meter, done, size = Meter(progress, "save"), 0, sum(len(np.atleast_1d(tensors[name])) for name in names)
     with atomic_write(path, replace, follow) as file:
-        file.write(text)
+        file.write(header)
         for name in names:
             array = bfloat16.bits(np.atleast_1d(tensors[name]))
-            rows = max(1, BYTES_AT_ONCE * len(array) // max(1, array.nbytes))
+            rows = max(1, BLOCK_BYTES * len(array) // max(1, array.nbytes))
             for start in range(0, len(array), rows):
                 file.write(np.ascontiguousarray(array[start : start + rows]).data)
                 meter(done + min(start + rows, len(array)), size)
@@ -110,11 +114,12 @@ def write_native(
 
 
 def header_bytes(path: object, tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> tuple[list[str], bytes]:
-    """The names of the arrays in the order of a file, and its first bytes, up to the arrays.
+    """Return the names of the arrays in file order, and the bytes of a file before the arrays.
 
-    Raises W2VError if they are more than MAX_HEADER_BYTES.
+    Raises:
+        W2VError: the header would have more than MAX_HEADER_BYTES.
     """
-    # In descending order of element size, all arrays are aligned without gaps, which the format forbids.
+    # The format forbids gaps between arrays. In descending order of element size, all are aligned without gaps.
     names = sorted(tensors, key=lambda name: -tensors[name].itemsize)
     header: dict[str, Any] = {"__metadata__": {"format": "w2v", "version": str(VERSION), **metadata}}
     position = 0
@@ -134,11 +139,16 @@ def header_bytes(path: object, tensors: Mapping[str, Array], metadata: Mapping[s
 
 
 def read_native(path: PathLike, mmap: bool = False, foreign: bool = False) -> tuple[dict[str, Array], dict[str, str]]:
-    """The arrays and strings of a native file or, if `foreign`, of any safetensors file.
+    """Read the arrays and strings of a native file.
 
-    With `mmap`, the arrays are read-only, and read from disk when used. Raises W2VError for a file that is missing,
-    truncated, inconsistent, in another format or of a newer version; SettingsError for bfloat16 if ml_dtypes is
-    missing.
+    Args:
+        path: the file.
+        mmap: return read-only arrays that are read from disk when they are used.
+        foreign: accept any safetensors file, not only native ones.
+
+    Raises:
+        W2VError: the file is missing, truncated, inconsistent, in another format or from a newer version.
+        SettingsError: the file has bfloat16 arrays and ml_dtypes is missing.
     """
     with errors_named(path), open_regular(path) as file:
         return read_open(path, file, mmap, foreign)
@@ -147,13 +157,13 @@ def read_native(path: PathLike, mmap: bool = False, foreign: bool = False) -> tu
 def read_open(
     path: PathLike, file: BufferedReader, mmap: bool, foreign: bool = False
 ) -> tuple[dict[str, Array], dict[str, str]]:
-    """As read_native, from an open file. Also raises OSError."""
-    layout, metadata, start = _header(path, file, foreign)
+    """Read an open file like `read_native`. Also raises OSError."""
+    layout, metadata, start = _read_header(path, file, foreign)
     tensors: dict[str, Array] = {}
     if mmap:
-        mapped = memory.MappedFile(file)
+        mapping = memory.MappedFile(file)
         for name, (dtype, shape, begin) in layout.items():
-            array = np.frombuffer(mapped, dtype, math.prod(shape), start + begin)
+            array = np.frombuffer(mapping, dtype, math.prod(shape), start + begin)
             tensors[name] = np.require(array.reshape(shape), requirements="A")  # A: aligned
         return tensors, metadata
     for name, (dtype, shape, begin) in layout.items():
@@ -167,8 +177,12 @@ def read_open(
 _Layout = dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]  # name: dtype, shape, first byte
 
 
-def _header(path: PathLike, file: BinaryIO, foreign: bool) -> tuple[_Layout, dict[str, str], int]:
-    """The checked layout of the arrays, the metadata, and the position in the file at which the arrays begin."""
+def _read_header(path: PathLike, file: BinaryIO, foreign: bool) -> tuple[_Layout, dict[str, str], int]:
+    """Read and check the header.
+
+    Returns:
+        The layout of the arrays, the metadata, and the position of the first array in the file.
+    """
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or length > size - 8:
@@ -176,32 +190,33 @@ def _header(path: PathLike, file: BinaryIO, foreign: bool) -> tuple[_Layout, dic
     if length > MAX_HEADER_BYTES:
         raise W2VError(f"{path}: a header of {length} bytes; at most {MAX_HEADER_BYTES} are accepted")
     try:
-        header = json.loads(file.read(length), object_pairs_hook=_without_repeats)
+        header = json.loads(file.read(length), object_pairs_hook=_unique_keys)
         metadata = header.pop("__metadata__", {})
         if not all(isinstance(value, str) for value in metadata.values()):
-            raise ValueError("metadata that is not text")
-        layout, end = _layout(header)
+            raise ValueError("its metadata holds a value that is not a string")
+        layout, end = _array_layout(header)
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise W2VError(f"{path}: its header is damaged: {one_line(error)}") from error
     if metadata.get("format") != "w2v" and not foreign:
-        held = f"the arrays {list(layout)}" if layout else "nothing"
-        raise W2VError(f"{path}: a safetensors file, but not a w2v model: it holds {held:.200}")
+        contents = f"the arrays {list(layout)}" if layout else "nothing"
+        raise W2VError(f"{path}: a safetensors file, but not a w2v model: it holds {contents:.200}")
     version = metadata.get("version", "")
     if version != str(VERSION) and not foreign:
         raise W2VError(f"{path}: format version {version[:20]!r}; this w2v reads version {VERSION}: upgrade it")
     if size != 8 + length + end:
-        found = "cut" if size < 8 + length + end else "bytes after its end"
-        raise W2VError(f"{path}: {found}: the header describes {8 + length + end} bytes, the file has {size}")
+        problem = "cut" if size < 8 + length + end else "bytes after its end"
+        raise W2VError(f"{path}: {problem}: the header describes {8 + length + end} bytes, the file has {size}")
     return layout, metadata, 8 + length
 
 
-def _layout(header: dict[str, Any]) -> tuple[_Layout, int]:
-    """The layout of the arrays that a header describes, and the end of the last array.
+def _array_layout(header: dict[str, Any]) -> tuple[_Layout, int]:
+    """Return the layout of the arrays that a header describes, and the end of the last array.
 
-    Raises ValueError, KeyError, TypeError or AttributeError for a wrong header, SettingsError for bfloat16 if ml_dtypes
-    is missing.
+    Raises:
+        ValueError, KeyError, TypeError, AttributeError: the header is wrong.
+        SettingsError: the header has bfloat16 arrays and ml_dtypes is missing.
     """
     layout: _Layout = {}
     position = 0
@@ -215,7 +230,7 @@ def _layout(header: dict[str, Any]) -> tuple[_Layout, int]:
         if len(shape) > 8 or math.prod(filter(None, shape)) >= 1 << 60:
             raise ValueError(f"tensor {name!r} has an impossible shape")
         if begin != position:
-            raise ValueError(f"tensor {name!r} begins at byte {begin}, the one before ends at {position}")
+            raise ValueError(f"tensor {name!r} begins at byte {begin}, but the previous one ends at {position}")
         if end - begin != math.prod(shape) * dtype.itemsize:
             raise ValueError(f"tensor {name!r} of shape {shape} does not fill bytes {begin} to {end}")
         layout[name] = dtype, tuple(shape), begin
@@ -223,8 +238,8 @@ def _layout(header: dict[str, Any]) -> tuple[_Layout, int]:
     return layout, position
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
         raise ValueError("a name appears twice")
-    return found
+    return entries

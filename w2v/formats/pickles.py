@@ -1,8 +1,8 @@
-"""Pickles as plain data, by an interpreter of a few opcodes that imports, looks up and calls nothing.
+"""A reader of pickles as plain data: it interprets a few opcodes, and never imports, looks up or calls anything.
 
-The standard unpickler is no base for this: whatever its find_class returns, it calls, and sets attributes of; it takes
-classes from copyreg's cache without asking find_class, and reserves memory for any number in the file. Here, a class or
-function is its name, and an object is the name of its class with arguments and state.
+Python's own unpickler cannot be restricted enough. It calls whatever find_class returns and sets its attributes, takes
+classes from copyreg's cache without asking find_class, and reserves as much memory as a number in the file demands.
+Here, a class or function is represented by its name, and an object by the name of its class, its arguments and state.
 """
 
 from __future__ import annotations
@@ -18,102 +18,110 @@ from w2v.progress import Meter, Report
 from w2v.system.files import PathLike, errors_named, open_regular
 from w2v.system.memory import MappedFile
 
-GROWTH = 16  # of what a pickle says in memory over its own size: the vocabularies of gensim 3 take 9 to 13 times
-SLACK = 48 << 20  # bytes
-STEP = 1 << 14  # opcodes between two reports
-INTEGER_BITS = 1024  # of a number, at most: the largest in a model of gensim, of a random state, have 128
+# The content of a pickle may take GROWTH times the size of the file plus SLACK bytes of memory.
+GROWTH = 16  # gensim 3 vocabularies need 9 to 13
+SLACK = 48 << 20
+REPORT_STEP = 1 << 14  # opcodes between two progress reports
+MAX_INTEGER_BITS = 1024  # the largest integers in gensim models, in random states, have 128 bits
 
-# What a pickle may say that it calls: what occurs in models of gensim. Nothing of it is called here, either.
-CALLS = re.compile(
+# Functions and classes that gensim models call in their pickles. A pickle that calls anything else is refused.
+ALLOWED_CALLS = re.compile(
     r"copy_?reg\._reconstructor|_codecs\.encode|(builtins|__builtin__)\.(bytes|frozenset|object|set)"
-    r"|(collections|UserString)\.(OrderedDict|defaultdict)"  # UserString: by Python 3.4, in protocol 2
+    r"|(collections|UserString)\.(OrderedDict|defaultdict)"  # UserString: Python 3.4 wrote it in protocol 2
     r"|numpy\.(dtype|random\.[\w.]+|_?core\.(multiarray\.(_reconstruct|scalar)|numeric\._frombuffer))"
 )
 
 
-class Name(str):
+class GlobalName(str):
     """The name of a class or function, with its module."""
 
     __slots__ = ()
 
 
-class Pairs(list[Any]):
-    """The keys and values of a dictionary, in turn: hashing a stranger's keys can take without end."""
+class DictItems(list[Any]):
+    """The keys and values of a dictionary, alternating. A dict would hash hostile keys, which can take forever."""
 
     __slots__ = ()
 
 
-class Made:
-    """An object: the name of its class or of the function that makes it, with its arguments and, if given, its state.
+class PickledObject:
+    """An object, described by the name of the class or function that makes it, its arguments and its state, if any.
 
-    Of one that is a list or dictionary, too, the items are left out.
+    The items of objects that are lists or dictionaries are not kept.
     """
 
     __slots__ = ("arguments", "name", "state")
 
-    def __init__(self, name: Name, arguments: Any) -> None:
+    def __init__(self, name: GlobalName, arguments: Any) -> None:
         self.name, self.arguments = name, arguments
         self.state: Any = None
 
     def attributes(self) -> dict[str, Any]:
-        """Its attributes by name: those of its state that have one."""
-        state = self.state if isinstance(self.state, Pairs) else Pairs()
+        """Return the attributes in the state of the object, by name."""
+        state = self.state if isinstance(self.state, DictItems) else DictItems()
         names = (name.decode("latin-1") if isinstance(name, bytes) else name for name in state[::2])
         return {name: value for name, value in zip(names, state[1::2], strict=True) if isinstance(name, str)}
 
 
 def read(path: PathLike, progress: Report | None = None) -> Any:
-    """What a pickle holds: numbers, strings, bytes, None, tuples, lists (also for sets), Pairs, Name and Made.
+    """Read the value in a pickle.
 
-    A value can occur in it any number of times, and values that hold each other exponentially often: never format,
-    compare or copy one before its type is known. Text is different: all of its occurrences together have a limit.
+    Never format, compare or copy a part of the result before you know its type: a value can occur in it any number of
+    times, and values that contain each other occur exponentially often. Text is safe: all its occurrences together are
+    limited.
 
-    Raises W2VError for a file that cannot be read or is damaged, for opcodes and calls that models of gensim do not
-    have, and where the objects would take more than GROWTH times the size of the file.
+    Returns:
+        Numbers, strings, bytes, None, tuples, lists (also for sets), DictItems, GlobalName and PickledObject.
+
+    Raises:
+        W2VError: the file cannot be read or is damaged, it has opcodes or calls that gensim models do not have, or its
+            objects would take more than GROWTH times the size of the file plus SLACK.
     """
     with errors_named(path), open_regular(path) as file, MappedFile(file) as data:
         size, meter, machine = len(data), Meter(progress, "load"), _Machine(GROWTH * len(data) + SLACK)
         try:
             for number, (opcode, argument, position) in enumerate(genops(cast(IO[bytes], data))):
-                action = ACTIONS.get(opcode.name)
-                if action is None:
-                    raise _Refused(f"the opcode {opcode.name} at byte {position}")
-                action(machine, argument)
-                if number % STEP == 0:
+                handler = HANDLERS.get(opcode.name)
+                if handler is None:
+                    raise _Forbidden(f"the opcode {opcode.name} at byte {position}")
+                handler(machine, argument)
+                if number % REPORT_STEP == 0:
                     meter(position or 0, size)
-            (found,) = machine.stack
-        except _Refused as error:
-            raise W2VError(f"{path}: refused: its pickle holds {one_line(error)}; no model of gensim does") from None
+            (value,) = machine.stack
+        except _Forbidden as error:
+            raise W2VError(
+                f"{path}: refused: its pickle holds {one_line(error)}, which gensim models do not have"
+            ) from None
         except (ValueError, IndexError, TypeError, OverflowError) as error:
-            raise W2VError(f"{path}: damaged: no whole pickle: {one_line(error)}") from error
+            raise W2VError(f"{path}: damaged: not a complete pickle: {one_line(error)}") from error
     meter(size, size)
-    return found
+    return value
 
 
-class _Refused(Exception):
+class _Forbidden(Exception):
     pass
 
 
 class _Machine:
-    """The stack of values, the starts of open sequences on it, and the values remembered by number."""
+    """The state of the interpreter: the stack of values, marks where open sequences start, and the memo."""
 
     def __init__(self, limit: int) -> None:
         self.stack: list[Any] = []
         self.marks: list[int] = []
         self.memo: list[Any] = []
-        self.left = limit  # bytes
+        self.remaining_bytes = limit
 
     def push(self, value: Any) -> None:
         self.charge(getsizeof(value) + 8)
         self.stack.append(value)
 
     def charge(self, size: int) -> None:
-        self.left -= size
-        if self.left < 0:
-            raise _Refused(f"objects of more than {GROWTH} times its size")
+        self.remaining_bytes -= size
+        if self.remaining_bytes < 0:
+            raise _Forbidden(f"objects of more than {GROWTH} times its size")
 
     def pop(self, count: int = 1) -> list[Any]:
-        """The last values, in their order. Raises IndexError if the sequence that is open has fewer."""
+        """Remove and return the last `count` values, in order. Raise IndexError if the open sequence has fewer."""
         start = len(self.stack) - count
         if start < (self.marks[-1] if self.marks else 0):
             raise IndexError("a value is missing")
@@ -122,8 +130,8 @@ class _Machine:
         return values
 
     def integer(self, value: int) -> None:
-        if value.bit_length() > INTEGER_BITS:
-            raise _Refused(f"a number of {value.bit_length():,} bits")
+        if value.bit_length() > MAX_INTEGER_BITS:
+            raise _Forbidden(f"a number of {value.bit_length():,} bits")
         self.push(value)
 
     def mark(self, argument: None) -> None:
@@ -132,7 +140,7 @@ class _Machine:
 
     def recall(self, number: int) -> None:
         value = self.memo[number]
-        # Text counts each time, so that whoever takes all texts of a list, for instance, may copy them.
+        # Text is charged each time it occurs, so that code which reads a list of texts may copy them all.
         self.charge(8 + (len(value) if isinstance(value, str | bytes) else 0))
         self.stack.append(value)
 
@@ -141,78 +149,80 @@ class _Machine:
 
     def remember(self, number: int) -> None:
         self.charge(8)
-        if number > len(self.memo) + 1:  # Python 2 counts from 1
-            raise _Refused(f"a value remembered as number {number} after {len(self.memo)}")
+        if number > len(self.memo) + 1:  # Python 2 numbers values from 1
+            raise _Forbidden(f"a value remembered as number {number} after {len(self.memo)}")
         self.memo.extend([None] * (number + 1 - len(self.memo)))
         self.memo[number] = self.stack[-1]
 
     def add(self, values: list[Any], kind: type[list[Any]]) -> None:
-        """Add values to the list, or keys and values to the dictionary, at the end of the stack."""
+        """Add values to the list, or keys and values to the dictionary, on top of the stack."""
         self.charge(8 * len(values))
         target = self.stack[-1]
-        if isinstance(target, Made):
+        if isinstance(target, PickledObject):
             return
-        if type(target) is not kind or (kind is Pairs and len(values) % 2):
-            raise ValueError("values are added to what cannot take them")
+        if type(target) is not kind or (kind is DictItems and len(values) % 2):
+            raise ValueError("values are added to an object that cannot hold them")
         target.extend(values)
 
     def call(self, argument: None) -> None:
         name, arguments = self.pop(2)
-        if type(name) is not Name or not CALLS.fullmatch(name):
-            raise _Refused(f"a call of {name}" if isinstance(name, str) else "a call of what is no function")
-        if name == "_codecs.encode":  # of bytes, by Python 3 in protocol 2
-            text, coding = arguments
-            if not isinstance(text, str) or not isinstance(coding, str) or coding not in ("latin1", "latin-1"):
-                raise _Refused("bytes that are not coded as latin1")
+        if type(name) is not GlobalName or not ALLOWED_CALLS.fullmatch(name):
+            raise _Forbidden(
+                f"a call of {name}" if isinstance(name, str) else "a call of a value that is not a function"
+            )
+        if name == "_codecs.encode":  # Python 3 writes bytes like this in protocol 2
+            text, encoding = arguments
+            if not isinstance(text, str) or not isinstance(encoding, str) or encoding not in ("latin1", "latin-1"):
+                raise _Forbidden("bytes that are not encoded as latin1")
             self.push(text.encode("latin-1"))
-        elif name.endswith("builtin__.bytes") and arguments == ():  # by the same
+        elif name.endswith("builtin__.bytes") and arguments == ():  # and empty bytes like this
             self.push(b"")
         else:
-            self.push(Made(name, arguments))
+            self.push(PickledObject(name, arguments))
 
     def make(self, values: list[Any]) -> None:
         name, arguments = values
-        if type(name) is not Name:
-            raise ValueError("an object of no class")
-        self.push(Made(name, arguments))
+        if type(name) is not GlobalName:
+            raise ValueError("an object without a class")
+        self.push(PickledObject(name, arguments))
 
     def build(self, argument: None) -> None:
-        made, state = self.pop(2)
-        if not isinstance(made, Made):
-            raise ValueError("the state of no object")
-        made.state = state
-        self.stack.append(made)
+        target, state = self.pop(2)
+        if not isinstance(target, PickledObject):
+            raise ValueError("a state without an object")
+        target.state = state
+        self.stack.append(target)
 
     def name(self, module: Any, name: Any) -> None:
         if not isinstance(module, str) or not isinstance(name, str):
-            raise ValueError("a name that is no text")
-        self.push(Name(f"{module}.{name}"))
+            raise ValueError("a name that is not text")
+        self.push(GlobalName(f"{module}.{name}"))
 
 
-Action = Callable[[_Machine, Any], object]
+Handler = Callable[[_Machine, Any], object]
 
 
-def _pushing(make: Callable[[Any], Any]) -> Action:
+def _push_result(make: Callable[[Any], Any]) -> Handler:
     return lambda machine, argument: machine.push(make(argument))
 
 
-ACTIONS: dict[str, Action] = {
+HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(("PROTO", "FRAME", "STOP"), lambda machine, _: None),
     **dict.fromkeys(
         (
             *("BININT", "BININT1", "BININT2", "BINFLOAT"),
             *("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "SHORT_BINBYTES", "BINBYTES", "BINBYTES8", "BYTEARRAY8"),
         ),
-        _pushing(lambda argument: argument),
+        _push_result(lambda argument: argument),
     ),
     **dict.fromkeys(("INT", "LONG1", "LONG4"), _Machine.integer),
-    **dict.fromkeys(("SHORT_BINSTRING", "BINSTRING"), _pushing(lambda argument: argument.encode("latin-1"))),
-    "NONE": _pushing(lambda _: None),
-    "NEWTRUE": _pushing(lambda _: True),
-    "NEWFALSE": _pushing(lambda _: False),
-    "EMPTY_TUPLE": _pushing(lambda _: ()),
-    **dict.fromkeys(("EMPTY_LIST", "EMPTY_SET"), _pushing(lambda _: [])),
-    "EMPTY_DICT": _pushing(lambda _: Pairs()),
+    **dict.fromkeys(("SHORT_BINSTRING", "BINSTRING"), _push_result(lambda argument: argument.encode("latin-1"))),
+    "NONE": _push_result(lambda _: None),
+    "NEWTRUE": _push_result(lambda _: True),
+    "NEWFALSE": _push_result(lambda _: False),
+    "EMPTY_TUPLE": _push_result(lambda _: ()),
+    **dict.fromkeys(("EMPTY_LIST", "EMPTY_SET"), _push_result(lambda _: [])),
+    "EMPTY_DICT": _push_result(lambda _: DictItems()),
     "MARK": _Machine.mark,
     "TUPLE": lambda machine, _: machine.push(tuple(machine.sequence())),
     **{
@@ -222,14 +232,14 @@ ACTIONS: dict[str, Action] = {
     "FROZENSET": lambda machine, _: machine.push(machine.sequence()),
     "APPEND": lambda machine, _: machine.add(machine.pop(), list),
     **dict.fromkeys(("APPENDS", "ADDITEMS"), lambda machine, _: machine.add(machine.sequence(), list)),
-    "SETITEM": lambda machine, _: machine.add(machine.pop(2), Pairs),
-    "SETITEMS": lambda machine, _: machine.add(machine.sequence(), Pairs),
+    "SETITEM": lambda machine, _: machine.add(machine.pop(2), DictItems),
+    "SETITEMS": lambda machine, _: machine.add(machine.sequence(), DictItems),
     "POP": lambda machine, _: machine.pop(),
     "POP_MARK": lambda machine, _: machine.sequence(),
     "MEMOIZE": lambda machine, _: machine.remember(len(machine.memo)),
     **dict.fromkeys(("BINPUT", "LONG_BINPUT"), _Machine.remember),
     **dict.fromkeys(("BINGET", "LONG_BINGET"), _Machine.recall),
-    "GLOBAL": lambda machine, both: machine.name(*both.split(" ", 1)),
+    "GLOBAL": lambda machine, names: machine.name(*names.split(" ", 1)),
     "STACK_GLOBAL": lambda machine, _: machine.name(*machine.pop(2)),
     "REDUCE": _Machine.call,
     "NEWOBJ": lambda machine, _: machine.make(machine.pop(2)),

@@ -1,4 +1,4 @@
-"""Blocks of whole rows of a file, plain or compressed, which several threads read in turn."""
+"""Blocks of complete rows from a plain or compressed file, which several threads read in turn."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from w2v.errors import W2VError
 from w2v.system.files import PathLike, errors_named, open_regular
 from w2v.text import decompress
 
-BLOCK_BYTES = 2 << 20  # of a block of rows: large enough to outweigh switching threads, and small enough for the cache
+BLOCK_BYTES = 2 << 20  # large enough to outweigh switching between threads, small enough for the cache
 
 Bytes = NDArray[np.uint8]
 Split = Callable[[Bytes, int, int, bool], tuple[int, int]]
 
 
 @contextmanager
-def opened(path: PathLike) -> Iterator[tuple[BufferedReader, int]]:
-    """Open a file, unpacked if it is compressed. Yields it and the maximum of bytes that can be read from it.
+def open_unpacked(path: PathLike) -> Iterator[tuple[BufferedReader, int]]:
+    """Open a file, and decompress it if it is compressed. Yield it and the most bytes that can be read from it.
 
-    Raises W2VError if it cannot be read.
+    Raises:
+        W2VError: the file cannot be read.
     """
     with errors_named(path), open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -38,8 +39,8 @@ def opened(path: PathLike) -> Iterator[tuple[BufferedReader, int]]:
             yield file, size
 
 
-def head_of(path: PathLike, file: BufferedReader) -> bytes:
-    """The first HEAD_BYTES of an opened file. Raises W2VError if it is empty."""
+def read_head(path: PathLike, file: BufferedReader) -> bytes:
+    """Read the first HEAD_BYTES of an open file. Raise W2VError if it is empty."""
     head = file.read(HEAD_BYTES)
     if not head:
         cut = is_cut(file)
@@ -48,25 +49,32 @@ def head_of(path: PathLike, file: BufferedReader) -> bytes:
 
 
 def is_compressed(file: BufferedReader) -> bool:
-    """Whether an opened file is compressed, and unpacked as it is read."""
+    """Return True if `open_unpacked` decompresses this file."""
     return isinstance(file.raw, decompress.Unpacked)
 
 
 def is_cut(file: BufferedReader) -> bool:
-    """Whether the compressed data of an opened file, read to its end, ended too early."""
+    """Return True if the compressed data of a file, which was read to the end, ended too early."""
     return isinstance(file.raw, decompress.Unpacked) and file.raw.cut
 
 
 class RowBlocks:
-    """The first `limit` rows of a file, in blocks.
+    """The first `limit` rows of a file, in blocks. Each thread iterates over some of them.
 
-    `rest` are bytes that were already read; in the end, those read after the last row. `split` returns the number of
-    whole rows at the start of some bytes, and their end: see binary_split in _formats.pyx.
+    Attributes:
+        rows: the number of rows read so far.
+        leftover: bytes that were read but belong to no row yet; at the end, the bytes read after the last row.
     """
 
-    def __init__(self, file: BufferedReader, rest: bytes, split: Split, columns: int, limit: int) -> None:
+    def __init__(self, file: BufferedReader, leftover: bytes, split: Split, columns: int, limit: int) -> None:
+        """Start after `leftover`, the bytes that were already read from the file.
+
+        Args:
+            split: returns the number of complete rows at the start of a block and their end; see binary_split in
+                _formats.pyx.
+        """
         self.rows = 0
-        self.rest = rest
+        self.leftover = leftover
         self._file, self._split, self._columns, self._limit = file, split, columns, limit
         self._final = False
         self._lock = Lock()
@@ -76,24 +84,24 @@ class RowBlocks:
         self._limit = 0
 
     def __iter__(self) -> Iterator[tuple[Bytes, int, int]]:
-        """The blocks for this thread: their bytes, valid until the next block, their first row and number of rows."""
+        """Yield blocks for this thread: the bytes, valid until the next block, the first row and the number of rows."""
         buffer = np.empty(0, np.uint8)
         while True:
             with self._lock:
                 count = used = 0
                 while not count and not self._final and self.rows < self._limit:
-                    kept = len(self.rest)
-                    size = kept + max(BLOCK_BYTES, kept)  # doubled until a row fits
+                    start = len(self.leftover)
+                    size = start + max(BLOCK_BYTES, start)  # doubles until a row fits
                     if len(buffer) <= size:
                         buffer = np.empty(size + 1, np.uint8)
-                    buffer[:kept] = np.frombuffer(self.rest, np.uint8)
-                    self.rest = b""  # freed before it is replaced
-                    got = self._file.readinto(buffer[kept:size].data)
-                    self._final = kept + got < size
-                    size = kept + got
+                    buffer[:start] = np.frombuffer(self.leftover, np.uint8)
+                    self.leftover = b""  # free it before the next leftover is made
+                    read = self._file.readinto(buffer[start:size].data)
+                    self._final = start + read < size
+                    size = start + read
                     buffer[size] = ord("\n")  # ends a number at the end of the data
                     count, used = self._split(buffer[:size], self._columns, self._limit - self.rows, self._final)
-                    self.rest = buffer[used:size].tobytes()
+                    self.leftover = buffer[used:size].tobytes()
                 first = self.rows
                 self.rows += count
             if not count:

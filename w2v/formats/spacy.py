@@ -1,4 +1,7 @@
-"""Folders of spaCy, which numbers words by hashes of its own. It writes them itself; no pipeline is run or read."""
+"""spaCy folders, which refer to words by spaCy's own hashes.
+
+spaCy itself writes the folders. To read one, w2v parses the files of its vocabulary. It never loads or runs a pipeline.
+"""
 
 from __future__ import annotations
 
@@ -15,33 +18,33 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError, one_line, optional
 from w2v.formats import npy
-from w2v.formats.vector_file import VectorFile, check_content, checked, vectors_of_rows
-from w2v.formats.word_lists import Gathered
+from w2v.formats.vector_file import VectorFile, check_content, validated, vectors_by_row
+from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Report
 from w2v.system import schema
 from w2v.system.files import Errors, PathLike, atomic_folder, errors_named, open_regular
 from w2v.text.words import Words
 
-LANGUAGE = "xx"  # of many languages
+LANGUAGE = "xx"  # spaCy's code for multi-language pipelines
 FILES = ("vectors", "key2row", "strings.json")
-WORDS_AT_ONCE = 1 << 14  # looked up
-KEY_BYTES = 10  # of a key, which is a hash, and its row
-MAX_SYMBOLS = 1000  # spaCy's own names, whose keys are smaller
+BATCH_WORDS = 1 << 14  # words that are looked up at once
+ENTRY_BYTES = 10  # the least bytes that a hash and its row take in the file of keys
+MAX_SYMBOLS = 1000  # at least as many as spaCy has predefined names, which have smaller keys
 
 
-def _spacy(path: PathLike) -> Any:
+def _import_spacy(path: PathLike) -> Any:
     return optional(f"{path}: folders of spaCy need one more package", "spacy", "spacy")
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
-    """Write a pipeline that only splits texts into words with vectors; a folder that exists is never replaced."""
+    """Write a pipeline that only splits texts into words with vectors. An existing folder is never replaced."""
     check_content(path, content)
-    spacy = _spacy(path)
+    spacy = _import_spacy(path)
     pipeline = spacy.blank(LANGUAGE)
     strings = pipeline.vocab.strings
     keys = np.fromiter((strings.add(word) for word in content.words), np.uint64, len(content.words))
     if len(set(keys.tolist())) < len(keys):
-        raise W2VError(f"{path}: not written: spaCy has the same key for two of its words")
+        raise W2VError(f"{path}: not written: two of its words have the same spaCy key")
     matrix = np.ascontiguousarray(content.vectors, np.float32)
     pipeline.vocab.vectors = spacy.vectors.Vectors(strings=strings, data=matrix, keys=keys.tolist())
     with atomic_folder(path) as folder:
@@ -53,12 +56,16 @@ class _Settings(msgspec.Struct):
 
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
-    """Read the words that have a vector; several may share one. A table of floret is refused, for it has no words."""
-    spacy, folder = _spacy(path), Path(path) / "vocab"
+    """Read the words that have a vector; several may share one. See formats.table.read.
+
+    Raises:
+        W2VError: the folder is damaged, or it has floret vectors, which have no words.
+    """
+    spacy, folder = _import_spacy(path), Path(path) / "vocab"
     settings = folder / "vectors.cfg"
     mode = schema.read(_Settings, settings).mode if settings.exists() else "default"
     if mode != "default":
-        raise W2VError(f"{path}: vectors of mode {one_line(mode)}, which has no words: w2v reads mode default")
+        raise W2VError(f"{path}: its vectors have the mode {one_line(mode)}, without words: w2v reads the mode default")
     words, rows = _words(spacy, folder)
     matrix = npy.read_array(folder / "vectors")
     if matrix.ndim != 2 or matrix.dtype.kind != "f" or (len(rows) and rows.max() >= len(matrix)):
@@ -66,59 +73,60 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     if np.array_equal(rows, np.arange(len(matrix))):
         vectors = matrix.astype(np.float32, copy=False)
     else:
-        vectors = vectors_of_rows(path, matrix, rows, sum((folder / name).stat().st_size for name in FILES))
-    return checked(path, VectorFile(words, vectors), errors)
+        vectors = vectors_by_row(path, matrix, rows, sum((folder / name).stat().st_size for name in FILES))
+    return validated(path, VectorFile(words, vectors), errors)
 
 
 def _words(spacy: Any, folder: Path) -> tuple[Words, NDArray[np.uint32]]:
-    """The words that have a row, in the order of rows, and the row of each, uint32 (V,)."""
+    """Return the words that have a row, ordered by row, and the row of each, uint32 (V,)."""
     keys, rows = _rows_by_key(folder / "key2row")
     path = folder / "strings.json"
     with errors_named(path), open_regular(path) as file:
         text = file.read()
     hashed = ((word, spacy.strings.hash_string(word)) for word, _ in schema.strings(text, path))
-    every = itertools.chain(spacy.symbols.IDS.items(), hashed)  # symbols are not in the list of strings
-    words, found, is_found = Gathered(len(keys)), array("q"), bytearray(len(keys))
-    while some := list(itertools.islice(every, WORDS_AT_ONCE)):
-        wanted = np.fromiter((key for _, key in some), np.uint64, len(some))
-        places = np.searchsorted(keys, wanted)
-        known = np.flatnonzero(places < len(keys))
-        for number in known[keys[places[known]] == wanted[known]].tolist():
-            place = int(places[number])
-            if not is_found[place]:
-                is_found[place] = True
-                found.append(place)
-                words.add(some[number][0].encode())
-    rows = rows[np.frombuffer(found, np.int64)]
+    candidates = itertools.chain(spacy.symbols.IDS.items(), hashed)  # strings.json does not list spaCy's symbols
+    words, key_indices, is_taken = WordBuilder(len(keys)), array("q"), bytearray(len(keys))
+    while batch := list(itertools.islice(candidates, BATCH_WORDS)):
+        hashes = np.fromiter((key for _, key in batch), np.uint64, len(batch))
+        indices = np.searchsorted(keys, hashes)
+        inside = np.flatnonzero(indices < len(keys))
+        for number in inside[keys[indices[inside]] == hashes[inside]].tolist():
+            index = int(indices[number])
+            if not is_taken[index]:
+                is_taken[index] = True
+                key_indices.append(index)
+                words.add(batch[number][0].encode())
+    rows = rows[np.frombuffer(key_indices, np.int64)]
     order = np.argsort(rows, kind="stable")
     return words.words.take(order), rows[order]
 
 
 def _rows_by_key(path: Path) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
-    """The keys of words, ascending, and the row of each, from a file of MessagePack.
+    """Read the keys of words, ascending, and the row of each, from a MessagePack file.
 
-    It is read twice, one by one: as a dictionary they would take ten times as much memory as in the file.
+    The entries are read one by one, and twice: as a dictionary they would take ten times the size of the file.
     """
-    unpacking = optional(f"{path}: folders of spaCy need one more package", "spacy", "srsly.msgpack")
-    none = dict.fromkeys(("max_str_len", "max_bin_len", "max_array_len", "max_ext_len"), 0)
+    msgpack = optional(f"{path}: folders of spaCy need one more package", "spacy", "srsly.msgpack")
+    # Keys and rows are integers, so the parser may refuse strings and arrays before it reserves memory for them.
+    limits = dict.fromkeys(("max_str_len", "max_bin_len", "max_array_len", "max_ext_len"), 0)
     with errors_named(path), open_regular(path) as file:
         try:
-            count = unpacking.Unpacker(file, **none).read_map_header()
-            if count > os.fstat(file.fileno()).st_size // KEY_BYTES + MAX_SYMBOLS:
+            count = msgpack.Unpacker(file, **limits).read_map_header()
+            if count > os.fstat(file.fileno()).st_size // ENTRY_BYTES + MAX_SYMBOLS:
                 raise ValueError(f"{count:,} keys are too many for its size")
 
             def pairs() -> Iterator[tuple[int, int]]:
                 file.seek(0)
-                unpacker = unpacking.Unpacker(file, **none)
+                unpacker = msgpack.Unpacker(file, **limits)
                 return ((unpacker.unpack(), unpacker.unpack()) for _ in range(unpacker.read_map_header()))
 
             keys = np.fromiter((key for key, _ in pairs()), np.uint64, count)
             keys.sort()
             rows = np.empty(count, np.uint32)
-            every = pairs()
-            while some := list(itertools.islice(every, WORDS_AT_ONCE)):
-                places = np.searchsorted(keys, np.fromiter((key for key, _ in some), np.uint64, len(some)))
-                rows[places] = np.fromiter((row for _, row in some), np.uint32, len(some))
-        except (ValueError, TypeError, LookupError, OverflowError, unpacking.UnpackException) as error:
+            entries = pairs()
+            while batch := list(itertools.islice(entries, BATCH_WORDS)):
+                indices = np.searchsorted(keys, np.fromiter((key for key, _ in batch), np.uint64, len(batch)))
+                rows[indices] = np.fromiter((row for _, row in batch), np.uint32, len(batch))
+        except (ValueError, TypeError, LookupError, OverflowError, msgpack.UnpackException) as error:
             raise W2VError(f"{path}: damaged: {one_line(error)}") from error
     return keys, rows

@@ -1,4 +1,4 @@
-"""Folders of static embeddings, which model2vec and sentence-transformers load: texts become mean vectors of words."""
+"""Folders of static embeddings: model2vec and sentence-transformers encode a text as the mean of its word vectors."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError, one_line
 from w2v.formats import bfloat16, native
-from w2v.formats.vector_file import Array, VectorFile, check_content, checked, vectors_of_rows
-from w2v.formats.word_lists import Gathered
+from w2v.formats.vector_file import Array, VectorFile, check_content, validated, vectors_by_row
+from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Meter, Report
 from w2v.system import schema
 from w2v.system.files import Errors, PathLike, atomic_folder, atomic_write
 from w2v.text.words import Words
 
 MATRIX, TOKENIZER = "model.safetensors", "tokenizer.json"
-MATRICES = ("embeddings", "embedding.weight")  # its name in model2vec, and in sentence-transformers
+MATRICES = ("embeddings", "embedding.weight")  # the names of the matrix in model2vec and in sentence-transformers
 UNKNOWN = "[UNK]"
-MIN_TOKEN_BYTES = 4  # of a token in a tokenizer, with its number
-ROWS_AT_ONCE = 1 << 12
+MIN_TOKEN_BYTES = 4  # the least bytes that a token and its number take in a tokenizer
+BLOCK_ROWS = 1 << 12
 MODULE = "sentence_transformers.models"
 MODULES = [
     {"idx": 0, "name": "0", "path": ".", "type": f"{MODULE}.StaticEmbedding"},
     {"idx": 1, "name": "1", "path": "1_Normalize", "type": f"{MODULE}.Normalize"},
 ]
-CARD = """---
+MODEL_CARD = """---
 library_name: model2vec
 tags: [embeddings, static-embeddings, sentence-transformers, word2vec]
 ---
 
 # {name}
 
-Word vectors of {words:,} words with {size:,} values each, {made} by w2v. The vector of a text is the mean of the
+Word vectors of {words:,} words with {size:,} values each, {verb} by w2v. The vector of a text is the mean of the
 vectors of its words, which white space separates; unknown words do not count.
 
 ```python
@@ -54,16 +54,16 @@ SentenceTransformer("{name}").encode(["a text"])
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
-    """Write a folder, atomically; one that exists is never replaced. Raises W2VError if it cannot be written."""
+    """Write a folder atomically. Raise W2VError if it cannot be written or exists: it is never replaced."""
     check_content(path, content)
     with atomic_folder(path) as folder:
         _write_matrix(folder / MATRIX, content.vectors, Meter(progress, "save"))
         with atomic_write(folder / TOKENIZER) as file:
-            file.writelines(_tokenizer(content))
+            file.writelines(_tokenizer_json(content))
         texts = {
             "config.json": json.dumps({"model_type": "model2vec", "normalize": True, "embedding_dtype": "float32"}),
             "modules.json": json.dumps(MODULES),
-            "README.md": _card(Path(path), content),
+            "README.md": _model_card(Path(path), content),
         }
         for name, text in texts.items():
             with atomic_write(folder / name) as file:
@@ -71,21 +71,21 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
 
 
 def _write_matrix(path: Path, vectors: Array, meter: Meter) -> None:
-    """The rows of the words, and one of zeros for unknown ones, which sentence-transformers averages, too."""
+    """Write the rows of the words and a row of zeros for unknown words, which sentence-transformers averages, too."""
     rows, columns = vectors.shape
     shape = np.broadcast_to(np.float32(0), (rows + 1, columns))
     _, header = native.header_bytes(path, {MATRICES[0]: shape}, {})
     with atomic_write(path) as file:
         file.write(header)
-        for start, block in bfloat16.blocks(vectors, ROWS_AT_ONCE):
+        for start, block in bfloat16.blocks(vectors, BLOCK_ROWS):
             file.write(block.data)
             meter(start, rows)
         file.write(np.zeros(columns, np.float32).data)
         meter(rows, rows)
 
 
-def _tokenizer(content: VectorFile) -> Iterator[bytes]:
-    """The parts of the tokenizer's JSON: words are separated by white space."""
+def _tokenizer_json(content: VectorFile) -> Iterator[bytes]:
+    """Yield the parts of the JSON of a tokenizer that splits texts at white space."""
     unknown = UNKNOWN
     while unknown in content.words:
         unknown = f"[{unknown}]"
@@ -98,22 +98,22 @@ def _tokenizer(content: VectorFile) -> Iterator[bytes]:
     yield b"%s: %d}}}" % (json.dumps(unknown).encode(), len(content.words))
 
 
-def _card(path: Path, content: VectorFile) -> str:
+def _model_card(path: Path, content: VectorFile) -> str:
     rows, size = content.vectors.shape
     tables = ""
     header = content.header
     for title, values in ("settings", header.settings or {}), ("metrics", header.metrics), ("scores", header.scores):
         lines = [f"| {key} | {value} |" for key, value in values.items() if value not in (None, {}, [])]
         tables += "\n".join(["", f"## {title.capitalize()}", "", "| | |", "|---|---|", *lines, ""]) if lines else ""
-    made = "trained" if header.metrics else "converted"  # files of fastText, too, have settings
-    return CARD.format(name=path.name, words=rows, size=size, made=made, tables=tables)
+    verb = "trained" if header.metrics else "converted"  # fastText files have settings, too, but no metrics
+    return MODEL_CARD.format(name=path.name, words=rows, size=size, verb=verb, tables=tables)
 
 
 # -- reading --------------------------------------------------------------------------------
 
 
 class _Model(msgspec.Struct):
-    vocab: msgspec.Raw  # token: number; of Unigram, a list of tokens with logarithms of probabilities
+    vocab: msgspec.Raw  # an object {token: number}; for Unigram tokenizers, a list of [token, log probability]
     unk_token: str | None = None
 
 
@@ -122,44 +122,51 @@ class _Tokenizer(msgspec.Struct):
 
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
-    """Read the tokens and vectors of a folder, also of subword tokenizers; weights of tokens are multiplied in."""
+    """Read the tokens and vectors of a folder, multiplied by the weights of tokens if it has any.
+
+    The tokens of subword tokenizers are read, too. See formats.table.read.
+    """
     matrix_path, tokenizer_path = Path(path) / MATRIX, Path(path) / TOKENIZER
     tensors, _ = native.read_native(matrix_path, mmap=True, foreign=True)
     matrix = next((tensors[name] for name in MATRICES if name in tensors), np.empty(0))
-    words, numbers = _tokens(tokenizer_path)
+    words, numbers = _read_tokens(tokenizer_path)
     try:
-        rows = _mapped(tensors["mapping"], numbers) if "mapping" in tensors else numbers
+        rows = _matrix_rows(tensors["mapping"], numbers) if "mapping" in tensors else numbers
         size = sum(file.stat().st_size for file in (matrix_path, tokenizer_path))
-        vectors = vectors_of_rows(path, matrix, rows, size)
+        vectors = vectors_by_row(path, matrix, rows, size)
         if "weights" in tensors:
             vectors *= tensors["weights"].astype(np.float32)[numbers, np.newaxis]
     except W2VError:
         raise
     except (LookupError, ValueError) as error:
         raise W2VError(f"{path}: damaged: its tokens do not fit its matrix: {one_line(error)}") from error
-    return checked(path, VectorFile(words, vectors), errors)
+    return validated(path, VectorFile(words, vectors), errors)
 
 
-def _tokens(path: Path) -> tuple[Words, NDArray[np.int64]]:
-    """The tokens of a tokenizer but for the unknown one, and their numbers, int64 (V,)."""
+def _read_tokens(path: Path) -> tuple[Words, NDArray[np.int64]]:
+    """Read the tokens of a tokenizer, except the unknown token, and their numbers, int64 (V,)."""
     model = schema.read(_Tokenizer, path).model
     vocabulary = memoryview(model.vocab)
     are_listed = bytes(vocabulary[:1]) == b"["
-    found = (
+    tokens = (
         schema.strings(vocabulary, path, rb"\[\s*", rb"\s*,\s*(-?[0-9][0-9.eE+-]*)\s*\]")
         if are_listed
         else schema.strings(vocabulary, path, after=rb"\s*:\s*([0-9]{1,18})")
     )
-    words, numbers = Gathered(len(vocabulary) // MIN_TOKEN_BYTES), array("q")
-    for number, (token, value) in enumerate(found):
+    words, numbers = WordBuilder(len(vocabulary) // MIN_TOKEN_BYTES), array("q")
+    for number, (token, value) in enumerate(tokens):
         if token != model.unk_token:
             words.add(token.encode())
             numbers.append(number if are_listed else int(value))
     return words.words, np.frombuffer(numbers, np.int64)
 
 
-def _mapped(mapping: Array, numbers: Array) -> Array:
-    """The rows of n tokens, int64 (n,), from their numbers. Raises LookupError or ValueError for wrong ones."""
+def _matrix_rows(mapping: Array, numbers: Array) -> Array:
+    """Return the matrix rows, int64 (n,), of tokens with these numbers.
+
+    Raises:
+        LookupError, ValueError: the mapping or a number is wrong.
+    """
     if mapping.ndim != 1 or mapping.dtype.kind not in "iu":
         raise ValueError(f"a mapping of shape {mapping.shape} and type {mapping.dtype}")
     rows: Array = mapping[numbers].astype(np.int64)

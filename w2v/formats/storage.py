@@ -1,4 +1,4 @@
-"""The types in which a file holds a matrix of vectors: float32, or a smaller one that rows become float32 from."""
+"""Types of matrices in files: float32, and smaller types that are converted to float32 row by row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from w2v.system import memory
 
 FileStorage = Literal["float32", "bf16", "f16", "int8"]
 
-SCALES = "_scales"  # ends the name of the array with the scales of another, of int8
+SCALES = "_scales"  # an int8 array NAME has its scales in the array NAME_scales
 DTYPES: dict[FileStorage, Callable[[], np.dtype[Any]]] = {
     "float32": lambda: np.dtype(np.float32),
     "bf16": bfloat16.bfloat16,
@@ -23,13 +23,14 @@ DTYPES: dict[FileStorage, Callable[[], np.dtype[Any]]] = {
 }
 
 
-class Rounded:
-    """A matrix (V, D) of a smaller type, in memory or in a mapped file: its rows are float32 when they are taken.
+class CompactMatrix:
+    """A matrix (V, D) of a smaller type, in memory or in a mapped file, that converts rows to float32 on access.
 
-    NumPy's functions take it as a float32 matrix, by a copy; slices of rows are no copies.
+    NumPy functions accept it as a float32 matrix, which they copy. Slicing rows makes no copy.
 
     Attributes:
-        rows: int8, float16 or bfloat16 (V, D). scales: float32 (V,), which int8 rows are multiplied by.
+        rows: int8, float16 or bfloat16 (V, D).
+        scales: float32 (V,), the factors of int8 rows; None for other types.
     """
 
     ndim, dtype = 2, np.dtype(np.float32)
@@ -43,75 +44,78 @@ class Rounded:
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return Rounded(self.rows[index], None if self.scales is None else self.scales[index])
-        found = np.asarray(self.rows[index], np.float32)
-        return found if self.scales is None else found * self.scales[index][..., np.newaxis]
+            return CompactMatrix(self.rows[index], None if self.scales is None else self.scales[index])
+        rows = np.asarray(self.rows[index], np.float32)
+        return rows if self.scales is None else rows * self.scales[index][..., np.newaxis]
 
-    def take(self, rows: NDArray[np.int64], axis: int) -> Rounded:
-        """Some rows, as NumPy's `take` along axis 0."""
-        return Rounded(self.rows.take(rows, axis), None if self.scales is None else self.scales.take(rows))
+    def take(self, rows: NDArray[np.int64], axis: int) -> CompactMatrix:
+        """Return some rows, like NumPy's `take` along axis 0."""
+        return CompactMatrix(self.rows.take(rows, axis), None if self.scales is None else self.scales.take(rows))
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        found: NDArray[np.float32] = memory.empty(self.shape)
+        matrix: NDArray[np.float32] = memory.empty(self.shape)
         for start, block in bfloat16.blocks(self.rows):
-            found[start : start + len(block)] = block
+            matrix[start : start + len(block)] = block
         if self.scales is not None:
-            found *= self.scales[:, np.newaxis]
-        return found.astype(dtype or np.float32, copy=False)
+            matrix *= self.scales[:, np.newaxis]
+        return matrix.astype(dtype or np.float32, copy=False)
 
 
 def is_matrix(array: NDArray[Any]) -> bool:
-    """Whether an array has one of the types in which a matrix is stored."""
-    return isinstance(array, Rounded) or bfloat16.is_kept(array) or array.dtype == np.float16
+    """Return True if an array has a type that a file can store a matrix in."""
+    return isinstance(array, CompactMatrix) or bfloat16.is_training_dtype(array) or array.dtype == np.float16
 
 
-def stored(matrix: NDArray[Any], storage: FileStorage) -> NDArray[Any]:
-    """A matrix (V, D) in another type; int8 as Rounded.
+def to_storage(matrix: NDArray[Any], storage: FileStorage) -> NDArray[Any]:
+    """Convert a matrix (V, D) to another type; int8 becomes a CompactMatrix.
 
-    Raises SettingsError for values that float16 cannot hold, and for bfloat16 if ml_dtypes is missing.
+    Raises:
+        SettingsError: float16 cannot represent a value, or bfloat16 needs ml_dtypes and it is missing.
     """
     dtype = DTYPES[storage]()
-    found = memory.empty(matrix.shape, dtype)
+    rows = memory.empty(matrix.shape, dtype)
     scales = np.empty(len(matrix) if storage == "int8" else 0, np.float32)
     for start, block in bfloat16.blocks(matrix):
         part = slice(start, start + len(block))
         if storage == "int8":
-            found[part], scales[part] = quantised(block)
+            rows[part], scales[part] = quantise(block)
             continue
         with np.errstate(over="ignore"):
-            found[part] = block
-        if storage == "f16" and np.isinf(found[part]).any():
-            raise SettingsError("storage f16: a value is beyond 65,504, the largest that float16 has: choose bf16")
-    return cast(NDArray[Any], Rounded(found, scales)) if storage == "int8" else found
+            rows[part] = block
+        if storage == "f16" and np.isinf(rows[part]).any():
+            raise SettingsError("storage f16: a value is beyond 65,504, the largest float16 number: choose bf16")
+    return cast(NDArray[Any], CompactMatrix(rows, scales)) if storage == "int8" else rows
 
 
-def quantised(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Vectors (n, D) as 8-bit integers (n, D) and float32 scales (n,): row i is about integers[i] * scales[i].
+def quantise(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Quantise vectors (n, D) to 8-bit integers (n, D) and float32 scales (n,): row i is about integers[i] * scales[i].
 
-    The largest value of a row becomes 127 or -127, so the error of a value is at most 1/254 of it.
+    The value with the largest magnitude in a row becomes 127 or -127, so errors are at most 1/254 of this magnitude.
     """
     largest = np.abs(vectors).max(axis=1)
-    divisors = np.where(largest == 0, np.float32(1), largest)[:, None]  # before 127, since it may be subnormal
+    divisors = np.where(largest == 0, np.float32(1), largest)[
+        :, None
+    ]  # 127 / largest would overflow if it is subnormal
     return np.rint(vectors / divisors * 127).astype(np.int8), largest / np.float32(127)
 
 
-def split(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Named arrays as they stand in a file: those that are Rounded become integers and scales."""
-    found = {}
+def split_scales(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return named arrays as a file stores them: each CompactMatrix becomes its rows and, for int8, its scales."""
+    arrays = {}
     for name, array in tensors.items():
-        if isinstance(array, Rounded):
-            found |= {name: array.rows} if array.scales is None else {name: array.rows, name + SCALES: array.scales}
+        if isinstance(array, CompactMatrix):
+            arrays |= {name: array.rows} if array.scales is None else {name: array.rows, name + SCALES: array.scales}
         else:
-            found[name] = array
-    return found
+            arrays[name] = array
+    return arrays
 
 
-def join(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The opposite of `split`. Raises ValueError for scales that do not fit."""
-    found = dict(tensors)
+def join_scales(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Undo `split_scales`. Raise ValueError if scales do not fit their array."""
+    arrays = dict(tensors)
     for name in [name for name in tensors if name.endswith(SCALES)]:
-        scales, rows = found.pop(name), found.get(name.removesuffix(SCALES), np.empty(0))
+        scales, rows = arrays.pop(name), arrays.get(name.removesuffix(SCALES), np.empty(0))
         if scales.dtype != np.float32 or rows.dtype != np.int8 or rows.ndim != 2 or scales.shape != rows.shape[:1]:
-            raise ValueError(f"the array {name!r} does not fit the one that it belongs to")
-        found[name.removesuffix(SCALES)] = cast(NDArray[Any], Rounded(rows, scales))
-    return found
+            raise ValueError(f"the array {name!r} does not fit the array that it scales")
+        arrays[name.removesuffix(SCALES)] = cast(NDArray[Any], CompactMatrix(rows, scales))
+    return arrays

@@ -1,4 +1,7 @@
-"""The formats of vector files, a line each in FORMATS: a written file's is chosen by name, a read one's by content."""
+"""The table of formats of vector files.
+
+Files are written in the format of their extension, and recognised by their content when they are read.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from typing import NamedTuple, get_args
 from w2v.detect import is_native
 from w2v.errors import SettingsError, W2VError
 from w2v.formats import arrow, fasttext, gensim, native, npy, spacy, sqlite, static, tsv, word2vec
-from w2v.formats.row_blocks import head_of, is_compressed, opened
+from w2v.formats.row_blocks import is_compressed, open_unpacked, read_head
 from w2v.formats.storage import FileStorage
 from w2v.formats.vector_file import VectorFile
 from w2v.progress import Report
@@ -23,209 +26,241 @@ from w2v.system.files import FASTTEXT, NUMPY, SQLITE, Errors, PathLike, errors_n
 EVERYTHING = ("*",)
 COUNTS, OUTPUTS, SUBWORDS = ("counts",), ("outputs",), ("ngrams", "ngram_buckets", "subwords")
 
-PARTS = {name: name for name in ("counts", "settings", "metrics", "scores")}
-PARTS |= {"inputs": "input rows", "loss_by_epoch": "losses by epoch", "text": "text options", "gensim": "settings"}
-PARTS["others"] = "other texts"
-PARTS[gensim.INT_KEYS] = "integer keys"
-PARTS |= dict.fromkeys(SUBWORDS, "n-grams")
+PART_LABELS = {name: name for name in ("counts", "settings", "metrics", "scores")}
+PART_LABELS |= {
+    "inputs": "input rows",
+    "loss_by_epoch": "losses by epoch",
+    "text": "text options",
+    "gensim": "settings",
+}
+PART_LABELS["others"] = "other texts"
+PART_LABELS[gensim.INT_KEYS] = "integer keys"
+PART_LABELS |= dict.fromkeys(SUBWORDS, "n-grams")
 
 
 class Format(NamedTuple):
     """A format of vector files.
 
     Attributes:
-        name: as `w2v info` shows it. extensions: by these ends of its name it is chosen for writing.
-        fits: whether the file of a path, which begins with some bytes, has this format; one without its file `beside`
-            has not.
-        read: of (path, errors, limit, progress); it may read more rows than `limit`.
-        write: of (path, content, replace, progress), atomic; None for a format that is only read.
-        keeps: the names of what it holds beside words and vectors; see VectorFile.
-        beside: the end, instead of the extension, of the name of the file beside it. folder: whether it is a folder.
-        arrays: a pattern for what follows its name in the names of files that may be beside it.
-        leftovers: what follows its name in the names of files that belong to the one it replaces.
-        packed: whether it is also read compressed.
-        storages: the types in which it holds vectors.
+        name: the name that `w2v info` shows.
+        extensions: a file with one of these extensions is written in this format.
+        matches: called with (path, first bytes); returns True if the file has this format. The caller also requires the
+            `companion`.
+        read: called with (path, errors, limit, progress); may read more rows than `limit`.
+        write: called with (path, content, replace, progress); atomic. None for a format that w2v only reads.
+        stores: names of the parts that it stores in addition to words and vectors; see VectorFile.
+        companion: the suffix, instead of the extension, of a second file with the words; empty if there is none.
+        folder: True if the vectors are stored as a folder.
+        array_pattern: a glob pattern, appended to the file name, for further files with arrays.
+        extra_suffixes: suffixes, appended to the file name, of files that belong to the old file and are removed with
+            it.
+        compressible: True if compressed files can be read, too.
+        storages: the types that it can store vectors in.
     """
 
     name: str
     extensions: tuple[str, ...]
-    fits: Callable[[PathLike, bytes], bool]
+    matches: Callable[[PathLike, bytes], bool]
     read: Callable[[PathLike, Errors | None, int | None, Report | None], VectorFile]
     write: Callable[[PathLike, VectorFile, bool, Report | None], None] | None
-    keeps: tuple[str, ...] = ()
-    beside: str = ""
+    stores: tuple[str, ...] = ()
+    companion: str = ""
     folder: bool = False
-    arrays: str = ""
-    leftovers: tuple[str, ...] = ()
-    packed: bool = False
+    array_pattern: str = ""
+    extra_suffixes: tuple[str, ...] = ()
+    compressible: bool = False
     storages: tuple[FileStorage, ...] = ("float32",)
 
     def other_files(self, path: Path) -> list[Path]:
-        """The files that a vector file of this format consists of besides the one at `path`."""
+        """Return the files that belong to the vector file at `path`, except `path` itself."""
         if self.folder:
             return [file for file in path.rglob("*") if file.is_file()]
-        if self.beside:
-            return [path.with_suffix(self.beside)]
-        return sorted(path.parent.glob(glob.escape(path.name) + self.arrays)) if self.arrays else []
+        if self.companion:
+            return [path.with_suffix(self.companion)]
+        return sorted(path.parent.glob(glob.escape(path.name) + self.array_pattern)) if self.array_pattern else []
 
 
-def _begins(pattern: bytes) -> Callable[[PathLike, bytes], bool]:
-    """Whether a file begins with a regular expression."""
+def _has_signature(pattern: bytes) -> Callable[[PathLike, bytes], bool]:
+    """Return a test that a file starts with this regular expression."""
     return lambda path, head: bool(re.match(pattern, head))
 
 
-def _holds(*names: str) -> Callable[[PathLike, bytes], bool]:
-    """Whether a folder holds these files."""
-    return lambda path, head: all((Path(path) / name).is_file() for name in names)
+def _has_files(*names: str) -> Callable[[PathLike, bytes], bool]:
+    """Return a test that a path is a folder with these entries. Readers refuse entries that are not regular files."""
+    return lambda path, head: all((Path(path) / name).exists() for name in names)
 
 
-# The first that fits is taken, so .ft.bin comes before .bin, and last what reads any text.
+# The first match wins: .ft.bin is listed before .bin, and the formats that match any text are last.
 FORMATS = (
     Format(
         "native", (".safetensors",), lambda path, head: is_native(head), native.read, native.write, EVERYTHING,
         storages=get_args(FileStorage),
     ),
     Format(
-        "fasttext", (".ft.bin",), _begins(FASTTEXT), fasttext.read, fasttext.write, COUNTS + OUTPUTS + SUBWORDS,
-        packed=True,
+        "fasttext", (".ft.bin",), _has_signature(FASTTEXT), fasttext.read, fasttext.write, COUNTS + OUTPUTS + SUBWORDS,
+        compressible=True,
     ),
     Format(
-        "gensim", (".model", ".kv"), _begins(gensim.BEGINNING), gensim.read, None, COUNTS + OUTPUTS + SUBWORDS,
-        arrays=".*.npy",
+        "gensim", (".model", ".kv"), _has_signature(gensim.SIGNATURE), gensim.read, None, COUNTS + OUTPUTS + SUBWORDS,
+        array_pattern=".*.npy",
     ),
-    Format("arrow", (".parquet", ".arrow"), _begins(arrow.BEGINNING), arrow.read, arrow.write, COUNTS),
+    Format("arrow", (".parquet", ".arrow"), _has_signature(arrow.SIGNATURE), arrow.read, arrow.write, COUNTS),
     Format(
-        "sqlite", (".db", ".sqlite"), _begins(SQLITE), sqlite.read, sqlite.write, COUNTS, leftovers=sqlite.COMPANIONS
+        "sqlite", (".db", ".sqlite"), _has_signature(SQLITE), sqlite.read, sqlite.write, COUNTS,
+        extra_suffixes=sqlite.COMPANIONS,
     ),
     Format(
-        "numpy", (".npy",), _begins(NUMPY), npy.read, npy.write, beside=npy.WORDS, storages=("float32", "f16")
+        "numpy", (".npy",), _has_signature(NUMPY), npy.read, npy.write, companion=npy.WORDS_SUFFIX,
+        storages=("float32", "f16"),
     ),
-    # The content alone does not tell: many text files hold only numbers.
+    # Recognised by extension only, since many text files hold nothing but numbers.
     Format(
         "projector", (".tsv",), lambda path, head: Path(path).suffix.lower() == ".tsv", tsv.read, tsv.write, COUNTS,
-        beside=tsv.METADATA,
+        companion=tsv.WORDS_SUFFIX,
     ),
     Format(
-        "static embeddings", (".model2vec",), _holds(static.MATRIX, static.TOKENIZER), static.read, static.write,
+        "static embeddings", (".model2vec",), _has_files(static.MATRIX, static.TOKENIZER), static.read, static.write,
         folder=True,
     ),
     Format(
-        "spacy", (".spacy",), _holds("vocab/vectors", "vocab/key2row", "vocab/strings.json"), spacy.read, spacy.write,
-        folder=True,
+        "spacy", (".spacy",), _has_files("vocab/vectors", "vocab/key2row", "vocab/strings.json"), spacy.read,
+        spacy.write, folder=True,
     ),
     Format(
-        "word2vec binary", (".bin", ".bin.gz"), word2vec.fits_binary, word2vec.read,
-        partial(word2vec.write, binary=True), packed=True,
+        "word2vec binary", (".bin", ".bin.gz"), word2vec.is_binary, word2vec.read,
+        partial(word2vec.write, binary=True), compressible=True,
     ),
     Format(
-        "glove", (".glove.txt", ".glove.txt.gz"), word2vec.fits_glove, word2vec.read,
-        partial(word2vec.write, binary=False, header=False), packed=True,
+        "glove", (".glove.txt", ".glove.txt.gz"), word2vec.lacks_text_header, word2vec.read,
+        partial(word2vec.write, binary=False, header=False), compressible=True,
     ),
     Format(
-        "word2vec text", (".txt", ".vec", ".txt.gz", ".vec.gz"), word2vec.fits_text, word2vec.read,
-        partial(word2vec.write, binary=False), packed=True,
+        "word2vec text", (".txt", ".vec", ".txt.gz", ".vec.gz"), word2vec.has_text_header, word2vec.read,
+        partial(word2vec.write, binary=False), compressible=True,
     ),
 )  # fmt: skip
-WRITTEN = [one for one in FORMATS if one.write]
+WRITABLE = [one for one in FORMATS if one.write]
 
 
-def described() -> str:
-    """A line for each format that is written: its extensions, and its name."""
-    ends = [" ".join(one.extensions) for one in WRITTEN]
-    width = max(map(len, ends))
-    return "\n".join(f"  {end:{width}}  {one.name}" for end, one in zip(ends, WRITTEN, strict=True))
+def describe_formats() -> str:
+    """Return a line with the extensions and the name of each format that can be written."""
+    extensions = [" ".join(one.extensions) for one in WRITABLE]
+    width = max(map(len, extensions))
+    return "\n".join(f"  {each:{width}}  {one.name}" for each, one in zip(extensions, WRITABLE, strict=True))
 
 
-def for_writing(path: PathLike) -> Format:
-    """The format of a file of this name. Raises SettingsError for an unknown extension."""
+def format_for(path: PathLike) -> Format:
+    """Return the format of a new file with this name. Raise SettingsError if the extension is unknown."""
     name = Path(path).name.lower()
-    for one in WRITTEN:
+    for one in WRITABLE:
         if name.endswith(one.extensions):
             return one
-    only_read = next((one for one in FORMATS if name.endswith(one.extensions)), None)
-    known = ", ".join(end for one in WRITTEN for end in one.extensions)
-    reason = f"{only_read.name}'s own files are only read, not written" if only_read else "unknown extension"
+    read_only = next((one for one in FORMATS if name.endswith(one.extensions)), None)
+    known = ", ".join(extension for one in WRITABLE for extension in one.extensions)
+    reason = f"w2v reads {read_only.name} files, but cannot write them" if read_only else "unknown extension"
     raise SettingsError(f"{path}: {reason}: use one of {known}")
 
 
 def check_storage(path: PathLike, storage: FileStorage) -> None:
-    """Raise SettingsError if the format of a file of this name does not hold vectors in this type."""
-    if storage not in for_writing(path).storages:
-        known = [one.extensions[0] for one in WRITTEN if storage in one.storages]
-        raise SettingsError(f"{path}: this format does not hold {storage}: use {' or '.join(known)}")
+    """Raise SettingsError if the format of a file of this name cannot store vectors in this type."""
+    if storage not in format_for(path).storages:
+        known = [one.extensions[0] for one in WRITABLE if storage in one.storages]
+        raise SettingsError(f"{path}: this format cannot store {storage}: use {' or '.join(known)}")
 
 
-def recognised(path: PathLike) -> Format:
-    """The format of a file, by its content. Raises W2VError for any other file."""
+def detect_format(path: PathLike) -> Format:
+    """Return the format of a file by its content. Raise W2VError if it is not a vector file."""
     with errors_named(path):
         for one in FORMATS:
-            if one.folder and one.fits(path, b""):
+            if one.folder and one.matches(path, b""):
                 return one
-        with opened(path) as (file, _):
-            head, packed = head_of(path, file), is_compressed(file)
-        files = (one for one in FORMATS if not one.folder and one.fits(path, head))
-        found = next(one for one in files if not one.beside or Path(path).with_suffix(one.beside).is_file())
-    if packed and not found.packed:
-        raise W2VError(f"{path}: a compressed {found.extensions[0]} file: unpack it first")
-    return found
+        with open_unpacked(path) as (file, _):
+            head, is_packed = read_head(path, file), is_compressed(file)
+        files = (one for one in FORMATS if not one.folder and one.matches(path, head))
+        kind = next(one for one in files if not one.companion or Path(path).with_suffix(one.companion).is_file())
+    if is_packed and not kind.compressible:
+        raise W2VError(f"{path}: a compressed {kind.extensions[0]} file: unpack it first")
+    return kind
 
 
 @contextmanager
-def reading(path: PathLike) -> Iterator[Format]:
-    """The format of a file, for a `with` block that reads it.
+def watched_format(path: PathLike) -> Iterator[Format]:
+    """Yield the format of a file, for a `with` block that reads it.
 
-    Raises W2VError as `recognised` does, and if one of the files that it consists of is changed or replaced within the
-    block: what was read may then be a mixture of two models.
+    Raises:
+        W2VError: the file is not a vector file, or one of its files is changed or replaced within the block, so the
+            block may have read a mixture of two models.
     """
     with unchanged_files(path) as watch:
-        found = recognised(path)
-        watch(found.other_files(Path(path)))
-        yield found
+        kind = detect_format(path)
+        watch(kind.other_files(Path(path)))
+        yield kind
 
 
 def files_of(path: PathLike) -> list[Path]:
-    """The vector file at `path` and the other files that it consists of. Raises W2VError as `recognised` does."""
-    return [Path(path), *recognised(path).other_files(Path(path))]
+    """Return the paths of a vector file and of the other files that belong to it.
+
+    Raises:
+        W2VError: the file is not a vector file.
+    """
+    return [Path(path), *detect_format(path).other_files(Path(path))]
 
 
-def beside(path: PathLike) -> list[Path]:
-    """The files beside one of this name that writing it makes or removes. Raises SettingsError as for_writing does."""
-    one = for_writing(path)
-    written = [Path(path).with_suffix(one.beside)] if one.beside else []
-    return [*written, *filter(os.path.lexists, (Path(f"{path}{end}") for end in one.leftovers))]
+def companion_files(path: PathLike) -> list[Path]:
+    """Return the other files that writing a file of this name creates or removes.
+
+    Raises:
+        SettingsError: the extension is unknown.
+    """
+    one = format_for(path)
+    written = [Path(path).with_suffix(one.companion)] if one.companion else []
+    return [*written, *filter(os.path.lexists, (Path(f"{path}{suffix}") for suffix in one.extra_suffixes))]
 
 
-def parts(content: VectorFile) -> list[str]:
-    """The names of the content beside words and vectors."""
+def part_names(content: VectorFile) -> list[str]:
+    """Return the names of the parts of the content other than words and vectors."""
     counts = [] if content.counts is None else ["counts"]
     return [*counts, *content.tensors, *content.header.parts]
 
 
-def lost(path: PathLike, content: VectorFile) -> list[str]:
-    """The names of the content that the format of this name does not keep. Raises SettingsError as for_writing does."""
-    kept = for_writing(path).keeps
-    if kept == EVERYTHING:
+def lost_parts(path: PathLike, content: VectorFile) -> list[str]:
+    """Return the names of the parts that a file of this name would not store.
+
+    Raises:
+        SettingsError: the extension is unknown.
+    """
+    stored = format_for(path).stores
+    if stored == EVERYTHING:
         return []
-    if "inputs" in content.tensors:  # output rows belong to input rows
-        kept = tuple(name for name in kept if name not in OUTPUTS)
-    return [name for name in parts(content) if name not in kept]
+    if "inputs" in content.tensors:  # output rows belong to input rows, which these formats do not store
+        stored = tuple(name for name in stored if name not in OUTPUTS)
+    return [name for name in part_names(content) if name not in stored]
 
 
-def described_lost(path: PathLike, before: VectorFile, made: VectorFile) -> list[str]:
-    """What was there `before` and is not in a file of this name with the content `made`, in words, each once."""
-    kept = {*parts(made)} - {*lost(path, made)}
-    names = [name for name in parts(before) if name not in kept]
-    return list(dict.fromkeys(PARTS.get(name, "output layer") for name in names))  # the loss has names of its own
+def describe_lost_parts(path: PathLike, before: VectorFile, after: VectorFile) -> list[str]:
+    """Return labels of the parts that `before` has and a file of this name with the content `after` does not store."""
+    stored = {*part_names(after)} - {*lost_parts(path, after)}
+    names = [name for name in part_names(before) if name not in stored]
+    # All other names are parameters of a loss.
+    return list(dict.fromkeys(PART_LABELS.get(name, "output layer") for name in names))
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
-    """Write a vector file, atomically, in the format of the extension of `path`.
+    """Write a vector file atomically, in the format of its extension.
 
-    Only the native format stores all counts, tensors and the header. `progress` is called in phase "save". Raises
-    W2VError if the content does not fit the format, the file cannot be written, or it exists and `replace` is false;
-    SettingsError for an unknown extension.
+    Only the native format stores all counts, tensors and the header.
+
+    Args:
+        path: the file or folder to write.
+        content: the content.
+        replace: whether an existing file is replaced. Folders are never replaced.
+        progress: called in phase "save".
+
+    Raises:
+        SettingsError: the extension is unknown.
+        W2VError: the format cannot store the content, the file cannot be written, or it exists and `replace` is false.
     """
-    write = for_writing(path).write
+    write = format_for(path).write
     assert write
     write(path, content, replace, progress)
 
@@ -237,18 +272,24 @@ def read(
     limit: int | None = None,
     progress: Report | None = None,
 ) -> VectorFile:
-    """Read a vector file of any format, recognised by its content, compressed or not.
+    """Read a vector file of any format, plain or compressed, recognised by its content.
 
-    With `mmap` (only for the native format), the arrays are read-only and read from disk when they are used; their
-    sizes and the word offsets are checked, other values are not. `errors` says how to treat words that are not UTF-8,
-    as in bytes.decode; with None, words are not checked. With a `limit`, only that many rows are read, the first.
-    `progress` is called in phase "load".
+    Args:
+        path: the file or folder.
+        mmap: return read-only arrays that are read from disk when they are used. Only their sizes and the word offsets
+            are checked. This works for the native format only.
+        errors: how to decode words that are not UTF-8, as in bytes.decode. With None, words are not checked.
+        limit: the number of rows to read from the start, or None for all.
+        progress: called in phase "load".
 
-    Raises W2VError for a file that is missing, truncated, inconsistent, of unknown format or changed while it is read,
-    for NaN or infinite values and for a word that appears twice.
+    Raises:
+        W2VError: the file is missing, truncated, inconsistent, in an unknown format or changed while it was read; it
+            contains NaN or infinite values, or a word twice.
     """
-    with reading(path) as found:
-        if mmap and found.read is not native.read:
-            raise W2VError(f"{path}: only .safetensors files open memory-mapped: `w2v convert` makes one of it")
-        content = native.mapped(path) if mmap else found.read(path, errors, limit, progress)
+    with watched_format(path) as kind:
+        if mmap and kind.read is not native.read:
+            raise W2VError(
+                f"{path}: only .safetensors files can be memory-mapped: convert this file with `w2v convert`"
+            )
+        content = native.read_mapped(path) if mmap else kind.read(path, errors, limit, progress)
     return content if limit is None else content.first(limit)

@@ -1,4 +1,4 @@
-"""The content of a vector file in any format, and the checks that all formats share."""
+"""The content of a vector file, independent of its format, and the checks that all formats share."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from w2v.text.words import MAX_COUNT, Words
 
 Array = NDArray[Any]
 
-# The tensors that training and evaluation compute with; others are not checked, such as attributes that programs set.
-LEARNT = re.compile(r"inputs|outputs|ngrams|syn1|syn1neg|parameter\..*", re.DOTALL)
-# Vectors of words that share rows may take so many bytes, or so many times their file: spaCy's take 20 times as many.
+# Only these tensors are checked, because training and evaluation compute with them. Others may be set by programs.
+PARAMETER_NAMES = re.compile(r"inputs|outputs|ngrams|syn1|syn1neg|parameter\..*", re.DOTALL)
+# If words share rows, their vectors may take MAX_UNPACKED bytes, or MAX_SHARED times the size of the file if that is
+# more. The vectors of spaCy's own pipelines take 20 times the size.
 MAX_UNPACKED, MAX_SHARED = 16 << 20, 50
 
 
@@ -30,10 +31,10 @@ class VectorFile:
 
     Attributes:
         words: V words.
-        vectors: float32, bfloat16 or float16 (V, D), or int8 as Rounded.
-        counts: int64 (V,), how often each word occurred, or None if the file has none.
-        tensors: the other arrays of a native file, by name.
-        header: what a file holds besides words and arrays.
+        vectors: float32, bfloat16 or float16 (V, D), or a CompactMatrix of int8.
+        counts: int64 (V,), how often each word occurred, or None if the file has no counts.
+        tensors: the other arrays of the file, by name.
+        header: everything besides words and arrays.
     """
 
     words: Words
@@ -43,37 +44,37 @@ class VectorFile:
     header: ModelHeader = field(default_factory=ModelHeader)
 
     def first(self, rows: int) -> VectorFile:
-        """The first words, vectors and counts, without the tensors, which belong to all words."""
+        """Return the first words, vectors and counts, without the tensors, which belong to all words."""
         words = self.words.take(np.arange(min(rows, len(self.words))))
         counts = None if self.counts is None else self.counts[:rows]
         return VectorFile(words, self.vectors[:rows], counts, {}, self.header)
 
 
 def check_content(path: PathLike, content: VectorFile) -> None:
-    """Raise W2VError for content that could not be read again from a file."""
+    """Raise W2VError if a reader would refuse this content."""
     _check_shapes(f"{path}: not written", content)
     _check_values(path, content)
-    check_no_repeats(path, content.words)
+    check_unique(path, content.words)
 
 
-def checked(path: PathLike, content: VectorFile, errors: Errors | None) -> VectorFile:
-    """Content that was read from a file, with its words as UTF-8. Raises W2VError if it is inconsistent."""
+def validated(path: PathLike, content: VectorFile, errors: Errors | None) -> VectorFile:
+    """Return content that was read from a file, with its words as UTF-8. Raise W2VError if it is inconsistent."""
     _check_shapes(f"{path}: damaged", content)
-    content = replace(content, words=checked_words(path, content.words, errors))
+    content = replace(content, words=decode_words(path, content.words, errors))
     _check_values(path, content)
     return content
 
 
-def _check_shapes(place: str, content: VectorFile) -> None:
+def _check_shapes(prefix: str, content: VectorFile) -> None:
     words, shape, counts = counted(len(content.words), "word"), content.vectors.shape, content.counts
     if len(shape) != 2 or 0 in shape or shape[0] != len(content.words):
-        raise W2VError(f"{place}: {words}, vectors of shape {shape}")
+        raise W2VError(f"{prefix}: {words}, vectors of shape {shape}")
     if counts is not None and counts.shape != shape[:1]:
-        raise W2VError(f"{place}: {words}, counts of shape {counts.shape}")
+        raise W2VError(f"{prefix}: {words}, counts of shape {counts.shape}")
 
 
 def _check_values(path: PathLike, content: VectorFile) -> None:
-    """Raise W2VError for impossible counts and for NaN or infinite values, naming the word if there is one."""
+    """Raise W2VError for impossible counts and for NaN or infinite values, and name the word."""
     words, counts = content.words, content.counts
     if counts is not None and counts.min() < 0:
         row = int(counts.argmin())
@@ -84,27 +85,34 @@ def _check_values(path: PathLike, content: VectorFile) -> None:
     if row >= 0:
         raise W2VError(f"{path}: row {row + 1} ({words[row][:60]!r}) holds NaN or infinite values")
     for name, array in content.tensors.items():
-        if LEARNT.fullmatch(name) and storage.is_matrix(array) and array.ndim and array.size:
+        if PARAMETER_NAMES.fullmatch(name) and storage.is_matrix(array) and array.ndim and array.size:
             matrix = array if array.ndim == 2 else array.reshape(-1, array.shape[-1])
             if (row := first_not_finite(matrix)) >= 0:
                 raise W2VError(f"{path}: row {row + 1} of {name} holds NaN or infinite values")
 
 
-def vectors_of_rows(path: PathLike, matrix: Array, rows: NDArray[Any], size: int) -> NDArray[np.float32]:
-    """The vectors of words whose rows of a matrix are given, some by several words, float32 (V, D).
+def vectors_by_row(path: PathLike, matrix: Array, rows: NDArray[Any], size: int) -> NDArray[np.float32]:
+    """Return the vector of each word, float32 (V, D), from a matrix with rows that several words may share.
 
-    Raises W2VError where they would be more than a file of `size` bytes may hold.
+    Args:
+        path: the file or folder, for the error message.
+        matrix: the rows.
+        rows: the row of each word, integers (V,).
+        size: the size of the files in bytes.
+
+    Raises:
+        W2VError: the vectors would take too many times this size.
     """
     if 4 * len(rows) * matrix.shape[1] > max(MAX_UNPACKED, MAX_SHARED * size):
         raise W2VError(
-            f"{path}: refused: {counted(len(rows), 'word')} share {counted(len(matrix), 'vector')}, and would take "
+            f"{path}: refused: {counted(len(rows), 'word')} share {counted(len(matrix), 'vector')} and would take "
             f"more than {MAX_SHARED} times its size"
         )
-    found: NDArray[np.float32] = np.take(matrix, rows, axis=0).astype(np.float32, copy=False)
-    return found
+    vectors: NDArray[np.float32] = np.take(matrix, rows, axis=0).astype(np.float32, copy=False)
+    return vectors
 
 
-def check_no_repeats(path: PathLike, words: Words) -> None:
+def check_unique(path: PathLike, words: Words) -> None:
     """Raise W2VError if a word appears twice."""
     rows = words.repeated()
     if rows:
@@ -112,10 +120,16 @@ def check_no_repeats(path: PathLike, words: Words) -> None:
         raise W2VError(f"{path}: the word {words[first][:60]!r} appears twice, in rows {first + 1} and {second + 1}")
 
 
-def checked_words(path: PathLike, words: Words, errors: Errors | None) -> Words:
-    """The words as UTF-8; with errors None, as they are.
+def decode_words(path: PathLike, words: Words, errors: Errors | None) -> Words:
+    """Return the words as valid UTF-8.
 
-    Raises W2VError for a malformed word (with errors "strict") or one that appears twice.
+    Args:
+        path: the file, for error messages.
+        words: the words as stored.
+        errors: what to do with malformed words, as in bytes.decode. With None, return the words without a check.
+
+    Raises:
+        W2VError: a word is malformed (with errors "strict") or appears twice.
     """
     if errors is None:
         return words
@@ -126,8 +140,8 @@ def checked_words(path: PathLike, words: Words, errors: Errors | None) -> Words:
                 word.decode()
             except UnicodeDecodeError as error:
                 hint = 'give --errors (errors=) "replace" or "ignore"'
-                hint = "the file is damaged, or no model" if b"\0" in word else hint
+                hint = "the file is damaged or not a model" if b"\0" in word else hint
                 raise W2VError(f"{path}: the word {word[:60]!r} is not valid UTF-8: {hint}") from error
         words = words.decoded(errors)
-    check_no_repeats(path, words)
+    check_unique(path, words)
     return words

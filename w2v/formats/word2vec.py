@@ -1,4 +1,4 @@
-"""The binary and text formats of word2vec, plain or compressed."""
+"""The binary and text formats of word2vec, and GloVe's text format, plain or compressed."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from w2v.detect import HEAD_BYTES, Layout, recognise, refuse_foreign
 from w2v.errors import CutFile, W2VError, counted
 from w2v.formats import _formats, bfloat16
-from w2v.formats.row_blocks import BLOCK_BYTES, RowBlocks, head_of, is_cut, opened
-from w2v.formats.vector_file import Array, VectorFile, check_content, checked_words
+from w2v.formats.row_blocks import BLOCK_BYTES, RowBlocks, is_cut, open_unpacked, read_head
+from w2v.formats.vector_file import Array, VectorFile, check_content, decode_words
 from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.files import Errors, PathLike, atomic_write, text_start
@@ -39,16 +39,24 @@ def write(
     binary: bool,
     header: bool = True,
 ) -> None:
-    """Write words and vectors, atomically, compressed by gzip if the name ends in .gz; GloVe's text has no header.
+    """Write words and vectors atomically, compressed with gzip if the name ends in .gz.
 
-    Text has the fewest digits that read back as the same float32. Raises W2VError if the file cannot be written or a
-    word does not fit the format.
+    Args:
+        path: the file to write.
+        content: words and vectors; nothing else is written.
+        replace: whether an existing file is replaced.
+        progress: called in phase "save".
+        binary: write binary numbers; otherwise text, with the fewest digits that read back as the same float32.
+        header: start with a line of the numbers of rows and columns. GloVe's text has none.
+
+    Raises:
+        W2VError: the file cannot be written, or the format cannot represent a word.
     """
-    blocks = encoded(path, content, binary=binary)
+    blocks = encode_rows(path, content, binary=binary)
     if not header:
         _check_start(path, content)
     meter, rows = Meter(progress, "save"), len(content.words)
-    with atomic_write(path, replace) as plain, packed(path, plain) as file:
+    with atomic_write(path, replace) as plain, gzip_if_named(path, plain) as file:
         if header:
             file.write(b"%d %d\n" % content.vectors.shape)
         for done, block in blocks:
@@ -56,21 +64,27 @@ def write(
             meter(done, rows)
 
 
-def encoded(
+def encode_rows(
     path: PathLike, content: VectorFile, *, binary: bool, separators: bytes = SEPARATORS
 ) -> Iterator[tuple[int, memoryview]]:
-    """The rows of a file, without its header, in blocks, each with the number of rows up to its end.
+    """Return an iterator over blocks of rows, without the header, each with the number of rows up to its end.
 
-    No word may hold one of the `separators`; a word with spaces is read again from text, but not by every program.
-    Raises W2VError immediately, not at the first block, for content that the format cannot store.
+    Args:
+        path: the file, for error messages.
+        content: words and vectors.
+        binary: encode binary numbers instead of text.
+        separators: bytes that no word may contain. w2v reads text with spaces in words, but not every program does.
+
+    Raises:
+        W2VError: the format cannot store the content. It is raised by this call, not when the first block is taken.
     """
     check_content(path, content)
     _check_words_fit(path, content.words, separators)
-    return encoded_blocks(content, binary)
+    return encode_blocks(content, binary)
 
 
-def encoded_blocks(content: VectorFile, binary: bool) -> Iterator[tuple[int, memoryview]]:
-    """As `encoded`, of content that has been checked."""
+def encode_blocks(content: VectorFile, binary: bool) -> Iterator[tuple[int, memoryview]]:
+    """Yield blocks like `encode_rows`, without checking the content."""
     words, vectors = content.words, content.vectors
     columns = vectors.shape[1]
     fill = _formats.binary_format if binary else _formats.text_format
@@ -82,13 +96,13 @@ def encoded_blocks(content: VectorFile, binary: bool) -> Iterator[tuple[int, mem
 
 
 def _check_start(path: PathLike, content: VectorFile) -> None:
-    """Raise W2VError for text without a header whose start would not be read again as it is written.
+    """Raise W2VError if readers would misread the start of text without a header.
 
-    Its first word may begin with a byte order mark or the signature of another kind of file, or its first row look like
-    a header; a control character makes it binary, and one number a row may look like counts of words.
+    For example, the first word may start with a byte order mark or with the signature of another file type, the first
+    row may look like a header, a control character may look like binary data, and rows of one number like word counts.
     """
     head = b""
-    for _, block in encoded_blocks(content, binary=False):
+    for _, block in encode_blocks(content, binary=False):
         head += block
         if len(head) >= HEAD_BYTES:
             break
@@ -100,29 +114,29 @@ def _check_start(path: PathLike, content: VectorFile) -> None:
     except W2VError:
         is_readable = False
     if not is_readable:
-        begin = head[:40].decode(errors="replace")
+        start = head[:40].decode(errors="replace")
         raise W2VError(
-            f"{path}: not written: in this format, which has no header, what begins with {begin!r} would be read as "
+            f"{path}: not written: this format has no header, and a file that starts with {start!r} would be read as "
             "something else: use .vec or .safetensors"
         )
 
 
-def packed(path: PathLike, file: BinaryIO) -> AbstractContextManager[Any]:
-    """The file, compressed by gzip if the path ends in .gz."""
+def gzip_if_named(path: PathLike, file: BinaryIO) -> AbstractContextManager[Any]:
+    """Return a context manager of the file, compressed with gzip if the path ends in .gz."""
     if not Path(path).name.lower().endswith(".gz"):
         return nullcontext(file)
     return gzip.GzipFile(filename="", mode="wb", compresslevel=1, fileobj=file, mtime=0)
 
 
 def _check_words_fit(path: PathLike, words: Words, separators: bytes) -> None:
-    """Raise W2VError for words that the readers of word2vec files would split or lose."""
+    """Raise W2VError for words that readers of word2vec files would split or lose."""
     words.check_lengths(f"{path}: not written: ")
     bad = np.flatnonzero(np.isin(words.blob, np.frombuffer(separators, np.uint8)))
     empty = np.flatnonzero(words.offsets[1:] == words.offsets[:-1])
     if len(bad) or len(empty):
         row = int(np.searchsorted(words.offsets, bad[0], side="right")) - 1 if len(bad) else int(empty[0])
         raise W2VError(
-            f"{path}: not written: the word {words[row][:60]!r} is empty or holds white space, "
+            f"{path}: not written: the word {words[row][:60]!r} is empty or contains white space, "
             "which this format cannot store: use .safetensors"
         )
 
@@ -135,58 +149,58 @@ _CODECS = {
 }
 
 
-def fits_binary(path: PathLike, head: bytes) -> bool:
-    """Whether a file that begins with `head` is binary. Raises W2VError for one that is no word2vec file at all."""
+def is_binary(path: PathLike, head: bytes) -> bool:
+    """Return True if a file that starts with `head` is binary. Raise W2VError if it is not a word2vec file at all."""
     refuse_foreign(path, head)
     return recognise(path, head).kind == "binary"
 
 
-def fits_text(path: PathLike, head: bytes) -> bool:
+def has_text_header(path: PathLike, head: bytes) -> bool:
     return recognise(path, head).rows is not None
 
 
-def fits_glove(path: PathLike, head: bytes) -> bool:
-    """Whether text has no header; binary files without one are refused before."""
-    return not fits_text(path, head)
+def lacks_text_header(path: PathLike, head: bytes) -> bool:
+    """Return True for text without a header. Binary files without a header are refused before."""
+    return not has_text_header(path, head)
 
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read a word2vec file, binary or text; see formats.table.read.
 
-    The header is trusted only if the file can hold as many rows. Otherwise, and without a header, the rows are counted
-    first, so that no memory is reserved for rows that do not exist.
+    The header is trusted only if the file is large enough for its number of rows. Otherwise, and without a header, the
+    rows are counted first, so that no memory is reserved for rows that do not exist.
     """
-    with opened(path) as (file, max_size):
-        head = head_of(path, file)
+    with open_unpacked(path) as (file, max_size):
+        head = read_head(path, file)
         layout = recognise(path, head)
         rows = layout.rows
         if rows is not None and layout.min_bytes(rows) <= max_size:
             content = read_rows(path, layout, rows, file, head, limit, progress)
-            return replace(content, words=checked_words(path, content.words, errors))
-        whole = _count_rows(layout, file, head) if rows is not None or layout.min_bytes(1) < max_size else 0
-        if whole >= rows if rows is not None else layout.min_bytes(whole - 1) > max_size:  # the last line may be cut
-            raise W2VError(f"{path}: its {rows or whole} rows are too short for as many different words")
+            return replace(content, words=decode_words(path, content.words, errors))
+        complete = _count_rows(layout, file, head) if rows is not None or layout.min_bytes(1) < max_size else 0
+        if complete >= rows if rows is not None else layout.min_bytes(complete - 1) > max_size:  # the last may be cut
+            raise W2VError(f"{path}: its {rows or complete} rows are too short for as many different words")
         if rows is not None or is_cut(file):
-            raise _cut(path, whole, rows)
-    with opened(path) as (file, _):
-        content = read_rows(path, layout, whole, file, head_of(path, file), limit, progress)
-    return replace(content, words=checked_words(path, content.words, errors))
+            raise _cut_error(path, complete, rows)
+    with open_unpacked(path) as (file, _):
+        content = read_rows(path, layout, complete, file, read_head(path, file), limit, progress)
+    return replace(content, words=decode_words(path, content.words, errors))
 
 
 def _count_rows(layout: Layout, file: BufferedReader, head: bytes) -> int:
     split = _CODECS[layout.kind][0]
 
-    def whole(data: Array, columns: int, limit: int, final: bool) -> tuple[int, int]:
-        # With a header, a last line without a newline counts as cut: the file is too short for its header anyway.
+    def split_complete(data: Array, columns: int, limit: int, final: bool) -> tuple[int, int]:
+        # In a file with a header, a last line without a newline is not counted: such a file is cut in any case.
         return split(data, columns, limit, final and layout.rows is None)
 
-    return sum(rows for _, _, rows in RowBlocks(file, head[layout.start :], whole, layout.columns, 1 << 62))
+    return sum(rows for _, _, rows in RowBlocks(file, head[layout.start :], split_complete, layout.columns, 1 << 62))
 
 
-def _cut(path: PathLike, whole: int, rows: int | None) -> CutFile:
+def _cut_error(path: PathLike, complete: int, rows: int | None) -> CutFile:
     if rows is None:
-        return CutFile(f"{path}: cut after {counted(whole, 'whole row')}")
-    return CutFile(f"{path}: cut, or its header is wrong: {whole} of {rows} rows are whole")
+        return CutFile(f"{path}: cut after {counted(complete, 'complete row')}")
+    return CutFile(f"{path}: cut, or its header is wrong: {complete} of {rows} rows are complete")
 
 
 def read_rows(
@@ -198,17 +212,27 @@ def read_rows(
     limit: int | None,
     progress: Report | None,
 ) -> VectorFile:
-    """Read rows of this layout from a file of which `head` has been read; the words are not checked.
+    """Read rows with this layout from an open file. The words are not checked.
 
-    Raises W2VError as `read` does.
+    Args:
+        path: the file, for error messages.
+        layout: the kind of rows and their columns.
+        rows: the number of rows in the file.
+        file: the file, read up to the end of `head`.
+        head: the bytes of the file that were already read.
+        limit: the most rows to read, or None for all.
+        progress: called in phase "load".
+
+    Raises:
+        W2VError: the rows are cut or malformed.
     """
-    limited = limit is not None and limit < rows
+    is_limited = limit is not None and limit < rows
     rows = rows if limit is None else min(rows, limit)
     split, parse = _CODECS[layout.kind]
     blocks = RowBlocks(file, head[layout.start :], split, layout.columns, rows)
     vectors: NDArray[np.float32] = memory.empty((rows, layout.columns))
     offsets = np.zeros(rows + 1, np.int64)  # the lengths of the words, summed at the end
-    pieces: dict[int, bytes] = {}  # the words of each block, by its first row
+    word_bytes: dict[int, bytes] = {}  # the words of each block, by the first row of the block
     problems: dict[int, W2VError] = {}  # by row
 
     def parse_blocks(meter: Meter | None) -> None:
@@ -220,38 +244,39 @@ def read_rows(
                 words = np.empty(len(data), np.uint8)
             lengths = offsets[first + 1 : first + count + 1]
             used, bad = parse(data, vectors[first : first + count], words, lengths)
-            pieces[first] = words[:used].tobytes()
+            word_bytes[first] = words[:used].tobytes()
             if bad >= 0:
                 blocks.stop()
                 in_last_line = bad == count - 1 and data[-1] != ord("\n")
                 if lengths[bad] < 0 and in_last_line:
-                    problems[first + bad] = _cut(path, first + bad, layout.rows)
+                    problems[first + bad] = _cut_error(path, first + bad, layout.rows)
                 else:
-                    problem = _problem(data, layout, bad, lengths[: bad + 1], pieces[first])
+                    problem = _describe_problem(data, layout, bad, lengths[: bad + 1], word_bytes[first])
                     problems[first + bad] = W2VError(f"{path}: row {first + bad + 1} {problem}")
 
     meter = Meter(progress, "load")
-    _parse_with_help(parse_blocks, meter, blocks, alone=len(head) < HEAD_BYTES)  # a short file is not worth a thread
+    # A second thread does not pay for a short file.
+    _parse_in_two_threads(parse_blocks, meter, blocks, single=len(head) < HEAD_BYTES)
     meter(rows, rows)
     if problems:
         raise problems[min(problems)]
     if blocks.rows < rows:
-        raise _cut(path, blocks.rows, rows)
-    if not limited:
-        _check_end(path, file, blocks.rest, rows)
+        raise _cut_error(path, blocks.rows, rows)
+    if not is_limited:
+        _check_end(path, file, blocks.leftover, rows)
     np.cumsum(offsets, out=offsets)
     blob = np.empty(int(offsets[-1]), np.uint8)
-    for first in sorted(pieces):
-        piece = np.frombuffer(pieces.pop(first), np.uint8)  # freed before the next is copied
-        blob[offsets[first] : offsets[first] + len(piece)] = piece
+    for first in sorted(word_bytes):
+        block_words = np.frombuffer(word_bytes.pop(first), np.uint8)  # freed before the next block is copied
+        blob[offsets[first] : offsets[first] + len(block_words)] = block_words
     return VectorFile(Words(blob, offsets), vectors)
 
 
-def _parse_with_help(parse: Callable[[Meter | None], None], meter: Meter, blocks: RowBlocks, alone: bool) -> None:
-    """Parse blocks in this thread and, unless `alone`, in a second one: more do not help, as memory is the limit."""
+def _parse_in_two_threads(parse: Callable[[Meter | None], None], meter: Meter, blocks: RowBlocks, single: bool) -> None:
+    """Parse blocks in this thread and, unless `single`, in another. More threads do not help: memory is the limit."""
     with Pool(1) as pool:
         others = []
-        if not alone:
+        if not single:
             with suppress(NoThread):
                 others.append(pool.submit(parse, None))
         try:
@@ -263,18 +288,18 @@ def _parse_with_help(parse: Callable[[Meter | None], None], meter: Meter, blocks
             other.result()
 
 
-def _check_end(path: PathLike, file: BufferedReader, rest: bytes, rows: int) -> None:
-    """Raise W2VError if anything but white space follows the last row, or compressed data has no end."""
-    while rest := rest or file.read(BLOCK_BYTES):
-        if rest.strip():
-            raise W2VError(f"{path}: wrong header: it says {counted(rows, 'row')}, but more follow")
-        rest = b""
+def _check_end(path: PathLike, file: BufferedReader, leftover: bytes, rows: int) -> None:
+    """Raise W2VError if anything but white space follows the last row, or if compressed data is cut after it."""
+    while leftover := leftover or file.read(BLOCK_BYTES):
+        if leftover.strip():
+            raise W2VError(f"{path}: wrong header: it declares {counted(rows, 'row')}, but more follow")
+        leftover = b""
     if is_cut(file):
-        raise W2VError(f"{path}: cut: its rows are whole, but its compressed data has no end")
+        raise W2VError(f"{path}: cut: its rows are complete, but the end of its compressed data is missing")
 
 
-def _problem(data: Array, layout: Layout, row: int, lengths: NDArray[np.int64], words: bytes) -> str:
-    """The problem of a row in a block of `data`; `words` and `lengths` are those parsed up to this row."""
+def _describe_problem(data: Array, layout: Layout, row: int, lengths: NDArray[np.int64], words: bytes) -> str:
+    """Describe the problem of a row in a block; `words` and `lengths` are from the rows up to this one."""
     if lengths[row] < 0:
         lines = (line for line in data.tobytes().split(b"\n") if line.strip(b" \t\r"))
         line = next(islice(lines, row, None)).decode(errors="replace")

@@ -1,4 +1,4 @@
-"""Files of words, and perhaps their counts, beside those that hold only a matrix."""
+"""Companion files with words, and perhaps counts, for formats that store a matrix only."""
 
 from __future__ import annotations
 
@@ -15,34 +15,44 @@ from w2v.errors import W2VError, counted
 from w2v.system.files import PathLike, atomic_write_together, errors_named, open_regular
 from w2v.text.words import Words
 
-HEADER = b"word\tcount"
-MAX_COLUMNS = 100  # in which counts are looked for
+COUNTS_HEADER = b"word\tcount"
+MAX_COLUMNS = 100  # columns that are searched for counts
 
 
 @contextmanager
 def atomic_pair(
-    matrix: PathLike, end: str, words: Words, counts: NDArray[np.int64] | None, replace: bool
+    matrix: PathLike, suffix: str, words: Words, counts: NDArray[np.int64] | None, replace: bool
 ) -> Iterator[BinaryIO]:
-    """Open the file of a matrix, which is replaced together with the file of its words; see atomic_write_together.
+    """Write a file of words, and open the file of a matrix that is replaced together with it.
 
-    The name of the other has another end. It has a line for each word; if counts are known, with a tab and its count,
-    after a header. Raises W2VError for a word that a line cannot hold, and as atomic_write does.
+    The file of words has a line for each word. If counts are known, it starts with a header, and each line has a tab
+    and the count after the word. See atomic_write_together.
+
+    Args:
+        matrix: the path of the matrix.
+        suffix: the suffix of the file of words, instead of the extension of `matrix`.
+        words: V words.
+        counts: int64 (V,), or None.
+        replace: whether existing files are replaced.
+
+    Raises:
+        W2VError: a word holds a tab or a line break, or a file cannot be written.
     """
-    path = Path(matrix).with_suffix(end)
+    path = Path(matrix).with_suffix(suffix)
     if words.contain_any(b"\t\n\r"):
-        raise W2VError(f"{path}: not written: a word holds a tab or the end of a line, which this format cannot store")
+        raise W2VError(f"{path}: not written: a word holds a tab or a line break, which this format cannot store")
     with atomic_write_together([path, matrix], replace) as (lines, file):
         if counts is None:
             lines.writelines(f"{word}\n".encode() for word in words)
         else:
             rows = zip(words, counts.tolist(), strict=True)
-            lines.write(HEADER + b"\n")
+            lines.write(COUNTS_HEADER + b"\n")
             lines.writelines(f"{word}\t{count}\n".encode() for word, count in rows)
         yield file
 
 
-class Gathered:
-    """Words that come one by one: as a list, each would take some sixty bytes more."""
+class WordBuilder:
+    """A builder of Words from single words. A list would take about sixty bytes more per word."""
 
     def __init__(self, rows: int) -> None:
         self._blob, self._offsets, self._count = bytearray(), np.zeros(rows + 1, np.int64), 0
@@ -57,7 +67,7 @@ class Gathered:
 
     @property
     def size(self) -> int:
-        """The bytes of all words."""
+        """The total length of the words in bytes."""
         return len(self._blob)
 
     @property
@@ -65,8 +75,8 @@ class Gathered:
         return Words(np.frombuffer(self._blob, np.uint8), self._offsets[: self._count + 1])
 
 
-def check_size(path: Path, rows: int) -> None:
-    """Raise W2VError for a file that is too short for so many different words: before memory is taken for them."""
+def check_min_size(path: Path, rows: int) -> None:
+    """Raise W2VError if a file is too short for `rows` different words, before memory is reserved for them."""
     with errors_named(path):
         size = path.stat().st_size
     if Layout("text", None, 0, 0).min_bytes(rows) > size:
@@ -74,28 +84,31 @@ def check_size(path: Path, rows: int) -> None:
 
 
 def read_words(path: Path, rows: int) -> tuple[Words, NDArray[np.int64] | None]:
-    """The words of a file of `atomic_pair`, or of the first column of a table with a header, and their counts, if any.
+    """Read words and counts (or None) from a file that `atomic_pair` wrote, or from a table with a header.
 
-    Raises W2VError for a file that cannot be read, or does not have so many words.
+    The words of a table are in its first column.
+
+    Raises:
+        W2VError: the file cannot be read or does not have `rows` words.
     """
-    check_size(path, rows)
+    check_min_size(path, rows)
     with errors_named(path), open_regular(path) as file:
-        found, lines = Gathered(rows), 0
+        builder, lines = WordBuilder(rows), 0
         names = file.readline().rstrip(b"\r\n").split(b"\t", MAX_COLUMNS)
         if len(names) == 1:
             file.seek(0)
-        place = names.index(b"count") if b"count" in names[1:] else 0
-        counts = np.empty(rows, np.int64) if place else None
+        count_column = names.index(b"count") if b"count" in names[1:] else 0
+        counts = np.empty(rows, np.int64) if count_column else None
         for lines, line in enumerate(file, 1):
             if lines > rows:
                 continue
-            fields = line.rstrip(b"\r\n").split(b"\t", place + 1)
-            found.add(fields[0])
+            fields = line.rstrip(b"\r\n").split(b"\t", count_column + 1)
+            builder.add(fields[0])
             if counts is not None:
                 try:
-                    counts[lines - 1] = int(fields[place])
+                    counts[lines - 1] = int(fields[count_column])
                 except (ValueError, LookupError, OverflowError):
-                    raise W2VError(f"{path}: the count of row {lines:,} is missing, or no whole number") from None
+                    raise W2VError(f"{path}: the count of row {lines:,} is missing or not an integer") from None
     if lines != rows:
         raise W2VError(f"{path}: {counted(lines, 'word')} for {counted(rows, 'vector')}")
-    return found.words, counts
+    return builder.words, counts

@@ -65,7 +65,7 @@ def write(fname_or_handle: PathLike | BinaryIO, content: VectorFile) -> None:
 
 def read(path: PathLike, mmap: bool = False) -> VectorFile:
     """Read any file that w2v.load reads; of a model that gensim saved, as of one saved here."""
-    with gensims_exceptions(path), table.reading(path) as found:
+    with gensims_exceptions(path), table.watched_format(path) as found:
         return gensim.read_saved(path) if found.name == "gensim" else table.read(path, mmap)
 
 
@@ -90,9 +90,9 @@ def write_word2vec(
         if key != key.strip():
             raise W2VError(f"{path}: not written: the key {key!r:.60} begins or ends with white space")
     content = VectorFile(Words.of(keys), vectors.astype(np.float32, copy=False))
-    blocks = word2vec.encoded(path, content, binary=binary, separators=b" \t\n\r" if binary else b"\t\n\r")
+    blocks = word2vec.encode_rows(path, content, binary=binary, separators=b" \t\n\r" if binary else b"\t\n\r")
     paths = [path] if vocabulary is None else [vocabulary[0], path]
-    with opened(paths, append) as (*lists, plain), word2vec.packed(path, plain) as out:
+    with opened(paths, append) as (*lists, plain), word2vec.gzip_if_named(path, plain) as out:
         if vocabulary:
             pairs = zip(keys, vocabulary[1], strict=True)
             lists[0].writelines(f"{key} {value}\n".encode() for key, value in pairs)

@@ -140,7 +140,7 @@ class Loss:
                 raise W2VError(f"damaged: it has {name[:60]!r}, which {self.label} does not have")
         for name, shape in shapes.items():
             array = tensors.get(name, np.empty(0))
-            if not bfloat16.is_kept(array) or array.shape != shape:
+            if not bfloat16.is_training_dtype(array) or array.shape != shape:
                 what = "output matrix" if name == "outputs" else name
                 raise W2VError(f"damaged: its {what} has shape {array.shape} and type {array.dtype}, not {shape}")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import IO, NamedTuple
 
 from w2v.errors import W2VError
@@ -363,8 +363,16 @@ def _check_strings(flat: _Flat, table: int, field: int, budget: Budget) -> None:
         budget.describe(64 + flat.length(pair, 0) + flat.length(pair, 1))
 
 
-def check_batches(file: IO[bytes], size: int, budget: Budget) -> int:
-    """Check the batches of an Arrow file of `size` bytes. Returns their rows."""
+def check_batches(file: IO[bytes], size: int, budget: Budget, buffers: Container[int] | None = None) -> int:
+    """Check the batches of an Arrow file of `size` bytes.
+
+    Args:
+        buffers: the numbers of the buffers of a batch that will be read: only their content is counted, except for
+            dictionaries, which pyarrow always reads. None: all of them.
+
+    Returns:
+        The number of rows of all batches.
+    """
     file.seek(max(0, size - len(MAGIC) - 4))
     tail = file.read()
     length = int.from_bytes(tail[:4], "little")
@@ -374,15 +382,17 @@ def check_batches(file: IO[bytes], size: int, budget: Budget) -> int:
     flat = _Flat(file.read(length))
     _check_fields(flat, flat.table(flat.root, FOOTER_SCHEMA), budget)
     for begin, length, _ in flat.structs(flat.root, FOOTER_DICTIONARIES, BLOCK):
-        _check_batch(file, size, begin, length, budget)
+        _check_batch(file, size, begin, length, budget, None)
     rows = 0
     for begin, length, _ in flat.structs(flat.root, FOOTER_BATCHES, BLOCK):
-        rows += _check_batch(file, size, begin, length, budget)
+        rows += _check_batch(file, size, begin, length, budget, buffers)
     return rows
 
 
-def _check_batch(file: IO[bytes], size: int, begin: int, length: int, budget: Budget) -> int:
-    """Check the batch whose message is at a place of the file, and has this length. Returns its rows."""
+def _check_batch(
+    file: IO[bytes], size: int, begin: int, length: int, budget: Budget, buffers: Container[int] | None
+) -> int:
+    """Check the batch with the message of `length` bytes at `begin`, and return its number of rows."""
     budget.take(length)
     file.seek(_checked(begin))
     flat, kind, batch = _message(file.read(length))
@@ -394,11 +404,11 @@ def _check_batch(file: IO[bytes], size: int, begin: int, length: int, budget: Bu
         raise ValueError("a batch ends after the file")
     is_old = flat.number(flat.root, MESSAGE_VERSION, "<h") < VERSION_5 and flat.length(flat.root, MESSAGE_STRINGS)
     is_packed = is_old or flat.table(batch, BATCH_COMPRESSION)
-    for offset, stored in flat.structs(batch, BATCH_BUFFERS, BUFFER):
+    for number, (offset, stored) in enumerate(flat.structs(batch, BATCH_BUFFERS, BUFFER)):
         if begin + _checked(offset) + _checked(stored) > end:
             raise ValueError("a buffer ends after its batch")
         unpacked = 0
-        if is_packed and stored:
+        if is_packed and stored and (buffers is None or number in buffers):
             file.seek(begin + offset)
             unpacked = int.from_bytes(file.read(8), "little", signed=True)  # negative: it is not packed
         budget.take(BUFFER_BYTES + max(stored, unpacked))

@@ -87,10 +87,11 @@ class Parquet(Table):
 
 class Arrow(Table):
     def _open(self, budget: declared.Budget) -> None:
-        self.rows = declared.check_batches(self._file, self._size, budget)
+        self.rows = declared.check_batches(self._file, self._size, budget, ())  # no column is read yet
         self.schema = self._pyarrow.ipc.open_file(self._file).schema
 
     def _batches(self, columns: Sequence[str], step: int, budget: declared.Budget) -> Iterator[Any]:
+        declared.check_batches(self._file, self._size, budget, self._buffers(columns))
         options = self._pyarrow.ipc.IpcReadOptions(included_fields=[self.names.index(name) for name in columns])
         table = self._pyarrow.ipc.open_file(self._file, options=options)
         for number in range(table.num_record_batches):
@@ -99,3 +100,39 @@ class Arrow(Table):
             batch = batch.select(columns)
             for start in range(0, len(batch), step):
                 yield batch.slice(start, step)
+
+    def _buffers(self, columns: Sequence[str]) -> set[int] | None:
+        """Return the numbers of the buffers that hold these columns; None if that is unknown for some type."""
+        buffers: set[int] = set()
+        end = 0
+        for field in self.schema:
+            count = _buffer_count(self._pyarrow, field.type)
+            if count is None:
+                return None
+            if field.name in columns:
+                buffers.update(range(end, end + count))
+            end += count
+        return buffers
+
+
+def _buffer_count(pyarrow: Any, kind: Any) -> int | None:
+    """Return the number of buffers that a column of this type has in each batch of an Arrow file; None if unknown."""
+    types = pyarrow.types
+    if isinstance(kind, pyarrow.BaseExtensionType):
+        return _buffer_count(pyarrow, kind.storage_type)
+    if types.is_primitive(kind) or types.is_fixed_size_binary(kind) or types.is_decimal(kind):
+        return 2  # the bits that say which values are missing, and the values
+    if types.is_dictionary(kind):
+        return 2  # the same for the indices; the dictionary is stored elsewhere
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind) or types.is_large_binary(kind):
+        return 3  # also the offsets
+    if types.is_struct(kind):
+        own, inner = 1, [kind.field(number).type for number in range(kind.num_fields)]
+    elif types.is_fixed_size_list(kind):
+        own, inner = 1, [kind.value_type]
+    elif types.is_list(kind) or types.is_large_list(kind):
+        own, inner = 2, [kind.value_type]
+    else:  # in views and unions, for instance, the number differs between batches or versions
+        return None
+    counts = [_buffer_count(pyarrow, each) for each in inner]
+    return None if None in counts else own + sum(count or 0 for count in counts)

@@ -95,7 +95,7 @@ def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze
     settings = Settings(**{"vector_size": size} | ({"vectors": "input"} if freeze else {}) | dict(given))
     if freeze and settings.word_vectors != "input":
         raise SettingsError(f"vectors {settings.vectors}: freeze keeps input rows as they are: choose input")
-    if freeze and not bfloat16.holds(vectors.vectors, settings.storage):
+    if freeze and not bfloat16.stores_exactly(vectors.vectors, settings.storage):
         raise SettingsError(f"storage {settings.storage}: it would round the vectors that freeze keeps: choose float32")
     if settings.vector_size != size:
         raise SettingsError(f"vector_size {settings.vector_size}: the vectors of init have {size} values; leave it out")

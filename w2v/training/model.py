@@ -205,8 +205,8 @@ class Model(HasVectors):
 
     def widened(self) -> Self:
         """Return the same model with float32 matrices instead of bfloat16."""
-        inputs, outputs = bfloat16.widened(self.inputs), bfloat16.widened(self.outputs)
-        ngrams = replace(self.ngrams, rows=bfloat16.widened(self.ngrams.rows)) if self.ngrams else None
+        inputs, outputs = bfloat16.to_float32(self.inputs), bfloat16.to_float32(self.outputs)
+        ngrams = replace(self.ngrams, rows=bfloat16.to_float32(self.ngrams.rows)) if self.ngrams else None
         settings = replace(self.settings, storage="float32")
         return replace(self, settings=settings, inputs=inputs, outputs=outputs, ngrams=ngrams)
 
@@ -244,7 +244,7 @@ class Model(HasVectors):
             metrics["loss"] = _without_nan(stored.tensors.pop(LOSS_BY_EPOCH), path)
         vocabulary = Vocabulary(stored.words, stored.counts)
         inputs = stored.tensors.pop(INPUTS_TENSOR, stored.vectors)
-        if not bfloat16.is_kept(inputs) or inputs.shape != (len(vocabulary), settings.vector_size):
+        if not bfloat16.is_training_dtype(inputs) or inputs.shape != (len(vocabulary), settings.vector_size):
             raise W2VError(f"{path}: damaged: its input rows have shape {inputs.shape} and type {inputs.dtype}")
         try:
             loss = loss_for(settings, vocabulary, stored.tensors | learnt)

@@ -19,7 +19,7 @@ from w2v.display import Page, html_table
 from w2v.errors import SettingsError, W2VError, counted
 from w2v.formats import table, word2vec
 from w2v.formats.header import ModelHeader
-from w2v.formats.storage import Rounded
+from w2v.formats.storage import CompactMatrix
 from w2v.formats.vector_file import VectorFile
 from w2v.options import check_whole
 from w2v.progress import Report
@@ -52,7 +52,7 @@ class KeyedVectors:
     """V words, each with a vector of D values.
 
     Attributes:
-        vectors: float32 (V, D); those of a smaller type in a memory-mapped file as Rounded, whose rows are float32.
+        vectors: float32 (V, D); a CompactMatrix if a memory-mapped file stores a smaller type.
         counts: int64 (V,), how often each word occurred, or None if that is unknown.
         header: what a native file holds besides arrays, such as the settings of the training: see ModelHeader.
         tensors: the other arrays of a native file, such as the output layer.
@@ -73,7 +73,7 @@ class KeyedVectors:
         `metadata` is deprecated: give a `header`.
         """
         self.vectors: NDArray[np.float32] = (
-            cast(Any, vectors) if isinstance(vectors, Rounded) else np.asarray(vectors, np.float32)
+            cast(Any, vectors) if isinstance(vectors, CompactMatrix) else np.asarray(vectors, np.float32)
         )
         self.counts: NDArray[np.int64] | None = None if counts is None else np.asarray(counts, np.int64)
         self.header = header or ModelHeader()
@@ -524,7 +524,7 @@ def keyed(content: VectorFile, as_stored: bool = False) -> KeyedVectors:
     """The content of a vector file as vectors: float32 or, `as_stored`, of the type they have there."""
     vectors: Any = content.vectors if as_stored else np.asarray(content.vectors, np.float32)
     if as_stored and vectors.dtype != np.float32:
-        vectors = Rounded(vectors)
+        vectors = CompactMatrix(vectors)
     return KeyedVectors(content.words, vectors, content.counts, tensors=content.tensors, header=content.header)
 
 

@@ -13,7 +13,7 @@ from w2v.detect import lines
 from w2v.errors import SettingsError, W2VError, counted
 from w2v.formats import bfloat16
 from w2v.formats.header import ModelHeader
-from w2v.formats.storage import FileStorage, stored
+from w2v.formats.storage import FileStorage, to_storage
 from w2v.formats.vector_file import Array, VectorFile
 from w2v.options import check_whole
 from w2v.system import memory
@@ -86,7 +86,7 @@ def fewer_dimensions(content: VectorFile, dims: int) -> VectorFile:
 def in_storage(content: VectorFile, storage: FileStorage) -> VectorFile:
     """The same words, their vectors and the rows of n-grams stored in another type. Raises as `stored` does."""
     header = _with_settings(content.header, dropped=("storage",))  # those of training have fewer types
-    return _changed(content, lambda matrix: stored(matrix, storage), header)
+    return _changed(content, lambda matrix: to_storage(matrix, storage), header)
 
 
 def _changed(content: VectorFile, change: Callable[[Array], Array], header: ModelHeader) -> VectorFile:

@@ -1,6 +1,6 @@
-"""Write the sample files of this folder, one of each kind that w2v writes, and what they hold, to expected.json.
+"""Write a sample of each kind of file that w2v writes to this folder, and the expected content to expected.json.
 
-Files that exist are left alone, since they show what earlier versions wrote:
+Existing files are not overwritten, since they show how earlier versions wrote them. Usage:
 
     W2V_SIMD=baseline python -m tests.formats.samples.make
 """
@@ -57,26 +57,30 @@ def main() -> None:
         CORPUS.write_text("".join(f"{line}\n" for line in SENTENCES * 15), "utf-8")
     path = HERE / "expected.json"
     expected: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    add(expected, "phrases.txt", found_phrases)
+    add(expected, "phrases.txt", phrase_list)
     for name, options in VARIANTS.items():
-        add(expected, f"{name}.safetensors", lambda file, options=options: native(file, options))
+        add(expected, f"{name}.safetensors", lambda file, options=options: native_model(file, options))
     model = w2v.Model.load(HERE / "ns.safetensors")
     subwords = w2v.Model.load(HERE / "subwords.safetensors")
     for end in PLAIN:
-        add(expected, f"plain{end}", lambda file: (model.save(file), described(model.wv))[1])
-    add(expected, "plain.spacy", spacy)
-    add(expected, "subwords.ft.bin", lambda file: (subwords.save(file), described(subwords.wv))[1])
+        add(expected, f"plain{end}", lambda file: (model.save(file), describe(model.wv))[1])
+    add(expected, "plain.spacy", spacy_folder)
+    add(expected, "subwords.ft.bin", lambda file: (subwords.save(file), describe(subwords.wv))[1])
     for storage in ("f16", "int8"):
-        add(expected, f"{storage}.safetensors", lambda file, storage=storage: stored(file, storage))
-    add(expected, "dims.safetensors", smaller)
-    add(expected, "vectors.safetensors", lambda file: (model.wv.save(file), described(model.wv))[1])
-    add(expected, "gensim-word2vec.model", lambda file: gensims(file, word2vec.Word2Vec, sg=1))
-    add(expected, "gensim-word2vec-hs.model", lambda file: gensims(file, word2vec.Word2Vec, hs=1, negative=0))
-    add(expected, "gensim-fasttext.model", lambda file: gensims(file, fasttext.FastText, min_n=2, max_n=3, bucket=30))
-    add(expected, "gensim-keyedvectors.kv", gensims_vectors)
-    add(expected, "gensim-phrases.json", gensims_phrases)
-    add(expected, "vocabulary.txt", saved_vocabulary)
-    add(expected, "settings.toml", saved_settings)
+        add(expected, f"{storage}.safetensors", lambda file, storage=storage: small_storage(file, storage))
+    add(expected, "dims.safetensors", fewer_dimensions)
+    add(expected, "vectors.safetensors", lambda file: (model.wv.save(file), describe(model.wv))[1])
+    add(expected, "gensim-word2vec.model", lambda file: gensim_model(file, word2vec.Word2Vec, sg=1))
+    add(expected, "gensim-word2vec-hs.model", lambda file: gensim_model(file, word2vec.Word2Vec, hs=1, negative=0))
+    add(
+        expected,
+        "gensim-fasttext.model",
+        lambda file: gensim_model(file, fasttext.FastText, min_n=2, max_n=3, bucket=30),
+    )
+    add(expected, "gensim-keyedvectors.kv", gensim_vectors)
+    add(expected, "gensim-phrases.json", gensim_phrases)
+    add(expected, "vocabulary.txt", vocabulary)
+    add(expected, "settings.toml", settings_file)
     add(expected, "checkpoint", checkpoint)
     path.write_text(json.dumps(expected, ensure_ascii=False) + "\n", "utf-8")
 
@@ -86,85 +90,93 @@ def add(expected: dict[str, Any], name: str, write: Callable[[Path], Any]) -> No
         expected[name] = write(HERE / name)
 
 
-def some(values: Any) -> Any:
+def first_three_and_last(values: Any) -> Any:
     return [*values[:3], values[-1]]
 
 
-def rounded(vectors: Any) -> list[list[float]]:
-    return np.round(np.stack(some(np.asarray(vectors, np.float64))), 4).tolist()
+def rounded_rows(vectors: Any) -> list[list[float]]:
+    return np.round(np.stack(first_three_and_last(np.asarray(vectors, np.float64))), 4).tolist()
 
 
-def described(wv: Any, model: w2v.Model | None = None) -> dict[str, Any]:
-    """The words, vectors and counts of a file, of the first and last words only, and what a whole model holds."""
-    found: dict[str, Any] = {"size": len(wv), "words": some(wv.index_to_key), "vectors": rounded(wv.vectors)}
-    found["counts"] = None if wv.counts is None else some(wv.counts.tolist())
+def describe(wv: Any, model: w2v.Model | None = None) -> dict[str, Any]:
+    """Return some words of a file with their vectors and counts and, for a model, its settings and metrics."""
+    found: dict[str, Any] = {
+        "size": len(wv),
+        "words": first_three_and_last(wv.index_to_key),
+        "vectors": rounded_rows(wv.vectors),
+    }
+    found["counts"] = None if wv.counts is None else first_three_and_last(wv.counts.tolist())
     if model is not None:
-        kept = {name: value for name, value in model.metrics.items() if name in ("tokens", "loss", "phrases")}
-        found |= {"settings": model.settings.as_dict(), "metrics": kept, "text": asdict(model.text)}
+        metrics = {name: value for name, value in model.metrics.items() if name in ("tokens", "loss", "phrases")}
+        found |= {"settings": model.settings.as_dict(), "metrics": metrics, "text": asdict(model.text)}
     return found
 
 
-def native(file: Path, options: dict[str, Any]) -> dict[str, Any]:
+def native_model(file: Path, options: dict[str, Any]) -> dict[str, Any]:
     model = w2v.train(CORPUS, **SMALL | options)
     model.save(file)
-    return described(model.wv, model)
+    return describe(model.wv, model)
 
 
-def spacy(file: Path) -> dict[str, Any]:
+def spacy_folder(file: Path) -> dict[str, Any]:
     model = w2v.Model.load(HERE / "ns.safetensors")
     model.save(file)
-    (file / "tokenizer").unlink()  # large, and not read
-    return described(model.wv)
+    (file / "tokenizer").unlink()  # large, and w2v does not read it
+    return describe(model.wv)
 
 
-def stored(file: Path, storage: Any) -> dict[str, Any]:
+def small_storage(file: Path, storage: Any) -> dict[str, Any]:
     content = reduce.in_storage(table.read(HERE / "subwords.safetensors"), storage)
     table.write(file, content)
-    return described(w2v.vectors.keyed.keyed(content))
+    return describe(w2v.vectors.keyed.keyed(content))
 
 
-def smaller(file: Path) -> dict[str, Any]:
+def fewer_dimensions(file: Path) -> dict[str, Any]:
     run("convert", HERE / "ns.safetensors", file, "--dims", 3, "--check", "--quiet")
-    return described(w2v.load(file))
+    return describe(w2v.load(file))
 
 
-def gensims(file: Path, kind: Any, **options: Any) -> dict[str, Any]:
+def gensim_model(file: Path, kind: Any, **options: Any) -> dict[str, Any]:
     sentences = [line.split() for line in SENTENCES * 15]
     model = kind(sentences, vector_size=4, window=2, min_count=2, epochs=2, seed=3, workers=1, **options)
     model.note = "kept"
-    model.lifecycle_events = None  # which would hold paths and the machine
+    model.lifecycle_events = None  # they would contain paths and the name of the machine
     model.save(file)
     names = ("window", "epochs", "sg", "hs", "negative", "note")
-    return described(model.wv) | {"attributes": {name: getattr(model, name) for name in names}}
+    return describe(model.wv) | {"attributes": {name: getattr(model, name) for name in names}}
 
 
-def gensims_vectors(file: Path) -> dict[str, Any]:
+def gensim_vectors(file: Path) -> dict[str, Any]:
     vectors = keyedvectors.KeyedVectors(2)
     vectors.lifecycle_events = None
     vectors.add_vectors(["one", 2], [[1, 2], [3, 4]], extras={"kind": np.array([7, 8])})
     vectors.save(file)
-    return described(vectors)
+    return describe(vectors)
 
 
-def gensims_phrases(file: Path) -> dict[str, Any]:
+def gensim_phrases(file: Path) -> dict[str, Any]:
     found = phrases.Phrases([line.split() for line in SENTENCES * 15], min_count=1, threshold=3)
     found.save(file)
     return {"sentence": found[["walk", "in", "new", "york"]]}
 
 
-def found_phrases(file: Path) -> dict[str, Any]:
+def phrase_list(file: Path) -> dict[str, Any]:
     found = w2v.Phrases.find(CORPUS, min_count=5, threshold=2, passes=2)
     found.save(file)
     return {"phrases": [list(each) for each in found.passes]}
 
 
-def saved_vocabulary(file: Path) -> dict[str, Any]:
+def vocabulary(file: Path) -> dict[str, Any]:
     model = w2v.Model.load(HERE / "ns.safetensors")
     model.vocabulary.save(file, model.metrics["sentences"])
-    return {"size": len(model.words), "words": some(model.words), "counts": some(model.vocabulary.counts.tolist())}
+    return {
+        "size": len(model.words),
+        "words": first_three_and_last(model.words),
+        "counts": first_three_and_last(model.vocabulary.counts.tolist()),
+    }
 
 
-def saved_settings(file: Path) -> dict[str, Any]:
+def settings_file(file: Path) -> dict[str, Any]:
     options = ["--loss", "hs", "--window", "2,1", "--lower", "--min-count", "2", "--epochs", "1", "--quiet"]
     with tempfile.TemporaryDirectory() as folder:
         run("train", CORPUS, "-o", Path(folder, "m.vec"), *options, "--save-config", file)
@@ -176,12 +188,12 @@ def saved_settings(file: Path) -> dict[str, Any]:
 def checkpoint(folder: Path) -> dict[str, Any]:
     options = SMALL | {"loss": "hs", "epochs": 4, "lower": True}
     with tempfile.TemporaryDirectory() as other, suppress(Stop):
-        corpus = shutil.copy(CORPUS, other)  # the path of this folder would be in the checkpoint
+        corpus = shutil.copy(CORPUS, other)  # so that the checkpoint does not contain the path of this folder
         w2v.train(corpus, checkpoint=folder, checkpoint_every="1epoch", progress=stop_at(0.6), **options)
     for old in sorted(folder.iterdir())[:-1]:
         old.unlink()
-    whole = w2v.train(CORPUS, **options)
-    return described(whole.wv, whole)
+    model = w2v.train(CORPUS, **options)
+    return describe(model.wv, model)
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def test_gensim_reads_the_same_vectors(model: FastText, tmp_path: Path) -> None:
     assert [list(each) for each in theirs.wv.buckets_word] == [each.tolist() for each in model.wv.buckets_word]
     np.testing.assert_array_equal(ours.syn1neg, model.syn1neg)
     (tmp_path / "text.bin").write_text("king queen " * 50)
-    with pytest.raises(w2v.W2VError, match=r": not a model of fastText$"):
+    with pytest.raises(w2v.W2VError, match=r": not a fastText model$"):
         load_facebook_model(str(tmp_path / "text.bin"))
 
 

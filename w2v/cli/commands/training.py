@@ -199,7 +199,7 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
 
 
 def _warn_of_lost_ngrams(output: Path, model: Model) -> None:
-    if "ngrams" in table.lost(output, model.content()):
+    if "ngrams" in table.lost_parts(output, model.content()):
         say(f"{output} has no n-grams, so unknown words have no vector: write .safetensors or .ft.bin for them")
 
 

@@ -249,7 +249,7 @@ def encode(
     """
     corpus = options.corpus_of(texts or ["-"])
     outputs.check(output, force, map(Path, texts), models=[model])
-    write, reading = matrices.writer(output), options.reading_options({"encoding": encoding})
+    write, reading = matrices.writer_for(output), options.reading_options({"encoding": encoding})
     encoder = load(model, errors=errors, progress=progress).encoder(weights, errors)
     write(output, encoder.size, encoder.blocks(corpus, progress, column, reading.encoding), force)
     found = {name: getattr(encoder, name) for name in ("texts", "missing", "words", "unknown")}
@@ -271,7 +271,7 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
     show.result(found, as_json)
 
 
-@click.command(cls=options.Reporting, epilog=f"\b\nExtensions of OUT:\n{table.described()}")
+@click.command(cls=options.Reporting, epilog=f"\b\nExtensions of OUT:\n{table.describe_formats()}")
 @options.MODEL
 @click.argument("output", metavar="OUT", type=FILE)
 @click.option(
@@ -322,9 +322,9 @@ def convert(
     models = [] if outputs.same(output, model) else [model]  # a model may replace itself, as a whole
     words = [smaller["words"]] if smaller["words"] else []
     outputs.check(output, force, words, "as OUT", models)
-    for path in table.beside(output):
+    for path in table.companion_files(output):
         outputs.check(path, force, words, "as OUT", models)
-    kind = table.for_writing(output).name
+    kind = table.format_for(output).name
     if storage:
         table.check_storage(output, storage)
     if vectors:
@@ -336,7 +336,7 @@ def convert(
     if compared:
         made = replace(made, header=replace(made.header, scores=compared.second_scores))
     table.write(output, made, force, progress)
-    lost = table.described_lost(output, stored, made)
+    lost = table.describe_lost_parts(output, stored, made)
     found = {"output": str(output), "format": kind, "vocabulary_size": len(made.words)}
     found |= {"vector_size": made.vectors.shape[1], "lost": lost}
     if compared is None:
