@@ -251,7 +251,7 @@ def loss_with_draws(counts: Any, name: str, negative: int, **settings: Any) -> L
     loss: Any = loss_of(counts, name, negative=negative, **settings)
     loss.negative = loss.predrawn = negative
     loss.max_rows = negative + 1
-    weights = noise_weights(counts, loss.settings.ns_exponent)
+    weights = noise_weights(counts, loss.options.ns_exponent)
     loss.data = {"alias_table": alias_table(weights), "offsets": loss.offsets(weights)}
     found: Loss = loss
     return found
@@ -268,7 +268,7 @@ def log_probability(loss: Loss, outputs: np.ndarray, row: np.ndarray, word: int)
         own = int(np.searchsorted(starts, word, "right")) - 1
         of_class = _log_softmax(scores[size : size + len(starts) - 1], own)
         return of_class + _log_softmax(scores[starts[own] : starts[own + 1]], word - starts[own])
-    noise = loss.settings.ns_exponent * np.log(loss.vocabulary.counts) if loss.name == "ns" else 0
+    noise = loss.options.ns_exponent * np.log(loss.vocabulary.counts) if loss.name == "ns" else 0
     return _log_softmax(scores[:size] + noise, word)
 
 

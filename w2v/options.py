@@ -6,6 +6,7 @@ The command line, `w2v.train` and the checks of values are made from these field
 from __future__ import annotations
 
 import difflib
+import inspect
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,12 +14,13 @@ from dataclasses import dataclass, field, fields
 from functools import cache, wraps
 from numbers import Integral, Real
 from types import UnionType
-from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from w2v.errors import SettingsError
 from w2v.system.files import is_nameable
 
 Parameters = ParamSpec("Parameters")
+First = TypeVar("First")
 Returned = TypeVar("Returned")
 
 SIMILAR, ALMOST_BEST = 0.6, 0.9  # of suggested names: ratio of matching characters (difflib), and share of the best's
@@ -146,6 +148,22 @@ def check_whole(minimum: int, **values: Any) -> None:
     """Raise SettingsError, naming the argument, for one that is not a whole number, `minimum` or more."""
     for name, value in values.items():
         _checked_number(name, value, int, Option("", "", minimum), ())
+
+
+def taking(
+    arguments: Callable[Parameters, object],
+) -> Callable[[Callable[Concatenate[First, ...], Returned]], Callable[Concatenate[First, Parameters], Returned]]:
+    """Give a function, after its first parameter, those of a dataclass: for type checkers, completion and help."""
+
+    def decorate(
+        function: Callable[Concatenate[First, ...], Returned],
+    ) -> Callable[Concatenate[First, Parameters], Returned]:
+        own = inspect.signature(function)
+        parameters = [next(iter(own.parameters.values())), *inspect.signature(arguments).parameters.values()]
+        vars(function)["__signature__"] = own.replace(parameters=parameters)
+        return function
+
+    return decorate
 
 
 def formerly(**names: str) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:

@@ -12,10 +12,10 @@ import w2v
 from tests.helpers import SMALL, loss_of, run_json, stopped
 from w2v import _kernels
 from w2v.evaluation.rank import rank
-from w2v.losses.loss import Alpha, Array, Loss, Worker, file_names
-from w2v.losses.registry import LOSSES, Settings, loss_for
+from w2v.losses.loss import Alpha, Array, Loss, LossOptions, Worker, file_names
+from w2v.losses.registry import LOSSES, AnyLossOptions, Settings, loss_for
 from w2v.losses.rows import below, draw, index_of, logistic
-from w2v.settings import BaseSettings
+from w2v.losses.sampling import NegativeSampling
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
 from w2v.text.vocabulary import Vocabulary
@@ -69,8 +69,8 @@ def test_loss_fulfils_the_protocol(name: str) -> None:
     assert set(kind.kernels) <= {"cython", "numba"}
     assert "numba" in kind.kernels
     assert ("cython" in kind.kernels) == (kind.branch in _kernels.LOSS_KINDS)
-    assert issubclass(kind.settings_class, BaseSettings)
-    assert issubclass(Settings, kind.settings_class)
+    assert issubclass(kind.options_class, LossOptions)
+    assert issubclass(AnyLossOptions, kind.options_class)
     assert kind.storages[0] == "float32"
     assert set(kind.storages) <= {"float32", "bf16"}
 
@@ -159,6 +159,31 @@ def test_both_kernels_train_the_same_new_loss(sample: Path) -> None:
     np.testing.assert_allclose(one.inputs, other.inputs, atol=5e-4)
     weighted = w2v.train(sample, **SMALL)
     assert not np.allclose(one.inputs, weighted.inputs, atol=1e-2)
+
+
+class OwnNegatives(NegativeSampling):
+    """A user's own loss with the options of a built-in one."""
+
+    name = Loss.name
+    kernels = ("numba",)
+
+
+def test_a_loss_of_ones_own_has_the_options_of_the_class_it_is_derived_from(sample: Path) -> None:
+    with read_corpus(Corpus(sample)) as store:
+        vocabulary = Vocabulary.from_store(store)
+    loss = OwnNegatives()
+    settings = Settings(objective=loss, negative=3, ns_exponent=0.25)
+    prepared = loss.prepared(vocabulary, settings)
+    assert (prepared.negative, prepared.options.ns_exponent) == (3, 0.25)
+    loss.options_class = WRITTEN["MarginOptions"]
+    with pytest.raises(w2v.SettingsError, match="its options_class MarginOptions is not that of a built-in loss"):
+        loss.prepared(vocabulary, settings)
+
+
+def test_a_loss_reads_the_option_that_the_page_shows() -> None:
+    assert WRITTEN["MarginOptions"](margin=2).margin == 2
+    with pytest.raises(w2v.SettingsError, match=r"^margin -1: it must be a number, 0 or more$"):
+        WRITTEN["MarginOptions"](margin=-1)
 
 
 @pytest.mark.usefixtures("new_losses")

@@ -1,4 +1,7 @@
-"""The built-in losses, and Settings, which has the options of all of them."""
+"""The built-in losses, and Settings, which has the general options and those of the loss.
+
+To add a loss, add its class to `LOSSES`, and the dataclass of its options, if any, to the bases of `AnyLossOptions`.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,32 @@ import importlib
 import re
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from w2v.errors import LossMissing, OtherVersion, SettingsError, W2VError, one_line
 from w2v.losses.charcnn import CharacterCNN
-from w2v.losses.class_softmax import ClassSettings, ClassSoftmax
-from w2v.losses.dsoftmax import BlockSettings, DifferentiatedSoftmax
+from w2v.losses.class_softmax import ClassOptions, ClassSoftmax
+from w2v.losses.dsoftmax import BlockOptions, DifferentiatedSoftmax
 from w2v.losses.full_softmax import FullSoftmax
-from w2v.losses.hierarchical_softmax import HierarchicalSoftmax, TreeSettings
-from w2v.losses.loss import Array, Loss
-from w2v.losses.mos import MixtureOfSoftmaxes, MixtureSettings
-from w2v.losses.sampling import NegativeSampling, NoiseContrastive, SampledSettings, SampledSoftmax
-from w2v.options import option, options_of
-from w2v.settings import LOSS, MAX_WINDOW, TRAINING, BaseSettings, WordVectors
+from w2v.losses.hierarchical_softmax import HierarchicalSoftmax, TreeOptions
+from w2v.losses.loss import Array, Loss, LossOptions
+from w2v.losses.mos import MixtureOfSoftmaxes, MixtureOptions
+from w2v.losses.sampling import NegativeSampling, NoiseContrastive, SampledSoftmax, SampledSoftmaxOptions
+from w2v.options import check_options, option, options_of, taking
+from w2v.settings import (
+    LOSS,
+    MAX_WINDOW,
+    MODEL,
+    TEXT,
+    TRAINING,
+    Formula,
+    Gradient,
+    ModelName,
+    Storage,
+    WordVectors,
+)
 from w2v.system.threads import processors
 from w2v.system.version import __version__
 from w2v.text.subwords import Subwords
@@ -53,11 +66,155 @@ _known: dict[str, Loss] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, MixtureSettings):
-    """The settings of a training run; `w2v train --help` describes each.
+class GeneralOptions:
+    """The options of a run with any loss, under the names that gensim made common."""
 
-    Raises SettingsError, naming the value, for impossible values and for two that contradict each other.
-    """
+    model: ModelName = option(
+        "cbow",
+        "Predict the centre word from the mean of the context words (cbow), or from each of them (skipgram).",
+        MODEL,
+        fixed=True,
+        common=True,
+    )
+    vector_size: int = option(
+        100,
+        "Dimensions of a vector.",
+        MODEL,
+        minimum=1,
+        maximum=1 << 20,
+        flags=("--vector-size", "--size"),
+        fixed=True,
+        common=True,
+    )
+    window: int | str | None = option(
+        None,
+        "Maximum number of context words on either side, or before and after, as in 5,0.",
+        MODEL,
+        minimum=1,
+        maximum=MAX_WINDOW,
+        default_text="5 for skip-gram, 8 for CBOW",
+        common=True,
+    )
+    min_count: int = option(5, "Leave out words that occur less often.", TEXT, minimum=0, common=True)
+    max_vocab: int | None = option(
+        None, "Keep only this many of the most frequent words.", TEXT, minimum=1, default_text="all"
+    )
+    vectors: WordVectors | None = option(
+        None,
+        "The word vectors: input and output rows combined into --vector-size values, concatenated into twice as many, "
+        "or the input rows alone.",
+        MODEL,
+        default_text="combined; input with --subwords, above 1,024 dimensions, and for losses whose output rows do not "
+        "belong to words",
+    )
+    subwords: str | tuple[int, int] | None = option(
+        None,
+        "Build each word's vector from its character n-grams, for instance those of 3 to 6 characters (3-6), so that "
+        "unknown words get a vector too.",
+        MODEL,
+        default_text="none",
+        fixed=True,
+        common=True,
+    )
+    buckets: int = option(
+        2_000_000,
+        "N-grams are hashed to this many rows; only those in use take memory.",
+        MODEL,
+        only_with=("subwords", ()),
+        minimum=1,
+        maximum=(1 << 31) - 1,
+        fixed=True,
+    )
+    sample: float = option(1e-4, "Threshold of subsampling frequent words; 0 for none.", MODEL, minimum=0, maximum=1)
+    sample_formula: Formula = option(
+        "word2vec",
+        "Keep a word with probability min(1, sqrt(t/f) + t/f) (word2vec), or min(1, sqrt(t/f)) (paper).",
+        MODEL,
+    )
+    shrink_windows: bool = option(
+        True,
+        "Draw each window's size at random from 1 to --window (--shrink-windows), or always use --window "
+        "(--fixed-windows).",
+        MODEL,
+        flags=("--shrink-windows/--fixed-windows",),
+    )
+    cbow_gradient: Gradient = option(
+        "faithful",
+        "Give each context word the whole gradient of their mean, as word2vec.c does (faithful), or divide it among "
+        "them (corrected, İrsoy et al. 2021).",
+        MODEL,
+        only_with=("model", ("cbow",)),
+    )
+    per_pair: bool = option(
+        False,
+        "Update after each context word, as word2vec.c does (--per-pair), or once per window (--shared, faster).",
+        MODEL,
+        flags=("--per-pair/--shared",),
+        only_with=("model", ("skipgram",)),
+    )
+    epochs: int | Literal["auto"] = option(
+        "auto",
+        "Passes over the corpus; auto: 10, more for little text, and 5 above 100 million words; always 5 for the "
+        "losses other than ns, nce and sampled.",
+        TRAINING,
+        minimum=1,
+        maximum=1_000_000,
+        flags=("--epochs", "--iter"),
+        common=True,
+    )
+    alpha: float | None = option(
+        None,
+        "Learning rate at the start.",
+        TRAINING,
+        minimum=0,
+        positive=True,
+        maximum=1000,
+        default_text="the best measured for model and loss",
+    )
+    min_alpha: float | None = option(
+        None,
+        "Learning rate at the end; it falls linearly.",
+        TRAINING,
+        minimum=0,
+        maximum=1000,
+        default_text="alpha / 10,000",
+    )
+    stop_early: int | None = option(
+        None,
+        "Hold out the last twentieth of the text, at most 500,000 words, end training when the score on it has not "
+        "risen for this many epochs, and keep the vectors of the best epoch.",
+        TRAINING,
+        minimum=1,
+        default_text="never",
+    )
+    seed: int = option(
+        1,
+        "With one worker or --deterministic, the same seed gives the same vectors on every run.",
+        TRAINING,
+        minimum=0,
+        maximum=(1 << 64) - 1,
+    )
+    workers: int | None = option(
+        None,
+        "Number of threads.",
+        TRAINING,
+        minimum=1,
+        maximum=1 << 10,
+        flags=("--workers", "--threads"),
+        default_text="one per processor",
+        common=True,
+    )
+    deterministic: bool = option(
+        False,
+        "Give the same vectors on every run with this number of threads; this takes up to twice as long.",
+        TRAINING,
+        flags=("--deterministic/--free",),
+    )
+    storage: Storage = option(
+        "float32",
+        "Store the matrices as float32, or as bfloat16 (bf16): half the memory, somewhat slower.",
+        TRAINING,
+    )
 
     loss: str = option(
         "",
@@ -89,43 +246,7 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         for name in PAIRS:
             object.__setattr__(self, name, join_pair(name, getattr(self, name)))
         self.ngrams, self.window_sides  # noqa: B018 - raise SettingsError
-        super().__post_init__()
-        self._choose_loss()
-        kind = self.loss_class
-        where = f"objective {one_line(self.objective)}" if self.objective else f"loss {self.loss}"
-        if not self.kernel:
-            object.__setattr__(self, "kernel", kind.kernels[0])
-        if self.kernel not in kind.kernels:
-            raise SettingsError(f"kernel {self.kernel}: {where} needs kernel {kind.kernels[0]}; leave kernel out")
-        if self.storage not in kind.storages or (self.storage == "bf16" and self.kernel == "numba"):
-            what = "kernel numba" if self.storage in kind.storages else where
-            raise SettingsError(f"storage {self.storage}: {what} keeps float32 only; choose storage float32")
-        if self.deterministic and self.workers != 1 and not (kind.ordered and self.kernel == "cython"):
-            what = "kernel numba" if kind.ordered else where
-            raise SettingsError(f"deterministic: with {what} it needs workers 1")
-        kind.check(self)
-        if not self.objective:  # otherwise Loss.prepared does
-            kind.check_vectors(self)
-        if self.min_alpha is not None and self.min_alpha > self.start_alpha:
-            raise SettingsError(f"min_alpha {self.min_alpha}: it is above alpha, {self.start_alpha}")
-
-    def _choose_loss(self) -> None:
-        if self.objective is not None:
-            if ":" not in str(self.objective) or not str(self.objective).isprintable():
-                raise SettingsError(f"objective {one_line(repr(self.objective))}: write module:Name")
-            if self.loss not in ("", OWN):
-                raise SettingsError(
-                    f"objective {one_line(self.objective)} replaces loss {self.loss}: give only one of them"
-                )
-            object.__setattr__(self, "loss", OWN)
-        elif self.loss == OWN:
-            raise SettingsError(f"loss {OWN}: name your loss with objective, as module:Name")
-        elif not self.loss:
-            object.__setattr__(self, "loss", DEFAULT_LOSS)
-
-    @property
-    def loss_class(self) -> type[Loss]:
-        return LOSSES.get(self.loss, Loss)
+        check_options(self)
 
     @property
     def ngrams(self) -> Subwords | None:
@@ -155,6 +276,92 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
             )
         return sides
 
+
+@dataclass(frozen=True, kw_only=True)
+class AnyLossOptions(SampledSoftmaxOptions, TreeOptions, ClassOptions, BlockOptions, MixtureOptions):
+    """The options of all built-in losses; also those of a user's own loss, which may be derived from any of them."""
+
+    def __post_init__(self) -> None:
+        check_options(self)  # not whether they contradict each other, since only those of one loss are used
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlatSettings(AnyLossOptions, GeneralOptions):
+    """All options by name, as the command line, files and the arguments of `w2v.train` and `Settings` have them."""
+
+    def __post_init__(self) -> None:
+        GeneralOptions.__post_init__(self)
+
+
+@dataclass(frozen=True, init=False, kw_only=True)
+class Settings(GeneralOptions):
+    """The settings of a training run: the general options and those of its loss; `w2v train --help` describes each.
+
+    The arguments are the options by name, such as Settings(loss="ns", negative=10). Options of other losses are checked
+    and left out. Raises SettingsError, naming the value, for impossible values and for two that contradict each other.
+
+    Attributes:
+        loss_options: an object of the options_class of the loss. Its options are also attributes of the settings.
+    """
+
+    loss_options: LossOptions
+
+    @taking(FlatSettings)
+    def __init__(self, **given: Any) -> None:
+        before = given.pop("loss_options", LossOptions())  # given by dataclasses.replace
+        flat = FlatSettings(**vars(before) | given)
+        for each in fields(GeneralOptions):
+            object.__setattr__(self, each.name, getattr(flat, each.name))
+        self._choose_loss()
+        kind = AnyLossOptions if self.loss == OWN else self.loss_class.options_class
+        options = kind(**{name: getattr(flat, name) for name in options_of(kind)})
+        object.__setattr__(self, "loss_options", options)
+        self._check()
+
+    def _choose_loss(self) -> None:
+        if self.objective is not None:
+            if ":" not in str(self.objective) or not str(self.objective).isprintable():
+                raise SettingsError(f"objective {one_line(repr(self.objective))}: write module:Name")
+            if self.loss not in ("", OWN):
+                raise SettingsError(
+                    f"objective {one_line(self.objective)} replaces loss {self.loss}: give only one of them"
+                )
+            object.__setattr__(self, "loss", OWN)
+        elif self.loss == OWN:
+            raise SettingsError(f"loss {OWN}: name your loss with objective, as module:Name")
+        elif not self.loss:
+            object.__setattr__(self, "loss", DEFAULT_LOSS)
+
+    def _check(self) -> None:
+        """Raise SettingsError for settings that the loss or the kernel does not allow; choose the kernel."""
+        kind = self.loss_class
+        where = f"objective {one_line(self.objective)}" if self.objective else f"loss {self.loss}"
+        if not self.kernel:
+            object.__setattr__(self, "kernel", kind.kernels[0])
+        if self.kernel not in kind.kernels:
+            raise SettingsError(f"kernel {self.kernel}: {where} needs kernel {kind.kernels[0]}; leave kernel out")
+        if self.storage not in kind.storages or (self.storage == "bf16" and self.kernel == "numba"):
+            what = "kernel numba" if self.storage in kind.storages else where
+            raise SettingsError(f"storage {self.storage}: {what} keeps float32 only; choose storage float32")
+        if self.deterministic and self.workers != 1 and not (kind.ordered and self.kernel == "cython"):
+            what = "kernel numba" if kind.ordered else where
+            raise SettingsError(f"deterministic: with {what} it needs workers 1")
+        kind.check(self)
+        if not self.objective:  # otherwise Loss.prepared does
+            kind.check_vectors(self)
+        if self.min_alpha is not None and self.min_alpha > self.start_alpha:
+            raise SettingsError(f"min_alpha {self.min_alpha}: it is above alpha, {self.start_alpha}")
+
+    def __getattr__(self, name: str) -> Any:
+        options = vars(self).get("loss_options", LossOptions())  # there are none while it is unpickled
+        if name not in options_of(options):
+            raise AttributeError(f"settings with loss {vars(self).get('loss')} do not have {name!r}")
+        return getattr(options, name)
+
+    @property
+    def loss_class(self) -> type[Loss]:
+        return LOSSES.get(self.loss, Loss)
+
     @property
     def window_size(self) -> int:
         """The longer of both sides."""
@@ -182,43 +389,35 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
     def threads(self) -> int:
         return self.workers or processors()
 
-    def as_dict(self) -> dict[str, Any]:
-        """Every setting with the value that training uses."""
-        used: dict[str, Any] = {"alpha": self.start_alpha, "min_alpha": self.end_alpha, "workers": self.threads}
-        used |= {"vectors": self.word_vectors, "window": self.window or self.window_size}
-        return asdict(self) | used
+    def as_dict(self, computed: bool = True) -> dict[str, Any]:
+        """Every setting, by name. Those that training computes have the value that it uses if `computed`, else None."""
+        values = {each.name: getattr(self, each.name) for each in fields(GeneralOptions)} | vars(self.loss_options)
+        if computed:
+            values |= {"alpha": self.start_alpha, "min_alpha": self.end_alpha, "workers": self.threads}
+            values |= {"vectors": self.word_vectors, "window": self.window or self.window_size}
+        return values
 
-    def relevant(self) -> dict[str, Any]:
-        """The settings of `as_dict` that have an effect with this model and loss."""
-        return self._with_effect(self.as_dict())
+    def in_effect(self, computed: bool = True) -> dict[str, Any]:
+        """The settings of `as_dict` that have an effect in this run, without those that are None.
 
-    def saved(self) -> dict[str, Any]:
-        """The settings that have an effect, for a file; those that training computes only if they were given."""
-        computed = {"kernel": None} if self.kernel == self.loss_class.kernels[0] else {}
-        return self._with_effect(asdict(self) | computed)
+        Without `computed`, the kernel is left out too if it is the default of the loss.
+        """
+        values = self.as_dict(computed)
+        if not computed and self.kernel == self.loss_class.kernels[0]:
+            values["kernel"] = None
+        return {name: value for name, value in values.items() if value is not None and self._has_effect(name)}
 
-    def _with_effect(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in values.items() if value is not None and not self.without_effect(name)}
-
-    def left_open(self) -> Settings:
-        """The same settings; those with the value that training would compute are left to it."""
-        values = asdict(self)
-        for name in ("min_alpha", "alpha", "window", "vectors", "workers"):
-            with suppress(SettingsError):  # the given min_alpha is above the default alpha
-                if Settings(**values | {name: None}).as_dict() == self.as_dict():
-                    values[name] = None
-        return Settings(**values)
-
-    def without_effect(self, name: str) -> tuple[str, tuple[str, ...]] | None:
-        """The (name, values) of `needed_for` without which this setting has no effect here; None: it has one."""
-        needs = needed_for(name)
-        if not needs or getattr(self, needs[0]) in needs[1] or (not needs[1] and getattr(self, needs[0])):
-            return None
-        return needs
+    def _has_effect(self, name: str) -> bool:
+        if (needs := only_with(name)) is None:
+            return True
+        setting, values = needs
+        found = getattr(self, setting)
+        return found in values if values else bool(found)
 
     @classmethod
     def names(cls) -> list[str]:
-        return [field.name for field in fields(cls)]
+        """The names of all arguments."""
+        return [each.name for each in fields(FlatSettings)]
 
 
 def join_pair(name: str, value: Any) -> Any:
@@ -242,14 +441,14 @@ def settings_from(stored: Mapping[str, Any], where: object, **missing: Any) -> S
         raise W2VError(f"{where}: damaged: {one_line(error)}") from error
 
 
-def needed_for(name: str) -> tuple[str, tuple[str, ...]] | None:
-    """(name, values): the setting has an effect only if setting `name` has one of `values`, or any if these are empty.
+def only_with(name: str) -> tuple[str, tuple[str, ...]] | None:
+    """Return (setting, values): an option has an effect only if this setting has one of the values, or any if () is.
 
     None: it always has one.
     """
-    if name not in options_of(BaseSettings) and name not in Settings.__annotations__:
-        return "loss", tuple(loss for loss, kind in LOSSES.items() if name in options_of(kind.settings_class))
-    return options_of(Settings)[name].only_with
+    if name in options_of(GeneralOptions):
+        return options_of(GeneralOptions)[name].only_with
+    return "loss", tuple(loss for loss, kind in LOSSES.items() if name in options_of(kind.options_class))
 
 
 def loss_for(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[str, Array] | None = None) -> Loss:

@@ -13,7 +13,7 @@ from typing import Any, get_args
 from w2v.errors import SettingsError, W2VError, one_line
 from w2v.formats import table
 from w2v.losses.hierarchical_softmax import TREES
-from w2v.losses.registry import OWN, Settings, join_pair
+from w2v.losses.registry import OWN, FlatSettings, Settings, join_pair
 from w2v.options import checked_value, options_of, refuse_unknown
 from w2v.settings import RENAMED
 from w2v.system.files import PathLike, atomic_write, errors_named, is_nameable
@@ -24,6 +24,7 @@ from w2v.training.initialisation import (
     continued_settings,
     settings_for_vectors,
     text_options_of,
+    without_computed,
 )
 from w2v.training.model import WHOLE_MODEL, Model
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
@@ -158,7 +159,7 @@ class RunConfig:
         Raises W2VError if it cannot be written, or exists and `force` is false.
         """
         values: dict[str, Any] = {"corpus": list(self.corpus), "output": self.output}
-        values |= self.settings.saved() | asdict(self.reading) | {"phrases": self.phrases or None}
+        values |= self.settings.in_effect(computed=False) | asdict(self.reading) | {"phrases": self.phrases or None}
         with atomic_write(path, force) as file:
             for name, value in values.items():
                 if value is not None:
@@ -182,7 +183,7 @@ def read_options(path: Path) -> dict[str, Any]:
     Raises SettingsError, naming the file, for an unknown name and for a value of the wrong type or out of range;
     W2VError for a file that cannot be read.
     """
-    kinds = {name: kind for kind in (Settings, ReadingOptions) for name in options_of(kind)}
+    kinds = {name: kind for kind in (FlatSettings, ReadingOptions) for name in options_of(kind)}
     is_model = path.suffix == MODEL_SUFFIX
     if is_model:
         # A model may be a stranger's, so its paths are not used.
@@ -230,9 +231,9 @@ def _options_of_model(path: Path) -> dict[str, Any]:
 def _without_computed(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a model without the values that training computed: other options given may change these."""
     names = options.keys() & {*Settings.names()}
-    settings = Settings(**{name: options[name] for name in names}).left_open()
+    settings = without_computed(Settings(**{name: options[name] for name in names}))
     others = {name: value for name, value in options.items() if name not in names}
-    return replace(settings, workers=None).saved() | others
+    return replace(settings, workers=None).in_effect(computed=False) | others
 
 
 def _line(path: PathLike, name: str, value: Any) -> bytes:
