@@ -189,8 +189,9 @@ def stop_at(share: float) -> Report:
 
 def stopped(folder: Path, corpus: Any, share: float = 0.2, **options: Any) -> checkpoint.Checkpoint:
     """Stop a run after this share of it, with two or more checkpoints written, and return the last."""
+    options = options if "settings" in options else SMALL | options
     with pytest.raises(Stop):
-        w2v.train(corpus, checkpoint=folder, checkpoint_every="2chunks", progress=stop_at(share), **SMALL | options)
+        w2v.train(corpus, checkpoint=folder, checkpoint_every="2chunks", progress=stop_at(share), **options)
     found = checkpoint.latest(folder)
     assert 0 < found.position.done < found.position.end
     assert len(checkpoint.files(folder)) == 2

@@ -1,11 +1,13 @@
-"""The types of settings, the headings of their help, limits, and their names in other programs.
-
-The settings themselves are in w2v/losses/registry.py: `GeneralOptions`, and `Settings`, which adds those of the loss.
-"""
+"""The options of a run with any loss. A loss has its own beside it, and `Settings` (losses/registry.py) holds both."""
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from w2v.errors import SettingsError
+from w2v.options import check_options, option
 
 ModelName = Literal["skipgram", "cbow"]
 Storage = Literal["float32", "bf16"]
@@ -20,6 +22,8 @@ MAX_WINDOW = 1 << 14
 
 # The headings of `w2v train --help`.
 TEXT, MODEL, LOSS, TRAINING, RUN = "Text", "Model", "Loss", "Training", "Run"
+
+PAIRS = {"subwords": "-", "window": ","}  # settings that may be pairs of numbers, and what is between these as text
 
 # The names of our settings in gensim, word2vec.c and fastText.
 RENAMED = {
@@ -45,3 +49,194 @@ RENAMED = {
     "sentences": "it as the first argument: w2v.train(sentences)",
     "corpus_file": "it as the first argument: w2v.train(path)",
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneralOptions:
+    """The options of a run with any loss, under the names that gensim made common."""
+
+    model: ModelName = option(
+        "cbow",
+        "Predict the centre word from the mean of the context words (cbow), or from each of them (skipgram).",
+        MODEL,
+        fixed=True,
+        common=True,
+    )
+    vector_size: int = option(
+        100,
+        "Dimensions of a vector.",
+        MODEL,
+        minimum=1,
+        maximum=1 << 20,
+        flags=("--vector-size", "--size"),
+        fixed=True,
+        common=True,
+    )
+    window: int | str | None = option(
+        None,
+        "Maximum number of context words on either side, or before and after, as in 5,0.",
+        MODEL,
+        minimum=1,
+        maximum=MAX_WINDOW,
+        default_text="5 for skip-gram, 8 for CBOW",
+        common=True,
+    )
+    min_count: int = option(5, "Leave out words that occur less often.", TEXT, minimum=0, common=True)
+    max_vocab: int | None = option(
+        None, "Keep only this many of the most frequent words.", TEXT, minimum=1, default_text="all"
+    )
+    vectors: WordVectors | None = option(
+        None,
+        "The word vectors: input and output rows combined into --vector-size values, concatenated into twice as many, "
+        "or the input rows alone.",
+        MODEL,
+        default_text="combined; input with --subwords, above 1,024 dimensions, and for losses whose output rows do not "
+        "belong to words",
+    )
+    subwords: str | tuple[int, int] | None = option(
+        None,
+        "Build each word's vector from its character n-grams, for instance those of 3 to 6 characters (3-6), so that "
+        "unknown words get a vector too.",
+        MODEL,
+        default_text="none",
+        fixed=True,
+        common=True,
+    )
+    buckets: int = option(
+        2_000_000,
+        "N-grams are hashed to this many rows; only those in use take memory.",
+        MODEL,
+        only_with=("subwords", ()),
+        minimum=1,
+        maximum=(1 << 31) - 1,
+        fixed=True,
+    )
+    sample: float = option(1e-4, "Threshold of subsampling frequent words; 0 for none.", MODEL, minimum=0, maximum=1)
+    sample_formula: Formula = option(
+        "word2vec",
+        "Keep a word with probability min(1, sqrt(t/f) + t/f) (word2vec), or min(1, sqrt(t/f)) (paper).",
+        MODEL,
+    )
+    shrink_windows: bool = option(
+        True,
+        "Draw each window's size at random from 1 to --window (--shrink-windows), or always use --window "
+        "(--fixed-windows).",
+        MODEL,
+        flags=("--shrink-windows/--fixed-windows",),
+    )
+    cbow_gradient: Gradient = option(
+        "faithful",
+        "Give each context word the whole gradient of their mean, as word2vec.c does (faithful), or divide it among "
+        "them (corrected, İrsoy et al. 2021).",
+        MODEL,
+        only_with=("model", ("cbow",)),
+    )
+    per_pair: bool = option(
+        False,
+        "Update after each context word, as word2vec.c does (--per-pair), or once per window (--shared, faster).",
+        MODEL,
+        flags=("--per-pair/--shared",),
+        only_with=("model", ("skipgram",)),
+    )
+    epochs: int | Literal["auto"] = option(
+        "auto",
+        "Passes over the corpus; auto: 10, more for little text, and 5 above 100 million words; always 5 for the "
+        "losses other than ns, nce and sampled.",
+        TRAINING,
+        minimum=1,
+        maximum=1_000_000,
+        flags=("--epochs", "--iter"),
+        common=True,
+    )
+    alpha: float | None = option(
+        None,
+        "Learning rate at the start.",
+        TRAINING,
+        minimum=0,
+        positive=True,
+        maximum=1000,
+        default_text="the best measured for model and loss",
+    )
+    min_alpha: float | None = option(
+        None,
+        "Learning rate at the end; it falls linearly.",
+        TRAINING,
+        minimum=0,
+        maximum=1000,
+        default_text="alpha / 10,000",
+    )
+    stop_early: int | None = option(
+        None,
+        "Hold out the last twentieth of the text, at most 500,000 words, end training when the score on it has not "
+        "risen for this many epochs, and keep the vectors of the best epoch.",
+        TRAINING,
+        minimum=1,
+        default_text="never",
+    )
+    seed: int = option(
+        1,
+        "With one worker or --deterministic, the same seed gives the same vectors on every run.",
+        TRAINING,
+        minimum=0,
+        maximum=(1 << 64) - 1,
+    )
+    workers: int | None = option(
+        None,
+        "Number of threads.",
+        TRAINING,
+        minimum=1,
+        maximum=1 << 10,
+        flags=("--workers", "--threads"),
+        default_text="one per processor",
+        common=True,
+    )
+    deterministic: bool = option(
+        False,
+        "Give the same vectors on every run with this number of threads; this takes up to twice as long.",
+        TRAINING,
+        flags=("--deterministic/--free",),
+    )
+    storage: Storage = option(
+        "float32",
+        "Store the matrices as float32, or as bfloat16 (bf16): half the memory, somewhat slower.",
+        TRAINING,
+    )
+
+    def __post_init__(self) -> None:
+        for name in PAIRS:
+            object.__setattr__(self, name, join_pair(name, getattr(self, name)))
+        self.ngram_lengths, self.window_sides  # noqa: B018 - raise SettingsError
+        check_options(self)
+
+    @property
+    def ngram_lengths(self) -> tuple[int, int] | None:
+        """The lengths of the shortest and longest n-gram. Raises SettingsError if `subwords` is no range of lengths."""
+        if self.subwords is None:
+            return None
+        found = re.fullmatch(r"([1-9]\d?)-([1-9]\d?)", str(self.subwords), re.ASCII)
+        shortest, longest = map(int, found.groups()) if found else (1, 0)
+        if shortest > longest:
+            raise SettingsError(
+                f"subwords {str(self.subwords)[:60]!r}: write the shortest and longest n-gram, as in 3-6"
+            )
+        return shortest, longest
+
+    @property
+    def window_sides(self) -> tuple[int, int]:
+        """The most words before and after the centre. By default, the better of 5 and 8 in bench/README.md.
+
+        Raises SettingsError if `window` is no such pair.
+        """
+        if not isinstance(self.window, str):
+            return (self.window or (8 if self.model == "cbow" else 5),) * 2
+        sides = tuple(int(side) for side in self.window.split(",") if re.fullmatch(r"\d{1,5}", side, re.ASCII))
+        if len(sides) != 2 or not 1 <= max(sides) <= MAX_WINDOW:
+            raise SettingsError(
+                f"window {self.window[:60]!r}: write how many words before and after the centre, as in 5,0"
+            )
+        return sides
+
+
+def join_pair(name: str, value: Any) -> Any:
+    """Return the value of a setting, as text if it is a pair of numbers."""
+    return PAIRS[name].join(map(str, value)) if name in PAIRS and isinstance(value, list | tuple) else value

@@ -16,7 +16,7 @@ from w2v.gensim.models.fasttext import FastText, FastTextKeyedVectors
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.phrases import Phrases
 from w2v.gensim.models.word2vec import Word2Vec
-from w2v.losses.registry import LOSSES, GeneralOptions
+from w2v.losses.registry import LOSSES, AnyLossOptions
 from w2v.options import options_of
 from w2v.training.config import read_options
 
@@ -43,8 +43,8 @@ def assert_holds(found: Any, held: dict[str, Any]) -> None:
 
 def of_the_loss(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings of a file, without the options of other losses, which files of earlier versions hold too."""
-    names = {*options_of(GeneralOptions), *options_of(LOSSES[settings["loss"]].options_class)}
-    return {name: value for name, value in settings.items() if name in names}
+    others = options_of(AnyLossOptions).keys() - options_of(LOSSES[settings["loss"]].options_class)
+    return {name: value for name, value in settings.items() if name not in others}
 
 
 def test_every_kind_of_file_has_a_sample() -> None:

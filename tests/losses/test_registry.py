@@ -1,7 +1,7 @@
 """Every registered loss fulfils the protocol; a new one works everywhere without any other change."""
 
 import re
-from dataclasses import replace
+from dataclasses import make_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import w2v
 from tests.helpers import SMALL, loss_of, run_json, stopped
 from w2v import _kernels
 from w2v.evaluation.rank import rank
+from w2v.losses import registry
 from w2v.losses.loss import Alpha, Array, Loss, LossOptions, Worker, file_names
 from w2v.losses.registry import LOSSES, AnyLossOptions, Settings, loss_for
 from w2v.losses.rows import below, draw, index_of, logistic
@@ -36,6 +37,7 @@ class Contrast(Loss):
 
     name = "contrast"
     help = "one negative"
+    options_class = WRITTEN["MarginOptions"]
     alpha = Alpha(0.1, 0.1)
     max_rows = 2
     fixed_vocabulary = ""
@@ -57,6 +59,8 @@ RUNS = [("uniform", "cython"), ("uniform", "numba"), ("contrast", "numba")]
 def new_losses(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, kind in NEW.items():
         monkeypatch.setitem(LOSSES, name, kind)
+    bases = (registry.FlatSettings, WRITTEN["MarginOptions"])
+    monkeypatch.setattr(registry, "FlatSettings", make_dataclass("FlatSettings", [], bases=bases, frozen=True))
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -114,8 +118,10 @@ def test_probabilities(name: str, scale: float) -> None:
 @pytest.mark.usefixtures("new_losses")
 @pytest.mark.parametrize(("name", "kernel"), RUNS)
 def test_new_loss_works_everywhere(name: str, kernel: str, sample: Path, tmp_path: Path) -> None:
-    options: dict[str, Any] = SMALL | {"model": "skipgram", "loss": name, "kernel": kernel, "sample": 0}
-    model = w2v.train(sample, **options)
+    own: dict[str, Any] = {"negative": 5} if name == "uniform" else {"margin": 2.5}
+    settings = Settings(**SMALL, model="skipgram", loss=name, kernel=kernel, sample=0, **own)
+    assert settings.in_effect().items() >= own.items()
+    model = w2v.train(sample, settings=settings)
     assert isinstance(model.loss, NEW[name])
     assert model.metrics["loss"][-1] < model.metrics["loss"][0]
     path = tmp_path / "m.safetensors"
@@ -130,11 +136,12 @@ def test_new_loss_works_everywhere(name: str, kernel: str, sample: Path, tmp_pat
     assert rank(loaded, 30, 30).rank <= model.settings.vector_size + 1
     info = run_json("info", path)
     assert info["output_layer"]["loss"] == name
-    assert info["output_layer"].get("negative") == (5 if name == "uniform" else None)
+    assert {name: info["output_layer"].get(name) for name in ("negative", "margin") if name in own} == own
+    assert len(info["output_layer"]) == 1 + len(own) + (name == "uniform")  # with ns_exponent
     more = w2v.train(sample, continue_from=path, vocab="union", epochs=1)
     assert more.settings.loss == name
     states = tmp_path / "states"
-    stopped(states, sample, **options)
+    stopped(states, sample, settings=settings)
     resumed = w2v.resume(states, sample)
     assert resumed.metrics["loss"] == model.metrics["loss"]
     np.testing.assert_array_equal(resumed.inputs, model.inputs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +14,8 @@ from w2v.losses.full_softmax import SoftmaxOptions
 from w2v.losses.loss import Alpha, Array, Loss, Worker, log_softmax
 from w2v.losses.rows import score, softmax, update
 from w2v.options import option
-from w2v.settings import LOSS
+from w2v.settings import LOSS, GeneralOptions
 from w2v.system import memory
-
-if TYPE_CHECKING:  # they have the options of all losses
-    from w2v.losses.registry import Settings
 
 BLOCK = "[0-9]{1,9}(:[0-9]{1,9})?"  # a length and, perhaps, a number of words
 
@@ -54,8 +50,8 @@ class DifferentiatedSoftmax(Loss):
     rank_above_size = 1
 
     @classmethod
-    def check(cls, settings: Settings) -> None:
-        block_lengths(settings.blocks, settings.vector_size)
+    def check(cls, settings: GeneralOptions, options: BlockOptions) -> None:
+        block_lengths(options.blocks, settings.vector_size)
 
     def prepare(self) -> None:
         self.lengths, self.sizes = blocks_of(self.options.blocks, len(self.vocabulary), self.settings.vector_size)

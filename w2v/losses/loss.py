@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,9 @@ from numpy.typing import NDArray
 from w2v.errors import SettingsError, W2VError
 from w2v.formats import bfloat16
 from w2v.options import check_options
+from w2v.settings import GeneralOptions
 from w2v.system import memory
 from w2v.text.vocabulary import Vocabulary
-
-if TYPE_CHECKING:  # they have the options of all losses
-    from w2v.losses.registry import Settings
 
 Array = NDArray[Any]
 Worker = Any  # a named tuple, see Loss
@@ -105,7 +103,7 @@ class Loss:
     sequential: ClassVar[bool] = False
 
     vocabulary: Vocabulary
-    settings: Settings
+    settings: GeneralOptions
     options: Any  # of options_class
     data: Mapping[str, Array] = {}
     tensors: dict[str, Array]
@@ -122,11 +120,11 @@ class Loss:
         return f"objective {type(self).__module__}:{type(self).__qualname__}" if own else f"loss {self.name}"
 
     @classmethod
-    def check(cls, settings: Settings) -> None:
+    def check(cls, settings: GeneralOptions, options: Any) -> None:
         """Raise SettingsError for options of the loss that contradict general ones."""
 
     @classmethod
-    def check_vectors(cls, settings: Settings) -> None:
+    def check_vectors(cls, settings: GeneralOptions) -> None:
         """Raise SettingsError if the word vectors in the settings cannot be made of input and output rows."""
         reason = cls.no_word_outputs
         if settings.vector_size < 2 and not reason:  # they are combined at length 1, and a value would be -1 or 1
@@ -276,8 +274,8 @@ class Loss:
 
     # -- for a run ------------------------------------------------------------------------------
 
-    def prepared(self, vocabulary: Vocabulary, settings: Settings, tensors: Mapping[str, Array] | None = None) -> Self:
-        """A copy of this loss for a run, or from the `tensors` of a file.
+    def prepared(self, vocabulary: Vocabulary, settings: Any, tensors: Mapping[str, Array] | None = None) -> Self:
+        """A copy of this loss for a run with these Settings, or from the `tensors` of a file.
 
         Raises SettingsError for settings that do not fit the vocabulary, W2VError for damaged tensors and for mistakes
         in a user's own loss.

@@ -6,12 +6,11 @@ To add a loss, add its class to `LOSSES`, and the dataclass of its options, if a
 from __future__ import annotations
 
 import importlib
-import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from w2v.errors import LossMissing, OtherVersion, SettingsError, W2VError, one_line
 from w2v.losses.charcnn import CharacterCNN
@@ -23,18 +22,7 @@ from w2v.losses.loss import Array, Loss, LossOptions
 from w2v.losses.mos import MixtureOfSoftmaxes, MixtureOptions
 from w2v.losses.sampling import NegativeSampling, NoiseContrastive, SampledSoftmax, SampledSoftmaxOptions
 from w2v.options import check_options, option, options_of, taking
-from w2v.settings import (
-    LOSS,
-    MAX_WINDOW,
-    MODEL,
-    TEXT,
-    TRAINING,
-    Formula,
-    Gradient,
-    ModelName,
-    Storage,
-    WordVectors,
-)
+from w2v.settings import LOSS, TRAINING, GeneralOptions, WordVectors
 from w2v.system.threads import processors
 from w2v.system.version import __version__
 from w2v.text.subwords import Subwords
@@ -60,161 +48,20 @@ MAX_COMBINED = 1024  # the largest vector_size at which vectors are combined by 
 CORRECTED = 2  # the best learning rate of CBOW's corrected gradient, relative to the faithful one's
 WITH_SUBWORDS = 0.8  # the best learning rate of skip-gram with subwords, relative to that without; CBOW has the same
 
-PAIRS = {"subwords": "-", "window": ","}  # settings that may be pairs of numbers, and what is between these as text
-
 _known: dict[str, Loss] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeneralOptions:
-    """The options of a run with any loss, under the names that gensim made common."""
+class AnyLossOptions(SampledSoftmaxOptions, TreeOptions, ClassOptions, BlockOptions, MixtureOptions):
+    """The options of all built-in losses; also those of a user's own loss, which may be derived from any of them."""
 
-    model: ModelName = option(
-        "cbow",
-        "Predict the centre word from the mean of the context words (cbow), or from each of them (skipgram).",
-        MODEL,
-        fixed=True,
-        common=True,
-    )
-    vector_size: int = option(
-        100,
-        "Dimensions of a vector.",
-        MODEL,
-        minimum=1,
-        maximum=1 << 20,
-        flags=("--vector-size", "--size"),
-        fixed=True,
-        common=True,
-    )
-    window: int | str | None = option(
-        None,
-        "Maximum number of context words on either side, or before and after, as in 5,0.",
-        MODEL,
-        minimum=1,
-        maximum=MAX_WINDOW,
-        default_text="5 for skip-gram, 8 for CBOW",
-        common=True,
-    )
-    min_count: int = option(5, "Leave out words that occur less often.", TEXT, minimum=0, common=True)
-    max_vocab: int | None = option(
-        None, "Keep only this many of the most frequent words.", TEXT, minimum=1, default_text="all"
-    )
-    vectors: WordVectors | None = option(
-        None,
-        "The word vectors: input and output rows combined into --vector-size values, concatenated into twice as many, "
-        "or the input rows alone.",
-        MODEL,
-        default_text="combined; input with --subwords, above 1,024 dimensions, and for losses whose output rows do not "
-        "belong to words",
-    )
-    subwords: str | tuple[int, int] | None = option(
-        None,
-        "Build each word's vector from its character n-grams, for instance those of 3 to 6 characters (3-6), so that "
-        "unknown words get a vector too.",
-        MODEL,
-        default_text="none",
-        fixed=True,
-        common=True,
-    )
-    buckets: int = option(
-        2_000_000,
-        "N-grams are hashed to this many rows; only those in use take memory.",
-        MODEL,
-        only_with=("subwords", ()),
-        minimum=1,
-        maximum=(1 << 31) - 1,
-        fixed=True,
-    )
-    sample: float = option(1e-4, "Threshold of subsampling frequent words; 0 for none.", MODEL, minimum=0, maximum=1)
-    sample_formula: Formula = option(
-        "word2vec",
-        "Keep a word with probability min(1, sqrt(t/f) + t/f) (word2vec), or min(1, sqrt(t/f)) (paper).",
-        MODEL,
-    )
-    shrink_windows: bool = option(
-        True,
-        "Draw each window's size at random from 1 to --window (--shrink-windows), or always use --window "
-        "(--fixed-windows).",
-        MODEL,
-        flags=("--shrink-windows/--fixed-windows",),
-    )
-    cbow_gradient: Gradient = option(
-        "faithful",
-        "Give each context word the whole gradient of their mean, as word2vec.c does (faithful), or divide it among "
-        "them (corrected, İrsoy et al. 2021).",
-        MODEL,
-        only_with=("model", ("cbow",)),
-    )
-    per_pair: bool = option(
-        False,
-        "Update after each context word, as word2vec.c does (--per-pair), or once per window (--shared, faster).",
-        MODEL,
-        flags=("--per-pair/--shared",),
-        only_with=("model", ("skipgram",)),
-    )
-    epochs: int | Literal["auto"] = option(
-        "auto",
-        "Passes over the corpus; auto: 10, more for little text, and 5 above 100 million words; always 5 for the "
-        "losses other than ns, nce and sampled.",
-        TRAINING,
-        minimum=1,
-        maximum=1_000_000,
-        flags=("--epochs", "--iter"),
-        common=True,
-    )
-    alpha: float | None = option(
-        None,
-        "Learning rate at the start.",
-        TRAINING,
-        minimum=0,
-        positive=True,
-        maximum=1000,
-        default_text="the best measured for model and loss",
-    )
-    min_alpha: float | None = option(
-        None,
-        "Learning rate at the end; it falls linearly.",
-        TRAINING,
-        minimum=0,
-        maximum=1000,
-        default_text="alpha / 10,000",
-    )
-    stop_early: int | None = option(
-        None,
-        "Hold out the last twentieth of the text, at most 500,000 words, end training when the score on it has not "
-        "risen for this many epochs, and keep the vectors of the best epoch.",
-        TRAINING,
-        minimum=1,
-        default_text="never",
-    )
-    seed: int = option(
-        1,
-        "With one worker or --deterministic, the same seed gives the same vectors on every run.",
-        TRAINING,
-        minimum=0,
-        maximum=(1 << 64) - 1,
-    )
-    workers: int | None = option(
-        None,
-        "Number of threads.",
-        TRAINING,
-        minimum=1,
-        maximum=1 << 10,
-        flags=("--workers", "--threads"),
-        default_text="one per processor",
-        common=True,
-    )
-    deterministic: bool = option(
-        False,
-        "Give the same vectors on every run with this number of threads; this takes up to twice as long.",
-        TRAINING,
-        flags=("--deterministic/--free",),
-    )
-    storage: Storage = option(
-        "float32",
-        "Store the matrices as float32, or as bfloat16 (bf16): half the memory, somewhat slower.",
-        TRAINING,
-    )
+    def __post_init__(self) -> None:
+        check_options(self)  # not whether they contradict each other, since only those of one loss are used
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlatSettings(AnyLossOptions, GeneralOptions):
+    """All options by name, as the command line, files and the arguments of `w2v.train` and `Settings` have them."""
 
     loss: str = option(
         "",
@@ -243,53 +90,6 @@ class GeneralOptions:
     def __post_init__(self) -> None:
         if isinstance(self.objective, Loss):
             object.__setattr__(self, "objective", use(self.objective))
-        for name in PAIRS:
-            object.__setattr__(self, name, join_pair(name, getattr(self, name)))
-        self.ngrams, self.window_sides  # noqa: B018 - raise SettingsError
-        check_options(self)
-
-    @property
-    def ngrams(self) -> Subwords | None:
-        """The n-grams that make up a word's vector. Raises SettingsError if `subwords` is no range of lengths."""
-        if self.subwords is None:
-            return None
-        found = re.fullmatch(r"([1-9]\d?)-([1-9]\d?)", str(self.subwords), re.ASCII)
-        shortest, longest = map(int, found.groups()) if found else (1, 0)
-        if shortest > longest:
-            raise SettingsError(
-                f"subwords {str(self.subwords)[:60]!r}: write the shortest and longest n-gram, as in 3-6"
-            )
-        return Subwords(shortest, longest, self.buckets)
-
-    @property
-    def window_sides(self) -> tuple[int, int]:
-        """The most words before and after the centre. By default, the better of 5 and 8 in bench/README.md.
-
-        Raises SettingsError if `window` is no such pair.
-        """
-        if not isinstance(self.window, str):
-            return (self.window or (8 if self.model == "cbow" else 5),) * 2
-        sides = tuple(int(side) for side in self.window.split(",") if re.fullmatch(r"\d{1,5}", side, re.ASCII))
-        if len(sides) != 2 or not 1 <= max(sides) <= MAX_WINDOW:
-            raise SettingsError(
-                f"window {self.window[:60]!r}: write how many words before and after the centre, as in 5,0"
-            )
-        return sides
-
-
-@dataclass(frozen=True, kw_only=True)
-class AnyLossOptions(SampledSoftmaxOptions, TreeOptions, ClassOptions, BlockOptions, MixtureOptions):
-    """The options of all built-in losses; also those of a user's own loss, which may be derived from any of them."""
-
-    def __post_init__(self) -> None:
-        check_options(self)  # not whether they contradict each other, since only those of one loss are used
-
-
-@dataclass(frozen=True, kw_only=True)
-class FlatSettings(AnyLossOptions, GeneralOptions):
-    """All options by name, as the command line, files and the arguments of `w2v.train` and `Settings` have them."""
-
-    def __post_init__(self) -> None:
         GeneralOptions.__post_init__(self)
 
 
@@ -301,17 +101,22 @@ class Settings(GeneralOptions):
     and left out. Raises SettingsError, naming the value, for impossible values and for two that contradict each other.
 
     Attributes:
+        loss, kernel: those of the run, also if they were not given. objective: the name of a loss of one's own.
         loss_options: an object of the options_class of the loss. Its options are also attributes of the settings.
     """
 
+    loss: str
+    objective: str | None
+    kernel: str
     loss_options: LossOptions
 
     @taking(FlatSettings)
     def __init__(self, **given: Any) -> None:
         before = given.pop("loss_options", LossOptions())  # given by dataclasses.replace
         flat = FlatSettings(**vars(before) | given)
-        for each in fields(GeneralOptions):
-            object.__setattr__(self, each.name, getattr(flat, each.name))
+        for each in fields(self):
+            if each.name != "loss_options":
+                object.__setattr__(self, each.name, getattr(flat, each.name))
         self._choose_loss()
         kind = AnyLossOptions if self.loss == OWN else self.loss_class.options_class
         options = kind(**{name: getattr(flat, name) for name in options_of(kind)})
@@ -346,7 +151,7 @@ class Settings(GeneralOptions):
         if self.deterministic and self.workers != 1 and not (kind.ordered and self.kernel == "cython"):
             what = "kernel numba" if kind.ordered else where
             raise SettingsError(f"deterministic: with {what} it needs workers 1")
-        kind.check(self)
+        kind.check(self, self.loss_options)
         if not self.objective:  # otherwise Loss.prepared does
             kind.check_vectors(self)
         if self.min_alpha is not None and self.min_alpha > self.start_alpha:
@@ -361,6 +166,11 @@ class Settings(GeneralOptions):
     @property
     def loss_class(self) -> type[Loss]:
         return LOSSES.get(self.loss, Loss)
+
+    @property
+    def ngrams(self) -> Subwords | None:
+        """The n-grams that make up a word's vector."""
+        return Subwords(*self.ngram_lengths, self.buckets) if self.ngram_lengths else None
 
     @property
     def window_size(self) -> int:
@@ -391,11 +201,11 @@ class Settings(GeneralOptions):
 
     def as_dict(self, computed: bool = True) -> dict[str, Any]:
         """Every setting, by name. Those that training computes have the value that it uses if `computed`, else None."""
-        values = {each.name: getattr(self, each.name) for each in fields(GeneralOptions)} | vars(self.loss_options)
+        values = vars(self) | vars(self.loss_options)
         if computed:
             values |= {"alpha": self.start_alpha, "min_alpha": self.end_alpha, "workers": self.threads}
             values |= {"vectors": self.word_vectors, "window": self.window or self.window_size}
-        return values
+        return {name: values[name] for name in self.names() if name in values}
 
     def in_effect(self, computed: bool = True) -> dict[str, Any]:
         """The settings of `as_dict` that have an effect in this run, without those that are None.
@@ -420,11 +230,6 @@ class Settings(GeneralOptions):
         return [each.name for each in fields(FlatSettings)]
 
 
-def join_pair(name: str, value: Any) -> Any:
-    """Return the value of a setting, as text if it is a pair of numbers."""
-    return PAIRS[name].join(map(str, value)) if name in PAIRS and isinstance(value, list | tuple) else value
-
-
 def settings_from(stored: Mapping[str, Any], where: object, **missing: Any) -> Settings:
     """The settings in the header of a file; `missing` are values of settings that older versions did not have.
 
@@ -446,9 +251,8 @@ def only_with(name: str) -> tuple[str, tuple[str, ...]] | None:
 
     None: it always has one.
     """
-    if name in options_of(GeneralOptions):
-        return options_of(GeneralOptions)[name].only_with
-    return "loss", tuple(loss for loss, kind in LOSSES.items() if name in options_of(kind.options_class))
+    losses = tuple(loss for loss, kind in LOSSES.items() if name in options_of(kind.options_class))
+    return ("loss", losses) if losses else options_of(FlatSettings)[name].only_with
 
 
 def loss_for(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[str, Array] | None = None) -> Loss:

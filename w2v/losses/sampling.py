@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,7 @@ from w2v.losses import _trees
 from w2v.losses.loss import Alpha, Array, Integers, Loss, LossOptions, Worker, log_softmax
 from w2v.losses.rows import draw_words, effective, logistic, prefetch_draws, set_importance, softmax
 from w2v.options import option
-from w2v.settings import LOSS, MAX_ADAPTIVE_BLOCKS
-
-if TYPE_CHECKING:  # they have the options of all losses
-    from w2v.losses.registry import Settings
+from w2v.settings import LOSS, MAX_ADAPTIVE_BLOCKS, GeneralOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,8 +161,8 @@ class SampledSoftmax(SamplingLoss):
     log_frequencies = True
 
     @classmethod
-    def check(cls, settings: Settings) -> None:
-        if settings.adaptive_samples and settings.deterministic and settings.workers != 1:
+    def check(cls, settings: GeneralOptions, options: SampledSoftmaxOptions) -> None:
+        if options.adaptive_samples and settings.deterministic and settings.workers != 1:
             raise SettingsError("deterministic: with adaptive_samples it needs workers 1")
 
     def prepare(self) -> None:

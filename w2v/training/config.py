@@ -13,9 +13,9 @@ from typing import Any, get_args
 from w2v.errors import SettingsError, W2VError, one_line
 from w2v.formats import table
 from w2v.losses.hierarchical_softmax import TREES
-from w2v.losses.registry import OWN, FlatSettings, Settings, join_pair
+from w2v.losses.registry import OWN, FlatSettings, Settings
 from w2v.options import checked_value, options_of, refuse_unknown
-from w2v.settings import RENAMED
+from w2v.settings import RENAMED, join_pair
 from w2v.system.files import PathLike, atomic_write, errors_named, is_nameable
 from w2v.text.idstore import ReadingOptions
 from w2v.text.normalise import TextOptions
