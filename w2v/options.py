@@ -91,9 +91,9 @@ def takes_pair(kind: Any, name: str) -> bool:
 
 def choices_of(kind: type, name: str) -> Mapping[str, str]:
     """The values that an option can have and what each means ("" if its name says it), if there is a list of them."""
-    hint, choices = type_of(kind, name), options_of(kind)[name].choices
-    if choices:
-        return choices()
+    hint, option = type_of(kind, name), options_of(kind).get(name)
+    if option and option.choices:
+        return option.choices()
     return dict.fromkeys(get_args(hint) if get_origin(hint) is Literal else (), "")
 
 
@@ -107,7 +107,10 @@ def check_options(values: Any) -> None:
 
 
 def checked_value(kind: type, name: str, value: Any) -> Any:
-    """A value for an option of a dataclass, converted. Raises SettingsError, naming both, for an impossible value."""
+    """A value for an option of a dataclass, converted. Raises SettingsError, naming both, for an impossible value.
+
+    Fields that are not made by `option` can be checked too, unless they are numbers.
+    """
     default, value_type = kind.__dataclass_fields__[name].default, type_of(kind, name)  # type: ignore[attr-defined]
     if value is None and default is None:
         return None

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from w2v.errors import SettingsError, W2VError, one_line
 from w2v.formats import table
@@ -83,11 +83,8 @@ class RunConfig:
                 raise SettingsError(f"{name} {value!r}: it must be a path")
         if not isinstance(self.phrases, bool) and not _is_path(self.phrases):
             raise SettingsError(f"phrases {self.phrases!r}: it must be true, or a path")
-        if self.vocab not in get_args(Vocab):
-            raise SettingsError(f"vocab {self.vocab!r}: choose from {', '.join(get_args(Vocab))}")
-        for name in ("freeze", "ignore_memory"):
-            if not isinstance(getattr(self, name), bool):
-                raise SettingsError(f"{name} {getattr(self, name)!r}: it must be True or False")
+        for name in ("vocab", "freeze", "ignore_memory"):
+            checked_value(RunConfig, name, getattr(self, name))  # raises SettingsError
         if not isinstance(self.notes, dict):
             raise SettingsError(f"notes {self.notes!r}: they must be a dictionary")
         interval(self.checkpoint_every)
