@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from w2v.cli.options import option_names
 from w2v.kernel.plan import instruction_set
-from w2v.losses.registry import Settings
+from w2v.losses.registry import FlatSettings, Settings
 from w2v.losses.tree import Tree
 from w2v.system.threads import processors
 from w2v.text.corpus import Corpus
@@ -151,10 +151,11 @@ def training_seconds(
     """The time of training alone; checks that all tokens were trained and the loss fell."""
     training = Run(RunConfig(settings=settings), Initialisation(vocabulary), store)
     taken = seconds(lambda: training.train(), clock)
-    decisions = float(settings.negative + 1)
     if settings.loss == "hs":
         weights = vocabulary.counts * vocabulary.keep_probabilities(settings.sample)
         decisions = float(np.average(Tree.huffman(vocabulary.counts).lengths, weights=weights))
+    else:
+        decisions = float(settings.negative + 1)
     assert training.kernel.tokens_trained == settings.epochs * training.plan.tokens, "tokens were left out"
     loss = training.state.mean_losses[-1]
     assert loss is not None, "nothing was predicted"
@@ -205,11 +206,12 @@ class Peaks:
 
 def w2v_command(settings: Settings, corpus: Path, output: Path) -> list[str]:
     """`w2v train` with the options that differ from the defaults and have an effect, for it refuses the others."""
-    changed = {name: value for name, value in asdict(settings).items() if value != getattr(Settings(), name)}
-    given = {name: value for name, value in changed.items() if not settings.without_effect(name)}
+    default = Settings().in_effect(computed=False)
     options: list[str] = []
-    for name, value in given.items():
-        names = option_names(Settings, name)[0].split("/")  # of a flag: for yes and for no
+    for name, value in settings.in_effect(computed=False).items():
+        if value == default.get(name):
+            continue
+        names = option_names(FlatSettings, name)[0].split("/")  # of a flag: for yes and for no
         options += [names[not value]] if isinstance(value, bool) else [names[0], str(value)]
     return [*W2V, "train", str(corpus), "-o", str(output), "--force", "--json", *options]
 

@@ -13,7 +13,7 @@ import argparse
 import json
 import sys
 import time
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -60,11 +60,12 @@ def untrained_gensim(settings: Settings) -> Any:
 
     ngrams = settings.ngrams
     kind = partial(FastText, min_n=ngrams.shortest, max_n=ngrams.longest) if ngrams else Word2Vec
+    drawn = settings.loss == "ns"
+    negatives = {"negative": settings.negative, "ns_exponent": settings.ns_exponent} if drawn else {"negative": 0}
     return kind(
         sg=int(settings.model == "skipgram"),
         hs=int(settings.loss == "hs"),
-        negative=settings.negative if settings.loss == "ns" else 0,
-        ns_exponent=settings.ns_exponent,
+        **negatives,
         vector_size=settings.vector_size,
         window=settings.window_size,
         min_count=settings.min_count,
@@ -109,8 +110,9 @@ class Gensim:
 
 def binary_command(tool: str, path: str, settings: Settings, text: Path, output: Path) -> list[str]:
     """The command line of word2vec.c, pWord2Vec or fastText (whose `path` is the Python that has it)."""
+    negative = settings.negative if settings.loss == "ns" else 0
     values = {
-        "size": settings.vector_size, "window": settings.window_size, "negative": settings.negative,
+        "size": settings.vector_size, "window": settings.window_size, "negative": negative,
         "sample": settings.sample, "min-count": settings.min_count, "iter": settings.epochs,
         "threads": settings.threads, "alpha": settings.start_alpha, "train": text, "output": output, "binary": 1,
     }  # fmt: skip
@@ -120,7 +122,6 @@ def binary_command(tool: str, path: str, settings: Settings, text: Path, output:
         return [path, "-c", FASTTEXT, settings.model, settings.loss, *lengths, *(str(values[name]) for name in order)]
     if tool == "word2vec":
         values |= {"cbow": int(settings.model == "cbow"), "hs": int(settings.loss == "hs")}
-        values["negative"] = settings.negative if settings.loss == "ns" else 0
     return [path, *(word for name, value in values.items() for word in (f"-{name}", str(value)))]
 
 
@@ -135,8 +136,8 @@ def main() -> None:
     parser.add_argument("text", type=Path)
     parser.add_argument("output", type=Path)
     parser.add_argument("--mode", choices=MODES, default="corpus_file")
-    for field in fields(Settings):
-        parser.add_argument(f"--{field.name}", type=json.loads, default=argparse.SUPPRESS)
+    for name in Settings.names():
+        parser.add_argument(f"--{name}", type=json.loads, default=argparse.SUPPRESS)
     options = vars(parser.parse_args())
     text, output, mode = options.pop("text"), options.pop("output"), options.pop("mode")
     settings = Settings(**options)

@@ -189,8 +189,9 @@ def stop_at(share: float) -> Report:
 
 def stopped(folder: Path, corpus: Any, share: float = 0.2, **options: Any) -> checkpoint.Checkpoint:
     """Stop a run after this share of it, with two or more checkpoints written, and return the last."""
+    options = options if "settings" in options else SMALL | options
     with pytest.raises(Stop):
-        w2v.train(corpus, checkpoint=folder, checkpoint_every="2chunks", progress=stop_at(share), **SMALL | options)
+        w2v.train(corpus, checkpoint=folder, checkpoint_every="2chunks", progress=stop_at(share), **options)
     found = checkpoint.latest(folder)
     assert 0 < found.position.done < found.position.end
     assert len(checkpoint.files(folder)) == 2
@@ -251,7 +252,7 @@ def loss_with_draws(counts: Any, name: str, negative: int, **settings: Any) -> L
     loss: Any = loss_of(counts, name, negative=negative, **settings)
     loss.negative = loss.predrawn = negative
     loss.max_rows = negative + 1
-    weights = noise_weights(counts, loss.settings.ns_exponent)
+    weights = noise_weights(counts, loss.options.ns_exponent)
     loss.data = {"alias_table": alias_table(weights), "offsets": loss.offsets(weights)}
     found: Loss = loss
     return found
@@ -268,7 +269,7 @@ def log_probability(loss: Loss, outputs: np.ndarray, row: np.ndarray, word: int)
         own = int(np.searchsorted(starts, word, "right")) - 1
         of_class = _log_softmax(scores[size : size + len(starts) - 1], own)
         return of_class + _log_softmax(scores[starts[own] : starts[own + 1]], word - starts[own])
-    noise = loss.settings.ns_exponent * np.log(loss.vocabulary.counts) if loss.name == "ns" else 0
+    noise = loss.options.ns_exponent * np.log(loss.vocabulary.counts) if loss.name == "ns" else 0
     return _log_softmax(scores[:size] + noise, word)
 
 

@@ -1,11 +1,19 @@
 """Settings: possible values are kept, impossible ones named."""
 
+import copy
+import inspect
+import pickle
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import w2v
-from w2v.losses.registry import LOSSES, Settings
+from w2v.losses.hierarchical_softmax import TreeOptions
+from w2v.losses.registry import LOSSES, AnyLossOptions, Settings
+from w2v.losses.sampling import SamplingOptions
+from w2v.options import options_of
 from w2v.system.threads import processors
 
 CHOICES = {"model": "glove", "loss": "hinge", "storage": "bf8", "sample_formula": "c", "cbow_gradient": "wrong"}
@@ -116,16 +124,78 @@ def test_a_setting_that_contradicts_the_loss_is_refused():
     assert Settings().kernel == "cython"
 
 
-def test_only_settings_that_have_an_effect_are_relevant():
-    assert {"negative", "ns_exponent", "cbow_gradient"} <= Settings().relevant().keys()
-    assert not {"tree", "classes", "mixtures", "per_pair", "objective"} & Settings().relevant().keys()
-    assert "tree" in Settings(loss="hs", model="cbow").relevant()
-    assert not {"negative", "per_pair"} & Settings(loss="hs", model="cbow").relevant().keys()
+def test_only_settings_that_have_an_effect_are_in_effect():
+    assert {"negative", "ns_exponent", "cbow_gradient"} <= Settings().in_effect().keys()
+    assert not {"tree", "classes", "mixtures", "per_pair", "objective", "buckets"} & Settings().in_effect().keys()
+    assert "tree" in Settings(loss="hs", model="cbow").in_effect()
+    assert not {"negative", "per_pair"} & Settings(loss="hs", model="cbow").in_effect().keys()
+    assert "buckets" in Settings(subwords="3-6").in_effect()
+    assert "negative" not in Settings(objective="module:Name").in_effect()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_loss_has_only_its_own_options(loss):
+    settings = Settings(loss=loss)
+    assert type(settings.loss_options) is LOSSES[loss].options_class
+    others = options_of(AnyLossOptions).keys() - options_of(settings.loss_options)
+    assert settings.as_dict().keys() == {*Settings.names()} - others
+
+
+def test_options_are_given_and_read_by_name():
+    settings = Settings(negative=10)
+    assert settings.loss_options == SamplingOptions(negative=10)
+    assert settings.negative == 10
+    assert settings != Settings()
+    with pytest.raises(AttributeError, match="settings with loss ns do not have 'tree'"):
+        settings.tree  # noqa: B018
+    with pytest.raises(TypeError, match="negatives"):
+        Settings(negatives=10)
+
+
+def test_replace_keeps_the_options_that_the_new_loss_has():
+    settings = replace(Settings(negative=10), ns_exponent=0.75)
+    assert settings.loss_options == SamplingOptions(negative=10, ns_exponent=0.75)
+    assert replace(settings, loss="nce").loss_options == settings.loss_options
+    assert replace(settings, loss="sampled", adaptive_samples=True).negative == 10
+    assert replace(settings, loss="hs", tree="balanced").loss_options == TreeOptions(tree="balanced")
+    assert replace(replace(settings, loss="hs"), loss="ns").negative == 5
+
+
+def test_options_of_other_losses_are_checked_and_left_out():
+    assert Settings(loss="ns", tree="balanced", mixtures=9, blocks="not of this loss") == Settings()
+    with pytest.raises(w2v.SettingsError, match=r"^mixtures 0: it must be a whole number, from 1 to 1,024$"):
+        Settings(loss="ns", mixtures=0)
+
+
+def test_options_that_contradict_each_other_are_refused_for_their_loss_only():
+    for loss, options in ("hs", {"tree": "clustered"}), ("sampled", {"negative": 2, "adaptive_samples": True}):
+        with pytest.raises(w2v.SettingsError, match=r"tree_vectors|adaptive_samples"):
+            Settings(loss=loss, **options)
+        Settings(loss="softmax", **options)
+
+
+def test_a_loss_of_ones_own_has_the_options_of_all():
+    settings = Settings(objective="module:Name", negative=7, tree="balanced")
+    assert isinstance(settings.loss_options, AnyLossOptions)
+    assert (settings.negative, settings.tree, settings.mixtures) == (7, "balanced", 4)
+
+
+def test_settings_are_copied_and_pickled():
+    settings = Settings(loss="sampled", negative=7)
+    assert pickle.loads(pickle.dumps(settings)) == copy.deepcopy(settings) == copy.copy(settings) == settings
+    assert hash(copy.copy(settings)) == hash(settings)
+
+
+def test_the_signature_shows_every_option():
+    shown = inspect.signature(Settings).parameters
+    assert list(shown) == Settings.names()
+    assert {"alpha", "negative", "tree", "classes", "blocks", "mixtures", "large_softmax"} <= shown.keys()
+    assert (shown["negative"].default, shown["negative"].annotation) == (5, "int")
 
 
 def test_as_dict_has_the_values_that_training_uses():
     values = Settings(epochs=2).as_dict()
-    assert list(values) == Settings.names()
+    assert list(values) == [name for name in Settings.names() if name in values]
     assert values["epochs"] == 2
     assert values["workers"] == processors() >= 1
     assert values["alpha"] == Settings().start_alpha

@@ -6,6 +6,7 @@ The command line, `w2v.train` and the checks of values are made from these field
 from __future__ import annotations
 
 import difflib
+import inspect
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,12 +14,13 @@ from dataclasses import dataclass, field, fields
 from functools import cache, wraps
 from numbers import Integral, Real
 from types import UnionType
-from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from w2v.errors import SettingsError
 from w2v.system.files import is_nameable
 
 Parameters = ParamSpec("Parameters")
+First = TypeVar("First")
 Returned = TypeVar("Returned")
 
 SIMILAR, ALMOST_BEST = 0.6, 0.9  # of suggested names: ratio of matching characters (difflib), and share of the best's
@@ -89,9 +91,9 @@ def takes_pair(kind: Any, name: str) -> bool:
 
 def choices_of(kind: type, name: str) -> Mapping[str, str]:
     """The values that an option can have and what each means ("" if its name says it), if there is a list of them."""
-    hint, choices = type_of(kind, name), options_of(kind)[name].choices
-    if choices:
-        return choices()
+    hint, option = type_of(kind, name), options_of(kind).get(name)
+    if option and option.choices:
+        return option.choices()
     return dict.fromkeys(get_args(hint) if get_origin(hint) is Literal else (), "")
 
 
@@ -105,7 +107,10 @@ def check_options(values: Any) -> None:
 
 
 def checked_value(kind: type, name: str, value: Any) -> Any:
-    """A value for an option of a dataclass, converted. Raises SettingsError, naming both, for an impossible value."""
+    """A value for an option of a dataclass, converted. Raises SettingsError, naming both, for an impossible value.
+
+    Fields that are not made by `option` can be checked too, unless they are numbers.
+    """
     default, value_type = kind.__dataclass_fields__[name].default, type_of(kind, name)  # type: ignore[attr-defined]
     if value is None and default is None:
         return None
@@ -146,6 +151,22 @@ def check_whole(minimum: int, **values: Any) -> None:
     """Raise SettingsError, naming the argument, for one that is not a whole number, `minimum` or more."""
     for name, value in values.items():
         _checked_number(name, value, int, Option("", "", minimum), ())
+
+
+def taking(
+    arguments: Callable[Parameters, object],
+) -> Callable[[Callable[Concatenate[First, ...], Returned]], Callable[Concatenate[First, Parameters], Returned]]:
+    """Give a function, after its first parameter, those of a dataclass: for type checkers, completion and help."""
+
+    def decorate(
+        function: Callable[Concatenate[First, ...], Returned],
+    ) -> Callable[Concatenate[First, Parameters], Returned]:
+        own = inspect.signature(function)
+        parameters = [next(iter(own.parameters.values())), *inspect.signature(arguments).parameters.values()]
+        vars(function)["__signature__"] = own.replace(parameters=parameters)
+        return function
+
+    return decorate
 
 
 def formerly(**names: str) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:

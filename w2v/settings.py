@@ -1,10 +1,12 @@
-"""The settings that every loss has. Settings of individual losses are in w2v/losses."""
+"""The options of a run with any loss. A loss has its own beside it, and `Settings` (losses/registry.py) holds both."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from w2v.errors import SettingsError
 from w2v.options import check_options, option
 
 ModelName = Literal["skipgram", "cbow"]
@@ -20,6 +22,8 @@ MAX_WINDOW = 1 << 14
 
 # The headings of `w2v train --help`.
 TEXT, MODEL, LOSS, TRAINING, RUN = "Text", "Model", "Loss", "Training", "Run"
+
+PAIRS = {"subwords": "-", "window": ","}  # settings that may be pairs of numbers, and what is between these as text
 
 # The names of our settings in gensim, word2vec.c and fastText.
 RENAMED = {
@@ -48,8 +52,8 @@ RENAMED = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class BaseSettings:
-    """The settings that every loss has, under the names that gensim made common; see Settings."""
+class GeneralOptions:
+    """The options of a run with any loss, under the names that gensim made common."""
 
     model: ModelName = option(
         "cbow",
@@ -199,4 +203,40 @@ class BaseSettings:
     )
 
     def __post_init__(self) -> None:
+        for name in PAIRS:
+            object.__setattr__(self, name, join_pair(name, getattr(self, name)))
+        self.ngram_lengths, self.window_sides  # noqa: B018 - raise SettingsError
         check_options(self)
+
+    @property
+    def ngram_lengths(self) -> tuple[int, int] | None:
+        """The lengths of the shortest and longest n-gram. Raises SettingsError if `subwords` is no range of lengths."""
+        if self.subwords is None:
+            return None
+        found = re.fullmatch(r"([1-9]\d?)-([1-9]\d?)", str(self.subwords), re.ASCII)
+        shortest, longest = map(int, found.groups()) if found else (1, 0)
+        if shortest > longest:
+            raise SettingsError(
+                f"subwords {str(self.subwords)[:60]!r}: write the shortest and longest n-gram, as in 3-6"
+            )
+        return shortest, longest
+
+    @property
+    def window_sides(self) -> tuple[int, int]:
+        """The most words before and after the centre. By default, the better of 5 and 8 in bench/README.md.
+
+        Raises SettingsError if `window` is no such pair.
+        """
+        if not isinstance(self.window, str):
+            return (self.window or (8 if self.model == "cbow" else 5),) * 2
+        sides = tuple(int(side) for side in self.window.split(",") if re.fullmatch(r"\d{1,5}", side, re.ASCII))
+        if len(sides) != 2 or not 1 <= max(sides) <= MAX_WINDOW:
+            raise SettingsError(
+                f"window {self.window[:60]!r}: write how many words before and after the centre, as in 5,0"
+            )
+        return sides
+
+
+def join_pair(name: str, value: Any) -> Any:
+    """Return the value of a setting, as text if it is a pair of numbers."""
+    return PAIRS[name].join(map(str, value)) if name in PAIRS and isinstance(value, list | tuple) else value

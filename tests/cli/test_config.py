@@ -11,6 +11,7 @@ import w2v
 from tests.helpers import QUICK, run, run_json, write_with_strings
 from w2v.cli.commands import training
 from w2v.training.config import RunConfig, read_options
+from w2v.training.initialisation import without_computed
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1)
 
@@ -111,11 +112,13 @@ def test_options_override_a_file_and_what_was_computed_from_it(sample, tmp_path,
 
 def test_given_settings_are_saved_even_if_they_are_the_defaults():
     given = {"alpha": 0.075, "min_alpha": 7.5e-6, "window": 8, "vectors": "combined", "workers": 3}
-    assert w2v.Settings(**given).saved().items() >= given.items()
-    assert not w2v.Settings(**given).left_open().saved().keys() & (given.keys() - {"workers"})
-    assert w2v.Settings(alpha=0.5, min_alpha=0.2).left_open() == w2v.Settings(alpha=0.5, min_alpha=0.2)
-    assert "kernel" not in w2v.Settings(loss="mos").saved()
-    assert w2v.Settings(kernel="numba").saved()["kernel"] == "numba"
+    settings = w2v.Settings(**given)
+    assert settings.in_effect(computed=False).items() >= given.items()
+    assert not without_computed(settings).in_effect(computed=False).keys() & (given.keys() - {"workers"})
+    other = w2v.Settings(alpha=0.5, min_alpha=0.2)
+    assert without_computed(other) == other
+    assert "kernel" not in w2v.Settings(loss="mos").in_effect(computed=False)
+    assert w2v.Settings(kernel="numba").in_effect(computed=False)["kernel"] == "numba"
 
 
 def test_a_loss_overrides_an_objective(sample, tmp_path):

@@ -21,7 +21,7 @@ CHECKPOINT = "with --checkpoint states, a run can be resumed after Ctrl-C"
 )
 def test_a_long_run_is_announced_once(settings, resumable, said, capsys):
     passed = []
-    forecast = Forecast(passed.append, Settings(**settings).relevant(), resumable)
+    forecast = Forecast(passed.append, Settings(**settings).in_effect(), resumable)
     reports = [Progress("read", 10, 100_000, "bytes", 1)]
     reports += [Progress("train", done, 4320, "words", 1) for done in (0, 4, 6, 10)]
     for report in reports:
@@ -32,5 +32,5 @@ def test_a_long_run_is_announced_once(settings, resumable, said, capsys):
 
 
 def test_a_short_run_is_not_announced(capsys):
-    Forecast(lambda _: None, Settings(loss="mos").relevant(), False)(Progress("train", 6, 590, "words", 1))
+    Forecast(lambda _: None, Settings(loss="mos").in_effect(), False)(Progress("train", 6, 590, "words", 1))
     assert capsys.readouterr().err == ""

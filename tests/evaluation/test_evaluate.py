@@ -186,7 +186,7 @@ def test_evaluate_command(model: Path, pairs: Path, tmp_path: Path) -> None:
     assert "difference to the first" not in run("evaluate", model).stdout
     assert "missing" in run("evaluate", model, "--questions", tmp_path / "missing", code=1).stderr
     assert "MODEL" in run("evaluate", code=2).stderr
-    assert "'--restrict-vocab': 0" in run("evaluate", model, "--restrict-vocab", 0, code=2).stderr
+    assert "restrict_vocab 0: it must be" in run("evaluate", model, "--restrict-vocab", 0, code=2).stderr
     for option in ("--restrict-vocab", "--top"):
         assert run_json("evaluate", model, option, 100)["results"][0]["scores"][0]["items"] < first["items"]
     questions = tmp_path / "questions.txt"

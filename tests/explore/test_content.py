@@ -66,7 +66,11 @@ def test_small_models_have_places(vectors: list[list[float]]) -> None:
 
 @pytest.mark.parametrize(
     ("vectors", "top", "message"),
-    [(np.zeros((0, 3)), 10, "no words"), ([[np.nan]], 10, "not numbers"), ([[1.0]], 0, "top is 0")],
+    [
+        (np.zeros((0, 3)), 10, "no words"),
+        ([[np.nan]], 10, "not numbers"),
+        ([[1.0]], 0, "top 0: it must be a whole number, 1 or more"),
+    ],
 )
 def test_models_that_cannot_be_shown_are_refused(vectors: Any, top: int, message: str) -> None:
     with pytest.raises(w2v.SettingsError if top == 0 else w2v.W2VError, match=message):

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import w2v
-from w2v.losses.registry import LOSSES
+from w2v.losses.registry import LOSSES, FlatSettings
 from w2v.options import choices_of, options_of, type_of
+from w2v.settings import GeneralOptions
 
 LARGEST = {"vector_size": 33, "epochs": 2, "workers": 2, "negative": 99, "mixtures": 3, "window": 99}  # for quick tests
 SMALLEST = [5e-324, 1e-300, 1e-45, 1e-4, 1]
@@ -48,9 +49,9 @@ def is_trained(text: list[list[str]], **chosen: Any) -> bool:
 @settings(max_examples=30)
 @given(st.data())
 def test_settings_are_refused_or_train(loss: str, data: st.DataObject) -> None:
-    kind = LOSSES[loss].settings_class
-    names = data.draw(st.lists(st.sampled_from(list(options_of(kind))), max_size=4, unique=True))
-    chosen = {name: data.draw(st.sampled_from(edges(kind, name)), name) for name in names}
+    possible = {*options_of(GeneralOptions), *options_of(LOSSES[loss].options_class)}
+    names = data.draw(st.lists(st.sampled_from(sorted(possible)), max_size=4, unique=True))
+    chosen = {name: data.draw(st.sampled_from(edges(FlatSettings, name)), name) for name in names}
     is_trained(data.draw(TEXT), **{"loss": loss} | chosen)
 
 

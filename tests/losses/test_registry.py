@@ -1,7 +1,7 @@
 """Every registered loss fulfils the protocol; a new one works everywhere without any other change."""
 
 import re
-from dataclasses import replace
+from dataclasses import make_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ import w2v
 from tests.helpers import SMALL, loss_of, run_json, stopped
 from w2v import _kernels
 from w2v.evaluation.rank import rank
-from w2v.losses.loss import Alpha, Array, Loss, Worker, file_names
-from w2v.losses.registry import LOSSES, Settings, loss_for
+from w2v.losses import registry
+from w2v.losses.loss import Alpha, Array, Loss, LossOptions, Worker, file_names
+from w2v.losses.registry import LOSSES, AnyLossOptions, Settings, loss_for
 from w2v.losses.rows import below, draw, index_of, logistic
-from w2v.settings import BaseSettings
+from w2v.losses.sampling import NegativeSampling
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
 from w2v.text.vocabulary import Vocabulary
@@ -36,6 +37,7 @@ class Contrast(Loss):
 
     name = "contrast"
     help = "one negative"
+    options_class = WRITTEN["MarginOptions"]
     alpha = Alpha(0.1, 0.1)
     max_rows = 2
     fixed_vocabulary = ""
@@ -57,6 +59,8 @@ RUNS = [("uniform", "cython"), ("uniform", "numba"), ("contrast", "numba")]
 def new_losses(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, kind in NEW.items():
         monkeypatch.setitem(LOSSES, name, kind)
+    bases = (registry.FlatSettings, WRITTEN["MarginOptions"])
+    monkeypatch.setattr(registry, "FlatSettings", make_dataclass("FlatSettings", [], bases=bases, frozen=True))
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -69,8 +73,8 @@ def test_loss_fulfils_the_protocol(name: str) -> None:
     assert set(kind.kernels) <= {"cython", "numba"}
     assert "numba" in kind.kernels
     assert ("cython" in kind.kernels) == (kind.branch in _kernels.LOSS_KINDS)
-    assert issubclass(kind.settings_class, BaseSettings)
-    assert issubclass(Settings, kind.settings_class)
+    assert issubclass(kind.options_class, LossOptions)
+    assert issubclass(AnyLossOptions, kind.options_class)
     assert kind.storages[0] == "float32"
     assert set(kind.storages) <= {"float32", "bf16"}
 
@@ -114,8 +118,10 @@ def test_probabilities(name: str, scale: float) -> None:
 @pytest.mark.usefixtures("new_losses")
 @pytest.mark.parametrize(("name", "kernel"), RUNS)
 def test_new_loss_works_everywhere(name: str, kernel: str, sample: Path, tmp_path: Path) -> None:
-    options: dict[str, Any] = SMALL | {"model": "skipgram", "loss": name, "kernel": kernel, "sample": 0}
-    model = w2v.train(sample, **options)
+    own: dict[str, Any] = {"negative": 5} if name == "uniform" else {"margin": 2.5}
+    settings = Settings(**SMALL, model="skipgram", loss=name, kernel=kernel, sample=0, **own)
+    assert settings.in_effect().items() >= own.items()
+    model = w2v.train(sample, settings=settings)
     assert isinstance(model.loss, NEW[name])
     assert model.metrics["loss"][-1] < model.metrics["loss"][0]
     path = tmp_path / "m.safetensors"
@@ -130,11 +136,12 @@ def test_new_loss_works_everywhere(name: str, kernel: str, sample: Path, tmp_pat
     assert rank(loaded, 30, 30).rank <= model.settings.vector_size + 1
     info = run_json("info", path)
     assert info["output_layer"]["loss"] == name
-    assert info["output_layer"].get("negative") == (5 if name == "uniform" else None)
+    assert {name: info["output_layer"].get(name) for name in ("negative", "margin") if name in own} == own
+    assert len(info["output_layer"]) == 1 + len(own) + (name == "uniform")  # with ns_exponent
     more = w2v.train(sample, continue_from=path, vocab="union", epochs=1)
     assert more.settings.loss == name
     states = tmp_path / "states"
-    stopped(states, sample, **options)
+    stopped(states, sample, settings=settings)
     resumed = w2v.resume(states, sample)
     assert resumed.metrics["loss"] == model.metrics["loss"]
     np.testing.assert_array_equal(resumed.inputs, model.inputs)
@@ -159,6 +166,31 @@ def test_both_kernels_train_the_same_new_loss(sample: Path) -> None:
     np.testing.assert_allclose(one.inputs, other.inputs, atol=5e-4)
     weighted = w2v.train(sample, **SMALL)
     assert not np.allclose(one.inputs, weighted.inputs, atol=1e-2)
+
+
+class OwnNegatives(NegativeSampling):
+    """A user's own loss with the options of a built-in one."""
+
+    name = Loss.name
+    kernels = ("numba",)
+
+
+def test_a_loss_of_ones_own_has_the_options_of_the_class_it_is_derived_from(sample: Path) -> None:
+    with read_corpus(Corpus(sample)) as store:
+        vocabulary = Vocabulary.from_store(store)
+    loss = OwnNegatives()
+    settings = Settings(objective=loss, negative=3, ns_exponent=0.25)
+    prepared = loss.prepared(vocabulary, settings)
+    assert (prepared.negative, prepared.options.ns_exponent) == (3, 0.25)
+    loss.options_class = WRITTEN["MarginOptions"]
+    with pytest.raises(w2v.SettingsError, match="its options_class MarginOptions is not that of a built-in loss"):
+        loss.prepared(vocabulary, settings)
+
+
+def test_a_loss_reads_the_option_that_the_page_shows() -> None:
+    assert WRITTEN["MarginOptions"](margin=2).margin == 2
+    with pytest.raises(w2v.SettingsError, match=r"^margin -1: it must be a number, 0 or more$"):
+        WRITTEN["MarginOptions"](margin=-1)
 
 
 @pytest.mark.usefixtures("new_losses")

@@ -56,7 +56,7 @@ def test_sections_and_number_of_pairs(vectors: w2v.KeyedVectors, questions: Path
     ):
         with pytest.raises(w2v.W2VError, match=message):
             analogy_map(vectors, section, file)
-    with pytest.raises(w2v.SettingsError, match="top must be at least 1"):
+    with pytest.raises(w2v.SettingsError, match=r"^top 0: it must be a whole number, 1 or more$"):
         analogy_map(vectors, top=0)
 
 

@@ -91,9 +91,9 @@ def test_counts_of_any_whole_type():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: vocabulary([["a"] * 9], min_count=-1), "min_count is"),
-        (lambda: vocabulary([["a"] * 9], max_vocab=0), "max_vocab is"),
-        (lambda: vocabulary([["a"] * 9], max_vocab=-3), "max_vocab is"),
+        (lambda: vocabulary([["a"] * 9], min_count=-1), "min_count -1: it must be a whole number, 0 or more"),
+        (lambda: vocabulary([["a"] * 9], max_vocab=0), "max_vocab 0: it must be a whole number, 1 or more"),
+        (lambda: vocabulary([["a"] * 9], max_vocab=-3), "max_vocab -3: it must be a whole number, 1 or more"),
         (lambda: ONE.keep_probabilities(-1e-3), "sample is"),
         (lambda: ONE.keep_probabilities(math.nan), "sample is"),
         (lambda: ONE.keep_probabilities(math.inf), "sample is"),

@@ -207,7 +207,7 @@ def test_command_writes_model_settings_and_trials(text: Path, tmp_path: Path) ->
     for name, value in figures["changed_settings"].items():
         assert getattr(settings, name) == value
     again = run_json("train", "--config", tmp_path / "best.toml", "-o", tmp_path / "again.safetensors")
-    assert w2v.Model.load(again["output"]).settings.relevant() == settings.relevant()
+    assert w2v.Model.load(again["output"]).settings.in_effect() == settings.in_effect()
     for name in written:
         assert f"{name} exists" in run("tune", text, "-o", output, *QUICK, code=1).stderr
         (tmp_path / name).unlink()

@@ -11,7 +11,8 @@ from w2v.formats import table
 from w2v.formats.header import ModelHeader
 from w2v.kernel.plan import available_sets, instruction_set
 from w2v.losses.loss import is_parameter
-from w2v.losses.registry import Settings, needed_for, settings_from
+from w2v.losses.registry import Settings, settings_from
+from w2v.options import options_of
 from w2v.system.threads import processors
 from w2v.system.version import __version__
 from w2v.text.normalise import TextOptions
@@ -51,7 +52,7 @@ def model(path: Path, vectors: KeyedVectors, all_settings: bool = True) -> dict[
         "counts": vectors.counts is not None,
         "tensors": {name: list(array.shape) for name, array in vectors.tensors.items()},
         "output_layer": output_layer(settings, vectors),
-        "settings": settings and _stored(settings.as_dict() if all_settings else settings.relevant(), header),
+        "settings": settings and _stored(settings.as_dict() if all_settings else settings.in_effect(), header),
         "text": asdict(header.text) if header.text != TextOptions() else {},
     }
 
@@ -62,10 +63,9 @@ def _stored(settings: dict[str, Any], header: ModelHeader) -> dict[str, Any]:
 
 
 def output_layer(settings: Settings | None, vectors: KeyedVectors) -> dict[str, Any]:
-    """The loss of a whole model, and the settings of this loss; nothing for a file with only vectors."""
+    """The loss of a whole model, and the options of this loss; nothing for a file with only vectors."""
     if settings is None or not any(map(is_parameter, vectors.tensors)):
         return {}
-    needs = {name: needed_for(name) for name in Settings.names()}
-    names = [name for name, need in needs.items() if need and need[0] == "loss" and settings.loss in need[1]]
+    names = options_of(settings.loss_class.options_class)
     chosen = {name: value for name in names if (value := getattr(settings, name)) is not None}
     return {"loss": settings.loss, **chosen, **settings.loss_class.summary(vectors.tensors)}

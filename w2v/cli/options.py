@@ -1,4 +1,4 @@
-"""The options of the commands. Those for training and for reading a text are made from Settings and ReadingOptions."""
+"""The options of the commands. Those for training and for reading a text are made from FlatSettings, ReadingOptions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from w2v.cli.console import Reporter, refuse_typographic_dashes
 from w2v.errors import W2VError
 from w2v.losses import registry
 from w2v.losses.hierarchical_softmax import TREES
-from w2v.losses.registry import LOSSES, OWN, Settings, needed_for
+from w2v.losses.registry import LOSSES, OWN, FlatSettings, Settings, only_with
 from w2v.options import choices_of, options_of, suggestion, takes_pair, type_of, words_of
 from w2v.system.files import Errors
 from w2v.text.corpus import Corpus
@@ -213,7 +213,7 @@ def option_for(kind: type, name: str, common: bool = False) -> Callable[[Command
     shown = option.default_text or default
     if value_type is bool:
         shown = flags[0].split("/")[not default].strip("-")
-    needs = needed_for(name) if kind is Settings else None
+    needs = only_with(name) if kind is FlatSettings else None
     with_losses = f"  [with --loss {', '.join(needs[1])}]" if needs and needs[0] == "loss" else ""
     return click.option(
         *flags,
@@ -233,10 +233,10 @@ def settings_options(*names: str, common: bool = False) -> Callable[[Command], C
     """An option for each of these settings; those of individual losses come last, in the order of LOSSES."""
 
     def order(name: str) -> int:
-        needs = needed_for(name)
+        needs = only_with(name)
         return list(LOSSES).index(needs[1][0]) if needs and needs[0] == "loss" else -1
 
-    return composed(*(option_for(Settings, name, common) for name in sorted(names, key=order)))
+    return composed(*(option_for(FlatSettings, name, common) for name in sorted(names, key=order)))
 
 
 def option_names(kind: type, name: str) -> list[str]:
@@ -244,7 +244,7 @@ def option_names(kind: type, name: str) -> list[str]:
 
 
 def first_name(setting: str) -> str:
-    return option_names(Settings, setting)[0].split("/")[0]
+    return option_names(FlatSettings, setting)[0].split("/")[0]
 
 
 def composed(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -285,7 +285,7 @@ RESTRICT_VOCAB = click.option(
     cls=Option,
     common=True,
     formerly=["--top"],
-    type=click.IntRange(min=1),
+    type=int,
     default=30_000,
     show_default=True,
     metavar="N",
@@ -312,7 +312,7 @@ SHORT_OPTIONS = composed(
         click.option(
             f"--{flag}",
             cls=Option,
-            group=options_of(Settings)[name].group,
+            group=options_of(FlatSettings)[name].group,
             is_flag=True,
             help=f"The same as --{name} {value}.",
         )
@@ -368,9 +368,10 @@ def check_effect(
 
     `tried` are settings of which a command tries several values.
     """
+    in_effect = settings.in_effect()
     for name in chosen:
-        needs = settings.without_effect(name)
-        if needs and not {*needs[1]} & {*(tried or {}).get(needs[0], ())}:
+        needs = only_with(name)
+        if needs and name not in in_effect and not {*needs[1]} & {*(tried or {}).get(needs[0], ())}:
             found = getattr(settings, needs[0])
             other = f"with {first_name(needs[0])} {found}" if found else f"without {first_name(needs[0])}"
             raise click.UsageError(f"{first_name(name)} has no effect {other}")

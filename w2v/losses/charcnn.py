@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from w2v.losses.loss import Alpha, Array, Loss, Worker, log_softmax
 from w2v.losses.rows import choose, draw_words, exponentials, score, set_importance, softmax, update
-from w2v.losses.sampling import SamplingSettings, sampling_data
+from w2v.losses.sampling import SamplingOptions, sampling_data
 from w2v.system import memory
 from w2v.text.words import Words
 
@@ -32,8 +32,8 @@ class CharacterCNN(Loss):
     name = "charcnn"
     help = "output vectors from characters"
     alpha = Alpha(0.025, 0.05)
-    settings_class = SamplingSettings
-    settings: SamplingSettings
+    options_class = SamplingOptions
+    options: SamplingOptions
     no_word_outputs = "output vectors are computed from characters, and are not stored as rows"
     rank_above_size = 1
     length = 16  # of a character's vector
@@ -41,7 +41,7 @@ class CharacterCNN(Loss):
     correction = 16  # size of a word's own vector
 
     def prepare(self) -> None:
-        settings, words = self.settings, self.vocabulary.words
+        vector_size, words = self.settings.vector_size, self.vocabulary.words
         counts = np.zeros(sys.maxunicode + 1, np.int64)
         lengths = np.empty(len(words), np.int64)
         for first, last in pieces(words.offsets, BYTES_AT_ONCE):
@@ -60,15 +60,17 @@ class CharacterCNN(Loss):
             inside = np.ones(starts[last] - begin, bool)
             inside[starts[first:last] - begin] = inside[starts[first + 1 : last + 1] - 1 - begin] = False
             spelt[begin : starts[last]][inside] = numbers[characters]
-        self.predrawn, self.max_rows = settings.negative, settings.negative + 1
+        self.predrawn, self.max_rows = self.options.negative, self.options.negative + 1
         self._characters = len(ordered) + EDGE + 1
         self._longest = int(np.diff(starts).max()) - (SPAN - 1)
-        self.data = {"starts": starts, "spelt": spelt} | sampling_data(self.vocabulary.counts, settings)
-        max_size = max(self.max_rows, self.filters, memory.row_width(settings.vector_size))
+        self.data = {"starts": starts, "spelt": spelt} | sampling_data(self.vocabulary.counts, self.options)
+        max_size = max(self.max_rows, self.filters, memory.row_width(vector_size))
         self.data |= {"identity": np.arange(max_size), "zeros": np.zeros(max_size, np.float32)}
-        size, spans = settings.vector_size, len(spelt) / len(words)
-        self.expected_rows = 3 * self.max_rows * (spans * self.filters * SPAN * self.length / size + self.filters)
-        self.memory_rows = self.filters + self.correction + len(words) * self.correction // size
+        spans = len(spelt) / len(words)
+        self.expected_rows = (
+            3 * self.max_rows * (spans * self.filters * SPAN * self.length / vector_size + self.filters)
+        )
+        self.memory_rows = self.filters + self.correction + len(words) * self.correction // vector_size
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

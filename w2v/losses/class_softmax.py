@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
-from w2v.losses.loss import Alpha, Array, Integers, Loss, Worker, log_softmax
+from w2v.losses.loss import Alpha, Array, Integers, Loss, LossOptions, Worker, log_softmax
 from w2v.losses.rows import grouped, softmax_of
 from w2v.options import option
-from w2v.settings import LOSS, BaseSettings
+from w2v.settings import LOSS
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassSettings(BaseSettings):
+class ClassOptions(LossOptions):
     classes: int | None = option(
         None,
         "Approximate number of classes.",
@@ -38,8 +38,8 @@ class ClassSoftmax(Loss):
     help = "class-based softmax"
     kernels = ("cython", "numba")
     alpha = Alpha(0.05, 0.1)
-    settings_class = ClassSettings
-    settings: ClassSettings
+    options_class = ClassOptions
+    options: ClassOptions
     storages = ("float32", "bf16")
     no_word_outputs = ""
     fixed_vocabulary = "its output rows belong to classes, which new words would change"
@@ -47,7 +47,7 @@ class ClassSoftmax(Loss):
     def prepare(self) -> None:
         kept = self.vocabulary.keep_probabilities(self.settings.sample, self.settings.sample_formula)
         masses = self.vocabulary.counts * kept  # expected counts after subsampling
-        self._set(equal_classes(masses, self.settings.classes))
+        self._set(equal_classes(masses, self.options.classes))
 
     def restore(self, tensors: Mapping[str, Array]) -> None:
         size = len(self.vocabulary)

@@ -5,24 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, counted
-from w2v.losses.full_softmax import SoftmaxSettings
+from w2v.losses.full_softmax import SoftmaxOptions
 from w2v.losses.loss import Alpha, Array, Loss, Worker, log_softmax
 from w2v.losses.rows import score, softmax, update
 from w2v.options import option
-from w2v.settings import LOSS
+from w2v.settings import LOSS, GeneralOptions
 from w2v.system import memory
 
 BLOCK = "[0-9]{1,9}(:[0-9]{1,9})?"  # a length and, perhaps, a number of words
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlockSettings(SoftmaxSettings):
+class BlockOptions(SoftmaxOptions):
     blocks: str | None = option(
         None,
         "Lengths of the output vectors by word frequency, with numbers of words, such as 300:1000,150:4000,75: 300 "
@@ -45,17 +44,17 @@ class DifferentiatedSoftmax(Loss):
     name = "dsoftmax"
     help = "differentiated softmax"
     alpha = Alpha(0.05, 0.2)
-    settings_class = BlockSettings
-    settings: BlockSettings
+    options_class = BlockOptions
+    options: BlockOptions
     no_word_outputs = "output rows have fewer values than input rows"
     rank_above_size = 1
 
     @classmethod
-    def check(cls, settings: Any) -> None:
-        block_lengths(settings.blocks, settings.vector_size)
+    def check(cls, settings: GeneralOptions, options: BlockOptions) -> None:
+        block_lengths(options.blocks, settings.vector_size)
 
     def prepare(self) -> None:
-        self.lengths, self.sizes = blocks_of(self.settings.blocks, len(self.vocabulary), self.settings.vector_size)
+        self.lengths, self.sizes = blocks_of(self.options.blocks, len(self.vocabulary), self.settings.vector_size)
         widths = [memory.row_width(length) for length in self.lengths]
         ends = {"starts": self.sizes, "offsets": np.multiply(self.sizes, widths), "columns": self.lengths}
         self.data = {name: np.cumsum([0, *each]) for name, each in (ends | {"places": widths}).items()}

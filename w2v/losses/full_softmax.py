@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from w2v.errors import SettingsError
-from w2v.losses.loss import Alpha, Array, Loss, Worker
+from w2v.losses.loss import Alpha, Array, Loss, LossOptions, Worker
 from w2v.losses.rows import softmax
 from w2v.options import option
-from w2v.settings import LOSS, BaseSettings
+from w2v.settings import LOSS
 
 LARGE_SOFTMAX = 30_000  # words
 
 
 @dataclass(frozen=True, kw_only=True)
-class SoftmaxSettings(BaseSettings):
+class SoftmaxOptions(LossOptions):
     large_softmax: bool = option(
         False,
         "Allow more than 30,000 words, although each prediction computes the scores of all.",
@@ -28,8 +28,8 @@ class FullSoftmax(Loss):
     help = "full softmax"
     kernels = ("cython", "numba")
     alpha = Alpha(0.05, 0.1)
-    settings_class = SoftmaxSettings
-    settings: SoftmaxSettings
+    options_class = SoftmaxOptions
+    options: SoftmaxOptions
     fixed_vocabulary = ""
     no_word_outputs = ""
     log_frequencies = True
@@ -51,7 +51,7 @@ class FullSoftmax(Loss):
 def check_size(loss: Loss, instead: str) -> None:
     """Raise SettingsError for a vocabulary that makes a softmax too slow, unless large_softmax allows it."""
     size = len(loss.vocabulary)
-    if size > LARGE_SOFTMAX and not loss.settings.large_softmax:
+    if size > LARGE_SOFTMAX and not loss.options.large_softmax:
         raise SettingsError(
             f"loss {loss.name}: each prediction computes the scores of all {size:,} words, {size / 6:,.0f} times as "
             f"many as negative sampling with 5; lower max_vocab to {LARGE_SOFTMAX:,}, {instead}, or set large_softmax "

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
-from w2v.losses.loss import Alpha, Array, Integers, Loss, Worker
+from w2v.losses.loss import Alpha, Array, Integers, Loss, LossOptions, Worker
 from w2v.losses.rows import grouped, logistic
 from w2v.losses.tree import Tree, cluster, codes_of_words, read_codes
 from w2v.options import option
-from w2v.settings import LOSS, BaseSettings
+from w2v.settings import LOSS
 from w2v.system.files import PathLike
 from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.keyed import load
@@ -29,7 +28,7 @@ def clustered_tree(vocabulary: Vocabulary, vectors: PathLike | None) -> Tree:
     return Tree.from_codes(cluster(vocabulary, load(vectors), str(vectors)), vocabulary)
 
 
-# The trees that `TreeSettings.tree` can name, each built from the vocabulary and `TreeSettings.tree_vectors`.
+# The trees that `TreeOptions.tree` can name, each built from the vocabulary and `TreeOptions.tree_vectors`.
 TREES: dict[str, Callable[[Vocabulary, PathLike | None], Tree]] = {
     "huffman": lambda vocabulary, _: Tree.huffman(vocabulary.counts),
     "balanced": lambda vocabulary, _: Tree.balanced(len(vocabulary)),
@@ -38,7 +37,7 @@ TREES: dict[str, Callable[[Vocabulary, PathLike | None], Tree]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeSettings(BaseSettings):
+class TreeOptions(LossOptions):
     tree: str = option(
         "huffman",
         f"The tree: {', '.join(TREES)}, or a file with a word and its code per line.",
@@ -48,6 +47,13 @@ class TreeSettings(BaseSettings):
     tree_vectors: str | None = option(
         None, "Model whose vectors --tree clustered clusters.", LOSS, default_text="none", fixed=True
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.tree == "clustered") != (self.tree_vectors is not None):
+            raise SettingsError(
+                "tree clustered and tree_vectors, the model to cluster, need each other: give both or neither"
+            )
 
 
 class HierarchicalSoftmax(Loss):
@@ -63,26 +69,19 @@ class HierarchicalSoftmax(Loss):
     curvature = 0.25  # that of the logistic loss where both codes are as likely, as at the root
     ordered = True
     alpha = Alpha(0.025, 0.05)
-    settings_class = TreeSettings
-    settings: TreeSettings
+    options_class = TreeOptions
+    options: TreeOptions
     storages = ("float32", "bf16")
     fixed_vocabulary = "its output rows belong to nodes of a tree, in which new words have no leaf"
     no_word_outputs = "output rows belong to nodes of the tree, not to words"
     sequential = True
     link = staticmethod(logistic)
 
-    @classmethod
-    def check(cls, settings: Any) -> None:
-        if (settings.tree == "clustered") != (settings.tree_vectors is not None):
-            raise SettingsError(
-                "tree clustered and tree_vectors, the model to cluster, need each other: give both or neither"
-            )
-
     def prepare(self) -> None:
-        self._set(tree_of(self.vocabulary, self.settings.tree, self.settings.tree_vectors))
+        self._set(tree_of(self.vocabulary, self.options.tree, self.options.tree_vectors))
 
     def restore(self, tensors: Mapping[str, Array]) -> None:
-        if "tree_parents" not in tensors:  # do not read the file of settings.tree instead
+        if "tree_parents" not in tensors:  # do not read the file of options.tree instead
             raise W2VError("tree_parents is missing")
         self._set(Tree.from_tensors(tensors, len(self.vocabulary)))
 
@@ -132,7 +131,7 @@ class HierarchicalSoftmax(Loss):
 
 
 def tree_of(vocabulary: Vocabulary, name: str, vectors: PathLike | None = None) -> Tree:
-    """The tree that `TreeSettings.tree` names. Raises W2VError for a file that cannot be used."""
+    """The tree that `TreeOptions.tree` names. Raises W2VError for a file that cannot be used."""
     if build := TREES.get(name):
         return build(vocabulary, vectors)
     return Tree.from_codes(codes_of_words(read_codes(name), vocabulary, name), vocabulary, f"{name}: ")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import traceback
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
 from w2v.formats import bfloat16
-from w2v.settings import BaseSettings
+from w2v.options import check_options
+from w2v.settings import GeneralOptions
 from w2v.system import memory
 from w2v.text.vocabulary import Vocabulary
 
@@ -32,6 +34,17 @@ class Alpha(NamedTuple):
 
     skipgram: float
     cbow: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossOptions:
+    """The options that a loss has in addition to the general ones: none. Losses with options have a subclass.
+
+    Raises SettingsError, naming the value, for impossible values. A subclass may also check how they fit each other.
+    """
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
 
 class Loss:
@@ -55,7 +68,7 @@ class Loss:
         kernels: the kernels that can train it, the default first.
         branch: the branch of the Cython kernel that chooses its rows, if there is one.
         alpha: the default learning rate of each model, with the faithful gradient (bench/README.md).
-        settings_class: the dataclass with its options.
+        options_class: the dataclass of its options; a loss of your own can have that of a built-in one.
         storages: the settings of `storage` that it supports.
         fixed_vocabulary: why no words can be added to a trained model; empty if they can.
         no_word_outputs: why row w of "outputs" is not a vector of word w; empty if it is.
@@ -63,7 +76,7 @@ class Loss:
         rank_above_size: the highest possible rank of the matrix of log_probabilities, minus D; None if there is no
             limit below V.
         epochs_by_size: whether a smaller text gets more epochs by default.
-        vocabulary, settings: those of the run.
+        vocabulary, settings, options: those of the run; `options` is an object of options_class.
         data: arrays that the functions read, by name.
         tensors: arrays that a file must store in addition to the parameters.
         curvature: of the loss of a prediction, along a row: n updates at the learning rate alpha take a row about the
@@ -79,7 +92,7 @@ class Loss:
     kernels: ClassVar[tuple[str, ...]] = ("numba",)
     branch: ClassVar[str] = ""
     alpha: ClassVar[Alpha] = Alpha(skipgram=0.05, cbow=0.05)
-    settings_class: ClassVar[type[BaseSettings]] = BaseSettings
+    options_class: ClassVar[type[LossOptions]] = LossOptions
     storages: ClassVar[tuple[str, ...]] = ("float32",)
     fixed_vocabulary: ClassVar[str] = "it does not say how to add words (fixed_vocabulary)"
     no_word_outputs: ClassVar[str] = "its output rows do not belong to words"
@@ -90,7 +103,8 @@ class Loss:
     sequential: ClassVar[bool] = False
 
     vocabulary: Vocabulary
-    settings: Any  # of settings_class
+    settings: GeneralOptions
+    options: Any  # of options_class
     data: Mapping[str, Array] = {}
     tensors: dict[str, Array]
     rank_above_size: int | None = None
@@ -106,11 +120,11 @@ class Loss:
         return f"objective {type(self).__module__}:{type(self).__qualname__}" if own else f"loss {self.name}"
 
     @classmethod
-    def check(cls, settings: Any) -> None:
-        """Raise SettingsError for settings that contradict each other."""
+    def check(cls, settings: GeneralOptions, options: Any) -> None:
+        """Raise SettingsError for options of the loss that contradict general ones."""
 
     @classmethod
-    def check_vectors(cls, settings: BaseSettings) -> None:
+    def check_vectors(cls, settings: GeneralOptions) -> None:
         """Raise SettingsError if the word vectors in the settings cannot be made of input and output rows."""
         reason = cls.no_word_outputs
         if settings.vector_size < 2 and not reason:  # they are combined at length 1, and a value would be -1 or 1
@@ -260,17 +274,20 @@ class Loss:
 
     # -- for a run ------------------------------------------------------------------------------
 
-    def prepared(
-        self, vocabulary: Vocabulary, settings: BaseSettings, tensors: Mapping[str, Array] | None = None
-    ) -> Self:
-        """A copy of this loss for a run, or from the `tensors` of a file.
+    def prepared(self, vocabulary: Vocabulary, settings: Any, tensors: Mapping[str, Array] | None = None) -> Self:
+        """A copy of this loss for a run with these Settings, or from the `tensors` of a file.
 
         Raises SettingsError for settings that do not fit the vocabulary, W2VError for damaged tensors and for mistakes
         in a user's own loss.
         """
         self.check_vectors(settings)
+        if not isinstance(settings.loss_options, self.options_class):
+            name = self.options_class.__name__
+            raise SettingsError(
+                f"{self.label}: its options_class {name} is not that of a built-in loss: use one of these"
+            )
         made = copy.copy(self)
-        made.vocabulary, made.settings, made.tensors = vocabulary, settings, {}
+        made.vocabulary, made.settings, made.options, made.tensors = vocabulary, settings, settings.loss_options, {}
         if tensors is None:
             call_user(made, "prepare")
         else:

@@ -10,17 +10,17 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.losses.full_softmax import FullSoftmax, SoftmaxSettings, check_size
+from w2v.losses.full_softmax import FullSoftmax, SoftmaxOptions, check_size
 from w2v.losses.loss import Array, Loss, Worker, log_softmax
 from w2v.losses.rows import choose, powers, score, update
-from w2v.losses.sampling import SampledSoftmax, SamplingSettings, sampling_data
+from w2v.losses.sampling import SampledSoftmax, SamplingOptions, sampling_data
 from w2v.options import option
 from w2v.settings import LOSS
 from w2v.system import memory
 
 
 @dataclass(frozen=True, kw_only=True)
-class MixtureSettings(SamplingSettings, SoftmaxSettings):
+class MixtureOptions(SamplingOptions, SoftmaxOptions):
     mixtures: int = option(4, "Number of softmaxes that are mixed.", LOSS, minimum=1, maximum=1 << 10, fixed=True)
     sampled_mixtures: bool = option(
         False,
@@ -39,35 +39,35 @@ class MixtureOfSoftmaxes(Loss):
 
     name = "mos"
     help = "mixture of softmaxes"
-    settings_class = MixtureSettings
-    settings: MixtureSettings
+    options_class = MixtureOptions
+    options: MixtureOptions
     no_word_outputs = "output rows are compared with projections of the input rows, not with these"
 
     def prepare(self) -> None:
-        settings = self.settings
-        size = settings.mixtures * settings.vector_size
+        options, vector_size = self.options, self.settings.vector_size
+        size = options.mixtures * vector_size
         self.data = {"identity": np.arange(size), "zeros": np.zeros(size, np.float32)}
-        if settings.sampled_mixtures:
-            self.data |= sampling_data(self.vocabulary.counts, settings)
-            self.predrawn, self.max_rows = settings.negative, settings.negative + 1
+        if options.sampled_mixtures:
+            self.data |= sampling_data(self.vocabulary.counts, options)
+            self.predrawn, self.max_rows = options.negative, options.negative + 1
             self.choose = SampledSoftmax.choose  # type: ignore[method-assign]
         else:
             check_size(self, "set sampled_mixtures")
             self.choose = FullSoftmax.choose  # type: ignore[method-assign]
-        self.expected_rows = settings.mixtures * (self.max_rows + settings.vector_size)
-        self.memory_rows = self.rows + settings.mixtures * (settings.vector_size + 1)
+        self.expected_rows = options.mixtures * (self.max_rows + vector_size)
+        self.memory_rows = self.rows + options.mixtures * (vector_size + 1)
 
     def restore(self, tensors: Mapping[str, Array]) -> None:
-        self.check_stored(tensors)  # first, since the settings determine the size of `data`
+        self.check_stored(tensors)  # first, since the options determine the size of `data`
         self.prepare()
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        size, mixtures = self.settings.vector_size, self.settings.mixtures
+        size, mixtures = self.settings.vector_size, self.options.mixtures
         return {"outputs": (self.rows, size), "projections": (mixtures * size, size), "gates": (mixtures, size)}
 
     def parameters(self, random: np.random.Generator) -> dict[str, NDArray[np.float32]]:
-        size, mixtures = self.settings.vector_size, self.settings.mixtures
+        size, mixtures = self.settings.vector_size, self.options.mixtures
         projections = memory.aligned_rows(mixtures * size, size)
         projections[:, :size] = random.normal(0, size**-0.5, (mixtures * size, size))
         projections[:, :size] += np.tile(np.eye(size, dtype=np.float32), (mixtures, 1))
@@ -75,7 +75,7 @@ class MixtureOfSoftmaxes(Loss):
         return super().parameters(random) | {"projections": projections, "gates": gates}
 
     def scratch(self, inputs: int) -> dict[str, Array]:
-        size, mixtures = self.settings.vector_size, self.settings.mixtures
+        size, mixtures = self.settings.vector_size, self.options.mixtures
         rows = {name: memory.aligned_rows(inputs * mixtures, size) for name in ("hidden", "moved")}
         sizes = {"logits": self.max_rows, "before": size, "gates": 1}
         return rows | {name: memory.aligned_rows(1, inputs * mixtures * each)[0] for name, each in sizes.items()}
@@ -83,7 +83,7 @@ class MixtureOfSoftmaxes(Loss):
     def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
         learnt = {name: array.astype(rows.dtype) for name, array in parameters.items()}
         weights = log_softmax(rows @ learnt["gates"].T)
-        projections = np.split(learnt["projections"], self.settings.mixtures)
+        projections = np.split(learnt["projections"], self.options.mixtures)
         parts = (
             log_softmax(np.tanh(rows @ projection.T) @ learnt["outputs"].T) + weight[:, np.newaxis]
             for projection, weight in zip(projections, weights.T, strict=True)

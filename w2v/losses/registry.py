@@ -1,27 +1,28 @@
-"""The built-in losses, and Settings, which has the options of all of them."""
+"""The built-in losses, and Settings, which has the general options and those of the loss.
+
+To add a loss, add its class to `LOSSES`, and the dataclass of its options, if any, to the bases of `AnyLossOptions`.
+"""
 
 from __future__ import annotations
 
 import importlib
-import re
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from w2v.errors import LossMissing, OtherVersion, SettingsError, W2VError, one_line
 from w2v.losses.charcnn import CharacterCNN
-from w2v.losses.class_softmax import ClassSettings, ClassSoftmax
-from w2v.losses.dsoftmax import BlockSettings, DifferentiatedSoftmax
+from w2v.losses.class_softmax import ClassOptions, ClassSoftmax
+from w2v.losses.dsoftmax import BlockOptions, DifferentiatedSoftmax
 from w2v.losses.full_softmax import FullSoftmax
-from w2v.losses.hierarchical_softmax import HierarchicalSoftmax, TreeSettings
-from w2v.losses.loss import Array, Loss
-from w2v.losses.mos import MixtureOfSoftmaxes, MixtureSettings
-from w2v.losses.sampling import NegativeSampling, NoiseContrastive, SampledSettings, SampledSoftmax
-from w2v.options import option, options_of
-from w2v.settings import LOSS, MAX_WINDOW, TRAINING, BaseSettings, WordVectors
+from w2v.losses.hierarchical_softmax import HierarchicalSoftmax, TreeOptions
+from w2v.losses.loss import Array, Loss, LossOptions
+from w2v.losses.mos import MixtureOfSoftmaxes, MixtureOptions
+from w2v.losses.sampling import NegativeSampling, NoiseContrastive, SampledSoftmax, SampledSoftmaxOptions
+from w2v.options import check_options, option, options_of, taking
+from w2v.settings import LOSS, TRAINING, GeneralOptions, WordVectors
 from w2v.system.threads import processors
 from w2v.system.version import __version__
 from w2v.text.subwords import Subwords
@@ -47,17 +48,20 @@ MAX_COMBINED = 1024  # the largest vector_size at which vectors are combined by 
 CORRECTED = 2  # the best learning rate of CBOW's corrected gradient, relative to the faithful one's
 WITH_SUBWORDS = 0.8  # the best learning rate of skip-gram with subwords, relative to that without; CBOW has the same
 
-PAIRS = {"subwords": "-", "window": ","}  # settings that may be pairs of numbers, and what is between these as text
-
 _known: dict[str, Loss] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, MixtureSettings):
-    """The settings of a training run; `w2v train --help` describes each.
+class AnyLossOptions(SampledSoftmaxOptions, TreeOptions, ClassOptions, BlockOptions, MixtureOptions):
+    """The options of all built-in losses; also those of a user's own loss, which may be derived from any of them."""
 
-    Raises SettingsError, naming the value, for impossible values and for two that contradict each other.
-    """
+    def __post_init__(self) -> None:
+        check_options(self)  # not whether they contradict each other, since only those of one loss are used
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlatSettings(AnyLossOptions, GeneralOptions):
+    """All options by name, as the command line, files and the arguments of `w2v.train` and `Settings` have them."""
 
     loss: str = option(
         "",
@@ -86,28 +90,38 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
     def __post_init__(self) -> None:
         if isinstance(self.objective, Loss):
             object.__setattr__(self, "objective", use(self.objective))
-        for name in PAIRS:
-            object.__setattr__(self, name, join_pair(name, getattr(self, name)))
-        self.ngrams, self.window_sides  # noqa: B018 - raise SettingsError
-        super().__post_init__()
+        GeneralOptions.__post_init__(self)
+
+
+@dataclass(frozen=True, init=False, kw_only=True)
+class Settings(GeneralOptions):
+    """The settings of a training run: the general options and those of its loss; `w2v train --help` describes each.
+
+    The arguments are the options by name, such as Settings(loss="ns", negative=10). Options of other losses are checked
+    and left out. Raises SettingsError, naming the value, for impossible values and for two that contradict each other.
+
+    Attributes:
+        loss, kernel: those of the run, also if they were not given. objective: the name of a loss of one's own.
+        loss_options: an object of the options_class of the loss. Its options are also attributes of the settings.
+    """
+
+    loss: str
+    objective: str | None
+    kernel: str
+    loss_options: LossOptions
+
+    @taking(FlatSettings)
+    def __init__(self, **given: Any) -> None:
+        before = given.pop("loss_options", LossOptions())  # given by dataclasses.replace
+        flat = FlatSettings(**vars(before) | given)
+        for each in fields(self):
+            if each.name != "loss_options":
+                object.__setattr__(self, each.name, getattr(flat, each.name))
         self._choose_loss()
-        kind = self.loss_class
-        where = f"objective {one_line(self.objective)}" if self.objective else f"loss {self.loss}"
-        if not self.kernel:
-            object.__setattr__(self, "kernel", kind.kernels[0])
-        if self.kernel not in kind.kernels:
-            raise SettingsError(f"kernel {self.kernel}: {where} needs kernel {kind.kernels[0]}; leave kernel out")
-        if self.storage not in kind.storages or (self.storage == "bf16" and self.kernel == "numba"):
-            what = "kernel numba" if self.storage in kind.storages else where
-            raise SettingsError(f"storage {self.storage}: {what} keeps float32 only; choose storage float32")
-        if self.deterministic and self.workers != 1 and not (kind.ordered and self.kernel == "cython"):
-            what = "kernel numba" if kind.ordered else where
-            raise SettingsError(f"deterministic: with {what} it needs workers 1")
-        kind.check(self)
-        if not self.objective:  # otherwise Loss.prepared does
-            kind.check_vectors(self)
-        if self.min_alpha is not None and self.min_alpha > self.start_alpha:
-            raise SettingsError(f"min_alpha {self.min_alpha}: it is above alpha, {self.start_alpha}")
+        kind = AnyLossOptions if self.loss == OWN else self.loss_class.options_class
+        options = kind(**{name: getattr(flat, name) for name in options_of(kind)})
+        object.__setattr__(self, "loss_options", options)
+        self._check()
 
     def _choose_loss(self) -> None:
         if self.objective is not None:
@@ -123,37 +137,40 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         elif not self.loss:
             object.__setattr__(self, "loss", DEFAULT_LOSS)
 
+    def _check(self) -> None:
+        """Raise SettingsError for settings that the loss or the kernel does not allow; choose the kernel."""
+        kind = self.loss_class
+        where = f"objective {one_line(self.objective)}" if self.objective else f"loss {self.loss}"
+        if not self.kernel:
+            object.__setattr__(self, "kernel", kind.kernels[0])
+        if self.kernel not in kind.kernels:
+            raise SettingsError(f"kernel {self.kernel}: {where} needs kernel {kind.kernels[0]}; leave kernel out")
+        if self.storage not in kind.storages or (self.storage == "bf16" and self.kernel == "numba"):
+            what = "kernel numba" if self.storage in kind.storages else where
+            raise SettingsError(f"storage {self.storage}: {what} keeps float32 only; choose storage float32")
+        if self.deterministic and self.workers != 1 and not (kind.ordered and self.kernel == "cython"):
+            what = "kernel numba" if kind.ordered else where
+            raise SettingsError(f"deterministic: with {what} it needs workers 1")
+        kind.check(self, self.loss_options)
+        if not self.objective:  # otherwise Loss.prepared does
+            kind.check_vectors(self)
+        if self.min_alpha is not None and self.min_alpha > self.start_alpha:
+            raise SettingsError(f"min_alpha {self.min_alpha}: it is above alpha, {self.start_alpha}")
+
+    def __getattr__(self, name: str) -> Any:
+        options = vars(self).get("loss_options", LossOptions())  # there are none while it is unpickled
+        if name not in options_of(options):
+            raise AttributeError(f"settings with loss {vars(self).get('loss')} do not have {name!r}")
+        return getattr(options, name)
+
     @property
     def loss_class(self) -> type[Loss]:
         return LOSSES.get(self.loss, Loss)
 
     @property
     def ngrams(self) -> Subwords | None:
-        """The n-grams that make up a word's vector. Raises SettingsError if `subwords` is no range of lengths."""
-        if self.subwords is None:
-            return None
-        found = re.fullmatch(r"([1-9]\d?)-([1-9]\d?)", str(self.subwords), re.ASCII)
-        shortest, longest = map(int, found.groups()) if found else (1, 0)
-        if shortest > longest:
-            raise SettingsError(
-                f"subwords {str(self.subwords)[:60]!r}: write the shortest and longest n-gram, as in 3-6"
-            )
-        return Subwords(shortest, longest, self.buckets)
-
-    @property
-    def window_sides(self) -> tuple[int, int]:
-        """The most words before and after the centre. By default, the better of 5 and 8 in bench/README.md.
-
-        Raises SettingsError if `window` is no such pair.
-        """
-        if not isinstance(self.window, str):
-            return (self.window or (8 if self.model == "cbow" else 5),) * 2
-        sides = tuple(int(side) for side in self.window.split(",") if re.fullmatch(r"\d{1,5}", side, re.ASCII))
-        if len(sides) != 2 or not 1 <= max(sides) <= MAX_WINDOW:
-            raise SettingsError(
-                f"window {self.window[:60]!r}: write how many words before and after the centre, as in 5,0"
-            )
-        return sides
+        """The n-grams that make up a word's vector."""
+        return Subwords(*self.ngram_lengths, self.buckets) if self.ngram_lengths else None
 
     @property
     def window_size(self) -> int:
@@ -182,48 +199,35 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
     def threads(self) -> int:
         return self.workers or processors()
 
-    def as_dict(self) -> dict[str, Any]:
-        """Every setting with the value that training uses."""
-        used: dict[str, Any] = {"alpha": self.start_alpha, "min_alpha": self.end_alpha, "workers": self.threads}
-        used |= {"vectors": self.word_vectors, "window": self.window or self.window_size}
-        return asdict(self) | used
+    def as_dict(self, computed: bool = True) -> dict[str, Any]:
+        """Every setting, by name. Those that training computes have the value that it uses if `computed`, else None."""
+        values = vars(self) | vars(self.loss_options)
+        if computed:
+            values |= {"alpha": self.start_alpha, "min_alpha": self.end_alpha, "workers": self.threads}
+            values |= {"vectors": self.word_vectors, "window": self.window or self.window_size}
+        return {name: values[name] for name in self.names() if name in values}
 
-    def relevant(self) -> dict[str, Any]:
-        """The settings of `as_dict` that have an effect with this model and loss."""
-        return self._with_effect(self.as_dict())
+    def in_effect(self, computed: bool = True) -> dict[str, Any]:
+        """The settings of `as_dict` that have an effect in this run, without those that are None.
 
-    def saved(self) -> dict[str, Any]:
-        """The settings that have an effect, for a file; those that training computes only if they were given."""
-        computed = {"kernel": None} if self.kernel == self.loss_class.kernels[0] else {}
-        return self._with_effect(asdict(self) | computed)
+        Without `computed`, the kernel is left out too if it is the default of the loss.
+        """
+        values = self.as_dict(computed)
+        if not computed and self.kernel == self.loss_class.kernels[0]:
+            values["kernel"] = None
+        return {name: value for name, value in values.items() if value is not None and self._has_effect(name)}
 
-    def _with_effect(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in values.items() if value is not None and not self.without_effect(name)}
-
-    def left_open(self) -> Settings:
-        """The same settings; those with the value that training would compute are left to it."""
-        values = asdict(self)
-        for name in ("min_alpha", "alpha", "window", "vectors", "workers"):
-            with suppress(SettingsError):  # the given min_alpha is above the default alpha
-                if Settings(**values | {name: None}).as_dict() == self.as_dict():
-                    values[name] = None
-        return Settings(**values)
-
-    def without_effect(self, name: str) -> tuple[str, tuple[str, ...]] | None:
-        """The (name, values) of `needed_for` without which this setting has no effect here; None: it has one."""
-        needs = needed_for(name)
-        if not needs or getattr(self, needs[0]) in needs[1] or (not needs[1] and getattr(self, needs[0])):
-            return None
-        return needs
+    def _has_effect(self, name: str) -> bool:
+        if (needs := only_with(name)) is None:
+            return True
+        setting, values = needs
+        found = getattr(self, setting)
+        return found in values if values else bool(found)
 
     @classmethod
     def names(cls) -> list[str]:
-        return [field.name for field in fields(cls)]
-
-
-def join_pair(name: str, value: Any) -> Any:
-    """Return the value of a setting, as text if it is a pair of numbers."""
-    return PAIRS[name].join(map(str, value)) if name in PAIRS and isinstance(value, list | tuple) else value
+        """The names of all arguments."""
+        return [each.name for each in fields(FlatSettings)]
 
 
 def settings_from(stored: Mapping[str, Any], where: object, **missing: Any) -> Settings:
@@ -242,14 +246,13 @@ def settings_from(stored: Mapping[str, Any], where: object, **missing: Any) -> S
         raise W2VError(f"{where}: damaged: {one_line(error)}") from error
 
 
-def needed_for(name: str) -> tuple[str, tuple[str, ...]] | None:
-    """(name, values): the setting has an effect only if setting `name` has one of `values`, or any if these are empty.
+def only_with(name: str) -> tuple[str, tuple[str, ...]] | None:
+    """Return (setting, values): an option has an effect only if this setting has one of the values, or any if () is.
 
     None: it always has one.
     """
-    if name not in options_of(BaseSettings) and name not in Settings.__annotations__:
-        return "loss", tuple(loss for loss, kind in LOSSES.items() if name in options_of(kind.settings_class))
-    return options_of(Settings)[name].only_with
+    losses = tuple(loss for loss, kind in LOSSES.items() if name in options_of(kind.options_class))
+    return ("loss", losses) if losses else options_of(FlatSettings)[name].only_with
 
 
 def loss_for(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[str, Array] | None = None) -> Loss:

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError
 from w2v.losses import _trees
-from w2v.losses.loss import Alpha, Array, Integers, Loss, Worker, log_softmax
+from w2v.losses.loss import Alpha, Array, Integers, Loss, LossOptions, Worker, log_softmax
 from w2v.losses.rows import draw_words, effective, logistic, prefetch_draws, set_importance, softmax
 from w2v.options import option
-from w2v.settings import LOSS, MAX_ADAPTIVE_BLOCKS, BaseSettings
+from w2v.settings import LOSS, MAX_ADAPTIVE_BLOCKS, GeneralOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class SamplingSettings(BaseSettings):
+class SamplingOptions(LossOptions):
     negative: int = option(5, "Number of words drawn for each prediction.", LOSS, minimum=1, maximum=1 << 14)
     ns_exponent: float = option(  # 0.5 as in fastText; word2vec.c has 0.75. bench/README.md, "Out of the box"
         0.5, "Draw words in proportion to their count to this power.", LOSS, minimum=-10, maximum=10
@@ -44,24 +44,24 @@ class SamplingLoss(Loss):
     ordered = True
     storages = ("float32", "bf16")
     fixed_vocabulary = ""
-    settings_class = SamplingSettings
+    options_class = SamplingOptions
     no_word_outputs = ""
     epochs_by_size = True
     rank_above_size = 1
     weighted: ClassVar[bool] = True
-    settings: SamplingSettings
+    options: SamplingOptions
     negative: int
     adaptive: bool = False
 
     def prepare(self) -> None:
-        size, wanted = len(self.vocabulary), self.settings.negative
+        size, wanted = len(self.vocabulary), self.options.negative
         self.negative = self.predrawn = min(wanted, size - 1)
         self.max_rows = self.negative + 1
         if self.negative < wanted:
             self.notice = (
                 f"negative {wanted}: the vocabulary has {size} words, so {self.negative} are drawn for each prediction"
             )
-        weights = noise_weights(self.vocabulary.counts, self.settings.ns_exponent)
+        weights = noise_weights(self.vocabulary.counts, self.options.ns_exponent)
         self.data = {"alias_table": alias_table(weights), "offsets": self.offsets(weights)}
 
     def offsets(self, weights: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -69,7 +69,7 @@ class SamplingLoss(Loss):
         return np.zeros(len(weights), np.float32)
 
     def updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
-        noise = noise_weights(self.vocabulary.counts, self.settings.ns_exponent) / len(words)
+        noise = noise_weights(self.vocabulary.counts, self.options.ns_exponent) / len(words)
         return words + self.negative * noise
 
 
@@ -94,7 +94,7 @@ class NegativeSampling(SamplingLoss):
 
         Negatives drawn without replacement, as ours are, follow q as long as K is much smaller than V.
         """
-        noise = self.settings.ns_exponent * np.log(self.vocabulary.counts)
+        noise = self.options.ns_exponent * np.log(self.vocabulary.counts)
         return log_softmax(rows @ parameters["outputs"].T + noise.astype(rows.dtype))
 
 
@@ -125,13 +125,21 @@ class NoiseContrastive(SamplingLoss):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampledSettings(SamplingSettings):
+class SampledSoftmaxOptions(SamplingOptions):
     adaptive_samples: bool = option(
         False,
         "Draw more samples when few carry weight; needs --negative 3 or more.",
         LOSS,
         flags=("--adaptive-samples/--fixed-samples",),
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.adaptive_samples and self.negative < 3:
+            raise SettingsError(
+                f"negative {self.negative}: adaptive_samples draws more when fewer than half of the drawn words carry "
+                "weight, and one always does: give 3 or more"
+            )
 
 
 class SampledSoftmax(SamplingLoss):
@@ -148,23 +156,18 @@ class SampledSoftmax(SamplingLoss):
     name = branch = "sampled"
     help = "sampled softmax"
     alpha = Alpha(0.05, 0.1)
-    settings_class = SampledSettings
-    settings: SampledSettings
+    options_class = SampledSoftmaxOptions
+    options: SampledSoftmaxOptions
     log_frequencies = True
 
     @classmethod
-    def check(cls, settings: Any) -> None:
-        if settings.adaptive_samples and settings.negative < 3:
-            raise SettingsError(
-                f"negative {settings.negative}: adaptive_samples draws more when fewer than half of the drawn words "
-                "carry weight, and one always does: give 3 or more"
-            )
-        if settings.adaptive_samples and settings.deterministic and settings.workers != 1:
+    def check(cls, settings: GeneralOptions, options: SampledSoftmaxOptions) -> None:
+        if options.adaptive_samples and settings.deterministic and settings.workers != 1:
             raise SettingsError("deterministic: with adaptive_samples it needs workers 1")
 
     def prepare(self) -> None:
         super().prepare()
-        self.adaptive = self.settings.adaptive_samples and self.negative >= 3
+        self.adaptive = self.options.adaptive_samples and self.negative >= 3
         if self.adaptive:
             self.max_rows = self.negative * MAX_ADAPTIVE_BLOCKS + 1
             self.choose, self.link = choose_adaptively, link_adaptively  # type: ignore[method-assign]
@@ -220,10 +223,10 @@ def alias_table(weights: NDArray[np.float64]) -> NDArray[np.uint32]:
     return table
 
 
-def sampling_data(counts: Integers, settings: SamplingSettings) -> dict[str, NDArray[Any]]:
+def sampling_data(counts: Integers, options: SamplingOptions) -> dict[str, NDArray[Any]]:
     """What draw_words and set_importance need of `data`: the alias table and the offsets of sampled softmax."""
-    weights = noise_weights(counts, settings.ns_exponent)
-    return {"alias_table": alias_table(weights), "offsets": log_expected_draws(weights, settings.negative)}
+    weights = noise_weights(counts, options.ns_exponent)
+    return {"alias_table": alias_table(weights), "offsets": log_expected_draws(weights, options.negative)}
 
 
 def log_expected_draws(weights: NDArray[np.float64], negative: int) -> NDArray[np.float32]:

@@ -18,8 +18,8 @@ from typing import Any, BinaryIO, Self, cast
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from w2v.errors import NothingToTrain, SettingsError, W2VError
-from w2v.options import option
+from w2v.errors import NothingToTrain, W2VError
+from w2v.options import check_whole, option
 from w2v.progress import Meter, Report
 from w2v.settings import TEXT
 from w2v.system.files import IDS, Errors, PathLike, atomic_write, errors_named, is_own, temporary_folder
@@ -242,8 +242,7 @@ def read_corpus(
     Raises W2VError for a text that cannot be read or has no words and for a folder that cannot be written to,
     SettingsError for impossible settings.
     """
-    if workers < 1:
-        raise SettingsError(f"workers {workers}: it must be at least 1")
+    check_whole(1, workers=workers)
     reading = reading or ReadingOptions()
     cache = reading.cache
     files = corpus.sizes

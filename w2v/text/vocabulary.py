@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from w2v.detect import SENTENCE_END_WORD, lines
 from w2v.errors import SettingsError, W2VError, counted
+from w2v.options import check_whole
 from w2v.settings import Formula
 from w2v.system.files import PathLike, atomic_write
 from w2v.text._text import FIRST_TYPE
@@ -169,9 +170,8 @@ def _parse(line: bytes) -> tuple[bytes, int]:
 
 def _select(counts: NDArray[np.int64], min_count: int, max_vocab: int | None) -> NDArray[np.int64]:
     """The indices of the counts that are at least `min_count`, largest first, and at most `max_vocab` of them."""
-    if min_count < 0:
-        raise SettingsError(f"min_count is {min_count}: it must not be negative")
-    if max_vocab is not None and max_vocab < 1:
-        raise SettingsError(f"max_vocab is {max_vocab}: it must be at least 1")
+    check_whole(0, min_count=min_count)
+    if max_vocab is not None:
+        check_whole(1, max_vocab=max_vocab)
     enough = int(np.count_nonzero(counts >= min_count))
     return np.argsort(-counts, kind="stable")[:enough][:max_vocab]

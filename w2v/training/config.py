@@ -8,14 +8,14 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from w2v.errors import SettingsError, W2VError, one_line
 from w2v.formats import table
 from w2v.losses.hierarchical_softmax import TREES
-from w2v.losses.registry import OWN, Settings, join_pair
+from w2v.losses.registry import OWN, FlatSettings, Settings
 from w2v.options import checked_value, options_of, refuse_unknown
-from w2v.settings import RENAMED
+from w2v.settings import RENAMED, join_pair
 from w2v.system.files import PathLike, atomic_write, errors_named, is_nameable
 from w2v.text.idstore import ReadingOptions
 from w2v.text.normalise import TextOptions
@@ -24,6 +24,7 @@ from w2v.training.initialisation import (
     continued_settings,
     settings_for_vectors,
     text_options_of,
+    without_computed,
 )
 from w2v.training.model import WHOLE_MODEL, Model
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
@@ -91,11 +92,8 @@ class RunConfig:
                 raise SettingsError(f"{name} {value!r}: it must be a path")
         if not isinstance(self.phrases, bool) and not _is_path(self.phrases):
             raise SettingsError(f"phrases {self.phrases!r}: it must be true, or a path")
-        if self.vocab not in get_args(Vocab):
-            raise SettingsError(f"vocab {self.vocab!r}: choose from {', '.join(get_args(Vocab))}")
-        for name in ("freeze", "ignore_memory"):
-            if not isinstance(getattr(self, name), bool):
-                raise SettingsError(f"{name} {getattr(self, name)!r}: it must be True or False")
+        for name in ("vocab", "freeze", "ignore_memory"):
+            checked_value(RunConfig, name, getattr(self, name))  # raises SettingsError
         if not isinstance(self.notes, dict):
             raise SettingsError(f"notes {self.notes!r}: they must be a dictionary")
         interval(self.checkpoint_every)
@@ -179,7 +177,7 @@ class RunConfig:
             W2VError: The file cannot be written, or it exists and `force` is false.
         """
         values: dict[str, Any] = {"corpus": list(self.corpus), "output": self.output}
-        values |= self.settings.saved() | asdict(self.reading) | {"phrases": self.phrases or None}
+        values |= self.settings.in_effect(computed=False) | asdict(self.reading) | {"phrases": self.phrases or None}
         with atomic_write(path, force) as file:
             for name, value in values.items():
                 if value is not None:
@@ -204,7 +202,7 @@ def read_options(path: Path) -> dict[str, Any]:
         SettingsError: A name is unknown, or a value has the wrong type or is out of range. The message names the file.
         W2VError: The file cannot be read.
     """
-    kinds = {name: kind for kind in (Settings, ReadingOptions) for name in options_of(kind)}
+    kinds = {name: kind for kind in (FlatSettings, ReadingOptions) for name in options_of(kind)}
     is_model = path.suffix == MODEL_SUFFIX
     if is_model:
         # Somebody else may have written the model, so its paths are not used.
@@ -253,9 +251,9 @@ def _options_of_model(path: Path) -> dict[str, Any]:
 def _without_computed(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a model without computed values, because these may depend on options that change."""
     names = options.keys() & {*Settings.names()}
-    settings = Settings(**{name: options[name] for name in names}).left_open()
+    settings = without_computed(Settings(**{name: options[name] for name in names}))
     others = {name: value for name, value in options.items() if name not in names}
-    return replace(settings, workers=None).saved() | others
+    return replace(settings, workers=None).in_effect(computed=False) | others
 
 
 def _line(path: PathLike, name: str, value: Any) -> bytes:

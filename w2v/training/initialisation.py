@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from w2v.errors import OnlyVectors, SettingsError, W2VError
 from w2v.formats import bfloat16
 from w2v.losses.loss import Loss
-from w2v.losses.registry import Settings, loss_for
+from w2v.losses.registry import FlatSettings, Settings, loss_for
 from w2v.options import options_of
 from w2v.system.files import PathLike
 from w2v.text._text import FIRST_TYPE
@@ -30,7 +31,7 @@ log = logging.getLogger("w2v")
 Vocab = Literal["old", "union"]
 
 OF_NEW_WORDS = ("min_count", "max_vocab")  # settings that select words from the text
-FIXED_SETTINGS = [name for name, option in options_of(Settings).items() if option.fixed]
+FIXED_SETTINGS = [name for name, option in options_of(FlatSettings).items() if option.fixed]
 
 
 @dataclass(frozen=True)
@@ -143,18 +144,29 @@ def continued_settings(model: Model, words: Vocab, given: Mapping[str, Any]) -> 
     Raises:
         SettingsError: A given setting cannot change when training is continued.
     """
-    settings = asdict(model.settings.left_open())
+    settings = without_computed(model.settings)
     for name in OF_NEW_WORDS if words == "old" else ():
         if given.get(name) is not None:
             raise SettingsError(
                 f"{name} {given[name]}: vocab old keeps the model's words: leave it out, or choose union"
             )
     for name in FIXED_SETTINGS:
-        if str(given.get(name, settings[name])) != str(settings[name]):  # as text, because a path may be a Path
-            raise SettingsError(f"{name} {given[name]}: the continued model has {settings[name]}; leave it out")
+        held = getattr(settings, name, None)
+        if name in given and hasattr(settings, name) and str(given[name]) != str(held):  # a path may be a Path
+            raise SettingsError(f"{name} {given[name]}: the continued model has {held}; leave it out")
     if "alpha" in given:
-        settings["min_alpha"] = None  # its default depends on alpha
-    return Settings(**settings | dict(given))
+        given = {"min_alpha": None, **given}  # its default depends on alpha
+    return replace(settings, **given)
+
+
+def without_computed(settings: Settings) -> Settings:
+    """Return the same settings without the values that training would compute itself."""
+    for name in ("min_alpha", "alpha", "window", "vectors", "workers"):
+        with suppress(SettingsError):  # the given min_alpha is above the default alpha
+            left_out: dict[str, Any] = {name: None}
+            if (found := replace(settings, **left_out)).as_dict() == settings.as_dict():
+                settings = found
+    return settings
 
 
 def initialise_from_model(

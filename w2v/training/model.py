@@ -107,7 +107,7 @@ class Model(HasVectors):
 
     def _repr_html_(self) -> str:
         """Return an HTML table of settings, metrics, accuracy on the bundled analogies, and the loss curve."""
-        facts: dict[str, object] = {"settings": html_table(list(self.settings.relevant().items()))}
+        facts: dict[str, object] = {"settings": html_table(list(self.settings.in_effect().items()))}
         facts |= {name: self.metrics[name] for name in SHOWN_METRICS if name in self.metrics}
         if self._analogies.answered:
             facts["analogies"] = f"{self._analogies.accuracy:.1%} of {self._analogies.answered:,} bundled questions"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from inspect import Parameter, Signature, signature
-from typing import Any, Concatenate, ParamSpec
+from typing import Any
 
 from w2v.errors import SettingsError, W2VError, one_line
-from w2v.losses.registry import Settings
-from w2v.options import formerly, refuse_unknown
+from w2v.losses.registry import FlatSettings, Settings
+from w2v.options import formerly, refuse_unknown, taking
 from w2v.progress import Report
 from w2v.settings import RENAMED
 from w2v.system.files import PathLike
@@ -26,7 +25,7 @@ from w2v.vectors.keyed import KeyedVectors
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(ReadingOptions, Settings):
+class Arguments(ReadingOptions, FlatSettings):
     """The keyword arguments of `train`: the options of a RunConfig, and objects in memory."""
 
     settings: Settings | None = None
@@ -44,25 +43,8 @@ class Arguments(ReadingOptions, Settings):
     communicator: Communicator | None = None
 
 
-P = ParamSpec("P")
-
-
-def _taking(
-    arguments: Callable[P, Arguments],
-) -> Callable[[Callable[..., Model]], Callable[Concatenate[Source, P], Model]]:
-    """Give a function the signature of a dataclass's keyword arguments, for type checkers, completion and help."""
-
-    def decorate(function: Callable[..., Model]) -> Callable[Concatenate[Source, P], Model]:
-        corpus = Parameter("corpus", Parameter.POSITIONAL_OR_KEYWORD, annotation="Source")
-        keywords = list(signature(arguments).parameters.values())
-        vars(function)["__signature__"] = Signature([corpus, *keywords], return_annotation="Model")
-        return function
-
-    return decorate
-
-
 @formerly(world="communicator")
-@_taking(Arguments)
+@taking(Arguments)
 def train(corpus: Source, **given: Any) -> Model:
     """Train word vectors, and return a model.
 
@@ -112,7 +94,7 @@ def train(corpus: Source, **given: Any) -> Model:
                 raise SettingsError(f"{others[0]} is given in addition to settings: make it a part of them")
             if given.get("continue_from") is not None:
                 raise SettingsError("continue_from has its own settings: give only the settings to change")
-            given |= {name: getattr(settings, name) for name in Settings.names()}
+            given |= settings.as_dict(computed=False)
         given["notes"] = dict(given.get("notes") or {})
         source = open_source(given.get("continue_from"), given.get("init"))
         config = RunConfig.from_options(given, source)

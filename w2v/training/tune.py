@@ -33,7 +33,7 @@ from w2v.evaluation.held_out import HeldOut
 from w2v.evaluation.similarity import word_pairs
 from w2v.losses import registry
 from w2v.losses.registry import Settings
-from w2v.options import refuse_unknown
+from w2v.options import check_whole, refuse_unknown
 from w2v.progress import Progress, Report, duration, notebook_bar
 from w2v.settings import RENAMED
 from w2v.system.files import PathLike, as_paths, atomic_write, errors_named, open_regular
@@ -267,6 +267,7 @@ def _fixed_and_choices(
     if max_size is not None:
         if "vector_size" in given:
             raise SettingsError("max_size has no effect with vector_size: give one of them")
+        check_whole(1, max_size=max_size)
         given |= {"vector_size": max_size}
         choices["vector_size"] = tuple(max(1, round(factor * max_size)) for factor in SIZE_FACTORS)
     if given.get("objective") is not None:
@@ -435,17 +436,17 @@ class Tuner:
 
     def changed(self, choices: Choices) -> dict[str, Any]:
         """Return the choices that differ from their defaults, given all other settings."""
-        chosen = self.settings_for(choices).relevant()
+        chosen = self.settings_for(choices).in_effect()
 
         def default(name: str) -> Any:
             rest = {other: choice for other, choice in choices.items() if other != name}
-            return self.settings_for(rest).relevant().get(name)
+            return self.settings_for(rest).in_effect().get(name)
 
         return {name: chosen[name] for name in choices if name in chosen and chosen[name] != default(name)}
 
     def _identity(self, choices: Choices) -> str:
         """Return a text that is equal for choices with the same effect."""
-        return json.dumps(self.settings_for(choices).relevant(), default=str)
+        return json.dumps(self.settings_for(choices).in_effect(), default=str)
 
     def _mean_score(self, choices: Choices, resource: float) -> float:
         """Return the mean score over `resource` seeds, or, if `resource` is below 1, for this share of the epochs."""

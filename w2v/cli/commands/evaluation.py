@@ -30,7 +30,7 @@ from w2v.vectors.keyed import load
 @click.option("--held-out", type=FILE, help="Also use this text, which no model was trained on; it needs no questions.")
 @options.RESTRICT_VOCAB
 @options.METHOD
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the bootstrap.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the bootstrap.")
 @options.READING
 @options.REPORTING
 def evaluate(models: tuple[Path, ...], progress: Report, held_out: Path | None, **given: Any) -> Result:
@@ -77,7 +77,7 @@ def evaluate(models: tuple[Path, ...], progress: Report, held_out: Path | None, 
     cls=Option,
     common=True,
     formerly=["--words"],
-    type=click.IntRange(min=0),
+    type=int,
     default=20,
     show_default=True,
     metavar="N",

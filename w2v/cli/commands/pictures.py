@@ -45,13 +45,13 @@ PROJECTION = click.option(
 )
 @click.option(
     "--top",
-    type=click.IntRange(min=1),
+    type=int,
     metavar="N",
     help=f"Draw the N most frequent words, or the first N pairs of --analogies.  [default: {WORDS}, or {PAIRS} pairs]",
 )
 @click.option(
     "--skip",
-    type=click.IntRange(min=0),
+    type=int,
     metavar="N",
     help=f"Skip the N most frequent words.  [default: {SKIPPED}, fewer if otherwise less than --top remain]",
 )
@@ -62,7 +62,7 @@ PROJECTION = click.option(
     help="Meaning of the colours: groups of the --words file, clusters by k-means, or frequency.  "
     "[default: sections if the file has any and --clusters is not given, else clusters]",
 )
-@click.option("--clusters", cls=Option, type=click.IntRange(min=1), help=f"Number of clusters.  [default: {CLUSTERS}]")
+@click.option("--clusters", cls=Option, type=int, help=f"Number of clusters.  [default: {CLUSTERS}]")
 @click.option(
     "--seed",
     cls=Option,
@@ -123,7 +123,7 @@ def plot(
     chosen = read_sections(words_file) if words_file else {"": list(words)} if words else None
     vectors = load(model, errors=errors, progress=progress)
     if analogies is not None:
-        picture = analogy_map(vectors, analogies or None, questions, top=top or PAIRS)
+        picture = analogy_map(vectors, analogies or None, questions, top=PAIRS if top is None else top)
     else:
         asked = dict.fromkeys(word for part in (chosen or {}).values() for word in part)
         unknown = [word for word in asked if not vectors.is_known(word)]
@@ -131,7 +131,9 @@ def plot(
             say(f"{words_file}: {counted(len(unknown), 'word')} not in the vocabulary: {', '.join(unknown[:5])}")
             chosen = {name: [word for word in part if vectors.is_known(word)] for name, part in chosen.items()}
         title = f"{model.name}, {NAMES[drawing['method']]}"
-        picture = word_map(vectors, chosen, top=top or WORDS, **drawing, title=title, progress=progress)
+        picture = word_map(
+            vectors, chosen, top=WORDS if top is None else top, **drawing, title=title, progress=progress
+        )
     outputs.save_picture(picture, output, force)
     return {"output": str(output), "words": picture.words, "labels": picture.labels}
 
@@ -144,7 +146,7 @@ def plot(
 )
 @click.option(
     "--top",
-    type=click.IntRange(min=1),
+    type=int,
     default=content.TOP,
     show_default=True,
     metavar="N",

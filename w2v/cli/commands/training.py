@@ -162,7 +162,7 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
             with Reporter(quiet or not is_root(communicator)) as report:
                 progress: Report = report
                 if not (quiet or given["resume"]):
-                    progress = runs.Forecast(report, config.settings.saved(), bool(config.checkpoint))
+                    progress = runs.Forecast(report, config.settings.in_effect(), bool(config.checkpoint))
                 replaced = {"replace_checkpoints": given["force"], "communicator": communicator}
                 with prepare(config, **inputs, **replaced, progress=progress) as run:
                     if given["save_config"] and is_root(communicator):
@@ -191,7 +191,7 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
     if as_json:
         show.print_json(metrics)
     elif not quiet:
-        show.training(metrics | {"settings": model.settings.relevant()}, verbose)
+        show.training(metrics | {"settings": model.settings.in_effect()}, verbose)
         output = Path(str(config.output))
         _warn_of_lost_ngrams(output, model)
         if output == OUTPUT:
@@ -244,7 +244,7 @@ def save_all(config: RunConfig, model: Model, force: bool) -> None:
 @click.option("--pairs", multiple=True, type=FILE, help="Judge by these scored word pairs; may be repeated.")
 @click.option(
     "--max-size",
-    type=click.IntRange(min=1),
+    type=int,
     metavar="N",
     help="Try vectors of up to N dimensions.  [default: those of --vector-size]",
 )

@@ -279,13 +279,11 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
     type=options.Choice(get_args(WordVectors)),
     help="Word vectors to compute for a file written by w2v train; see w2v train --help.  [default: those of MODEL]",
 )
-@click.option("--top", type=click.IntRange(min=1), metavar="N", help="Keep the N most frequent words, before --words.")
+@click.option("--top", type=int, metavar="N", help="Keep the N most frequent words, before --words.")
 @click.option(
     "--words", type=FILE, help="Keep the words of this file that MODEL has; each line is a word, or begins with one."
 )
-@click.option(
-    "--dims", type=click.IntRange(min=1), metavar="D", help="Reduce the vectors to D values, by PCA without centring."
-)
+@click.option("--dims", type=int, metavar="D", help="Reduce the vectors to D values, by PCA without centring.")
 @click.option(
     "--storage",
     type=options.Choice(get_args(FileStorage)),
