@@ -16,6 +16,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas
+import pyarrow
 import pytest
 import zstandard
 from hypothesis import given
@@ -315,6 +316,18 @@ def test_tables_of_pandas():
     for source, column in ((frame, "text"), (frame["text"], None), (frame["text"].astype("string"), None)):
         with pytest.warns(w2v.TextWarning, match="^skipped 2 missing texts "):
             assert text(source, column=column) == b"the cat\na dog\n"
+
+
+@pytest.mark.parametrize("chunks", [1, 2])
+def test_pyarrow_arrays_are_read_like_a_series(chunks):
+    array = pyarrow.array(["the cat", None, "a\ndog"])
+    array = array if chunks == 1 else pyarrow.chunked_array([array[:2], array[2:]])
+    for source, column in ((array, None), (array.dictionary_encode(), None), (pyarrow.table({"t": array}), "t")):
+        with pytest.warns(w2v.TextWarning, match="^skipped 1 missing text "):
+            assert text(source, column=column) == b"the cat\na\ndog\n"
+    tokens = pyarrow.array([["the", "cat"], None, ["dog"]])
+    with pytest.warns(w2v.TextWarning, match="^skipped 1 missing text "):
+        assert text(tokens) == b"the cat\ndog\n"
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan"), pandas.NA, pandas.NaT], ids=repr)

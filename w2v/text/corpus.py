@@ -263,7 +263,7 @@ class Corpus:
         """Texts or lists of tokens as (name for messages, position in the text, line)."""
         offset = 0
         kind: type | None = None
-        for number, item in enumerate(items):
+        for number, item in enumerate(python_values(items)):
             if not isinstance(item, str) and is_missing(item):
                 self.missing += 1
                 if as_lines:
@@ -410,12 +410,17 @@ def _display(file: str) -> str:
 
 def _column_of(table: Table, column: str | None) -> Iterator[Any]:
     """The texts in a column of a table. Raises W2VError for a missing column."""
-    names = list(map(str, table.columns))
+    names = list(map(str, getattr(table, "column_names", table.columns)))  # pyarrow's `columns` are the values
     if column is None:
         raise W2VError(f"a table with the columns {', '.join(names)[:200]}: say by column= which of them is the text")
     if column not in names:
         raise missing("the table", column, names)
     return iter(table[column])
+
+
+def python_values(items: Iterable[Any]) -> Iterator[Any]:
+    """Yield items, with the scalars of a pyarrow array converted to Python objects. Does not import pyarrow."""
+    return (item.as_py() if hasattr(item, "as_py") else item for item in items)
 
 
 def is_missing(text: object) -> bool:
