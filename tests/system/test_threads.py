@@ -1,4 +1,4 @@
-"""Threads whose start is interrupted, and results in order."""
+"""Threads with an interrupted start, threads that end with an error, and results in order."""
 
 import threading
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import w2v
-from w2v.system.threads import NoThread, Thread, in_order
+from w2v.system.threads import NoThread, Thread, map_in_order
 
 
 class Stop(Exception):
@@ -14,7 +14,7 @@ class Stop(Exception):
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_an_interrupted_start_leaves_no_doubt(monkeypatch, moment):
+def test_waiting_works_after_an_interrupted_start(monkeypatch, moment):
     start = threading.Thread.start
     entered, leave = threading.Event(), threading.Event()
     done = []
@@ -39,12 +39,12 @@ def test_an_interrupted_start_leaves_no_doubt(monkeypatch, moment):
         thread.wait()
     assert thread.ended
     assert done == ([1] if moment == "after" else [])
-    thread.run()  # as where the system has begun it late
+    thread.run()  # as if the system started the thread late
     thread.wait()
     assert done == ([1] if moment == "after" else [])
 
 
-def test_the_exception_that_ends_a_thread_is_kept():
+def test_a_thread_stores_the_exception_that_ended_it():
     thread = Thread(target=int, args=("no number",))
     thread.start()
     thread.wait()
@@ -52,7 +52,7 @@ def test_the_exception_that_ends_a_thread_is_kept():
     assert isinstance(thread.error, ValueError)
 
 
-def test_a_thread_that_cannot_be_started_is_an_error_of_the_package(monkeypatch, tmp_path):
+def test_a_thread_that_cannot_be_started_raises_no_thread(monkeypatch, tmp_path):
     def start(_):
         raise RuntimeError("can't start new thread")
 
@@ -65,7 +65,7 @@ def test_a_thread_that_cannot_be_started_is_an_error_of_the_package(monkeypatch,
     ):
         with pytest.raises(NoThread, match=r"^cannot start another thread: close other programs, [^\n]+$"):
             use()
-    assert len(w2v.load(tmp_path / "m.bin")) == 3000  # one thread is enough to read
+    assert len(w2v.load(tmp_path / "m.bin")) == 3000  # reading falls back to one thread
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
@@ -73,8 +73,8 @@ def test_results_are_in_order(workers):
     def inverse(number):
         return 1 / number
 
-    assert list(in_order(inverse, range(1, 30), workers)) == [1 / number for number in range(1, 30)]
-    found = in_order(inverse, range(3, -30, -1), workers)
+    assert list(map_in_order(inverse, range(1, 30), workers)) == [1 / number for number in range(1, 30)]
+    found = map_in_order(inverse, range(3, -30, -1), workers)
     with pytest.raises(ZeroDivisionError):
         list(found)
-    assert list(in_order(inverse, [], workers)) == []
+    assert list(map_in_order(inverse, [], workers)) == []

@@ -115,7 +115,7 @@ WIDE = "file is UTF-16 or UTF-32: add --encoding utf-16"
         *(("plain words\n".encode(f"utf-{kind}"), WIDE) for kind in ("16-le", "16-be")),
         (b"PK\x03\x04", "file is a zip archive: unpack it and give the text file in it"),
         *(
-            (b"PK\x03\x04" + bytes(26) + name, "file is an office document: save it as plain text, in UTF-8; of a")
+            (b"PK\x03\x04" + bytes(26) + name, "file is an office document: save it as plain text in UTF-8, or a spreadsheet as CSV")
             for name in (b"[Content_Types].xml", b"word/styles.xml", b"mimetypeapplication/vnd.oasis.opendocument.text")
         ),
         (b"7z\xbc\xaf\x27\x1c", "file is an archive"),

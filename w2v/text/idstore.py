@@ -25,7 +25,7 @@ from w2v.settings import TEXT
 from w2v.system.files import IDS, Errors, PathLike, atomic_write, errors_named, is_own, temporary_folder
 from w2v.system.memory import MappedFile
 from w2v.system.schema import Count, decode, encode
-from w2v.system.threads import in_order
+from w2v.system.threads import map_in_order
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Lookup, Malformed, Scan, Types
 from w2v.text.corpus import Corpus, TextBlock
 from w2v.text.encodings import UTF_8, encoding_name
@@ -264,7 +264,7 @@ def read_corpus(
         # In a shared folder, another user may have put a link or a pipe there.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
-            store = IdStore(file, reused=True) if is_own(descriptor, others=0o022) else None
+            store = IdStore(file, reused=True) if is_own(descriptor, forbidden=0o022) else None
         if store and store.description.settings == description:
             return store
     with atomic_write(path, follow=False, mode=0o600) as file:
@@ -314,7 +314,7 @@ def _write(
         with naming(block):
             return block, types.scan(normalise(block.text))
 
-    for number, (block, scanned) in enumerate(in_order(scan, blocks, workers), 1):
+    for number, (block, scanned) in enumerate(map_in_order(scan, blocks, workers), 1):
         with naming(block):
             ids = types.merge(scanned)
         with _writing_to(folder):

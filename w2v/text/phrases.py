@@ -25,7 +25,7 @@ from w2v.progress import Meter, Report
 from w2v.settings import TEXT
 from w2v.system.files import PathLike, atomic_write, temporary_folder
 from w2v.system.schema import decode
-from w2v.system.threads import Pool, in_order
+from w2v.system.threads import Pool, map_in_order
 from w2v.text._phrases import CONNECTOR, PAIR, SEPARATOR, Counter, Joiner, renumber, spell, spellings
 from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus, Source
@@ -232,7 +232,7 @@ class Phrases:
                 return spell(joined, types.blob, types.offsets), int(np.count_nonzero(joined >= FIRST_TYPE))
 
             tokens = 0
-            for text, size in in_order(spelt, _pieces(last, Meter(progress, "join"), joiner.cut), workers):
+            for text, size in map_in_order(spelt, _pieces(last, Meter(progress, "join"), joiner.cut), workers):
                 file.write(text.data)
                 tokens += size
         return tokens
@@ -467,7 +467,7 @@ def _join(
 
     def renumbered() -> Iterator[Ids]:
         nonlocal size
-        for ids in in_order(joiner.join, _pieces(store, Meter(progress, "join"), joiner.cut), workers):
+        for ids in map_in_order(joiner.join, _pieces(store, Meter(progress, "join"), joiner.cut), workers):
             size = renumber(ids, numbers, counts, size)
             yield ids
 

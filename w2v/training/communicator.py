@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError, described, install, one_line
-from w2v.system.launcher import launched
+from w2v.system.launcher import rank_and_size
 from w2v.system.threads import processors
 
 BEAT = 1.0  # seconds between signs of life
@@ -40,7 +40,7 @@ def join_ranks() -> Communicator | None:
     Raises W2VError if mpi4py is missing or belongs to another MPI than the launcher; but rank 0 of an unknown number of
     ranks trains alone without mpi4py.
     """
-    found = launched()
+    found = rank_and_size()
     if found is None or found[1] == 1:
         return None
     try:
