@@ -115,7 +115,7 @@ WIDE = "file is UTF-16 or UTF-32: add --encoding utf-16"
         *(("plain words\n".encode(f"utf-{kind}"), WIDE) for kind in ("16-le", "16-be")),
         (b"PK\x03\x04", "file is a zip archive: unpack it and give the text file in it"),
         *(
-            (b"PK\x03\x04" + bytes(26) + name, "file is an office document: save it as plain text in UTF-8, or a spreadsheet as CSV")
+            (b"PK\x03\x04" + bytes(26) + name, "file is an office document: save it as plain text in UTF-8, or a sp")
             for name in (b"[Content_Types].xml", b"word/styles.xml", b"mimetypeapplication/vnd.oasis.opendocument.text")
         ),
         (b"7z\xbc\xaf\x27\x1c", "file is an archive"),
@@ -231,7 +231,7 @@ def test_paths_that_lead_nowhere(tmp_path, monkeypatch):
     fails("*.txt", r"^no file matches \*.txt$")
     Path("empty").mkdir()
     Path("empty/.hidden").write_text("x")
-    fails("empty", "^folder empty holds no files to read$")
+    fails("empty", "^folder empty contains no files to read$")
     Path("empty/gone").symlink_to("nowhere")
     fails("empty", "^corpus file 'empty/gone' does not exist$")
     Path("file").write_text("x")
@@ -307,7 +307,7 @@ def test_texts(tmp_path, monkeypatch):
     assert text(["<b>in</b>"] * 2 + ["a b"], strip_markup=True) == b"in\nin\na b\n"
     with pytest.warns(w2v.TextWarning, match="^skipped 1 missing text "):
         assert text(Frame(), column="text") == b"the cat\na dog\n"
-    fails(Frame(), "^a table with the columns id, text: say by column= which of them is the text$")
+    fails(Frame(), "^a table with the columns id, text: name the column of the text with column=$")
     fails(Frame(), "^the table has no column 'texts'; its columns are id, text$", column="texts")
 
 
@@ -422,7 +422,7 @@ def test_paths_that_cannot_be(tmp_path, monkeypatch, path, reader):
         ([["a"], "the cat"], r"^sentence 1 is of type str: give a list of tokens, such as text.split\(\)$"),
         (["the cat", ["a"]], "^text 1 is of type list: give str$"),
         (iter(["the cat", 5]), "^text 1 is of type int: give str$"),
-        (iter([Path("a")]), r"^paths are taken from a list only: give list\(paths\)$"),
+        (iter([Path("a")]), r"^paths are accepted only in a list: give list\(paths\)$"),
         ([["a", "New York"]], "^token 'New York' contains white space: join it with '_'$"),
         ([["", "a b"]], "^sentence 0 contains an empty token: leave it out$"),
         ([[" ", "a b"]], "^token ' ' contains white space"),

@@ -12,7 +12,7 @@ import w2v
 from tests.helpers import QUICK, SMALL, read_text, run
 from w2v.errors import SettingsError, W2VError
 from w2v.text.corpus import Corpus
-from w2v.text.encodings import encoding_name, in_utf_8
+from w2v.text.encodings import encoding_name, to_utf_8
 
 KOREAN = "서울은 대한민국의 수도이다 그리고 한강을 끼고 있는 도시이다\n"
 FRENCH = "l'été dernier était déjà très chaud\n"
@@ -36,7 +36,7 @@ def chunks_of(data: bytes, size: int) -> list[bytes]:
 def test_chunks_of_any_size_are_converted(text: tuple[str, str], size: int) -> None:
     encoding, content = text
     chunks = chunks_of(content.encode(encoding), size)
-    assert b"".join(in_utf_8("file", chunks, encoding, "strict")).decode() == content
+    assert b"".join(to_utf_8("file", chunks, encoding, "strict")).decode() == content
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,9 @@ def test_bytes_that_are_not_in_the_encoding(data: bytes, encoding: str, position
         rf"^file: byte {position}, in {bad.decode()}.* is not {encoding}: give another --encoding, or add --errors"
     )
     with pytest.raises(W2VError, match=message):
-        list(in_utf_8("file", chunks_of(data, size), encoding, "strict"))
+        list(to_utf_8("file", chunks_of(data, size), encoding, "strict"))
     for errors in ("replace", "ignore"):
-        found = b"".join(in_utf_8("file", chunks_of(data, size), encoding, errors)).decode()  # type: ignore[arg-type]
+        found = b"".join(to_utf_8("file", chunks_of(data, size), encoding, errors)).decode()  # type: ignore[arg-type]
         assert ("\ufffd" in found) == (errors == "replace")
 
 

@@ -329,7 +329,7 @@ def test_a_folder_that_cannot_be_written_is_found_before_reading(text, monkeypat
 
 @pytest.mark.parametrize("keep", [True, False])
 def test_a_full_disk(text, scratch, monkeypatch, keep):
-    monkeypatch.setattr("w2v.text.idstore._put", full_disk)
+    monkeypatch.setattr("w2v.text.idstore._write_all", full_disk)
     with pytest.raises(W2VError, match="No space left on device"):
         read_text(Corpus(text), cache=scratch if keep else None)
     assert list(scratch.iterdir()) == []

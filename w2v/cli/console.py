@@ -58,7 +58,7 @@ class Program(click.Command):
         log.addHandler(handler)
         try:
             _set_up_streams()
-            _silent = command == ["train"] and (rank_and_size() or (0,))[0] > 0  # rank 0 prints the messages of an MPI job
+            _silent = command == ["train"] and (rank_and_size() or (0,))[0] > 0  # only rank 0 of an MPI job prints
             end_on_bus_error()
             with _signals_raise():
                 code = super().main(*args, **{**options, "standalone_mode": False})
