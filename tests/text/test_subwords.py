@@ -130,7 +130,7 @@ def test_rows_are_composed_and_decomposed(words: list[str]) -> None:
             composed[k], np.vstack([own[k], ngrams[places]]).mean(axis=0), atol=1e-5, err_msg=word
         )
         members[(k,)] = [k]
-    for bucket, place in zip(rows.buckets.tolist(), rows.places.tolist(), strict=True):
+    for bucket, place in zip(rows.buckets.tolist(), rows.row_of_bucket.tolist(), strict=True):
         members.setdefault(tuple(k for k in range(len(words)) for each in found[k] if each == bucket), []).append(place)
     assert sorted(place for alike in members.values() for place in set(alike)) == list(range(len(rows.members)))
     assert rows.members.tolist() == [len(members[k]) for k in sorted(members, key=lambda k: members[k])]

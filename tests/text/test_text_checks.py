@@ -28,22 +28,22 @@ def lines(
     with read_text(Corpus(path), **options) as store, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         words = store.types if vocabulary is None else Words.of(vocabulary)
-        text_checks.warn_of(store, epochs, TextOptions(**options), words)
+        text_checks.warn_about_text(store, epochs, TextOptions(**options), words)
     assert all(each.category is w2v.TextWarning for each in caught)
     return [str(each.message) for each in caught]
 
 
 def test_little_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = tmp_path / "text"
-    expected = "the text has 18 words, which are few to learn word vectors from: add more text"
+    expected = "the text has only 18 words, which is not much to learn from: add more text"
     assert lines(PLAIN, text) == lines(PLAIN, text, epochs=20) == [expected]
     assert lines(PLAIN, text, epochs=5) == [f"{expected}; more epochs than 5 would also help"]
-    monkeypatch.setattr(text_checks, "LITTLE", 18)
+    monkeypatch.setattr(text_checks, "SMALL_TEXT", 18)
     assert lines(PLAIN, text) == []
 
 
 def test_words_that_are_not_prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_checks, "LITTLE", 0)
+    monkeypatch.setattr(text_checks, "SMALL_TEXT", 0)
     (line,) = lines(RAW, tmp_path / "text")
     assert line.startswith("31% of the words begin or end with punctuation, 12% have capital letters: ")
     assert lines(PLAIN + RAW.lower() + 20 * PLAIN, tmp_path / "text") == []
@@ -71,7 +71,9 @@ def test_text_without_spaces(text: str, tmp_path: Path) -> None:
     path = tmp_path / "text"
     (line,) = lines(text, path)
     assert line.startswith("words have ")
-    assert " characters on average, so the text has hardly any spaces, as Chinese, Japanese and Thai: cut it " in line
+    assert (
+        " characters on average, so the text has hardly any spaces, like Chinese, Japanese or Thai: split it " in line
+    )
     tags, line = lines(DOCUMENT.format(text) + "<p>NATO was founded in the year 1949.<br />\n", path)
     assert "markup" in tags
     assert "hardly any spaces" in line
@@ -82,7 +84,7 @@ def test_text_without_spaces(text: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", [*SEGMENTED, " ".join(CHINESE.removesuffix("。\n")) + "\n"])
 def test_segmented_text_is_not_criticised(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_checks, "LITTLE", 0)
+    monkeypatch.setattr(text_checks, "SMALL_TEXT", 0)
     assert lines(text, tmp_path / "text") == []
 
 
@@ -90,14 +92,14 @@ def test_segmented_text_is_not_criticised(text: str, tmp_path: Path, monkeypatch
 def test_text_with_spaces_is_not_sent_to_a_segmenter(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text_checks, "LITTLE", 0)
+    monkeypatch.setattr(text_checks, "SMALL_TEXT", 0)
     (line,) = lines(20 * text + CHINESE, tmp_path / "text")
     assert "--tokenize words" in line
     assert lines(20 * text + CHINESE, tmp_path / "text", lower=True, tokenize="words") == []
 
 
 def test_markup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_checks, "LITTLE", 0)
+    monkeypatch.setattr(text_checks, "SMALL_TEXT", 0)
     path, advised = tmp_path / "text", ": add --strip-markup (strip_markup=True)"
     plain = 100 * PLAIN
     (line,) = lines(DOCUMENT.format(plain), path)
@@ -131,7 +133,7 @@ def test_items_are_not_criticised_as_language(items: str, tmp_path: Path) -> Non
 
 
 def test_words_of_a_vocabulary_that_cannot_occur(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_checks, "LITTLE", 0)
+    monkeypatch.setattr(text_checks, "SMALL_TEXT", 0)
     path, words = tmp_path / "text", ["was", "Paris", "wisdom", "it's", "tick-tock", "1984", "new_york"]
     text = PLAIN.replace("it", "Paris")
     for options, expected in (
@@ -170,14 +172,14 @@ def test_the_sample_is_not_criticised(sample: Path, tmp_path: Path) -> None:
 
 
 def test_two_spellings_of_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_checks, "LITTLE", 0)
+    monkeypatch.setattr(text_checks, "SMALL_TEXT", 0)
     composed, decomposed = "caf\u00e9 ol\u00e9\n", "cafe\u0301\n"
     (line,) = lines(3000 * composed + decomposed, tmp_path / "text")
     assert line == (
         "'café' has two spellings, which are two words (Unicode NFC and NFD): add --normalize nfc (normalize=\"nfc\")"
     )
     (line,) = lines(decomposed, tmp_path / "text")
-    assert line.startswith("'café' is decomposed, and in queries usually composed (")
+    assert line.startswith("'café' is decomposed, but usually composed in queries (")
     assert lines(composed + 2000 * PLAIN + decomposed.replace("c", "d"), tmp_path / "text") == []
     with read_text(Corpus(tmp_path / "text"), normalize="nfc") as store:
         assert "dafé" in store.types
@@ -209,7 +211,7 @@ def test_a_model_of_gensim_is_warned_of_once() -> None:
         model = Word2Vec(text, min_count=1, vector_size=2, epochs=1, hs=1, sg=1)
         model.train(text, total_examples=9, epochs=2)
     assert [str(each.message) for each in caught] == [
-        "the text has 27 words, which are few to learn word vectors from: add more text"
+        "the text has only 27 words, which is not much to learn from: add more text"
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -293,7 +293,7 @@ def _rehashed(old: Ngrams, words: Words) -> Ngrams | None:
         subwords = replace(old.subwords, buckets=count)
         pairs = np.empty(0, np.int64)  # of a bucket and a row, in one number each
         for _, group in subwords.groups(words):
-            known, places = old.places(old.subwords.of(group, of_characters=True)[1])
+            known, places = old.find_rows(old.subwords.of(group, of_characters=True)[1])
             pairs = np.union1d(pairs, subwords.of(group)[1][known].astype(np.int64) << 32 | places)
             if len(pairs) > most:
                 return None
