@@ -5,6 +5,7 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,8 +51,10 @@ OTHERS_2 = {
     ],
     ids=["machine", "version 1", "version 1, shared", "version 2", "version 2, shared", "addresses"],
 )
-def test_available_memory_is_the_smallest_limit(files, addresses, available, monkeypatch):
-    def read(path):
+def test_available_memory_is_the_smallest_limit(
+    files: dict[str, str], addresses: int, available: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(path: Path) -> str:
         if str(path) not in files:
             raise FileNotFoundError
         return files[str(path)]
@@ -85,15 +88,17 @@ print(*estimates, memory.peak())
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's figures of a process's memory")
 @pytest.mark.parametrize("storage", ["float32", "bf16"])
 @pytest.mark.parametrize("checkpoints", [False, True], ids=["", "with checkpoints"])
-def test_the_memory_estimate_is_close_to_the_peak_of_training(tmp_path, storage, checkpoints):
+def test_the_memory_estimate_is_close_to_the_peak_of_training(tmp_path: Path, storage: str, checkpoints: bool) -> None:
     command = [sys.executable, "-c", TRAIN, storage, *([str(tmp_path)] if checkpoints else [])]
     estimate, peak = map(int, subprocess.run(command, capture_output=True, check=True, text=True).stdout.split())
     assert 0.6 * estimate < peak < 1.1 * estimate
 
 
 @pytest.mark.parametrize("content", [None, "VmPeak: 5 kB\n"])
-def test_memory_is_estimated_if_the_system_does_not_report_it(content, monkeypatch):
-    def read(path):
+def test_memory_is_estimated_if_the_system_does_not_report_it(
+    content: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(path: Path) -> str:
         if content is None or "cgroup" in str(path):
             raise FileNotFoundError
         return content
@@ -105,7 +110,7 @@ def test_memory_is_estimated_if_the_system_does_not_report_it(content, monkeypat
 
 
 @pytest.mark.parametrize("dtype", [np.dtype(np.float32), bfloat16()], ids=str)
-def test_rows_fill_whole_cache_lines(dtype):
+def test_rows_fill_whole_cache_lines(dtype: np.dtype[Any]) -> None:
     in_line = memory.CACHE_LINE // dtype.itemsize
     for columns in (1, in_line, in_line + 1, 300):
         matrix = memory.aligned_rows(5, columns, dtype)
@@ -115,7 +120,7 @@ def test_rows_fill_whole_cache_lines(dtype):
         assert not matrix.any()
 
 
-def test_impossible_allocations_are_refused():
+def test_impossible_allocations_are_refused() -> None:
     assert memory.empty((0, 3)).shape == (0, 3)
     with pytest.raises(W2VError, match="no memory"):
         memory.empty((1 << 40, 1 << 20))

@@ -1,6 +1,8 @@
 """Threads with an interrupted start, threads that end with an error, and results in order."""
 
 import threading
+from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -14,17 +16,17 @@ class Stop(Exception):
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_waiting_works_after_an_interrupted_start(monkeypatch, moment):
+def test_waiting_works_after_an_interrupted_start(monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
     start = threading.Thread.start
     entered, leave = threading.Event(), threading.Event()
     done = []
 
-    def work():
+    def work() -> None:
         entered.set()
         leave.wait()
         done.append(1)
 
-    def interrupted(thread):
+    def interrupted(thread: threading.Thread) -> NoReturn:
         if moment == "after":
             start(thread)
             entered.wait()
@@ -44,7 +46,7 @@ def test_waiting_works_after_an_interrupted_start(monkeypatch, moment):
     assert done == ([1] if moment == "after" else [])
 
 
-def test_a_thread_stores_the_exception_that_ended_it():
+def test_a_thread_stores_the_exception_that_ended_it() -> None:
     thread = Thread(target=int, args=("no number",))
     thread.start()
     thread.wait()
@@ -52,8 +54,8 @@ def test_a_thread_stores_the_exception_that_ended_it():
     assert isinstance(thread.error, ValueError)
 
 
-def test_a_thread_that_cannot_be_started_raises_no_thread(monkeypatch, tmp_path):
-    def start(_):
+def test_a_thread_that_cannot_be_started_raises_no_thread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def start(_: Any) -> NoReturn:
         raise RuntimeError("can't start new thread")
 
     w2v.KeyedVectors([f"w{row}" for row in range(3000)], np.ones((3000, 100), np.float32)).save(tmp_path / "m.bin")
@@ -69,8 +71,8 @@ def test_a_thread_that_cannot_be_started_raises_no_thread(monkeypatch, tmp_path)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
-def test_results_are_in_order(workers):
-    def inverse(number):
+def test_results_are_in_order(workers: int) -> None:
+    def inverse(number: int) -> float:
         return 1 / number
 
     assert list(map_in_order(inverse, range(1, 30), workers)) == [1 / number for number in range(1, 30)]

@@ -10,9 +10,11 @@ import os
 import re
 import sys
 import threading
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas
@@ -39,18 +41,18 @@ compressions = pytest.mark.parametrize("compression", COMPRESS)
 compressed_only = pytest.mark.parametrize("compression", [name for name in COMPRESS if name != "plain"])
 
 
-def text(source, **options):
+def text(source: Any, **options: Any) -> bytes:
     blocks = list((source if isinstance(source, Corpus) else Corpus(source)).blocks(**options))
     assert all(block.text.endswith(PADDING) for block in blocks)
     return b"".join(block.text.removesuffix(PADDING) for block in blocks)
 
 
-def with_final_newline(content):
+def with_final_newline(content: bytes) -> bytes:
     """Return the content of a file as the reader yields it, with a newline at the end."""
     return content if content[-1:] in (b"", b"\n") else content + b"\n"
 
 
-def fails(source, message, **options):
+def fails(source: Any, message: str, **options: Any) -> None:
     with pytest.raises(W2VError, match=message) as caught:
         text(source, **options)
     assert "\n" not in str(caught.value)
@@ -58,14 +60,14 @@ def fails(source, message, **options):
 
 @compressions
 @pytest.mark.parametrize("size", [0, 1, 1000, 1_200_000])
-def test_compression_is_recognised_by_content(tmp_path, compression, size):
+def test_compression_is_recognised_by_content(tmp_path: Path, compression: str, size: int) -> None:
     content = os.urandom(size).replace(b"\n", b" ")
     (tmp_path / "file.txt").write_bytes(COMPRESS[compression](content))
     assert text(tmp_path / "file.txt") == with_final_newline(content)
 
 
 @compressed_only
-def test_concatenated_and_padded_streams_are_decompressed(tmp_path, compression):
+def test_concatenated_and_padded_streams_are_decompressed(tmp_path: Path, compression: str) -> None:
     pack = COMPRESS[compression]
     content = pack(b"one two") + pack(b"") + bytes(8) + pack(b" three " * 100_000) + bytes(5000)
     (tmp_path / "file").write_bytes(content)
@@ -73,7 +75,7 @@ def test_concatenated_and_padded_streams_are_decompressed(tmp_path, compression)
 
 
 @compressed_only
-def test_truncated_or_damaged_streams_are_refused(tmp_path, compression):
+def test_truncated_or_damaged_streams_are_refused(tmp_path: Path, compression: str) -> None:
     long, content = (COMPRESS[compression](data) for data in (os.urandom(20_000), b"some words " * 1000))
     flipped = bytes(byte ^ 255 for byte in content[len(content) // 2 :])
     damaged, cut = f"damaged {compression} data: ", f"the {compression} data is cut short"
@@ -87,19 +89,19 @@ def test_truncated_or_damaged_streams_are_refused(tmp_path, compression):
 
 
 @compressed_only
-def test_highly_compressed_text_is_read_in_small_blocks(tmp_path, compression):
+def test_highly_compressed_text_is_read_in_small_blocks(tmp_path: Path, compression: str) -> None:
     (tmp_path / "file").write_bytes(COMPRESS[compression](b"many many words\n" * 150_000))
     assert max(len(block.text) for block in Corpus(tmp_path / "file").blocks()) < 3 * corpus.BLOCK_BYTES
 
 
-def test_zstandard_files_without_the_package_name_it(tmp_path, monkeypatch):
+def test_zstandard_files_without_the_package_name_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_bytes(zstandard.compress(b"a"))
     monkeypatch.setitem(sys.modules, "zstandard", None)
     fails(tmp_path / "file", re.escape(install("zstd")))
 
 
 @compressions
-def test_a_byte_order_mark_is_removed(tmp_path, compression):
+def test_a_byte_order_mark_is_removed(tmp_path: Path, compression: str) -> None:
     (tmp_path / "file").write_bytes(COMPRESS[compression]("\ufeffword\ufeff".encode()))
     assert text(tmp_path / "file") == "word\ufeff\n".encode()
     assert next(Corpus(tmp_path / "file").blocks()).locate(0)[1] == 3
@@ -132,7 +134,7 @@ WIDE = "file is UTF-16 or UTF-32: add --encoding utf-16"
     ],
 )
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_files_that_are_not_text_are_refused(tmp_path, head, message, pack):
+def test_files_that_are_not_text_are_refused(tmp_path: Path, head: Any, message: str, pack: Any) -> None:
     content = head + b" more words" * 100
     if message.startswith("file is compressed") and pack is bytes:
         content = gzip.compress(head)
@@ -140,7 +142,7 @@ def test_files_that_are_not_text_are_refused(tmp_path, head, message, pack):
     fails(tmp_path / "file", message)
 
 
-def test_folders_patterns_and_lists_of_paths_are_read(tmp_path):
+def test_folders_patterns_and_lists_of_paths_are_read(tmp_path: Path) -> None:
     for name in ["b.txt", "a/z.txt", "a/b/c.txt", "a.log", ".hidden", ".git/x.txt", "d/e.txt"]:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -159,7 +161,7 @@ def test_folders_patterns_and_lists_of_paths_are_read(tmp_path):
 @pytest.mark.parametrize(
     "pattern", ["**", "**/", "**/*", "**/**", "./**", "[a-z]*", "a/**/../**", "**/*.txt", "{}", "{}/**", "{}/**/*.txt"]
 )
-def test_each_file_is_read_once(tmp_path, monkeypatch, pattern):
+def test_each_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str) -> None:
     """Links that form cycles give each file 2 ** 40 paths."""
     monkeypatch.chdir(tmp_path)
     for name in ["a/1.txt", "a/b/2.txt", "a/b/c/3.txt"]:
@@ -174,7 +176,7 @@ def test_each_file_is_read_once(tmp_path, monkeypatch, pattern):
     assert sorted(text(pattern.format(tmp_path)).split()) == [b"a/1.txt", b"a/b/2.txt", b"a/b/c/3.txt"]
 
 
-def test_patterns_match_the_same_files_as_glob(tmp_path, monkeypatch):
+def test_patterns_match_the_same_files_as_glob(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ["a/1.txt", "a/b/2.txt", "a/b/c/3.log", "a*b/b/4.txt", "5.txt", ".h/6.txt", "a/.h/7.txt", "a/b/.8.txt"]:
         Path(name).parent.mkdir(parents=True, exist_ok=True)
@@ -186,13 +188,15 @@ def test_patterns_match_the_same_files_as_glob(tmp_path, monkeypatch):
 
 
 @cache
-def compressed_squares(compression):
+def compressed_squares(compression: str) -> bytes:
     return COMPRESS[compression](b"".join(b"%d " % (number * number) for number in range(90_000)))
 
 
 @compressions
 @pytest.mark.parametrize("change", ["cut", "grown", "replaced"])
-def test_a_change_while_a_file_is_read_is_an_error(tmp_path, monkeypatch, compression, change):
+def test_a_change_while_a_file_is_read_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compression: str, change: str
+) -> None:
     monkeypatch.setattr(corpus, "BLOCK_BYTES", 1000)
     path = tmp_path / "text"
     path.write_bytes(compressed_squares(compression))
@@ -211,7 +215,7 @@ def test_a_change_while_a_file_is_read_is_an_error(tmp_path, monkeypatch, compre
     assert "\n" not in str(caught.value)
 
 
-def test_a_change_before_a_file_is_read_is_an_error(tmp_path):
+def test_a_change_before_a_file_is_read_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_text("a b")
     then = Corpus(path)
@@ -220,7 +224,7 @@ def test_a_change_before_a_file_is_read_is_an_error(tmp_path):
         list(then.blocks())
 
 
-def test_missing_files_are_refused(tmp_path, monkeypatch):
+def test_missing_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     fails("no.txt", "^corpus file 'no.txt' does not exist$")
     hint = r"; a single string is a path: for one text, give \[text\]$"
@@ -238,7 +242,7 @@ def test_missing_files_are_refused(tmp_path, monkeypatch):
     fails("file/more", "^cannot read file/more: Not a directory$")
 
 
-def test_unreadable_files_are_refused(tmp_path, monkeypatch):
+def test_unreadable_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("x")
     with monkeypatch.context() as patch:  # the superuser may read files of any mode
         patch.setattr(os, "access", lambda path, mode: False)
@@ -250,12 +254,12 @@ def test_unreadable_files_are_refused(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("wrong", [None, 7, b"bytes", {"a": 1}, [b"bytes"], [1]])
-def test_sources_of_a_wrong_type_are_refused(wrong):
+def test_sources_of_a_wrong_type_are_refused(wrong: Any) -> None:
     fails(wrong, "(a corpus is|sentence 0 is of type)")
 
 
 @compressions
-def test_standard_input_is_read_and_decompressed(monkeypatch, compression):
+def test_standard_input_is_read_and_decompressed(monkeypatch: pytest.MonkeyPatch, compression: str) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(COMPRESS[compression](b"a b\nc"))))
     assert text("-") == b"a b\nc\n"
     assert Corpus("-").sizes is None
@@ -263,11 +267,11 @@ def test_standard_input_is_read_and_decompressed(monkeypatch, compression):
     assert str(Corpus("-")) == "standard input"
 
 
-def test_a_pipe_is_read_byte_by_byte(tmp_path):
+def test_a_pipe_is_read_byte_by_byte(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     content = gzip.compress(b"slow words")
 
-    def write():
+    def write() -> None:
         with (tmp_path / "pipe").open("wb", buffering=0) as pipe:
             for byte in content:
                 pipe.write(bytes([byte]))
@@ -279,7 +283,7 @@ def test_a_pipe_is_read_byte_by_byte(tmp_path):
     assert Corpus(tmp_path / "pipe").sizes is None
 
 
-def test_lists_of_tokens_become_lines():
+def test_lists_of_tokens_become_lines() -> None:
     sentences = [["a", "b"], [], ("c\u00a0d", "\u2003", "\x1c"), iter(["e\x85"])]
     assert text(sentences) == "a b\n\nc\u00a0d \u2003 \x1c\ne\x85\n".encode()
     assert text(iter(sentences[:1])) == b"a b\n"
@@ -293,11 +297,11 @@ class Frame:
 
     columns = ("id", "text")
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> list[Any]:
         return {"id": [1, 2, 3], "text": ["the cat", None, "a dog"]}[name]
 
 
-def test_texts_are_read_from_any_iterable(tmp_path, monkeypatch):
+def test_texts_are_read_from_any_iterable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     texts = ["The cat sat. On a\nmat", "", "-", "x" * 5000, "\0", "那是"]
     expected = "".join(each + "\n" for each in texts).encode()
@@ -311,7 +315,7 @@ def test_texts_are_read_from_any_iterable(tmp_path, monkeypatch):
     fails(Frame(), "^the table has no column 'texts'; its columns are id, text$", column="texts")
 
 
-def test_pandas_tables_and_series_are_read():
+def test_pandas_tables_and_series_are_read() -> None:
     frame = pandas.DataFrame({"id": range(4), "text": ["the cat", None, float("nan"), "a dog"]})
     for source, column in ((frame, "text"), (frame["text"], None), (frame["text"].astype("string"), None)):
         with pytest.warns(w2v.TextWarning, match="^skipped 2 missing texts "):
@@ -319,7 +323,7 @@ def test_pandas_tables_and_series_are_read():
 
 
 @pytest.mark.parametrize("chunks", [1, 2])
-def test_pyarrow_arrays_are_read_like_a_series(chunks):
+def test_pyarrow_arrays_are_read_like_a_series(chunks: int) -> None:
     array = pyarrow.array(["the cat", None, "a\ndog"])
     array = array if chunks == 1 else pyarrow.chunked_array([array[:2], array[2:]])
     for source, column in ((array, None), (array.dictionary_encode(), None), (pyarrow.table({"t": array}), "t")):
@@ -331,7 +335,7 @@ def test_pyarrow_arrays_are_read_like_a_series(chunks):
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan"), pandas.NA, pandas.NaT], ids=repr)
-def test_missing_texts_are_counted(missing):
+def test_missing_texts_are_counted(missing: Any) -> None:
     for source, line in ((["a b", missing, "c"], b"c"), ([["a", "b"], missing, ["c"]], b"c"), ([missing, "a b"], b"")):
         read = Corpus(source)
         with pytest.warns(w2v.TextWarning, match=r"^skipped 1 missing text \(None, NaN, or an empty field of CSV\)$"):
@@ -344,12 +348,14 @@ def test_missing_texts_are_counted(missing):
 @pytest.mark.parametrize(
     "strings", [["good", "bad"], ["国王统治这片土地。"], ["one.", "two.txt"], ["and/or", "either or"]]
 )
-def test_short_texts_are_not_taken_for_paths(strings):
+def test_short_texts_are_not_taken_for_paths(strings: list[str]) -> None:
     assert text(strings) == "".join(f"{string}\n" for string in strings).encode()
 
 
 @pytest.mark.parametrize("strings", [["one.txt"], ["data/one", "two.txt"], ["my text.txt"], ["./there", "here.txt.gz"]])
-def test_a_list_of_strings_is_read_as_texts_even_if_files_exist(tmp_path, monkeypatch, strings):
+def test_a_list_of_strings_is_read_as_texts_even_if_files_exist(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strings: list[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("there").write_text("a file")
     with pytest.warns(w2v.TextWarning) as caught:
@@ -362,7 +368,7 @@ def test_a_list_of_strings_is_read_as_texts_even_if_files_exist(tmp_path, monkey
     assert text([*strings, "the king rules"]).endswith(b"the king rules\n")  # no warning: only some look like paths
 
 
-def test_a_list_of_paths_is_read_as_files(tmp_path, monkeypatch):
+def test_a_list_of_paths_is_read_as_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("there").write_text("a file")
     assert text([Path("there")]) == text((Path("there"),)) == b"a file\n"
@@ -406,7 +412,7 @@ READERS = {
 
 @pytest.mark.parametrize("path", IMPOSSIBLE.values(), ids=IMPOSSIBLE)
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
-def test_impossible_paths_are_refused(tmp_path, monkeypatch, path, reader):
+def test_impossible_paths_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, reader: Any) -> None:
     monkeypatch.chdir(tmp_path)
     Path("loop").symlink_to("loop")
     Path("file").write_text("x")
@@ -432,12 +438,12 @@ def test_impossible_paths_are_refused(tmp_path, monkeypatch, path, reader):
         ([{"text": "a"}], "^sentence 0 is of type dict"),
     ],
 )
-def test_malformed_lists_of_tokens_are_refused(sentences, message):
+def test_malformed_lists_of_tokens_are_refused(sentences: Any, message: str) -> None:
     fails(sentences, message)
 
 
-def test_errors_of_the_iterable_are_not_changed():
-    def sentences():
+def test_errors_of_the_iterable_are_not_changed() -> None:
+    def sentences() -> Iterator[list[str]]:
         yield ["a"]
         raise FileNotFoundError("mine")
 
@@ -446,7 +452,9 @@ def test_errors_of_the_iterable_are_not_changed():
 
 
 @given(st.lists(st.text("ab \n", max_size=30).map(str.encode), min_size=1, max_size=6), st.integers(1, 20))
-def test_blocks_have_whole_words_and_locate_their_bytes(tmp_path_factory, contents, size):
+def test_blocks_have_whole_words_and_locate_their_bytes(
+    tmp_path_factory: pytest.TempPathFactory, contents: list[bytes], size: int
+) -> None:
     folder = tmp_path_factory.mktemp("corpus")
     for i, content in enumerate(contents):
         (folder / f"{i}.txt").write_bytes(content)
@@ -462,7 +470,7 @@ def test_blocks_have_whole_words_and_locate_their_bytes(tmp_path_factory, conten
             assert (Path(name).read_bytes() + b"\n")[offset] == byte
 
 
-def test_a_long_word_is_read_in_linear_time(tmp_path, monkeypatch):
+def test_a_long_word_is_read_in_linear_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus, "BLOCK_BYTES", 100)
     (tmp_path / "file").write_bytes(b"x" * 5_000_000)
     assert [len(block.text) for block in Corpus(tmp_path / "file").blocks()] == [5_000_001 + len(PADDING)]
@@ -470,7 +478,9 @@ def test_a_long_word_is_read_in_linear_time(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("strip_markup", [False, True])
 @pytest.mark.parametrize("letter", [b"\0", b"ACGT"])
-def test_a_text_without_white_space_is_refused_early(tmp_path, monkeypatch, letter, strip_markup):
+def test_a_text_without_white_space_is_refused_early(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, letter: bytes, strip_markup: bool
+) -> None:
     monkeypatch.setattr(corpus, "MAX_WORD_BYTES", 3 << 20)
     read = []
     pieces = Corpus._read
@@ -483,12 +493,12 @@ def test_a_text_without_white_space_is_refused_early(tmp_path, monkeypatch, lett
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs the device of endless zeros")
-def test_an_endless_device_is_refused(monkeypatch):
+def test_an_endless_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus, "MAX_WORD_BYTES", 3 << 20)
     fails("/dev/zero", "^/dev/zero: no white space in 3 MB from byte 0 on")
 
 
-def test_progress_counts_bytes_on_disk(tmp_path):
+def test_progress_counts_bytes_on_disk(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(gzip.compress(b"word " * 1_000_000))
     (tmp_path / "b").write_bytes(b"word " * 1_000_000)
     source = Corpus(tmp_path)
@@ -500,7 +510,7 @@ def test_progress_counts_bytes_on_disk(tmp_path):
 
 
 @pytest.mark.parametrize("size", [0, 1, 4096, 5000, 1_000_000])
-def test_a_checksum_covers_the_content(tmp_path, size):
+def test_a_checksum_covers_the_content(tmp_path: Path, size: int) -> None:
     path = tmp_path / "text"
     content = b"w" * size
     path.write_bytes(content)
@@ -513,7 +523,7 @@ def test_a_checksum_covers_the_content(tmp_path, size):
         assert (Corpus(path).checksum(sampled=True) == samples) == (position == 500_000), position
 
 
-def test_the_checksum_of_a_part_covers_only_its_bytes(tmp_path):
+def test_the_checksum_of_a_part_covers_only_its_bytes(tmp_path: Path) -> None:
     lines = [b"three four\n", b"one two\n"]
     (tmp_path / "text").write_bytes(b"".join(lines))
     parts = [Corpus(tmp_path / "text").part(number, 2) for number in range(2)]
@@ -523,12 +533,14 @@ def test_the_checksum_of_a_part_covers_only_its_bytes(tmp_path):
 # -- parts ------------------------------------------------------------------------------
 
 
-def parts_of(paths, count):
+def parts_of(paths: Any, count: int) -> list[bytes]:
     return [text(Corpus(paths).part(number, count)) for number in range(count)]
 
 
 @given(st.lists(st.text("ab \n", max_size=30).map(str.encode), min_size=1, max_size=4), st.integers(1, 7))
-def test_parts_contain_every_word_once_in_order(tmp_path_factory, contents, count):
+def test_parts_contain_every_word_once_in_order(
+    tmp_path_factory: pytest.TempPathFactory, contents: list[bytes], count: int
+) -> None:
     folder = tmp_path_factory.mktemp("parts")
     for number, content in enumerate(contents):
         (folder / f"{number}.txt").write_bytes(content)
@@ -542,7 +554,7 @@ def test_parts_contain_every_word_once_in_order(tmp_path_factory, contents, coun
     assert [line.split() for part in parts for line in part.split(b"\n") if line.split()] == lines
 
 
-def test_parts_have_about_the_same_size(tmp_path):
+def test_parts_have_about_the_same_size(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"one two three\n" * 1000)
     (tmp_path / "b").write_bytes(b"four\n" * 2000)
     parts = [Corpus(tmp_path).part(number, 3) for number in range(3)]
@@ -553,7 +565,7 @@ def test_parts_have_about_the_same_size(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["compressed", "columns"])
-def test_a_file_that_cannot_be_divided_belongs_to_one_part(tmp_path, kind):
+def test_a_file_that_cannot_be_divided_belongs_to_one_part(tmp_path: Path, kind: str) -> None:
     table = kind == "columns"
     for number in range(3):
         content = b"text\n" + b"%d\n" % number * 100
@@ -567,12 +579,12 @@ def test_a_file_that_cannot_be_divided_belongs_to_one_part(tmp_path, kind):
         Corpus(tmp_path / "0.csv").part(0, 2, whole=table)
 
 
-def test_a_column_of_an_empty_part_is_empty(tmp_path):
+def test_a_column_of_an_empty_part_is_empty(tmp_path: Path) -> None:
     (tmp_path / "empty.csv").touch()
     assert list(Corpus(tmp_path).part(0, 2, whole=True).blocks("text")) == []
 
 
 @pytest.mark.parametrize("source", ["-", [["a", "b"]]], ids=["standard input", "lists"])
-def test_sources_that_can_be_read_only_once_are_not_divided(source):
+def test_sources_that_can_be_read_only_once_are_not_divided(source: Any) -> None:
     with pytest.raises(W2VError, match="cannot be divided among several ranks: give files"):
         Corpus(source).part(0, 2)

@@ -1,6 +1,7 @@
 """Splitting text into tokens and converting them to ids, compared with a few lines of Python."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Lo
 WHITE_SPACE = b" \t\n\v\f\r"
 
 
-def strings(types):
+def strings(types: Types) -> list[bytes]:
     """Return the bytes of each type."""
     blob = b"".join(piece.tobytes() for piece in types.strings())
     bounds = np.cumsum(types.lengths()).tolist()
@@ -22,7 +23,7 @@ def strings(types):
     return [blob[start:end] for start, end in itertools.pairwise(bounds[PRUNED_TYPE:])]
 
 
-def read(blocks, errors="strict", ahead=1):
+def read(blocks: list[bytes], errors: Any = "strict", ahead: int = 1) -> tuple[list[int], list[bytes]]:
     """Scan `ahead` blocks in reverse order, then merge them, and so on. Return the ids and types."""
     types, ids = Types(errors), []
     for start in range(0, len(blocks), ahead):
@@ -32,7 +33,7 @@ def read(blocks, errors="strict", ahead=1):
     return ids, strings(types)
 
 
-def blocks_of(text, numbers):
+def blocks_of(text: bytes, numbers: list[int]) -> list[bytes]:
     """Divide a text into blocks after some of its white-space characters; `numbers` choose them."""
     ends = [i + 1 for i, byte in enumerate(text) if byte in WHITE_SPACE]
     bounds = sorted({0, len(text), *(ends[number % len(ends)] for number in numbers)})
@@ -50,14 +51,16 @@ READINGS = st.tuples(st.just("strict"), texts(WORDS)) | st.tuples(
 @example(("ignore", b"\xff \xfe\n\xff a\xe9 \xff\n"), [], 1)  # the first sentence has no word left
 @settings(max_examples=200)
 @given(READINGS, DIVISIONS, st.integers(1, 5))
-def test_blocks_scanned_in_any_order_match_the_reference(reading, divisions, ahead):
+def test_blocks_scanned_in_any_order_match_the_reference(
+    reading: tuple[str, bytes], divisions: list[int], ahead: int
+) -> None:
     """Malformed words that become equal are one type."""
     errors, text = reading
     assert read(blocks_of(text, divisions), errors, ahead) == reference(text, errors)
 
 
 @pytest.mark.parametrize("word", [b"caf\xe9", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf4\x90\x80\x80", b"ab\xe5\xa4"])
-def test_strict_reports_the_first_malformed_byte(word):
+def test_strict_reports_the_first_malformed_byte(word: bytes) -> None:
     types = Types("strict")
     types.merge(types.scan("Größe x\n".encode() + PADDING))
     with pytest.raises(Malformed) as caught:
@@ -67,7 +70,7 @@ def test_strict_reports_the_first_malformed_byte(word):
     assert caught.value.args == (len("Größe new ".encode()) + expected.value.start, word)
 
 
-def test_tables_grow_to_a_million_types():
+def test_tables_grow_to_a_million_types() -> None:
     words = [b"%d" % (i * 7919) for i in range(1_000_000)]
     text = b" ".join(words + words[::-1]) + b"\n"
     types = Types()
@@ -81,7 +84,7 @@ def test_tables_grow_to_a_million_types():
 
 
 @given(texts(WORDS), DIVISIONS, st.integers(0, 4))
-def test_pruning_keeps_the_frequent_types_in_order(text, divisions, threshold):
+def test_pruning_keeps_the_frequent_types_in_order(text: bytes, divisions: list[int], threshold: int) -> None:
     types = Types()
     blocks = blocks_of(text, divisions)
     scans = [types.scan(block + PADDING) for block in blocks]  # scanned before pruning, with the old ids
@@ -112,13 +115,13 @@ def test_pruning_keeps_the_frequent_types_in_order(text, divisions, threshold):
 
 
 @given(st.binary(max_size=200))
-def test_last_space_matches_rfind(text):
+def test_last_space_matches_rfind(text: bytes) -> None:
     assert last_space(text) == max(text.rfind(byte) for byte in WHITE_SPACE)
 
 
 @given(st.sets(WORDS), st.lists(WORDS))
-def test_lookup_finds_the_rows_of_known_words(words, wanted):
-    def packed(items):
+def test_lookup_finds_the_rows_of_known_words(words: Any, wanted: list[bytes]) -> None:
+    def packed(items: list[bytes]) -> tuple[Any, Any]:
         offsets = np.cumsum([0, *map(len, items)])
         return np.frombuffer(b"".join(items) + PADDING, np.uint8), offsets
 
