@@ -103,8 +103,8 @@ def atomic_write(path: PathLike, replace: bool = True, follow: bool = True, mode
     """Open a binary file for writing. It gets the name `path` only when it is complete and on disk.
 
     Until then the file has no name (or a random temporary name if the system has no unnamed files), and no other user
-    may read it. If writing fails, the new file is deleted and an existing file at `path` stays unchanged. A new file
-    that replaces an old one keeps its owner and mode.
+    may read it. If writing fails, the new file is deleted and an existing file at `path` stays unchanged. A file that
+    replaces an old file gets the owner and mode of the old file.
 
     Args:
         path: the final name. By default, data is written through a symbolic link, device or pipe at `path`; see
@@ -437,7 +437,7 @@ def _version(path: PathLike) -> tuple[int, ...]:
         info = Path(path).stat()
     except (OSError, ValueError):  # ValueError: no file can have this name
         return ()
-    is_folder = stat.S_ISDIR(info.st_mode)  # a folder changes with its files, which the caller checks
+    is_folder = stat.S_ISDIR(info.st_mode)  # the caller checks the files in the folder instead
     return (info.st_dev, info.st_ino, *(() if is_folder else (info.st_size, info.st_mtime_ns)))
 
 

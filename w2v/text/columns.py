@@ -63,9 +63,9 @@ def refuse_table(name: str, head: bytes) -> None:
 def _csv_names(lines: list[bytes], has_csv_extension: bool) -> list[str]:
     """Return the column names in the first row if the first lines of a file are CSV, otherwise [].
 
-    A file without the extension of CSV must have valid column names and the same number of columns in each row. Prose
-    fails this test: a space or the end of the line follows each comma, and column names are not empty and do not begin
-    with a space.
+    A file must have valid column names and the same number of columns in each row. With the extension of CSV, one of
+    the two is enough. Prose fails this test: a space or the end of the line follows each comma, and column names are
+    not empty and do not begin with a space.
     """
     if not lines:
         return []

@@ -248,7 +248,7 @@ class Corpus:
             errors: how to treat bytes that are not in the encoding.
 
         Raises:
-            SettingsError: if the source has no column or encoding to choose.
+            SettingsError: if `column` is given for lists or texts, or `encoding` for anything but files.
             W2VError: if the text cannot be read.
         """
         self._bytes_read = self.missing = 0

@@ -278,7 +278,7 @@ FIELD_NAME, FIELD_TYPE_KIND, FIELD_TYPE, FIELD_CHILDREN, FIELD_STRINGS = 0, 2, 3
 BATCH_ROWS, BATCH_BUFFERS, BATCH_COMPRESSION = 0, 2, 3
 DICTIONARY_DATA = 1
 TIMESTAMP, UNION = 10, 14  # types that have a string or vector in field 1
-VERSION_5 = 4  # the first version that marks compression in the message itself
+VERSION_5 = 4  # the first version that stores the compression in the batch; older versions store it in the metadata
 BUFFER_BYTES = 128  # memory that pyarrow may need for each buffer, in addition to its bytes
 BLOCK, BUFFER = struct.Struct("<qi4xq"), struct.Struct("<qq")
 

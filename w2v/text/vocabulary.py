@@ -159,8 +159,8 @@ class Vocabulary:
         rows = words.repeated()
         if rows:
             first, second = counts[[*rows]]
-            word = words[rows[0]][:60]
-            raise W2VError(f"{name}: the word {word!r} appears twice, with counts {first} and {second}")
+            repeated = words[rows[0]][:60]
+            raise W2VError(f"{name}: the word {repeated!r} appears twice, with counts {first} and {second}")
         chosen = _select(counts, min_count, max_vocab)
         if not chosen.size:
             raise W2VError(f"{name} holds no word that occurs {counted(min_count, 'time')}")
