@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
@@ -72,6 +73,9 @@ def test_missing_texts_are_skipped_in_training_and_get_zeros() -> None:
     assert told == [f"skipped 2 missing texts {about}", f"gave zeros to 2 missing texts {about}"]
     np.testing.assert_array_equal(found[:12], w2v.train(TEXTS, **training).wv.encode(TEXTS))
     assert not found[12:].any()
+    estimator = WordVectors(w2v.train(TEXTS, **training))
+    with pytest.warns(w2v.TextWarning, match="gave zeros to 1 missing text"):
+        np.testing.assert_array_equal(estimator.fit_transform(pyarrow.array([*TEXTS, None])), found[:13])
 
 
 def test_texts_are_not_looked_up_as_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from w2v.errors import W2VError, install
 from w2v.evaluation.models import vectors_of
 from w2v.system.files import PathLike
-from w2v.text.corpus import is_missing
+from w2v.text.corpus import is_missing, python_values
 from w2v.training.model import Model
 from w2v.training.train import train
 from w2v.vectors.encode import Weights
@@ -90,7 +90,7 @@ def _checked(texts: Texts) -> list[Any]:
     refused = isinstance(texts, str | Mapping | Set | Iterator)
     if refused or getattr(texts, "ndim", 1) != 1 or not isinstance(texts, Iterable):
         raise ValueError("a list of texts is needed, such as one column of a table")
-    found = list(texts)
+    found = list(python_values(texts))
     if not all(isinstance(text, str | list | tuple) or is_missing(text) for text in found):
         raise ValueError("each text must be a str, a list of words, or missing (None, NaN)")
     return found

@@ -78,7 +78,7 @@ def test_train_with_nothing_else_writes_model_bin_here(sample, tmp_path, monkeyp
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.bin", "text.txt"]
     assert len(w2v.load("model.bin")) > 300
     advice, hint = result.stderr.splitlines()
-    assert "words, which are few to learn word vectors from" in advice
+    assert "words, which is not much to learn from" in advice
     assert hint.startswith("w2v: model.bin has only words and vectors; -o model.safetensors also keeps the counts")
     output, _, settings = result.stdout.splitlines()
     assert output.startswith("output    model.bin: ")
@@ -715,7 +715,7 @@ def test_permissions(sample, tmp_path):
 @pytest.mark.parametrize(
     ("phase", "number"),
     [
-        ("w2v.text.idstore._put", signal.SIGINT),
+        ("w2v.text.idstore._write_all", signal.SIGINT),
         *(
             ("w2v.training.run.Run._check_divergence", number)
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU)

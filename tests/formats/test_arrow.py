@@ -13,7 +13,7 @@ from pyarrow import feather, parquet
 
 import w2v
 from tests.helpers import assert_refused
-from w2v.text import declared
+from w2v.text import declared_sizes
 
 WORDS = ["the", "köln", "a b"]
 
@@ -127,11 +127,11 @@ def test_parquet_chunks_that_share_pages_are_refused(tmp_path: Path) -> None:
     )
     with path.open("rb") as file:
         size = path.stat().st_size
-        budget = declared.Budget(str(path), size)
-        ((chunk,),) = declared.check_footer(file, size, budget)
-        declared.check_pages(file, chunk, budget)
+        budget = declared_sizes.Budget(str(path), size)
+        ((chunk,),) = declared_sizes.check_footer(file, size, budget)
+        declared_sizes.check_pages(file, chunk, budget)
         with pytest.raises(w2v.W2VError, match="unpack to more than 500 times its size"):
-            any(declared.check_pages(file, chunk, budget) < 0 for _ in range(20))
+            any(declared_sizes.check_pages(file, chunk, budget) < 0 for _ in range(20))
 
 
 @pytest.mark.parametrize("extension", ["parquet", "arrow"])

@@ -366,7 +366,7 @@ def test_streams_that_expand_greatly_are_decompressed_in_pieces(tmp_path: Path) 
     noise = np.random.default_rng(1).bytes(400_000)
     path.write_bytes(bz2.compress(noise) + bz2.compress(bytes(45_000_000)) * 4)
     with memory_below(16 << 20):
-        longest = max(len(chunk) for chunk in decompress.decompressed("text", iter([path.read_bytes()])))
+        longest = max(len(chunk) for chunk in decompress.decompress("text", iter([path.read_bytes()])))
         assert longest <= decompress.PIECE_BYTES
 
 

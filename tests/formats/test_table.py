@@ -311,7 +311,7 @@ def test_a_folder_is_never_replaced(tmp_path: Path, extension: str) -> None:
     path = tmp_path / f"m{extension}"
     path.mkdir()
     (path / "mine").write_text("mine")
-    with pytest.raises(W2VError, match="it is there already; name another folder"):
+    with pytest.raises(W2VError, match="it exists already; name another folder"):
         table.write(path, content(), replace=True)
     w2v.KeyedVectors(["a", "b"], np.eye(2)).save(tmp_path / "m.bin")
     assert "is a folder" in run("convert", tmp_path / "m.bin", path, "--force", code=1).stderr

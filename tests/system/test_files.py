@@ -1,4 +1,4 @@
-"""Writing files safely: names, modes, links, and folders that allow less than others."""
+"""Safe writing of files: names, modes, links, and restricted folders."""
 
 import errno
 import os
@@ -6,6 +6,7 @@ import stat
 import tempfile
 from functools import partial
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
@@ -14,12 +15,10 @@ from w2v.errors import W2VError
 from w2v.system import files
 from w2v.system.files import atomic_write, atomic_write_together, unchanged_files
 
-WAYS = ["unnamed", "named", "copied"]  # how a file gets its name: see `way`
 
-
-@pytest.fixture(params=WAYS)
-def way(request, monkeypatch):
-    """Systems with unnamed files; without them; with them, but without links to them."""
+@pytest.fixture(params=["unnamed", "named", "copied"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Simulate systems with unnamed files, without unnamed files, and without hard links to unnamed files."""
     if request.param == "named":
         monkeypatch.delattr(os, "O_TMPFILE", raising=False)
     if request.param == "copied":
@@ -27,21 +26,21 @@ def way(request, monkeypatch):
     return str(request.param)
 
 
-def refuse(*_, **__):
+def refuse(*_: Any, **__: Any) -> NoReturn:
     raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
 
-def write(path, **options):
+def write(path: Path, **options: Any) -> None:
     with atomic_write(path, **options) as file:
         file.write(b"new")
 
 
-def mode(path):
+def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
 @pytest.mark.parametrize("letter", ["a", "大", "😀"])
-def test_names_as_long_as_the_system_allows(tmp_path, way, letter):
+def test_the_longest_possible_name_can_be_written(tmp_path: Path, way: str, letter: str) -> None:
     path = tmp_path / (letter * (251 // len(letter.encode())) + ".bin")
     write(path)
     assert path.read_bytes() == b"new"
@@ -49,7 +48,7 @@ def test_names_as_long_as_the_system_allows(tmp_path, way, letter):
 
 
 @pytest.mark.parametrize("kept", [0o600, 0o640, 0o444])
-def test_a_replaced_file_hands_on_its_mode(tmp_path, way, kept):
+def test_replacing_a_file_keeps_its_mode(tmp_path: Path, way: str, kept: int) -> None:
     path = tmp_path / "old"
     path.touch()
     path.chmod(kept)
@@ -58,21 +57,21 @@ def test_a_replaced_file_hands_on_its_mode(tmp_path, way, kept):
     assert mode(path) == kept
 
 
-def test_a_new_file_has_the_usual_mode_and_is_private_before(tmp_path, way):
+def test_a_new_file_is_private_until_it_is_complete(tmp_path: Path, way: str) -> None:
     (tmp_path / "usual").touch()
     with atomic_write(tmp_path / "new") as file:
         assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == 0o600
-        assert len(list(tmp_path.iterdir())) == 1 or way == "named"  # nothing is to be seen before all of it is
+        assert len(list(tmp_path.iterdir())) == 1 or way == "named"  # the unfinished file has no name
     assert mode(tmp_path / "new") == mode(tmp_path / "usual")
     write(tmp_path / "secret", mode=0o600)
     assert mode(tmp_path / "secret") == 0o600
 
 
-def test_an_older_file_stands_when_writing_fails(tmp_path, way):
+def test_failed_writing_leaves_the_old_file(tmp_path: Path, way: str) -> None:
     path = tmp_path / "v.bin"
     path.write_bytes(b"old")
 
-    def fail():
+    def fail() -> None:
         with atomic_write(path) as file:
             file.write(b"new")
             raise KeyboardInterrupt
@@ -83,22 +82,22 @@ def test_an_older_file_stands_when_writing_fails(tmp_path, way):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_file_that_appears_meanwhile_stands(tmp_path, way):
+def test_a_file_created_during_writing_is_not_replaced(tmp_path: Path, way: str) -> None:
     path = tmp_path / "v.bin"
 
-    def write(meanwhile):
+    def write(during: Any) -> None:
         with atomic_write(path, replace=False) as file:
             file.write(b"second")
-            meanwhile()
+            during()
 
-    for meanwhile in (lambda: path.write_bytes(b"first"), pytest.fail):  # the second time, it is there before
+    for during in (lambda: path.write_bytes(b"first"), pytest.fail):  # the second time, the file exists from the start
         with pytest.raises(W2VError, match=r"cannot write .*v\.bin: File exists; name another file, or replace it w"):
-            write(meanwhile)
+            write(during)
     assert path.read_bytes() == b"first"
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_links_and_devices_stay_what_they_are(tmp_path, way):
+def test_links_and_devices_are_written_through(tmp_path: Path, way: str) -> None:
     (tmp_path / "link.bin").symlink_to(tmp_path / "real.bin")
     write(tmp_path / "link.bin")
     assert (tmp_path / "link.bin").is_symlink()
@@ -108,7 +107,7 @@ def test_links_and_devices_stay_what_they_are(tmp_path, way):
 
 
 @pytest.mark.parametrize("name", ["missing/v.bin", "", "file/v.bin"])
-def test_places_that_cannot_be_written(tmp_path, name):
+def test_unwritable_paths_are_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(W2VError, match=f"cannot write {tmp_path / name}: "):
         write(tmp_path / name)
@@ -116,7 +115,7 @@ def test_places_that_cannot_be_written(tmp_path, name):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
-def test_a_replaced_file_hands_on_its_owner(tmp_path, way, monkeypatch):
+def test_replacing_a_file_keeps_its_owner(tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "old"
     path.touch()
     path.chmod(0o664)
@@ -125,14 +124,14 @@ def test_a_replaced_file_hands_on_its_owner(tmp_path, way, monkeypatch):
     assert (path.stat().st_uid, path.stat().st_gid, mode(path)) == (12345, 23456, 0o664)
     monkeypatch.setattr(os, "fchown", refuse)
     write(path)
-    assert (path.stat().st_gid, mode(path)) == (os.getegid(), 0o604)  # not for the members of another group
+    assert (path.stat().st_gid, mode(path)) == (os.getegid(), 0o604)  # the new group gets no permissions
 
 
 @pytest.mark.parametrize("replace", [True, False])
-@pytest.mark.parametrize("target", ["there", "not there"])
-def test_a_planted_link_is_not_followed(tmp_path, way, target, replace):
+@pytest.mark.parametrize("target", ["existing", "missing"])
+def test_a_planted_link_is_not_followed(tmp_path: Path, way: str, target: str, replace: bool) -> None:
     victim, path = tmp_path / "victim", tmp_path / "predictable"
-    if target == "there":
+    if target == "existing":
         victim.write_bytes(b"mine")
     path.symlink_to(victim)
     if replace:
@@ -143,12 +142,12 @@ def test_a_planted_link_is_not_followed(tmp_path, way, target, replace):
         with pytest.raises(W2VError, match="File exists"):
             write(path, follow=False, replace=False)
         assert path.is_symlink()
-    assert victim.read_bytes() == b"mine" if target == "there" else not victim.exists()
+    assert victim.read_bytes() == b"mine" if target == "existing" else not victim.exists()
 
 
 @pytest.fixture
-def shared(tmp_path):
-    """A folder in which everyone may write, and only the owner of a file remove it."""
+def shared(tmp_path: Path) -> Path:
+    """A world-writable folder with the sticky bit, like /tmp."""
     if os.geteuid() != 0:
         pytest.skip("only root may give files away")
     folder = tmp_path / "shared"
@@ -157,39 +156,39 @@ def shared(tmp_path):
     return folder
 
 
-STRANGER = 12345
+OTHER_USER = 12345
 
 
 @pytest.mark.parametrize("name", ["link", "folder/new", "chain"])
-def test_a_link_planted_by_another_user_is_not_followed(shared, name):
+def test_a_link_planted_by_another_user_is_not_followed(shared: Path, name: str) -> None:
     (shared.parent / "chain").symlink_to(shared / "link")
     (shared / "link").symlink_to(shared.parent / "victim")
     (shared / "folder").symlink_to(shared.parent)
     for link in ("link", "folder"):
-        os.chown(shared / link, STRANGER, -1, follow_symlinks=False)
+        os.chown(shared / link, OTHER_USER, -1, follow_symlinks=False)
     with pytest.raises(W2VError, match="is a link of another user"):
         write((shared.parent if name == "chain" else shared) / name)
     assert {path.name for path in shared.parent.iterdir()} == {"shared", "chain"}
 
 
-def test_own_links_are_followed(shared):
+def test_own_links_are_followed(shared: Path) -> None:
     (shared / "folder").symlink_to("../..")
     (shared / "link").symlink_to(f"./folder/{shared.parent.name}/mine")
     write(shared / "link")
     assert (shared.parent / "mine").read_bytes() == b"new"
     shared.chmod(0o755)
-    os.chown(shared / "link", STRANGER, -1, follow_symlinks=False)  # the folder's owner let this user in
+    os.chown(shared / "link", OTHER_USER, -1, follow_symlinks=False)  # safe: only the folder's owner could create it
     write(shared / ".." / "shared" / "link")
     assert (shared / "link").is_symlink()
 
 
-def test_a_pipe_planted_by_another_user_takes_nothing(shared):
+def test_a_pipe_planted_by_another_user_gets_no_data(shared: Path) -> None:
     pipe = shared / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     write(pipe, replace=False)
     assert os.read(reader, 9) == b"new"
-    os.chown(pipe, STRANGER, -1)
+    os.chown(pipe, OTHER_USER, -1)
     with pytest.raises(W2VError, match=r"is a pipe of another user.*add --force"):
         write(pipe, replace=False)
     assert os.read(reader, 9) == b""
@@ -198,7 +197,7 @@ def test_a_pipe_planted_by_another_user_takes_nothing(shared):
     os.close(reader)
 
 
-def test_an_open_pipe_without_a_name():
+def test_an_open_pipe_without_a_name_can_be_written() -> None:
     reader, writer = os.pipe()
     write(Path(f"/dev/fd/{writer}"), replace=False)
     os.close(writer)
@@ -206,22 +205,24 @@ def test_an_open_pipe_without_a_name():
         assert file.read() == b"new"
 
 
-def test_a_planted_pipe_is_replaced(tmp_path, way):
+def test_a_planted_pipe_is_replaced(tmp_path: Path, way: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     write(tmp_path / "pipe", follow=False)
     assert (tmp_path / "pipe").read_bytes() == b"new"
 
 
 @pytest.mark.parametrize("call", ["open", "fsync"])
-def test_a_folder_that_cannot_be_synced(tmp_path, way, monkeypatch, call):
+def test_a_folder_that_cannot_be_synced_can_be_written(
+    tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch, call: Any
+) -> None:
     system_open, system_fsync = os.open, os.fsync
 
-    def unreadable(path, flags, *rest, **options):
+    def unreadable(path: Any, flags: int, *rest: Any, **options: Any) -> int:
         if Path(path) == tmp_path and flags == os.O_RDONLY:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         return system_open(path, flags, *rest, **options)
 
-    def files_only(descriptor):
+    def files_only(descriptor: int) -> None:
         if stat.S_ISDIR(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
         system_fsync(descriptor)
@@ -231,7 +232,7 @@ def test_a_folder_that_cannot_be_synced(tmp_path, way, monkeypatch, call):
     assert (tmp_path / "new").read_bytes() == b"new"
 
 
-def test_no_temporary_folder(tmp_path, monkeypatch):
+def test_training_without_a_temporary_folder_needs_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "nowhere")])
     train = partial(w2v.train, [["a", "b"]] * 9, min_count=1, vector_size=4, epochs=1, workers=1, sample=0)
@@ -244,15 +245,15 @@ CHANGES = ("rename", "replace", "link", "unlink", "fsync")  # the calls that cha
 
 
 class Killed(BaseException):
-    """Stands for the end of the process: no later call has an effect."""
+    """Simulates the death of the process: no later call has an effect."""
 
 
-def failing(monkeypatch, at, error, *, later):
-    """Make one call of CHANGES fail, and with `later` also those after it; returns the list of calls so far."""
+def inject_failures(monkeypatch: pytest.MonkeyPatch, at: int, error: Any, *, later: bool) -> list[str]:
+    """Make call number `at` to CHANGES fail and, with `later`, all calls after it. Return the list of calls so far."""
     calls = []
 
-    def make(name, system):
-        def call(*arguments, **options):
+    def make(name: str, system: Any) -> Any:
+        def call(*arguments: Any, **options: Any) -> Any:
             calls.append(name)
             if len(calls) == at or (later and len(calls) > at):
                 raise error
@@ -265,7 +266,7 @@ def failing(monkeypatch, at, error, *, later):
     return calls
 
 
-def write_pair(folder, content, replace):
+def write_pair(folder: Path, content: bytes, replace: bool) -> None:
     with atomic_write_together([folder / "words", folder / "matrix"], replace) as files:
         for file in files:
             file.write(content)
@@ -275,19 +276,21 @@ def write_pair(folder, content, replace):
 @pytest.mark.parametrize(
     ("error", "later"),
     [(OSError(errno.EIO, "broken"), False), (OSError(errno.EROFS, "read-only"), True), (Killed(), True)],
-    ids=["one call fails", "all calls fail from one on", "killed"],
+    ids=["one call fails", "one call and all later ones fail", "killed"],
 )
-def test_files_that_belong_together_are_never_mixed(tmp_path, way, monkeypatch, old, error, later):
+def test_files_that_belong_together_are_never_mixed(
+    tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch, old: bytes, error: Any, later: bool
+) -> None:
     pair = [tmp_path / "words", tmp_path / "matrix"]
     seen, at, calls = set(), 0, [""]
-    while len(calls) > at:  # until all calls have had their turn
+    while len(calls) > at:  # make each call fail in turn
         at += 1
         for path in tmp_path.iterdir():
             path.unlink()
         if old:
             write_pair(tmp_path, old, True)
         with monkeypatch.context() as patch:
-            calls = failing(patch, at, error, later=later)
+            calls = inject_failures(patch, at, error, later=later)
             message = ""
             try:
                 write_pair(tmp_path, b"new", bool(old))
@@ -306,7 +309,7 @@ def test_files_that_belong_together_are_never_mixed(tmp_path, way, monkeypatch, 
     assert {(old, old), (b"new", b"new")} <= seen
 
 
-def test_one_file_and_a_device_are_written_together(tmp_path, way):
+def test_one_file_and_a_device_are_written_together(tmp_path: Path, way: str) -> None:
     for name in ("new", "old"):
         with atomic_write_together([Path("/dev/null"), tmp_path / "file"]) as files:
             for file in files:
@@ -315,8 +318,8 @@ def test_one_file_and_a_device_are_written_together(tmp_path, way):
     assert list(tmp_path.iterdir()) == [tmp_path / "file"]
 
 
-def test_a_file_that_appears_beside_another_meanwhile_stands(tmp_path, way):
-    def write(name):
+def test_files_created_during_writing_together_are_not_replaced(tmp_path: Path, way: str) -> None:
+    def write(name: str) -> None:
         with atomic_write_together([tmp_path / "words", tmp_path / "matrix"], replace=False):
             (tmp_path / name).write_bytes(b"mine")
 
@@ -327,26 +330,26 @@ def test_a_file_that_appears_beside_another_meanwhile_stands(tmp_path, way):
         (tmp_path / name).unlink()
 
 
-def changed(path):
+def modify(path: Path) -> None:
     path.write_bytes(b"newer")
     os.utime(path, ns=(0, 1))
 
 
-def replaced(path):
-    kept = path.stat()
+def replace_with_same_times(path: Path) -> None:
+    status = path.stat()
     path.with_name("new").write_bytes(b"new")
     path.with_name("new").replace(path)
-    os.utime(path, ns=(kept.st_atime_ns, kept.st_mtime_ns))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-@pytest.mark.parametrize("change", [changed, replaced, Path.unlink])
+@pytest.mark.parametrize("change", [modify, replace_with_same_times, Path.unlink])
 @pytest.mark.parametrize("error", [None, ValueError("damaged")])
 @pytest.mark.parametrize("name", ["first", "second"])
-def test_a_change_while_files_are_read_is_told(tmp_path, change, error, name):
+def test_a_change_while_files_are_read_is_an_error(tmp_path: Path, change: Any, error: Any, name: str) -> None:
     for path in (tmp_path / "first", tmp_path / "second"):
         path.write_bytes(b"old")
 
-    def read(path, error):
+    def read(path: Path | None, error: Any) -> None:
         with unchanged_files(tmp_path / "first") as watch:
             watch([tmp_path / "second"])
             if path:
@@ -361,8 +364,7 @@ def test_a_change_while_files_are_read_is_told(tmp_path, change, error, name):
         read(None, ValueError("damaged"))
 
 
-def test_only_regular_files_are_opened(tmp_path: Path) -> None:
-    """Without waiting for the writer of a pipe."""
+def test_open_regular_refuses_other_files_without_waiting(tmp_path: Path) -> None:
     pipe, link = tmp_path / "pipe", tmp_path / "link"
     os.mkfifo(pipe)
     link.symlink_to("/dev/zero")

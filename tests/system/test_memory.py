@@ -1,10 +1,11 @@
-"""Available memory, whether or not the system reports it."""
+"""Used and available memory, on systems that report it and on others; aligned arrays."""
 
 import os
 import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ VERSION_2 = {
     "/sys/fs/cgroup/user/box/memory.max": "max",
     "/sys/fs/cgroup/user/memory.max": f"{700 << 10}\n",
 }
-# Other processes of the group around this one's use 300 kB, and files that can be dropped 60.
+# Other processes in the enclosing cgroup use 300 kB, and cached files that the system can drop use 60 kB.
 OTHERS_1 = {
     "/sys/fs/cgroup/memory/box/memory.usage_in_bytes": f"{560 << 10}\n",
     "/sys/fs/cgroup/memory/box/memory.stat": f"inactive_file 0\ntotal_inactive_file {60 << 10}\n",
@@ -50,8 +51,10 @@ OTHERS_2 = {
     ],
     ids=["machine", "version 1", "version 1, shared", "version 2", "version 2, shared", "addresses"],
 )
-def test_the_smallest_limit_counts(files, addresses, available, monkeypatch):
-    def read(path):
+def test_available_memory_is_the_smallest_limit(
+    files: dict[str, str], addresses: int, available: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(path: Path) -> str:
         if str(path) not in files:
             raise FileNotFoundError
         return files[str(path)]
@@ -64,7 +67,7 @@ def test_the_smallest_limit_counts(files, addresses, available, monkeypatch):
     assert memory.available() == available << 10
 
 
-NEEDED = """
+TRAIN = """
 import sys
 import w2v
 from w2v.system import memory
@@ -84,16 +87,18 @@ print(*estimates, memory.peak())
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's figures of a process's memory")
 @pytest.mark.parametrize("storage", ["float32", "bf16"])
-@pytest.mark.parametrize("kept", [False, True], ids=["", "with checkpoints"])
-def test_the_estimate_is_what_training_takes(tmp_path, storage, kept):
-    command = [sys.executable, "-c", NEEDED, storage, *([str(tmp_path)] if kept else [])]
+@pytest.mark.parametrize("checkpoints", [False, True], ids=["", "with checkpoints"])
+def test_the_memory_estimate_is_close_to_the_peak_of_training(tmp_path: Path, storage: str, checkpoints: bool) -> None:
+    command = [sys.executable, "-c", TRAIN, storage, *([str(tmp_path)] if checkpoints else [])]
     estimate, peak = map(int, subprocess.run(command, capture_output=True, check=True, text=True).stdout.split())
     assert 0.6 * estimate < peak < 1.1 * estimate
 
 
 @pytest.mark.parametrize("content", [None, "VmPeak: 5 kB\n"])
-def test_a_system_that_does_not_tell(content, monkeypatch):
-    def read(path):
+def test_memory_is_estimated_if_the_system_does_not_report_it(
+    content: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(path: Path) -> str:
         if content is None or "cgroup" in str(path):
             raise FileNotFoundError
         return content
@@ -105,7 +110,7 @@ def test_a_system_that_does_not_tell(content, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", [np.dtype(np.float32), bfloat16()], ids=str)
-def test_rows_lie_in_whole_cache_lines(dtype):
+def test_rows_fill_whole_cache_lines(dtype: np.dtype[Any]) -> None:
     in_line = memory.CACHE_LINE // dtype.itemsize
     for columns in (1, in_line, in_line + 1, 300):
         matrix = memory.aligned_rows(5, columns, dtype)
@@ -115,7 +120,7 @@ def test_rows_lie_in_whole_cache_lines(dtype):
         assert not matrix.any()
 
 
-def test_memory_that_is_not_there():
+def test_impossible_allocations_are_refused() -> None:
     assert memory.empty((0, 3)).shape == (0, 3)
     with pytest.raises(W2VError, match="no memory"):
         memory.empty((1 << 40, 1 << 20))

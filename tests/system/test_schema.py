@@ -1,7 +1,8 @@
-"""What files say in JSON is checked before it is used: whatever it is, loaders raise nothing but W2VError."""
+"""JSON in files is checked before it is used: loaders raise only W2VError, whatever a file contains."""
 
 import json
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,49 +31,49 @@ JSON = st.recursive(
 
 
 @pytest.fixture(scope="module")
-def text(tmp_path_factory):
+def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("text") / "corpus"
     path.write_text("the quick brown fox jumps over the lazy dog\n" * 3000)
     return path
 
 
 @pytest.fixture(scope="module")
-def states(text):
+def states(text: Path) -> Path:
     folder = text.parent / "states"
     w2v.train(text, checkpoint=folder, min_count=1, vector_size=2, negative=1, epochs=1, workers=1)
     return checkpoint.files(folder)[-1]
 
 
-def only_one_line(error):
+def assert_short_line(error: W2VError) -> None:
     assert "\n" not in str(error)
     assert len(str(error)) < 1000
 
 
 @pytest.fixture(scope="module")
-def forger(tmp_path_factory):
+def forger(tmp_path_factory: pytest.TempPathFactory) -> forge.Forger:
     return forge.Forger(tmp_path_factory.mktemp("forged"))
 
 
 @pytest.mark.parametrize("kind", forge.Forger.KINDS)
-def test_forged_files_are_loaded_or_refused_in_one_line(forger, kind):
+def test_forged_files_are_loaded_or_refused_in_one_line(forger: forge.Forger, kind: str) -> None:
     found = {forge.check(forger, kind, random.Random(seed)) for seed in range(30)}
-    assert found == ({"loaded"} if kind == "cache" else {"loaded", "refused"})  # a bad cache is written anew
+    assert found == ({"loaded"} if kind == "cache" else {"loaded", "refused"})  # a damaged cache is replaced
 
 
 @given(JSON)
-def test_json_is_read_back(value):
+def test_json_round_trips(value: Any) -> None:
     again = decode(Any, encode(value, "file"), "file")
     assert repr(again) == repr(value)
 
 
 @pytest.mark.parametrize("value", [-1, 1 << 63, 1 << 64, 10**30, 0.5, True, "1", None, []])
-def test_what_is_no_count(value):
+def test_invalid_counts_are_refused(value: Any) -> None:
     with pytest.raises(W2VError, match=r"^file: damaged: "):
         decode(Count, json.dumps(value), "file")
     assert decode(Count, "9", "file") == 9
 
 
-def test_what_json_cannot_hold_is_not_written():
+def test_values_without_a_json_form_are_not_written() -> None:
     with pytest.raises(W2VError, match=r"^file: not written: "):
         encode({"a": {1j}}, "file")
 
@@ -92,7 +93,9 @@ DAMAGE = [
 
 
 @pytest.mark.parametrize(("name", "wrong"), DAMAGE, ids=repr)
-def test_damaged_description_of_a_checkpoint(states, tmp_path, name, wrong):
+def test_a_checkpoint_with_a_damaged_description_is_refused(
+    states: Path, tmp_path: Path, name: str, wrong: Any
+) -> None:
     arrays, metadata = read_native(states)
     run = json.loads(arrays["run"].tobytes())
     parts = (run, run["config"], run["config"]["reading"], run["position"])
@@ -102,7 +105,7 @@ def test_damaged_description_of_a_checkpoint(states, tmp_path, name, wrong):
     write_native(tmp_path / states.name, arrays, metadata)
     with pytest.raises(W2VError, match="is damaged: ") as error:
         w2v.resume(tmp_path)
-    only_one_line(error.value)
+    assert_short_line(error.value)
     result = CliRunner().invoke(cli.main, ["train", "--resume", str(tmp_path)], prog_name="w2v")
     assert result.exit_code in (1, 2)
     assert_one_line(result.stderr)
@@ -114,7 +117,7 @@ def test_damaged_description_of_a_checkpoint(states, tmp_path, name, wrong):
     [*((name, lambda array: array.astype(np.float32)) for name in ("losses", "predictions")),
      *((name, lambda array: np.full_like(array, np.inf)) for name in ("vectors", "outputs"))],
 )  # fmt: skip
-def test_damaged_arrays_of_a_checkpoint(states, tmp_path, name, change):
+def test_a_checkpoint_with_damaged_arrays_is_refused(states: Path, tmp_path: Path, name: str, change: Any) -> None:
     arrays, metadata = read_native(states)
     arrays[name] = change(arrays[name])
     metadata["checksum"] = checkpoint.checksum(arrays, metadata["settings"])
@@ -124,7 +127,7 @@ def test_damaged_arrays_of_a_checkpoint(states, tmp_path, name, change):
 
 
 @pytest.mark.parametrize("text", ["[]", " [ ] ", '["a"]', '[ "a" ,\n "\\u00e9\\"\\\\" ]', '{"a": 1, "b\\n": 22}', "{}"])
-def test_strings_one_by_one(text: str) -> None:
+def test_strings_are_read_from_lists_and_objects(text: str) -> None:
     after = rb"\s*:\s*(\d+)" if text.startswith("{") else b"()"
     found = [*schema.strings(text.encode(), "here", after=after)]
     assert [word for word, _ in found] == [*json.loads(text)]
@@ -136,7 +139,7 @@ def test_strings_one_by_one(text: str) -> None:
     "text",
     ["", "a", '["a"', '["a",]', '["a" "b"]', '["a", 1]', '["a"]]', '["a"] x', '["\\x"]', '["\\ud800"]', '["a\\"]'],
 )
-def test_what_is_no_list_of_strings(text: str) -> None:
+def test_strings_refuses_other_json(text: str) -> None:
     with pytest.raises(W2VError, match=r"^here: damaged: [^\n]+$"):
         list(schema.strings(text.encode(), "here"))
     with pytest.raises(W2VError, match="damaged"):

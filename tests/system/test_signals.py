@@ -1,4 +1,4 @@
-"""A mapped file that another process cuts: one line, and nothing wrong is saved."""
+"""If another process truncates a mapped file, one line says so and no wrong result is saved."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ LINE = (
     "w2v: a file in use, the cache of a text or a model, was cut by another process, or its disk failed: "
     "run the command again\n"
 )
-CUT = """
+TRUNCATE = """
 import os, sys
 from w2v.formats.native import read_native
 from w2v.system._signals import end_on_bus_error
@@ -34,53 +34,53 @@ print(arrays["a"].sum())
 """
 
 
-@pytest.mark.parametrize(("command", "code", "said"), [("yes", 1, LINE), ("", -signal.SIGBUS, "")])
-def test_reading_lost_pages_ends_the_process(tmp_path: Path, command: str, code: int, said: str) -> None:
-    """Of a command with a line; a program in Python ends as with any mapped file."""
+@pytest.mark.parametrize(("command", "code", "stderr"), [("yes", 1, LINE), ("", -signal.SIGBUS, "")])
+def test_reading_lost_pages_ends_the_process(tmp_path: Path, command: str, code: int, stderr: str) -> None:
+    """A command prints a line. A Python program ends with SIGBUS, as with any mapped file."""
     path = tmp_path / "m.safetensors"
     write_native(path, {"a": np.ones(1_000_000)}, {})
-    done = subprocess.run([sys.executable, "-c", CUT, str(path), command], capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (code, "", said)
+    done = subprocess.run([sys.executable, "-c", TRUNCATE, str(path), command], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", stderr)
 
 
-CUT_THE_CACHE = """
+TRUNCATE_THE_CACHE = """
 import os
 from pathlib import Path
 from w2v.training.checkpoint import Checkpoints
 copy = Checkpoints.copy
-def copy_and_cut(self, state):
+def copy_and_truncate(self, state):
     copy(self, state)
     self._wait()
     file = next(Path("cache").glob("*.w2v-ids"))
     os.truncate(file, {size})
-Checkpoints.copy = copy_and_cut
+Checkpoints.copy = copy_and_truncate
 """
 
 
 @pytest.mark.parametrize(
-    ("size", "said"),
+    ("size", "stderr"),
     [
         ("5000", LINE),
         ("file.stat().st_size - 1", "w2v: the file with the ids of the text was cut by another process: train again\n"),
     ],
 )
-def test_what_was_trained_on_a_cut_cache_is_not_saved(sample: Path, tmp_path: Path, size: str, said: str) -> None:
-    """Whether pages are lost, or only the end of the last page, which is then read as zeros."""
+def test_training_on_a_truncated_cache_saves_nothing(sample: Path, tmp_path: Path, size: str, stderr: str) -> None:
+    """Either whole pages are lost, or only the end of the last page, which then reads as zeros."""
     options = [*("--cache", "cache"), *("--epochs", 3), *("--workers", 1), *("--vector-size", 16)]
     states = ["--checkpoint", "states", "--checkpoint-every", "1epoch"]
-    before = CUT_THE_CACHE.format(size=size)
+    before = TRUNCATE_THE_CACHE.format(size=size)
     with start("train", sample, "-o", "m.bin", *options, *states, before=before, cwd=tmp_path, text=True) as process:
-        assert process.communicate() == ("", said)
+        assert process.communicate() == ("", stderr)
     assert process.returncode == 1
     assert not (tmp_path / "m.bin").exists()
     assert len(list((tmp_path / "states").glob("*.safetensors"))) == 1
     state = latest(tmp_path / "states")
     assert state.position.done == state.position.end // 3
-    whole = w2v.train(sample, **SMALL)
-    np.testing.assert_array_equal(w2v.resume(tmp_path / "states", sample).inputs, whole.inputs)
+    expected = w2v.train(sample, **SMALL)
+    np.testing.assert_array_equal(w2v.resume(tmp_path / "states", sample).inputs, expected.inputs)
 
 
-def test_a_cache_that_is_cut_is_noticed_and_made_again(tmp_path: Path) -> None:
+def test_a_truncated_cache_is_noticed_and_replaced(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("a b c d e f g h\n" * 10_000)
     store = read_corpus(Corpus(tmp_path / "text"), ReadingOptions(cache=tmp_path))
     store.release()
@@ -94,7 +94,7 @@ def test_a_cache_that_is_cut_is_noticed_and_made_again(tmp_path: Path) -> None:
         assert store.tokens == 80_000
 
 
-def test_a_file_that_is_cut_is_noticed(tmp_path: Path) -> None:
+def test_a_mapped_file_knows_that_it_was_truncated(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"x" * 100)
     with path.open("rb") as file:

@@ -1,12 +1,14 @@
-"""Threads whose start is interrupted, and results in order."""
+"""Threads with an interrupted start, threads that end with an error, and results in order."""
 
 import threading
+from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
 
 import w2v
-from w2v.system.threads import NoThread, Thread, in_order
+from w2v.system.threads import NoThread, Thread, map_in_order
 
 
 class Stop(Exception):
@@ -14,17 +16,17 @@ class Stop(Exception):
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_an_interrupted_start_leaves_no_doubt(monkeypatch, moment):
+def test_waiting_works_after_an_interrupted_start(monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
     start = threading.Thread.start
     entered, leave = threading.Event(), threading.Event()
     done = []
 
-    def work():
+    def work() -> None:
         entered.set()
         leave.wait()
         done.append(1)
 
-    def interrupted(thread):
+    def interrupted(thread: threading.Thread) -> NoReturn:
         if moment == "after":
             start(thread)
             entered.wait()
@@ -39,12 +41,12 @@ def test_an_interrupted_start_leaves_no_doubt(monkeypatch, moment):
         thread.wait()
     assert thread.ended
     assert done == ([1] if moment == "after" else [])
-    thread.run()  # as where the system has begun it late
+    thread.run()  # as if the system started the thread late
     thread.wait()
     assert done == ([1] if moment == "after" else [])
 
 
-def test_the_exception_that_ends_a_thread_is_kept():
+def test_a_thread_stores_the_exception_that_ended_it() -> None:
     thread = Thread(target=int, args=("no number",))
     thread.start()
     thread.wait()
@@ -52,8 +54,8 @@ def test_the_exception_that_ends_a_thread_is_kept():
     assert isinstance(thread.error, ValueError)
 
 
-def test_a_thread_that_cannot_be_started_is_an_error_of_the_package(monkeypatch, tmp_path):
-    def start(_):
+def test_a_thread_that_cannot_be_started_raises_no_thread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def start(_: Any) -> NoReturn:
         raise RuntimeError("can't start new thread")
 
     w2v.KeyedVectors([f"w{row}" for row in range(3000)], np.ones((3000, 100), np.float32)).save(tmp_path / "m.bin")
@@ -65,16 +67,16 @@ def test_a_thread_that_cannot_be_started_is_an_error_of_the_package(monkeypatch,
     ):
         with pytest.raises(NoThread, match=r"^cannot start another thread: close other programs, [^\n]+$"):
             use()
-    assert len(w2v.load(tmp_path / "m.bin")) == 3000  # one thread is enough to read
+    assert len(w2v.load(tmp_path / "m.bin")) == 3000  # reading falls back to one thread
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
-def test_results_are_in_order(workers):
-    def inverse(number):
+def test_results_are_in_order(workers: int) -> None:
+    def inverse(number: int) -> float:
         return 1 / number
 
-    assert list(in_order(inverse, range(1, 30), workers)) == [1 / number for number in range(1, 30)]
-    found = in_order(inverse, range(3, -30, -1), workers)
+    assert list(map_in_order(inverse, range(1, 30), workers)) == [1 / number for number in range(1, 30)]
+    found = map_in_order(inverse, range(3, -30, -1), workers)
     with pytest.raises(ZeroDivisionError):
         list(found)
-    assert list(in_order(inverse, [], workers)) == []
+    assert list(map_in_order(inverse, [], workers)) == []

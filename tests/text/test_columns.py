@@ -1,4 +1,4 @@
-"""The text in a column of JSON lines, CSV and Parquet."""
+"""Reading the text in a column of JSON lines, CSV and Parquet."""
 
 import csv
 import gzip
@@ -26,7 +26,7 @@ TEXTS = st.lists(st.none() | st.text(st.characters(codec="utf-8", exclude_charac
 
 
 @given(TEXTS, st.integers(1, 50), st.booleans(), st.booleans(), st.sampled_from(",\t;"))
-def test_the_same_text_from_each_kind_of_table(
+def test_all_table_formats_give_the_same_text(
     tmp_path_factory: pytest.TempPathFactory,
     values: list[str | None],
     size: int,
@@ -42,10 +42,10 @@ def test_the_same_text_from_each_kind_of_table(
     parquet.write_table(pyarrow.table({"t": pyarrow.array(values, pyarrow.string())}), folder / "c", row_group_size=3)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(corpus, "BLOCK_BYTES", size)
-        found = [read(folder / name, column="t", strip_markup=strip) for name in "abc"]
-    assert found[0] == found[1] == found[2]
+        texts = [read(folder / name, column="t", strip_markup=strip) for name in "abc"]
+    assert texts[0] == texts[1] == texts[2]
     if not strip:
-        assert found[0] == "".join(f"{value or ''}\n" for value in values).encode()
+        assert texts[0] == "".join(f"{value or ''}\n" for value in values).encode()
 
 
 def read(path: Path, **reading: Any) -> bytes:
@@ -72,20 +72,20 @@ def test_missing_texts_are_skipped_and_counted(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text('n,t\n1,a b\n1,\n1,""\n1," "\n')
     parquet.write_table(pyarrow.table({"t": ["a b", None, None, ""]}), tmp_path / "c.parquet")
     for name in ("a.jsonl", "b.csv", "c.parquet"):
-        found = tmp_path / f"{name}.words"
-        told = run("vocab", tmp_path / name, "--column", "t", "--min-count", 1, "-o", found).stderr
-        assert "skipped 2 missing texts (None, NaN, or an empty field of CSV)\n" in told
-        assert found.read_text() == "</s> 1\na 1\nb 1\n"
+        vocabulary = tmp_path / f"{name}.words"
+        stderr = run("vocab", tmp_path / name, "--column", "t", "--min-count", 1, "-o", vocabulary).stderr
+        assert "skipped 2 missing texts (None, NaN, or an empty field of CSV)\n" in stderr
+        assert vocabulary.read_text() == "</s> 1\na 1\nb 1\n"
 
 
-def test_standard_input_is_recognised(tmp_path: Path) -> None:
-    found = tmp_path / "words"
-    run("vocab", "-", "--column", "t", "--min-count", 1, "-o", found, stdin=b'\xef\xbb\xbfid,t\n1,"a, ""b"""\n')
-    assert found.read_text() == '</s> 1\na, 1\n"b" 1\n'
+def test_tables_are_read_from_standard_input(tmp_path: Path) -> None:
+    vocabulary = tmp_path / "words"
+    run("vocab", "-", "--column", "t", "--min-count", 1, "-o", vocabulary, stdin=b'\xef\xbb\xbfid,t\n1,"a, ""b"""\n')
+    assert vocabulary.read_text() == '</s> 1\na, 1\n"b" 1\n'
     run("vocab", "-", "--column", "t", "-o", tmp_path / "no", stdin=b"PAR1\x15", code=1)
 
 
-def test_progress_of_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_in_parquet_follows_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus, "BLOCK_BYTES", 1000)
     path = tmp_path / "file"
     parquet.write_table(pyarrow.table({"t": 5000 * ["one two three"]}), path)
@@ -118,7 +118,7 @@ def test_progress_of_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     ],
     ids=range(17),
 )
-def test_what_is_no_table(tmp_path: Path, content: bytes, message: str) -> None:
+def test_malformed_tables_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "file"
     path.write_bytes(content)
     with pytest.raises(W2VError) as error:
@@ -167,19 +167,19 @@ PROSE = st.lists(
 
 
 @given(PROSE)
-def test_prose_is_no_table(pairs: list[tuple[str, str]]) -> None:
+def test_prose_is_not_mistaken_for_a_table(pairs: list[tuple[str, str]]) -> None:
     for text in ("".join(map("".join, pairs)), "\n".join(word for word, _ in pairs)):
         refuse_table("text", text.encode())
         assert kind_of(text.encode(), least=10) == ""
 
 
-def test_text_is_no_table(sample: Path) -> None:
+def test_text_files_are_not_mistaken_for_tables(sample: Path) -> None:
     for file in (sample, *Path(__file__).parents[2].glob("**/*.md")):
         refuse_table(file.name, file.read_bytes())
         assert kind_of(file.read_bytes(), least=10) == ""
 
 
-def test_parquet_of_other_things(tmp_path: Path) -> None:
+def test_parquet_columns_without_text_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "file"
     parquet.write_table(pyarrow.table({"t": [1, 2], "u": pyarrow.array(["a", None]).dictionary_encode()}), path)
     for column, message in {
@@ -193,7 +193,7 @@ def test_parquet_of_other_things(tmp_path: Path) -> None:
     assert words(path, column="u") == [b"a"]
 
 
-def test_pyarrow_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parquet_without_pyarrow_names_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     parquet.write_table(pyarrow.table({"t": ["a"]}), path)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
@@ -201,7 +201,7 @@ def test_pyarrow_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         read_text(Corpus(path), column="t")
 
 
-def test_long_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_beyond_the_size_limit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     path.write_text(f"id,t\n1,{300_000 * 'a'}\n")
     assert words(path, column="t") == [300_000 * b"a"]
@@ -213,12 +213,12 @@ def test_long_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         words(path, column="t")
 
 
-def test_lists_have_no_columns() -> None:
+def test_a_column_of_a_list_is_refused() -> None:
     with pytest.raises(SettingsError, match="lists have no columns"):
         read_text(Corpus([["a"]]), column="t")
 
 
-def test_a_long_name_of_a_column_is_cut_in_messages(tmp_path: Path) -> None:
+def test_long_column_names_are_shortened_in_messages(tmp_path: Path) -> None:
     path = tmp_path / "file"
     for content in (b"id,t\n1,a\n", json.dumps({"w" * 10_000: ["a"]}).encode()):
         path.write_bytes(content)

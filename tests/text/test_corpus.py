@@ -1,4 +1,4 @@
-"""Text from every kind of source, and what is said when there is none."""
+"""Reading text from every kind of source, and the errors for sources that cannot be read."""
 
 import bz2
 import glob
@@ -10,12 +10,15 @@ import os
 import re
 import sys
 import threading
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas
+import pyarrow
 import pytest
 import zstandard
 from hypothesis import given
@@ -35,21 +38,21 @@ COMPRESS = {
     "zstandard": zstandard.compress,
 }
 compressions = pytest.mark.parametrize("compression", COMPRESS)
-packed = pytest.mark.parametrize("compression", [name for name in COMPRESS if name != "plain"])
+compressed_only = pytest.mark.parametrize("compression", [name for name in COMPRESS if name != "plain"])
 
 
-def text(source, **options):
+def text(source: Any, **options: Any) -> bytes:
     blocks = list((source if isinstance(source, Corpus) else Corpus(source)).blocks(**options))
     assert all(block.text.endswith(PADDING) for block in blocks)
     return b"".join(block.text.removesuffix(PADDING) for block in blocks)
 
 
-def ended(content):
-    """The content of a file as it is read: its last line ends."""
+def with_final_newline(content: bytes) -> bytes:
+    """Return the content of a file as the reader yields it, with a newline at the end."""
     return content if content[-1:] in (b"", b"\n") else content + b"\n"
 
 
-def fails(source, message, **options):
+def fails(source: Any, message: str, **options: Any) -> None:
     with pytest.raises(W2VError, match=message) as caught:
         text(source, **options)
     assert "\n" not in str(caught.value)
@@ -57,48 +60,48 @@ def fails(source, message, **options):
 
 @compressions
 @pytest.mark.parametrize("size", [0, 1, 1000, 1_200_000])
-def test_compression_is_told_by_content(tmp_path, compression, size):
+def test_compression_is_recognised_by_content(tmp_path: Path, compression: str, size: int) -> None:
     content = os.urandom(size).replace(b"\n", b" ")
     (tmp_path / "file.txt").write_bytes(COMPRESS[compression](content))
-    assert text(tmp_path / "file.txt") == ended(content)
+    assert text(tmp_path / "file.txt") == with_final_newline(content)
 
 
-@packed
-def test_streams_may_follow_each_other_and_be_padded(tmp_path, compression):
+@compressed_only
+def test_concatenated_and_padded_streams_are_decompressed(tmp_path: Path, compression: str) -> None:
     pack = COMPRESS[compression]
     content = pack(b"one two") + pack(b"") + bytes(8) + pack(b" three " * 100_000) + bytes(5000)
     (tmp_path / "file").write_bytes(content)
     assert text(tmp_path / "file") == b"one two" + b" three " * 100_000 + b"\n"
 
 
-@packed
-def test_a_cut_or_damaged_stream_is_an_error(tmp_path, compression):
+@compressed_only
+def test_truncated_or_damaged_streams_are_refused(tmp_path: Path, compression: str) -> None:
     long, content = (COMPRESS[compression](data) for data in (os.urandom(20_000), b"some words " * 1000))
     flipped = bytes(byte ^ 255 for byte in content[len(content) // 2 :])
     damaged, cut = f"damaged {compression} data: ", f"the {compression} data is cut short"
     for data, message in [
         *((long[:size], cut) for size in (12, len(long) // 2, len(long) - 1)),
-        (content + b"this is no stream", damaged),
+        (content + b"this is not a stream", damaged),
         (content[: len(content) // 2] + flipped, f"({damaged}|{cut})"),
     ]:
         (tmp_path / "file").write_bytes(data)
         fails(tmp_path / "file", f"file: {message}")
 
 
-@packed
-def test_compressed_repetition_does_not_make_large_blocks(tmp_path, compression):
+@compressed_only
+def test_highly_compressed_text_is_read_in_small_blocks(tmp_path: Path, compression: str) -> None:
     (tmp_path / "file").write_bytes(COMPRESS[compression](b"many many words\n" * 150_000))
     assert max(len(block.text) for block in Corpus(tmp_path / "file").blocks()) < 3 * corpus.BLOCK_BYTES
 
 
-def test_without_zstandard_its_files_name_the_package(tmp_path, monkeypatch):
+def test_zstandard_files_without_the_package_name_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_bytes(zstandard.compress(b"a"))
     monkeypatch.setitem(sys.modules, "zstandard", None)
     fails(tmp_path / "file", re.escape(install("zstd")))
 
 
 @compressions
-def test_a_byte_order_mark_is_not_text(tmp_path, compression):
+def test_a_byte_order_mark_is_removed(tmp_path: Path, compression: str) -> None:
     (tmp_path / "file").write_bytes(COMPRESS[compression]("\ufeffword\ufeff".encode()))
     assert text(tmp_path / "file") == "word\ufeff\n".encode()
     assert next(Corpus(tmp_path / "file").blocks()).locate(0)[1] == 3
@@ -114,7 +117,7 @@ WIDE = "file is UTF-16 or UTF-32: add --encoding utf-16"
         *(("plain words\n".encode(f"utf-{kind}"), WIDE) for kind in ("16-le", "16-be")),
         (b"PK\x03\x04", "file is a zip archive: unpack it and give the text file in it"),
         *(
-            (b"PK\x03\x04" + bytes(26) + name, "file is an office document: save it as plain text, in UTF-8; of a")
+            (b"PK\x03\x04" + bytes(26) + name, "file is an office document: save it as plain text in UTF-8, or a sp")
             for name in (b"[Content_Types].xml", b"word/styles.xml", b"mimetypeapplication/vnd.oasis.opendocument.text")
         ),
         (b"7z\xbc\xaf\x27\x1c", "file is an archive"),
@@ -127,11 +130,11 @@ WIDE = "file is UTF-16 or UTF-32: add --encoding utf-16"
         (b"\xff\xd8\xff", "file is binary, not text"),
         *((data, "file is binary, not text") for data in (b"SQLite format 3\0", b"\xba\x16\x4f\x2f\x0c\0\0\0")),
         *((data, "file is binary, not text") for data in (b"\x89HDF\r\n\x1a\n", b"\x80\x04\x95", b"\x93NUMPY\1\0")),
-        (gzip.compress(b"words " * 9, mtime=0), "file is compressed: unpack it first"),  # once more
+        (gzip.compress(b"words " * 9, mtime=0), "file is compressed: unpack it first"),  # compressed twice
     ],
 )
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_what_is_plainly_not_text(tmp_path, head, message, pack):
+def test_files_that_are_not_text_are_refused(tmp_path: Path, head: Any, message: str, pack: Any) -> None:
     content = head + b" more words" * 100
     if message.startswith("file is compressed") and pack is bytes:
         content = gzip.compress(head)
@@ -139,7 +142,7 @@ def test_what_is_plainly_not_text(tmp_path, head, message, pack):
     fails(tmp_path / "file", message)
 
 
-def test_folders_globs_and_lists(tmp_path):
+def test_folders_patterns_and_lists_of_paths_are_read(tmp_path: Path) -> None:
     for name in ["b.txt", "a/z.txt", "a/b/c.txt", "a.log", ".hidden", ".git/x.txt", "d/e.txt"]:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -158,8 +161,8 @@ def test_folders_globs_and_lists(tmp_path):
 @pytest.mark.parametrize(
     "pattern", ["**", "**/", "**/*", "**/**", "./**", "[a-z]*", "a/**/../**", "**/*.txt", "{}", "{}/**", "{}/**/*.txt"]
 )
-def test_each_file_is_read_once(tmp_path, monkeypatch, pattern):
-    """Also where links lead in circles, by which there are 2 ** 40 ways to a file."""
+def test_each_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str) -> None:
+    """Links that form cycles give each file 2 ** 40 paths."""
     monkeypatch.chdir(tmp_path)
     for name in ["a/1.txt", "a/b/2.txt", "a/b/c/3.txt"]:
         Path(name).parent.mkdir(parents=True, exist_ok=True)
@@ -169,11 +172,11 @@ def test_each_file_is_read_once(tmp_path, monkeypatch, pattern):
         Path(folder, "y").symlink_to(".")
     Path("a/other.txt").symlink_to("b/2.txt")
     Path("a/third.txt").hardlink_to("a/b/2.txt")
-    Path("a/w2v-1.w2v-ids").write_text("no text")
+    Path("a/w2v-1.w2v-ids").write_text("not text")
     assert sorted(text(pattern.format(tmp_path)).split()) == [b"a/1.txt", b"a/b/2.txt", b"a/b/c/3.txt"]
 
 
-def test_patterns_match_what_glob_matches(tmp_path, monkeypatch):
+def test_patterns_match_the_same_files_as_glob(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ["a/1.txt", "a/b/2.txt", "a/b/c/3.log", "a*b/b/4.txt", "5.txt", ".h/6.txt", "a/.h/7.txt", "a/b/.8.txt"]:
         Path(name).parent.mkdir(parents=True, exist_ok=True)
@@ -185,13 +188,15 @@ def test_patterns_match_what_glob_matches(tmp_path, monkeypatch):
 
 
 @cache
-def compressed_squares(compression):
+def compressed_squares(compression: str) -> bytes:
     return COMPRESS[compression](b"".join(b"%d " % (number * number) for number in range(90_000)))
 
 
 @compressions
 @pytest.mark.parametrize("change", ["cut", "grown", "replaced"])
-def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch, compression, change):
+def test_a_change_while_a_file_is_read_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compression: str, change: str
+) -> None:
     monkeypatch.setattr(corpus, "BLOCK_BYTES", 1000)
     path = tmp_path / "text"
     path.write_bytes(compressed_squares(compression))
@@ -210,7 +215,7 @@ def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch, compression
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_changes_before_it_is_read(tmp_path):
+def test_a_change_before_a_file_is_read_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_text("a b")
     then = Corpus(path)
@@ -219,7 +224,7 @@ def test_a_file_that_changes_before_it_is_read(tmp_path):
         list(then.blocks())
 
 
-def test_paths_that_lead_nowhere(tmp_path, monkeypatch):
+def test_missing_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     fails("no.txt", "^corpus file 'no.txt' does not exist$")
     hint = r"; a single string is a path: for one text, give \[text\]$"
@@ -230,16 +235,16 @@ def test_paths_that_lead_nowhere(tmp_path, monkeypatch):
     fails("*.txt", r"^no file matches \*.txt$")
     Path("empty").mkdir()
     Path("empty/.hidden").write_text("x")
-    fails("empty", "^folder empty holds no files to read$")
+    fails("empty", "^folder empty contains no files to read$")
     Path("empty/gone").symlink_to("nowhere")
     fails("empty", "^corpus file 'empty/gone' does not exist$")
     Path("file").write_text("x")
     fails("file/more", "^cannot read file/more: Not a directory$")
 
 
-def test_unreadable_files(tmp_path, monkeypatch):
+def test_unreadable_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("x")
-    with monkeypatch.context() as patch:  # file modes do not bind the superuser
+    with monkeypatch.context() as patch:  # the superuser may read files of any mode
         patch.setattr(os, "access", lambda path, mode: False)
         fails(tmp_path / "file", "^cannot read .*file: permission denied$")
     corpus_then = Corpus(tmp_path / "file")
@@ -249,12 +254,12 @@ def test_unreadable_files(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("wrong", [None, 7, b"bytes", {"a": 1}, [b"bytes"], [1]])
-def test_sources_of_the_wrong_type(wrong):
+def test_sources_of_a_wrong_type_are_refused(wrong: Any) -> None:
     fails(wrong, "(a corpus is|sentence 0 is of type)")
 
 
 @compressions
-def test_standard_input(monkeypatch, compression):
+def test_standard_input_is_read_and_decompressed(monkeypatch: pytest.MonkeyPatch, compression: str) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(COMPRESS[compression](b"a b\nc"))))
     assert text("-") == b"a b\nc\n"
     assert Corpus("-").sizes is None
@@ -262,11 +267,11 @@ def test_standard_input(monkeypatch, compression):
     assert str(Corpus("-")) == "standard input"
 
 
-def test_a_pipe_that_delivers_byte_by_byte(tmp_path):
+def test_a_pipe_is_read_byte_by_byte(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     content = gzip.compress(b"slow words")
 
-    def write():
+    def write() -> None:
         with (tmp_path / "pipe").open("wb", buffering=0) as pipe:
             for byte in content:
                 pipe.write(bytes([byte]))
@@ -278,7 +283,7 @@ def test_a_pipe_that_delivers_byte_by_byte(tmp_path):
     assert Corpus(tmp_path / "pipe").sizes is None
 
 
-def test_lists_of_tokens():
+def test_lists_of_tokens_become_lines() -> None:
     sentences = [["a", "b"], [], ("c\u00a0d", "\u2003", "\x1c"), iter(["e\x85"])]
     assert text(sentences) == "a b\n\nc\u00a0d \u2003 \x1c\ne\x85\n".encode()
     assert text(iter(sentences[:1])) == b"a b\n"
@@ -288,15 +293,15 @@ def test_lists_of_tokens():
 
 
 class Frame:
-    """As a DataFrame, in which a text is missing."""
+    """A table like a DataFrame, with a missing text."""
 
     columns = ("id", "text")
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> list[Any]:
         return {"id": [1, 2, 3], "text": ["the cat", None, "a dog"]}[name]
 
 
-def test_texts(tmp_path, monkeypatch):
+def test_texts_are_read_from_any_iterable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     texts = ["The cat sat. On a\nmat", "", "-", "x" * 5000, "\0", "那是"]
     expected = "".join(each + "\n" for each in texts).encode()
@@ -306,37 +311,51 @@ def test_texts(tmp_path, monkeypatch):
     assert text(["<b>in</b>"] * 2 + ["a b"], strip_markup=True) == b"in\nin\na b\n"
     with pytest.warns(w2v.TextWarning, match="^skipped 1 missing text "):
         assert text(Frame(), column="text") == b"the cat\na dog\n"
-    fails(Frame(), "^a table with the columns id, text: say by column= which of them is the text$")
+    fails(Frame(), "^a table with the columns id, text: name the column of the text with column=$")
     fails(Frame(), "^the table has no column 'texts'; its columns are id, text$", column="texts")
 
 
-def test_tables_of_pandas():
+def test_pandas_tables_and_series_are_read() -> None:
     frame = pandas.DataFrame({"id": range(4), "text": ["the cat", None, float("nan"), "a dog"]})
     for source, column in ((frame, "text"), (frame["text"], None), (frame["text"].astype("string"), None)):
         with pytest.warns(w2v.TextWarning, match="^skipped 2 missing texts "):
             assert text(source, column=column) == b"the cat\na dog\n"
 
 
+@pytest.mark.parametrize("chunks", [1, 2])
+def test_pyarrow_arrays_are_read_like_a_series(chunks: int) -> None:
+    array = pyarrow.array(["the cat", None, "a\ndog"])
+    array = array if chunks == 1 else pyarrow.chunked_array([array[:2], array[2:]])
+    for source, column in ((array, None), (array.dictionary_encode(), None), (pyarrow.table({"t": array}), "t")):
+        with pytest.warns(w2v.TextWarning, match="^skipped 1 missing text "):
+            assert text(source, column=column) == b"the cat\na\ndog\n"
+    tokens = pyarrow.array([["the", "cat"], None, ["dog"]])
+    with pytest.warns(w2v.TextWarning, match="^skipped 1 missing text "):
+        assert text(tokens) == b"the cat\ndog\n"
+
+
 @pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan"), pandas.NA, pandas.NaT], ids=repr)
-def test_missing_texts_are_counted(missing):
+def test_missing_texts_are_counted(missing: Any) -> None:
     for source, line in ((["a b", missing, "c"], b"c"), ([["a", "b"], missing, ["c"]], b"c"), ([missing, "a b"], b"")):
         read = Corpus(source)
         with pytest.warns(w2v.TextWarning, match=r"^skipped 1 missing text \(None, NaN, or an empty field of CSV\)$"):
             assert text(read) == b"a b\n" + line + b"\n" * bool(line)
         with pytest.warns(w2v.TextWarning, match="^gave zeros to 1 missing text "):
-            assert text(read, as_lines=True).split(b"\n").count(b"") == 2  # and after the last line
+            assert text(read, as_lines=True).split(b"\n").count(b"") == 2  # the other one is after the last newline
         assert read.missing == 1
 
 
 @pytest.mark.parametrize(
     "strings", [["good", "bad"], ["国王统治这片土地。"], ["one.", "two.txt"], ["and/or", "either or"]]
 )
-def test_short_texts_are_not_taken_for_paths(strings):
+def test_short_texts_are_not_taken_for_paths(strings: list[str]) -> None:
     assert text(strings) == "".join(f"{string}\n" for string in strings).encode()
 
 
 @pytest.mark.parametrize("strings", [["one.txt"], ["data/one", "two.txt"], ["my text.txt"], ["./there", "here.txt.gz"]])
-def test_a_list_of_strings_is_texts_whatever_exists(tmp_path, monkeypatch, strings):
+def test_a_list_of_strings_is_read_as_texts_even_if_files_exist(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strings: list[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("there").write_text("a file")
     with pytest.warns(w2v.TextWarning) as caught:
@@ -346,10 +365,10 @@ def test_a_list_of_strings_is_texts_whatever_exists(tmp_path, monkeypatch, strin
         f"the strings of this list look like paths, such as {strings[0]!r}, but are read as texts: for files, give a "
         "list of pathlib.Path"
     )
-    assert text([*strings, "the king rules"]).endswith(b"the king rules\n")  # without a warning
+    assert text([*strings, "the king rules"]).endswith(b"the king rules\n")  # no warning: only some look like paths
 
 
-def test_a_list_of_paths_is_files_whatever_exists(tmp_path, monkeypatch):
+def test_a_list_of_paths_is_read_as_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("there").write_text("a file")
     assert text([Path("there")]) == text((Path("there"),)) == b"a file\n"
@@ -360,7 +379,7 @@ def test_a_list_of_paths_is_files_whatever_exists(tmp_path, monkeypatch):
     fails(["there", Path("there")], "^item 0 of a list of paths is 'there', of type str")
 
 
-# Strings that no file has as its path, or none that can be read.
+# Strings that cannot be the path of a file, or of a readable file.
 IMPOSSIBLE = {
     "long": "x" * 300,
     "longer": "d/" * 3000,
@@ -393,7 +412,7 @@ READERS = {
 
 @pytest.mark.parametrize("path", IMPOSSIBLE.values(), ids=IMPOSSIBLE)
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
-def test_paths_that_cannot_be(tmp_path, monkeypatch, path, reader):
+def test_impossible_paths_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, reader: Any) -> None:
     monkeypatch.chdir(tmp_path)
     Path("loop").symlink_to("loop")
     Path("file").write_text("x")
@@ -409,7 +428,7 @@ def test_paths_that_cannot_be(tmp_path, monkeypatch, path, reader):
         ([["a"], "the cat"], r"^sentence 1 is of type str: give a list of tokens, such as text.split\(\)$"),
         (["the cat", ["a"]], "^text 1 is of type list: give str$"),
         (iter(["the cat", 5]), "^text 1 is of type int: give str$"),
-        (iter([Path("a")]), r"^paths are taken from a list only: give list\(paths\)$"),
+        (iter([Path("a")]), r"^paths are accepted only in a list: give list\(paths\)$"),
         ([["a", "New York"]], "^token 'New York' contains white space: join it with '_'$"),
         ([["", "a b"]], "^sentence 0 contains an empty token: leave it out$"),
         ([[" ", "a b"]], "^token ' ' contains white space"),
@@ -419,12 +438,12 @@ def test_paths_that_cannot_be(tmp_path, monkeypatch, path, reader):
         ([{"text": "a"}], "^sentence 0 is of type dict"),
     ],
 )
-def test_lists_of_tokens_that_are_not(sentences, message):
+def test_malformed_lists_of_tokens_are_refused(sentences: Any, message: str) -> None:
     fails(sentences, message)
 
 
-def test_an_error_of_the_iterable_is_its_own():
-    def sentences():
+def test_errors_of_the_iterable_are_not_changed() -> None:
+    def sentences() -> Iterator[list[str]]:
         yield ["a"]
         raise FileNotFoundError("mine")
 
@@ -433,14 +452,16 @@ def test_an_error_of_the_iterable_is_its_own():
 
 
 @given(st.lists(st.text("ab \n", max_size=30).map(str.encode), min_size=1, max_size=6), st.integers(1, 20))
-def test_blocks_are_whole_words_and_know_where_they_come_from(tmp_path_factory, contents, size):
+def test_blocks_have_whole_words_and_locate_their_bytes(
+    tmp_path_factory: pytest.TempPathFactory, contents: list[bytes], size: int
+) -> None:
     folder = tmp_path_factory.mktemp("corpus")
     for i, content in enumerate(contents):
         (folder / f"{i}.txt").write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(corpus, "BLOCK_BYTES", size)
         blocks = [(block, block.text.removesuffix(PADDING)) for block in Corpus(folder).blocks()]
-    assert b"".join(piece for _, piece in blocks) == b"".join(map(ended, contents))
+    assert b"".join(piece for _, piece in blocks) == b"".join(map(with_final_newline, contents))
     for block, piece in blocks:
         assert piece[-1:].isspace()
         assert len(piece) < size + 3 + max(map(len, b" ".join(contents).split()), default=0) + max(map(len, contents))
@@ -449,7 +470,7 @@ def test_blocks_are_whole_words_and_know_where_they_come_from(tmp_path_factory, 
             assert (Path(name).read_bytes() + b"\n")[offset] == byte
 
 
-def test_a_long_word_is_read_in_linear_time(tmp_path, monkeypatch):
+def test_a_long_word_is_read_in_linear_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus, "BLOCK_BYTES", 100)
     (tmp_path / "file").write_bytes(b"x" * 5_000_000)
     assert [len(block.text) for block in Corpus(tmp_path / "file").blocks()] == [5_000_001 + len(PADDING)]
@@ -457,25 +478,27 @@ def test_a_long_word_is_read_in_linear_time(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("strip_markup", [False, True])
 @pytest.mark.parametrize("letter", [b"\0", b"ACGT"])
-def test_a_text_without_white_space_is_not_collected(tmp_path, monkeypatch, letter, strip_markup):
+def test_a_text_without_white_space_is_refused_early(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, letter: bytes, strip_markup: bool
+) -> None:
     monkeypatch.setattr(corpus, "MAX_WORD_BYTES", 3 << 20)
     read = []
     pieces = Corpus._read
-    monkeypatch.setattr(Corpus, "_read", lambda *given: (read.append(len(each)) or each for each in pieces(*given)))
+    monkeypatch.setattr(Corpus, "_read", lambda *args: (read.append(len(piece)) or piece for piece in pieces(*args)))
     with (tmp_path / "text").open("wb") as file:
         file.write(b"two words " + letter * (20 << 20) + b" end")
-    place = r"text(, without markup)?: no white space in 3 MB from byte 10 on"
-    fails(tmp_path / "text", place, strip_markup=strip_markup)
+    message = r"text(, without markup)?: no white space in 3 MB from byte 10 on"
+    fails(tmp_path / "text", message, strip_markup=strip_markup)
     assert sum(read) < 5 << 20
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs the device of endless zeros")
-def test_a_device_that_never_ends(monkeypatch):
+def test_an_endless_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus, "MAX_WORD_BYTES", 3 << 20)
     fails("/dev/zero", "^/dev/zero: no white space in 3 MB from byte 0 on")
 
 
-def test_progress_counts_bytes_on_disk(tmp_path):
+def test_progress_counts_bytes_on_disk(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(gzip.compress(b"word " * 1_000_000))
     (tmp_path / "b").write_bytes(b"word " * 1_000_000)
     source = Corpus(tmp_path)
@@ -487,20 +510,20 @@ def test_progress_counts_bytes_on_disk(tmp_path):
 
 
 @pytest.mark.parametrize("size", [0, 1, 4096, 5000, 1_000_000])
-def test_a_checksum_is_of_the_content(tmp_path, size):
+def test_a_checksum_covers_the_content(tmp_path: Path, size: int) -> None:
     path = tmp_path / "text"
     content = b"w" * size
     path.write_bytes(content)
     whole, samples = (Corpus(path).checksum(sampled) for sampled in (False, True))
     assert whole == Corpus(path).checksum() == hashlib.sha256(content).hexdigest()
     assert Corpus(path).checksum(sampled=True) == samples
-    for place in {0, size // 2, size - 1} if size else set():
-        path.write_bytes(content[:place] + b"v" + content[place + 1 :])
-        assert Corpus(path).checksum() != whole, place
-        assert (Corpus(path).checksum(sampled=True) == samples) == (place == 500_000), place
+    for position in {0, size // 2, size - 1} if size else set():
+        path.write_bytes(content[:position] + b"v" + content[position + 1 :])
+        assert Corpus(path).checksum() != whole, position
+        assert (Corpus(path).checksum(sampled=True) == samples) == (position == 500_000), position
 
 
-def test_the_checksum_of_a_part_is_of_its_bytes(tmp_path):
+def test_the_checksum_of_a_part_covers_only_its_bytes(tmp_path: Path) -> None:
     lines = [b"three four\n", b"one two\n"]
     (tmp_path / "text").write_bytes(b"".join(lines))
     parts = [Corpus(tmp_path / "text").part(number, 2) for number in range(2)]
@@ -510,17 +533,19 @@ def test_the_checksum_of_a_part_is_of_its_bytes(tmp_path):
 # -- parts ------------------------------------------------------------------------------
 
 
-def parts_of(paths, count):
+def parts_of(paths: Any, count: int) -> list[bytes]:
     return [text(Corpus(paths).part(number, count)) for number in range(count)]
 
 
 @given(st.lists(st.text("ab \n", max_size=30).map(str.encode), min_size=1, max_size=4), st.integers(1, 7))
-def test_parts_hold_every_word_once_in_order(tmp_path_factory, contents, count):
+def test_parts_contain_every_word_once_in_order(
+    tmp_path_factory: pytest.TempPathFactory, contents: list[bytes], count: int
+) -> None:
     folder = tmp_path_factory.mktemp("parts")
     for number, content in enumerate(contents):
         (folder / f"{number}.txt").write_bytes(content)
     paths = [folder / f"{number}.txt" for number in range(len(contents))]
-    for longest in (1, 1 << 16):  # with lines cut at spaces, and not
+    for longest in (1, 1 << 16):  # lines are divided at spaces, or not at all
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(corpus, "LONG_LINE", longest)
             parts = parts_of(paths, count)
@@ -529,7 +554,7 @@ def test_parts_hold_every_word_once_in_order(tmp_path_factory, contents, count):
     assert [line.split() for part in parts for line in part.split(b"\n") if line.split()] == lines
 
 
-def test_parts_are_of_about_the_same_size(tmp_path):
+def test_parts_have_about_the_same_size(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"one two three\n" * 1000)
     (tmp_path / "b").write_bytes(b"four\n" * 2000)
     parts = [Corpus(tmp_path).part(number, 3) for number in range(3)]
@@ -540,7 +565,7 @@ def test_parts_are_of_about_the_same_size(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["compressed", "columns"])
-def test_a_file_that_cannot_be_cut_belongs_to_one_part(tmp_path, kind):
+def test_a_file_that_cannot_be_divided_belongs_to_one_part(tmp_path: Path, kind: str) -> None:
     table = kind == "columns"
     for number in range(3):
         content = b"text\n" + b"%d\n" % number * 100
@@ -554,12 +579,12 @@ def test_a_file_that_cannot_be_cut_belongs_to_one_part(tmp_path, kind):
         Corpus(tmp_path / "0.csv").part(0, 2, whole=table)
 
 
-def test_a_part_without_files_has_no_columns(tmp_path):
+def test_a_column_of_an_empty_part_is_empty(tmp_path: Path) -> None:
     (tmp_path / "empty.csv").touch()
     assert list(Corpus(tmp_path).part(0, 2, whole=True).blocks("text")) == []
 
 
 @pytest.mark.parametrize("source", ["-", [["a", "b"]]], ids=["standard input", "lists"])
-def test_what_can_be_read_once_has_no_parts(source):
+def test_sources_that_can_be_read_only_once_are_not_divided(source: Any) -> None:
     with pytest.raises(W2VError, match="cannot be divided among several ranks: give files"):
         Corpus(source).part(0, 2)

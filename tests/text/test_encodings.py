@@ -1,4 +1,4 @@
-"""Text in other encodings than UTF-8: read, cached, resumed, encoded, and refused with the way to read it."""
+"""Text in other encodings than UTF-8: reading, caching, resuming and encoding it, and error messages with advice."""
 
 import gzip
 from pathlib import Path
@@ -12,7 +12,7 @@ import w2v
 from tests.helpers import QUICK, SMALL, read_text, run
 from w2v.errors import SettingsError, W2VError
 from w2v.text.corpus import Corpus
-from w2v.text.encodings import encoding_name, in_utf_8
+from w2v.text.encodings import encoding_name, to_utf_8
 
 KOREAN = "서울은 대한민국의 수도이다 그리고 한강을 끼고 있는 도시이다\n"
 FRENCH = "l'été dernier était déjà très chaud\n"
@@ -36,7 +36,7 @@ def chunks_of(data: bytes, size: int) -> list[bytes]:
 def test_chunks_of_any_size_are_converted(text: tuple[str, str], size: int) -> None:
     encoding, content = text
     chunks = chunks_of(content.encode(encoding), size)
-    assert b"".join(in_utf_8("file", chunks, encoding, "strict")).decode() == content
+    assert b"".join(to_utf_8("file", chunks, encoding, "strict")).decode() == content
 
 
 @pytest.mark.parametrize(
@@ -49,19 +49,21 @@ def test_chunks_of_any_size_are_converted(text: tuple[str, str], size: int) -> N
     ],
 )
 @pytest.mark.parametrize("size", [1, 2, 3, 99])
-def test_bytes_that_are_not_in_the_encoding(data: bytes, encoding: str, position: int, bad: bytes, size: int) -> None:
+def test_bytes_outside_the_encoding_are_refused(
+    data: bytes, encoding: str, position: int, bad: bytes, size: int
+) -> None:
     message = (
         rf"^file: byte {position}, in {bad.decode()}.* is not {encoding}: give another --encoding, or add --errors"
     )
     with pytest.raises(W2VError, match=message):
-        list(in_utf_8("file", chunks_of(data, size), encoding, "strict"))
+        list(to_utf_8("file", chunks_of(data, size), encoding, "strict"))
     for errors in ("replace", "ignore"):
-        found = b"".join(in_utf_8("file", chunks_of(data, size), encoding, errors)).decode()  # type: ignore[arg-type]
+        found = b"".join(to_utf_8("file", chunks_of(data, size), encoding, errors)).decode()  # type: ignore[arg-type]
         assert ("\ufffd" in found) == (errors == "replace")
 
 
 @pytest.mark.parametrize("name", ["nosuch", "", "hex", "zlib", "rot13", "x\0y", "undefined"])
-def test_encodings_that_are_not_known(name: str) -> None:
+def test_unknown_encodings_are_refused(name: str) -> None:
     with pytest.raises(
         SettingsError, match=r"^encoding .*(not known to Python: give one such as latin-1|must be a name)"
     ):
@@ -95,12 +97,12 @@ def test_utf_16_is_recognised(tmp_path: Path) -> None:
             read_text(Corpus(tmp_path / "text"))
 
 
-def test_only_files_have_an_encoding() -> None:
+def test_an_encoding_for_lists_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"^encoding cp949: only files have one: leave it out for texts, lists and"):
         w2v.train([["a", "b"]] * 9, encoding="cp949", **SMALL)
 
 
-def test_every_command_takes_an_encoding(tmp_path: Path) -> None:
+def test_every_command_accepts_an_encoding(tmp_path: Path) -> None:
     text, utf_8, model, states = (tmp_path / name for name in ("text", "utf_8", "m.safetensors", "states"))
     text.write_bytes((50 * KOREAN).encode("cp949"))
     utf_8.write_text(50 * KOREAN, "utf-8")
@@ -122,7 +124,7 @@ def test_every_command_takes_an_encoding(tmp_path: Path) -> None:
     assert "not known to Python" in run("train", text, "--encoding", "korean2", code=2).stderr
 
 
-def test_text_that_is_not_utf_16_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_malformed_utf_16_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes("café crème\n".encode("latin-1"))
     error = run("train", tmp_path / "text", "--encoding", "utf-16", "-o", tmp_path / "m.bin", code=1).stderr
     assert "it is not utf-16" in error

@@ -1,4 +1,4 @@
-"""The corpus as ids on disk: the same for all block sizes and worker counts, kept, renewed, cleaned up."""
+"""The id store: independent of block size and workers, cached, replaced if damaged, and cleaned up after errors."""
 
 import functools
 import gzip
@@ -14,7 +14,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -27,16 +27,17 @@ from w2v.system.files import text_start
 from w2v.text import corpus
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID
 from w2v.text.corpus import Corpus
-from w2v.text.idstore import TypeCounts
+from w2v.text.idstore import IdStore, TypeCounts
 from w2v.text.normalise import Digits, Normaliser, Normalize, TextOptions, Tokenize
+from w2v.text.words import Words
 
 
-def words_of(store):
+def words_of(store: TypeCounts) -> Words:
     return store.words(np.arange(FIRST_TYPE, store.counts.size))
 
 
-def read(path, block=corpus.BLOCK_BYTES, **options):
-    """(ids, words) of a file read in blocks of so many bytes."""
+def read(path: Any, block: int = corpus.BLOCK_BYTES, **options: Any) -> tuple[list[int], Words]:
+    """Read a file in blocks of `block` bytes. Return its ids and words."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(corpus, "BLOCK_BYTES", block)
         with read_text(Corpus(path), **options) as store:
@@ -58,7 +59,9 @@ def read(path, block=corpus.BLOCK_BYTES, **options):
         normalize=st.sampled_from(get_args(Normalize)),
     ),
 )
-def test_any_blocks_and_workers_make_the_same_words(tmp_path_factory, pairs, block, workers, options):
+def test_block_size_and_workers_do_not_change_the_words(
+    tmp_path_factory: pytest.TempPathFactory, pairs: Any, block: int, workers: int, options: Any
+) -> None:
     text = "".join(chain.from_iterable(pairs))
     words = {word: Normaliser(options).words(word) for word in text.split()}
     expected = [[each for word in line.split() for each in words[word]] for line in text.split("\n")]
@@ -75,7 +78,7 @@ def test_any_blocks_and_workers_make_the_same_words(tmp_path_factory, pairs, blo
 PIECES = st.sampled_from(
     [
         *(b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\0", b"\0\0", b"\r\n", b"\r", b"\n"),
-        *(b"\xed\xa0\x80", b"\xed\xb0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80", b"\xf0\x9f"),  # no characters
+        *(b"\xed\xa0\x80", b"\xed\xb0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80", b"\xf0\x9f"),  # malformed UTF-8
         *(b"a", b"word", "大".encode(), b"\xc2\x85", b"\xe2\x80\xa8", b"\x1c"),
     ]
 )
@@ -90,7 +93,9 @@ PIECES = st.sampled_from(
     st.integers(1, 3),
     st.sampled_from(["strict", "replace", "ignore"]),
 )
-def test_any_bytes_are_read_as_the_reference_or_refused(tmp_path_factory, text, block, workers, errors):
+def test_any_bytes_are_read_like_the_reference_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, text: bytes, block: int, workers: int, errors: Any
+) -> None:
     path = tmp_path_factory.mktemp("corpus") / "text"
     path.write_bytes(text)
     try:
@@ -106,12 +111,12 @@ def test_any_bytes_are_read_as_the_reference_or_refused(tmp_path_factory, text, 
         assert read(path, block, workers=workers, errors=errors) == (ids, [word.decode() for word in words])
 
 
-def test_empty_lines_by_the_million(tmp_path):
+def test_millions_of_empty_lines_are_skipped(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(b"\n" * 5_000_000 + b"a\r\n" + b" \r\n" * 1_000_000 + b"b")
     assert read(tmp_path / "text", workers=2) == ([2, 0, 3, 0], ["a", "b"])
 
 
-def test_sources_agree(tmp_path):
+def test_all_kinds_of_sources_give_the_same_ids(tmp_path: Path) -> None:
     sentences = [["the", "cat", "sat"], ["on", "the", "mat\0", "ünder"], ["the"]]
     text = "\n\n".join(" ".join(sentence) for sentence in sentences)
     (tmp_path / "a.txt").write_text("\ufeff" + text)
@@ -124,7 +129,7 @@ def test_sources_agree(tmp_path):
     assert read([tmp_path / "a.txt", tmp_path / "b.gz"], workers=2) == (2 * expected[0], expected[1])
 
 
-def test_words_and_lines_of_many_megabytes(tmp_path):
+def test_words_and_lines_of_many_megabytes_are_read(tmp_path: Path) -> None:
     long = "x" * 10_000_000
     (tmp_path / "text").write_text(f"a {long} b {long}y\n\n" + "a b " * 2_000_000)
     ids, words = read(tmp_path / "text", workers=2)
@@ -132,12 +137,11 @@ def test_words_and_lines_of_many_megabytes(tmp_path):
     assert ids == [2, 3, 4, 5, 0, *([2, 4] * 2_000_000), 0]
 
 
-MADE = [{}, {"lower": True}, {"tokenize": "words"}, {"digits": "zero"}]  # words are made after the check, or before
-
-
 @pytest.mark.parametrize("workers", [1, 3])
-@pytest.mark.parametrize("options", MADE, ids=str)
-def test_malformed_text_names_file_byte_and_word(tmp_path, options, workers, monkeypatch):
+@pytest.mark.parametrize("options", [{}, {"lower": True}, {"tokenize": "words"}, {"digits": "zero"}], ids=str)
+def test_malformed_text_names_file_byte_and_word(
+    tmp_path: Path, options: Any, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(corpus, "BLOCK_BYTES", 20)
     (tmp_path / "a.txt").write_text("fine\n" * 1000)
     (tmp_path / "b.txt").write_bytes(100 * "İ 1 ".encode() + b"caf\xe9 A " + 100 * b"a ")
@@ -151,7 +155,7 @@ def test_malformed_text_names_file_byte_and_word(tmp_path, options, workers, mon
         read_text(Corpus([["a", "\ud800"]]), **options)
 
 
-def test_a_corpus_without_words(tmp_path):
+def test_a_corpus_without_words_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_text(" \n \n")
     for source in (path, [], iter([]), [[]], [[], []]):
@@ -164,13 +168,13 @@ def test_a_corpus_without_words(tmp_path):
     "options",
     [{"workers": 0}, {"workers": -1}, {"max_types": 0}, {"max_types": 1 << 31}, {"errors": "loose"}],
 )
-def test_impossible_settings(options):
+def test_impossible_settings_are_refused(options: Any) -> None:
     with pytest.raises(SettingsError, match=f"^{next(iter(options))} "):
         read_text(Corpus([["a"]]), **options)
 
 
-def pruned_reference(blocks, max_types):
-    """What pruning leaves: (words in place of ids, types with counts, how many were dropped)."""
+def pruned_reference(blocks: list[bytes], max_types: int) -> tuple[list[bytes | None], Counter[bytes], int]:
+    """Prune a text in plain Python. Return the words, the counts of the types, and the number of dropped types."""
     counts, text, dropped, least = Counter(), [], 0, 0
     for block in blocks:
         for line in block.removesuffix(PADDING).splitlines(keepends=True):
@@ -188,7 +192,9 @@ def pruned_reference(blocks, max_types):
 
 
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=400), st.integers(1, 30), st.integers(1, 3))
-def test_pruning_at_the_ends_of_blocks(tmp_path_factory, numbers, max_types, workers):
+def test_pruning_matches_the_reference(
+    tmp_path_factory: pytest.TempPathFactory, numbers: list[int], max_types: int, workers: int
+) -> None:
     path = tmp_path_factory.mktemp("corpus") / "text"
     path.write_text("\n".join(f"w{number * number // 40}" for number in numbers) + "\n")
     with pytest.MonkeyPatch.context() as patch:
@@ -211,7 +217,7 @@ def test_pruning_at_the_ends_of_blocks(tmp_path_factory, numbers, max_types, wor
     assert store.known_before(store.remap(words), 5)[-1] == sum(counts.values())
 
 
-def test_remap_and_known_before():
+def test_remap_and_known_before_count_vocabulary_words() -> None:
     store = read_text(Corpus([["a", "b", "b"], ["c", "c", "c", "größer"]]))
     remap = store.remap(["c", "nowhere", "größer", "b"])
     assert remap.dtype == np.int32
@@ -220,26 +226,26 @@ def test_remap_and_known_before():
     assert store.words(np.array([5, 2])) == ["größer", "a"]
 
 
-# -- where the ids are kept --
+# -- storage --
 
 
 @pytest.fixture
-def text(tmp_path):
+def text(tmp_path: Path) -> Path:
     path = tmp_path / "text"
     path.write_text("a b a\n" * 10)
     return path
 
 
 @pytest.fixture
-def scratch(tmp_path, monkeypatch):
-    """The folder that temporary files go to."""
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder for temporary files."""
     folder = tmp_path / "scratch"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     return folder
 
 
-def test_a_temporary_file_has_no_name_and_lives_on(text, scratch):
+def test_the_temporary_file_has_no_name(text: Path, scratch: Path) -> None:
     store = read_text(Corpus(text))
     assert list(scratch.iterdir()) == []
     assert store.ids.tolist() == [2, 3, 2, 0] * 10
@@ -251,10 +257,10 @@ def test_a_temporary_file_has_no_name_and_lives_on(text, scratch):
     assert not store.reused
 
 
-def test_a_cache_is_reused_until_something_changes(text, tmp_path):
+def test_a_cache_is_reused_until_something_changes(text: Path, tmp_path: Path) -> None:
     cache = tmp_path / "new" / "cache"
 
-    def reused(source=text, **options):
+    def reused(source: Any = text, **options: Any) -> bool:
         with read_text(Corpus(source), cache=cache, **options) as store:
             assert len(store.ids) == len(reference(Path(text).read_bytes())[0]) * (1 + isinstance(source, list))
             return store.reused
@@ -278,7 +284,7 @@ def test_a_cache_is_reused_until_something_changes(text, tmp_path):
     assert reused()
 
 
-def test_a_damaged_cache_is_renewed(text, tmp_path, monkeypatch):
+def test_a_damaged_cache_is_replaced(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("w2v.text.idstore.IDS_AT_ONCE", 7)
     with read_text(Corpus(text), cache=tmp_path) as store:
         size, types = len(store.ids), len(store.counts)
@@ -298,18 +304,18 @@ def test_a_damaged_cache_is_renewed(text, tmp_path, monkeypatch):
     assert read_text(Corpus(text), cache=tmp_path).reused
 
 
-def test_a_cache_inside_the_corpus_is_not_text(text, tmp_path):
+def test_a_cache_inside_the_corpus_folder_is_not_read_as_text(text: Path, tmp_path: Path) -> None:
     for reused in (False, True):
         with read_text(Corpus(tmp_path), cache=tmp_path / "cache") as store:
             assert (store.tokens, store.reused) == (30, reused)
 
 
-def test_a_text_that_can_be_read_once_is_not_kept(tmp_path):
+def test_a_text_that_can_be_read_only_once_is_not_cached(tmp_path: Path) -> None:
     assert not read_text(Corpus([["a"]]), cache=tmp_path).reused
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_reused_cache_holds_everything(text, tmp_path):
+def test_a_reused_cache_restores_all_attributes(text: Path, tmp_path: Path) -> None:
     first = read_text(Corpus(text), cache=tmp_path, max_types=1)
     again = read_text(Corpus(text), cache=tmp_path, max_types=1)
     assert again.reused
@@ -318,7 +324,7 @@ def test_a_reused_cache_holds_everything(text, tmp_path):
     assert words_of(again) == words_of(first) == ["a"]
 
 
-def test_a_folder_that_cannot_be_written_is_found_before_reading(text, monkeypatch):
+def test_an_unwritable_folder_is_refused_before_reading(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Corpus, "blocks", lambda self: pytest.fail("the text was read"))
     with pytest.raises(W2VError, match=r"^cannot write ids to .*text/cache: Not a directory; name another folder"):
         read_text(Corpus(text), cache=text / "cache")
@@ -327,25 +333,27 @@ def test_a_folder_that_cannot_be_written_is_found_before_reading(text, monkeypat
         read_text(Corpus(text))
 
 
-@pytest.mark.parametrize("keep", [True, False])
-def test_a_full_disk(text, scratch, monkeypatch, keep):
-    monkeypatch.setattr("w2v.text.idstore._put", full_disk)
+@pytest.mark.parametrize("cached", [True, False])
+def test_a_full_disk_leaves_no_files(text: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, cached: bool) -> None:
+    monkeypatch.setattr("w2v.text.idstore._write_all", full_disk)
     with pytest.raises(W2VError, match="No space left on device"):
-        read_text(Corpus(text), cache=scratch if keep else None)
+        read_text(Corpus(text), cache=scratch if cached else None)
     assert list(scratch.iterdir()) == []
 
 
-@pytest.mark.parametrize("keep", [True, False])
-def test_a_disk_that_will_be_full_is_found_early(text, scratch, monkeypatch, keep):
+@pytest.mark.parametrize("cached", [True, False])
+def test_insufficient_disk_space_is_noticed_early(
+    text: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, cached: bool
+) -> None:
     text.write_text("a b a\n" * 1_000)  # 16,000 bytes of ids, and some for the words
     monkeypatch.setattr(corpus, "BLOCK_BYTES", 16)
     seen = []
 
-    def free(size):
+    def free(size: int) -> None:
         monkeypatch.setattr(os, "fstatvfs", lambda _: SimpleNamespace(f_bavail=size, f_frsize=1))
 
-    def read():
-        cache = scratch if keep else None
+    def read() -> IdStore:
+        cache = scratch if cached else None
         return read_text(Corpus(text), cache=cache, progress=lambda now: seen.append(now.done / now.total))
 
     free(8_000)
@@ -357,19 +365,19 @@ def test_a_disk_that_will_be_full_is_found_early(text, scratch, monkeypatch, kee
     assert read().tokens == 3_000
 
 
-@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("cached", [True, False])
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError("the caller's own")])
-def test_interruption_leaves_nothing(text, scratch, keep, workers, error):
-    def stop(_):
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError("error of the caller")])
+def test_interruption_leaves_no_files(text: Path, scratch: Path, cached: bool, workers: int, error: Any) -> None:
+    def stop(_: Any) -> None:
         raise error
 
     with pytest.raises((type(error) if isinstance(error, OSError) else error, W2VError)):
-        read_text(Corpus(text), cache=scratch if keep else None, workers=workers, progress=stop)
+        read_text(Corpus(text), cache=scratch if cached else None, workers=workers, progress=stop)
     assert list(scratch.iterdir()) == []
 
 
-def test_progress(text, monkeypatch):
+def test_progress_counts_bytes(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus, "BLOCK_BYTES", 16)
     seen = []
     text.write_text("a b a\n" * 200)
@@ -378,23 +386,23 @@ def test_progress(text, monkeypatch):
     assert seen == sorted(seen)
     assert seen[-1] == (1200, 1200)
     read_text(Corpus([["a"]]), progress=lambda now: seen.append((now.done, now.total)))
-    assert seen[-2:] == [(0, None), (0, 0)]  # only the end of a list tells its length
+    assert seen[-2:] == [(0, None), (0, 0)]  # the length of a list is unknown until its end
 
 
-def test_a_system_that_writes_less_than_asked(text, monkeypatch):
-    class Reluctant(io.FileIO):
-        def write(self, data):
+def test_partial_writes_are_completed(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class PartialWriter(io.FileIO):
+        def write(self, data: Any) -> int:
             return super().write(bytes(data)[:7])
 
-    monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir, **_: Reluctant(Path(dir) / "slow", "w+"))
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir, **_: PartialWriter(Path(dir) / "slow", "w+"))
     assert read_text(Corpus(text)).ids.tolist() == [2, 3, 2, 0] * 10
 
 
-def test_a_cache_is_not_reused_for_a_text_that_changed_behind_its_times(tmp_path):
+def test_a_cache_is_not_reused_for_a_changed_text_with_the_old_time(tmp_path: Path) -> None:
     cache, path = tmp_path / "cache", tmp_path / "text"
     path.write_text("a b a\n" * 100_000)
     with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as text:
-        text[50_000] = text[50_000]  # the first write to a page may set the file's time, later ones do not
+        text[50_000] = text[50_000]  # only the first write to a page may update the file's time
         read_text(Corpus(path), cache=cache).close()
         assert read_text(Corpus(path), cache=cache).reused
         status = path.stat()
@@ -415,7 +423,7 @@ def test_a_cache_is_not_reused_for_a_text_that_changed_behind_its_times(tmp_path
         ),
     ],
 )
-def test_a_cache_that_another_user_could_change_is_not_used(text, tmp_path, change):
+def test_a_cache_that_another_user_could_change_is_not_used(text: Path, tmp_path: Path, change: Any) -> None:
     cache = tmp_path / "cache"
     read_text(Corpus(text), cache=cache).close()
     (path,) = cache.iterdir()
@@ -426,7 +434,7 @@ def test_a_cache_that_another_user_could_change_is_not_used(text, tmp_path, chan
     assert read_text(Corpus(text), cache=cache).reused
 
 
-def test_each_user_has_caches_of_their_own(text, tmp_path, monkeypatch):
+def test_each_user_has_separate_caches(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read_text(Corpus(text), cache=tmp_path / "cache").close()
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
     read_text(Corpus(text), cache=tmp_path / "cache").close()
@@ -434,7 +442,7 @@ def test_each_user_has_caches_of_their_own(text, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("plant", ["link", "dangling link", "pipe"])
-def test_what_lies_in_wait_in_a_shared_cache_is_replaced(text, tmp_path, plant):
+def test_planted_links_and_pipes_in_a_shared_cache_are_replaced(text: Path, tmp_path: Path, plant: str) -> None:
     cache, victim = tmp_path / "cache", tmp_path / "victim"
     read_text(Corpus(text), cache=cache).close()
     (path,) = cache.iterdir()
@@ -461,10 +469,10 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
 """
 
 
-# Not `getrusage`: its figure begins with the memory of the process that starts this one.
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's figure of a process's memory")
+# `getrusage` cannot be used: it includes the peak of the parent process.
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the peak memory in Linux's /proc")
 @pytest.mark.parametrize("pack", [bytes, partial(gzip.compress, compresslevel=1)], ids=["plain", "gzip"])
-def test_memory_does_not_grow_with_the_text(tmp_path, pack):
+def test_memory_does_not_grow_with_the_text(tmp_path: Path, pack: Any) -> None:
     line = b" ".join(b"word%d" % (i * i % 50_021) for i in range(50_000)) + b"\n"
     peaks = []
     for times in (10, 110):
@@ -473,11 +481,13 @@ def test_memory_does_not_grow_with_the_text(tmp_path, pack):
         tokens, kilobytes = map(int, done.stdout.split())
         assert tokens == times * 50_000
         peaks.append(kilobytes / 1024)
-    assert peaks[1] - peaks[0] < 8  # of the 45 MB that the text has grown by
+    assert peaks[1] - peaks[0] < 8  # MB; the text grows by 45 MB
 
 
 @given(st.lists(texts(WORDS), min_size=1, max_size=4))
-def test_types_of_parts_are_those_of_the_whole(tmp_path_factory, contents):
+def test_merged_types_of_parts_equal_the_types_of_the_whole(
+    tmp_path_factory: pytest.TempPathFactory, contents: list[bytes]
+) -> None:
     folder = tmp_path_factory.mktemp("parts")
     whole = folder / "whole"
     whole.write_bytes(b"".join([b"first\n", *contents]))
@@ -493,7 +503,7 @@ def test_types_of_parts_are_those_of_the_whole(tmp_path_factory, contents):
         assert (merged.tokens, merged.sentences) == (store.tokens, store.sentences)
 
 
-def test_each_part_has_a_cache_of_its_own(tmp_path):
+def test_each_part_has_its_own_cache(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_bytes(b"three four\none two\n")
     for reused in (False, True):

@@ -1,4 +1,4 @@
-"""What is removed as markup, in one piece and in pieces of any size."""
+"""Removing markup from text in one piece and in chunks of any size."""
 
 from html import unescape
 from html.parser import HTMLParser
@@ -25,7 +25,7 @@ def removed(*chunks: bytes) -> bytes:
 
 @example(["</script", "&amp;", "-->"], [13])
 @given(PIECES, st.lists(st.integers(0, 200)))
-def test_any_chunks_give_the_same(pieces: list[str], cuts: list[int]) -> None:
+def test_chunk_size_does_not_change_the_text(pieces: list[str], cuts: list[int]) -> None:
     data = "".join(pieces).encode()
     ends = sorted({min(cut, len(data)) for cut in cuts} | {len(data)})
     chunks = [data[start:end] for start, end in zip([0, *ends], ends, strict=False)]
@@ -34,7 +34,7 @@ def test_any_chunks_give_the_same(pieces: list[str], cuts: list[int]) -> None:
 
 
 class Text(HTMLParser):
-    """The text of an HTML document, by Python's parser."""
+    """Extracts the text of an HTML document with Python's parser."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -57,7 +57,7 @@ ELEMENTS = st.sampled_from([
 
 
 @given(st.lists(ELEMENTS).map("".join))
-def test_words_of_html_are_those_of_pythons_parser(document: str) -> None:
+def test_html_words_match_pythons_parser(document: str) -> None:
     parser = Text()
     parser.feed(document)
     parser.close()
@@ -85,11 +85,11 @@ def test_words_of_html_are_those_of_pythons_parser(document: str) -> None:
     ],
     ids=range(15),
 )
-def test_what_is_removed(document: str, text: str) -> None:
+def test_markup_is_removed(document: str, text: str) -> None:
     assert removed(document.encode()).decode() == text
     assert removed(*(bytes([byte]) for byte in document[:2000].encode())) == removed(document[:2000].encode())
 
 
-def test_entities_are_those_of_python() -> None:
+def test_entities_match_pythons_html_module() -> None:
     for entity in ("&aacute;", "&#128;", "&#x1F600;", "&CounterClockwiseContourIntegral;", "&#0;", "&#xD800;"):
         assert removed(entity.encode()).decode() == unescape(entity)

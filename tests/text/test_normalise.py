@@ -1,4 +1,4 @@
-"""Digits, lower case and Unicode words, against plain Python and the package uniseg."""
+"""Digits, lower case and Unicode words, compared with plain Python and the package uniseg."""
 
 import re
 import sys
@@ -17,27 +17,27 @@ from w2v.text._text import PADDING, Malformed
 from w2v.text.normalise import NAMES, Normaliser, TextOptions
 
 CHARACTERS = st.characters(codec="utf-8") | st.sampled_from("ΣσςİIıißẞKÅǅΑα\u0345\u0301.'·:’Ⱥ\u200d AZ@[`{09\n\t")
-# Characters of each class of Word_Break, which differ from one version of Unicode to the next for rare ones only.
+# Characters of each class of Word_Break. Versions of Unicode differ only in rare characters.
 BREAKS = st.text(
     "aB\u2139\u05d0\u30a2\u0663\u0301\u00ad\u200d🇩🇪👩'\".:,;_1 -/日あก\u3000\u00a0\u2019\u2028\U0002000b\n", max_size=12
 )
 
 
-def applied(text: str, **options: object) -> str:
+def apply(text: str, **options: object) -> str:
     data = Normaliser(TextOptions(**options))(text.encode() + PADDING)  # type: ignore[arg-type]
     assert data.endswith(PADDING)
     return data.removesuffix(PADDING).decode()
 
 
 @given(st.text(CHARACTERS) | st.text("ΣΑ.α \u0301", max_size=8))
-def test_lower_case_is_that_of_python(text: str) -> None:
+def test_lower_case_matches_python(text: str) -> None:
     words = re.split("([ \t\n\v\f\r])", text)
-    assert applied(text, lower=True) == "".join(word.lower() for word in words)
+    assert apply(text, lower=True) == "".join(word.lower() for word in words)
 
 
-def test_every_character_in_lower_case() -> None:
+def test_lower_case_of_every_character_matches_python() -> None:
     characters = [chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point < 0xE000]
-    assert applied(" ".join(characters), lower=True) == " ".join(map(str.lower, characters))
+    assert apply(" ".join(characters), lower=True) == " ".join(map(str.lower, characters))
     assert not any(chr(point).lower() != chr(point) for point in range(normalise.CASED.stop, sys.maxunicode + 1))
 
 
@@ -45,8 +45,8 @@ MARKS = st.text("\u0301\u0323\u0344\u0345\u0f71\u0f73\u0f81\u3099ﾞﾟ\u302a", 
 
 
 @given(st.lists(st.text(CHARACTERS, max_size=2) | MARKS | st.sampled_from("éΐᾂが각ﹰ\u037aﬁ")).map("".join))
-def test_runs_of_combining_characters_are_sorted_first(text: str) -> None:
-    """With the pattern of long runs that of all runs."""
+def test_sorting_combining_characters_first_does_not_change_the_form(text: str) -> None:
+    """Runs of any length are sorted here, although the package sorts only long runs."""
     for form, decomposed in normalise.DECOMPOSITIONS.items():
         pattern = normalise._long_runs(form)[1].pattern
         run = re.compile(pattern.replace(f"{{{2 * normalise.SAMPLED},}}", "+"))
@@ -56,33 +56,33 @@ def test_runs_of_combining_characters_are_sorted_first(text: str) -> None:
 
 
 def test_long_runs_of_combining_characters_take_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`unicodedata.normalize` is not given a long run that it would have to sort."""
+    """`unicodedata.normalize` never receives a long unsorted run."""
     text = "a" + "\u0301\u0323" * normalise.SAMPLED + "b"
     expected = {form: unicodedata.normalize(form, text) for form in normalise.DECOMPOSITIONS}
-    given_to: list[str] = []
+    received: list[str] = []
 
     class Recording:
         combining = staticmethod(unicodedata.combining)
 
         @staticmethod
         def normalize(form: str, part: str) -> str:
-            given_to.append(part)
+            received.append(part)
             return unicodedata.normalize(form, part)  # type: ignore[arg-type]
 
         @staticmethod
         def is_normalized(form: str, part: str) -> bool:
-            given_to.append(part)
+            received.append(part)
             return unicodedata.is_normalized(form, part)  # type: ignore[arg-type]
 
     monkeypatch.setattr(normalise, "unicodedata", Recording)
     for form, found in expected.items():
         assert normalise.normalized(text, form) == found
-    assert given_to
-    assert not any("\u0301\u0323" in part for part in given_to)
+    assert received
+    assert not any("\u0301\u0323" in part for part in received)
 
 
 @given(text=texts(WORDS | st.binary(max_size=3)))
-def test_lower_case_of_bytes_that_are_not_utf_8(text: bytes) -> None:
+def test_malformed_utf_8_is_replaced_ignored_or_refused(text: bytes) -> None:
     for errors in ("replace", "ignore"):
         found = Normaliser(TextOptions(lower=True), errors)(text + PADDING)  # type: ignore[arg-type]
         words = [word.decode("utf-8", errors).lower().encode() for word in text.split()]
@@ -107,7 +107,7 @@ def first_malformed(text: bytes) -> int | None:
 
 
 def segments(text: str) -> list[str]:
-    """The segments of UAX #29 of each piece of a text, but those that show nothing."""
+    """Return the visible UAX #29 segments of a text that is first split at ASCII white space."""
     pieces = re.split("[ \t\n\v\f\r]", text)
     found = chain.from_iterable(map(wordbreak.words, filter(None, pieces)))
     return [segment for segment in found if not all(map(is_blank, segment))]
@@ -119,21 +119,21 @@ def is_blank(character: str) -> bool:
 
 
 @given(BREAKS)
-def test_unicode_words(text: str) -> None:
+def test_unicode_words_match_uniseg(text: str) -> None:
     expected = segments(text)
     assert Normaliser(TextOptions(tokenize="words+punctuation")).words(text) == expected
     words = [segment for segment in expected if any(map(str.isalnum, segment))]
     assert Normaliser(TextOptions(tokenize="words")).words(text) == words
-    assert applied(text, tokenize="words").count("\n") == text.count("\n")
+    assert apply(text, tokenize="words").count("\n") == text.count("\n")
 
 
 @given(st.text(CHARACTERS))
-def test_words_lose_no_character(text: str) -> None:
-    kept = applied(text, tokenize="words+punctuation")
+def test_tokenizing_keeps_all_visible_characters(text: str) -> None:
+    kept = apply(text, tokenize="words+punctuation")
     assert [each for each in kept if not is_blank(each)] == [each for each in text if not is_blank(each)]
 
 
-def test_words_of_a_sentence() -> None:
+def test_a_sentence_is_split_into_words() -> None:
     text = "“Can't,” said the U.S. 3.14 (e-mail: a_b@c.de) don’t «Ελλάδα» 1,000 €5 👩‍👧 ½"
     words = ["Can't", "said", "the", "U.S", "3.14", "e", "mail", "a_b", "c.de", "don’t", "Ελλάδα", "1,000", "5", "½"]
     assert Normaliser(TextOptions(tokenize="words")).words(text) == words
@@ -142,7 +142,7 @@ def test_words_of_a_sentence() -> None:
     assert "👩‍👧" in shown
 
 
-def test_a_regex_package_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unicode_words_without_regex_name_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "regex", None)
     normalise.break_classes.cache_clear()
     with pytest.raises(W2VError, match=re.escape(install("tokenize"))):
@@ -150,27 +150,27 @@ def test_a_regex_package_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(st.text(CHARACTERS))
-def test_digits(text: str) -> None:
-    assert applied(text, digits="zero") == re.sub(r"\d", "0", text)
-    spelled = applied(text, digits="spell")
+def test_digits_are_spelled_or_replaced_by_zero(text: str) -> None:
+    assert apply(text, digits="zero") == re.sub(r"\d", "0", text)
+    spelled = apply(text, digits="spell")
     assert spelled == "".join(f" {NAMES[int(each)]} " if each.isdecimal() else each for each in text)
 
 
 @given(st.text(CHARACTERS | st.sampled_from("éÉ한ㅎㅏfﬁｅJ\u030c\u0301\u1112\u1161\u11ab"), max_size=20))
-def test_spellings(text: str) -> None:
+def test_unicode_forms_match_unicodedata(text: str) -> None:
     for form in ("nfc", "nfkc"):
         plain = unicodedata.normalize(form.upper(), text)
-        assert applied(text, normalize=form) == plain
-        assert applied(unicodedata.normalize("NFD", text), normalize=form) == plain
-        lower = unicodedata.normalize(form.upper(), applied(plain, lower=True))
-        assert applied(text, normalize=form, lower=True) == lower
+        assert apply(text, normalize=form) == plain
+        assert apply(unicodedata.normalize("NFD", text), normalize=form) == plain
+        lower = unicodedata.normalize(form.upper(), apply(plain, lower=True))
+        assert apply(text, normalize=form, lower=True) == lower
 
 
-def test_letters_that_have_no_capital_are_one() -> None:
-    assert applied("J\u030cuul \u01f0uul", lower=True, normalize="nfc") == "\u01f0uul \u01f0uul"
+def test_a_letter_without_composed_capital_is_composed_in_lower_case() -> None:
+    assert apply("J\u030cuul \u01f0uul", lower=True, normalize="nfc") == "\u01f0uul \u01f0uul"
 
 
-def test_all_at_once() -> None:
+def test_options_are_applied_together() -> None:
     text = "In 1984, İzmir's ΟΔΟΣ: ٣!"
     assert Normaliser(TextOptions(lower=True, tokenize="words", digits="spell")).words(text) == (
         ["in", "one", "nine", "eight", "four", "i̇zmir's", "οδος", "three"]
@@ -178,7 +178,7 @@ def test_all_at_once() -> None:
     assert Normaliser(TextOptions(tokenize="words", digits="zero")).words("In 1984, 3!") == ["In", "0000", "0"]
 
 
-def test_nothing_to_apply_changes_nothing() -> None:
+def test_text_is_not_copied_if_no_option_changes_it() -> None:
     data = b"\xff A1 <b>" + PADDING
     assert Normaliser(TextOptions(strip_markup=True))(data) is data
 
@@ -186,6 +186,6 @@ def test_nothing_to_apply_changes_nothing() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"lower": 1}, {"tokenize": "chars"}, {"digits": None}, {"normalize": "nfd"}, {"strip_markup": "yes"}]
 )
-def test_impossible_options(wrong: dict[str, object]) -> None:
+def test_impossible_options_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(SettingsError, match=next(iter(wrong))):
         TextOptions(**wrong)  # type: ignore[arg-type]

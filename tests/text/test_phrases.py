@@ -1,4 +1,4 @@
-"""Phrases: found and joined as a plain program, gensim and word2phrase's formula do it, with any number of threads."""
+"""Finding and joining phrases, compared with a plain implementation, gensim and the formula of word2phrase."""
 
 import contextlib
 import json
@@ -28,13 +28,13 @@ WORDS += [f"w{number}" for number in range(200)]
 
 
 def sentences() -> list[list[str]]:
-    """Many words, some of them with the delimiter, and some phrases."""
+    """Return random sentences with some phrases and with words that contain the delimiter."""
     random = [[WORDS[k] for k in (RANDOM.pareto(0.6, 12) * 3).astype(int) % len(WORDS)] for _ in range(2000)]
     ends = [["new", "york"], ["city", "of", "the", "dead"], ["hong", "kong"], ["x"], *[[]] * 30]
     return [[*words, *ends[k % len(ends)]] for k, words in enumerate(random)]
 
 
-# -- a plain program ------------------------------------------------------------------------
+# -- plain implementation -------------------------------------------------------------------
 
 
 def pairs(sentence: Iterable[str], connectors: frozenset[str]) -> Iterator[list[str]]:
@@ -56,7 +56,7 @@ def score(scoring: str, first: int, last: int, both: int, types: int, min_count:
 
 
 def reference(text: Sentences, options: PhraseOptions) -> dict[str, tuple[int, float]]:
-    """The phrases of one pass with their counts and scores; what is spelt alike is counted together."""
+    """Find the phrases of one pass with their counts and scores. Equal joined texts are counted together."""
     counts = Counter(word for sentence in text for word in sentence if word not in options.connectors)
     found = [pair for sentence in text for pair in pairs(sentence, options.connectors)]
     counts.update(options.delimiter.join(pair) for pair in found)
@@ -69,19 +69,19 @@ def reference(text: Sentences, options: PhraseOptions) -> dict[str, tuple[int, f
     return chosen
 
 
-def joined(sentence: Sequence[str], found: Iterable[str], options: PhraseOptions) -> list[str]:
-    done: list[str] = []
+def join(sentence: Sequence[str], phrases: Iterable[str], options: PhraseOptions) -> list[str]:
+    tokens: list[str] = []
     rest = list(sentence)
     while rest:
         pair = next(pairs(rest, options.connectors), rest)
-        starts = rest[0] not in options.connectors and rest[: len(pair)] == pair and " ".join(pair) in found
+        starts = rest[0] not in options.connectors and rest[: len(pair)] == pair and " ".join(pair) in phrases
         size = len(pair) if starts and len(pair) > 1 else 1
-        done.append(options.delimiter.join(rest[:size]))
+        tokens.append(options.delimiter.join(rest[:size]))
         rest = rest[size:]
-    return done
+    return tokens
 
 
-def written(found: Phrases, text: Any, path: Path, **options: Any) -> list[list[str]]:
+def write(found: Phrases, text: Any, path: Path, **options: Any) -> list[list[str]]:
     found.write(text, path, force=True, **options)
     return [line.split(" ") for line in path.read_text("utf-8").split("\n")[:-1]]
 
@@ -94,8 +94,8 @@ def assert_found(found: Phrases, expected: dict[str, tuple[int, float]]) -> None
         assert one.score == pytest.approx(expected[phrase][1], rel=1e-13)
 
 
-SPELT = st.text("ab_", min_size=1, max_size=3) | st.sampled_from(["of", "the", "大"])
-TEXTS = st.lists(st.lists(SPELT, min_size=1, max_size=12), min_size=1, max_size=30)
+TOKENS = st.text("ab_", min_size=1, max_size=3) | st.sampled_from(["of", "the", "大"])
+TEXTS = st.lists(st.lists(TOKENS, min_size=1, max_size=12), min_size=1, max_size=30)
 
 
 OPTIONS = st.builds(
@@ -110,7 +110,7 @@ OPTIONS = st.builds(
 @example([["x"] * 1000], PhraseOptions(scoring="npmi", threshold=0.0005, min_count=1), 1, 4, 20)
 @example([["x"] * 1000], PhraseOptions(threshold=0.0005, min_count=1), 1, 4, 20)
 @given(TEXTS, OPTIONS, st.integers(1, 3), st.integers(1, 4), st.integers(1, 20))
-def test_phrases_are_those_of_a_plain_program(
+def test_phrases_match_a_plain_implementation(
     tmp_path_factory: pytest.TempPathFactory,
     text: Sentences,
     options: PhraseOptions,
@@ -123,28 +123,28 @@ def test_phrases_are_those_of_a_plain_program(
         patch.setattr(phrases, "PIECE_IDS", piece)
         found = Phrases.find(text, options=options, workers=workers)
         assert_found(found, reference(text, options))
-        lines = written(found, text, tmp_path_factory.getbasetemp() / "joined.txt", workers=workers)
-    assert lines == [joined(sentence, found.passes[0], options) for sentence in text]
+        lines = write(found, text, tmp_path_factory.getbasetemp() / "joined.txt", workers=workers)
+    assert lines == [join(sentence, found.passes[0], options) for sentence in text]
 
 
-def test_a_part_that_does_not_fit_its_table_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_that_does_not_fit_its_table_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
     text = sentences()
     options = PhraseOptions(min_count=1, threshold=0.01, connectors=frozenset({"of", "the", "times"}))
     expected = Phrases.find(text, options=options)
     assert_found(expected, reference(text, options))
-    divided = []
-    count = phrases._frequent
+    splits = []
+    frequent_pairs = phrases._frequent_pairs
 
-    def seen(counter: _phrases.Counter, *more: Any) -> Any:
-        divided.extend(counter.left)
-        return count(counter, *more)
+    def record_splits(counter: _phrases.Counter, *more: Any) -> Any:
+        splits.extend(counter.left)
+        return frequent_pairs(counter, *more)
 
-    monkeypatch.setattr(phrases, "_frequent", seen)
+    monkeypatch.setattr(phrases, "_frequent_pairs", record_splits)
     monkeypatch.setattr(phrases, "PAIRS_AT_ONCE", 1)
     for workers in (1, 2, 3):
-        divided.clear()
+        splits.clear()
         assert Phrases.find(text, options=options, workers=workers) == expected
-        assert len(divided) > 4
+        assert len(splits) > 4
 
 
 # -- gensim ---------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def test_a_part_that_does_not_fit_its_table_is_divided(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("connectors", [frozenset[str](), ENGLISH_CONNECTOR_WORDS])
 @pytest.mark.parametrize(("scoring", "threshold"), [("default", 0.05), ("npmi", -0.1)])
-def test_phrases_are_gensims(tmp_path: Path, connectors: frozenset[str], scoring: Any, threshold: float) -> None:
+def test_phrases_match_gensim(tmp_path: Path, connectors: frozenset[str], scoring: Any, threshold: float) -> None:
     gensim = pytest.importorskip("gensim.models.phrases")
     text = sentences()
     common: dict[str, Any] = {"min_count": 2, "threshold": threshold, "scoring": scoring}
@@ -171,10 +171,10 @@ def test_phrases_are_gensims(tmp_path: Path, connectors: frozenset[str], scoring
         assert {phrase: one.score for phrase, one in once.items()} == pytest.approx(scored, rel=1e-13)
         lines = [theirs[sentence] for sentence in lines]
         first_passes = Phrases(found.options, found.passes[:number])
-        assert written(first_passes, text, tmp_path / "joined.txt") == lines
+        assert write(first_passes, text, tmp_path / "joined.txt") == lines
 
 
-# -- what is and is not a phrase ------------------------------------------------------------
+# -- limits of phrases ----------------------------------------------------------------------
 
 
 def test_phrases_stay_within_lines_and_sentences(tmp_path: Path) -> None:
@@ -184,44 +184,46 @@ def test_phrases_stay_within_lines_and_sentences(tmp_path: Path) -> None:
     for source in (tmp_path / "lines.txt", [["x", "a"], ["b", "y"]] * 50):
         found = Phrases.find(source, min_count=1, threshold=0.001)
         assert set(found.passes[0]) == {"x a", "b y"}
-        assert written(found, source, tmp_path / "joined.txt") == [["x_a"], ["b_y"]] * 50
+        assert write(found, source, tmp_path / "joined.txt") == [["x_a"], ["b_y"]] * 50
     files = [tmp_path / "file1.txt", tmp_path / "file2.txt"]
     assert "end start" not in Phrases.find(files, min_count=1, threshold=1e-9, scoring="word2phrase").passes[0]
 
 
-def test_pruned_words_separate_and_are_left_out(tmp_path: Path) -> None:
+def test_phrases_do_not_span_pruned_words(tmp_path: Path) -> None:
     text = [["a", "rare", "b"], ["c", "d"]] * 3 + [["a", "x1", "b"], ["b", "x2"], ["c", "d"], ["c", "d"]]
     with read_corpus(Corpus(text), ReadingOptions(max_types=4)) as store:
         assert store.pruned
         found = Phrases.find(store, min_count=1, threshold=0.01)
         assert "a b" not in found.passes[0]
         assert "c d" in found.passes[0]
-        lines = written(found, store, tmp_path / "joined.txt")
+        lines = write(found, store, tmp_path / "joined.txt")
     assert ["a", "b"] in lines
     assert ["c_d"] in lines
 
 
-def test_too_many_sequences_of_connectors(tmp_path: Path) -> None:
+def test_too_many_sequences_of_connectors_are_refused(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(b"x " + b"and " * (1 << 22) + b"y\n")
     with pytest.raises(W2VError, match="give fewer connectors"):
         Phrases.find(tmp_path / "text", connectors={"and"})
 
 
-def test_the_rarest_pairs_are_dropped(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rarest_pairs_are_dropped_beyond_max_pairs(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = sentences()
     everything = Phrases.find(text, min_count=2, threshold=1e-6)
     counts = sorted((one.count for one in everything.passes[0].values()), reverse=True)
     size = 40
-    monkeypatch.setattr(phrases, "PAIRS_AT_ONCE", 1)  # so that pairs are dropped before all parts are counted
+    monkeypatch.setattr(phrases, "PAIRS_AT_ONCE", 1)  # pairs are then dropped before all parts are counted
     for workers in (1, 2, 3):
         caplog.clear()
         kept = Phrases.find(text, min_count=2, threshold=1e-6, max_pairs=size, workers=workers)
-        assert "were dropped, because of max_pairs" in caplog.text
+        assert "because of max_pairs" in caplog.text
         assert 0 < len(kept) <= size
         assert kept.passes[0] == {p: one for p, one in everything.passes[0].items() if one.count > counts[size]}
 
 
-def test_the_ids_of_a_joined_text_are_those_of_reading_it(tmp_path: Path) -> None:
+def test_joining_gives_the_same_ids_as_reading_the_joined_text(tmp_path: Path) -> None:
     text = sentences()
     found = Phrases.find(text, min_count=2, threshold=0.5, passes=2)
     with read_corpus(Corpus(text)) as store, found.join(store, workers=2) as ids:
@@ -252,16 +254,16 @@ def test_the_ids_of_a_joined_text_are_those_of_reading_it(tmp_path: Path) -> Non
         ({"options": PhraseOptions(), "min_count": 3}, "in addition to options"),
     ],
 )
-def test_impossible_options(given: dict[str, Any], message: str) -> None:
+def test_impossible_options_are_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         Phrases.find([["a", "b"]], **given)
 
 
-def test_thresholds_by_default() -> None:
+def test_the_default_threshold_depends_on_the_scoring() -> None:
     assert [PhraseOptions(scoring=name).limit for name in ("default", "word2phrase", "npmi")] == [10, 100, 0.5]
 
 
-def test_files(tmp_path: Path) -> None:
+def test_phrases_round_trip_through_a_file(tmp_path: Path) -> None:
     text = sentences()
     found = Phrases.find(text, min_count=2, threshold=0.5, passes=2, connectors={"of", "the"})
     found.save(tmp_path / "phrases.tsv")
@@ -304,7 +306,7 @@ HEADER = json.dumps(
         (HEADER + "\n\udcff b\t1\t2\t1", "line 2: .*is not a phrase, a count"),
     ],
 )
-def test_other_files_are_refused(tmp_path: Path, content: str, message: str) -> None:
+def test_malformed_files_are_refused(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "phrases.tsv").write_text(content, "utf-8", errors="surrogateescape")
     with pytest.raises(W2VError, match=message):
         Phrases.load(tmp_path / "phrases.tsv")
@@ -314,7 +316,7 @@ def test_other_files_are_refused(tmp_path: Path, content: str, message: str) -> 
 def test_any_file_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, content: str) -> None:
     path = tmp_path_factory.getbasetemp() / "any.tsv"
     path.write_text(f"{HEADER}\n{content}", "utf-8")
-    with contextlib.suppress(W2VError):  # any other error fails
+    with contextlib.suppress(W2VError):  # any other error fails the test
         Phrases.load(path).write([["a", "b", "of", "1"]], path, force=True)
 
 
@@ -327,7 +329,7 @@ def corpus(folder: Path) -> Path:
     return path
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command_writes_joined_text_and_phrases(tmp_path: Path) -> None:
     path, out, table = corpus(tmp_path), tmp_path / "joined.txt", tmp_path / "phrases.tsv"
     (tmp_path / "words").write_text("of\nthe a\n")
     given = ["--connectors", tmp_path / "words", "--threshold", "1", "--passes", "2"]
@@ -344,7 +346,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert run("phrases", path, "-o", out, "--force", "--quiet").stdout == ""
 
 
-def test_wrong_use_of_the_command(tmp_path: Path) -> None:
+def test_wrong_options_of_the_command_are_refused(tmp_path: Path) -> None:
     path = corpus(tmp_path)
     assert "nothing to write: name a file with -o or --save-phrases" in run("phrases", path, code=2).stderr
     reading = run("phrases", path, "--read-phrases", path, code=2).stderr
@@ -361,7 +363,7 @@ def test_wrong_use_of_the_command(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_training_on_phrases_is_training_on_the_joined_text(tmp_path: Path) -> None:
+def test_training_with_phrases_equals_training_on_the_joined_text(tmp_path: Path) -> None:
     path, out, table = corpus(tmp_path), tmp_path / "joined.txt", tmp_path / "phrases.tsv"
     run("phrases", path, "-o", out, "--save-phrases", table)
     run("train", out, "-o", tmp_path / "joined.safetensors", *QUICK)
@@ -378,7 +380,7 @@ def test_training_on_phrases_is_training_on_the_joined_text(tmp_path: Path) -> N
     assert_same(w2v.Model.load(tmp_path / "config.safetensors"), expected)
 
 
-def test_a_run_on_phrases_is_resumed(tmp_path: Path) -> None:
+def test_a_run_with_phrases_can_be_resumed(tmp_path: Path) -> None:
     path, table, states = corpus(tmp_path), tmp_path / "phrases.tsv", tmp_path / "states"
     Phrases.find(path).save(table)
     for option in (True, table):
@@ -392,7 +394,7 @@ def test_a_run_on_phrases_is_resumed(tmp_path: Path) -> None:
         w2v.resume(states, path, phrases=table)
 
 
-def test_phrases_in_a_query(tmp_path: Path) -> None:
+def test_queries_recognise_phrases(tmp_path: Path) -> None:
     path = corpus(tmp_path)
     for options, formula in ((["--phrases"], "cos(x, hong_kong)"), ([], "cos(x, mean of hong, kong), of unit vectors")):
         model = tmp_path / f"{len(options)}.safetensors"

@@ -1,4 +1,4 @@
-"""N-grams of words: their buckets, the rows composed of theirs, and models whose unknown words have vectors."""
+"""N-grams of words: their buckets, their rows, and the vectors of unknown words."""
 
 import json
 import tracemalloc
@@ -26,7 +26,7 @@ OPTIONS: dict[str, Any] = SMALL | {"subwords": (3, 4), "buckets": 3000, "workers
 
 
 def ngrams_of(word: str, shortest: int, longest: int) -> list[str]:
-    """By definition: all of these lengths in <word>, but for < and > alone."""
+    """Return all substrings of these lengths in <word>, except a single < or >."""
     marked = f"<{word}>"
     found = [
         marked[first : first + length]
@@ -41,7 +41,7 @@ def ngrams_of(word: str, shortest: int, longest: int) -> list[str]:
 
 
 def bucket_of(ngram: str, buckets: int) -> int:
-    """fastText's hash: FNV-1a of bytes whose sign is extended."""
+    """Return fastText's hash, FNV-1a of signed bytes."""
     value = 2166136261
     for byte in ngram.encode():
         value = (value ^ (byte | 0xFFFFFF00 if byte > 127 else byte)) * 16777619 % 2**32
@@ -52,7 +52,7 @@ def bucket_of(ngram: str, buckets: int) -> int:
     st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="<>"), max_size=12)),
     st.integers(1, 4), st.integers(0, 4), st.sampled_from([1, 7, 2_000_000, 2**31 - 1]),
 )  # fmt: skip
-def test_buckets_are_those_of_the_definition(words: list[str], shortest: int, more: int, buckets: int) -> None:
+def test_buckets_match_the_definition(words: list[str], shortest: int, more: int, buckets: int) -> None:
     starts, found = Subwords(shortest, shortest + more, buckets).of(Words.of(words))
     for k, word in enumerate(words):
         expected = [bucket_of(each, buckets) for each in ngrams_of(word, shortest, shortest + more)]
@@ -60,8 +60,8 @@ def test_buckets_are_those_of_the_definition(words: list[str], shortest: int, mo
 
 
 @given(st.lists(st.binary(max_size=8) | st.just(b"</s>")), st.integers(1, 4), st.integers(0, 4))
-def test_ngrams_of_any_bytes_are_counted(words: list[bytes], shortest: int, more: int) -> None:
-    """Of damaged words, too: the array of n-grams has exactly as many places."""
+def test_ngrams_of_malformed_words_are_counted_correctly(words: list[bytes], shortest: int, more: int) -> None:
+    """The count is exact even for malformed words, since it is the size of the array of n-grams."""
     kind, encoded = Subwords(shortest, shortest + more, 50), Words.of(words)
     starts, found = kind.of(encoded)
     assert kind.count(encoded) == starts[-1] == len(found)
@@ -75,7 +75,7 @@ def test_ngrams_of_any_bytes_are_counted(words: list[bytes], shortest: int, more
 
 @pytest.mark.parametrize(("count", "length"), [(300, 400), (30_000, 8)])
 @pytest.mark.parametrize("kind", [Subwords(3, 6, 2_000_000), Subwords(3, 3, 50), Subwords(1, 1, 5)])
-def test_memory_for_ngrams_is_estimated(
+def test_the_memory_estimate_covers_the_peak(
     count: int, length: int, kind: Subwords, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     letters = np.random.default_rng(1).integers(ord("a"), ord("z") + 1, (count, length), np.uint8)
@@ -90,13 +90,13 @@ def test_memory_for_ngrams_is_estimated(
         tracemalloc.stop()
 
 
-def test_memory_is_checked_before_ngrams_are_made(
+def test_memory_is_checked_before_ngrams_are_built(
     model: w2v.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "available", lambda: 1000)
-    made: list[bool] = []
+    calls: list[bool] = []
     of = subwords_module.buckets_of
-    monkeypatch.setattr(subwords_module, "buckets_of", lambda *arguments: made.append(True) or of(*arguments))
+    monkeypatch.setattr(subwords_module, "buckets_of", lambda *arguments: calls.append(True) or of(*arguments))
     lines = [["king", "queen", "kingship"], ["queen", "kingship", "king"]] * 20
     runs: list[dict[str, Any]] = [
         OPTIONS | {"sample": 0},
@@ -107,14 +107,14 @@ def test_memory_is_checked_before_ngrams_are_made(
             w2v.W2VError, match=r"^the table of [\d,]+ n-grams needs about .* MB are available: raise min_"
         ):
             w2v.train(lines, **options)
-    assert not made
+    assert not calls
     for options in runs:
         w2v.train(lines, **options, ignore_memory=True)
-    assert made
+    assert calls
 
 
 @given(st.lists(st.text("abü", min_size=1, max_size=6), min_size=1, max_size=20, unique=True))
-def test_rows_are_composed_and_decomposed(words: list[str]) -> None:
+def test_rows_round_trip_through_compose_and_decompose(words: list[str]) -> None:
     kind = Subwords(2, 3, 40)
     rows = SubwordRows.of(kind, Words.of(words))
     random = np.random.default_rng(1)
@@ -122,27 +122,27 @@ def test_rows_are_composed_and_decomposed(words: list[str]) -> None:
     sums = rows.join(ngrams)
     composed, shared = own + sums[: len(words)], sums[len(words) :]
     rows.compose(composed, shared)
-    members: dict[tuple[int, ...], list[int]] = {}  # the subwords of each row, by the words that they are in
-    found = [[bucket_of(each, 40) for each in ngrams_of(word, 2, 3)] for word in words]
+    members: dict[tuple[int, ...], list[int]] = {}  # for each set of words, the rows of subwords in exactly these words
+    buckets = [[bucket_of(ngram, 40) for ngram in ngrams_of(word, 2, 3)] for word in words]
     for k, word in enumerate(words):
-        places = [rows.buckets.tolist().index(bucket) for bucket in found[k]]
+        chosen = [rows.buckets.tolist().index(bucket) for bucket in buckets[k]]
         np.testing.assert_allclose(
-            composed[k], np.vstack([own[k], ngrams[places]]).mean(axis=0), atol=1e-5, err_msg=word
+            composed[k], np.vstack([own[k], ngrams[chosen]]).mean(axis=0), atol=1e-5, err_msg=word
         )
         members[(k,)] = [k]
-    for bucket, place in zip(rows.buckets.tolist(), rows.places.tolist(), strict=True):
-        members.setdefault(tuple(k for k in range(len(words)) for each in found[k] if each == bucket), []).append(place)
-    assert sorted(place for alike in members.values() for place in set(alike)) == list(range(len(rows.members)))
+    for bucket, row in zip(rows.buckets.tolist(), rows.row_of_bucket.tolist(), strict=True):
+        members.setdefault(tuple(k for k in range(len(words)) for each in buckets[k] if each == bucket), []).append(row)
+    assert sorted(row for shared_by in members.values() for row in set(shared_by)) == list(range(len(rows.members)))
     assert rows.members.tolist() == [len(members[k]) for k in sorted(members, key=lambda k: members[k])]
     np.testing.assert_allclose(rows.decompose(composed, shared), own + sums[: len(words)], atol=1e-4)
-    whole = rows.join(rows.split(own, shared))
-    np.testing.assert_allclose(whole[len(words) :], shared, atol=1e-5)
-    alone = rows.members[: len(words), np.newaxis]
-    np.testing.assert_allclose(whole[: len(words)], own * (alone - 1) / alone, atol=1e-5)
+    joined = rows.join(rows.split(own, shared))
+    np.testing.assert_allclose(joined[len(words) :], shared, atol=1e-5)
+    sizes = rows.members[: len(words), np.newaxis]
+    np.testing.assert_allclose(joined[: len(words)], own * (sizes - 1) / sizes, atol=1e-5)
 
 
 @given(st.lists(st.text("abü", max_size=6) | st.just("</s>"), min_size=1, max_size=20), st.sampled_from([1, 7, 40]))
-def test_words_are_composed_without_a_list_of_their_ngrams(words: list[str], buckets: int) -> None:
+def test_ngrams_compose_matches_the_definition(words: list[str], buckets: int) -> None:
     random = np.random.default_rng(1)
     used = np.flatnonzero(random.random(buckets) < 0.7).astype(np.int32)
     own, rows = (random.normal(size=(n, 5)).astype(np.float32) for n in (len(words), len(used)))
@@ -155,7 +155,9 @@ def test_words_are_composed_without_a_list_of_their_ngrams(words: list[str], buc
 
 
 @pytest.mark.parametrize("lengths", [(1, 100), (1, 10**20), (0, 3), (4, 3)])
-def test_a_file_with_impossible_lengths(model: w2v.Model, tmp_path: Path, lengths: tuple[int, int]) -> None:
+def test_a_file_with_impossible_ngram_lengths_is_refused(
+    model: w2v.Model, tmp_path: Path, lengths: tuple[int, int]
+) -> None:
     path = tmp_path / "m.safetensors"
     model.save(path)
     arrays, metadata = read_native(path)
@@ -172,7 +174,7 @@ def model(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> w2v.Model:
     return w2v.train(sample, **OPTIONS)
 
 
-def test_an_unknown_word_has_the_mean_of_its_ngrams(
+def test_the_vector_of_an_unknown_word_is_the_mean_of_its_ngrams(
     model: w2v.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert np.abs(model.ngrams.rows).max() > 0.05
@@ -181,9 +183,9 @@ def test_an_unknown_word_has_the_mean_of_its_ngrams(
     parts = [rows.get(bucket_of(each, 3000), zero) for each in ngrams_of(word, 3, 4)]
     path = tmp_path / "m.safetensors"
     model.save(path)
-    whole = w2v.Model.load(path)
-    np.testing.assert_array_equal(whole.ngrams.rows, model.ngrams.rows)
-    for vectors in model.wv, whole.wv, w2v.load(path), w2v.load(path, mmap=True):
+    loaded = w2v.Model.load(path)
+    np.testing.assert_array_equal(loaded.ngrams.rows, model.ngrams.rows)
+    for vectors in model.wv, loaded.wv, w2v.load(path), w2v.load(path, mmap=True):
         assert word in vectors
         assert not vectors.is_known(word)
         np.testing.assert_allclose(vectors[word], np.mean(parts, axis=0), atol=1e-6)
@@ -201,9 +203,7 @@ def test_an_unknown_word_has_the_mean_of_its_ngrams(
 
 
 @pytest.mark.parametrize("kind", ["combined", "concatenated"])
-def test_vectors_made_of_output_rows_too_have_none_for_unknown_words(
-    model: w2v.Model, kind: Any, tmp_path: Path
-) -> None:
+def test_combined_vectors_have_no_vectors_for_unknown_words(model: w2v.Model, kind: Any, tmp_path: Path) -> None:
     other = model.with_vectors(kind)
     other.save(tmp_path / "m.safetensors")
     for vectors in other.wv, w2v.load(tmp_path / "m.safetensors"), w2v.Model.load(tmp_path / "m.safetensors").wv:
@@ -219,7 +219,7 @@ def test_pairs_of_unknown_words_are_rated(model: w2v.Model, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("words", ["old", "union"])
-def test_training_is_continued(model: w2v.Model, words: str, tmp_path: Path) -> None:
+def test_training_can_be_continued(model: w2v.Model, words: str, tmp_path: Path) -> None:
     lines = [["king", "queen", "kingship"], ["queen", "kingship", "king"]] * 20
     again = w2v.train(lines, continue_from=model, vocab=words, epochs=1, alpha=1e-9, min_alpha=0)
     assert ("kingship" in again.vocabulary.words) == (words == "union")
@@ -229,12 +229,12 @@ def test_training_is_continued(model: w2v.Model, words: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("wrong", ["3", 3, True, "", "4-3", "0-3", "a-b", (3,), (3, 6, 7), "3-100"])
-def test_wrong_lengths(wrong: Any) -> None:
+def test_wrong_ngram_lengths_are_refused(wrong: Any) -> None:
     with pytest.raises(w2v.SettingsError, match="write the shortest and longest n-gram, as in 3-6"):
         w2v.Settings(subwords=wrong)
 
 
-def test_command(sample: Path, tmp_path: Path) -> None:
+def test_the_command_trains_and_queries_subwords(sample: Path, tmp_path: Path) -> None:
     path = tmp_path / "m.safetensors"
     run("train", sample, "-o", path, "--subwords", "3-4", "--vector-size", 20, "--epochs", 2)
     assert "queen" in run("query", path, "queenish", "--restrict-vocab", 300, "--topn", 20).stdout

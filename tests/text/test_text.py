@@ -1,6 +1,7 @@
-"""Bytes → provisional ids, held to a few lines of Python."""
+"""Splitting text into tokens and converting them to ids, compared with a few lines of Python."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Lo
 WHITE_SPACE = b" \t\n\v\f\r"
 
 
-def strings(types):
-    """The bytes of all types."""
+def strings(types: Types) -> list[bytes]:
+    """Return the bytes of each type."""
     blob = b"".join(piece.tobytes() for piece in types.strings())
     bounds = np.cumsum(types.lengths()).tolist()
     assert bounds[PRUNED_TYPE] == 0
@@ -22,8 +23,8 @@ def strings(types):
     return [blob[start:end] for start, end in itertools.pairwise(bounds[PRUNED_TYPE:])]
 
 
-def read(blocks, errors="strict", ahead=1):
-    """(ids, types) with so many blocks scanned, last one first, before any of them is merged."""
+def read(blocks: list[bytes], errors: Any = "strict", ahead: int = 1) -> tuple[list[int], list[bytes]]:
+    """Scan `ahead` blocks in reverse order, then merge them, and so on. Return the ids and types."""
     types, ids = Types(errors), []
     for start in range(0, len(blocks), ahead):
         scans = [types.scan(block + PADDING) for block in reversed(blocks[start : start + ahead])]
@@ -32,14 +33,14 @@ def read(blocks, errors="strict", ahead=1):
     return ids, strings(types)
 
 
-def cut(text, places):
-    """The text in blocks that end at these of its white spaces, counted around."""
+def blocks_of(text: bytes, numbers: list[int]) -> list[bytes]:
+    """Divide a text into blocks after some of its white-space characters; `numbers` choose them."""
     ends = [i + 1 for i, byte in enumerate(text) if byte in WHITE_SPACE]
-    bounds = sorted({0, len(text), *(ends[place % len(ends)] for place in places)})
+    bounds = sorted({0, len(text), *(ends[number % len(ends)] for number in numbers)})
     return [text[start:end] for start, end in itertools.pairwise(bounds)]
 
 
-PLACES = st.lists(st.integers(0, 500), max_size=12)
+DIVISIONS = st.lists(st.integers(0, 500), max_size=12)
 
 
 READINGS = st.tuples(st.just("strict"), texts(WORDS)) | st.tuples(
@@ -47,17 +48,19 @@ READINGS = st.tuples(st.just("strict"), texts(WORDS)) | st.tuples(
 )
 
 
-@example(("ignore", b"\xff \xfe\n\xff a\xe9 \xff\n"), [], 1)  # which leaves no word of the first sentence
+@example(("ignore", b"\xff \xfe\n\xff a\xe9 \xff\n"), [], 1)  # the first sentence has no word left
 @settings(max_examples=200)
-@given(READINGS, PLACES, st.integers(1, 5))
-def test_any_blocks_in_any_order_give_the_reference(reading, places, ahead):
-    """Malformed words that become equal are one."""
+@given(READINGS, DIVISIONS, st.integers(1, 5))
+def test_blocks_scanned_in_any_order_match_the_reference(
+    reading: tuple[str, bytes], divisions: list[int], ahead: int
+) -> None:
+    """Malformed words that become equal are one type."""
     errors, text = reading
-    assert read(cut(text, places), errors, ahead) == reference(text, errors)
+    assert read(blocks_of(text, divisions), errors, ahead) == reference(text, errors)
 
 
 @pytest.mark.parametrize("word", [b"caf\xe9", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf4\x90\x80\x80", b"ab\xe5\xa4"])
-def test_strict_finds_the_first_malformed_byte(word):
+def test_strict_reports_the_first_malformed_byte(word: bytes) -> None:
     types = Types("strict")
     types.merge(types.scan("Größe x\n".encode() + PADDING))
     with pytest.raises(Malformed) as caught:
@@ -67,7 +70,7 @@ def test_strict_finds_the_first_malformed_byte(word):
     assert caught.value.args == (len("Größe new ".encode()) + expected.value.start, word)
 
 
-def test_a_million_types_grow_every_table():
+def test_tables_grow_to_a_million_types() -> None:
     words = [b"%d" % (i * 7919) for i in range(1_000_000)]
     text = b" ".join(words + words[::-1]) + b"\n"
     types = Types()
@@ -80,11 +83,11 @@ def test_a_million_types_grow_every_table():
     assert (types.counts()[FIRST_TYPE:] == 2).all()
 
 
-@given(texts(WORDS), PLACES, st.integers(0, 4))
-def test_pruning_keeps_the_frequent_in_order(text, places, threshold):
+@given(texts(WORDS), DIVISIONS, st.integers(0, 4))
+def test_pruning_keeps_the_frequent_types_in_order(text: bytes, divisions: list[int], threshold: int) -> None:
     types = Types()
-    blocks = cut(text, places)
-    scans = [types.scan(block + PADDING) for block in blocks]  # all before pruning: their ids are old ones
+    blocks = blocks_of(text, divisions)
+    scans = [types.scan(block + PADDING) for block in blocks]  # scanned before pruning, with the old ids
     middle = len(blocks) // 2
     before = np.concatenate([np.empty(0, np.uint32), *(types.merge(scan) for scan in scans[:middle])])
     counts, words = types.counts().copy(), strings(types)
@@ -112,13 +115,13 @@ def test_pruning_keeps_the_frequent_in_order(text, places, threshold):
 
 
 @given(st.binary(max_size=200))
-def test_last_space(text):
+def test_last_space_matches_rfind(text: bytes) -> None:
     assert last_space(text) == max(text.rfind(byte) for byte in WHITE_SPACE)
 
 
 @given(st.sets(WORDS), st.lists(WORDS))
-def test_match(words, wanted):
-    def packed(items):
+def test_lookup_finds_the_rows_of_known_words(words: Any, wanted: list[bytes]) -> None:
+    def packed(items: list[bytes]) -> tuple[Any, Any]:
         offsets = np.cumsum([0, *map(len, items)])
         return np.frombuffer(b"".join(items) + PADDING, np.uint8), offsets
 

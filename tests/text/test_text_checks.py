@@ -1,4 +1,4 @@
-"""What is said about texts that are small or not prepared, and about others not."""
+"""Advice about texts that are small or not preprocessed, and no advice about other texts."""
 
 import warnings
 from contextlib import suppress
@@ -21,35 +21,35 @@ RAW = 'It was the best of times, it was the worst of times. "Was it?" she said.\
 CHINESE = "那是最美好的时代那是最糟糕的时代那是智慧的年头那是愚昧的年头。\n"
 
 
-def lines(
+def advice(
     text: str, path: Path, epochs: int | str = "auto", vocabulary: list[str] | None = None, **options: Any
 ) -> list[str]:
     path.write_text(text, "utf-8")
     with read_text(Corpus(path), **options) as store, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         words = store.types if vocabulary is None else Words.of(vocabulary)
-        text_checks.warn_of(store, epochs, TextOptions(**options), words)
+        text_checks.warn_about_text(store, epochs, TextOptions(**options), words)
     assert all(each.category is w2v.TextWarning for each in caught)
     return [str(each.message) for each in caught]
 
 
-def test_little_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_text_gets_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = tmp_path / "text"
-    expected = "the text has 18 words, which are few to learn word vectors from: add more text"
-    assert lines(PLAIN, text) == lines(PLAIN, text, epochs=20) == [expected]
-    assert lines(PLAIN, text, epochs=5) == [f"{expected}; more epochs than 5 would also help"]
-    monkeypatch.setattr(text_checks, "LITTLE", 18)
-    assert lines(PLAIN, text) == []
+    expected = "the text has only 18 words, which is not much to learn from: add more text"
+    assert advice(PLAIN, text) == advice(PLAIN, text, epochs=20) == [expected]
+    assert advice(PLAIN, text, epochs=5) == [f"{expected}; more epochs than 5 would also help"]
+    monkeypatch.setattr(text_checks, "SMALL_TEXT", 18)
+    assert advice(PLAIN, text) == []
 
 
-def test_words_that_are_not_prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_checks, "LITTLE", 0)
-    (line,) = lines(RAW, tmp_path / "text")
+def test_punctuation_and_capitals_get_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_checks, "SMALL_TEXT", 0)
+    (line,) = advice(RAW, tmp_path / "text")
     assert line.startswith("31% of the words begin or end with punctuation, 12% have capital letters: ")
-    assert lines(PLAIN + RAW.lower() + 20 * PLAIN, tmp_path / "text") == []
-    assert len(lines(RAW + 100 * PLAIN, tmp_path / "text")) == 0
+    assert advice(PLAIN + RAW.lower() + 20 * PLAIN, tmp_path / "text") == []
+    assert len(advice(RAW + 100 * PLAIN, tmp_path / "text")) == 0
     assert line.endswith('; add --lower (lower=True) and --tokenize words (tokenize="words")')
-    (line,) = lines(3 * PLAIN.title(), tmp_path / "text")
+    (line,) = advice(3 * PLAIN.title(), tmp_path / "text")
     assert line.endswith("; add --lower (lower=True)")
 
 
@@ -67,50 +67,52 @@ DOCUMENT = '<doc id="7" url="https://en.wikipedia.org/wiki?curid=7" title="A">\n
 
 
 @pytest.mark.parametrize("text", [CHINESE, JAPANESE, THAI])
-def test_text_without_spaces(text: str, tmp_path: Path) -> None:
+def test_text_without_spaces_gets_advice(text: str, tmp_path: Path) -> None:
     path = tmp_path / "text"
-    (line,) = lines(text, path)
+    (line,) = advice(text, path)
     assert line.startswith("words have ")
-    assert " characters on average, so the text has hardly any spaces, as Chinese, Japanese and Thai: cut it " in line
-    tags, line = lines(DOCUMENT.format(text) + "<p>NATO was founded in the year 1949.<br />\n", path)
+    assert (
+        " characters on average, so the text has hardly any spaces, like Chinese, Japanese or Thai: split it " in line
+    )
+    tags, line = advice(DOCUMENT.format(text) + "<p>NATO was founded in the year 1949.<br />\n", path)
     assert "markup" in tags
     assert "hardly any spaces" in line
     for options in ({"tokenize": "words"}, {"tokenize": "words+punctuation"}):
-        (line,) = lines(DOCUMENT.format(text), path, strip_markup=True, **options)
+        (line,) = advice(DOCUMENT.format(text), path, strip_markup=True, **options)
         assert "% of the words in Chinese, Japanese or Thai are single characters, because --tokenize words" in line
 
 
 @pytest.mark.parametrize("text", [*SEGMENTED, " ".join(CHINESE.removesuffix("。\n")) + "\n"])
-def test_segmented_text_is_not_criticised(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_checks, "LITTLE", 0)
-    assert lines(text, tmp_path / "text") == []
+def test_segmented_text_gets_no_advice(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_checks, "SMALL_TEXT", 0)
+    assert advice(text, tmp_path / "text") == []
 
 
 @pytest.mark.parametrize("text", [KOREAN, GERMAN, RUSSIAN])
-def test_text_with_spaces_is_not_sent_to_a_segmenter(
+def test_text_with_spaces_gets_no_advice_to_use_a_segmenter(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text_checks, "LITTLE", 0)
-    (line,) = lines(20 * text + CHINESE, tmp_path / "text")
+    monkeypatch.setattr(text_checks, "SMALL_TEXT", 0)
+    (line,) = advice(20 * text + CHINESE, tmp_path / "text")
     assert "--tokenize words" in line
-    assert lines(20 * text + CHINESE, tmp_path / "text", lower=True, tokenize="words") == []
+    assert advice(20 * text + CHINESE, tmp_path / "text", lower=True, tokenize="words") == []
 
 
-def test_markup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_checks, "LITTLE", 0)
+def test_markup_gets_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_checks, "SMALL_TEXT", 0)
     path, advised = tmp_path / "text", ": add --strip-markup (strip_markup=True)"
     plain = 100 * PLAIN
-    (line,) = lines(DOCUMENT.format(plain), path)
+    (line,) = advice(DOCUMENT.format(plain), path)
     assert line == "0.11% of the words have HTML or XML markup, such as '<doc'" + advised
-    line, _ = lines(2 * "a good film<br /><br />and &quot;more&quot;\n", path)
+    line, _ = advice(2 * "a good film<br /><br />and &quot;more&quot;\n", path)
     assert line == "67% of the words have HTML or XML markup, such as 'film<br'" + advised
     for text, found in ((DOCUMENT.format(plain), "curid"), (plain + "it<br />was &nbsp; the", "br")):
-        (line,) = lines(text, path, tokenize="words", lower=True)
+        (line,) = advice(text, path, tokenize="words", lower=True)
         assert line.endswith(f"% of the words have HTML or XML markup, such as '{found}'{advised}")
-        assert lines(text, path, tokenize="words", lower=True, strip_markup=True) == []
-    assert lines(50 * plain + "<br>\n", path) == []
-    assert lines(plain + "<s> the <unk> cat </s> a < b --> &c. <url> <num>\n", path) == []
-    (line,) = lines(plain + "{{cite web}} the [[link|links]] it\n", path, strip_markup=True)
+        assert advice(text, path, tokenize="words", lower=True, strip_markup=True) == []
+    assert advice(50 * plain + "<br>\n", path) == []
+    assert advice(plain + "<s> the <unk> cat </s> a < b --> &c. <url> <num>\n", path) == []
+    (line,) = advice(plain + "{{cite web}} the [[link|links]] it\n", path, strip_markup=True)
     assert line.endswith(
         "% of the words have wiki markup, such as '{{cite': remove it first, with WikiExtractor for instance"
     )
@@ -126,12 +128,12 @@ def test_markup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "2f1c7a9e-6d0b-4c55-9a51-0e6f1b7d8c21 7d8c21aa-6d0b-4c55-9a51-0e6f1b7d8c99",
     ],
 )
-def test_items_are_not_criticised_as_language(items: str, tmp_path: Path) -> None:
-    assert lines(10 * f"{items}\n", tmp_path / "text") == []
+def test_sequences_of_items_get_no_advice(items: str, tmp_path: Path) -> None:
+    assert advice(10 * f"{items}\n", tmp_path / "text") == []
 
 
-def test_words_of_a_vocabulary_that_cannot_occur(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_checks, "LITTLE", 0)
+def test_vocabulary_words_that_cannot_occur_get_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_checks, "SMALL_TEXT", 0)
     path, words = tmp_path / "text", ["was", "Paris", "wisdom", "it's", "tick-tock", "1984", "new_york"]
     text = PLAIN.replace("it", "Paris")
     for options, expected in (
@@ -139,13 +141,13 @@ def test_words_of_a_vocabulary_that_cannot_occur(tmp_path: Path, monkeypatch: py
         ({"lower": True, "tokenize": "words"}, "2 of the 7 words of the vocabulary, such as 'Paris', cannot occur"),
         ({"lower": True, "digits": "zero"}, "2 of the 7 words of the vocabulary, such as 'Paris', cannot occur"),
     ):
-        (line,) = lines(text, path, vocabulary=words, **options)
+        (line,) = advice(text, path, vocabulary=words, **options)
         assert line.startswith(expected)
     assert line.endswith(" read with --lower --digits zero: count words with the same options, as w2v vocab does")
-    assert lines(text, path, vocabulary=[word.lower() for word in words], lower=True) == []
+    assert advice(text, path, vocabulary=[word.lower() for word in words], lower=True) == []
 
 
-def test_a_vocabulary_of_a_file_is_compared_with_the_options_of_the_text(tmp_path: Path) -> None:
+def test_a_vocabulary_file_is_checked_against_the_text_options(tmp_path: Path) -> None:
     text, words = tmp_path / "text", tmp_path / "words"
     text.write_text(100 * PLAIN)
     words.write_text("was 200\nthe 200\nWisdom 9\n")
@@ -155,7 +157,7 @@ def test_a_vocabulary_of_a_file_is_compared_with_the_options_of_the_text(tmp_pat
     )
 
 
-def test_a_text_without_spaces_is_refused_for_that(tmp_path: Path) -> None:
+def test_the_error_for_an_empty_vocabulary_mentions_missing_spaces(tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text(CHINESE, "utf-8")
     refused = run("train", text, "-o", tmp_path / "m.bin", code=1).stderr
@@ -164,26 +166,26 @@ def test_a_text_without_spaces_is_refused_for_that(tmp_path: Path) -> None:
     )
 
 
-def test_the_sample_is_not_criticised(sample: Path, tmp_path: Path) -> None:
-    assert lines(sample.read_text("utf-8"), tmp_path / "text") == []
-    assert len(lines("".join(make.corpus(1_000, seed=1)), tmp_path / "text")) == 1
+def test_the_sample_gets_no_advice(sample: Path, tmp_path: Path) -> None:
+    assert advice(sample.read_text("utf-8"), tmp_path / "text") == []
+    assert len(advice("".join(make.corpus(1_000, seed=1)), tmp_path / "text")) == 1
 
 
-def test_two_spellings_of_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_checks, "LITTLE", 0)
+def test_decomposed_unicode_gets_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_checks, "SMALL_TEXT", 0)
     composed, decomposed = "caf\u00e9 ol\u00e9\n", "cafe\u0301\n"
-    (line,) = lines(3000 * composed + decomposed, tmp_path / "text")
+    (line,) = advice(3000 * composed + decomposed, tmp_path / "text")
     assert line == (
         "'café' has two spellings, which are two words (Unicode NFC and NFD): add --normalize nfc (normalize=\"nfc\")"
     )
-    (line,) = lines(decomposed, tmp_path / "text")
-    assert line.startswith("'café' is decomposed, and in queries usually composed (")
-    assert lines(composed + 2000 * PLAIN + decomposed.replace("c", "d"), tmp_path / "text") == []
+    (line,) = advice(decomposed, tmp_path / "text")
+    assert line.startswith("'café' is decomposed, but usually composed in queries (")
+    assert advice(composed + 2000 * PLAIN + decomposed.replace("c", "d"), tmp_path / "text") == []
     with read_text(Corpus(tmp_path / "text"), normalize="nfc") as store:
         assert "dafé" in store.types
 
 
-def test_python_is_warned_at_the_line_that_calls(tmp_path: Path) -> None:
+def test_warnings_point_to_the_calling_line(tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text(1000 * RAW)
 
@@ -202,21 +204,21 @@ def test_python_is_warned_at_the_line_that_calls(tmp_path: Path) -> None:
         assert len(caught) == 2
 
 
-def test_a_model_of_gensim_is_warned_of_once() -> None:
+def test_a_gensim_model_warns_only_once() -> None:
     text = [["a", "b", "c"]] * 9
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = Word2Vec(text, min_count=1, vector_size=2, epochs=1, hs=1, sg=1)
         model.train(text, total_examples=9, epochs=2)
     assert [str(each.message) for each in caught] == [
-        "the text has 27 words, which are few to learn word vectors from: add more text"
+        "the text has only 27 words, which is not much to learn from: add more text"
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Word2Vec([["1", "20", "3"]] * 9, min_count=1, vector_size=2, epochs=1)  # items
 
 
-def test_the_command_says_it_once_and_not_with_quiet(tmp_path: Path) -> None:
+def test_the_command_gives_advice_once_and_none_with_quiet(tmp_path: Path) -> None:
     text, states = tmp_path / "text", tmp_path / "states"
     text.write_text(100 * RAW)
     shown = run("train", text, "-o", tmp_path / "m.bin", *QUICK, "--checkpoint", states)

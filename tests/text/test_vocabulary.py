@@ -1,8 +1,10 @@
-"""The vocabulary: choice, order, subsampling and files."""
+"""The vocabulary: selection and order of words, subsampling, and files."""
 
 import math
 import os
 from collections import Counter
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ from w2v.vectors import keyed
 from w2v.vectors.keyed import KeyedVectors
 
 
-def vocabulary(sentences, **limits):
+def vocabulary(sentences: list[list[str]], **limits: Any) -> Vocabulary:
     with read_text(Corpus(sentences)) as store:
         return Vocabulary.from_store(store, **limits)
 
@@ -30,7 +32,7 @@ SENTENCES = st.lists(st.lists(st.sampled_from([*"abcdefghij", "é", "大"]), max
 
 
 @given(SENTENCES.filter(any), st.integers(0, 5), st.none() | st.integers(1, 5))
-def test_choice_and_order(sentences, min_count, max_vocab):
+def test_frequent_words_are_chosen_in_order(sentences: list[list[str]], min_count: int, max_vocab: int | None) -> None:
     counts = Counter(word for sentence in sentences for word in sentence)  # in the order first seen
     expected = [(word, n) for word, n in counts.most_common() if n >= min_count][:max_vocab]
     if not expected:
@@ -44,7 +46,7 @@ def test_choice_and_order(sentences, min_count, max_vocab):
     assert len(found) == len(expected)
 
 
-def test_no_word_is_left():
+def test_an_empty_vocabulary_is_refused() -> None:
     message = "^no word occurs 5 times: the most frequent, 'b', occurs 2 times; lower --min-count or give more text$"
     with pytest.raises(W2VError, match=message):
         vocabulary([["a", "b", "b"]])
@@ -71,18 +73,18 @@ def test_no_word_is_left():
         (["a", "b", "a"], [3, 2, 1], "a word twice"),
     ],
 )
-def test_words_and_counts_that_are_no_vocabulary(words, counts, message):
+def test_invalid_words_and_counts_are_refused(words: Any, counts: Any, message: str) -> None:
     with pytest.raises(W2VError, match=message):
         Vocabulary(words, counts)
 
 
-def test_repr_is_short():
+def test_repr_is_short() -> None:
     found = Vocabulary([f"w{i}" for i in range(10_000)], np.full(10_000, 3))
     assert repr(found) == "<Vocabulary: 10,000 words, 30,000 tokens>"
     assert repr(found.words) == "<Words: 10,000 words>"
 
 
-def test_counts_of_any_whole_type():
+def test_counts_of_any_integer_type_are_accepted() -> None:
     found = Vocabulary(("a", "no\u00a0break"), np.array([2, 1], np.uint8))
     assert found.words == ["a", "no\u00a0break"]
     assert (found.counts.dtype, found.tokens) == (np.int64, 3)
@@ -100,17 +102,17 @@ def test_counts_of_any_whole_type():
         (lambda: ONE.keep_probabilities(1e-3, "gensim"), "'gensim': it must be word2vec or paper"),
     ],
 )
-def test_impossible_settings(call, message):
+def test_impossible_settings_are_refused(call: Any, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         call()
 
 
 @given(st.lists(st.integers(1, 10**12), min_size=1, max_size=20), st.floats(1e-6, 1e-1))
-def test_keep_probabilities(counts, sample):
+def test_keep_probabilities_match_the_formulas(counts: Any, sample: float) -> None:
     counts.sort(reverse=True)
     found = Vocabulary([f"w{i}" for i in range(len(counts))], np.array(counts))
     shares = [count / sum(counts) for count in counts]
-    word2vec = [min(1, (math.sqrt(f / sample) + 1) * sample / f) for f in shares]  # as its source has it
+    word2vec = [min(1, (math.sqrt(f / sample) + 1) * sample / f) for f in shares]  # the formula in word2vec.c
     paper = [1 - max(0, 1 - math.sqrt(sample / f)) for f in shares]
     np.testing.assert_allclose(found.keep_probabilities(sample), word2vec, rtol=1e-6)
     np.testing.assert_allclose(found.keep_probabilities(sample, "paper"), paper, rtol=1e-6)
@@ -122,7 +124,9 @@ def test_keep_probabilities(counts, sample):
 
 
 @given(SENTENCES.filter(any), st.integers(0, 5))
-def test_files_round_trip(tmp_path_factory, sentences, sentence_ends):
+def test_files_round_trip(
+    tmp_path_factory: pytest.TempPathFactory, sentences: list[list[str]], sentence_ends: int
+) -> None:
     path = tmp_path_factory.mktemp("vocabulary") / "words"
     saved = vocabulary([*sentences, ["</s>"]], min_count=1)
     saved.save(path, sentence_ends)
@@ -132,12 +136,12 @@ def test_files_round_trip(tmp_path_factory, sentences, sentence_ends):
     assert loaded.counts.tolist() == saved.counts.tolist()
 
 
-def load(tmp_path, content, **limits):
+def load(tmp_path: Path, content: bytes, **limits: Any) -> Vocabulary:
     (tmp_path / "words").write_bytes(content)
     return Vocabulary.load(tmp_path / "words", **limits)
 
 
-def test_loading_sorts_and_chooses(tmp_path):
+def test_loading_sorts_and_selects_words(tmp_path: Path) -> None:
     content = f"rare 2\r\nmany {2**40}\n\nrare2\t2\n  few 7 \nx\0 3".encode()
     assert load(tmp_path, content).words == ["many", "few", "x\0", "rare", "rare2"]
     assert load(tmp_path, content, min_count=3).words == ["many", "few", "x\0"]
@@ -168,12 +172,12 @@ def test_loading_sorts_and_chooses(tmp_path):
         (b"\x1f\x8b\x08", r"words is compressed: unpack it first$"),
     ],
 )
-def test_malformed_files(tmp_path, content, message):
+def test_malformed_files_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
     with pytest.raises(W2VError, match=message):
         load(tmp_path, content)
 
 
-def test_files_that_cannot_be_read_or_written(tmp_path, monkeypatch):
+def test_system_errors_leave_files_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(W2VError, match=r"^cannot read .*nowhere: No such file or directory$"):
         Vocabulary.load(tmp_path / "nowhere")
     found = Vocabulary(["a"], np.array([1]))
@@ -187,7 +191,7 @@ def test_files_that_cannot_be_read_or_written(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["words"]
 
 
-def test_the_longest_word_is_read_back_from_every_file(tmp_path):
+def test_the_longest_word_round_trips_through_every_format(tmp_path: Path) -> None:
     for size in (1, MAX_WORD_BYTES):
         words, counts = ["w" * size, "é" * ((size - 1) // 2) + "b", "c"], [3, 2, 1]
         vocabulary = Vocabulary(words, counts)
@@ -202,7 +206,7 @@ def test_the_longest_word_is_read_back_from_every_file(tmp_path):
         (tmp_path / "vocab").unlink()
 
 
-def test_a_longer_word_is_refused_before_anything_is_made_of_it(tmp_path):
+def test_a_word_too_long_for_files_is_refused(tmp_path: Path) -> None:
     word = "w" * (MAX_WORD_BYTES + 1)
     message = r"the word 'w{60}'… has 524,289 bytes: at most 524,288 fit$"
     with pytest.raises(W2VError, match="^" + message):

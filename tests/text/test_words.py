@@ -1,4 +1,4 @@
-"""A sequence of words behaves as a list of them."""
+"""Words behaves like a list of its words."""
 
 import itertools
 from typing import Any
@@ -16,7 +16,7 @@ LIST = ["the", "Köln", "", "👩‍👩‍👧", "the", "a"]
 
 @pytest.mark.parametrize("word", [*dict.fromkeys(LIST), "missing", 1, None])
 @pytest.mark.parametrize("bounds", [(), (1,), (0, 4), (1, 4), (-3, -1), (6, 9)])
-def test_words_are_found_as_in_a_list(word: object, bounds: tuple[int, ...]) -> None:
+def test_search_works_as_in_a_list(word: object, bounds: tuple[int, ...]) -> None:
     words = Words.of(LIST)
     assert (word in words) == (word in LIST)
     try:
@@ -29,7 +29,7 @@ def test_words_are_found_as_in_a_list(word: object, bounds: tuple[int, ...]) -> 
 
 
 @given(st.lists(st.binary(max_size=2) | st.sampled_from(["é".encode(), b"\xc3", b"\xa9", b"eightlet", b"long" * 5])))
-def test_words_that_repeat_and_words_that_are_not_utf_8(listed: list[bytes]) -> None:
+def test_repeated_and_malformed_words_are_found(listed: list[bytes]) -> None:
     words = Words.of(listed)
     twice = ((listed.index(word), row) for row, word in enumerate(listed) if word in listed[:row])
     assert words.repeated() == next(twice, None)
@@ -40,19 +40,19 @@ def test_words_that_repeat_and_words_that_are_not_utf_8(listed: list[bytes]) -> 
     assert words.decoded("replace") == [word.decode(errors="replace") for word in listed]
 
 
-def test_words_that_follow_others() -> None:
+def test_followed_by_concatenates() -> None:
     for one, other in itertools.product([[], LIST], repeat=2):
         assert Words.of(one).followed_by(Words.of(other)) == one + other
 
 
 @given(st.lists(st.sampled_from(LIST)), st.data())
-def test_words_of_rows(listed: list[str], data: st.DataObject) -> None:
+def test_take_selects_rows(listed: list[str], data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.sampled_from(range(len(listed)))) if listed else st.just([]))
     assert Words.of(listed).take(np.array(rows, np.int32)) == [listed[row] for row in rows]
 
 
 @pytest.mark.parametrize("row", [-1, len(LIST)])
-def test_a_row_that_does_not_exist(row: int) -> None:
+def test_take_refuses_missing_rows(row: int) -> None:
     with pytest.raises(IndexError, match=f"no row {row}"):
         Words.of(LIST).take(np.array([0, row]))
 

@@ -19,7 +19,7 @@ import w2v
 from tests.helpers import CYTHON_LOSSES, Started, assert_one_line, assert_same, fault, run, schedule_of, stopped
 from w2v.errors import install
 from w2v.losses.registry import LOSSES
-from w2v.system.launcher import launched
+from w2v.system.launcher import rank_and_size
 from w2v.text.idstore import ReadingOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.training import checkpoint
@@ -114,9 +114,9 @@ def test_job_of_one_process_does_not_need_mpi4py(
 
 def test_rank_variable_without_a_launcher_does_not_start_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PMIX_RANK", "0")
-    assert launched() is None
+    assert rank_and_size() is None
     monkeypatch.setenv("PMIX_NAMESPACE", "job")
-    assert launched() == (0, 0)
+    assert rank_and_size() == (0, 0)
 
 
 # -- results ------------------------------------------------------------------------------

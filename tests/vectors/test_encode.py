@@ -91,6 +91,8 @@ def test_missing_texts_get_zeros(vectors: KeyedVectors) -> None:
         ["the cat", None, "dog"],
         pandas.Series(["the cat", float("nan"), "dog"]),
         [["the", "cat"], None, []],
+        pyarrow.array(["the\ncat", None, "dog"]),
+        pyarrow.chunked_array([["the cat", None], ["dog"]]),
     ):
         with pytest.warns(w2v.TextWarning, match=r"^gave zeros to 1 missing text \(None, NaN, or an empty") as caught:
             found = vectors.encode(texts)

@@ -21,7 +21,7 @@ from w2v.errors import SettingsError, TextWarning, described, printable
 from w2v.options import suggestion
 from w2v.progress import formatted_values, quantity
 from w2v.system._signals import end_on_bus_error
-from w2v.system.launcher import launched
+from w2v.system.launcher import rank_and_size
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -58,7 +58,7 @@ class Program(click.Command):
         log.addHandler(handler)
         try:
             _set_up_streams()
-            _silent = command == ["train"] and (launched() or (0,))[0] > 0  # rank 0 prints the messages of an MPI job
+            _silent = command == ["train"] and (rank_and_size() or (0,))[0] > 0  # only rank 0 of an MPI job prints
             end_on_bus_error()
             with _signals_raise():
                 code = super().main(*args, **{**options, "standalone_mode": False})

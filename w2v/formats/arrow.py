@@ -18,7 +18,7 @@ from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.files import PARQUET, Errors, PathLike, atomic_write, errors_named, open_regular
-from w2v.text.declared import max_content
+from w2v.text.declared_sizes import max_content
 from w2v.text.decompress import MAX_RATIO
 from w2v.text.tables import Arrow, Parquet, Table
 

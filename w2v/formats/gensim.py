@@ -313,7 +313,7 @@ def _rehash(old: Ngrams, words: Words) -> Ngrams | None:
         subwords = replace(old.subwords, buckets=count)
         pairs = np.empty(0, np.int64)  # each number holds a bucket (upper 32 bits) and a row
         for _, group in subwords.groups(words):
-            known, row_numbers = old.places(old.subwords.of(group, of_characters=True)[1])
+            known, row_numbers = old.find_rows(old.subwords.of(group, of_characters=True)[1])
             pairs = np.union1d(pairs, subwords.of(group)[1][known].astype(np.int64) << 32 | row_numbers)
             if len(pairs) > max_rows:
                 return None

@@ -11,7 +11,7 @@ from typing import IO, Any
 from w2v.gensim import utils
 from w2v.system.files import PathLike
 from w2v.text.columns import lines_of
-from w2v.text.decompress import decompressed
+from w2v.text.decompress import decompress
 
 MAX_WORDS_IN_BATCH = 10_000
 BYTES_AT_ONCE = 1 << 16
@@ -102,7 +102,7 @@ class BrownCorpus:
 def _chunks(path: PathLike) -> Iterator[bytes]:
     """The content of a file, unpacked if it is compressed."""
     with Path(path).open("rb") as file:
-        yield from decompressed(str(path), iter(lambda: file.read(BYTES_AT_ONCE), b""))
+        yield from decompress(str(path), iter(lambda: file.read(BYTES_AT_ONCE), b""))
 
 
 def read_bytes(path: PathLike) -> bytes:

@@ -26,7 +26,7 @@ from w2v.losses.registry import Settings, loss_for
 from w2v.progress import Progress, Report
 from w2v.system.files import PathLike, temporary_folder
 from w2v.system.schema import Count, Integer, Number
-from w2v.text.text_checks import TYPES, FirstWords, on_size
+from w2v.text.text_checks import TYPES, FirstWords, size_advice
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.model import HasVectors, Model
 from w2v.training.train import train
@@ -197,7 +197,7 @@ class Trainable(Saved, HasVectors, utils.SaveLoad):
         model, rows = self._model(loss, sentences is not None, first, last)
         if sentences and not self._warned:  # w2v gets the rows of their words, and so can say nothing about the words
             words = FirstWords(list(map(str, self.wv.index_to_key[:TYPES])), self.wv.expandos["count"][:TYPES])
-            if line := on_size(words, sentences.words, None):
+            if line := size_advice(words, sentences.words, None):
                 warn_of_text(line)
         try:
             with warnings.catch_warnings():

@@ -1,1 +1,1 @@
-"""The machine: memory, threads, files, signals, and what a launcher says; and this package's version."""
+"""Files, memory, threads and signals of the operating system, MPI launchers, and the version of this package."""

@@ -1,7 +1,8 @@
-"""One line where a page of a memory-mapped file is lost, because another process truncated the file or its disk failed.
+"""Print one line if a page of a memory-mapped file is lost.
 
-The system then sends SIGBUS to the thread that reads the page, and ends the process. A handler in Python cannot say
-why: it would run after the access, which is repeated for ever.
+A page is lost if another process truncates the file or its disk fails. The system then sends SIGBUS to the thread that
+reads the page, which ends the process. The handler must be in C: a Python handler would run only after the failing
+access, but the processor repeats this access for ever.
 """
 
 from posix.signal cimport sigaction, sigaction_t, sigemptyset
@@ -24,7 +25,7 @@ cdef void end(int number) noexcept nogil:
 
 
 def end_on_bus_error():
-    """End the process with one line and exit code 1 where a page of a memory-mapped file is lost."""
+    """Make SIGBUS end the process with one line on standard error and exit code 1."""
     cdef sigaction_t action
     action.sa_handler = end
     action.sa_flags = 0

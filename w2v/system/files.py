@@ -1,4 +1,4 @@
-"""Atomic writing of files, errors of the system as one line, and file signatures."""
+"""Write files atomically, turn system errors into one line, and recognise file types by their signature."""
 
 import errno
 import io
@@ -26,7 +26,7 @@ UTF_16 = (
     rb"([!-~]\0){2}([\t\n\r -~]\0){6}|(\0[!-~]){2}(\0[\t\n\r -~]){6}"  # without a byte order mark
 )
 ZIP = rb"PK\x03\x04"
-DOCUMENT = (  # Word, Excel, PowerPoint, LibreOffice, EPUB: a zip archive whose first file has one of these names
+DOCUMENT = (  # Word, Excel, PowerPoint, LibreOffice, EPUB: zip archives; their first file has one of these names
     ZIP + rb"(?s:.{26})(\[Content_Types\]\.xml|_rels/\.rels|docProps/|word/|xl/|ppt/"
     rb"|mimetypeapplication/(vnd\.oasis\.opendocument|epub))"
 )
@@ -34,14 +34,14 @@ NUMPY = rb"\x93NUMPY"
 HDF5 = rb"\x89HDF\r\n\x1a\n"
 FASTTEXT = rb"\xba\x16\x4f\x2f"  # 793712314, fastText's magic number, little-endian
 PICKLE = rb"\x80[\x02-\x05]"
-IDS = b"w2v ids, format "  # near the end of an id file
+IDS = b"w2v ids, format "  # near the end of id files
 
 SQLITE = rb"SQLite format 3\0"
 PARQUET = rb"PAR1\x15"
 
-_NOT_TEXT = {  # signature: what the file is, and what to do
+_NOT_TEXT = {  # maps a signature to the type of the file and the advice in the error message
     UTF_16: "UTF-16 or UTF-32: convert it to UTF-8, with iconv for instance",
-    DOCUMENT: "an office document: save it as plain text, in UTF-8; of a spreadsheet, save the sheet as CSV",
+    DOCUMENT: "an office document: save it as plain text in UTF-8, or a spreadsheet as CSV",
     ZIP: "a zip archive: unpack it and give the text file in it",
     rb"\x1f\x8b\x08|BZh[1-9]1AY&SY|\xfd7zXZ\0|\x28\xb5\x2f\xfd": "compressed: unpack it first",
     rb"7z\xbc\xaf\x27\x1c|Rar!\x1a\x07|(?s:.{257})ustar": "an archive: unpack it and give the text file in it",
@@ -52,16 +52,16 @@ _NOT_TEXT = {  # signature: what the file is, and what to do
 }
 
 PathLike = str | os.PathLike[str]
-Errors = Literal["strict", "replace", "ignore"]  # how to treat bytes that are not UTF-8, as in bytes.decode
+Errors = Literal["strict", "replace", "ignore"]  # how to treat malformed UTF-8, as in bytes.decode
 
 
 def as_paths(paths: PathLike | Iterable[PathLike]) -> list[PathLike]:
-    """Return one path or several as a list."""
+    """Return one or more paths as a list."""
     return [paths] if isinstance(paths, str | os.PathLike) else list(paths)
 
 
 def is_nameable(path: PathLike) -> bool:
-    """Whether a file can have this name: it has no zero character, and the system can encode it."""
+    """Return True if a file can have this name: it contains no null character and the system can encode it."""
     with suppress(UnicodeEncodeError):
         return b"\0" not in os.fsencode(path)
     return False
@@ -69,7 +69,10 @@ def is_nameable(path: PathLike) -> bool:
 
 @contextmanager
 def errors_named(path: PathLike, action: str = "read", hint: str = "") -> Iterator[None]:
-    """Turn errors of the system in a `with` block into W2VError, "cannot read PATH: …"; also for impossible names."""
+    """Turn system errors in a `with` block into a W2VError, "cannot read PATH: …".
+
+    Also raises W2VError if no file can be named `path`.
+    """
     if not is_nameable(path):
         raise W2VError(f"cannot {action} {one_line(os.fspath(path))!r:.60}: no file can have this name")
     try:
@@ -81,9 +84,10 @@ def errors_named(path: PathLike, action: str = "read", hint: str = "") -> Iterat
 
 
 def open_regular(path: PathLike) -> io.BufferedReader:
-    """Open a regular file for reading, without waiting for the writer of a pipe.
+    """Open a regular file for reading. A pipe is refused without waiting for its writer.
 
-    Raises W2VError for a folder, and for a device or a pipe, which may have no end; OSError if the system does.
+    Raises W2VError for a folder, a device or a pipe, since devices and pipes may never end. Raises OSError if the
+    system reports an error.
     """
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     mode = os.fstat(file).st_mode
@@ -96,17 +100,24 @@ def open_regular(path: PathLike) -> io.BufferedReader:
 
 @contextmanager
 def atomic_write(path: PathLike, replace: bool = True, follow: bool = True, mode: int = 0o666) -> Iterator[BinaryIO]:
-    """Open a binary file for writing that appears under the name `path` only once it is complete and on the disk.
+    """Open a binary file for writing. It gets the name `path` only when it is complete and on disk.
 
-    While it is written, the file is unnamed or, where the system has no unnamed files, has a random temporary name, and
-    nobody else may read it. If writing fails, nothing is left of it and an existing file at `path` is unchanged. The
-    owner and mode of a replaced file are kept; a new one has `mode`, less the umask. Without `replace`, an existing
-    file is an error. A symbolic link, device or pipe at `path` is written through, see `destination`. Without `follow`,
-    what is there is replaced by a new file, which is safe for names that others can predict.
+    Until then the file has no name (or a random temporary name if the system has no unnamed files), and no other user
+    may read it. If writing fails, the new file is deleted and an existing file at `path` stays unchanged. A file that
+    replaces an old file gets the owner and mode of the old file.
 
-    Raises W2VError, naming the path, if the system reports an error.
+    Args:
+        path: the final name. By default, data is written through a symbolic link, device or pipe at `path`; see
+            `destination`.
+        replace: if False, an existing file is an error.
+        follow: if False, a link, device or pipe at `path` is replaced by a new file. Use this if other users can
+            predict the name.
+        mode: the permissions of a file that replaces no other; the umask is subtracted.
+
+    Raises:
+        W2VError: if the system reports an error; the message names the path.
     """
-    with _draft(path, replace, follow, mode) as draft:
+    with _open_draft(path, replace, follow, mode) as draft:
         yield draft.file
         draft.complete()
         draft.publish(replace)
@@ -114,19 +125,19 @@ def atomic_write(path: PathLike, replace: bool = True, follow: bool = True, mode
 
 @contextmanager
 def atomic_write_together(paths: Sequence[PathLike], replace: bool = True) -> Iterator[list[BinaryIO]]:
-    """Open files for writing, as `atomic_write` does, that are read together and so must be replaced together.
+    """Open several files for writing, as `atomic_write` does, and replace them together.
 
-    All are complete before the first gets its name. If an error occurs, all old files are back under their names. The
-    last file has no name while the others change, so a process that is killed meanwhile, or a power cut, leaves either
-    all old files, all new ones, or no last file, never a mixture; the old files then have temporary names.
+    All files are complete before the first one gets its name. After an error, all old files have their names back. The
+    last path does not exist while the others are replaced. So a killed process or a power cut leaves all old files, all
+    new files, or no file at the last path, but never a readable mixture. The old files then have temporary names.
     """
     with ExitStack() as stack:
-        drafts = [stack.enter_context(_draft(path, replace)) for path in paths]
+        drafts = [stack.enter_context(_open_draft(path, replace)) for path in paths]
         yield [draft.file for draft in drafts]
         for draft in drafts:
             draft.complete()
         regular = [draft for draft in drafts if draft.temporary]
-        with _restored_after_errors(regular, replace) if len(regular) > 1 else nullcontext():
+        with _restore_old_files_on_error(regular, replace) if len(regular) > 1 else nullcontext():
             for draft in drafts:
                 draft.publish(replace)
 
@@ -136,10 +147,13 @@ class _Draft:
     """A file that is written before it gets its name.
 
     Attributes:
-        path: the name it was opened by. target: the path it gets. file: open for writing.
-        temporary: its path until then; None for a device or pipe, which is written through.
-        unnamed: whether it has no name at all yet.
-        old: the status of the file that it replaces, if there is one. mode: its permissions in the end.
+        path: the path that the caller named.
+        target: the path of the finished file, after following links.
+        file: the file, open for writing.
+        temporary: the temporary path of the unfinished file, or None for a device or pipe.
+        unnamed: True if the unfinished file has no name in the file system.
+        old: the status of the file to replace, or None.
+        mode: the permissions of the finished file.
     """
 
     path: PathLike
@@ -151,7 +165,7 @@ class _Draft:
     mode: int = 0
 
     def complete(self) -> None:
-        """Bring the whole file to the disk, under its temporary name."""
+        """Write all data to disk and give the file its temporary name."""
         with errors_named(self.path, "write"):
             self.file.flush()
             if self.temporary is None:
@@ -159,23 +173,23 @@ class _Draft:
             _set_owner_and_mode(self.file, self.old, self.mode)
             os.fsync(self.file.fileno())
             if self.unnamed:
-                _name(self.file, self.temporary, self.old, self.mode)
+                _link_unnamed(self.file, self.temporary, self.old, self.mode)
 
     def publish(self, replace: bool) -> None:
-        """Give a complete file its name."""
+        """Rename the complete file to its final name."""
         if self.temporary is None:
             return
         with errors_named(self.path, "write"):
             if replace:
                 self.temporary.replace(self.target)
             else:
-                _rename_unless_there(self.temporary, self.target)
+                _rename_without_replacing(self.temporary, self.target)
             sync_folder(self.target.parent)
 
 
 @contextmanager
-def _draft(path: PathLike, replace: bool, follow: bool = True, mode: int = 0o666) -> Iterator[_Draft]:
-    """Open a new file, as `atomic_write` describes. It is removed at the end unless it was published."""
+def _open_draft(path: PathLike, replace: bool, follow: bool = True, mode: int = 0o666) -> Iterator[_Draft]:
+    """Open a new file, as `atomic_write` describes. Delete it at the end unless it was published."""
     with errors_named(path, "write"):
         target, old = destination(path, replace) if follow else (Path(path), _status(path))
         if old and stat.S_ISDIR(old.st_mode):
@@ -183,38 +197,39 @@ def _draft(path: PathLike, replace: bool, follow: bool = True, mode: int = 0o666
         if old and not replace and stat.S_ISREG(old.st_mode):
             raise FileExistsError(errno.EEXIST, EXISTS)
         if not follow:
-            old = None  # whoever put it there does not own the new file
+            old = None  # another user may have created it and must not own the new file
         elif old and not stat.S_ISREG(old.st_mode):
-            with os.fdopen(os.open(target, os.O_WRONLY), "wb") as file:  # O_CREAT is refused for others' pipes
+            with os.fdopen(os.open(target, os.O_WRONLY), "wb") as file:  # Linux refuses O_CREAT on others' pipes
                 yield _Draft(path, target, file)
             return
-        temporary = _hidden(target)
+        temporary = _temporary_path(target)
         creation_mode = 0o600 if old else mode
-        unnamed = _unnamed(target.parent, creation_mode)
+        unnamed = _create_unnamed(target.parent, creation_mode)
         try:
-            with unnamed or _exclusive(temporary, creation_mode) as file:
+            with unnamed or _create_exclusively(temporary, creation_mode) as file:
                 mode = (old or os.fstat(file.fileno())).st_mode & 0o777
                 _set_mode(file, 0o600)
                 yield _Draft(path, target, file, temporary, unnamed is not None, old, mode)
         except BaseException:
-            with suppress(OSError):  # the first error says more
+            with suppress(OSError):  # the first error is the informative one
                 temporary.unlink()
             raise
 
 
-def _hidden(path: Path) -> Path:
-    """A random path beside `path`. Names are limited in bytes, of which a character has at most four."""
+def _temporary_path(path: Path) -> Path:
+    """Return a random path in the same folder."""
+    # Systems limit names to 255 bytes or so; 20 characters have at most 80 bytes.
     return path.with_name(f".{path.name[:20]}.{secrets.token_hex(8)}.tmp")
 
 
 @contextmanager
-def _restored_after_errors(drafts: list[_Draft], replace: bool) -> Iterator[None]:
-    """Move the files that complete new ones `replace` out of their way; if the `with` block fails, bring them back.
+def _restore_old_files_on_error(drafts: list[_Draft], replace: bool) -> Iterator[None]:
+    """Move the old files to temporary names, and move them back if the `with` block fails.
 
-    The last is moved first and comes back last, so that no other changes while it is there.
+    The last file is moved away first and moved back last, so that the other files never change while it exists.
     """
     new = [(draft.target, os.lstat(draft.temporary)) for draft in reversed(drafts) if draft.temporary]
-    old = [(target, _hidden(target)) for target, _ in new if replace]
+    old = [(target, _temporary_path(target)) for target, _ in new if replace]
     try:
         for target, hidden in old:
             with errors_named(target, "write"), suppress(FileNotFoundError):
@@ -237,113 +252,116 @@ def _restored_after_errors(drafts: list[_Draft], replace: bool) -> Iterator[None
             if moved and isinstance(error, W2VError):
                 raise W2VError("; ".join([str(error), *moved])) from error
         raise
-    for _, hidden in 2 * old:  # the second time, what the system would not remove the first time
+    for _, hidden in 2 * old:  # try twice, in case the system refused to delete a file the first time
         with suppress(OSError):
             hidden.unlink()
 
 
 def destination(path: PathLike, replace: bool) -> tuple[Path, os.stat_result | None]:
-    """The file that is written to under the name `path`, and its status; None if it does not exist.
+    """Follow symbolic links from `path`. Return the path to write to, and its status (None if it does not exist).
 
-    Symbolic links are followed. Raises W2VError for a link that another user put into a folder in which everyone may
-    write and, without `replace`, for a pipe of another user, who could read from it or let us wait.
+    Raises W2VError for a link that another user created in a folder where everyone may write. Without `replace`, raises
+    W2VError for a pipe of another user: that user could read the data or make this process wait.
     """
     path = Path(path)
-    target = _followed(path)
+    target = _resolve_links(path)
     info = _status(target)
     if info is None:
-        with suppress(FileNotFoundError):  # an open pipe, as /dev/stdout or /dev/fd/63 may be: it has no name
+        with suppress(FileNotFoundError):  # /dev/stdout or /dev/fd/63 may lead to an open pipe, which has no name
             return path, path.stat()
     elif stat.S_ISFIFO(info.st_mode) and not replace and info.st_uid != os.geteuid():
         raise W2VError(f"{path} is a pipe of another user: name another output, or add --force to write to it")
     return target, info
 
 
-def _followed(path: Path) -> Path:
-    """The path of a file without symbolic links and "..". Raises W2VError for a link as in `destination`."""
+def _resolve_links(path: Path) -> Path:
+    """Return the path without symbolic links and "..". Raises W2VError for the links that `destination` refuses."""
     with suppress(FileNotFoundError):
-        path.stat()  # raises OSError for a circle of links
-    found, parts = Path("/"), list(path.absolute().parts[:0:-1])
-    while parts:
-        part = parts.pop()
-        step = found.parent if part == ".." else found / part
+        path.stat()  # raises OSError if links lead in a circle
+    resolved, remaining = Path("/"), list(path.absolute().parts[:0:-1])
+    while remaining:
+        part = remaining.pop()
+        step = resolved.parent if part == ".." else resolved / part
         if not step.is_symlink():
-            found = step
+            resolved = step
             continue
-        folder, owner = found.stat(), step.lstat().st_uid
-        everyones = folder.st_mode & (stat.S_ISVTX | stat.S_IWOTH)
-        if everyones and owner not in (os.geteuid(), folder.st_uid, 0):
+        folder, owner = resolved.stat(), step.lstat().st_uid
+        is_shared = folder.st_mode & (stat.S_ISVTX | stat.S_IWOTH)
+        if is_shared and owner not in (os.geteuid(), folder.st_uid, 0):
             raise W2VError(f"cannot write {path}: {step} is a link of another user: name the file it leads to")
-        there = step.readlink()
-        found = Path("/") if there.is_absolute() else found
-        parts += [part for part in reversed(there.parts) if part != "/"]
-    return found
+        target = step.readlink()
+        resolved = Path("/") if target.is_absolute() else resolved
+        remaining += [part for part in reversed(target.parts) if part != "/"]
+    return resolved
 
 
 def _status(path: PathLike) -> os.stat_result | None:
-    """The status of the file, folder or symbolic link of this name, or None."""
+    """Return the status of a file, folder or symbolic link, or None if it does not exist."""
     try:
         return os.lstat(path)
     except FileNotFoundError:
         return None
 
 
-def is_own(descriptor: int, others: int) -> bool:
-    """Whether an open file belongs to this user, and its mode gives others none of the permissions `others`."""
+def is_own(descriptor: int, forbidden: int) -> bool:
+    """Return True if an open file is regular, belongs to this user, and has none of the `forbidden` mode bits."""
     status = os.fstat(descriptor)
-    return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & others
+    return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & forbidden
 
 
 def temporary_folder(folder: PathLike | None = None) -> Path:
-    """`folder` or, if it is None, that of the system. Raises W2VError if no folder of the system can be written to."""
+    """Return `folder`, or the system's temporary folder if it is None.
+
+    Raises W2VError if no temporary folder of the system is writable.
+    """
     try:
         return Path(tempfile.gettempdir() if folder is None else folder)
     except FileNotFoundError:
         raise W2VError(
-            "no folder for temporary files can be written to: name one with the variable TMPDIR, or with --cache"
+            "no folder for temporary files is writable: name one with the variable TMPDIR, or with --cache"
         ) from None
 
 
-def _unnamed(folder: Path, mode: int) -> BinaryIO | None:
-    """An unnamed new file, which vanishes even if the process is killed; None where the system has no such files."""
-    with suppress(OSError, AttributeError):  # only Linux has them, on most file systems
+def _create_unnamed(folder: Path, mode: int) -> BinaryIO | None:
+    """Create a file without a name, which the system deletes even if the process is killed. None if unsupported."""
+    with suppress(OSError, AttributeError):  # only Linux supports them, on most file systems
         return os.fdopen(os.open(folder, os.O_TMPFILE | os.O_RDWR, mode), "w+b")
     return None
 
 
-def _exclusive(path: Path, mode: int = 0o600) -> BinaryIO:
-    """A new file. Raises FileExistsError if there is a file or link of this name."""
+def _create_exclusively(path: Path, mode: int = 0o600) -> BinaryIO:
+    """Create a file. Raises FileExistsError if a file or link has this name."""
     return os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR, mode), "w+b")
 
 
 def _set_mode(file: BinaryIO, mode: int) -> None:
-    with suppress(OSError):  # a file system without modes
+    with suppress(OSError):  # the file system may not support modes
         os.fchmod(file.fileno(), mode)
 
 
 def _set_owner_and_mode(file: BinaryIO, old: os.stat_result | None, mode: int) -> None:
-    """Give a complete file its mode, and the owner and group of the file that it replaces."""
+    """Set the mode of a complete file, and the owner and group of the file that it replaces."""
     now = os.fstat(file.fileno())
     if old and (old.st_uid, old.st_gid) != (now.st_uid, now.st_gid):
         try:
             os.fchown(file.fileno(), old.st_uid, old.st_gid)
         except OSError:
             if old.st_gid != now.st_gid:
-                mode &= ~0o070  # the permissions of the old group are not for another
+                mode &= ~0o070  # the new group must not get the permissions of the old one
     _set_mode(file, mode)
 
 
-def _name(file: BinaryIO, path: Path, old: os.stat_result | None, mode: int) -> None:
+def _link_unnamed(file: BinaryIO, path: Path, old: os.stat_result | None, mode: int) -> None:
     """Give an unnamed file a name."""
     try:
-        folder = os.open(path.parent, getattr(os, "O_PATH", os.O_RDONLY))  # a folder may be writable, but not readable
-        try:  # os.link follows the link in /proc, as needed here, only if it is given a folder's descriptor
+        folder = os.open(path.parent, getattr(os, "O_PATH", os.O_RDONLY))  # O_PATH works in unreadable folders, too
+        try:  # os.link follows the link in /proc only if it gets the descriptor of a folder
             os.link(f"/proc/self/fd/{file.fileno()}", path.name, dst_dir_fd=folder)
         finally:
             os.close(folder)
-    except OSError:  # no /proc, or a file system without links
+    except OSError:  # no /proc, or no hard links
         file.seek(0)
-        with _exclusive(path) as copy:
+        with _create_exclusively(path) as copy:
             shutil.copyfileobj(file, copy)
             copy.flush()
             _set_owner_and_mode(copy, old, mode)
@@ -351,10 +369,10 @@ def _name(file: BinaryIO, path: Path, old: os.stat_result | None, mode: int) -> 
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a renaming in a folder reach the disk, if the system can; the file's content is already on it."""
+    """Write the names in a folder to disk, if the system can."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # it is writable, but not readable
+    except PermissionError:  # the folder is writable but not readable
         return
     try:
         os.fsync(descriptor)
@@ -367,13 +385,14 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def unchanged(name: object, file: IO[bytes], info: os.stat_result | None = None) -> Iterator[None]:
-    """Raise W2VError at the end of a `with` block that raises no error, if a file changed since its status was `info`.
+    """Raise W2VError at the end of a successful `with` block if an open file changed.
 
-    `info` is by default the status at the beginning. Only regular files are compared.
+    Compares the size and time of the file with `info`, by default its status at the start of the block. Files that are
+    not regular are not checked.
     """
     try:
         info = info or os.fstat(file.fileno())
-    except io.UnsupportedOperation:  # the file is not one of the operating system
+    except io.UnsupportedOperation:  # a file object in memory
         info = None
     yield
     if info is None or not stat.S_ISREG(info.st_mode):
@@ -388,17 +407,17 @@ def unchanged(name: object, file: IO[bytes], info: os.stat_result | None = None)
 
 @contextmanager
 def unchanged_files(path: PathLike) -> Iterator[Callable[[Iterable[PathLike]], None]]:
-    """Raise W2VError if a file is changed or replaced within a `with` block, also in place of an error of the block.
+    """Raise W2VError if a file is changed or replaced during a `with` block, even if the block itself fails.
 
-    Yields a function that adds more files to the one at `path`, before they are read.
+    Yields a function that adds files to check. Call it before you read them.
     """
-    found = {path: _version(path)}
+    versions = {path: _version(path)}
 
     def watch(paths: Iterable[PathLike]) -> None:
-        found.update((path, _version(path)) for path in paths)
+        versions.update((path, _version(path)) for path in paths)
 
     def check(error: Exception | None = None) -> None:
-        for name, version in found.items():
+        for name, version in versions.items():
             if _version(name) != version:
                 raise W2VError(
                     f"{one_line(os.fspath(name))} changed while it was read: try again when nothing writes to it"
@@ -413,20 +432,20 @@ def unchanged_files(path: PathLike) -> Iterator[Callable[[Iterable[PathLike]], N
 
 
 def _version(path: PathLike) -> tuple[int, ...]:
-    """What differs between a file and one that replaces it, and before and after a change; () if there is none."""
+    """Return numbers that differ if a file is changed or replaced; () if the file does not exist."""
     try:
         info = Path(path).stat()
     except (OSError, ValueError):  # ValueError: no file can have this name
         return ()
-    is_folder = stat.S_ISDIR(info.st_mode)  # whose files are compared instead
+    is_folder = stat.S_ISDIR(info.st_mode)  # the caller checks the files in the folder instead
     return (info.st_dev, info.st_ino, *(() if is_folder else (info.st_size, info.st_mtime_ns)))
 
 
-def _rename_unless_there(temporary: Path, target: Path) -> None:
+def _rename_without_replacing(temporary: Path, target: Path) -> None:
     """Rename `temporary` to `target`. Raises FileExistsError if `target` exists."""
     try:
         target.hardlink_to(temporary)  # unlike renaming, linking never replaces a file
-    except OSError as error:  # the file exists now, or the file system has no hard links
+    except OSError as error:  # the target exists, or the file system has no hard links
         if os.path.lexists(target):
             raise FileExistsError(errno.EEXIST, EXISTS) from error
         temporary.replace(target)
@@ -435,9 +454,10 @@ def _rename_unless_there(temporary: Path, target: Path) -> None:
 
 
 def text_start(path: object, head: bytes) -> bytes:
-    """Strip the byte order mark from `head`, the first SIGNATURE_BYTES or more of a text file (or all of it).
+    """Return the start of a text file without its byte order mark.
 
-    Raises W2VError if a signature shows that the file is not UTF-8 text.
+    `head` is the first SIGNATURE_BYTES or more, or the whole file. Raises W2VError if a signature shows that the file
+    is not UTF-8 text.
     """
     for pattern, kind in _NOT_TEXT.items():
         if re.match(pattern, head):
@@ -447,16 +467,16 @@ def text_start(path: object, head: bytes) -> bytes:
 
 @contextmanager
 def atomic_folder(path: PathLike) -> Iterator[Path]:
-    """A new folder that appears under the name `path` only once a `with` block has filled it.
+    """Create a folder that gets the name `path` only after the `with` block has filled it.
 
-    Raises W2VError, naming the path, if the system reports an error or something has this name: a folder is never
-    replaced, since it may hold more than was written to it.
+    Raises W2VError, naming the path, if the path exists or the system reports an error. An existing folder is never
+    replaced, since it may contain other files.
     """
     with errors_named(path, "write"):
         target = Path(path)
         if os.path.lexists(target):
-            raise FileExistsError(errno.EEXIST, "it is there already; name another folder")
-        temporary = _hidden(target)
+            raise FileExistsError(errno.EEXIST, "it exists already; name another folder")
+        temporary = _temporary_path(target)
         temporary.mkdir()
         try:
             yield temporary

@@ -1,6 +1,6 @@
-"""Arrays aligned to cache lines, memory-mapped files, and the memory that this process uses and may use.
+"""Allocate arrays aligned to cache lines, map files into memory, and measure used and available memory.
 
-NumPy requests huge pages for large arrays, where the system offers them.
+NumPy requests huge pages for large arrays if the system offers them.
 """
 
 import math
@@ -18,32 +18,32 @@ from numpy.typing import DTypeLike, NDArray
 
 from w2v.errors import W2VError
 
-CACHE_LINE = 64  # bytes; also the width of the widest vector register
+CACHE_LINE = 64  # bytes, which is also the width of the widest vector registers
 
 
 def empty(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]:
-    """An uninitialised array that starts on a cache line. Raises W2VError if memory is short."""
+    """Return an uninitialised array that starts on a cache line. Raises W2VError if there is not enough memory."""
     return _aligned(np.empty, shape, np.dtype(dtype))
 
 
 def zeros(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]:
-    """An array of zeros that starts on a cache line. Raises W2VError if memory is short.
+    """Return an array of zeros that starts on a cache line. Raises W2VError if there is not enough memory.
 
-    A page of a large array takes up memory only once it is written to.
+    A page of a large array uses memory only after the first write to it.
     """
     return _aligned(np.zeros, shape, np.dtype(dtype))
 
 
 def row_width(columns: int, dtype: DTypeLike = np.float32) -> int:
-    """`columns` rounded up so that a row of that many values fills whole cache lines."""
+    """Round a number of columns up so that a row fills whole cache lines."""
     line = CACHE_LINE // np.dtype(dtype).itemsize
     return -(-columns // line) * line
 
 
 def aligned_rows(rows: int, columns: int, dtype: DTypeLike = np.float32) -> NDArray[Any]:
-    """A matrix of zeros (rows, row_width(columns)), each row of which starts on a cache line.
+    """Return a matrix of zeros, (rows, row_width(columns)), with each row starting on a cache line.
 
-    The columns from `columns` on are padding. Raises W2VError if memory is short.
+    The columns from `columns` on are padding. Raises W2VError if there is not enough memory.
     """
     return zeros((rows, row_width(columns, dtype)), dtype)
 
@@ -54,7 +54,7 @@ def _aligned(
     size = math.prod(shape) * dtype.itemsize
     try:
         raw = allocate(size + CACHE_LINE, np.uint8)
-    except (MemoryError, ValueError) as error:  # ValueError: beyond the address space
+    except (MemoryError, ValueError) as error:  # ValueError: larger than the address space
         raise W2VError(f"no memory for an array of {size / 1e6:,.0f} MB, shape {shape}") from error
     start = -raw.ctypes.data % CACHE_LINE
     return raw[start : start + size].view(dtype).reshape(shape)
@@ -63,8 +63,8 @@ def _aligned(
 class MappedFile(mmap.mmap):
     """A whole file, memory-mapped for reading.
 
-    If another process truncates the file, reading a lost page ends this process, see _signals.pyx; the rest of the last
-    page is read as zeros, and `is_cut` tells.
+    If another process truncates the file, reading a lost page ends this process; see _signals.pyx. The lost part of the
+    last remaining page reads as zeros; check `is_cut` to detect this.
     """
 
     def __new__(cls, file: BinaryIO) -> "MappedFile":
@@ -72,25 +72,36 @@ class MappedFile(mmap.mmap):
 
     @property
     def is_cut(self) -> bool:
+        """True if the file is now shorter than when it was mapped."""
         return self.size() < len(self)
 
 
 def peak() -> int:
-    """The most memory that this process has used so far, in bytes."""
+    """Return the largest amount of memory that this process has used so far, in bytes."""
     # On Linux, getrusage would include the peak of the parent process, so /proc comes first.
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return _reported("/proc/self/status", "VmHWM:") or (used if sys.platform == "darwin" else 1024 * used)
+    return _read_kilobytes("/proc/self/status", "VmHWM:") or (used if sys.platform == "darwin" else 1024 * used)
 
 
 def held() -> int:
-    """The memory that this process uses now, in bytes; its peak if the system does not report it."""
-    return _reported("/proc/self/status", "VmRSS:") or peak()
+    """Return the memory that this process uses now, in bytes, or its peak if the system does not report current use."""
+    return _read_kilobytes("/proc/self/status", "VmRSS:") or peak()
 
 
 def check(needed: int, what: str, hint: str, ignore: bool = False) -> tuple[int, int]:
-    """The bytes that this process will use if `what` takes those `needed`, and the limit.
+    """Check that `needed` more bytes fit in memory.
 
-    Raises W2VError, with a hint, if they are above the limit, unless `ignore`.
+    Args:
+        needed: the bytes to allocate.
+        what: the object that needs them, for the error message.
+        hint: advice for the error message.
+        ignore: if True, do not raise an error.
+
+    Returns:
+        The bytes that this process will then use, and the most that it can use.
+
+    Raises:
+        W2VError: if the bytes are not available.
     """
     now, more = held(), available()
     if needed > more and not ignore:
@@ -102,26 +113,27 @@ def check(needed: int, what: str, hint: str, ignore: bool = False) -> tuple[int,
 
 
 def available() -> int:
-    """The memory that this process can still take, in bytes.
+    """Return the memory that this process can still allocate, in bytes.
 
-    This is the free memory of the machine, or less if a cgroup or the address space (ulimit -v) leaves less.
+    The limit is the free memory of the machine, its cgroups, or its address space (ulimit -v), whichever is smallest.
     """
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    limits = [_reported("/proc/meminfo", "MemAvailable:") or installed - held(), *_free_in_cgroups()]
+    limits = [_read_kilobytes("/proc/meminfo", "MemAvailable:") or installed - held(), *_free_in_cgroups()]
     addresses = resource.getrlimit(resource.RLIMIT_AS)[0]
     if addresses != resource.RLIM_INFINITY:
-        limits.append(addresses - _reported("/proc/self/status", "VmSize:"))
+        limits.append(addresses - _read_kilobytes("/proc/self/status", "VmSize:"))
     return min(limits)
 
 
-def _reported(path: str, name: str) -> int:
-    """The value in kB after `name` in one of Linux's /proc files, in bytes; 0 if there is none."""
+def _read_kilobytes(path: str, name: str) -> int:
+    """Return the value after `name` in a /proc file, converted from kB to bytes; 0 if it is missing."""
     with suppress(OSError, ValueError, IndexError):
         return 1024 * int(Path(path).read_text().partition(name)[2].split()[0])
     return 0
 
 
-# By version of cgroups: the files of the limit and the usage, and the cached files that the system drops first.
+# For version 2 ("") and 1 of cgroups: the files with the limit and the usage, and the statistic for cached files, which
+# the system drops first.
 _CGROUP_FILES = {
     "": ("memory.max", "memory.current", "inactive_file"),
     "memory": ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -129,7 +141,7 @@ _CGROUP_FILES = {
 
 
 def _free_in_cgroups() -> Iterator[int]:
-    """What the memory limits of this process's cgroup and of the cgroups around it leave to it, in bytes."""
+    """Yield the bytes left under the memory limit of this process's cgroup and of each cgroup that contains it."""
     with suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text().splitlines():
             _, controller, group = line.split(":", 2)
@@ -137,7 +149,7 @@ def _free_in_cgroups() -> Iterator[int]:
                 root, inner = Path("/sys/fs/cgroup", controller), Path(group.lstrip("/"))
                 limit, usage, cached = _CGROUP_FILES[controller]
                 for folder in (root / inner, *(root / parent for parent in inner.parents)):
-                    with suppress(OSError, ValueError):  # ValueError: "max", no limit
+                    with suppress(OSError, ValueError):  # ValueError: the limit is "max", that is, unlimited
                         maximum, used = int((folder / limit).read_text()), held()
                         with suppress(OSError, ValueError):
                             statistics = (folder / "memory.stat").read_text().split()

@@ -1,4 +1,4 @@
-"""JSON in files, checked against a type before it is used."""
+"""Read and write JSON, and check it against a type before it is used."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ T = TypeVar("T")
 Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 Integer = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 Number = Integer | float
-PathText = Annotated[str, msgspec.Meta(pattern=r"\A[^\0\ud800-\udc7f\udd00-\udfff]+\Z")]  # the possible file names
+PathText = Annotated[str, msgspec.Meta(pattern=r"\A[^\0\ud800-\udc7f\udd00-\udfff]+\Z")]  # any valid file name
 
 
 def decode(kind: type[T], text: str | bytes, where: object) -> T:
-    """JSON text as an object of this type, a dataclass or one of Python's types.
+    """Decode JSON text into an object of a type: a dataclass or a built-in type.
 
-    Raises W2VError, beginning with `where`, for any other text.
+    Raises W2VError, beginning with `where`, if the text does not match the type.
     """
     try:
-        value = json.loads(text)  # not by msgspec, which refuses the lone surrogates that file names may hold
+        value = json.loads(text)  # msgspec would refuse lone surrogates, which file names may contain
     except (ValueError, RecursionError) as error:
         raise W2VError(f"{where}: damaged: {one_line(error)}") from error
     return checked(kind, value, where)
 
 
 def read(kind: type[T], path: Path, decoder: Callable[..., T] = msgspec.json.decode) -> T:
-    """The content of a file of JSON, or of what another decoder of msgspec takes, as an object of this type.
+    """Read a file in JSON, or in the format of another msgspec decoder, into an object of a type.
 
-    Raises W2VError for a file that cannot be read, or holds anything else.
+    Raises W2VError if the file cannot be read or its content does not match the type.
     """
     with errors_named(path), open_regular(path) as file:
         content = file.read()
@@ -46,32 +46,40 @@ def read(kind: type[T], path: Path, decoder: Callable[..., T] = msgspec.json.dec
 
 
 def strings(text: Any, where: object, before: bytes = b"", after: bytes = b"()") -> Iterator[tuple[str, bytes]]:
-    """The strings in the bytes of a JSON list or object, each with what the group in `after` has found.
+    """Yield the strings in a JSON list or object one by one, each with the text that the group in `after` matched.
 
-    `before` and `after` are regular expressions for the rest of an item. One by one, since all together take a hundred
-    times as much memory as in the file. Raises W2VError, beginning with `where`, for anything else.
+    A list of all strings would take a hundred times the memory of the file.
+
+    Args:
+        text: the bytes of the JSON list or object.
+        where: the start of error messages.
+        before: a regular expression for the part of each item before the string.
+        after: a regular expression, with one group, for the part of each item after the string.
+
+    Raises:
+        W2VError: if the text has any other structure.
     """
     item = re.compile(rb"\s*" + before + rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"' + after + rb"\s*([,\]}])\s*", re.DOTALL)
     begin = re.compile(rb"\s*([\[{])\s*([\]}]\s*)?").match(text)
-    place = begin.end() if begin else 0
+    position = begin.end() if begin else 0
     end = b"," if begin and not begin[2] else b""
     try:
         while end == b",":
-            found = item.match(text, place)
-            if not found:
-                raise ValueError(f"its item at byte {place:,} is of another type")
-            raw, place, end = found[1], found.end(), found[3]
+            match = item.match(text, position)
+            if not match:
+                raise ValueError(f"its item at byte {position:,} is of another type")
+            raw, position, end = match[1], match.end(), match[3]
             value = str(json.loads(b'"' + raw + b'"')) if b"\\" in raw else raw.decode()
-            value.encode()  # not a lone surrogate
-            yield value, found[2]
-        if not begin or place != len(text):
-            raise ValueError(f"no list ends at byte {place:,}")
+            value.encode()  # raises an error for a lone surrogate
+            yield value, match[2]
+        if not begin or position != len(text):
+            raise ValueError(f"the list does not end at byte {position:,}")
     except ValueError as error:
         raise W2VError(f"{where}: damaged: {one_line(error)}") from error
 
 
 def checked(kind: type[T], value: Any, where: object) -> T:
-    """A value that was decoded from JSON as an object of this type. Raises W2VError as `decode` does."""
+    """Convert a value that was decoded from JSON into an object of a type. Raises W2VError as `decode` does."""
     try:
         return msgspec.convert(value, kind)
     except (ValueError, RecursionError) as error:
@@ -79,7 +87,7 @@ def checked(kind: type[T], value: Any, where: object) -> T:
 
 
 def encode(value: Any, where: object) -> str:
-    """A value as JSON text that `decode` reads. Raises W2VError, beginning with `where`, if JSON cannot hold it."""
+    """Encode a value as JSON for `decode`. Raises W2VError, beginning with `where`, if JSON cannot represent it."""
     try:
         return json.dumps(value, default=msgspec.to_builtins)
     except (TypeError, ValueError, RecursionError) as error:

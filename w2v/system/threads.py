@@ -1,4 +1,4 @@
-"""The processors of this machine, and threads that Ctrl-C cannot make impossible to wait for; they keep their error."""
+"""Count processors, run work in threads, and wait for threads reliably even after Ctrl-C."""
 
 import os
 import threading
@@ -15,49 +15,49 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 POLL_SECONDS = 0.001
-NO_THREAD = "can't start new thread"  # Python's RuntimeError
+NO_THREAD = "can't start new thread"  # the text of Python's RuntimeError
 
 
 def processors() -> int:
-    """Processors that this process may use."""
+    """Return the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 class NoThread(W2VError):
-    """The system starts no more threads for this process or user."""
+    """Error: the system refuses to start more threads for this process or user."""
 
 
 @contextmanager
-def starting() -> Iterator[None]:
+def _starting() -> Iterator[None]:
     """Turn Python's error for a thread that cannot be started into NoThread."""
     try:
         yield
     except RuntimeError as error:
         if str(error) != NO_THREAD:
             raise
-        what = "close other programs, raise ulimit -u, or lower workers"
-        raise NoThread(f"cannot start another thread: {what}") from error
+        advice = "close other programs, raise ulimit -u, or lower workers"
+        raise NoThread(f"cannot start another thread: {advice}") from error
 
 
 class Pool(ThreadPoolExecutor):
-    """A ThreadPoolExecutor that raises NoThread where the system starts no more threads."""
+    """A ThreadPoolExecutor that raises NoThread if the system cannot start a thread."""
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
-        with starting():
+        with _starting():
             return super().submit(function, *arguments, **options)
 
 
-def in_order(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:
-    """The results of `work` for each item, in order: of this thread and `workers` − 1 others, a few items ahead."""
+def map_in_order(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:
+    """Yield `work(item)` for each item, in order. This thread and `workers` − 1 others compute a few items ahead."""
     if workers == 1:
         yield from map(work, items)
         return
     waiting: deque[tuple[Item, Future[Result]]] = deque()
 
     def first() -> Result:
-        """The first result; while another thread works on it, this thread takes items that no thread has begun."""
+        """Return the first result. While another thread computes it, work on items that no thread has begun."""
         for index, (item, result) in enumerate(waiting):
             if waiting[0][1].done():
                 break
@@ -79,10 +79,15 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item], workers: int
 
 
 class Thread(threading.Thread):
-    """A thread with a `wait` method: up to Python 3.12, `join` treats a thread as ended after an interrupted `join`.
+    """A thread that can be waited for reliably after Ctrl-C.
 
-    An interrupted `start` leaves open whether the thread will run. A lock decides: if `run` takes it first the thread
-    runs, if `wait` takes it first it never does. `error` is the exception that ended the thread, or None.
+    Use `wait` instead of `join`: up to Python 3.12, a `join` after an interrupted `join` returns at once. After an
+    interrupted `start`, the thread may or may not run later. A lock decides: if `run` acquires it first, the thread
+    runs; if `wait` acquires it first, the thread never runs.
+
+    Attributes:
+        ended: True after the thread has ended.
+        error: the exception that ended the thread, or None.
     """
 
     def __init__(self, **arguments: Any) -> None:
@@ -93,8 +98,8 @@ class Thread(threading.Thread):
         self._claimed = threading.Lock()
 
     def start(self) -> None:
-        """Raises NoThread."""
-        with starting():
+        """Start the thread. Raises NoThread if the system cannot start it."""
+        with _starting():
             super().start()
         self._start_returned = True
 
@@ -108,7 +113,7 @@ class Thread(threading.Thread):
                 self.ended = True
 
     def wait(self) -> None:
-        """Wait until the thread ends; a thread that has not started yet never runs."""
+        """Wait until the thread ends. A thread that has not started yet will never run."""
         if not self._start_returned and self._claimed.acquire(blocking=False):
             self.ended = True
         while not self.ended:

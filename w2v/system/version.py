@@ -1,3 +1,3 @@
-"""The version of this package, which pyproject.toml takes from here."""
+"""The version of this package. pyproject.toml reads it from here."""
 
 __version__ = "0.2.0"

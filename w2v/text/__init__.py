@@ -1,1 +1,1 @@
-"""From text to ids: readers, the id store, vocabularies."""
+"""Read text, normalise it, store it as ids, and build vocabularies, phrases and subwords."""

@@ -1,9 +1,9 @@
-/* Characters in UTF-8. Padding follows every text, so a character that is cut short at the end is found without a check
-   of the length. */
+/* Decode and encode UTF-8 characters. Padding follows every text, so an incomplete character at the end is recognised
+   without checking the length. */
 #pragma once
 #include "_text.h"
 
-/* Eight bytes, with ASCII capitals in lower case. */
+/* Convert the ASCII capitals among eight bytes to lower case. */
 static inline uint64_t lower_ascii(uint64_t bytes)
 {
     uint64_t low = bytes & EACH_BYTE(0x7f);
@@ -11,7 +11,7 @@ static inline uint64_t lower_ascii(uint64_t bytes)
     return bytes | capital >> 2;
 }
 
-/* The number of ASCII bytes before the first other one of eight bytes. */
+/* Return the number of ASCII bytes before the first non-ASCII byte; 8 if all are ASCII. */
 static inline int ascii_before(uint64_t bytes)
 {
     uint64_t others = bytes & EACH_BYTE(0x80);
@@ -22,7 +22,7 @@ static inline void store_bytes(uint8_t *text, uint64_t bytes) { memcpy(text, &by
 
 static inline int continues(uint8_t byte) { return (byte & 0xc0) == 0x80; }
 
-/* The number of bytes of the first character of a text, and its code point; 0 if it is not UTF-8. */
+/* Store the code point of the first character of a text. Return its number of bytes, or 0 if it is not UTF-8. */
 static inline int decode(const uint8_t *text, uint32_t *point)
 {
     uint32_t first = text[0];
@@ -44,7 +44,7 @@ static inline int decode(const uint8_t *text, uint32_t *point)
     return *point < 0x10000 || *point > 0x10ffff ? 0 : 4;
 }
 
-/* Writes a character and returns its number of bytes. */
+/* Write a character. Return its number of bytes. */
 static inline int encode(uint8_t *text, uint32_t point)
 {
     if (point < 0x80)

@@ -1,4 +1,4 @@
-"""Lower case, and division of text into words by the rules of Unicode.
+"""Convert text to lower case, and split it into words by the rules of Unicode.
 
 Both functions take and return UTF-8 followed by PADDING, release the GIL, and raise ValueError for malformed UTF-8.
 """
@@ -21,39 +21,39 @@ BREAK_CLASSES = {
     "Regional_Indicator": REGIONAL, "Katakana": KATAKANA, "Hebrew_Letter": HEBREW, "ALetter": LETTER,
     "Single_Quote": SINGLE_QUOTE, "Double_Quote": DOUBLE_QUOTE, "MidNumLet": MID_NUM_LET, "MidLetter": MID_LETTER,
     "MidNum": MID_NUM, "Numeric": NUMERIC, "ExtendNumLet": EXTEND_NUM_LET, "WSegSpace": SPACE,
-}  # by the names of the Unicode property Word_Break
+}  # keys: values of the Unicode property Word_Break
 
 cpdef enum:
     PICTOGRAPHIC_FLAG = 16
-    WORD_FLAG = 32  # a letter or digit: what makes a segment a word
-    BLANK_FLAG = 64  # white space or without a glyph: a segment of nothing else is dropped
+    WORD_FLAG = 32  # a letter or digit; a segment with such a character is a word
+    BLANK_FLAG = 64  # white space or an invisible character; a segment of only such characters is dropped
 
 cdef enum:
     PADDING_BYTES = 64
-    FIRST_PAIR = 0xC280  # the bytes of the first character that has two
-    PAIRS = 0x1D40  # the numbers from there to the last one, 0xDFBF
-    # The low four bits of a character's class. Rules WB4 and WB3 treat Format as Extend, CR and LF as Newline.
+    FIRST_PAIR = 0xC280  # the first character of two bytes
+    PAIRS = 0x1D40  # the number of byte pairs from the first such character to the last, 0xDFBF
+    # The low four bits of a character's class. Rule WB4 treats Format like Extend, WB3 treats CR and LF like Newline.
     OTHER = 0
     NEWLINE, EXTEND, JOINER, REGIONAL, KATAKANA, HEBREW, LETTER, SINGLE_QUOTE, DOUBLE_QUOTE
     MID_NUM_LET, MID_LETTER, MID_NUM, NUMERIC, EXTEND_NUM_LET, SPACE
-    BREAK = 15  # the mask of these bits
+    BREAK = 15  # mask for these bits
 
 cdef uint32_t LOWERED_BY_PYTHON = 0xFFFFFFFFu
 SPECIAL = LOWERED_BY_PYTHON
 
 cdef struct Segment:
-    int left  # the class of the last character other than EXTEND and JOINER, which rule WB4 skips
+    int left  # the class of the last character except EXTEND and JOINER, which rule WB4 skips
     int last  # the class of the last character
-    bint bridge  # `left` is between two letters or two digits, and the second comes next
-    bint single  # the number of REGIONAL characters up to here is odd
+    bint bridge  # `left` is punctuation between two letters or two digits; the second of them comes next
+    bint single  # the number of REGIONAL characters so far is odd
 
 
 def lower(bytes text not None, const uint32_t[::1] table not None):
-    """The text in lower case, as by str.lower.
+    """Convert text to lower case, like str.lower.
 
-    table[c] is the lower case of the character c, or SPECIAL: words that contain such a character are passed to
-    str.lower, which may change their length or depend on neighbouring characters. The table has 0x800 characters or
-    more; those beyond it are unchanged.
+    table[c] is the lower case of the character c, or SPECIAL. A word with a SPECIAL character is passed to str.lower,
+    because its length may change or the result depends on neighbouring characters. The table has at least 0x800
+    characters; characters beyond the table are not changed.
     """
     cdef const uint8_t *source = text
     cdef int64_t length = len(text), written
@@ -71,7 +71,7 @@ cdef int64_t lower_into(
     cdef uint32_t point, pair
     cdef int count
     cdef uint8_t[4] lower
-    # For most characters of two bytes: the two bytes of the lower case. 0: to be decoded below.
+    # The lower case of a character of two bytes if it also has two bytes; 0 for all others, which are decoded below.
     cdef uint16_t[PAIRS] pairs
     memset(pairs, 0, sizeof(pairs))
     for point in range(0x80, 0x800):
@@ -115,7 +115,7 @@ cdef int64_t lower_into(
                     memcpy(target + written, <const uint8_t *> word, size)
                 written += size
                 i = end
-    memcpy(target + written, source + i, length - i)  # a part of the padding
+    memcpy(target + written, source + i, length - i)  # the rest is padding
     return written + length - i
 
 
@@ -124,11 +124,11 @@ cdef inline bint is_space(uint8_t byte) noexcept nogil:
 
 
 def cut(bytes text not None, const uint8_t[::1] classes not None, bint punctuation):
-    """The words of a text, separated by spaces and newlines, by the default word boundaries of Unicode (UAX #29).
+    """Split text at the default word boundaries of Unicode (UAX #29). Return the words, separated by white space.
 
-    The text is first divided at ASCII white space. Of the segments between boundaries, those with a letter or digit are
-    kept, and with `punctuation` all others that are not white space. classes[c] is the class of the character c: one of
-    BREAK_CLASSES and flags; characters beyond the array are OTHER.
+    The text is first divided at ASCII white space, then into segments at word boundaries. Segments with a letter or
+    digit are kept. With `punctuation`, all other visible segments are kept, too. classes[c] is the class of the
+    character c: one of BREAK_CLASSES and flags. Characters beyond the array have the class OTHER.
     """
     cdef const uint8_t *source = text
     cdef int64_t length = len(text), written
@@ -144,7 +144,8 @@ cdef int64_t cut_into(
 ) except -1 nogil:
     cdef int64_t i = 0, start = 0, written = 0
     cdef uint32_t point
-    cdef int count, kind, found = 0, every = BLANK_FLAG  # the flags of any and of every character since `start`
+    # `found` and `every`: the flags that any character, or every character, since `start` has
+    cdef int count, kind, found = 0, every = BLANK_FLAG
     cdef Segment segment = Segment(OTHER, OTHER, False, False)
     while i < length:
         count = decode(source + i, &point)
@@ -173,7 +174,7 @@ cdef int64_t cut_into(
 cdef inline int64_t put(
     uint8_t *target, const uint8_t *source, int64_t length, int found, int every, int needed,
 ) noexcept nogil:
-    """Write a segment and a space, if the segment is to be kept."""
+    """Write a segment and a space, unless the segment is dropped. Return the number of bytes written."""
     if length == 0 or every & BLANK_FLAG or (found & needed) != needed:
         return 0
     memcpy(target, source, length)
@@ -188,7 +189,7 @@ cdef inline bint is_letter(int kind) noexcept nogil:
 cdef bint continues_segment(
     Segment *segment, int kind, const uint8_t *rest, const uint8_t *classes, int64_t known,
 ) noexcept nogil:
-    """Whether there is no boundary before the next character; then it becomes a part of the segment."""
+    """Return True, and add the next character to the segment, if there is no boundary before it."""
     cdef int left = segment.left, last = segment.last, right = kind & BREAK
     cdef bint bridge = False, joined
     if left == NEWLINE or right == NEWLINE:  # WB3a, WB3b
@@ -228,7 +229,7 @@ cdef bint continues_segment(
 
 
 cdef int class_ahead(const uint8_t *rest, const uint8_t *classes, int64_t known) noexcept nogil:
-    """The class of the next character other than EXTEND and JOINER."""
+    """Return the class of the next character that is not EXTEND or JOINER."""
     cdef uint32_t point
     cdef int count, kind = EXTEND
     while kind == EXTEND or kind == JOINER:

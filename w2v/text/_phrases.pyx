@@ -1,11 +1,11 @@
-"""Ids → counts of pairs of words; ids → ids with phrases joined; ids → text.
+"""Count pairs of words in a text stored as ids, join phrases in it, and convert it to text.
 
 A pair is a word, the next word that is not a connector word, and the connector words between them (the gap). No pair
 spans a sentence end or a pruned word.
 
-Two pairs are the same phrase if their joined text is the same ("a_b c" and "a b_c"), so all pairs of a joined text
-must be counted together. The pairs are divided into parts by the hash of their joined text. A Counter counts one part,
-so its table stays small and other threads can count other parts; a part that does not fit its table is divided in two.
+Two pairs are the same phrase if their joined text is the same ("a_b c" and "a b_c"), so all pairs with the same joined
+text must be counted together. The hash of the joined text divides the pairs into parts, and a Counter counts one part.
+So its table stays small, and other threads can count other parts. A part that does not fit its table is split in two.
 """
 
 cimport cython
@@ -31,16 +31,16 @@ cdef extern from "_phrases.h" nogil:
 
 hash_seed[0], hash_seed[1] = secrets.randbits(64), secrets.randbits(64)
 
-cpdef enum:  # kinds of ids, when pairs are counted
+cpdef enum:  # kinds of ids for counting pairs
     SEPARATOR = 1  # a sentence end or a pruned word
     CONNECTOR = 2
 
-cdef enum:  # bits of the kinds of ids, when phrases are joined
+cdef enum:  # flags of ids for joining phrases
     STARTS = 1  # some phrase begins with this word
-    CONTINUES = 2  # some phrase has this word at another place
+    CONTINUES = 2  # some phrase contains this word after its first word
 
 cdef enum:
-    BATCH = 256  # pairs whose slots are prefetched before any of them is looked up
+    BATCH = 256  # the slots of this many pairs are prefetched before the first pair is looked up
     MAX_GAPS = 1 << 22
 
 # A pair: the ids of its words, the gap between them, and how often it occurs.
@@ -51,9 +51,9 @@ cdef packed struct Pair:
     int64_t count
 
 
-cdef struct Spelling:  # of the delimiter and a word
-    uint64_t power  # append_hash(hash, power, tail) is the hash of a text followed by both
-    uint64_t tail  # the hash of both alone
+cdef struct Spelling:  # hash of the delimiter followed by a word
+    uint64_t power  # append_hash(hash, power, tail) is the hash of a text followed by the delimiter and the word
+    uint64_t tail  # the hash of the delimiter and the word
 
 
 cdef inline uint64_t key_of(uint64_t first, uint64_t second) noexcept nogil:
@@ -62,7 +62,7 @@ cdef inline uint64_t key_of(uint64_t first, uint64_t second) noexcept nogil:
 
 @cython.final
 cdef class Table:
-    """A growing hash table from two numbers and a gap, its tag, to a number."""
+    """A growing hash table that maps two numbers and a gap (the tag of the slot) to a number."""
     cdef HashTable table
     cdef int64_t size, room
     cdef object memory  # the owner of the slots: uint64 (slots, 2)
@@ -71,21 +71,21 @@ cdef class Table:
         self.set_capacity(1 << int(max(room, 96) * 4 // 3 - 1).bit_length())
 
     cdef int set_capacity(self, int64_t capacity) except -1:
-        """Replace the memory by empty slots."""
+        """Replace the table by empty slots."""
         cdef uint64_t[:, ::1] slots = np.zeros((capacity, 2), np.uint64)
         self.memory, self.table = slots, HashTable(<Slot *> &slots[0, 0], capacity - 1)
         self.room = capacity // 4 * 3
         return 0
 
     cdef inline Slot *find(self, uint64_t key, uint64_t gap) noexcept nogil:
-        """The slot of the key, or the empty slot where it belongs."""
+        """Return the slot of the key, or the empty slot where it belongs."""
         return find_slot(&self.table, hash_of(key, gap), key, gap)
 
     cdef inline void prefetch(self, uint64_t key, uint64_t gap) noexcept nogil:
         prefetch(&self.table.slots[hash_of(key, gap) & self.table.mask])
 
     cdef inline void add(self, Slot new) noexcept nogil:
-        """Add the number of a slot to that of its key. The caller makes sure that there is room."""
+        """Add the number in `new` to the number stored for its key. The caller ensures that there is room."""
         cdef Slot *slot = self.find(new.key, slot_tag(new.value))
         if slot.value:
             slot.value += slot_number(new.value)
@@ -94,7 +94,7 @@ cdef class Table:
             self.size += 1
 
     cdef uint32_t number(self, uint32_t node, uint32_t word, uint32_t new) except? 0 nogil:
-        """The number of a node of a tree and the word that follows; it becomes `new` if there is none."""
+        """Return the number of the child `word` of a tree node. If there is none, add the child with number `new`."""
         cdef uint64_t key = key_of(node, word)
         cdef uint64_t found = self.find(key, 0).value
         if found:
@@ -110,17 +110,17 @@ cdef class Table:
         cdef object owner = self.memory
         self.set_capacity(2 * (old.mask + 1))
         copy_slots(&old, &self.table)
-        del owner  # only now: it owns the old slots
+        del owner  # it owns the old slots, which copy_slots needs
         return 0
 
 
 @cython.final
 cdef class Counter:
-    """Counts one part of the pairs of a text, which is given piece by piece.
+    """Counts one part of the pairs of a text. The text is passed piece by piece.
 
-    A pair belongs to the part if the lowest `bits` of the hash of its joined text are `part`. If there are more than
-    fit a table of `room` pairs, only half of them are counted; `left` lists the halves left for other Counters, as
-    (bits, part).
+    A pair belongs to the part if the lowest `bits` of the hash of its joined text equal `part`. If the pairs do not fit
+    a table of `room` pairs, only half of the part is counted further. `left` lists the remaining halves for other
+    Counters, as (bits, part).
     """
     cdef readonly int bits
     cdef readonly uint64_t part
@@ -129,10 +129,10 @@ cdef class Counter:
     cdef const Spelling *spellings
     cdef object memory  # the owner of `spellings`
     cdef Table table
-    cdef Table gaps  # from the number of all but the last word, 0 if there is none, and the last word
-    cdef int64_t first  # the last word that is not a connector word; -1 if there is none in the sentence
-    cdef uint32_t gap  # connector words since
-    cdef uint64_t hash  # of the joined text of both
+    cdef Table gaps  # a tree: maps a gap (0 is the empty gap) and a connector word to the gap extended by this word
+    cdef int64_t first  # the last word that is not a connector word; -1 if the sentence has none so far
+    cdef uint32_t gap  # the connector words after `first`
+    cdef uint64_t hash  # the hash of the joined text of `first` and the gap
 
     def __init__(self, const uint8_t[::1] kinds, const uint64_t[:, ::1] spellings, int64_t room, int bits,
                  uint64_t part):
@@ -164,7 +164,7 @@ cdef class Counter:
                     if gap >= MAX_GAPS:
                         with gil:
                             raise W2VError(
-                                f"more than {MAX_GAPS:,} different sequences of connector words stand between words: "
+                                f"the text has more than {MAX_GAPS:,} different sequences of connector words: "
                                 "give fewer connectors"
                             )
             else:
@@ -214,7 +214,7 @@ cdef class Counter:
         return 0
 
     def pairs(self):
-        """The pairs, in any order: PAIR (N,); and the hashes of their joined texts, uint64 (N,)."""
+        """Return the pairs in any order, PAIR (N,), and the hashes of their joined texts, uint64 (N,)."""
         found = np.empty(self.table.size, PAIR)
         cdef Pair[::1] pairs = found
         cdef uint64_t[::1] hashes = np.empty(self.table.size, np.uint64)
@@ -233,7 +233,7 @@ cdef class Counter:
                 )
                 word = self.spellings[pairs[k].last]
                 power, tail = word.power, word.tail
-                while gap:  # from the last word to the first
+                while gap:  # walk from the last connector word to the first
                     word = self.spellings[gap_keys[gap] & 0xFFFFFFFFu]
                     tail = append_hash(word.tail, power, tail)
                     power = append_hash(word.power, power, 0)
@@ -243,7 +243,10 @@ cdef class Counter:
         return found, np.asarray(hashes)
 
     def gap_keys(self):
-        """For each gap its last word, in the low 32 bits, and the gap before: uint64 (gaps + 1,). Gap 0 is empty."""
+        """Return the keys of the gaps, uint64 (gaps + 1,). Gap 0 is empty.
+
+        The low 32 bits of a key are the last word of the gap. The high bits are the gap without this word.
+        """
         slots = np.asarray(self.gaps.memory)
         keys = np.zeros(self.gaps.size + 1, np.uint64)
         keys[slots[:, 1]] = slots[:, 0]
@@ -252,13 +255,15 @@ cdef class Counter:
 
 @cython.final
 cdef class Joiner:
-    """Replaces phrases by single ids.
+    """Replaces each phrase, a tuple of two or more ids, by one id.
 
-    `phrases` lists tuples of two or more ids, which become `ids`, uint32 (phrases,); all are below `types`. Any number
-    of threads may use one Joiner.
+    `phrases` lists the tuples and `ids`, uint32 (phrases,), the new ids. All ids are below `types`. Several threads may
+    use one Joiner.
     """
     cdef uint8_t[::1] kinds
-    cdef Table nodes  # of the tree of phrases; a first word's node is its id, a phrase's its new id, others are higher
+    # The tree of phrases. The node of a first word is its id, the node of a whole phrase is its new id, and all other
+    # nodes have higher numbers.
+    cdef Table nodes
     cdef uint32_t types
 
     def __init__(self, uint32_t types, list phrases, const uint32_t[::1] ids not None):
@@ -273,13 +278,13 @@ cdef class Joiner:
             self.nodes.number(node, last, id)
 
     def cut(self, const uint32_t[::1] ids not None, int64_t start):
-        """The first position from `start` on that is neither in a phrase nor before a sentence end."""
+        """Return the first position from `start` on where a piece may begin: not in a phrase or at a sentence end."""
         while start < ids.shape[0] and (self.kinds[ids[start]] & CONTINUES or ids[start] == SENTENCE_END_ID):
             start += 1
         return min(start, ids.shape[0])
 
     def join(self, const uint32_t[::1] ids not None):
-        """The ids of a piece of text, phrases joined from left to right: uint32 (tokens,). The GIL is released."""
+        """Join the phrases in a piece of text from left to right: uint32 (tokens,). The GIL is released."""
         cdef uint32_t[::1] joined = np.empty(ids.shape[0], np.uint32)
         cdef int64_t i, size = 0, start = -1  # position in `joined` of the word that may start a phrase
         cdef uint32_t id, node = 0
@@ -304,10 +309,10 @@ cdef class Joiner:
 
 
 def renumber(uint32_t[::1] ids not None, uint32_t[::1] numbers not None, int64_t[::1] counts not None, uint32_t size):
-    """Number the ids of the next piece of a text in the order in which they are first seen, in place, and count them.
+    """Replace the ids of the next piece of a text by numbers in first-seen order, in place, and count the numbers.
 
-    `numbers` has those of the ids seen before, which are below `size`, and 0 for others; `counts` is by number.
-    Returns the new size.
+    `numbers` maps each id to its number, which is below `size`, or to 0 if the id has not been seen. `counts` has the
+    count of each number. Returns the new size.
     """
     cdef int64_t i
     cdef uint32_t id
@@ -324,7 +329,7 @@ def renumber(uint32_t[::1] ids not None, uint32_t[::1] numbers not None, int64_t
 
 def spellings(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None, bytes delimiter not None,
               uint64_t base):
-    """The Spelling of each of V words, for `Counter` to hash joined texts: uint64 (V, 2).
+    """Return the Spelling of each of V words, which `Counter` needs to hash joined texts: uint64 (V, 2).
 
     Word i is blob[offsets[i]:offsets[i + 1]]. `base` is a random number from 256 to 2^61.
     """
@@ -346,9 +351,9 @@ def spellings(const uint8_t[::1] blob not None, const int64_t[::1] offsets not N
 
 
 def spell(const uint32_t[::1] ids not None, const uint8_t[::1] blob not None, const int64_t[::1] offsets not None):
-    """The text of these ids: uint8 (bytes,). Words are followed by a space, and the last of a sentence by a newline.
+    """Convert ids to text, uint8 (bytes,). A space follows each word, and a newline the last word of a sentence.
 
-    Id i is the word blob[offsets[i]:offsets[i + 1]]; if it is empty, nothing is written.
+    Id i is the word blob[offsets[i]:offsets[i + 1]]. An empty word is not written.
     """
     cdef int64_t i, length, size = 0
     for i in range(ids.shape[0]):

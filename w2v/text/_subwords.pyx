@@ -1,4 +1,4 @@
-"""The character n-grams of words, hashed into buckets as fastText does (Bojanowski et al. 2017, section 3.2)."""
+"""Hash the character n-grams of words into buckets like fastText (Bojanowski et al. 2017, section 3.2)."""
 
 from libc.stdint cimport int32_t, int64_t, int8_t, uint32_t
 
@@ -6,14 +6,14 @@ import numpy as np
 
 
 cdef inline bint continues(const unsigned char[::1] text, int64_t at) noexcept nogil:
-    """Whether the byte at this place is not the first of its UTF-8 character."""
+    """Return True if the byte at this position is not the first byte of its UTF-8 character."""
     return text[at] & 0xC0 == 0x80
 
 
 cdef inline uint32_t hash_character(
     uint32_t fnv, const unsigned char[::1] text, int64_t begin, int64_t end, bint of_characters
 ) noexcept nogil:
-    """FNV-1a, continued by the bytes of a character or, if `of_characters`, by its code point."""
+    """Continue the FNV-1a hash by the bytes of a character or, if `of_characters`, by its code point."""
     cdef uint32_t character = text[begin]
     cdef int64_t at
     if of_characters:
@@ -36,7 +36,7 @@ cdef int64_t list_buckets(
     bint of_characters,
     int32_t *found,
 ) noexcept nogil:
-    """Writes the bucket of each n-gram that begins at byte `first` of `text` into `found`; returns their number."""
+    """Write the bucket of each n-gram that begins at byte `first` of `text` into `found`. Return their number."""
     cdef int64_t size = text.shape[0], begin, end = first, length, count = 0
     cdef uint32_t fnv = 2166136261  # FNV-1a
     if continues(text, first):
@@ -50,14 +50,14 @@ cdef int64_t list_buckets(
             end += 1
         fnv = hash_character(fnv, text, begin, end, of_characters)
         if length < shortest or (length == 1 and (first == 0 or end == size)):
-            continue  # neither < nor > alone is an n-gram
+            continue  # a single < or > is not an n-gram
         found[count] = fnv % buckets
         count += 1
     return count
 
 
 def counts_of(const unsigned char[::1] blob, const int64_t[::1] offsets, int64_t shortest, int64_t longest):
-    """The number of n-grams of each of V words, int64 (V,); see `buckets_of`."""
+    """Return the number of n-grams of each of V words, int64 (V,); see `buckets_of`."""
     cdef int64_t words = offsets.shape[0] - 1, k, at, characters, last
     cdef int64_t[::1] counts = np.zeros(words, np.int64)
     for k in range(words):
@@ -77,7 +77,7 @@ cdef inline bint is_sentence_end(const unsigned char[::1] word) noexcept:
 
 
 cdef const unsigned char[::1] mark(const unsigned char[::1] word, unsigned char[::1] room):
-    """<word>, written into `room`; nothing for the word </s>, fastText's end of a sentence, which has no n-grams."""
+    """Write <word> into `room` and return it. Return an empty array for </s>, fastText's sentence end."""
     cdef int64_t size = word.shape[0]
     room[0], room[1 : size + 1], room[size + 1] = b"<", word, b">"
     return room[: 0 if is_sentence_end(word) else size + 2]
@@ -91,17 +91,19 @@ def buckets_of(
     uint32_t buckets,
     bint of_characters=False,
 ):
-    """The bucket of each n-gram of the characters of <word>, for V words: word i is blob[offsets[i]:offsets[i + 1]].
+    """Return the bucket of each character n-gram of <word>, for V words. Word i is blob[offsets[i]:offsets[i + 1]].
 
-    Returns starts, int64 (V + 1,), and buckets, int32 (n,): those of word i are buckets[starts[i]:starts[i + 1]], in
-    the order of fastText. An n-gram that occurs twice in a word is listed twice. With `of_characters`, the hash is that
-    of gensim before 3.7: of characters instead of their bytes.
+    With `of_characters`, the hash is computed from characters instead of bytes, as in gensim before 3.7.
+
+    Returns:
+        starts, int64 (V + 1,), and buckets, int32 (n,). Word i has buckets[starts[i]:starts[i + 1]], in the order of
+        fastText. An n-gram that occurs twice in a word is listed twice.
     """
     cdef int64_t words = offsets.shape[0] - 1, k, first, count = 0
     cdef unsigned char[::1] marked = np.empty(np.diff(offsets).max(initial=0) + 2, np.uint8)
     cdef const unsigned char[::1] word
     cdef int64_t[::1] starts = np.append(0, np.cumsum(counts_of(blob, offsets, shortest, longest)))
-    cdef int32_t[::1] found = np.empty(starts[words] + 1, np.int32)  # never empty, so that it has an address
+    cdef int32_t[::1] found = np.empty(starts[words] + 1, np.int32)  # + 1, since an empty array has no address
     for k in range(words):
         word = mark(blob[offsets[k] : offsets[k + 1]], marked)
         for first in range(word.shape[0]):
@@ -118,10 +120,10 @@ def compose(
     const float[:, ::1] rows,
     float[:, ::1] own,
 ):
-    """Turns the words' own rows (V, D) into the means of these and of the rows of their n-grams.
+    """Replace the own rows of words, (V, D), by the means of their own rows and the rows of their n-grams.
 
-    `places`, (buckets,), has the number of the row of a bucket in `rows`, (B, D), or -1 for a bucket without one, whose
-    row is zero. Takes memory for B numbers and the longest word only, and the time of a row once for each word.
+    `places`, (buckets,), maps a bucket to its row in `rows`, (B, D), or to -1 for a row of zeros. Needs memory only for
+    B numbers and the longest word. A row that occurs several times in a word is read once.
     """
     cdef int64_t words = offsets.shape[0] - 1, k, first, found, ngrams, used, i, d
     cdef uint32_t buckets = places.shape[0]
@@ -131,7 +133,7 @@ def compose(
     cdef const unsigned char[::1] word
     cdef int32_t[::1] begin_here = np.empty(longest, np.int32)
     cdef int32_t[::1] occurs = np.zeros(rows.shape[0], np.int32)  # how often each row occurs in the word
-    cdef int32_t[::1] which = np.empty(rows.shape[0], np.int32)  # the rows that do
+    cdef int32_t[::1] which = np.empty(rows.shape[0], np.int32)  # the rows that occur in the word
     for k in range(words):
         word = mark(blob[offsets[k] : offsets[k + 1]], marked)
         with nogil:

@@ -1,4 +1,4 @@
-/* The bit tricks of _text.pyx. Everything is read eight bytes at a time, so PADDING must follow every text. */
+/* Bit operations for _text.pyx. They read eight bytes at a time, so PADDING must follow every text. */
 #pragma once
 #include <stdint.h>
 #include <string.h>
@@ -17,12 +17,12 @@ static inline uint64_t load_bytes(const uint8_t *text)
     return bytes;
 }
 
-/* Bit i of the result says whether byte i of 64 is ASCII white space: a space, or 9 to 13. */
+/* Set bit i of the result if byte i of 64 is ASCII white space: a space, or 9 to 13. */
 static inline uint64_t find_spaces(const uint8_t *text)
 {
     uint64_t spaces = 0;
     for (int i = 0; i < 8; i++) {
-        /* The sum of two 7-bit numbers fits a byte, so nothing carries into the next byte; the top bit is the answer. */
+        /* The sum of two 7-bit numbers fits a byte, so nothing carries into the next byte. The top bit is the result. */
         uint64_t bytes = load_bytes(text + 8 * i), low = bytes & EACH_BYTE(0x7f);
         uint64_t control = (low + EACH_BYTE(0x80 - 9)) & ~(low + EACH_BYTE(0x80 - 14));
         uint64_t blank = ~((low ^ EACH_BYTE(' ')) + EACH_BYTE(0x7f));
@@ -33,7 +33,8 @@ static inline uint64_t find_spaces(const uint8_t *text)
     return spaces;
 }
 
-/* A word of up to 8 bytes is its own key: equal keys and lengths mean equal words. Longer words are hashed. */
+/* Return the hash table key of a word. The key of a word of up to 8 bytes is the word itself, so words with equal keys
+   and lengths are equal. Longer words are hashed. */
 static inline uint64_t word_key(const uint8_t *word, int64_t length)
 {
     if (length == 0)
@@ -47,7 +48,7 @@ static inline uint64_t word_key(const uint8_t *word, int64_t length)
     return multiply_mix(key ^ load_bytes(word + length - 8), 0xd6e8feb86659fd93u);
 }
 
-/* Whether two words of the same length, more than 8 bytes, are equal. */
+/* Return whether two words are equal. They must have the same length, more than 8 bytes. */
 static inline int equal_bytes(const uint8_t *word, const uint8_t *other, int64_t length)
 {
     for (int64_t i = 0; i < length - 8; i += 8)

@@ -1,2 +1,2 @@
 cpdef enum:
-    SENTENCE_END_ID = 0  # the id of a sentence end in an id store; words have ids from FIRST_TYPE on
+    SENTENCE_END_ID = 0  # the id of a sentence end; words have ids from FIRST_TYPE on

@@ -1,8 +1,8 @@
-"""Bytes → tokens → ids.
+"""Split text into tokens and convert the tokens to ids.
 
-Any number of threads `scan` blocks of text against the shared table of types, which they only read. A token in this
-table becomes its id. Any other token goes to a table that belongs to the block and becomes PENDING | its number there.
-One thread then `merge`s the blocks in order: it looks the pending words up again, adds those that are new and replaces
+Several threads `scan` blocks of text. They only read the shared table of types. A token in this table becomes its id.
+Any other token is added to a table of the block and becomes PENDING | its number in that table. One thread then
+`merge`s the blocks in order: it looks up the pending words again, adds the new words to the shared table, and replaces
 the provisional ids. So ids are in first-seen order, for any number of threads and any block size.
 """
 
@@ -27,22 +27,22 @@ cdef extern from "_text.h" nogil:
     int lowest_bit(uint64_t bits)
     void prefetch(const void *address)
 
-PADDING = b" " * GROUP  # must follow every text passed to `scan`, which reads whole groups of 64 bytes
+PADDING = b" " * GROUP  # must follow every text, since `scan` reads whole groups of 64 bytes
 cpdef enum:
-    PRUNED_TYPE = 1  # an occurrence of a word that pruning has dropped; it is in no vocabulary
+    PRUNED_TYPE = 1  # the id of words that pruning has dropped
     FIRST_TYPE = 2
 cdef enum:
     GROUP = 64
-    BATCH = 512  # tokens whose slots are prefetched before any of them is looked up
+    BATCH = 512  # the slots of this many tokens are prefetched before the first token is looked up
 
 hash_seed[0], hash_seed[1] = secrets.randbits(64), secrets.randbits(64)
 
 cdef uint32_t PENDING = 1u << 31
-cdef uint32_t DROPPED = 0xFFFFFFFFu  # a malformed word of which errors="ignore" leaves nothing
+cdef uint32_t DROPPED = 0xFFFFFFFFu  # the id of a word that is empty after errors="ignore"
 
 
 class Malformed(Exception):
-    """A word is not UTF-8. Arguments: the position of the bad byte in the block (int), the word (bytes)."""
+    """Error: a word is not UTF-8. Arguments: the position of the malformed byte in the block, and the word (bytes)."""
 
 
 cdef struct Word:
@@ -50,27 +50,28 @@ cdef struct Word:
     int64_t length
 
 cdef struct Token:
-    Word word  # length 0: a sentence end
+    Word word  # its length is 0 for a sentence end
     uint64_t key
     uint64_t hash
 
 
 cdef inline Token token_of(const uint8_t *start, int64_t length) noexcept nogil:
-    """The token of a word; eight bytes from its start on must be readable."""
+    """Return the token of a word. Eight bytes from its start must be readable."""
     cdef uint64_t key = word_key(start, length)
     return Token(Word(start, length), key, hash_of(key, length & MAX_TAG))
 
 
 @cython.final
 cdef class Table:
-    """A hash table from byte strings to ids FIRST_TYPE, FIRST_TYPE + 1, …
+    """A hash table that maps byte strings to the ids FIRST_TYPE, FIRST_TYPE + 1, …
 
-    One thread may add words while others find words, since a table never moves its memory: `doubled` makes a new table.
+    One thread may add words while others look words up, since a table never moves its memory: `doubled` returns a new
+    table.
     """
-    cdef HashTable table  # from a word's key and the low bits of its length to its id
-    cdef Word *words  # by id
-    cdef int64_t room, size  # numbers of ids, including the reserved ones
-    cdef object memory, strings  # owners of the memory of the slots and `words`, and of the bytes of the words
+    cdef HashTable table  # maps the key of a word and the low bits of its length to its id
+    cdef Word *words  # the word of each id
+    cdef int64_t room, size  # numbers of ids, including the reserved ids
+    cdef object memory, strings  # owners of the memory: of the slots and `words`, and of the bytes of the words
 
     def __cinit__(self, int64_t capacity, strings):
         self.room, self.size = capacity // 4 * 3, FIRST_TYPE
@@ -80,7 +81,7 @@ cdef class Table:
         self.memory, self.strings = (slots, words), strings
 
     cdef inline uint32_t find(self, const Token *token) noexcept nogil:
-        """The id of the word, or 0 if it is not in the table."""
+        """Return the id of the word, or 0 if it is not in the table."""
         cdef const Slot *slot = find_slot(&self.table, token.hash, token.key, token.word.length & MAX_TAG)
         cdef uint32_t id = <uint32_t> slot_number(read_value(slot))
         while id and token.word.length > 8 and not self.is_word(id, token.word):  # another word has the same key
@@ -89,7 +90,7 @@ cdef class Table:
         return id
 
     cdef inline bint is_word(self, uint32_t id, Word word) noexcept nogil:
-        """Whether the id is that of this word of more than 8 bytes."""
+        """Return True if the id belongs to this word. The word must have more than 8 bytes."""
         cdef Word other = self.words[id]
         return other.length == word.length and equal_bytes(other.start, word.start, word.length)
 
@@ -97,7 +98,7 @@ cdef class Table:
         prefetch(&self.table.slots[hash & self.table.mask])
 
     cdef uint32_t add(self, Token token) noexcept nogil:
-        """The new id of a word that is not in the table. The caller makes sure that there is room."""
+        """Add a word that is not in the table and return its id. The caller ensures that there is room."""
         cdef uint32_t id = <uint32_t> self.size
         cdef uint64_t at = token.hash
         self.words[id] = token.word
@@ -118,11 +119,14 @@ cdef class Table:
 
 @cython.final
 cdef class Scan:
-    """The tokens of a block as ids: whole words, followed by PADDING. Any thread may make one; the GIL is released."""
+    """The tokens of a block as ids.
+
+    The block consists of whole words, followed by PADDING. Any thread may create a Scan; the GIL is released.
+    """
     cdef bytes text
     cdef Table known, pending
     cdef int64_t pending_bytes
-    cdef uint32_t[::1] ids  # with spare room: each token has a byte of its own
+    cdef uint32_t[::1] ids  # has room for one token per byte
     cdef int64_t size
 
     def __cinit__(self, bytes text not None, Table known):
@@ -186,8 +190,8 @@ cdef class Scan:
 cdef class Types:
     """The types of a corpus: their bytes, ids and counts.
 
-    `errors` says how to treat words that are not UTF-8: "strict" raises Malformed, "replace" and "ignore" are as in
-    `bytes.decode`; a word of which "ignore" leaves nothing is dropped.
+    `errors` says how to treat words that are not UTF-8: "strict" raises Malformed; "replace" and "ignore" are as in
+    `bytes.decode`. A word that is empty after "ignore" is dropped.
     """
     cdef str errors
     cdef Table known
@@ -206,7 +210,7 @@ cdef class Types:
         return self.known.size
 
     def scan(self, bytes text):
-        """The Scan of a block, for `merge`."""
+        """Scan a block for `merge`. Any thread may call this."""
         return Scan(text, self.known)
 
     def merge(self, Scan scan not None):
@@ -243,7 +247,7 @@ cdef class Types:
         return np.asarray(ids)[:kept]
 
     cdef int open_chunk(self, int64_t types, int64_t length) except -1:
-        """Make room for at most `types` more types of `length` bytes together, until `close_chunk`."""
+        """Reserve memory for up to `types` new types with up to `length` bytes in total, until `close_chunk`."""
         cdef uint8_t[::1] chunk = np.empty(length + GROUP, np.uint8)
         while self.known.size + types > self.known.room:
             self.known = self.known.doubled()
@@ -261,7 +265,7 @@ cdef class Types:
         return 0
 
     cdef uint32_t resolve(self, Word word, const uint8_t *text) except? 1 nogil:
-        """The id of a word that was unknown when its block was scanned, or DROPPED."""
+        """Return the id of a word that was unknown when its block was scanned, or DROPPED."""
         cdef Token token = token_of(word.start, word.length)
         cdef uint32_t id = self.known.find(&token)
         if id == 0:
@@ -273,7 +277,7 @@ cdef class Types:
         return id
 
     cdef uint32_t check(self, Token token, int64_t position) except? 1:
-        """`resolve` for a new word that may be malformed."""
+        """Return the id of a new word that may be malformed, or DROPPED."""
         cdef Word word = token.word
         try:
             PyUnicode_DecodeUTF8(<const char *> word.start, word.length, NULL)
@@ -317,11 +321,11 @@ cdef class Types:
         return np.asarray(renumbered)
 
     def counts(self):
-        """The count of each id in the text merged so far: int64 (ids,)."""
+        """Return the count of each id in the text merged so far: int64 (ids,)."""
         return np.asarray(self.counted)[:self.known.size]
 
     def lengths(self):
-        """The length in bytes of the type of each id: int64 (ids,); 0 for the ids below FIRST_TYPE."""
+        """Return the length in bytes of the type of each id: int64 (ids,); 0 for the ids below FIRST_TYPE."""
         cdef int64_t[::1] lengths = np.empty(self.known.size, np.int64)
         cdef int64_t id
         for id in range(self.known.size):
@@ -329,12 +333,12 @@ cdef class Types:
         return np.asarray(lengths)
 
     def strings(self):
-        """The bytes of all types in the order of their ids, as a list of uint8 arrays to concatenate."""
+        """Return the bytes of all types in the order of their ids, as a list of uint8 arrays to concatenate."""
         return self.chunks
 
 
 def last_space(const uint8_t[::1] text not None):
-    """The position of the last ASCII white space, or -1."""
+    """Return the position of the last ASCII white space, or -1."""
     cdef int64_t i = text.shape[0] - 1
     while i >= 0 and text[i] != c" " and not c"\t" <= text[i] <= c"\r":
         i -= 1
@@ -343,9 +347,9 @@ def last_space(const uint8_t[::1] text not None):
 
 @cython.final
 cdef class Lookup:
-    """Finds V different known words. Word i is words[offsets[i]:offsets[i + 1]], and PADDING follows the last.
+    """Looks up V different words. Word i is words[offsets[i]:offsets[i + 1]], and PADDING follows the last word.
 
-    The offsets, here and in `rows`, must be those of Words, which has checked them.
+    The offsets, here and in `rows`, must come from Words, which checks them.
     """
     cdef Table known
 
@@ -357,16 +361,17 @@ cdef class Lookup:
                 self.known.add(token_of(&words[0] + offsets[i], offsets[i + 1] - offsets[i]))
 
     def find(self, bytes text):
-        """The tokens of a block, as in Scan.
+        """Look up the tokens of a block; see Scan.
 
-        Returns int64 (tokens,): the row of each word, V + k for unknown word k, -1 for a sentence end; and the
-        different unknown words: uint8 (n,), their bytes end to end, and int64 (U + 1,), where each begins and ends.
+        Returns:
+            The row of each token, int64 (tokens,): V + k for unknown word k, and -1 for a sentence end. The bytes of
+            the U different unknown words, uint8 (n,), and their offsets, int64 (U + 1,).
         """
         cdef Scan scan = Scan(text, self.known)
         cdef uint32_t id
         cdef int64_t[::1] rows = np.empty(scan.size, np.int64)
         cdef int64_t unknown = scan.pending.size - FIRST_TYPE, words = self.known.size - FIRST_TYPE, i
-        cdef uint8_t[::1] blob = np.empty(scan.pending_bytes + 1, np.uint8)  # never empty, so that it has an address
+        cdef uint8_t[::1] blob = np.empty(scan.pending_bytes + 1, np.uint8)  # + 1, since an empty array has no address
         cdef int64_t[::1] offsets = np.zeros(unknown + 1, np.int64)
         cdef Word word
         with nogil:
@@ -383,7 +388,10 @@ cdef class Lookup:
         return np.asarray(rows), np.asarray(blob)[:scan.pending_bytes], np.asarray(offsets)
 
     def rows(self, const uint8_t[::1] strings not None, const int64_t[::1] offsets not None):
-        """The row of each string, given as the words are, or -1: int32 (strings,). An empty string is no word."""
+        """Return the row of each string, or -1 if it is not a known word: int32 (strings,).
+
+        String i is strings[offsets[i]:offsets[i + 1]], and PADDING follows the last. An empty string gets -1.
+        """
         cdef int64_t i
         cdef int32_t[::1] found = np.full(offsets.shape[0] - 1, -1, np.int32)
         cdef Token token
@@ -398,10 +406,10 @@ cdef class Lookup:
         return np.asarray(found)
 
 
-def taken(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None, const int64_t[::1] rows not None):
-    """The words of these rows, in this order: their bytes end to end, uint8 (n,), and offsets, int64 (rows + 1,).
+def take_words(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None, const int64_t[::1] rows not None):
+    """Return the words of these rows, in this order: their bytes, uint8 (n,), and offsets, int64 (rows + 1,).
 
-    Raises IndexError for a row that does not exist. The offsets must be those of Words, which has checked them.
+    Raises IndexError for a row that does not exist. The offsets must come from Words, which checks them.
     """
     cdef int64_t i
     cdef int64_t[::1] ends = np.zeros(rows.shape[0] + 1, np.int64)
@@ -419,13 +427,13 @@ def taken(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None,
 
 
 def word_hashes(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None):
-    """The hash of each word, uint64 (V,).
+    """Return the hash of each word, uint64 (V,).
 
-    Word i is blob[offsets[i]:offsets[i + 1]]; the offsets must be those of Words, which has checked them.
+    Word i is blob[offsets[i]:offsets[i + 1]]. The offsets must come from Words, which checks them.
     """
     cdef int64_t size = blob.shape[0], begin, length, row
     cdef uint64_t[::1] hashes = np.empty(offsets.shape[0] - 1, np.uint64)
-    cdef uint8_t[8] last = [0, 0, 0, 0, 0, 0, 0, 0]  # for a word at the end: word_key reads eight bytes
+    cdef uint8_t[8] last = [0, 0, 0, 0, 0, 0, 0, 0]  # a copy of a word at the end, since word_key reads eight bytes
     cdef const uint8_t *start
     with nogil:
         for row in range(hashes.shape[0]):

@@ -1,4 +1,4 @@
-"""The text in one column of a table: JSON lines, CSV or Parquet."""
+"""Read the text in one column of a table: JSON lines, CSV or Parquet."""
 
 from __future__ import annotations
 
@@ -14,84 +14,84 @@ from typing import IO
 
 from w2v.errors import W2VError, one_line, optional
 from w2v.system.files import PARQUET, SIGNATURE_BYTES
-from w2v.text.declared import max_content
+from w2v.text.declared_sizes import max_content
 from w2v.text.decompress import MAX_RATIO
 from w2v.text.tables import Parquet
 
-PLAIN = "none"  # instead of a column: a file is plain text, even if it looks like a table
-MAX_ROW_BYTES = 1 << 26  # of JSON and CSV
-ROWS_AT_ONCE = 1024  # of Parquet
-MAX_NAMES = 100  # of columns that are kept for a message
-HEAD_BYTES, HEAD_ROWS = 1 << 16, 20  # of a file that may be a table, are inspected
+PLAIN = "none"  # value of `column` for files that are plain text even if they look like tables
+MAX_ROW_BYTES = 1 << 26  # limit for a row of JSON or CSV
+ROWS_AT_ONCE = 1024  # rows of Parquet read at a time
+MAX_NAMES = 100  # column names of JSON lines that are collected for an error message
+HEAD_BYTES, HEAD_ROWS = 1 << 16, 20  # part of a file that is inspected to recognise a table
 
 _JSON = re.compile(rb'\s*(\[\s*)?\{\s*"((?:[^"\\\n]|\\.)*)"\s*:')
-_NAME = re.compile(r"[^\W\d][\w.:/#()%&-]*( [\w.:/#()%&-]+){0,3}(?<![.:])")  # of a column
-_COLUMN = f'; add --column NAME (column="NAME"), or --column {PLAIN} (column="{PLAIN}") if it is plain text'
+_COLUMN_NAME = re.compile(r"[^\W\d][\w.:/#()%&-]*( [\w.:/#()%&-]+){0,3}(?<![.:])")
+_ADVICE = f'; add --column NAME (column="NAME"), or --column {PLAIN} (column="{PLAIN}") if it is plain text'
 _EXTENSION = re.compile(r"\.(csv|tsv|tab)(\.\w{1,4})?\Z", re.IGNORECASE)
 
 
 def is_parquet(head: bytes) -> bool:
-    """Whether a file that begins with `head` is a Parquet file."""
+    """Return True if a file that begins with `head` is a Parquet file."""
     return re.match(PARQUET, head) is not None
 
 
 def has_columns(column: str | None) -> bool:
-    """Whether the option `column` names a column, so that the text is in tables."""
+    """Return True if the option `column` names a column of a table."""
     return column not in (None, PLAIN)
 
 
 def refuse_table(name: str, head: bytes) -> None:
-    """Raise W2VError, which names the columns, if a file that begins with `head` is JSON or CSV."""
+    """Raise W2VError, which lists the columns, if a file that begins with `head` is JSON or CSV."""
     lines = head[:HEAD_BYTES].splitlines(keepends=True)
     if len(head) >= SIGNATURE_BYTES and not lines[-1].endswith(b"\n"):
-        del lines[-1]  # it may be cut
+        del lines[-1]  # the last line may be incomplete
     lines = [line for line in lines if line.strip()]
-    found, names = _JSON.match(head), None
-    if found and not lines:
-        names = [_decode(found[2]), "…"]
-    elif found and not found[1]:
-        with contextlib.suppress(ValueError, RecursionError):  # an object on several lines
+    json_start, names = _JSON.match(head), None
+    if json_start and not lines:
+        names = [_decode(json_start[2]), "…"]
+    elif json_start and not json_start[1]:
+        with contextlib.suppress(ValueError, RecursionError):  # the object spans several lines
             names = list(json.loads(lines[0]))
-    if found and not names:
+    if json_start and not names:
         raise W2VError(
-            f"{name} looks like JSON, but not with one object on each line: write it as `jq -c '.[]'` does{_COLUMN}"
+            f"{name} looks like JSON, but not with one object on each line: write it as `jq -c '.[]'` does{_ADVICE}"
         )
-    if names or (names := _names_in_csv(lines, _EXTENSION.search(name) is not None)):
-        raise _is_table(name, "JSON" if found else "CSV", names)
+    if names or (names := _csv_names(lines, _EXTENSION.search(name) is not None)):
+        raise _table_error(name, "JSON" if json_start else "CSV", names)
 
 
-def _names_in_csv(lines: list[bytes], by_extension: bool) -> list[str]:
-    """The first row of the first lines of a file, if they are CSV; otherwise [].
+def _csv_names(lines: list[bytes], has_csv_extension: bool) -> list[str]:
+    """Return the column names in the first row if the first lines of a file are CSV, otherwise [].
 
-    By content alone, it must have names, and all rows as many columns. Prose has none, for there a space or the end of
-    the line follows each comma, and a name neither begins with a space nor is empty.
+    A file must have valid column names and the same number of columns in each row. With the extension of CSV, one of
+    the two is enough. Prose fails this test: a space or the end of the line follows each comma, and column names are
+    not empty and do not begin with a space.
     """
     if not lines:
         return []
     rows: list[list[str]] = []
     delimiter = _delimiter(lines[0])
-    with contextlib.suppress(csv.Error):  # of a row that is cut, or no CSV
+    with contextlib.suppress(csv.Error):  # an incomplete row, or not CSV
         for row in itertools.islice(csv.reader(map(_decode, lines), delimiter=delimiter, strict=True), HEAD_ROWS):
             rows.append(row)
     if not rows:
         return []
     names, *others = rows
-    unnamed = delimiter != "\t" and not names[0]  # as pandas writes the column of the row's numbers
-    named = len(set(names)) == len(names) and all(map(_NAME.fullmatch, names[unnamed:]))
-    table = len(names) > 1 and all(len(row) == len(names) for row in others)
-    by_content = named and table and bool(others) and len(rows) + len(names) > 4  # three rows, or three columns
-    return names if by_content or (by_extension and (named or table)) else []
+    has_index = delimiter != "\t" and not names[0]  # pandas writes row numbers in a column without a name
+    valid_names = len(set(names)) == len(names) and all(map(_COLUMN_NAME.fullmatch, names[has_index:]))
+    same_columns = len(names) > 1 and all(len(row) == len(names) for row in others)
+    is_csv = valid_names and same_columns and bool(others) and len(rows) + len(names) > 4  # 3 rows or 3 columns
+    return names if is_csv or (has_csv_extension and (valid_names or same_columns)) else []
 
 
-def _is_table(name: str, kind: str, names: Sequence[str]) -> W2VError:
-    return W2VError(f"{name} looks like {kind} with the columns {one_line(', '.join(names))}{_COLUMN}")
+def _table_error(name: str, kind: str, names: Sequence[str]) -> W2VError:
+    return W2VError(f"{name} looks like {kind} with the columns {one_line(', '.join(names))}{_ADVICE}")
 
 
 def parquet_texts(name: str, file: IO[bytes], column: str | None) -> Iterator[tuple[bytes | None, float]]:
-    """The texts in a column of a Parquet file, None if null, each with the share of the file's rows up to it.
+    """Yield each text in a column of a Parquet file (None for null) and the share of the rows read so far.
 
-    Raises W2VError for a file that is damaged or has no such column of text, without a column, and if pyarrow is
-    missing.
+    Raises W2VError if the file is damaged, if `column` is None or not a column of text, or if pyarrow is not installed.
     """
     need = f"{name}: Parquet files need one more package"
     pyarrow = optional(need, "parquet", "pyarrow", "pyarrow.parquet")
@@ -99,16 +99,16 @@ def parquet_texts(name: str, file: IO[bytes], column: str | None) -> Iterator[tu
     table = Parquet(name, file, size, pyarrow)
     names, rows = table.names, max(1, table.rows)
     if column is None:
-        raise _is_table(name, "Parquet", names)
+        raise _table_error(name, "Parquet", names)
     if column not in names:
-        raise missing(name, column, names)
+        raise missing_column(name, column, names)
     if names.count(column) > 1:
         raise W2VError(f"{name} has {names.count(column)} columns {column[:100]!r}")
     kind = table.schema.field(column).type
     kind = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
     if not (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)):
         raise W2VError(f"{name}: column {column[:100]!r} holds {one_line(kind)}, not text")
-    done, left = 0, max_content(size)
+    done, bytes_left = 0, max_content(size)
     for batch in table.batches([column], ROWS_AT_ONCE):
         try:
             values = batch.column(0).to_pylist()
@@ -117,8 +117,8 @@ def parquet_texts(name: str, file: IO[bytes], column: str | None) -> Iterator[tu
         for text in values:
             done += 1
             value = None if text is None else text.encode()
-            left -= len(value or b"")
-            if left < 0:
+            bytes_left -= len(value or b"")
+            if bytes_left < 0:
                 raise W2VError(
                     f"{name}: refused: column {column[:100]!r} unpacks to more than {MAX_RATIO} times its size"
                 )
@@ -126,22 +126,23 @@ def parquet_texts(name: str, file: IO[bytes], column: str | None) -> Iterator[tu
 
 
 def texts(name: str, chunks: Iterable[bytes], column: str) -> Iterator[bytes | None]:
-    """The texts in a column of JSON lines, if the file begins with a brace, or else of CSV with names in its first row.
+    """Yield the texts in a column of JSON lines or CSV. The file is JSON if it begins with a brace.
 
-    Columns of CSV are separated as in `_delimiter`. A text that is missing is None: null or absent in JSON, empty in
-    CSV, as in pandas. Raises W2VError, naming the line, if a line is not a row or its column not text, and for a
-    missing column.
+    CSV has column names in its first row; see `_delimiter` for the separator. A missing text is None: null or absent
+    in JSON, empty in CSV (as in pandas).
+
+    Raises W2VError if no row has the column and, naming the line, for a line that is not a row or has no text in it.
     """
     lines = enumerate(lines_of(name, chunks, MAX_ROW_BYTES), 1)
     number, first = next(((number, line) for number, line in lines if line.strip()), (0, b""))
     start = first.lstrip()[:1]
     if start == b"[":
         raise W2VError(f"{name}: a JSON array: give one object on each line, as `jq -c '.[]'` writes them")
-    found = _of_json if start == b"{" else _of_csv
-    yield from found(name, itertools.chain([(number, first)], lines), column)
+    read = _json_texts if start == b"{" else _csv_texts
+    yield from read(name, itertools.chain([(number, first)], lines), column)
 
 
-def _of_json(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iterator[bytes | None]:
+def _json_texts(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iterator[bytes | None]:
     seen = False
     names: dict[str, None] = {}
     for number, line in lines:
@@ -161,18 +162,18 @@ def _of_json(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iter
             names |= dict.fromkeys(itertools.islice(row, MAX_NAMES - len(names)))
         yield None if text is None else encode(text)
     if not seen:
-        raise missing(name, column, names)
+        raise missing_column(name, column, names)
 
 
-def _of_csv(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iterator[bytes | None]:
+def _csv_texts(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iterator[bytes | None]:
     number, first = next(iter(lines))
-    csv.field_size_limit(MAX_ROW_BYTES)  # of the whole process; its default is too small for texts
+    csv.field_size_limit(MAX_ROW_BYTES)  # applies to the whole process; the default is too small for texts
     decoded = (_decode(line) for line in itertools.chain([first], (line for _, line in lines)))
     rows = csv.reader(decoded, delimiter=_delimiter(first), strict=True)
     try:
         names = next(rows, [])
         if column not in names:
-            raise missing(name, column, names)
+            raise missing_column(name, column, names)
         index = names.index(column)
         for row in rows:
             if row and len(row) != len(names):
@@ -185,12 +186,12 @@ def _of_csv(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Itera
 
 
 def _delimiter(first: bytes) -> str:
-    """What separates the columns of CSV: a tab if the first row has any, or else what it has more of, ',' or ';'."""
+    """Return the separator of CSV: a tab if the first row has one, otherwise the more frequent of ',' and ';'."""
     return "\t" if b"\t" in first else ";" if first.count(b";") > first.count(b",") else ","
 
 
 def lines_of(name: str, chunks: Iterable[bytes], limit: float = math.inf) -> Iterator[bytes]:
-    """Lines with their ends. Raises W2VError for one of more than `limit` bytes."""
+    """Yield lines, each with its newline. Raises W2VError for a line of more than `limit` bytes."""
     parts: list[bytes] = []
     size = 0
     for chunk in chunks:
@@ -206,18 +207,19 @@ def lines_of(name: str, chunks: Iterable[bytes], limit: float = math.inf) -> Ite
         yield last
 
 
-def missing(name: str, column: str, names: Iterable[str]) -> W2VError:
+def missing_column(name: str, column: str, names: Iterable[str]) -> W2VError:
+    """Return the error for a table without a column. Long names are shortened."""
     known = ", ".join(each[:40] for each in names)[:120]
     return W2VError(f"{name} has no column {column[:100]!r}; its columns are {one_line(known) if known else 'none'}")
 
 
 def _decode(data: bytes) -> str:
-    return data.decode("utf-8", "surrogateescape")  # --errors decides later
+    return data.decode("utf-8", "surrogateescape")  # malformed bytes are kept: --errors applies to them later
 
 
 def encode(text: str) -> bytes:
-    """UTF-8. Lone surrogates become malformed bytes, as files may have: the original ones after surrogateescape."""
+    """Encode text as UTF-8. Lone surrogates become malformed bytes: the original ones after surrogateescape."""
     try:
         return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # other surrogates, such as half a pair from an escape in JSON
+    except UnicodeEncodeError:  # another lone surrogate, for instance from an escape in JSON
         return text.encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""Reading text, in blocks, from files, compressed or not, standard input, texts and lists of tokens."""
+"""Read text in blocks from files (compressed or not), standard input, tables, texts and lists of tokens."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from w2v.text.columns import (
     encode,
     has_columns,
     is_parquet,
-    missing,
+    missing_column,
     parquet_texts,
     refuse_table,
     texts,
 )
-from w2v.text.decompress import decompressed, is_compressed
-from w2v.text.encodings import UTF_8, in_utf_8
+from w2v.text.decompress import decompress, is_compressed
+from w2v.text.encodings import UTF_8, to_utf_8
 from w2v.text.markup import without_markup
-from w2v.text.paths import looks_like_path, named_files, regular
+from w2v.text.paths import looks_like_path, named_files, regular_file_status
 
 
 @runtime_checkable
 class Table(Protocol):
-    """A table with named columns, such as a DataFrame of pandas."""
+    """A table with named columns, such as a pandas DataFrame."""
 
     @property
     def columns(self) -> Any: ...
@@ -47,24 +47,32 @@ class Table(Protocol):
 
 Source = PathLike | Iterable[PathLike | None] | Iterable[Iterable[str] | None] | Table
 
-BLOCK_BYTES = 1 << 19  # about the size of a TextBlock: it stays in the second-level cache while it is scanned
-SAMPLES, SAMPLE_BYTES = 8, 4096  # pieces of a file in a sampled checksum, and their size
-MAX_WORD_BYTES = 1 << 24  # above this, it is no word; each is in memory as a whole
-LONG_LINE = 1 << 16  # bytes: a text is divided at a space if no line ends within this many
-MIN_LINES = 10  # by which a file is recognised as word pairs, for instance, and not a text
+BLOCK_BYTES = 1 << 19  # approximate size of a TextBlock, which stays in the second-level cache during the scan
+SAMPLES, SAMPLE_BYTES = 8, 4096  # number and size of the pieces of a file in a sampled checksum
+MAX_WORD_BYTES = 1 << 24  # a longer run without white space is an error, since a whole word must fit in memory
+LONG_LINE = 1 << 16  # bytes; if a line is longer, the text is divided at a space
+MIN_LINES = 10  # a file needs this many lines to be recognised as another format, such as word pairs
 
 
 class File(NamedTuple):
-    """A file, and its bytes that belong to a text; `stop` is None for the whole of it, and `info` if it is no file."""
+    """A file, and the range of its bytes that belongs to a text.
+
+    Attributes:
+        name: the path, or "-" for standard input.
+        status: the status of a regular file; None for standard input, pipes and devices.
+        start: the first byte of the text.
+        stop: the position after the last byte, or None for the end of the file.
+    """
 
     name: str
-    info: os.stat_result | None
+    status: os.stat_result | None
     start: int = 0
     stop: int | None = None
 
     @property
     def size(self) -> int:
-        return self.info.st_size if self.info else 0
+        """The bytes of the whole file, or 0 if they are unknown."""
+        return self.status.st_size if self.status else 0
 
 
 class TextBlock(NamedTuple):
@@ -72,10 +80,10 @@ class TextBlock(NamedTuple):
 
     text: bytes
     origins: list[tuple[int, str, int]]  # first position in `text`, name of the file, position in the file's text
-    bytes_done: int  # bytes read from disk so far, this block included
+    bytes_done: int  # bytes read from disk so far, including this block
 
     def locate(self, position: int) -> tuple[str, int]:
-        """The name of the file that a position in `text` comes from, and the position in that file's text."""
+        """Return the name of the file that a position in `text` comes from, and the position in the file's text."""
         start, name, offset = self.origins[bisect_right(self.origins, position, key=lambda origin: origin[0]) - 1]
         return name, offset + position - start
 
@@ -83,21 +91,25 @@ class TextBlock(NamedTuple):
 class Corpus:
     """A user's text: a path, a list of paths, a table, or an iterable of texts or of lists of tokens.
 
-    The type decides, never what exists: a single string or pathlib.Path is a path, a list of Path objects is several; a
-    list of strings is texts, with a TextWarning if all of them look like paths.
+    Only the type of the source decides how it is read, not whether a file exists. A string or pathlib.Path is one path,
+    and a list of Path objects is several paths. A list of strings is several texts; if all of them look like paths, a
+    TextWarning is issued.
 
-    A path names a file, a folder (all files in it at any depth, sorted by name, without hidden files, id files and
-    links to folders), a glob pattern, or "-" for standard input. In a pattern, ** matches any number of folders,
-    again without hidden ones and links. Each file of a folder or pattern is read once, even if links give it several
-    names. Files are plain text or compressed by gzip, bzip2, xz or zstandard, which is recognised by content.
+    A path names a file, a folder, a glob pattern, or "-" for standard input. A folder is read with all its files at any
+    depth, sorted by name, except hidden files, id files and links to folders. In a pattern, ** matches any number of
+    folders, except hidden folders and links. Each file of a folder or pattern is read once, even if links give it
+    several names. Files are plain text or compressed by gzip, bzip2, xz or zstandard, which is recognised by content.
 
-    A text, as in a list, a Series or a column of a table (Table), may have several lines; its end ends a sentence. An
-    iterable is read once, one item at a time. Missing texts (see is_missing) are skipped or, by `blocks` with
-    `as_lines`, empty lines; `blocks` counts them. Raises W2VError for a source that cannot be read.
+    A text in a list, Series, pyarrow array or table column may have several lines. The end of a text ends a sentence.
+    An iterable is read once, one item at a time. Missing texts (see `is_missing`) are skipped; with `as_lines`,
+    `blocks` reads them as empty lines.
 
     Attributes:
         total_bytes: the size of all files on disk, or None if it is unknown.
-        missing: how many texts `blocks` has found missing.
+        missing: the number of missing texts in the last call of `blocks`.
+
+    Raises:
+        W2VError: if the source cannot be read.
     """
 
     missing = 0
@@ -111,7 +123,7 @@ class Corpus:
         if isinstance(source, str | os.PathLike):
             paths = [source]
         elif isinstance(source, list | tuple) and any(isinstance(item, os.PathLike) for item in source):
-            _refuse_others(source)
+            _check_paths(source)
             paths = list(source)
         elif isinstance(source, Table):
             self._table = source
@@ -127,54 +139,62 @@ class Corpus:
             raise W2VError(
                 f"a corpus is a path, a table, or a list of paths, texts or lists of tokens, not of type {kind}"
             )
-        self._files = [File(name, regular(name, path)) for path in paths for name in named_files(path)]
-        regularly = bool(self._files) and all(file.info for file in self._files)
-        self.total_bytes = sum(file.size for file in self._files) if regularly else None
+        self._files = [File(name, regular_file_status(name, path)) for path in paths for name in named_files(path)]
+        all_regular = bool(self._files) and all(file.status for file in self._files)
+        self.total_bytes = sum(file.size for file in self._files) if all_regular else None
 
     @property
     def files(self) -> list[str]:
-        """The paths of all files, "-" for standard input."""
+        """The paths of all files; "-" is standard input."""
         return [file.name for file in self._files]
 
     @property
     def ranges(self) -> list[tuple[int, int]] | None:
-        """The bytes (start, stop) of each file that belong to this part of a text; None for the whole text."""
+        """The byte range (start, stop) of each file in this part of a text, or None for the whole text."""
         return [(file.start, file.stop or 0) for file in self._files] if self._is_part else None
 
     def part(self, number: int, parts: int, whole: bool = False) -> Corpus:
-        """Part `number`, from 0, of a text divided into `parts` parts of about the same size; some may be empty.
+        """Divide the text into `parts` parts of about the same size, and return one of them.
 
-        The parts are in the order of the text. Plain files are divided at the end of a line, or of a word if lines are
-        very long. A compressed file, or any file if `whole`, belongs to the part in which it begins. Raises W2VError
-        for a text that cannot be divided.
+        The parts are in the order of the text; a part may be empty. Plain files are divided at the end of a line, or at
+        the end of a word if lines are very long. A compressed file is not divided: it belongs to the part that contains
+        its first byte.
+
+        Args:
+            number: the part to return, from 0.
+            parts: the number of parts.
+            whole: if True, divide no file.
+
+        Raises:
+            W2VError: if the text cannot be divided.
         """
         if self.total_bytes is None:
             raise W2VError("standard input, pipes, lists and tables cannot be divided among several ranks: give files")
-        found = [self._files_of(k, parts, whole) for k in range(parts)]
-        if not all(found):
-            for name, info, *_ in self._files:
-                if info and info.st_size * parts > self.total_bytes and (whole or _is_compressed(name)):
+        files_of_parts = [self._files_of(k, parts, whole) for k in range(parts)]
+        if not all(files_of_parts):
+            for name, status, *_ in self._files:
+                if status and status.st_size * parts > self.total_bytes and (whole or _is_compressed(name)):
                     reason, unpack = ("has columns", "") if whole else ("is compressed", "unpack it, or ")
                     raise W2VError(
                         f"{name} {reason} and cannot be divided among {parts} ranks: {unpack}give the text "
                         "in more files"
                     )
-        own = copy.copy(self)
-        own._is_part, own._files = True, found[number]
-        own.total_bytes = sum(stop - start for start, stop in own.ranges or [])
-        return own
+        part = copy.copy(self)
+        part._is_part, part._files = True, files_of_parts[number]
+        part.total_bytes = sum(stop - start for start, stop in part.ranges or [])
+        return part
 
     def _files_of(self, number: int, parts: int, whole: bool) -> list[File]:
-        """The files of a part, with their bytes that belong to it."""
+        """Return the files of a part, each with the range of its bytes in the part."""
         total, before = self.total_bytes or 0, 0
-        found = []
+        files = []
         for file in self._files:
             wanted = (total * k // parts - before for k in (number, number + 1))
-            start, stop = (_cut(file.name, file.size, each, whole) for each in wanted)
+            start, stop = (_split_position(file.name, file.size, position, whole) for position in wanted)
             if start < stop:
-                found.append(file._replace(start=start, stop=stop))
+                files.append(file._replace(start=start, stop=stop))
             before += file.size
-        return found
+        return files
 
     def __str__(self) -> str:
         if not self._files:
@@ -184,18 +204,18 @@ class Corpus:
 
     @property
     def sizes(self) -> list[tuple[str, int]] | None:
-        """The absolute path of each file and its bytes; None if the text can be read only once."""
+        """The absolute path and the size in bytes of each file, or None if the text can be read only once."""
         if self.total_bytes is None:
             return None
         return [(str(Path(file.name).resolve()), file.size) for file in self._files]
 
     def checksum(self, sampled: bool = False) -> str:
-        """SHA-256 of the bytes of this part of the text or, if `sampled`, of SAMPLES pieces of each file.
+        """Return the SHA-256 of the bytes of this part of the text or, if `sampled`, of SAMPLES pieces of each file.
 
-        File times do not show every change: some systems count them in seconds, and writes to a mapping set none.
-        Raises W2VError for files that can no longer be read.
+        The time of a file does not show every change: some systems store whole seconds, and writes to a mapped file may
+        not update the time. Raises W2VError if a file can no longer be read.
         """
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         for file in self._files:
             starts = [max(0, file.size - SAMPLE_BYTES) * number // (SAMPLES - 1) for number in range(SAMPLES)]
             samples = [(start, start + SAMPLE_BYTES) for start in starts]
@@ -203,8 +223,8 @@ class Corpus:
                 for start, stop in samples if sampled else [(file.start, file.stop)]:
                     stream.seek(start)
                     for chunk in self._read(stream, stop):
-                        found.update(chunk)
-        return found.hexdigest()
+                        digest.update(chunk)
+        return digest.hexdigest()
 
     def blocks(
         self,
@@ -214,14 +234,22 @@ class Corpus:
         encoding: str = UTF_8,
         errors: Errors = "strict",
     ) -> Iterator[TextBlock]:
-        """The text in blocks of about BLOCK_BYTES; each file, text and list of tokens ends with a newline.
+        """Yield the text in blocks of about BLOCK_BYTES. Each file, text and list of tokens ends with a newline.
 
-        With a `column`, the files are JSON lines, CSV or Parquet. A newline follows each text of that column; with
-        `as_lines`, newlines inside texts become spaces. If `column` is PLAIN, files that look like tables are read as
-        text. With `strip_markup`, markup is removed from each file, row, text and list; see `without_markup`. Files in
-        another `encoding` are converted to UTF-8; `errors` says how to treat bytes that are not in that encoding.
+        At the end, a TextWarning gives the number of missing texts.
 
-        At the end, a TextWarning says how many texts were missing.
+        Args:
+            column: the column to read from JSON lines, CSV, Parquet or a table; a newline follows each text. With
+                PLAIN, files that look like tables are read as plain text. With None, they are refused.
+            strip_markup: if True, remove markup from each file, row, text and list; see `without_markup`.
+            as_lines: if True, keep one line for each text of a column: newlines inside a text become spaces, and a
+                missing text becomes an empty line.
+            encoding: the encoding of the files, which are converted to UTF-8.
+            errors: how to treat bytes that are not in the encoding.
+
+        Raises:
+            SettingsError: if `column` is given for lists or texts, or `encoding` for anything but files.
+            W2VError: if the text cannot be read.
         """
         self._bytes_read = self.missing = 0
         items = self._items if self._table is None else _column_of(self._table, column)
@@ -229,24 +257,24 @@ class Corpus:
             raise SettingsError(f"column {column[:100]!r}: lists have no columns")
         if encoding != UTF_8 and not self._files and not self._is_part:
             raise SettingsError(f"encoding {encoding}: only files have one: leave it out for texts, lists and tables")
-        of_files = (self._text(file, column, strip_markup, as_lines, encoding, errors) for file in self._files)
+        file_texts = (self._file_text(file, column, strip_markup, as_lines, encoding, errors) for file in self._files)
         parts: list[bytes | memoryview] = []
         size = 0
         origins: list[tuple[int, str, int]] = []
         expected = ("", 0)
-        for name, offset, chunk in itertools.chain(self._lines(items, strip_markup, as_lines), *of_files):
+        for name, offset, chunk in itertools.chain(self._item_lines(items, strip_markup, as_lines), *file_texts):
             if (name, offset) != expected:
                 origins.append((size, name, offset))
             expected = (name, offset + len(chunk))
             size += len(chunk)
-            cut = last_space(chunk) + 1 if size >= BLOCK_BYTES else 0
-            if cut:
-                yield TextBlock(b"".join([*parts, memoryview(chunk)[:cut], PADDING]), origins, self._bytes_read)
-                parts, size = [chunk[cut:]], len(chunk) - cut
-                origins = [(0, name, offset + cut)]
+            end = last_space(chunk) + 1 if size >= BLOCK_BYTES else 0
+            if end:
+                yield TextBlock(b"".join([*parts, memoryview(chunk)[:end], PADDING]), origins, self._bytes_read)
+                parts, size = [chunk[end:]], len(chunk) - end
+                origins = [(0, name, offset + end)]
                 continue
             parts.append(chunk)
-            if size > BLOCK_BYTES + MAX_WORD_BYTES:  # chunks beyond the first BLOCK_BYTES hold no white space
+            if size > BLOCK_BYTES + MAX_WORD_BYTES:  # all chunks after the first BLOCK_BYTES lack white space
                 text = b"".join(parts)
                 name, offset = TextBlock(text, origins, 0).locate(last_space(text) + 1)
                 raise W2VError(
@@ -256,14 +284,14 @@ class Corpus:
         if size:
             yield TextBlock(b"".join([*parts, PADDING]), origins, self._bytes_read)
         if self.missing:
-            treated = "gave zeros to" if as_lines else "skipped"
-            warn_of_text(f"{treated} {counted(self.missing, 'missing text')} (None, NaN, or an empty field of CSV)")
+            action = "gave zeros to" if as_lines else "skipped"
+            warn_of_text(f"{action} {counted(self.missing, 'missing text')} (None, NaN, or an empty field of CSV)")
 
-    def _lines(self, items: Iterable[Any], strip_markup: bool, as_lines: bool) -> Iterator[tuple[str, int, bytes]]:
-        """Texts or lists of tokens as (name for messages, position in the text, line)."""
+    def _item_lines(self, items: Iterable[Any], strip_markup: bool, as_lines: bool) -> Iterator[tuple[str, int, bytes]]:
+        """Yield each text or list of tokens as (name for messages, position in the text, line)."""
         offset = 0
         kind: type | None = None
-        for number, item in enumerate(items):
+        for number, item in enumerate(python_values(items)):
             if not isinstance(item, str) and is_missing(item):
                 self.missing += 1
                 if as_lines:
@@ -271,24 +299,24 @@ class Corpus:
                     offset += 1
                 continue
             kind = kind or (str if isinstance(item, str) else list)
-            line = _text_line(number, item) if kind is str else _line(number, item)
+            line = _text_line(number, item) if kind is str else _token_line(number, item)
             if strip_markup:
                 line = b"".join(without_markup([line]))
             yield str(self), offset, line
             offset += len(line)
 
-    def _text(
+    def _file_text(
         self, file: File, column: str | None, strip_markup: bool, as_lines: bool, encoding: str, errors: Errors
     ) -> Iterator[tuple[str, int, bytes]]:
-        """The unpacked text of a file, or of a part, as (name for messages, position in the text, bytes).
+        """Yield the decompressed text of a file or part of a file as (name for messages, position in the text, bytes).
 
-        Raises W2VError if the file changed since its status was read.
+        Raises W2VError if the file has changed since its status was read.
         """
         name, offset = _display(file.name), file.start
         with (
             errors_named(name),
             contextlib.nullcontext(sys.stdin.buffer) if file.name == "-" else Path(name).open("rb") as stream,
-            unchanged(name, stream, file.info),
+            unchanged(name, stream, file.status),
         ):
             if offset:
                 stream.seek(offset)
@@ -296,13 +324,14 @@ class Corpus:
                     yield name, offset, chunk
                     offset += len(chunk)
                 return
-            chunks = decompressed(name, self._read(stream, file.stop))
+            chunks = decompress(name, self._read(stream, file.stop))
             head = _head(chunks)
             if column != PLAIN and is_parquet(head):
-                chunks = self._column(self._parquet(name, stream, file.info, column), strip_markup, as_lines)
+                values = self._parquet_values(name, stream, file.status, column)
+                chunks = self._column_text(values, strip_markup, as_lines)
             else:
                 if encoding != UTF_8:
-                    chunks = in_utf_8(name, itertools.chain([head], chunks), encoding, errors)
+                    chunks = to_utf_8(name, itertools.chain([head], chunks), encoding, errors)
                     head = _head(chunks)
                 elif re.match(UTF_16, head):
                     raise W2VError(f'{name} is UTF-16 or UTF-32: add --encoding utf-16 or utf-32 (encoding="utf-16")')
@@ -313,7 +342,7 @@ class Corpus:
                     refuse_other(file.name, text, "text", MIN_LINES)
                     refuse_table(name, text)
                 elif column != PLAIN:
-                    chunks = self._column(texts(name, chunks, column), strip_markup, as_lines)
+                    chunks = self._column_text(texts(name, chunks, column), strip_markup, as_lines)
                 if strip_markup and not has_columns(column):
                     chunks = without_markup(chunks)
             if column and has_columns(column):
@@ -330,46 +359,46 @@ class Corpus:
             if not last.endswith(b"\n"):
                 yield name, offset, b"\n"
 
-    def _column(self, values: Iterable[bytes | None], strip_markup: bool, as_lines: bool) -> Iterator[bytes]:
-        """The values of a column, a newline after each, in pieces of about BLOCK_BYTES. Missing ones are counted."""
+    def _column_text(self, values: Iterable[bytes | None], strip_markup: bool, as_lines: bool) -> Iterator[bytes]:
+        """Yield the values of a column, a newline after each, in pieces of about BLOCK_BYTES. Count missing values."""
         parts: list[bytes] = []
         size = 0
-        for found in values:
-            self.missing += found is None
-            text = found or b""
-            value = text.replace(b"\n", b" ") if as_lines else text
-            parts += [*without_markup([value]), b"\n"] if strip_markup else [value, b"\n"]
-            size += len(value)
+        for value in values:
+            self.missing += value is None
+            text = value or b""
+            text = text.replace(b"\n", b" ") if as_lines else text
+            parts += [*without_markup([text]), b"\n"] if strip_markup else [text, b"\n"]
+            size += len(text)
             if size > BLOCK_BYTES:
                 yield b"".join(parts)
                 parts, size = [], 0
         yield b"".join(parts)
 
-    def _parquet(
-        self, name: str, stream: IO[bytes], info: os.stat_result | None, column: str | None
+    def _parquet_values(
+        self, name: str, stream: IO[bytes], status: os.stat_result | None, column: str | None
     ) -> Iterator[bytes | None]:
-        """The texts in a column of a Parquet file, whose first bytes have been read."""
-        if info is None:
+        """Yield the texts in a column of a Parquet file, read again from its start."""
+        if status is None:
             raise W2VError(f"{name}: Parquet is not read from standard input or a pipe: name the file")
         before = self._bytes_read - stream.tell()
         stream.seek(0)
         if not is_parquet(stream.read(SIGNATURE_BYTES)):
             raise W2VError(f"{name}: a compressed Parquet file: unpack it first")
         for text, share in parquet_texts(name, stream, column):
-            self._bytes_read = before + int(share * info.st_size)
+            self._bytes_read = before + int(share * status.st_size)
             yield text
 
     def _read(self, stream: IO[bytes], stop: int | None) -> Iterator[bytes]:
-        """The bytes of a file from the present position on, up to position `stop` if given."""
-        left = None if stop is None else stop - stream.tell()
-        while chunk := stream.read(BLOCK_BYTES if left is None else min(BLOCK_BYTES, left)):
+        """Yield the bytes of a file from the current position to `stop`, or to the end if `stop` is None."""
+        remaining = None if stop is None else stop - stream.tell()
+        while chunk := stream.read(BLOCK_BYTES if remaining is None else min(BLOCK_BYTES, remaining)):
             self._bytes_read += len(chunk)
-            left = None if left is None else left - len(chunk)
+            remaining = None if remaining is None else remaining - len(chunk)
             yield chunk
 
 
 def _head(chunks: Iterator[bytes]) -> bytes:
-    """The first chunks of a file, of SIGNATURE_BYTES or more unless the file is shorter."""
+    """Read chunks until they have SIGNATURE_BYTES or the file ends. Return them joined."""
     head = b""
     while len(head) < SIGNATURE_BYTES and (chunk := next(chunks, None)) is not None:
         head += chunk
@@ -381,12 +410,12 @@ def _is_compressed(file: str) -> bool:
         return is_compressed(stream.read(SIGNATURE_BYTES))
 
 
-def _cut(file: str, size: int, wanted: int, whole: bool) -> int:
-    """The position near `wanted` at which to divide a file.
+def _split_position(file: str, size: int, wanted: int, whole: bool) -> int:
+    """Return the position near `wanted` at which to divide a file.
 
-    It is the end of the first line that ends at `wanted` or less than LONG_LINE bytes after it; if there is none, of
-    the first word. It is the file's start or end if `wanted` is outside, and its end if the file is compressed or must
-    stay `whole`.
+    The position is the end of the first line that ends at `wanted` or less than LONG_LINE bytes later. If no line ends
+    there, it is the end of the first word. If `wanted` is outside the file, it is the start or end of the file. If the
+    file is compressed or must stay `whole`, it is the end of the file.
     """
     if wanted <= 0 or wanted >= size:
         return 0 if wanted <= 0 else size
@@ -409,13 +438,18 @@ def _display(file: str) -> str:
 
 
 def _column_of(table: Table, column: str | None) -> Iterator[Any]:
-    """The texts in a column of a table. Raises W2VError for a missing column."""
-    names = list(map(str, table.columns))
+    """Return the texts in a column of a table. Raises W2VError if the column is missing."""
+    names = list(map(str, getattr(table, "column_names", table.columns)))  # pyarrow's `columns` are the values
     if column is None:
-        raise W2VError(f"a table with the columns {', '.join(names)[:200]}: say by column= which of them is the text")
+        raise W2VError(f"a table with the columns {', '.join(names)[:200]}: name the column of the text with column=")
     if column not in names:
-        raise missing("the table", column, names)
+        raise missing_column("the table", column, names)
     return iter(table[column])
+
+
+def python_values(items: Iterable[Any]) -> Iterator[Any]:
+    """Yield items, with the scalars of a pyarrow array converted to Python objects. Does not import pyarrow."""
+    return (item.as_py() if hasattr(item, "as_py") else item for item in items)
 
 
 def is_missing(text: object) -> bool:
@@ -424,27 +458,25 @@ def is_missing(text: object) -> bool:
     return text is None or is_nan or type(text).__name__ in {"NAType", "NaTType"}
 
 
-def _refuse_others(paths: Iterable[object]) -> None:
-    """Raise W2VError for an item of a list of paths that is not a path."""
+def _check_paths(paths: Iterable[object]) -> None:
+    """Raise W2VError if an item of a list of paths is not a path."""
     for number, path in enumerate(paths):
         if not isinstance(path, os.PathLike):
-            shown = f"{path!r:.60}, of type {type(path).__name__}"
-            raise W2VError(
-                f"item {number} of a list of paths is {shown}: give pathlib.Path objects only, or texts only"
-            )
+            item = f"{path!r:.60}, of type {type(path).__name__}"
+            raise W2VError(f"item {number} of a list of paths is {item}: give pathlib.Path objects only, or texts only")
 
 
 def _text_line(number: int, text: object) -> bytes:
-    """A text and a newline. Raises W2VError for anything else."""
+    """Return a text and a newline in UTF-8. Raises W2VError if `text` is not a str."""
     if not isinstance(text, str):
         raise W2VError(f"text {number} is of type {type(text).__name__}: give str")
     return encode(text + "\n")
 
 
-def _line(number: int, sentence: Iterable[str]) -> bytes:
-    """A list of tokens as a line of text. Raises W2VError for anything else."""
+def _token_line(number: int, sentence: Iterable[str]) -> bytes:
+    """Join a list of tokens into a line of text. Raises W2VError if `sentence` is not a list of tokens."""
     if isinstance(sentence, os.PathLike):
-        raise W2VError("paths are taken from a list only: give list(paths)")
+        raise W2VError("paths are accepted only in a list: give list(paths)")
     if isinstance(sentence, str | bytes | Mapping) or not isinstance(sentence, Iterable):
         kind = type(sentence).__name__
         raise W2VError(f"sentence {number} is of type {kind}: give a list of tokens, such as text.split()")
@@ -452,7 +484,7 @@ def _line(number: int, sentence: Iterable[str]) -> bytes:
     if not all(isinstance(token, str) for token in tokens):
         raise W2VError(f"sentence {number} contains tokens that are not str")
     line = " ".join(tokens)
-    if line.split() != tokens:  # perhaps only at non-ASCII white space, at which w2v does not split
+    if line.split() != tokens:  # white space in a token is an error only if it is ASCII: w2v splits at no other
         for token in map(encode, tokens):
             if not token:
                 raise W2VError(f"sentence {number} contains an empty token: leave it out")

@@ -1,4 +1,4 @@
-"""Decompression of gzip, bzip2, xz and zstandard files, a piece at a time, with a limit against bombs."""
+"""Decompress gzip, bzip2, xz and zstandard files in pieces, with a limit against decompression bombs."""
 
 import bz2
 import itertools
@@ -11,15 +11,18 @@ from typing import Any
 
 from w2v.errors import CutFile, W2VError, optional
 
-PIECE_BYTES = 1 << 19  # unpacked at a time
-ZSTANDARD_INPUT_BYTES = 1024  # decompressed at a time
-# A file may unpack to 64 MB or to 500 times its size. Ratios: text and vectors 2 to 10, zeros written by w2v (gzip
-# level 1) 230, zeros in a gzip bomb 1000.
+PIECE_BYTES = 1 << 19  # decompressed bytes yielded at a time
+ZSTANDARD_INPUT_BYTES = 1024  # compressed bytes passed to zstandard at a time
+# A file may decompress to 64 MB or to 500 times its size, whichever is more. Typical ratios: text and vectors 2 to 10,
+# zeros written by w2v (gzip level 1) 230, zeros in a gzip bomb 1000.
 MAX_UNPACKED, MAX_RATIO = 64 << 20, 500
 
 
 class _Zstandard:
-    """A decompressor without max_length: each ZSTANDARD_INPUT_BYTES of input unpack to at most 32 MB."""
+    """A decompressor for zstandard, which has no max_length.
+
+    It decompresses ZSTANDARD_INPUT_BYTES at a time, which grow to at most 32 MB.
+    """
 
     def __init__(self) -> None:
         zstandard = optional("zstandard files need one more package", "zstd", "zstandard")
@@ -40,8 +43,9 @@ class _Zstandard:
         return bytes(self._stream.decompress(data[:ZSTANDARD_INPUT_BYTES]))
 
 
-# By name: the signature, and what makes a decompressor of one stream, with the interface of bz2.BZ2Decompressor. Those
-# of zlib and ours for zstandard also have `unconsumed_tail`, the input left because of max_length.
+# For each compression: its signature, and a function that returns a decompressor for one stream, with the interface of
+# bz2.BZ2Decompressor. The decompressors for gzip and zstandard also have `unconsumed_tail`, the input left over because
+# of max_length.
 _COMPRESSIONS: dict[str, tuple[re.Pattern[bytes], Callable[[], Any]]] = {
     "gzip": (re.compile(rb"\x1f\x8b\x08"), lambda: zlib.decompressobj(wbits=31)),
     "bzip2": (re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), bz2.BZ2Decompressor),
@@ -51,25 +55,30 @@ _COMPRESSIONS: dict[str, tuple[re.Pattern[bytes], Callable[[], Any]]] = {
 
 
 def _compression(head: bytes) -> str | None:
-    """The compression of a file that begins with `head`, if any."""
+    """Return the compression of a file that begins with `head`, or None."""
     return next((name for name, (signature, _) in _COMPRESSIONS.items() if signature.match(head)), None)
 
 
 def is_compressed(head: bytes) -> bool:
-    """Whether a file that begins with `head` is compressed in a way that `decompressed` unpacks."""
+    """Return True if a file that begins with `head` has a compression that `decompress` supports."""
     return _compression(head) is not None
 
 
 def max_unpacked(size: int) -> int:
-    """The maximum of bytes that a compressed file of `size` bytes may unpack to."""
+    """Return the number of bytes that a compressed file of `size` bytes may decompress to."""
     return max(MAX_UNPACKED, MAX_RATIO * size)
 
 
-def decompressed(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The content of a file, given in chunks; it may be compressed, as one or more consecutive streams.
+def decompress(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the content of a file, which may be compressed in one or more consecutive streams.
 
-    `name` is the file's name for messages. Raises CutFile for a file that ends too early, W2VError for damaged data
-    and for data that unpack to more than `max_unpacked`.
+    Args:
+        name: the name of the file in error messages.
+        chunks: the bytes of the file in pieces.
+
+    Raises:
+        CutFile: if the file ends too early.
+        W2VError: if the data is damaged or decompresses to more than `max_unpacked` bytes.
     """
     first = next(chunks, b"")
     chunks = itertools.chain([first], chunks)
@@ -99,11 +108,11 @@ def decompressed(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _pieces(name: str, compression: str, decompressor: Any, data: bytes | memoryview) -> Iterator[bytes]:
-    """The unpacked data, in pieces of at most PIECE_BYTES."""
+    """Yield the decompressed data in pieces of at most PIECE_BYTES."""
     while True:
         try:
             piece = decompressor.decompress(data, PIECE_BYTES)
-        except Exception as error:  # each decompressor raises its own type
+        except Exception as error:  # each library raises its own type of error
             raise W2VError(f"{name}: damaged {compression} data: {error}") from error
         yield from (piece[start : start + PIECE_BYTES] for start in range(0, len(piece), PIECE_BYTES))
         data = getattr(decompressor, "unconsumed_tail", b"")
@@ -112,11 +121,14 @@ def _pieces(name: str, compression: str, decompressor: Any, data: bytes | memory
 
 
 class Unpacked(RawIOBase):
-    """The content of a compressed file as a raw stream. If the file is cut short, it ends early and `cut` is true."""
+    """The content of a compressed file as a raw stream.
+
+    If the file is incomplete, the stream ends early and `cut` is True.
+    """
 
     def __init__(self, name: str, chunks: Iterator[bytes]) -> None:
         self.cut = False
-        self._pieces = decompressed(name, chunks)
+        self._pieces = decompress(name, chunks)
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:

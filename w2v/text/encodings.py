@@ -1,4 +1,4 @@
-"""Text in other encodings than UTF-8."""
+"""Convert text from other encodings to UTF-8."""
 
 from __future__ import annotations
 
@@ -10,24 +10,30 @@ from w2v.system.files import Errors
 from w2v.text.columns import encode
 
 UTF_8 = "utf-8"
-USUAL = ("latin-1", "cp1252", "cp949", "gb18030", "shift_jis", "utf-16")  # of many that Python knows
+USUAL = ("latin-1", "cp1252", "cp949", "gb18030", "shift_jis", "utf-16")  # examples for an error message
 
 
 def encoding_name(name: str) -> str:
-    """Python's name of an encoding. Raises SettingsError if it has no such encoding of text."""
+    """Return Python's name of an encoding. Raises SettingsError if Python has no text encoding of this name."""
     try:
-        b"a".decode(name, "replace")  # which refuses codecs that are not encodings of text, such as zlib
+        b"a".decode(name, "replace")  # raises LookupError for codecs that are not text encodings, such as zlib
         codecs.getincrementaldecoder(name)
         return codecs.lookup(name).name
     except (LookupError, ValueError):
         raise SettingsError(f"encoding {name!r}: not known to Python: give one such as {', '.join(USUAL)}") from None
 
 
-def in_utf_8(name: str, chunks: Iterable[bytes], encoding: str, errors: Errors) -> Iterator[bytes]:
-    """The text of a file, given in chunks of any size, in UTF-8.
+def to_utf_8(name: str, chunks: Iterable[bytes], encoding: str, errors: Errors) -> Iterator[bytes]:
+    """Convert the text of a file, in chunks of any size, to UTF-8.
 
-    `name` is the file's name for messages. Bytes that are not in the encoding are treated as `errors` says, as in
-    bytes.decode: W2VError names their position.
+    Args:
+        name: the name of the file in error messages.
+        chunks: the bytes of the file.
+        encoding: the encoding of the file.
+        errors: how to treat bytes that are not in the encoding, as in bytes.decode.
+
+    Raises:
+        W2VError: for bytes that are not in the encoding, with their position, if `errors` is "strict".
     """
     decoder = codecs.getincrementaldecoder(encoding)(errors)
     end = 0
@@ -37,7 +43,7 @@ def in_utf_8(name: str, chunks: Iterable[bytes], encoding: str, errors: Errors) 
             yield encode(decoder.decode(chunk))
         yield encode(decoder.decode(b"", final=True))
     except UnicodeDecodeError as error:
-        # The decoder may have kept the beginning of a character from the chunk before.
+        # The decoder may have kept the first bytes of a character from the previous chunk.
         position = end - len(error.object) + error.start
         raise W2VError(
             f"{name}: byte {position}, in {error.object[error.start : error.start + 10]!r}, is not {encoding}: give "

@@ -1,8 +1,8 @@
-/* The hash table of this package: from a key and a tag to a number.
+/* A hash table that maps a key and a tag to a number.
  *
- * It has a power of two of slots and probes linearly; the caller keeps at most 3/4 of them full. A slot is published by
- * one atomic store of its value, so one thread may add entries while others look entries up. The memory belongs to the
- * caller, which must set it to zero. */
+ * It has 2^n slots and uses linear probing. The caller keeps at most 3/4 of the slots full. A slot is published by one
+ * atomic store of its value, so one thread may add entries while others look entries up. The caller owns the memory and
+ * must set it to zero. */
 #pragma once
 #include <stdint.h>
 
@@ -12,7 +12,7 @@ enum { NUMBER_BITS = 36, TAG_BITS = 64 - NUMBER_BITS };
 
 typedef struct {
     uint64_t key;
-    uint64_t value; /* the tag above the number; 0: the slot is empty, so no number is 0 */
+    uint64_t value; /* the tag in the high bits and the number in the low bits; 0 if the slot is empty */
 } Slot;
 
 typedef struct {
@@ -20,7 +20,7 @@ typedef struct {
     uint64_t mask; /* number of slots - 1 */
 } HashTable;
 
-/* Two secret random numbers, set when a module is loaded, so that nobody can choose keys that collide. */
+/* Two secret random numbers, set when a module is loaded, so that an attacker cannot choose colliding keys. */
 static uint64_t hash_seed[2];
 
 static inline uint64_t multiply_mix(uint64_t a, uint64_t b)
@@ -39,7 +39,7 @@ static inline uint64_t slot_number(uint64_t value) { return value & MAX_NUMBER; 
 static inline uint64_t slot_value(uint64_t tag, uint64_t number) { return tag << NUMBER_BITS | number; }
 static inline uint64_t read_value(const Slot *slot) { return __atomic_load_n(&slot->value, __ATOMIC_ACQUIRE); }
 
-/* The first slot from position `at` on that holds the key and the tag, or is empty. */
+/* Return the first slot from position `at` on that contains the key and the tag, or is empty. */
 static inline Slot *find_slot(const HashTable *table, uint64_t at, uint64_t key, uint64_t tag)
 {
     for (;; at++) {

@@ -1,4 +1,4 @@
-"""The declarations of hash_table.h."""
+"""Cython declarations for hash_table.h."""
 
 from libc.stdint cimport uint64_t
 

@@ -1,4 +1,4 @@
-"""The corpus as integer ids in a memory-mapped file: the text is read once, the ids in every epoch."""
+"""Store a corpus as integer ids in a memory-mapped file. The text is read once, the ids in every epoch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from w2v.settings import TEXT
 from w2v.system.files import IDS, Errors, PathLike, atomic_write, errors_named, is_own, temporary_folder
 from w2v.system.memory import MappedFile
 from w2v.system.schema import Count, decode, encode
-from w2v.system.threads import in_order
+from w2v.system.threads import map_in_order
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Lookup, Malformed, Scan, Types
 from w2v.text.corpus import Corpus, TextBlock
 from w2v.text.encodings import UTF_8, encoding_name
@@ -34,14 +34,14 @@ from w2v.text.paths import CACHE_SUFFIX
 from w2v.text.words import Words
 
 SIGNATURE = IDS + b"1\n"
-MAX_TYPES_LIMIT = 1 << 30  # the largest max_types: ids have 31 bits, and one block of text may exceed max_types
-SPACE_CHECK_BLOCKS = 64  # blocks of text between checks of the space on disk
+MAX_TYPES_LIMIT = 1 << 30  # largest allowed max_types: ids have 31 bits, and a block of text may exceed max_types
+SPACE_CHECK_BLOCKS = 64  # blocks of text between checks of the free disk space
 IDS_AT_ONCE = 1 << 22  # ids checked, hashed or renumbered at a time
 
 
 @dataclass(frozen=True)
 class Description:
-    """The description in an id file: how the text was read (JSON), and the numbers of ids, types and pruned types."""
+    """The description in an id file: the reading options (as JSON) and the numbers of ids, types and pruned types."""
 
     settings: str
     ids: Count
@@ -50,15 +50,19 @@ class Description:
 
 
 class TypeCounts:
-    """The types of a corpus: id 0 ends a sentence, 1 is a word that pruning dropped, 2, 3, … are in first-seen order.
+    """The types (distinct words) of a corpus and their counts.
+
+    Id 0 is the end of a sentence and id 1 a word that pruning dropped. The types have the ids 2, 3, … in first-seen
+    order.
 
     Attributes:
         counts: int64 (types + 2,), how often each id occurs.
-        types: the word of each id as Words, empty for ids 0 and 1.
-        strings: uint8, the bytes of all types, end to end, and PADDING. offsets: int64 (types + 3,), see Words.
-        pruned: number of types dropped to keep within `max_types`, int.
-        tokens: number of words in the corpus, int.
-        sentences: number of lines that contain a word, int.
+        types: the word of each id, as Words; empty for ids 0 and 1.
+        strings: uint8, the bytes of all types, concatenated, and PADDING.
+        offsets: int64 (types + 3,), see Words.
+        pruned: the number of types dropped to keep within `max_types`, int.
+        tokens: the number of words in the corpus, int.
+        sentences: the number of lines that contain a word, int.
     """
 
     def __init__(
@@ -70,16 +74,16 @@ class TypeCounts:
         self.sentences = int(counts[SENTENCE_END_ID])
 
     def words(self, ids: NDArray[np.int64]) -> Words:
-        """The words with these ids."""
+        """Return the words with these ids."""
         return self.types.take(ids)
 
     def remap(self, words: Sequence[str]) -> NDArray[np.int32]:
-        """The index of each id's word in `words`, −1 if it is not among them: int32 (types + 2,)."""
+        """Return the index in `words` of each id's word, or −1 if `words` does not contain it: int32 (types + 2,)."""
         packed = Words.of(words)
         return Lookup(packed.padded(), packed.offsets).rows(self.strings, self.offsets)
 
     def followed_by(self, other: TypeCounts) -> TypeCounts:
-        """The types of this corpus and of another that follows it, in first-seen order."""
+        """Return the types of this corpus followed by another, in first-seen order."""
         index = Lookup(self.strings, self.offsets).rows(other.strings, other.offsets)
         index[:FIRST_TYPE] = range(FIRST_TYPE)
         new = np.flatnonzero(index < 0)
@@ -89,23 +93,25 @@ class TypeCounts:
         return TypeCounts(counts, types.padded(), types.offsets, self.pruned + other.pruned)
 
     def types_checksum(self) -> str:
-        """SHA-256 of the types and their counts; it does not depend on how the text is divided among ranks."""
-        found = hashlib.sha256(self.strings.data)
-        found.update(self.offsets.data)
-        found.update(self.counts[FIRST_TYPE:].data)
-        return found.hexdigest()
+        """Return the SHA-256 of the types and their counts. It is the same however ranks divide the text."""
+        digest = hashlib.sha256(self.strings.data)
+        digest.update(self.offsets.data)
+        digest.update(self.counts[FIRST_TYPE:].data)
+        return digest.hexdigest()
 
 
 class IdStore(TypeCounts):
     """A corpus as ids; see TypeCounts.
 
+    The file contains the ids, the counts, the offsets of the words (int64), the bytes of the words, a description in
+    JSON, the length of the description (8 bytes) and a signature. The caller may close `file`.
+
     Attributes:
         ids: uint32 (tokens + sentences,), memory-mapped, read-only.
-        reused: whether the file was found in the cache, bool.
+        reused: True if the file comes from the cache.
 
-    The file contains the ids, the counts, the offsets into the words' bytes (int64), these bytes, a description in
-    JSON, the description's length (8 bytes) and a signature. The caller may close `file`. Raises ValueError if it
-    is damaged.
+    Raises:
+        ValueError: if the file is damaged.
     """
 
     def __init__(self, file: BinaryIO, reused: bool = False) -> None:
@@ -119,7 +125,7 @@ class IdStore(TypeCounts):
         self.description = decode(Description, memory[tail - length : tail], "an id file")
         ids, types, pruned = self.description.ids, self.description.types, self.description.pruned
         if types < FIRST_TYPE or max(ids, types) > tail:
-            raise ValueError(f"an id file claims {ids} ids of {types} types")
+            raise ValueError(f"an id file declares {ids} ids of {types} types")
         start = _aligned(4 * ids)
         self.ids: NDArray[np.uint32] = np.frombuffer(memory, np.uint32, ids)
         counts: NDArray[np.int64] = np.frombuffer(memory, np.int64, types, start)
@@ -132,7 +138,7 @@ class IdStore(TypeCounts):
             self._check()
 
     def _check(self) -> None:
-        """Raise ValueError if the numbers in a file from the cache are inconsistent."""
+        """Raise ValueError if the numbers in a cached file are inconsistent."""
         if not self.types.is_utf8() or self.counts.min() < 0:
             raise ValueError("the words of an id file are damaged")
         known = sum(int(np.count_nonzero(ids < len(self.counts))) for ids in self._pieces())
@@ -140,25 +146,24 @@ class IdStore(TypeCounts):
             raise ValueError("the ids of an id file are damaged")
 
     def known_before(self, remap: NDArray[np.int32], size: int) -> NDArray[np.int64]:
-        """The number of words of the vocabulary before each piece of `size` ids, and in all: int64 (pieces + 1,).
+        """Return the number of vocabulary words before each piece of `size` ids, and their total: int64 (pieces + 1,).
 
         `remap`, int32 (types + 2,), is the result of the method `remap`.
         """
-        known = [
-            np.count_nonzero(remap.take(ids) >= 0) for ids in self._pieces(size)
-        ]  # remap[...] crashes if memory is short
+        # `take` raises MemoryError where remap[ids] would crash.
+        known = [np.count_nonzero(remap.take(ids) >= 0) for ids in self._pieces(size)]
         return np.cumsum([0, *known])
 
     def checksum(self) -> str:
-        """SHA-256 of the text: of its ids and their words."""
-        found = hashlib.sha256(self.strings.data)
-        found.update(self.offsets.data)
+        """Return the SHA-256 of the ids and the words."""
+        digest = hashlib.sha256(self.strings.data)
+        digest.update(self.offsets.data)
         for ids in self._pieces():
-            found.update(ids.data)
-        return found.hexdigest()
+            digest.update(ids.data)
+        return digest.hexdigest()
 
     def _pieces(self, size: int = IDS_AT_ONCE) -> Iterator[NDArray[np.uint32]]:
-        """The ids in pieces of `size`, whose memory is freed from time to time."""
+        """Yield the ids in pieces of `size`, and free their memory from time to time."""
         for start in range(0, len(self.ids), size):
             yield self.ids[start : start + size]
             if (start + size) % IDS_AT_ONCE < size:
@@ -166,13 +171,13 @@ class IdStore(TypeCounts):
 
     @property
     def is_cut(self) -> bool:
-        """Whether the file has been truncated: then some ids that were read may not be those of the text."""
+        """True if the file has been truncated. Some ids that were read may then be wrong."""
         return self._memory.is_cut
 
     def release(self) -> None:
-        """Free the memory of the file's pages; those used again are read again from disk.
+        """Free the memory of the file's pages. A page that is used again is read again from disk.
 
-        Raises W2VError if the file has been cut.
+        Raises W2VError if the file has been truncated.
         """
         if self.is_cut:
             raise W2VError("the file with the ids of the text was cut by another process: train again")
@@ -180,7 +185,7 @@ class IdStore(TypeCounts):
             self._memory.madvise(mmap.MADV_DONTNEED)
 
     def close(self) -> None:
-        """Release the file: only the numbers stay usable, and the disk space of a temporary file is freed."""
+        """Close the file and free the disk space of a temporary file. Only the int attributes stay usable."""
         for name in ("ids", "counts", "types", "offsets", "strings", "_memory"):
             vars(self).pop(name, None)
 
@@ -188,7 +193,7 @@ class IdStore(TypeCounts):
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        """Raises W2VError if the file has been cut."""
+        """Close the file. Raises W2VError if it has been truncated."""
         try:
             if kind is None and "_memory" in vars(self):
                 self.release()
@@ -198,7 +203,7 @@ class IdStore(TypeCounts):
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingOptions(TextOptions):
-    """How a text is read. Raises SettingsError for impossible values."""
+    """The options for reading a text. Raises SettingsError for impossible values."""
 
     column: str | None = option(
         None,
@@ -208,7 +213,7 @@ class ReadingOptions(TextOptions):
         default_text="plain text; tables are refused",
     )
     cache: PathLike | None = option(
-        None, "Cache the text as ids in this folder, and reuse them.", TEXT, default_text="none"
+        None, "Cache the text as ids in this folder, and reuse the cache.", TEXT, default_text="none"
     )
     encoding: str = option(
         UTF_8, "Encoding of the text, such as latin-1, cp949 or utf-16. Parquet is always UTF-8.", TEXT
@@ -230,40 +235,46 @@ class ReadingOptions(TextOptions):
 def read_corpus(
     corpus: Corpus, reading: ReadingOptions | None = None, *, workers: int = 1, progress: Report | None = None
 ) -> IdStore:
-    """Read the text once, in `workers` threads, and store it as ids.
+    """Read a text once and store it as ids.
 
-    The ids are stored in an unnamed temporary file, which vanishes when the process ends, or in a file of this user in
-    the folder `cache`, which is reused as long as corpus and settings are the same. A text that can be read only once
-    is not cached. `errors` says how to treat bytes that are not in the `encoding`, by default UTF-8. If there are more
-    than `max_types` types, the rarest are dropped, as in word2vec.c. With `column`, the text is in that column of
-    tables. `strip_markup`, `normalize`, `digits`, `lower` and `tokenize` are applied to the text in this order.
-    `progress` is called regularly with a Progress of phase "read".
+    The ids are stored in an unnamed temporary file, which the system deletes when the process ends. With
+    `reading.cache`, they are stored in a file of this user in that folder, and reused as long as the corpus and the
+    options are the same. A text that can be read only once is not cached. If there are more than `max_types` types, the
+    rarest are dropped, as in word2vec.c.
 
-    Raises W2VError for a text that cannot be read or has no words and for a folder that cannot be written to,
-    SettingsError for impossible settings.
+    Args:
+        corpus: the text.
+        reading: the reading options. `strip_markup`, `normalize`, `digits`, `lower` and `tokenize` are applied in this
+            order.
+        workers: the number of threads.
+        progress: called regularly with a Progress of phase "read".
+
+    Raises:
+        W2VError: if the text cannot be read or has no words, or if the folder is not writable.
+        SettingsError: if `workers` is less than 1.
     """
     check_whole(1, workers=workers)
     reading = reading or ReadingOptions()
     cache = reading.cache
     files = corpus.sizes
     folder = temporary_folder(cache)
-    with _writing_to(folder):
+    with _write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     if cache is None or files is None:
         with _temporary(folder) as file:
             _write(file, folder, corpus, reading, "", workers, progress)
             return IdStore(file)
 
-    # One cache file of a user for the same files read in the same way; its description shows whether they have changed.
-    how = {name: value for name, value in asdict(reading).items() if name != "cache"}
-    identity = json.dumps([os.geteuid(), how, [path for path, _ in files], corpus.ranges])
-    description = json.dumps([files, corpus.ranges, how, corpus.checksum()])
+    # Each user has one cache file for the same files and options. Its description shows whether the files have changed.
+    options = {name: value for name, value in asdict(reading).items() if name != "cache"}
+    identity = json.dumps([os.geteuid(), options, [path for path, _ in files], corpus.ranges])
+    description = json.dumps([files, corpus.ranges, options, corpus.checksum()])
     path = folder / f"w2v-{hashlib.sha256(identity.encode()).hexdigest()[:16]}{CACHE_SUFFIX}"
     with contextlib.suppress(OSError, ValueError):  # a damaged file is replaced
-        # In a shared folder, another user may have put a link or a pipe there.
+        # In a shared folder, another user may have created a link or a pipe with this name.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
-            store = IdStore(file, reused=True) if is_own(descriptor, others=0o022) else None
+            store = IdStore(file, reused=True) if is_own(descriptor, forbidden=0o022) else None
         if store and store.description.settings == description:
             return store
     with atomic_write(path, follow=False, mode=0o600) as file:
@@ -273,12 +284,12 @@ def read_corpus(
 
 
 def temporary_array(size: int, dtype: DTypeLike, folder: Path) -> NDArray[Any]:
-    """An array of zeros in an unnamed file in a folder, memory-mapped. Raises W2VError if the disk has no space."""
+    """Return an array of zeros, memory-mapped to an unnamed file in a folder. Raises W2VError if the disk is full."""
     length = max(1, size * np.dtype(dtype).itemsize)
-    with _writing_to(folder), tempfile.TemporaryFile(dir=folder) as file:
+    with _write_errors(folder), tempfile.TemporaryFile(dir=folder) as file:
         file.truncate(length)
         try:
-            os.posix_fallocate(file.fileno(), 0, length)  # a disk that is full later would end the process
+            os.posix_fallocate(file.fileno(), 0, length)  # reserve space: a full disk would later crash the process
         except AttributeError:  # macOS
             pass
         except OSError as error:
@@ -288,7 +299,7 @@ def temporary_array(size: int, dtype: DTypeLike, folder: Path) -> NDArray[Any]:
 
 
 def release(array: NDArray[Any]) -> None:
-    """Free the memory of a temporary array's pages; those used again are read again from disk."""
+    """Free the memory of a temporary array's pages. A page that is used again is read again from disk."""
     if hasattr(mmap, "MADV_DONTNEED"):
         cast(mmap.mmap, array.base).madvise(mmap.MADV_DONTNEED)
 
@@ -302,7 +313,7 @@ def _write(
     workers: int,
     progress: Report | None,
 ) -> None:
-    """Write a new file for an IdStore, which describes its content."""
+    """Read the corpus and write the file of an IdStore. `description` is stored in the file."""
     types = Types(reading.errors)
     normalise = Normaliser(TextOptions.of(reading), reading.errors)
     blocks = corpus.blocks(reading.column, reading.strip_markup, encoding=reading.encoding, errors=reading.errors)
@@ -310,19 +321,19 @@ def _write(
     meter = Meter(progress, "read")
 
     def scan(block: TextBlock) -> tuple[TextBlock, Scan]:
-        with naming(block):
+        with malformed_located(block):
             return block, types.scan(normalise(block.text))
 
-    for number, (block, scanned) in enumerate(in_order(scan, blocks, workers), 1):
-        with naming(block):
+    for number, (block, scanned) in enumerate(map_in_order(scan, blocks, workers), 1):
+        with malformed_located(block):
             ids = types.merge(scanned)
-        with _writing_to(folder):
-            _put(file, ids.data)
+        with _write_errors(folder):
+            _write_all(file, ids.data)
             if number % SPACE_CHECK_BLOCKS == 0 and corpus.total_bytes:
                 _check_space(file, folder, block.bytes_done / corpus.total_bytes)
             if len(types) - FIRST_TYPE > reading.max_types:
                 before = len(types)
-                threshold = max(threshold + 1, lowest_threshold(types.counts()[FIRST_TYPE:], reading.max_types))
+                threshold = max(threshold + 1, pruning_threshold(types.counts()[FIRST_TYPE:], reading.max_types))
                 _renumber(file, types.prune(threshold))
                 pruned += before - len(types)
         done = block.bytes_done
@@ -331,7 +342,7 @@ def _write(
     counts = types.counts()
     if not counts[PRUNED_TYPE:].any() and corpus.ranges is None:  # a part of a text may be empty
         raise NothingToTrain(f"{corpus} holds no words")
-    with _writing_to(folder):
+    with _write_errors(folder):
         _write_types(file, counts, types.lengths(), types.strings(), description, pruned)
 
 
@@ -343,47 +354,53 @@ def _write_types(
     settings: str,
     pruned: int,
 ) -> None:
-    """Write the part of an IdStore's file that follows the ids."""
+    """Write the part of an id file that follows the ids."""
     size = int(counts.sum())
     encoded = encode(Description(settings, size, len(counts), pruned), "ids").encode()
-    _put(file, bytes(_aligned(4 * size) - 4 * size))
-    _put(file, counts.data)
-    _put(file, np.cumsum(np.append(0, lengths)).data)
+    _write_all(file, bytes(_aligned(4 * size) - 4 * size))
+    _write_all(file, counts.data)
+    _write_all(file, np.cumsum(np.append(0, lengths)).data)
     for piece in strings:
-        _put(file, piece.data)
-    _put(file, PADDING + encoded + len(encoded).to_bytes(8, "little") + SIGNATURE)
+        _write_all(file, piece.data)
+    _write_all(file, PADDING + encoded + len(encoded).to_bytes(8, "little") + SIGNATURE)
 
 
-def rewritten(
+def store_with_ids(
     store: IdStore,
     pieces: Iterable[NDArray[np.uint32]],
     types: Callable[[], tuple[NDArray[np.int64], Words]],
     folder: Path,
 ) -> IdStore:
-    """A store of other ids for the same text, in an unnamed temporary file in a folder.
+    """Create a store with other ids for the text of `store`, in an unnamed temporary file in a folder.
 
-    `pieces` are the ids. `types` is called after the last piece and returns their counts, int64 (types + 2,), and
-    words. Raises W2VError for a folder that cannot be written to.
+    Args:
+        store: the store of the original ids.
+        pieces: the new ids, uint32.
+        types: called after the last piece; returns the counts, int64 (types + 2,), and words of the new ids.
+        folder: the folder of the temporary file.
+
+    Raises:
+        W2VError: if the folder is not writable.
     """
     with _temporary(folder) as file:
         for ids in pieces:
-            with _writing_to(folder):
-                _put(file, ids.data)
+            with _write_errors(folder):
+                _write_all(file, ids.data)
         counts, words = types()
-        with _writing_to(folder):
+        with _write_errors(folder):
             _write_types(file, counts, np.diff(words.offsets), [words.blob], store.description.settings, store.pruned)
-        found = IdStore(file)
-        found.reused = store.reused
-        return found
+        new = IdStore(file)
+        new.reused = store.reused
+        return new
 
 
 def _temporary(folder: Path) -> BinaryIO:
-    with _writing_to(folder):
+    with _write_errors(folder):
         return cast(BinaryIO, tempfile.TemporaryFile(dir=folder, buffering=0))
 
 
 def _check_space(file: BinaryIO, folder: Path, share: float) -> None:
-    """Raise W2VError if the ids, of which `share` is written, will not fit on the disk."""
+    """Raise W2VError if all ids will not fit on the disk, given that the file contains this share of them."""
     written, disk = file.tell(), os.fstatvfs(file.fileno())
     needed, limit = written / share, written + disk.f_bavail * disk.f_frsize
     if needed > limit:
@@ -394,8 +411,8 @@ def _check_space(file: BinaryIO, folder: Path, share: float) -> None:
 
 
 @contextlib.contextmanager
-def naming(block: TextBlock) -> Iterator[None]:
-    """Turn Malformed into a W2VError that names the file and the position in it."""
+def malformed_located(block: TextBlock) -> Iterator[None]:
+    """Turn Malformed errors in a `with` block into a W2VError that names the file and the position in it."""
     try:
         yield
     except Malformed as error:
@@ -409,33 +426,33 @@ def naming(block: TextBlock) -> Iterator[None]:
         raise W2VError(f"{name}: byte {offset}, in {word[:60]!r}, is not UTF-8; {hint}") from None
 
 
-def lowest_threshold(counts: NDArray[np.int64], size: int) -> int:
-    """The lowest threshold above which no more than `size` counts, of which there are more, lie."""
+def pruning_threshold(counts: NDArray[np.int64], size: int) -> int:
+    """Return the lowest threshold that at most `size` counts exceed. There must be more than `size` counts."""
     rank = len(counts) - size - 1
     return int(np.partition(counts, rank)[rank])
 
 
-def _renumber(file: BinaryIO, renumbered: NDArray[np.uint32]) -> None:
-    """Replace each id written so far by renumbered[id]."""
+def _renumber(file: BinaryIO, new_ids: NDArray[np.uint32]) -> None:
+    """Replace each id in the file by new_ids[id]."""
     file.flush()
     position = 0
     while data := os.pread(file.fileno(), 4 * IDS_AT_ONCE, position):
         file.seek(position)
-        _put(file, renumbered[np.frombuffer(data, np.uint32)].data)
+        _write_all(file, new_ids[np.frombuffer(data, np.uint32)].data)
         position += len(data)
 
 
-def _put(file: BinaryIO | io.FileIO, data: bytes | memoryview) -> None:
-    """Write all of the data: one write to an unbuffered file may write only a part."""
-    rest = memoryview(data).cast("B") if len(data) else memoryview(b"")
-    while rest:
-        rest = rest[file.write(rest) :]
+def _write_all(file: BinaryIO | io.FileIO, data: bytes | memoryview) -> None:
+    """Write all of the data, in several writes if an unbuffered file writes only a part."""
+    remaining = memoryview(data).cast("B") if len(data) else memoryview(b"")
+    while remaining:
+        remaining = remaining[file.write(remaining) :]
 
 
 def _aligned(size: int) -> int:
     return (size + 7) // 8 * 8
 
 
-def _writing_to(folder: Path) -> contextlib.AbstractContextManager[None]:
-    """Turn the system's errors into W2VError."""
+def _write_errors(folder: Path) -> contextlib.AbstractContextManager[None]:
+    """Turn system errors in a `with` block into W2VError."""
     return errors_named(folder, "write ids to", "; name another folder with --cache or TMPDIR")

@@ -1,4 +1,4 @@
-"""Text without HTML, XML and wiki markup."""
+"""Remove HTML and XML markup from text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterable, Iterator
 
-MAX_TAG = 1 << 16  # bytes: a < without a > within this distance is text
+MAX_TAG = 1 << 16  # bytes; a < without a > within this distance is text
 INLINE = frozenset(
     b"a abbr b bdi bdo big cite code del dfn em font i ins kbd mark nobr q s samp small span strike strong sub sup tt "
     b"u var".split()
@@ -22,52 +22,59 @@ _MARKUP = re.compile(
     rb"|&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#[Xx][0-9A-Fa-f]{1,6});" % {b"max": MAX_TAG}
 )
 _UNFINISHED = re.compile(rb"(?:<[^<>]{0,%d}|&#?[A-Za-z0-9]{0,32}|\]{1,2})\Z" % (MAX_TAG + 100))
-# The ends of elements without text, and how many bytes of one may be cut off at the end of a chunk.
+# End tags of elements without text. At the end of a chunk, up to _END_BYTES of an end tag may be incomplete.
 _COMMENT_END = re.compile(rb"-->")
 _ENDS = {name: re.compile(rb"</%s(?=[\s/>])" % name, re.IGNORECASE) for name in (b"script", b"style")}
 _END_BYTES = len(b"</script")
 
 
 def without_markup(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The text of a document, given in chunks of any size, without its markup.
+    """Yield the text of a document, in chunks of any size, without its markup.
 
-    Comments, the content of script and style, declarations, the delimiters of CDATA sections, and tags are removed. A
-    tag is < followed by a letter, /, ! or ?, up to the next >. Tags of LINES become a newline, those of INLINE nothing,
-    all others a space. Entities become characters, or a space if they are white space.
+    Removes comments, the content of script and style, declarations, the delimiters of CDATA sections, and tags. A tag
+    is < followed by a letter, /, ! or ?, up to the next >. A tag in LINES becomes a newline, a tag in INLINE nothing,
+    and any other tag a space. An entity becomes its character, or a space if the character is white space.
     """
     rest = b""
-    end: re.Pattern[bytes] | None = None  # of a comment, script or style
+    end: re.Pattern[bytes] | None = None  # matches the end of an unclosed comment, script or style
     for chunk in chunks:
-        text, rest, end = _removed(rest + chunk, end, last=False)
+        text, rest, end = _strip(rest + chunk, end, last=False)
         yield text
-    yield _removed(rest, end, last=True)[0]
+    yield _strip(rest, end, last=True)[0]
 
 
-def _removed(data: bytes, end: re.Pattern[bytes] | None, last: bool) -> tuple[bytes, bytes, re.Pattern[bytes] | None]:
-    """The text of `data`; the unfinished bytes at its end, unless they are the last of the document; the pattern of the
-    end of an unclosed element, if any.
+def _strip(data: bytes, end: re.Pattern[bytes] | None, last: bool) -> tuple[bytes, bytes, re.Pattern[bytes] | None]:
+    """Remove the markup from a piece of a document.
+
+    Args:
+        data: the piece.
+        end: the pattern for the end of an element that an earlier piece left unclosed, or None.
+        last: True for the last piece.
+
+    Returns:
+        The text; the bytes at the end that may be incomplete markup (none if `last`); and `end` for the next piece.
     """
     parts: list[bytes] = []
-    position, cut = 0, -1  # cut: where something begins that the next bytes may make markup of
+    position, stop = 0, -1  # stop: where possibly incomplete markup begins, or -1 before that is known
     while True:
         if end is not None:
             found = end.search(data, position)
             if not found:
                 return b"".join(parts), data[max(position, len(data) - _END_BYTES) :], end
-            position, cut = found.end() if end is _COMMENT_END else found.start(), -1
+            position, stop = found.end() if end is _COMMENT_END else found.start(), -1
             end = None
-        if cut < 0:
+        if stop < 0:
             unfinished = None if last else _UNFINISHED.search(data, max(position, len(data) - MAX_TAG - 200))
-            cut = unfinished.start() if unfinished else len(data)
-        found = _MARKUP.search(data, position, cut)
+            stop = unfinished.start() if unfinished else len(data)
+        found = _MARKUP.search(data, position, stop)
         if not found:
-            return b"".join([*parts, data[position:cut]]), data[cut:], None
+            return b"".join([*parts, data[position:stop]]), data[stop:], None
         parts.append(data[position : found.start()])
         position = found.end()
         markup = found[0]
         if markup == b"<!--":
             end = _COMMENT_END
-            position -= 2  # <!--> is a whole comment
+            position -= 2  # so that <!--> counts as a complete comment
         elif markup.startswith(b"&"):
             parts.append(_character(markup))
         elif name := (found[1] or b"").lower():
@@ -77,6 +84,6 @@ def _removed(data: bytes, end: re.Pattern[bytes] | None, last: bool) -> tuple[by
 
 
 def _character(entity: bytes) -> bytes:
-    """The character of an HTML entity, or the text itself if it is not one."""
+    """Return the character of an HTML entity, or the text itself if there is no such entity."""
     character = html.unescape(entity.decode("ascii"))
     return b" " if character.isspace() else character.encode()

@@ -1,4 +1,4 @@
-"""Normalisation and tokenization of a text: spelling, digits, lower case, and the word boundaries of Unicode."""
+"""Normalise and tokenize text: Unicode form, digits, lower case, and Unicode word boundaries."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 FORMS: dict[str, Form] = {"nfc": "NFC", "nfkc": "NFKC"}
 DECOMPOSITIONS: dict[Form, Form] = {"NFC": "NFD", "NFD": "NFD", "NFKC": "NFKD", "NFKD": "NFKD"}
-SAMPLED = 128  # a run of twice as many characters has two neighbours in every 128th character of a text
+SAMPLED = 128  # a run of 256 characters contains two neighbours among every 128th character of a text
 NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-CASED = range(0x20000)  # letters with case are in the first two planes
+CASED = range(0x20000)  # all letters with case are in the first two planes
 ASSIGNED = (range(0x40000), range(0xE0000, 0xE1000))  # all other characters are private or unassigned
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextOptions:
-    """How a text is normalised and split into words. Raises SettingsError for impossible values."""
+    """The options for normalising a text and splitting it into words. Raises SettingsError for impossible values."""
 
     lower: bool = option(
         False,
@@ -45,18 +45,20 @@ class TextOptions:
     )
     tokenize: Tokenize = option(
         "spaces",
-        "Split the text into words at spaces; or by the rules of Unicode (UAX #29), without punctuation (words) or "
-        "with punctuation and symbols as words of their own.",
+        "Split the text into words at spaces, or by the rules of Unicode (UAX #29): without punctuation (words), or "
+        "with punctuation and symbols as separate words (words+punctuation).",
         TEXT,
         common=True,
     )
     digits: Digits = option(
-        "keep", "Keep digits, spell each as a word (spell: one nine eight four), or make each 0 (zero: 0000).", TEXT
+        "keep",
+        "Keep digits, spell each digit as a word (spell: one nine eight four), or replace each by 0 (zero: 0000).",
+        TEXT,
     )
     normalize: Normalize = option(
         "keep",
-        "Spell characters in one way, by Unicode's composed form (nfc): é is one character, not e and an accent. nfkc "
-        "also replaces ligatures, full-width letters and the like.",
+        "Use one spelling for each character, Unicode's composed form (nfc): é is one character, not e and an accent. "
+        "nfkc also replaces ligatures, full-width letters and the like.",
         TEXT,
     )
     strip_markup: bool = option(
@@ -68,14 +70,15 @@ class TextOptions:
 
     @classmethod
     def of(cls, options: Any) -> Self:
-        """The text options of an object that has them as attributes."""
+        """Return the text options of an object that has them as attributes."""
         return cls(**{each.name: getattr(options, each.name) for each in fields(cls)})
 
 
 class Normaliser:
-    """Applies TextOptions, except for markup, to text. `errors` says how to treat bytes that are not UTF-8.
+    """A function that applies TextOptions to text, except `strip_markup`.
 
-    Raises W2VError if Unicode words are wanted and the package `regex` is missing.
+    `errors` says how to treat bytes that are not UTF-8. Raises W2VError if the options need the package `regex` and it
+    is not installed.
     """
 
     def __init__(self, options: TextOptions, errors: Errors = "strict") -> None:
@@ -90,17 +93,18 @@ class Normaliser:
     def __call__(self, text: bytes) -> bytes:
         """Apply the options to a text of whole words that ends with PADDING. Any thread may call this.
 
-        Raises Malformed for bytes that are not UTF-8, if `errors` is "strict" and any option is to be applied.
+        If no option changes the text, it is returned without a check. Otherwise, and if `errors` is "strict", raises
+        Malformed for bytes that are not UTF-8.
         """
         if not self._changes:
             return text
         try:
-            return self._applied(text)
+            return self._apply(text)
         except ValueError:
-            return self._applied(self.valid(text))
+            return self._apply(self.valid(text))
 
     def valid(self, text: bytes) -> bytes:
-        """The text in UTF-8. Raises Malformed for other bytes, if `errors` is "strict"."""
+        """Return the text as valid UTF-8. Raises Malformed for bytes that are not UTF-8, if `errors` is "strict"."""
         if text.isascii():
             return text
         try:
@@ -109,31 +113,32 @@ class Normaliser:
             word = text[last_space(text[: error.start]) + 1 :].split(None, 1)[0]
             raise Malformed(error.start, word) from None
 
-    def _applied(self, text: bytes) -> bytes:
-        text = self._spelled(text)
+    def _apply(self, text: bytes) -> bytes:
+        text = self._normalize_form(text)
         if self._digits != "keep":
-            text = _DIGIT.sub(_spelled if self._digits == "spell" else "0", text.decode()).encode()
+            text = _DIGIT.sub(_spell_digit if self._digits == "spell" else "0", text.decode()).encode()
         if self._lower is not None:
-            text = self._spelled(_normalise.lower(text, self._lower))  # ǰ can be composed, its capital cannot
+            # Normalise once more: ǰ has a composed form, but its capital has none.
+            text = self._normalize_form(_normalise.lower(text, self._lower))
         if self._classes is not None:
             text = _normalise.cut(text, self._classes, self._punctuation)
         return text
 
-    def _spelled(self, text: bytes) -> bytes:
+    def _normalize_form(self, text: bytes) -> bytes:
         if self._form is None or text.isascii():
             return text
         return normalized(text.decode(), self._form).encode()
 
     def words(self, text: str) -> list[str]:
-        """The words of a text."""
+        """Return the words of a text."""
         return [word.decode() for word in self(text.encode("utf-8", "replace") + PADDING).split()]
 
 
 def normalized(text: str, form: Form) -> str:
-    """`unicodedata.normalize`, in linear time.
+    """Return the text in a Unicode normalisation form, like `unicodedata.normalize` but in linear time.
 
-    That function sorts each run of combining characters by insertion, in quadratic time: one word of 200,000 takes a
-    minute. Long runs are decomposed and sorted first, which is equivalent and leaves it nothing to sort.
+    `unicodedata.normalize` sorts each run of combining characters by insertion, in quadratic time: a run of 200,000
+    takes a minute. Long runs are therefore decomposed and sorted before. The result is the same.
     """
     if text.isascii():
         return text
@@ -144,7 +149,7 @@ def normalized(text: str, form: Form) -> str:
 
 
 def _sorted_marks(run: str, form: Form) -> str:
-    """Combining characters, decomposed and in canonical order."""
+    """Return a run of combining characters, decomposed and in canonical order."""
     decomposition = DECOMPOSITIONS[form]
     parts = {mark: unicodedata.normalize(decomposition, mark) for mark in set(run)}
     return "".join(sorted("".join(parts[mark] for mark in run), key=unicodedata.combining))
@@ -152,7 +157,10 @@ def _sorted_marks(run: str, form: Form) -> str:
 
 @cache
 def _long_runs(form: Form) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Patterns of long runs of combining characters: in every SAMPLED-th character of a text, and in the text."""
+    """Return two patterns that find long runs of combining characters.
+
+    The first finds them quickly among every SAMPLED-th character of a text, the second in the text itself.
+    """
     decomposition = DECOMPOSITIONS[form]
     combining = (
         mark
@@ -164,16 +172,16 @@ def _long_runs(form: Form) -> tuple[re.Pattern[str], re.Pattern[str]]:
     return re.compile(f"[{marks}]{{2}}"), re.compile(f"[{marks}]{{{2 * SAMPLED},}}")
 
 
-_DIGIT = re.compile(r"\d")  # of any script
+_DIGIT = re.compile(r"\d")  # digits of any script
 
 
-def _spelled(digit: re.Match[str]) -> str:
+def _spell_digit(digit: re.Match[str]) -> str:
     return f" {NAMES[int(digit[0])]} "
 
 
 @cache
 def lower_case() -> NDArray[np.uint32]:
-    """The lower case of each character; SPECIAL if it is not one character or depends on the context."""
+    """Return the lower case of each character; SPECIAL if it has several characters or depends on the context."""
     lower = (chr(point).lower() for point in CASED)
     table = np.array([ord(each) if len(each) == 1 else _normalise.SPECIAL for each in lower], np.uint32)
     table[ord("Σ")] = _normalise.SPECIAL  # ς at the end of a word, σ elsewhere
@@ -182,7 +190,7 @@ def lower_case() -> NDArray[np.uint32]:
 
 @cache
 def break_classes() -> NDArray[np.uint8]:
-    """The class of each character for _normalise.cut."""
+    """Return the class of each character for _normalise.cut."""
     regex = optional("--tokenize words needs one more package", "tokenize", "regex")
     flags = {rf"\p{{Word_Break={name}}}+": code for name, code in _normalise.BREAK_CLASSES.items()}
     flags[r"\p{Extended_Pictographic}+"] = _normalise.PICTOGRAPHIC_FLAG

@@ -1,4 +1,4 @@
-"""Which files a path, folder or pattern names, and which strings look like paths."""
+"""Find the files that a path, folder or pattern names, and recognise strings that look like paths."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 from w2v.errors import W2VError, one_line
 from w2v.system.files import PathLike, errors_named, is_nameable
 
-MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4095  # longer strings are no paths
-CACHE_SUFFIX = ".w2v-ids"  # of id files, which are not read as text
+MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4095  # limits of the system
+CACHE_SUFFIX = ".w2v-ids"  # the extension of id files, which are not read as text
 
 
 def looks_like_path(text: object) -> bool:
-    """Return True for a string of ASCII characters with a separator of folders and no space, or with an extension."""
+    """Return True for an ASCII string that has a file extension, or a folder separator and no white space."""
     if not isinstance(text, str) or not text.isascii() or not _is_short(text):
         return False
     has_extension = re.search(r"[^\s.]\.[A-Za-z]\w{0,8}\Z", text) is not None
@@ -25,24 +25,24 @@ def looks_like_path(text: object) -> bool:
 
 
 def _is_short(text: str) -> bool:
-    """Whether a string is short enough for a path."""
+    """Return True if a string is short enough for a path."""
     name = os.fsencode(text) if is_nameable(text) else b""
     return len(name) <= MAX_PATH_BYTES and max(map(len, name.split(b"/"))) <= MAX_NAME_BYTES
 
 
 def named_files(path: PathLike) -> list[str]:
-    """The files that a path names, each once."""
-    found: dict[tuple[int, int] | str, str] = {}
+    """Return the files that a path, folder or pattern names, each only once."""
+    files: dict[tuple[int, int] | str, str] = {}
     if not _is_short(name := os.fspath(path)):
         raise W2VError(f"{one_line(name[:60])!r}… is too long for a path{_hint(path)}")
     with errors_named(path):
         for file in _matches(path):
-            found.setdefault(_identity(file), file)
-    return list(found.values())
+            files.setdefault(_identity(file), file)
+    return list(files.values())
 
 
 def _identity(file: str) -> tuple[int, int] | str:
-    """Device and inode of a file, or its name if it does not exist."""
+    """Return the device and inode of a file, or its name if it does not exist."""
     try:
         info = Path(file).stat()
     except (OSError, ValueError):
@@ -51,7 +51,7 @@ def _identity(file: str) -> tuple[int, int] | str:
 
 
 def _matches(path: PathLike) -> list[str]:
-    """The files that a path names, in order; those with several names may appear several times."""
+    """Return the files that a path names, in order. A file with several names may appear several times."""
     name = os.fspath(path)
     if name == "-":
         return [name]
@@ -60,7 +60,7 @@ def _matches(path: PathLike) -> list[str]:
     if Path(name).is_dir():
         files = [file for file in sorted(_walk(name)) if file.is_file() or not file.exists()]
         if not files:
-            raise W2VError(f"folder {name} holds no files to read")
+            raise W2VError(f"folder {name} contains no files to read")
         return [str(file) for file in files]
     if not os.path.lexists(name) and glob.has_magic(name):
         matches = sorted(match for match in _glob(name) if not match.endswith(CACHE_SUFFIX))
@@ -71,18 +71,18 @@ def _matches(path: PathLike) -> list[str]:
 
 
 def _glob(pattern: str) -> set[str]:
-    """The paths that match a pattern. Unlike in glob, ** does not follow links, which may form a cycle."""
-    found = {""}
+    """Return the paths that match a pattern. Unlike in glob, ** does not follow links, since these may form a cycle."""
+    paths = {""}
     for part in re.split(r"((?<![^/])\*\*(?:/+|\Z))", pattern):
-        if part == "**":  # at the end: the content of the folders
-            found = {start or os.curdir for start in found}
+        if part == "**":  # the last part: the folders themselves, which are read with all their files
+            paths = {start or os.curdir for start in paths}
         elif part.rstrip("/") == "**":
-            roots = (root for start in found for root, _ in _folders(start or os.curdir))
-            found = {os.path.join(root, "").removeprefix("./") for root in roots}  # noqa: PTH118
+            roots = (root for start in paths for root, _ in _folders(start or os.curdir))
+            paths = {os.path.join(root, "").removeprefix("./") for root in roots}  # noqa: PTH118
         elif part:
             # Path.glob refuses absolute patterns
-            found = {match for start in found for match in glob.glob(glob.escape(start) + part)}  # noqa: PTH207
-    return {path or os.curdir for path in found}
+            paths = {match for start in paths for match in glob.glob(glob.escape(start) + part)}  # noqa: PTH207
+    return {path or os.curdir for path in paths}
 
 
 def _walk(folder: str) -> Iterator[Path]:
@@ -91,7 +91,7 @@ def _walk(folder: str) -> Iterator[Path]:
 
 
 def _folders(folder: str) -> Iterator[tuple[str, list[str]]]:
-    """A folder and those in it at any depth, without hidden ones and links, each with the names of its files."""
+    """Yield a folder and its subfolders at any depth, except hidden folders and links, each with its file names."""
 
     def fail(error: OSError) -> None:
         raise W2VError(f"cannot read folder {error.filename}: {error.strerror}") from error
@@ -101,14 +101,14 @@ def _folders(folder: str) -> Iterator[tuple[str, list[str]]]:
         yield root, files
 
 
-def regular(file: str, given: PathLike) -> os.stat_result | None:
-    """The status of a file that can be read again; None for standard input, pipes and devices.
+def regular_file_status(file: str, path: PathLike) -> os.stat_result | None:
+    """Return the status of a regular file; None for standard input, pipes and devices, which can be read only once.
 
-    `given` is the path of a user's that names it.
+    `path` is the user's argument, which may be a folder or pattern. Raises W2VError if the file cannot be read.
     """
     if file == "-":
         return None
-    hint = _hint(given) if file == given else ""  # not for a file in a folder
+    hint = _hint(path) if file == path else ""  # a file in a folder cannot be a mistaken text
     with errors_named(file):
         try:
             info = Path(file).stat()
@@ -120,7 +120,7 @@ def regular(file: str, given: PathLike) -> os.stat_result | None:
 
 
 def _hint(path: PathLike) -> str:
-    """What to write in Python for a single string that may be a text; the command line gives Path objects."""
+    """Return advice for Python users who passed one text as a string. The command line passes Path objects."""
     if not isinstance(path, str) or looks_like_path(path):
         return ""
     return "; a single string is a path: for one text, give [text]"

@@ -1,4 +1,7 @@
-"""Phrases: words that occur together more often than by chance become one token (Mikolov et al. 2013b, section 4)."""
+"""Find phrases (words that occur together more often than by chance) and join each into one token.
+
+The method is described in Mikolov et al. 2013b, section 4.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +28,11 @@ from w2v.progress import Meter, Report
 from w2v.settings import TEXT
 from w2v.system.files import PathLike, atomic_write, temporary_folder
 from w2v.system.schema import decode
-from w2v.system.threads import Pool, in_order
+from w2v.system.threads import Pool, map_in_order
 from w2v.text._phrases import CONNECTOR, PAIR, SEPARATOR, Counter, Joiner, renumber, spell, spellings
 from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus, Source
-from w2v.text.idstore import IdStore, ReadingOptions, lowest_threshold, read_corpus, rewritten
+from w2v.text.idstore import IdStore, ReadingOptions, pruning_threshold, read_corpus, store_with_ids
 from w2v.text.words import Words
 
 Scoring = Literal["default", "npmi", "word2phrase"]
@@ -39,9 +42,9 @@ ENGLISH_CONNECTOR_WORDS = frozenset(
 )
 FORMAT = "w2v phrases, format 1"
 MAX_PASSES = 10
-PAIRS_AT_ONCE = 6 << 20  # in the table of a thread, of 134 MB
+PAIRS_AT_ONCE = 6 << 20  # pairs in the hash table of a thread, which takes 134 MB
 PIECE_IDS = 1 << 20  # ids counted or joined at a time
-RELEASE_PIECES = 16  # pieces after which the memory of the id file is freed
+RELEASE_PIECES = 16  # number of pieces after which the memory of the id file is freed
 
 Array = NDArray[Any]
 Ids = NDArray[np.uint32]
@@ -49,15 +52,15 @@ log = logging.getLogger("w2v")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """How often a phrase's words occur together, and their score."""
+class PhraseScore:
+    """The count of a phrase in the text, and its score."""
 
     count: int
     score: float
 
 
-# Arguments, arrays or numbers: the counts of the first word, the last word and the phrase; numbers: types (different
-# words and pairs), min_count, and words in the text.
+# The arguments are the counts of the first word, the last word and the phrase (arrays or numbers); the number of types
+# (different words and pairs), min_count, and the number of words in the text.
 SCORERS: dict[Scoring, Callable[[Any, Any, Any, float, float, float], Any]] = {
     "default": lambda first, last, both, types, min_count, tokens: (both - min_count) / (first * last) * types,
     "word2phrase": lambda first, last, both, types, min_count, tokens: (both - min_count) / first / last * tokens,
@@ -70,10 +73,20 @@ THRESHOLDS: dict[Scoring, float] = {"default": 10.0, "word2phrase": 100.0, "npmi
 
 @dataclass(frozen=True, kw_only=True)
 class PhraseOptions:
-    """How phrases are found. Raises SettingsError for impossible values.
+    """The options for finding phrases.
 
-    `connectors` are words that may be inside a phrase but not at its ends, such as those in ENGLISH_CONNECTOR_WORDS;
-    they are not counted. The default `threshold` is that of the scoring in THRESHOLDS.
+    Attributes:
+        scoring: the score of a pair, "default" (as in gensim), "word2phrase" or "npmi"; see SCORERS.
+        threshold: pairs with a higher score become phrases; by default 10, 100 or 0.5, by scoring.
+        min_count: pairs that occur less often are ignored.
+        passes: the number of passes; each pass can join the phrases of earlier passes.
+        delimiter: the text between the words of a joined phrase.
+        max_pairs: the rarest pairs are dropped if more than this number occur `min_count` times.
+        connectors: words that may be inside a phrase but not at its ends, such as ENGLISH_CONNECTOR_WORDS. They are not
+            counted.
+
+    Raises:
+        SettingsError: for impossible values.
     """
 
     scoring: Scoring = option(
@@ -122,21 +135,21 @@ class PhraseOptions:
 
     @property
     def limit(self) -> float:
-        """The threshold."""
+        """The threshold, which is never None."""
         return cast(float, self.threshold)
 
 
 def _connectors(words: Iterable[str]) -> frozenset[str]:
     if isinstance(words, str):
         raise SettingsError(f"connectors {words!r}: give a set of words")
-    found = frozenset(words)
-    for word in found:
+    connector_words = frozenset(words)
+    for word in connector_words:
         _check_token("connector", word)
-    return found
+    return connector_words
 
 
 def _check_token(name: str, text: object) -> None:
-    """Raise SettingsError for text that cannot be (part of) a token."""
+    """Raise SettingsError if `text` cannot be a token or a part of one."""
     try:
         fits = isinstance(text, str) and text.encode().split() == [text.encode()]
     except UnicodeEncodeError:
@@ -147,16 +160,16 @@ def _check_token(name: str, text: object) -> None:
 
 @dataclass(frozen=True)
 class Phrases:
-    """Phrases that were found in a text.
+    """The phrases of a text.
 
     Attributes:
-        options: how they were found.
-        passes: the phrases of each pass, best first: their tokens, separated by spaces, with count and score. Tokens
-            of later passes may be phrases of earlier ones: "new_york city".
+        options: the options that the phrases were found with.
+        passes: for each pass, the phrases with their counts and scores, best first. The tokens of a phrase are
+            separated by spaces. A token in a later pass may be a phrase of an earlier pass: "new_york city".
     """
 
     options: PhraseOptions
-    passes: Sequence[Mapping[str, Found]]
+    passes: Sequence[Mapping[str, PhraseScore]]
 
     def __len__(self) -> int:
         return sum(map(len, self.passes))
@@ -165,7 +178,7 @@ class Phrases:
         return f"<Phrases: {len(self)}>"
 
     def joined(self, phrase: str) -> str:
-        """The one token that the tokens of a phrase become."""
+        """Return the token that replaces a phrase in the text."""
         return phrase.replace(" ", self.options.delimiter)
 
     @classmethod
@@ -179,32 +192,40 @@ class Phrases:
         progress: Report | None = None,
         **given: Any,
     ) -> Self:
-        """Find the phrases of a text, which is anything that `train` accepts.
+        """Find the phrases of a text.
 
-        `given` are fields of PhraseOptions, instead of `options`. `progress` is called regularly with a Progress of
-        phase "read", "count" or "join". Raises W2VError for a text that cannot be used, SettingsError for impossible
-        options.
+        Args:
+            corpus: the text, in any form that `train` accepts.
+            options: the options for finding phrases.
+            reading: the options for reading the text.
+            workers: the number of threads.
+            progress: called regularly with a Progress of phase "read", "count" or "join".
+            **given: fields of PhraseOptions, instead of `options`.
+
+        Raises:
+            W2VError: if the text cannot be used.
+            SettingsError: for impossible options.
         """
         refuse_unknown(given, [each.name for each in fields(PhraseOptions)], {"connector_words": "connectors"})
         if options and given:
             raise SettingsError(f"{sorted(given)[0]} is given in addition to options: make it a part of them")
         options = options or PhraseOptions(**given)
         with ExitStack() as stack:
-            store = stack.enter_context(_opened(corpus, reading, workers, progress))
-            passes = [_find(store, options, workers, progress)]
+            store = stack.enter_context(_open_store(corpus, reading, workers, progress))
+            passes = [_find_phrases(store, options, workers, progress)]
             for _ in range(1, options.passes):
                 last = cls(options, passes[-1:])
                 store = stack.enter_context(last.join(store, workers=workers, progress=progress))
-                passes.append(_find(store, options, workers, progress))
+                passes.append(_find_phrases(store, options, workers, progress))
         return cls(options, passes)
 
     def join(
         self, store: IdStore, *, folder: PathLike | None = None, workers: int = 1, progress: Report | None = None
     ) -> IdStore:
-        """The text of a store with the phrases joined, as a new store in a temporary file in a folder."""
+        """Join the phrases in the text of a store. Return a new store in a temporary file in `folder`."""
         joined, folder = store, temporary_folder(folder)
-        for found in self.passes:
-            joined = _join(joined, self.options, found, folder, workers, progress)
+        for phrases in self.passes:
+            joined = _join_phrases(joined, self.options, phrases, folder, workers, progress)
         return joined
 
     def write(
@@ -217,76 +238,90 @@ class Phrases:
         workers: int = 1,
         progress: Report | None = None,
     ) -> int:
-        """Write a text with the phrases joined, one sentence per line. Returns the number of tokens.
+        """Write a text with the phrases joined, one sentence per line.
 
-        Words that the reader has dropped to keep within `max_types` are left out. Raises W2VError for a text that
-        cannot be used, and if the file cannot be written, or exists and `force` is false.
+        Words that the reader has dropped to keep within `max_types` are left out.
+
+        Args:
+            corpus: the text, in any form that `train` accepts.
+            path: the file to write.
+            force: if True, replace an existing file.
+            reading: the options for reading the text.
+            workers: the number of threads.
+            progress: called regularly with a Progress of phase "read" or "join".
+
+        Returns:
+            The number of tokens written.
+
+        Raises:
+            W2VError: if the text cannot be used, if the file cannot be written, or if it exists and `force` is False.
         """
-        *earlier, found = self.passes
-        with _opened(corpus, reading, workers, progress) as store, atomic_write(path, force) as file:
+        *earlier, phrases = self.passes
+        with _open_store(corpus, reading, workers, progress) as store, atomic_write(path, force) as file:
             last = Phrases(self.options, earlier).join(store, workers=workers, progress=progress)
-            joiner, types = _joiner(last, self.options, found)
+            joiner, types = _joiner(last, self.options, phrases)
 
-            def spelt(ids: Ids) -> tuple[Array, int]:
+            def joined_text(ids: Ids) -> tuple[Array, int]:
                 joined = joiner.join(ids)
                 return spell(joined, types.blob, types.offsets), int(np.count_nonzero(joined >= FIRST_TYPE))
 
             tokens = 0
-            for text, size in in_order(spelt, _pieces(last, Meter(progress, "join"), joiner.cut), workers):
+            for text, size in map_in_order(joined_text, _pieces(last, Meter(progress, "join"), joiner.cut), workers):
                 file.write(text.data)
                 tokens += size
         return tokens
 
     def save(self, path: PathLike, *, force: bool = False) -> None:
-        """Write a text file: a line of options in JSON, then lines of phrase, count, score and pass, with tabs between.
+        """Write the phrases to a text file, which `load` reads.
 
-        Raises W2VError if it cannot be written, or exists and `force` is false.
+        The first line has the options in JSON. Each other line has a phrase, its count, its score and its pass,
+        separated by tabs. Raises W2VError if the file cannot be written, or exists and `force` is False.
         """
         options = asdict(self.options) | {"connectors": sorted(self.options.connectors), "format": FORMAT}
         with atomic_write(path, force) as file:
             file.write(json.dumps(options, ensure_ascii=False).encode() + b"\n")
-            for number, found in enumerate(self.passes, 1):
-                for phrase, one in found.items():
-                    file.write(f"{phrase}\t{one.count}\t{one.score!r}\t{number}\n".encode())
+            for number, phrases in enumerate(self.passes, 1):
+                for phrase, score in phrases.items():
+                    file.write(f"{phrase}\t{score.count}\t{score.score!r}\t{number}\n".encode())
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
-        """Read a file of `save`. Raises W2VError, naming the line, for any other file."""
+        """Read a file that `save` has written. Raises W2VError, naming the line, for any other file."""
         options: PhraseOptions | None = None
-        passes: list[dict[str, Found]] = []
+        passes: list[dict[str, PhraseScore]] = []
         for number, line in lines(path, "phrases"):
             try:
                 if options is None:
                     options = _header(line)
                     passes = [{} for _ in range(options.passes)]
                 elif line.strip():
-                    phrase, found, at = _row(line, options)
-                    if passes[at - 1].setdefault(phrase, found) is not found:
+                    phrase, score, pass_number = _row(line, options)
+                    if passes[pass_number - 1].setdefault(phrase, score) is not score:
                         raise ValueError(f"the phrase {phrase[:60]!r} appears twice")
             except ValueError as error:
                 raise W2VError(f"{path}, line {number}: {one_line(error)}") from None
-        assert options is not None  # there is a first line, even of an empty file
+        assert options is not None  # even an empty file has a first line
         return cls(options, passes)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Header(PhraseOptions):
-    """The first line of a file of phrases, in JSON."""
+    """The first line of a phrase file, in JSON."""
 
     format: Literal["w2v phrases, format 1"]
 
 
 class _Row(msgspec.Struct, array_like=True):
-    """The fields of each other line."""
+    """Any other line of a phrase file."""
 
     phrase: str
     count: Annotated[int, msgspec.Meta(ge=1, le=(1 << 63) - 1)]
     score: float
-    at: Annotated[int, msgspec.Meta(ge=1, le=MAX_PASSES)]
+    pass_number: Annotated[int, msgspec.Meta(ge=1, le=MAX_PASSES)]
 
 
 def _header(line: bytes) -> PhraseOptions:
-    """The options in the first line of a file of phrases. Raises ValueError for any other line."""
+    """Read the options in the first line of a phrase file. Raises ValueError for any other line."""
     if not line.startswith(b"{"):
         raise ValueError("not a file of w2v phrases --save-phrases")
     try:
@@ -297,8 +332,8 @@ def _header(line: bytes) -> PhraseOptions:
         raise ValueError(f"not a file of w2v phrases --save-phrases: {error}") from None
 
 
-def _row(line: bytes, options: PhraseOptions) -> tuple[str, Found, int]:
-    """The phrase, its count and score, and its pass. Raises ValueError for a line that is not in the format."""
+def _row(line: bytes, options: PhraseOptions) -> tuple[str, PhraseScore, int]:
+    """Read a phrase, its score, and its pass from a line. Raises ValueError for a line in another format."""
     try:
         row = msgspec.convert(line.decode().rstrip("\r\n").split("\t"), _Row, strict=False)
     except ValueError:
@@ -308,16 +343,16 @@ def _row(line: bytes, options: PhraseOptions) -> tuple[str, Found, int]:
         raise ValueError(f"{row.phrase[:60]!r} is not two or more words separated by spaces")
     inside = [word in options.connectors for word in words]
     if inside != [False, *[True] * (len(words) - 2), False]:
-        raise ValueError(f"{row.phrase[:60]!r}: the words inside must be connectors, and those at the ends must not")
+        raise ValueError(f"{row.phrase[:60]!r}: the words inside must be connectors, and the first and last must not")
     if not math.isfinite(row.score):
         raise ValueError(f"the score {row.score} is not a number")
-    if row.at > options.passes:
-        raise ValueError(f"pass {row.at} of {options.passes}")
-    return row.phrase, Found(row.count, row.score), row.at
+    if row.pass_number > options.passes:
+        raise ValueError(f"pass {row.pass_number} of {options.passes}")
+    return row.phrase, PhraseScore(row.count, row.score), row.pass_number
 
 
 def connectors(name: str) -> frozenset[str]:
-    """English connector words for "english"; for other names the words of that file, split at white space."""
+    """Return ENGLISH_CONNECTOR_WORDS for the name "english"; for any other name, the words in the file of that name."""
     if name == "english":
         return ENGLISH_CONNECTOR_WORDS
     try:
@@ -326,49 +361,53 @@ def connectors(name: str) -> frozenset[str]:
         raise W2VError(f"{name}: its connector words are not UTF-8") from None
 
 
-def _find(store: IdStore, options: PhraseOptions, workers: int, progress: Report | None) -> dict[str, Found]:
-    """The phrases of one pass, best first."""
-    pairs, word_counts, types, gap_keys = _count(store, options, workers, progress)
+def _find_phrases(
+    store: IdStore, options: PhraseOptions, workers: int, progress: Report | None
+) -> dict[str, PhraseScore]:
+    """Return the phrases of one pass, best first."""
+    pairs, word_counts, types, gap_keys = _count_pairs(store, options, workers, progress)
     first, last = word_counts[pairs["first"]], word_counts[pairs["last"]]
     with np.errstate(divide="ignore", invalid="ignore"):  # npmi is 0 / 0 if the text repeats one pair
         scores = SCORERS[options.scoring](first, last, pairs["count"], types, options.min_count, store.tokens)
         chosen = scores > options.limit
     pairs = pairs[chosen]
-    each = map(Found, pairs["count"].tolist(), scores[chosen].tolist())
-    found = zip(_texts(store, pairs, gap_keys, " "), each, strict=True)
-    return dict(sorted(found, key=lambda item: (-item[1].score, -item[1].count, item[0])))
+    phrase_scores = map(PhraseScore, pairs["count"].tolist(), scores[chosen].tolist())
+    phrases = zip(_joined_texts(store, pairs, gap_keys, " "), phrase_scores, strict=True)
+    return dict(sorted(phrases, key=lambda item: (-item[1].score, -item[1].count, item[0])))
 
 
-def _texts(store: IdStore, pairs: Array, gap_keys: Array, delimiter: str) -> list[str]:
-    """The words of each pair, joined."""
+def _joined_texts(store: IdStore, pairs: Array, gap_keys: Array, delimiter: str) -> list[str]:
+    """Return the joined words of each pair."""
     gaps = pairs["gap"].tolist()
-    between = {gap: store.words(_gap(gap_keys, gap)) for gap in set(gaps)}
+    between = {gap: store.words(_gap_ids(gap_keys, gap)) for gap in set(gaps)}
     first, last = store.words(pairs["first"]), store.words(pairs["last"])
     return [delimiter.join([a, *between[gap], b]) for a, gap, b in zip(first, gaps, last, strict=True)]
 
 
-def _gap(gap_keys: Array, gap: int) -> NDArray[np.int64]:
-    """The ids of the connector words of a gap."""
-    found: list[int] = []
+def _gap_ids(gap_keys: Array, gap: int) -> NDArray[np.int64]:
+    """Return the ids of the connector words in a gap."""
+    ids: list[int] = []
     while gap:
-        gap, word = divmod(int(gap_keys[gap]), 1 << 32)
-        found.append(word)
-    return np.array(found[::-1], np.int64)
+        gap, id = divmod(int(gap_keys[gap]), 1 << 32)
+        ids.append(id)
+    return np.array(ids[::-1], np.int64)
 
 
-def _count(
+def _count_pairs(
     store: IdStore, options: PhraseOptions, workers: int, progress: Report | None
 ) -> tuple[Array, Array, int, Array]:
-    """Count the pairs of a text exactly; if more than max_pairs are frequent, the rarest of them are dropped.
+    """Count the pairs of a text exactly. If more than max_pairs are frequent, drop the rarest of them.
 
-    Returns the frequent pairs, PAIR (N,); the counts of words by id, float64 (types,), with those of pairs of the same
-    spelling; the number of different words and pairs in the text, rare ones included; and Counter.gap_keys. The pairs
-    are counted in parts (see _phrases.pyx), as many at a time as `workers`.
+    The pairs are counted in parts (see _phrases.pyx), `workers` parts at a time.
+
+    Returns:
+        The frequent pairs, PAIR (N,); the count of each word, float64 (types,), including pairs with the same joined
+        text; the number of different words and pairs in the text, including rare ones; and Counter.gap_keys.
     """
     kinds = np.zeros(len(store.counts), np.uint8)
     kinds[store.remap(sorted(options.connectors)) >= 0] = CONNECTOR
     kinds[:FIRST_TYPE] = SEPARATOR
-    spelt = spellings(store.types.blob, store.types.offsets, options.delimiter.encode(), 256 + secrets.randbits(60))
+    spelling = spellings(store.types.blob, store.types.offsets, options.delimiter.encode(), 256 + secrets.randbits(60))
     word_counts = store.counts.astype(np.float64)
     pairs: Array = np.empty(0, PAIR)
     types = frequent = finished = done = 0
@@ -377,7 +416,7 @@ def _count(
     parts = [(bits, part) for part in range(1 << bits)]
     with Pool(workers) as pool:
         while parts:
-            counters = [Counter(kinds, spelt, min(PAIRS_AT_ONCE, size), *part) for part in parts[:workers]]
+            counters = [Counter(kinds, spelling, min(PAIRS_AT_ONCE, size), *part) for part in parts[:workers]]
             del parts[:workers]
             for ids in _pieces(store):
                 list(pool.map(Counter.count, counters, repeat(ids)))
@@ -386,16 +425,16 @@ def _count(
                 meter(done, size * (finished + len(counters) + len(parts) + len(left)))
             finished += len(counters)
             parts += left
-            for found, number in pool.map(
-                lambda each: _frequent(each, store, options, kinds, spelt, word_counts), counters
+            for part_pairs, part_types in pool.map(
+                lambda counter: _frequent_pairs(counter, store, options, kinds, spelling, word_counts), counters
             ):
-                pairs = _most_frequent(np.append(pairs, found), options.max_pairs)
-                frequent += len(found)
-                types += number
+                pairs = _most_frequent(np.append(pairs, part_pairs), options.max_pairs)
+                frequent += len(part_pairs)
+                types += part_types
     dropped = frequent - len(pairs)
     if dropped:
         log.warning(
-            "the rarest %s of the pairs that occur %d times or more were dropped, because of max_pairs (%s)",
+            "dropped the rarest %s of the pairs that occur %d times or more, because of max_pairs (%s)",
             f"{dropped:,}",
             options.min_count,
             f"{options.max_pairs:,}",
@@ -404,31 +443,34 @@ def _count(
 
 
 def _most_frequent(pairs: Array, size: int) -> Array:
-    """At most `size` pairs, without those of the lowest counts.
+    """Return at most `size` pairs, without the pairs of the lowest counts.
 
-    The pairs left at the end do not depend on the order in which parts are added: their counts are above the
-    lowest threshold above which no more than `size` counts lie.
+    The order in which the parts are added makes no difference to the final pairs: they are the pairs with a count above
+    the lowest threshold that at most `size` counts exceed.
     """
     counts = pairs["count"]
-    return pairs if len(pairs) <= size else pairs[counts > lowest_threshold(counts, size)]
+    return pairs if len(pairs) <= size else pairs[counts > pruning_threshold(counts, size)]
 
 
-def _frequent(
-    counter: Counter, store: IdStore, options: PhraseOptions, kinds: Array, spelt: Array, word_counts: Array
+def _frequent_pairs(
+    counter: Counter, store: IdStore, options: PhraseOptions, kinds: Array, spelling: Array, word_counts: Array
 ) -> tuple[Array, int]:
-    """The frequent pairs of a part, and the number of its types. What is spelt alike is one type, counted together."""
+    """Return the frequent pairs of a part and its number of types, and update `word_counts`.
+
+    Words and pairs with the same joined text are one type and share their count.
+    """
     pairs, hashes = counter.pairs()
-    mine = spelt[:, 1] & np.uint64((1 << counter.bits) - 1) == np.uint64(counter.part)
-    words = np.flatnonzero(mine & (kinds == 0) & (store.counts > 0))
-    all_hashes, totals = np.append(hashes, spelt[words, 1]), np.append(pairs["count"], store.counts[words])
+    in_part = spelling[:, 1] & np.uint64((1 << counter.bits) - 1) == np.uint64(counter.part)
+    words = np.flatnonzero(in_part & (kinds == 0) & (store.counts > 0))
+    all_hashes, totals = np.append(hashes, spelling[words, 1]), np.append(pairs["count"], store.counts[words])
     types, size = len(totals), len(pairs)
     ordered = np.sort(all_hashes)
     rows = np.flatnonzero(np.isin(all_hashes, ordered[1:][ordered[1:] == ordered[:-1]]))
-    alike = defaultdict[str, list[int]](list)
-    texts = _texts(store, pairs[rows[rows < size]], counter.gap_keys(), options.delimiter)
+    rows_by_text = defaultdict[str, list[int]](list)
+    texts = _joined_texts(store, pairs[rows[rows < size]], counter.gap_keys(), options.delimiter)
     for row, text in zip(rows.tolist(), [*texts, *store.words(words[rows[rows >= size] - size])], strict=True):
-        alike[text].append(row)
-    for same in alike.values():
+        rows_by_text[text].append(row)
+    for same in rows_by_text.values():
         types -= len(same) - 1
         totals[same] = totals[same].sum()
     changed = rows[rows >= size]
@@ -437,52 +479,52 @@ def _frequent(
     return pairs[pairs["count"] >= options.min_count], types
 
 
-def _joiner(store: IdStore, options: PhraseOptions, found: Iterable[str]) -> tuple[Joiner, Words]:
-    """The Joiner of these phrases, and the words of all ids that the joined text may have.
+def _joiner(store: IdStore, options: PhraseOptions, phrases: Iterable[str]) -> tuple[Joiner, Words]:
+    """Return the Joiner for these phrases, and the word of each id that the joined text may contain.
 
-    A phrase whose joined text is a word of the text gets that word's id.
+    If the joined text of a phrase is already a word of the text, the phrase gets the id of this word.
     """
-    phrases = [phrase.split(" ") for phrase in found]
-    wanted = list(dict.fromkeys(chain(*phrases, map(options.delimiter.join, phrases))))
-    index = store.remap(wanted)
+    phrase_words = [phrase.split(" ") for phrase in phrases]
+    tokens = list(dict.fromkeys(chain(*phrase_words, map(options.delimiter.join, phrase_words))))
+    index = store.remap(tokens)
     known = np.flatnonzero(index >= 0)
-    ids = {wanted[at]: id for at, id in zip(index[known].tolist(), known.tolist(), strict=True)}
-    phrases = [words for words in phrases if ids.keys() >= set(words)]
-    joined = [options.delimiter.join(words) for words in phrases]
-    added = [token for token in dict.fromkeys(joined) if token not in ids]
-    ids |= {token: id for id, token in enumerate(added, len(index))}
-    types = store.types.followed_by(Words.of(added))
-    tuples = [tuple(ids[word] for word in words) for words in phrases]
+    ids = {tokens[row]: id for row, id in zip(index[known].tolist(), known.tolist(), strict=True)}
+    phrase_words = [words for words in phrase_words if ids.keys() >= set(words)]
+    joined = [options.delimiter.join(words) for words in phrase_words]
+    new_tokens = [token for token in dict.fromkeys(joined) if token not in ids]
+    ids |= {token: id for id, token in enumerate(new_tokens, len(index))}
+    types = store.types.followed_by(Words.of(new_tokens))
+    tuples = [tuple(ids[word] for word in words) for words in phrase_words]
     return Joiner(len(types), tuples, np.array([ids[token] for token in joined], np.uint32)), types
 
 
-def _join(
-    store: IdStore, options: PhraseOptions, found: Iterable[str], folder: Path, workers: int, progress: Report | None
+def _join_phrases(
+    store: IdStore, options: PhraseOptions, phrases: Iterable[str], folder: Path, workers: int, progress: Report | None
 ) -> IdStore:
-    """A text with the phrases of one pass joined. Its ids are in first-seen order, as if the joined text were read."""
-    joiner, types = _joiner(store, options, found)
+    """Join the phrases of one pass in a text. The new ids are in first-seen order, as if the joined text were read."""
+    joiner, types = _joiner(store, options, phrases)
     numbers, counts = np.zeros(len(types), np.uint32), np.zeros(len(types), np.int64)
     numbers[:FIRST_TYPE] = range(FIRST_TYPE)
     size = FIRST_TYPE
 
-    def renumbered() -> Iterator[Ids]:
+    def new_ids() -> Iterator[Ids]:
         nonlocal size
-        for ids in in_order(joiner.join, _pieces(store, Meter(progress, "join"), joiner.cut), workers):
+        for ids in map_in_order(joiner.join, _pieces(store, Meter(progress, "join"), joiner.cut), workers):
             size = renumber(ids, numbers, counts, size)
             yield ids
 
-    def counted() -> tuple[NDArray[np.int64], Words]:
+    def counts_and_words() -> tuple[NDArray[np.int64], Words]:
         seen, order = np.flatnonzero(numbers), np.zeros(size, np.int64)
         order[numbers[seen]] = seen
         return counts[:size], types.take(order)
 
-    return rewritten(store, renumbered(), counted, folder)
+    return store_with_ids(store, new_ids(), counts_and_words, folder)
 
 
 def _pieces(
     store: IdStore, meter: Meter | None = None, cut: Callable[[Ids, int], int] = lambda _, end: end
 ) -> Iterator[Ids]:
-    """The ids of a text in pieces."""
+    """Yield the ids of a text in pieces that end where `cut` allows."""
     start, size = 0, len(store.ids)
     for number in count(1):
         end = min(cut(store.ids, start + PIECE_IDS), size)
@@ -496,10 +538,10 @@ def _pieces(
             store.release()
 
 
-def _opened(
+def _open_store(
     corpus: Source | IdStore, reading: ReadingOptions | None, workers: int, progress: Report | None
 ) -> AbstractContextManager[IdStore]:
-    """The ids of a text. A store that the caller passes is not closed."""
+    """Return the ids of a text as a context manager. It does not close a store that the caller passes."""
     if isinstance(corpus, IdStore):
         return nullcontext(corpus)
     return read_corpus(Corpus(corpus), reading, workers=workers, progress=progress)

@@ -1,4 +1,4 @@
-"""The rows of a matrix of which input rows are made with subwords, in training and in fastText's files."""
+"""Build the matrix rows that make up the input rows of words with subwords, in training and in fastText's files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from w2v.text.words import Words
 
 Integers = NDArray[np.int64]
 
-# Bytes that SubwordRows.of needs, at most, for each n-gram, for each different bucket and for each word.
+# The most bytes that SubwordRows.of needs for each n-gram, for each different bucket and for each word.
 NGRAM_BYTES, BUCKET_BYTES, WORD_BYTES = 38, 70, 130
 HINT = (
     "raise min_count, lower max_vocab, choose shorter n-grams for subwords, or train with --ignore-memory "
@@ -24,23 +24,25 @@ HINT = (
 
 @dataclass(frozen=True)
 class SubwordRows:
-    """The rows of a matrix that make up the input rows of V words, and how n-grams share them.
+    """The matrix rows that make up the input rows of V words.
 
-    The input row of a word is the mean of its subwords: of the word's own row and the rows of its n-grams. N-grams that
-    occur in exactly the same words always change together, so they share one row, the sum of theirs. N-grams that occur
-    in one word only are part of that word's own row. The matrix has the V own rows, then the G rows of other n-grams in
-    the order in which they occur, so that the rows of a word are near each other, and those of frequent words come
-    first.
+    The subwords of a word are the word itself and its n-grams. The input row of a word is the mean of the rows of its
+    subwords. N-grams that occur in exactly the same words always get the same updates, so they share one row, which is
+    the sum of their rows. N-grams that occur in only one word are part of that word's own row. The matrix begins with
+    the V own rows. The G shared rows follow in order of first occurrence, so that the rows of a word are close together
+    and the rows of frequent words come first.
 
     Attributes:
-        buckets: int32 (B,), the buckets of these words' n-grams. places: int64 (B,), the row of each.
-        starts: int64 (V + 1,). rows: int32 (n,): those of word w are rows[starts[w]:starts[w + 1]], first its own, w.
+        buckets: int32 (B,), the buckets of the n-grams of these words.
+        row_of_bucket: int64 (B,), the row of each bucket.
+        starts: int64 (V + 1,), where the rows of each word begin in `rows`.
+        rows: int32 (n,), the rows of word w are rows[starts[w]:starts[w + 1]]; the first is its own row, w.
         sizes: int32 (V,), the number of subwords of each word.
-        members: int64 (V + G,), the number of subwords that each row is the sum of.
+        members: int64 (V + G,), the number of subwords summed in each row.
     """
 
     buckets: NDArray[np.int32]
-    places: Integers
+    row_of_bucket: Integers
     starts: Integers
     rows: NDArray[np.int32]
     sizes: NDArray[np.int32]
@@ -48,28 +50,28 @@ class SubwordRows:
 
     @classmethod
     def of(cls, subwords: Subwords, words: Words, ignore_memory: bool = False) -> SubwordRows:
-        """The rows of these words. Raises W2VError if memory is short for making them, unless `ignore_memory`."""
+        """Build the rows of these words. Unless `ignore_memory`, raises W2VError if there is not enough memory."""
         count, total = len(words), subwords.count(words)
         needed = NGRAM_BYTES * total + BUCKET_BYTES * min(total, subwords.buckets) + WORD_BYTES * count
         memory.check(needed, f"the table of {total:,} n-grams", HINT, ignore_memory)
-        starts, found = subwords.of(words)
+        starts, ngram_buckets = subwords.of(words)
         sizes = np.diff(starts)
-        buckets, firsts, ngrams = np.unique(found, return_index=True, return_inverse=True)
+        buckets, firsts, ngrams = np.unique(ngram_buckets, return_index=True, return_inverse=True)
         order = np.argsort(firsts)
-        buckets, ngrams = buckets[order], np.argsort(order)[ngrams]  # in the order in which they occur
-        # A sum of random numbers marks the words that an n-gram is in; own rows are in one word each.
+        buckets, ngrams = buckets[order], np.argsort(order)[ngrams]  # in order of first occurrence
+        # Each word gets a random number. The sum of the numbers of its words identifies the set of words of an n-gram.
         marks = np.random.default_rng(0).integers(1 << 63, size=count, dtype=np.uint64)
         sums = np.zeros(len(buckets), np.uint64)
         np.add.at(sums, ngrams, np.repeat(marks, sizes))
         _, leaders, groups = np.unique(np.append(marks, sums), return_index=True, return_inverse=True)
-        rows = np.argsort(np.argsort(leaders))[groups]  # of own rows, which keep their numbers, and of n-grams
-        leads = np.zeros(count + len(buckets), bool)
-        leads[leaders] = True
-        kept = leads[count:][ngrams]  # a row occurs in a word once for all of its n-grams
+        rows = np.argsort(np.argsort(leaders))[groups]  # own rows keep their numbers; the rows of n-grams follow
+        is_leader = np.zeros(count + len(buckets), bool)
+        is_leader[leaders] = True
+        kept = is_leader[count:][ngrams]  # n-grams that share a row add it to a word only once
         before = np.append(0, np.cumsum(kept))[starts]
         return cls(
             buckets=buckets,
-            places=rows[count:],
+            row_of_bucket=rows[count:],
             starts=before + np.arange(count + 1),
             rows=np.insert(rows[count:][ngrams[kept]], before[:-1], np.arange(count)).astype(np.int32),
             sizes=(sizes + 1).astype(np.int32),
@@ -78,57 +80,63 @@ class SubwordRows:
 
     @classmethod
     def own(cls, words: int) -> SubwordRows:
-        """Rows without n-grams: the input row of each word is its own row."""
+        """Build rows without n-grams: the input row of each word is its own row."""
         numbers, ones = np.arange(words + 1), np.ones(words, np.int64)
         none = np.empty(0, np.int64)
         return cls(none.astype(np.int32), none, numbers, numbers[:-1].astype(np.int32), ones.astype(np.int32), ones)
 
     @property
     def shared(self) -> int:
-        """G, the number of rows that are no word's own."""
+        """G, the number of rows shared by n-grams."""
         return len(self.members) - len(self.sizes)
 
     def totals(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """For each row the sum of `values` (V,) over the words that have it, float64 (V + G,)."""
+        """Return for each row the sum of `values`, (V,), over the words that have this row: float64 (V + G,)."""
         weights = np.repeat(values.astype(np.float64), np.diff(self.starts))
         return np.bincount(self.rows, weights, len(self.members)).astype(np.float64, copy=False)
 
     def compose(self, own: NDArray[Any], shared: NDArray[Any]) -> None:
-        """Turn the words' own rows (V, D) into the means of their subwords, given the other rows (G, D)."""
+        """Replace the own rows of the words, (V, D), by the means of their subwords; `shared` are the G other rows."""
         own[:] = (own + self._of_words(shared)) / self.sizes[:, np.newaxis]
 
     def decompose(
         self, inputs: NDArray[Any], shared: NDArray[Any], words: Integers | slice = slice(None)
     ) -> NDArray[np.float32]:
-        """The own rows, float32 (n, D), from the means (n, D) of n words, all unless their numbers are given."""
+        """Return the own rows of words, float32 (n, D), from the means of their subwords, (n, D).
+
+        `words` are the numbers of the n words; by default, all words.
+        """
         own: NDArray[np.float32] = inputs * self.sizes[words, np.newaxis].astype(np.float32)
         own -= self._of_words(shared)[words]
         return own
 
     def _of_words(self, shared: NDArray[Any]) -> NDArray[np.float32]:
-        """For each word the sum of its rows that are not its own, (V, D)."""
+        """Return for each word the sum of its shared rows, (V, D)."""
         words = len(self.sizes)
         others = self.rows[self.rows >= words] - words
         return sums_of_rows(shared, others, self.starts - np.arange(words + 1))
 
     def join(self, ngrams: NDArray[Any]) -> NDArray[np.float32]:
-        """The sums that the rows stand for, float32 (V + G, D), from the rows of n-grams (B, D); own rows count 0."""
-        counts = np.bincount(self.places, minlength=len(self.members))
-        return sums_of_rows(ngrams, np.argsort(self.places, kind="stable"), np.append(0, np.cumsum(counts)))
+        """Sum the rows of n-grams, (B, D), that share a row of the matrix: float32 (V + G, D). Own rows count as 0."""
+        counts = np.bincount(self.row_of_bucket, minlength=len(self.members))
+        return sums_of_rows(ngrams, np.argsort(self.row_of_bucket, kind="stable"), np.append(0, np.cumsum(counts)))
 
     def split(self, own: NDArray[Any], shared: NDArray[Any]) -> NDArray[Any]:
-        """The rows of n-grams (B, D): equal parts of the sums that their rows are."""
+        """Return the rows of n-grams, (B, D): each is an equal part of the sum in its matrix row."""
         words = len(self.sizes)
-        alone = self.places < words
-        ngrams = np.empty((len(self.places), own.shape[1]), own.dtype)
-        ngrams[alone] = own[self.places[alone]]
-        ngrams[~alone] = shared[self.places[~alone] - words]
-        ngrams /= self.members[self.places, np.newaxis].astype(own.dtype)
+        in_own_row = self.row_of_bucket < words
+        ngrams = np.empty((len(self.row_of_bucket), own.shape[1]), own.dtype)
+        ngrams[in_own_row] = own[self.row_of_bucket[in_own_row]]
+        ngrams[~in_own_row] = shared[self.row_of_bucket[~in_own_row] - words]
+        ngrams /= self.members[self.row_of_bucket, np.newaxis].astype(own.dtype)
         return ngrams
 
 
 def own_rows(vectors: NDArray[Any], words: Words, ngrams: Ngrams) -> NDArray[np.float32]:
-    """The words' own rows as fastText has them, float32 (V, D), without their n-grams, from the means (V, D)."""
+    """Compute the words' own rows as in fastText, without their n-grams: float32 (V, D).
+
+    `vectors`, (V, D), are the means of the words' subwords.
+    """
     rows = SubwordRows.of(ngrams.subwords, words)
     sums = rows.join(ngrams.of(rows.buckets))
     return rows.decompose(vectors, sums[len(words) :]) - sums[: len(words)]

@@ -1,4 +1,7 @@
-"""Subwords: the character n-grams of words, whose rows make up the input row of a word (Bojanowski et al. 2017)."""
+"""Subwords: the input row of a word is the mean of its own row and the rows of its character n-grams.
+
+The method is described in Bojanowski et al. 2017.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +20,17 @@ Integers = NDArray[np.int64]
 
 MAX_LENGTH = 99  # characters of an n-gram
 MAX_BUCKETS = (1 << 31) - 1
-NGRAMS_AT_ONCE = 1 << 14  # made at a time, about
-MAX_WORD_NGRAMS = 1 << 19  # of a word in a file
-WORDS_AT_ONCE = 1 << 12  # whose rows are composed: an interrupt waits for them
+NGRAMS_AT_ONCE = 1 << 14  # approximate number of n-grams processed at a time
+MAX_WORD_NGRAMS = 1 << 19  # limit for a word in a file
+WORDS_AT_ONCE = 1 << 12  # words composed in one call of compiled code, which Ctrl-C cannot interrupt
 
 
 @dataclass(frozen=True)
 class Subwords:
-    """Which n-grams a word has: those of `shortest` to `longest` characters of <word>, hashed into `buckets`.
+    """The definition of the n-grams of a word.
 
-    The hash is that of fastText, so that its files can be read and written.
+    They are the substrings of <word> with `shortest` to `longest` characters, hashed into `buckets` with fastText's
+    hash function, so that fastText's files can be read and written.
     """
 
     shortest: int
@@ -34,13 +38,13 @@ class Subwords:
     buckets: int
 
     def count(self, words: Words) -> int:
-        """Return the number of n-grams of words, counting those that are repeated in a word."""
+        """Return the total number of n-grams of words. Repeated n-grams count each time."""
         return int(self._counts(words).sum())
 
     def of(self, words: Words, of_characters: bool = False) -> tuple[Integers, NDArray[np.int32]]:
-        """The buckets of the n-grams of V words: starts, int64 (V + 1,), and buckets, int32 (n,).
+        """Return the buckets of the n-grams of V words: starts, int64 (V + 1,), and buckets, int32 (n,).
 
-        With `of_characters`, by the hash of gensim before 3.7, which differs where a character is not ASCII.
+        With `of_characters`, use the hash of gensim before 3.7, which differs for characters that are not ASCII.
         """
         return buckets_of(words.blob, words.offsets, self.shortest, self.longest, self.buckets, of_characters)
 
@@ -53,7 +57,7 @@ class Subwords:
             raise W2VError(f"word {row + 1}, of {length:,} bytes, has more than {MAX_WORD_NGRAMS:,} n-grams")
 
     def groups(self, words: Words) -> Iterator[tuple[slice, Words]]:
-        """Yield rows of words, in order, and these words, of about NGRAMS_AT_ONCE n-grams at a time."""
+        """Yield consecutive groups of words with about NGRAMS_AT_ONCE n-grams, as a slice of rows and the words."""
         before = np.append(0, np.cumsum(self._counts(words)))
         start = 0
         while start < len(words):
@@ -62,17 +66,18 @@ class Subwords:
             start = stop
 
     def _counts(self, words: Words) -> Integers:
-        """The number of n-grams of each word, int64 (V,)."""
+        """Return the number of n-grams of each word, int64 (V,)."""
         return counts_of(words.blob, words.offsets, self.shortest, self.longest)
 
 
 @dataclass(frozen=True)
 class Ngrams:
-    """The rows of n-grams, from which a word that is not in the vocabulary gets its vector.
+    """The rows of n-grams, which give unknown words their vectors.
 
     Attributes:
-        buckets: int32 (B,), ascending: the buckets that have a row; the rows of all others are zero.
-        rows: float32, or a smaller type, (B, D).
+        subwords: the definition of the n-grams.
+        buckets: int32 (B,), ascending, the buckets that have a row. All other buckets have a row of zeros.
+        rows: (B, D), float32 or a smaller type.
     """
 
     subwords: Subwords
@@ -80,61 +85,69 @@ class Ngrams:
     rows: NDArray[Any]
 
     def vector(self, word: str) -> NDArray[np.float32] | None:
-        """The mean of the rows of a word's n-grams, (D,); None if none of them has a row."""
-        _, wanted = self.subwords.of(Words.of([word]))
-        found, total = False, np.zeros(self.rows.shape[1])
-        for start in range(0, len(wanted), NGRAMS_AT_ONCE):
-            rows = self.of(wanted[start : start + NGRAMS_AT_ONCE])
-            found = found or bool(rows.any())
+        """Return the mean of the rows of a word's n-grams, (D,), or None if all of them are zero."""
+        _, buckets = self.subwords.of(Words.of([word]))
+        any_row, total = False, np.zeros(self.rows.shape[1])
+        for start in range(0, len(buckets), NGRAMS_AT_ONCE):
+            rows = self.of(buckets[start : start + NGRAMS_AT_ONCE])
+            any_row = any_row or bool(rows.any())
             total += rows.sum(axis=0, dtype=np.float64)
-        return (total / len(wanted)).astype(np.float32) if found else None
+        return (total / len(buckets)).astype(np.float32) if any_row else None
 
     def vectors(self, words: Words) -> NDArray[np.float32]:
-        """The vectors of n words as of `vector`, (n, D); zeros without n-grams that have a row."""
-        starts, wanted = self.subwords.of(words)
-        known, places = self.places(wanted)
-        chosen, numbers = np.unique(places, return_inverse=True)  # the rows in use, which are copied once
-        sums = sums_of_rows(self.rows[chosen], numbers, np.append(0, np.cumsum(known))[starts])
-        found: NDArray[np.float32] = sums / np.maximum(np.diff(starts), 1).astype(np.float32)[:, np.newaxis]
-        return found
+        """Return the vectors of n words, (n, D), as `vector` does, with zeros in place of None."""
+        starts, buckets = self.subwords.of(words)
+        known, rows = self.find_rows(buckets)
+        distinct, numbers = np.unique(rows, return_inverse=True)  # so that each row is copied only once
+        sums = sums_of_rows(self.rows[distinct], numbers, np.append(0, np.cumsum(known))[starts])
+        means: NDArray[np.float32] = sums / np.maximum(np.diff(starts), 1).astype(np.float32)[:, np.newaxis]
+        return means
 
     def of(self, buckets: NDArray[np.int32]) -> NDArray[Any]:
-        """The rows of n buckets, (n, D)."""
+        """Return the rows of n buckets, (n, D)."""
         found = np.zeros((len(buckets), self.rows.shape[1]), self.rows.dtype)
-        known, places = self.places(buckets)
-        found[known] = self.rows[places]
+        known, rows = self.find_rows(buckets)
+        found[known] = self.rows[rows]
         return found
 
-    def places(self, buckets: NDArray[np.int32]) -> tuple[NDArray[np.bool_], Integers]:
-        """Return which of n buckets have a row, bool (n,), and the rows of these k, int64 (k,)."""
-        places = np.searchsorted(self.buckets, buckets)
-        known = places < len(self.buckets)
-        known[known] = self.buckets[places[known]] == buckets[known]
-        return known, places[known]
+    def find_rows(self, buckets: NDArray[np.int32]) -> tuple[NDArray[np.bool_], Integers]:
+        """Return which of n buckets have a row, bool (n,), and the row numbers of these k buckets, int64 (k,)."""
+        rows = np.searchsorted(self.buckets, buckets)
+        known = rows < len(self.buckets)
+        known[known] = self.buckets[rows[known]] == buckets[known]
+        return known, rows[known]
 
     def compose(self, words: Words, own: NDArray[np.float32]) -> None:
-        """Turn the words' own rows (V, D) into the means of these and of the rows of their n-grams."""
-        places = np.full(self.subwords.buckets, -1, np.int32)
-        places[self.buckets] = np.arange(len(self.buckets))
+        """Replace the own rows of words, (V, D), by the means of their own rows and the rows of their n-grams."""
+        row_of_bucket = np.full(self.subwords.buckets, -1, np.int32)
+        row_of_bucket[self.buckets] = np.arange(len(self.buckets))
         lengths = self.subwords.shortest, self.subwords.longest
         rows = np.ascontiguousarray(self.rows, np.float32)
         for start in range(0, len(words), WORDS_AT_ONCE):
             part = slice(start, start + WORDS_AT_ONCE)
-            compose(words.blob, words.offsets[start : part.stop + 1], *lengths, places, rows, own[part])
+            compose(words.blob, words.offsets[start : part.stop + 1], *lengths, row_of_bucket, rows, own[part])
 
-    # -- in files -----------------------------------------------------------------------------------
+    # -- files --------------------------------------------------------------------------------------
 
     @property
     def tensors(self) -> dict[str, NDArray[Any]]:
+        """The arrays to store in a file, by name."""
         return {"ngrams": self.rows, "ngram_buckets": self.buckets}
 
     @classmethod
     def from_file(
         cls, tensors: Mapping[str, NDArray[Any]], subwords: Subwords | None, size: int, where: object
     ) -> Ngrams | None:
-        """The n-grams of a file with vectors of `size` values, or None if it has none. Raises W2VError if damaged.
+        """Read the n-grams from the arrays of a file, or return None if the file has no n-grams.
 
-        `subwords` are those of the file's header.
+        Args:
+            tensors: the arrays, by name.
+            subwords: the definition of the n-grams in the header of the file.
+            size: the number of values of a vector.
+            where: the start of error messages.
+
+        Raises:
+            W2VError: if the n-grams are damaged.
         """
         if "ngrams" not in tensors:
             return None
@@ -152,13 +165,17 @@ class Ngrams:
 def sums_of_rows(
     rows: NDArray[Any], chosen: NDArray[Any], starts: Integers, weights: NDArray[np.float32] | None = None
 ) -> NDArray[np.float32]:
-    """Sums of rows (R, D), float32 (n, D): sum k is that of the rows chosen[starts[k] : starts[k + 1]].
+    """Return weighted sums of rows, float32 (n, D).
 
-    Each of the chosen rows, `chosen` (m,), is multiplied by its weight, (m,), by default 1.
+    Args:
+        rows: (R, D).
+        chosen: (m,), the numbers of the rows to add.
+        starts: (n + 1,), sum k adds the rows chosen[starts[k] : starts[k + 1]].
+        weights: (m,), the factor of each chosen row, by default 1.
     """
     from scipy.sparse import csr_array  # slow to import, and most queries need no sums
 
     weights = np.ones(len(chosen), np.float32) if weights is None else weights
     picked = csr_array((weights, chosen, starts), (len(starts) - 1, len(rows)))
-    found: NDArray[np.float32] = picked @ rows.astype(np.float32, copy=False)
-    return found
+    sums: NDArray[np.float32] = picked @ rows.astype(np.float32, copy=False)
+    return sums

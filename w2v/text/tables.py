@@ -1,6 +1,6 @@
-"""Tables of Parquet and Arrow, whose columns are read some rows at a time.
+"""Read columns of Parquet and Arrow files in batches of rows.
 
-What a file declares is checked before pyarrow reads it: see declared.py.
+Before pyarrow reads a file, declared_sizes.py checks the sizes that the file declares.
 """
 
 from __future__ import annotations
@@ -11,19 +11,20 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 from w2v.errors import W2VError, one_line
-from w2v.text import declared
+from w2v.text import declared_sizes
 
-READ_AHEAD = 1 << 20  # bytes of Parquet, for each column
-STRING_BYTES = 24 << 20  # that strings may take which are read at once, and of which a page holds only references
-# What descriptions of columns raise that cannot be read, by declared.py or by pyarrow.
+READ_AHEAD = 1 << 20  # bytes of each Parquet column that pyarrow buffers
+STRING_BYTES = 24 << 20  # limit for a batch of strings that the file stores once and refers to
+# Errors that declared_sizes.py and pyarrow raise for damaged metadata.
 DAMAGE = (ValueError, LookupError, OverflowError, RuntimeError, MemoryError, struct.error)
 
 
 class Table:
-    """The columns of a Parquet or Arrow file of `size` bytes. Its methods raise W2VError for a file that is damaged.
+    """The columns of a Parquet or Arrow file of `size` bytes. All methods raise W2VError if the file is damaged.
 
     Attributes:
-        schema: pyarrow's. names: those of its columns.
+        schema: the schema, a pyarrow object.
+        names: the names of the columns.
         rows: the number of rows.
     """
 
@@ -33,31 +34,32 @@ class Table:
 
     def __init__(self, name: str, file: IO[bytes], size: int, pyarrow: Any) -> None:
         self._name, self._file, self._size, self._pyarrow = name, file, size, pyarrow
-        with self._problems():
-            self._open(declared.Budget(name, size))
+        with self._damage():
+            self._open(declared_sizes.Budget(name, size))
             self.names = self.schema.names
             if self.rows < 0:
-                raise ValueError(f"it says {self.rows:,} rows")
+                raise ValueError(f"it declares {self.rows:,} rows")
 
     def batches(self, columns: Sequence[str], step: int) -> Iterator[Any]:
-        """Batches of at most `step` rows with these columns, each of which the schema has once."""
-        with self._problems():
-            yield from self._batches(columns, step, declared.Budget(self._name, self._size))
+        """Yield batches of at most `step` rows with these columns. The schema must contain each column once."""
+        with self._damage():
+            yield from self._batches(columns, step, declared_sizes.Budget(self._name, self._size))
 
-    def _open(self, budget: declared.Budget) -> None:
+    def _open(self, budget: declared_sizes.Budget) -> None:
         raise NotImplementedError
 
-    def _batches(self, columns: Sequence[str], step: int, budget: declared.Budget) -> Iterator[Any]:
+    def _batches(self, columns: Sequence[str], step: int, budget: declared_sizes.Budget) -> Iterator[Any]:
         raise NotImplementedError
 
     @contextmanager
-    def _problems(self) -> Iterator[None]:
+    def _damage(self) -> Iterator[None]:
+        """Turn the errors that damaged files cause into W2VError."""
         try:
             yield
         except W2VError:
             raise
         except OSError as error:
-            if error.errno:  # of the system, not of pyarrow
+            if error.errno:  # the error comes from the system, not from pyarrow
                 raise
             raise W2VError(f"{self._name}: damaged: {one_line(error)}") from error
         except (self._pyarrow.ArrowException, *DAMAGE) as error:
@@ -65,38 +67,42 @@ class Table:
 
 
 class Parquet(Table):
-    def _open(self, budget: declared.Budget) -> None:
-        self._groups = declared.check_footer(self._file, self._size, budget)
+    """The columns of a Parquet file."""
+
+    def _open(self, budget: declared_sizes.Budget) -> None:
+        self._groups = declared_sizes.check_footer(self._file, self._size, budget)
         self._table = self._pyarrow.parquet.ParquetFile(self._file, pre_buffer=False, buffer_size=READ_AHEAD)
         self.schema, self.rows = self._table.schema_arrow, self._table.metadata.num_rows
 
-    def _batches(self, columns: Sequence[str], step: int, budget: declared.Budget) -> Iterator[Any]:
-        known = [self._table.schema.column(number) for number in range(len(self._table.schema))]
-        if any(len(chunks) != len(known) for chunks in self._groups):
-            raise ValueError("its groups of rows have other columns than its schema")
-        for group, chunks in enumerate(self._groups):  # one by one: several would be read ahead
-            longest = 0  # bytes of a string that is stored only once
-            for column, chunk in zip(known, chunks, strict=True):
+    def _batches(self, columns: Sequence[str], step: int, budget: declared_sizes.Budget) -> Iterator[Any]:
+        schema_columns = [self._table.schema.column(number) for number in range(len(self._table.schema))]
+        if any(len(chunks) != len(schema_columns) for chunks in self._groups):
+            raise ValueError("its row groups have other columns than its schema")
+        for group, chunks in enumerate(self._groups):  # one by one, since pyarrow would read all of them ahead
+            longest = 0  # bytes of the longest string that rows refer to
+            for column, chunk in zip(schema_columns, chunks, strict=True):
                 if column.path.split(".")[0] in columns:
-                    found = declared.check_pages(self._file, chunk, budget)
+                    referenced = declared_sizes.check_pages(self._file, chunk, budget)
                     is_string = column.max_repetition_level == 0 and column.physical_type.endswith("BYTE_ARRAY")
-                    longest = max(longest, found) if is_string else longest
+                    longest = max(longest, referenced) if is_string else longest
             rows = max(1, min(step, STRING_BYTES // longest)) if longest else step
             yield from self._table.iter_batches(rows, [group], columns, use_threads=False)
 
 
 class Arrow(Table):
-    def _open(self, budget: declared.Budget) -> None:
-        self.rows = declared.check_batches(self._file, self._size, budget, ())  # no column is read yet
+    """The columns of an Arrow file."""
+
+    def _open(self, budget: declared_sizes.Budget) -> None:
+        self.rows = declared_sizes.check_batches(self._file, self._size, budget, ())  # no column is read yet
         self.schema = self._pyarrow.ipc.open_file(self._file).schema
 
-    def _batches(self, columns: Sequence[str], step: int, budget: declared.Budget) -> Iterator[Any]:
-        declared.check_batches(self._file, self._size, budget, self._buffers(columns))
+    def _batches(self, columns: Sequence[str], step: int, budget: declared_sizes.Budget) -> Iterator[Any]:
+        declared_sizes.check_batches(self._file, self._size, budget, self._buffers(columns))
         options = self._pyarrow.ipc.IpcReadOptions(included_fields=[self.names.index(name) for name in columns])
         table = self._pyarrow.ipc.open_file(self._file, options=options)
         for number in range(table.num_record_batches):
             batch = table.get_batch(number)
-            batch.validate(full=True)  # whatever is wrong in one that is not validated ends the process
+            batch.validate(full=True)  # damage in an unvalidated batch can crash the process
             batch = batch.select(columns)
             for start in range(0, len(batch), step):
                 yield batch.slice(start, step)

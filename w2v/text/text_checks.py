@@ -1,4 +1,4 @@
-"""Checks of a text before training: warn if it is small or not preprocessed."""
+"""Check a text before training, and warn if it is small or not preprocessed."""
 
 from __future__ import annotations
 
@@ -20,47 +20,52 @@ from w2v.text.markup import INLINE, LINES
 from w2v.text.normalise import Normaliser, TextOptions, normalized
 from w2v.text.words import WORDS_AT_ONCE, Words
 
-LITTLE = 1_000_000  # words
-EPOCHS = 10  # fewer are too few for little text (bench/README.md)
-TYPES = 20_000  # the first types of the text, which are examined; most of the frequent ones are among them
-ATTACHED, CAPITALS = 0.05, 0.05  # above these shares of the words, a text is not preprocessed
-UNCOMPOSED = 0.001  # above this share of the words, or if one is spelled in two ways
-MARKUP = 0.0002  # above this share of the words; a document of 5,000 words is then in one pair of tags
-LONG = 20  # mean characters per word; languages written with spaces are far below
-LONG_UNSPACED = 10  # the same of words in scripts without spaces; those of word segmenters have 2 to 6
-UNSPACED = 0.2  # the share of the characters from which on such words count
-SINGLE = 0.8  # of these words are single characters: more than a segmenter leaves
-SAMPLE_SHARE = 0.9  # of the words of the bundled questions, in the sample corpus
-EXAMPLE = 40  # characters of a word that a line shows
+SMALL_TEXT = 1_000_000  # words; a warning is issued for a smaller text
+MIN_EPOCHS = 10  # a small text needs at least this many epochs (bench/README.md)
+TYPES = 20_000  # number of types to examine, the first in the text; they include most frequent types
+# Shares of the words above which a warning is issued:
+ATTACHED, CAPITALS = 0.05, 0.05  # words with attached punctuation, words with capitals
+DECOMPOSED = 0.001  # words in decomposed Unicode; a word with two spellings is enough
+MARKUP = 0.0002  # words with markup: one pair of tags in 5,000 words is enough
+SINGLE = 0.8  # single characters in scripts without spaces; word segmenters leave fewer
+# Mean number of characters per word above which a text seems to lack spaces:
+LONG = 20  # languages with spaces have far fewer
+LONG_UNSPACED = 10  # for scripts without spaces; word segmenters produce words of 2 to 6
+UNSPACED = 0.2  # a text with more than this share of characters in such words uses LONG_UNSPACED
+SAMPLE_SHARE = 0.9  # a text with more of the words in the bundled questions is the sample corpus
+EXAMPLE = 40  # characters of an example word in a message
 
 SEGMENTERS = "with jieba (Chinese), MeCab (Japanese) or PyThaiNLP (Thai) for instance"
-# Thai, Lao, Tibetan, Burmese, Khmer, kana and Chinese characters.
+# Scripts without spaces: Thai, Lao, Tibetan, Burmese, Khmer, kana and Chinese characters.
 _UNSPACED = re.compile(
     "[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
     "\U00020000-\U0003ffff]"
 )
-_TAGS = "|".join(sorted(name.decode() for name in (INLINE | LINES) - {b"s"}))  # <s> is often the start of a sentence
+_TAGS = "|".join(sorted(name.decode() for name in (INLINE | LINES) - {b"s"}))  # <s> often marks a sentence start
 _MARKUP = re.compile(
     rf"</?({_TAGS})(?=[\s/>]|\Z)|</(?!s>)[a-z][^\s<>]*>|/>|<!--|&(amp|lt|gt|quot|nbsp|#\d{{1,7}}|#x[0-9a-f]{{1,6}});",
     re.IGNORECASE,
 )
-_LEFT_OF_MARKUP = re.compile("nbsp|quot|href|curid|br", re.IGNORECASE)  # what --tokenize leaves of tags and entities
+_MARKUP_WORDS = re.compile("nbsp|quot|href|curid|br", re.IGNORECASE)  # words that --tokenize makes of markup
 _WIKI = re.compile(r"\[\[|\]\]|\{\{|\}\}")
-_OF_ITEMS = re.compile(r"[\d_:/|=]")  # in identifiers, but not in words
+_IDENTIFIER = re.compile(r"[\d_:/|=]")  # characters of identifiers that words do not contain
 
 
-def warn_of(store: TypeCounts, epochs: int | str | None, text: TextOptions, vocabulary: Words) -> None:
-    """Issue a TextWarning for each change that would improve the vectors; usually none.
+def warn_about_text(store: TypeCounts, epochs: int | str | None, text: TextOptions, vocabulary: Words) -> None:
+    """Issue a TextWarning for each change to the text that would improve the vectors.
 
-    `epochs` is that of Settings, or None for a model that has been trained before. The text was read with the options
-    `text`.
+    Args:
+        store: the words of the text.
+        epochs: the setting `epochs`, or None for a model that has already been trained.
+        text: the options that the text was read with.
+        vocabulary: the words to train.
     """
     first = FirstWords.of(store)
-    words, size = on_spaces(first) or _on_characters(first, text), ""
-    if not words:  # only then are the words those of the language, and their number says something
-        size, words = on_size(first, store.tokens, epochs), _on_words(first)
-    never = _on_vocabulary(store, text, vocabulary)
-    for line in filter(None, (size, _on_markup(first, text), _on_wiki(first), words, _on_spelling(first), never)):
+    words, size = spacing_advice(first) or _character_advice(first, text), ""
+    if not words:  # otherwise the tokens are not words, and neither their number nor their form means anything
+        size, words = size_advice(first, store.tokens, epochs), _preprocessing_advice(first)
+    spelling, never = _spelling_advice(first), _vocabulary_advice(store, text, vocabulary)
+    for line in filter(None, (size, _markup_advice(first, text), _wiki_advice(first), words, spelling, never)):
         warn_of_text(line)
 
 
@@ -76,52 +81,54 @@ class FirstWords(NamedTuple):
         return cls(store.words(ids).tolist(), store.counts[ids])
 
     def mean(self, measure: Callable[[str], float]) -> float:
-        """The mean of a measure of words, each counted as often as it occurs."""
+        """Return the mean of a measure of words, weighted by their counts."""
         return float(np.average(list(map(measure, self.words)), weights=self.counts)) if self.counts.any() else 0.0
 
     def only(self, chosen: Callable[[str], object]) -> Self:
-        """The words for which `chosen` is true."""
+        """Return only the words for which `chosen` returns a true value."""
         kept = [row for row, word in enumerate(self.words) if chosen(word)]
         return type(self)([self.words[row] for row in kept], self.counts[kept])
 
 
 def _is_language(first: FirstWords) -> bool:
-    """Whether at least half of the words look like words of a language, and not like the identifiers of items."""
+    """Return True if at least half of the words look like words of a language, not like identifiers of items."""
     written = first.only(lambda word: any(map(str.isalnum, word)))
-    return written.mean(lambda word: not _OF_ITEMS.search(word) or _UNSPACED.search(word) is not None) >= 0.5
+    return written.mean(lambda word: not _IDENTIFIER.search(word) or _UNSPACED.search(word) is not None) >= 0.5
 
 
-def on_size(first: FirstWords, tokens: int, epochs: int | str | None) -> str:
-    """Advice for a text of few words; "" for others, for items and for the bundled sample."""
-    questions = _words_of_questions()
+def size_advice(first: FirstWords, tokens: int, epochs: int | str | None) -> str:
+    """Return advice if the text has few words, else "". Sequences of items and the bundled sample get no advice."""
+    questions = _question_words()
     is_sample = len(questions.intersection(first.words)) >= SAMPLE_SHARE * len(questions)
-    if tokens >= LITTLE or is_sample or not _is_language(first):
+    if tokens >= SMALL_TEXT or is_sample or not _is_language(first):
         return ""
-    also = f"; more epochs than {epochs} would also help" if isinstance(epochs, int) and epochs < EPOCHS else ""
-    return f"the text has {tokens:,} words, which are few to learn word vectors from: add more text{also}"
+    also = f"; more epochs than {epochs} would also help" if isinstance(epochs, int) and epochs < MIN_EPOCHS else ""
+    return f"the text has only {tokens:,} words, which is not much to learn from: add more text{also}"
 
 
 @cache
-def _words_of_questions() -> set[str]:
+def _question_words() -> set[str]:
+    """Return the words of the analogy questions that come with the package."""
     text = (importlib.resources.files("w2v.data") / "questions.txt").read_text("utf-8")
     return {word for line in text.splitlines() if not line.startswith(":") for word in line.split()}
 
 
-def _on_markup(first: FirstWords, text: TextOptions) -> str:
-    """Advice for a text with tags or entities; "" for others."""
+def _markup_advice(first: FirstWords, text: TextOptions) -> str:
+    """Return advice if the text has tags or entities, else ""."""
     if text.strip_markup:
         return ""
     tokenized = text.tokenize != "spaces"
-    found = first.only(lambda word: _MARKUP.search(word) or (tokenized and _LEFT_OF_MARKUP.fullmatch(word)))
-    return _share_of(first, found, "HTML or XML markup", "add --strip-markup (strip_markup=True)")
+    found = first.only(lambda word: _MARKUP.search(word) or (tokenized and _MARKUP_WORDS.fullmatch(word)))
+    return _share_advice(first, found, "HTML or XML markup", "add --strip-markup (strip_markup=True)")
 
 
-def _on_wiki(first: FirstWords) -> str:
-    """Advice for a text with the markup of a wiki; "" for others."""
-    return _share_of(first, first.only(_WIKI.search), "wiki markup", "remove it first, with WikiExtractor for instance")
+def _wiki_advice(first: FirstWords) -> str:
+    """Return advice if the text has wiki markup, else ""."""
+    found = first.only(_WIKI.search)
+    return _share_advice(first, found, "wiki markup", "remove it first, with WikiExtractor for instance")
 
 
-def _share_of(first: FirstWords, found: FirstWords, what: str, advice: str) -> str:
+def _share_advice(first: FirstWords, found: FirstWords, what: str, advice: str) -> str:
     share = found.counts.sum() / max(1, first.counts.sum())
     if share <= MARKUP:
         return ""
@@ -130,8 +137,8 @@ def _share_of(first: FirstWords, found: FirstWords, what: str, advice: str) -> s
     return f"{percent} of the words have {what}, {_such_as(example)}: {advice}"
 
 
-def on_spaces(first: FirstWords) -> str:
-    """Advice for a text that has hardly any spaces; "" for others."""
+def spacing_advice(first: FirstWords) -> str:
+    """Return advice if the text has hardly any spaces, else ""."""
     unspaced = first.only(_UNSPACED.search)
     length, characters = first.mean(len), first.mean(len) * first.counts.sum()
     if unspaced.counts.any() and unspaced.mean(len) * unspaced.counts.sum() > UNSPACED * characters:
@@ -141,25 +148,25 @@ def on_spaces(first: FirstWords) -> str:
     if length <= most or not _is_language(first):
         return ""
     return (
-        f"words have {length:.0f} characters on average, so the text has hardly any spaces, as Chinese, Japanese and "
-        f"Thai: cut it into words first, {SEGMENTERS}; --tokenize words would cut it into characters"
+        f"words have {length:.0f} characters on average, so the text has hardly any spaces, like Chinese, Japanese or "
+        f"Thai: split it into words first, {SEGMENTERS}; --tokenize words would split it into characters"
     )
 
 
-def _on_characters(first: FirstWords, text: TextOptions) -> str:
-    """Advice for a text that the option `tokenize` has cut into single characters; "" for others."""
+def _character_advice(first: FirstWords, text: TextOptions) -> str:
+    """Return advice if the option `tokenize` has split the text into single characters, else ""."""
     unspaced = first.only(_UNSPACED.search)
     share = unspaced.mean(lambda word: sum(map(str.isalpha, word)) <= 1)
     if text.tokenize == "spaces" or share < SINGLE or unspaced.counts.sum() < UNSPACED * first.counts.sum():
         return ""
     return (
         f"{share:.0%} of the words in Chinese, Japanese or Thai are single characters, because --tokenize "
-        f"{text.tokenize} finds no words there: cut the text into words first, {SEGMENTERS}, and leave --tokenize out"
+        f"{text.tokenize} finds no words there: split the text into words first, {SEGMENTERS}, and omit --tokenize"
     )
 
 
-def _on_words(first: FirstWords) -> str:
-    """Advice for a text whose words have attached punctuation or capitals; "" for others."""
+def _preprocessing_advice(first: FirstWords) -> str:
+    """Return advice if many words have attached punctuation or capitals, else ""."""
     attached, capitals = first.mean(_attached), first.mean(_capital)
     if not _is_language(first):
         return ""
@@ -173,10 +180,10 @@ def _on_words(first: FirstWords) -> str:
     return ""
 
 
-def _on_vocabulary(store: TypeCounts, text: TextOptions, vocabulary: Words) -> str:
-    """Advice for a vocabulary with words that do not occur, because the options of the text change them; or ""."""
+def _vocabulary_advice(store: TypeCounts, text: TextOptions, vocabulary: Words) -> str:
+    """Return advice if words of the vocabulary cannot occur because the text options change them, else ""."""
     changed = {name: value for name, value in asdict(text).items() if value != getattr(TextOptions, name)}
-    changed.pop("strip_markup", None)  # which changes no words
+    changed.pop("strip_markup", None)  # it does not change words
     if not changed:
         return ""
     rows = store.remap(vocabulary)
@@ -186,8 +193,8 @@ def _on_vocabulary(store: TypeCounts, text: TextOptions, vocabulary: Words) -> s
     normalise, never = Normaliser(text), list[str]()
     for start in range(0, len(missing), WORDS_AT_ONCE):
         words = missing[start : start + WORDS_AT_ONCE]
-        made = normalise("\n".join([*words, ""]).encode() + PADDING).decode().split("\n")
-        never += [word for word, same in zip(words, made, strict=False) if word != same.strip(" ")]
+        normalised = normalise("\n".join([*words, ""]).encode() + PADDING).decode().split("\n")
+        never += [word for word, line in zip(words, normalised, strict=False) if word != line.strip(" ")]
     if not never:
         return ""
     options = [f"--{name}" if value is True else f"--{name} {value}" for name, value in changed.items()]
@@ -198,20 +205,20 @@ def _on_vocabulary(store: TypeCounts, text: TextOptions, vocabulary: Words) -> s
 
 
 def _such_as(word: str) -> str:
-    """The example of a word in a line."""
+    """Return an example word for a message, shortened."""
     return f"such as {word[:EXAMPLE]!r}" + "…" * (len(word) > EXAMPLE)
 
 
-def _on_spelling(first: FirstWords) -> str:
-    """Advice for a text with words in decomposed Unicode; "" for others."""
+def _spelling_advice(first: FirstWords) -> str:
+    """Return advice if words are in decomposed Unicode, else ""."""
     if _is_composed(" ".join(first.words)):
         return ""
     others = {normalized(word, "NFC") for word in first.words if not _is_composed(word)}
     twice = others & set(first.words)
-    if not twice and first.mean(lambda word: not _is_composed(word)) <= UNCOMPOSED:
+    if not twice and first.mean(lambda word: not _is_composed(word)) <= DECOMPOSED:
         return ""
-    found = "has two spellings, which are two words" if twice else "is decomposed, and in queries usually composed"
-    return f'{min(twice or others)!r} {found} (Unicode NFC and NFD): add --normalize nfc (normalize="nfc")'
+    fault = "has two spellings, which are two words" if twice else "is decomposed, but usually composed in queries"
+    return f'{min(twice or others)!r} {fault} (Unicode NFC and NFD): add --normalize nfc (normalize="nfc")'
 
 
 def _is_composed(word: str) -> bool:
@@ -219,7 +226,7 @@ def _is_composed(word: str) -> bool:
 
 
 def _attached(word: str) -> bool:
-    """Whether a word begins or ends with punctuation other than _, # and @, but is not only punctuation."""
+    """Return True if a word with letters or digits begins or ends with punctuation other than _, # and @."""
     if word[0].isalnum() and word[-1].isalnum():
         return False
     ends = [each not in "_#@" and unicodedata.category(each)[0] == "P" for each in (word[0], word[-1])]

@@ -1,4 +1,4 @@
-"""The vocabulary: the words, their counts, and the probabilities with which subsampling keeps them."""
+"""The vocabulary: words, their counts, and their probabilities of being kept by subsampling."""
 
 from __future__ import annotations
 
@@ -18,26 +18,31 @@ from w2v.settings import Formula
 from w2v.system.files import PathLike, atomic_write
 from w2v.text._text import FIRST_TYPE
 from w2v.text.idstore import TypeCounts
-from w2v.text.text_checks import FirstWords, on_spaces
+from w2v.text.text_checks import FirstWords, spacing_advice
 from w2v.text.words import MAX_COUNT, Words
 
-WORDS_AT_ONCE = 1 << 16  # written at a time
+WORDS_AT_ONCE = 1 << 16  # words written at a time
 WHITE_SPACE = b" \t\n\v\f\r"
 
 
 class Vocabulary:
-    """V words, the most frequent first.
+    """The V words to train and their counts, the most frequent word first.
 
     Attributes:
         words: V str, as Words.
-        counts: int64 (V,), how often each word occurs, at least 1.
+        counts: int64 (V,), how often each word occurs; at least 1.
         tokens: the sum of the counts, int.
     """
 
     def __init__(self, words: Sequence[str], counts: ArrayLike) -> None:
-        """Raises W2VError unless the words are different tokens, and their counts positive and sorted.
+        """Check the words and counts.
 
-        Words of more than MAX_WORD_BYTES are refused, since no file could store a model with them.
+        Args:
+            words: different tokens, each of at most MAX_WORD_BYTES, since files cannot store longer words.
+            counts: positive integers, in descending order.
+
+        Raises:
+            W2VError: for any other words or counts.
         """
         if not isinstance(words, Words) and not all(isinstance(word, str) for word in words):
             raise W2VError("the words of a vocabulary must be str")
@@ -68,10 +73,16 @@ class Vocabulary:
 
     @classmethod
     def from_store(cls, store: TypeCounts, min_count: int = 5, max_vocab: int | None = None) -> Self:
-        """The words that occur at least `min_count` times, or only the `max_vocab` most frequent of them.
+        """Choose the vocabulary from the words of a text. Words with equal counts stay in first-seen order.
 
-        Words with equal counts are in first-seen order. Raises W2VError if no words are left, SettingsError for a
-        negative min_count or a max_vocab below 1.
+        Args:
+            store: the words of the text.
+            min_count: words that occur less often are left out.
+            max_vocab: if given, only this number of the most frequent words is chosen.
+
+        Raises:
+            W2VError: if no words are left.
+            SettingsError: if `min_count` is negative or `max_vocab` is less than 1.
         """
         counts = store.counts[FIRST_TYPE:]
         chosen = _select(counts, min_count, max_vocab)
@@ -80,7 +91,7 @@ class Vocabulary:
                 raise W2VError("all words were pruned: raise --max-types")
             top = int(counts.argmax())
             word = store.words(np.array([top + FIRST_TYPE]))[0]
-            reason = on_spaces(FirstWords.of(store)) or (
+            reason = spacing_advice(FirstWords.of(store)) or (
                 f"the most frequent, {word[:60]!r}, occurs {counted(counts[top], 'time')}; "
                 "lower --min-count or give more text"
             )
@@ -88,12 +99,15 @@ class Vocabulary:
         return cls(store.words(chosen + FIRST_TYPE), counts[chosen])
 
     def keep_probabilities(self, sample: float, formula: Formula = "word2vec") -> NDArray[np.float32]:
-        """The probability that subsampling keeps an occurrence of each word: float32 (V,).
+        """Return the probability that subsampling keeps an occurrence of each word: float32 (V,).
 
-        With t = `sample` and f = the word's share of all occurrences: min(1, √(t/f) + t/f) as in word2vec.c,
-        or min(1, √(t/f)), equation 5 of Mikolov et al. 2013, "Distributed Representations of Words and
-        Phrases and their Compositionality". A `sample` of 0 keeps every
-        occurrence. Raises SettingsError for impossible values.
+        With t = `sample` and f = the word's share of all occurrences, the formula "word2vec" is
+        min(1, √(t/f) + t/f), as in word2vec.c. The formula "paper" is min(1, √(t/f)), equation 5 of Mikolov et al.
+        2013, "Distributed Representations of Words and Phrases and their Compositionality". A `sample` of 0 keeps
+        every occurrence.
+
+        Raises:
+            SettingsError: for impossible values.
         """
         if not 0 <= sample < math.inf:
             raise SettingsError(f"sample is {sample}: it must be 0 or more")
@@ -106,9 +120,10 @@ class Vocabulary:
         return np.minimum(keep, 1).astype(np.float32)
 
     def save(self, path: PathLike, sentence_ends: int, *, force: bool = False) -> None:
-        """Write lines of "word count" as word2vec.c does, after a first line with the number of `sentence_ends`.
+        """Write a vocabulary file in the format of word2vec.c.
 
-        Raises W2VError if the file cannot be written, or exists and `force` is false.
+        The first line has `</s>` and the number of `sentence_ends`. Each other line has a word and its count. Raises
+        W2VError if the file cannot be written, or exists and `force` is False.
         """
         with atomic_write(path, force) as file:
             file.write(SENTENCE_END_WORD + b" %d\n" % sentence_ends)
@@ -119,13 +134,13 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: PathLike, min_count: int = 1, max_vocab: int | None = None) -> Self:
-        """Read a file written by `save` or word2vec.c and choose words from it as `from_store` does.
+        """Read a file written by `save` or word2vec.c, and choose words from it as `from_store` does.
 
-        A first line for `</s>` is skipped. Raises W2VError, naming the line, for a file that cannot be read or is not
-        in this format.
+        If the first line is for `</s>`, it is skipped. Raises W2VError, naming the line, if the file cannot be read or
+        is in another format.
         """
         name = os.fspath(path)
-        blob, ends, found = bytearray(), array("q", [0]), array("q")
+        blob, ends, line_counts = bytearray(), array("q", [0]), array("q")
         for number, line in lines(path, "vocabulary"):
             if not line.strip() or (number == 1 and line.split(None, 1)[0] == SENTENCE_END_WORD):
                 continue
@@ -135,18 +150,18 @@ class Vocabulary:
                 raise W2VError(f"{name}, line {number}: {error}") from None
             blob += word
             ends.append(len(blob))
-            found.append(count)
-        if not found:
+            line_counts.append(count)
+        if not line_counts:
             raise W2VError(f"{name} holds no words")
-        if sum(found) > MAX_COUNT:
+        if sum(line_counts) > MAX_COUNT:
             raise W2VError(f"{name}: the counts add up to more than {MAX_COUNT}")
         words = Words(np.frombuffer(blob, np.uint8), np.frombuffer(ends, np.int64))
-        counts = np.frombuffer(found, np.int64)
-        twice = words.repeated()
-        if twice:
-            first, second = counts[[*twice]]
-            same = words[twice[0]][:60]
-            raise W2VError(f"{name}: the word {same!r} appears twice, with counts {first} and {second}")
+        counts = np.frombuffer(line_counts, np.int64)
+        rows = words.repeated()
+        if rows:
+            first, second = counts[[*rows]]
+            repeated = words[rows[0]][:60]
+            raise W2VError(f"{name}: the word {repeated!r} appears twice, with counts {first} and {second}")
         chosen = _select(counts, min_count, max_vocab)
         if not chosen.size:
             raise W2VError(f"{name} holds no word that occurs {counted(min_count, 'time')}")
@@ -154,7 +169,7 @@ class Vocabulary:
 
 
 def _parse(line: bytes) -> tuple[bytes, int]:
-    """The word and count in a line of a vocabulary file. Raises ValueError, with the reason, for any other line."""
+    """Return the word and count in a line of a vocabulary file. Raises ValueError, with the reason, for other lines."""
     fields = line.split(None, 2)
     if len(fields) != 2 or not fields[1].isdigit():
         raise ValueError(f"{line[:60].strip()!r} is not a word and its count")
@@ -169,7 +184,7 @@ def _parse(line: bytes) -> tuple[bytes, int]:
 
 
 def _select(counts: NDArray[np.int64], min_count: int, max_vocab: int | None) -> NDArray[np.int64]:
-    """The indices of the counts that are at least `min_count`, largest first, and at most `max_vocab` of them."""
+    """Return the indices of the counts from `min_count` on, largest count first, and at most `max_vocab` of them."""
     check_whole(0, min_count=min_count)
     if max_vocab is not None:
         check_whole(1, max_vocab=max_vocab)

@@ -1,4 +1,4 @@
-"""Words stored as one array of bytes, and decoded only when needed."""
+"""Store words in one array of bytes and decode them only when needed."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError, counted
-from w2v.text._text import PADDING, taken, word_hashes
+from w2v.text._text import PADDING, take_words, word_hashes
 
-WORDS_AT_ONCE = 1 << 16  # checked or decoded at a time
-BYTES_AT_ONCE = 1 << 20  # searched at a time
-MAX_COUNT = (1 << 63) - 1  # of the occurrences of all words together
-MAX_WORD_BYTES = 1 << 19  # of a word in a vocabulary or word2vec file: their readers look at the first 1 MB of a file
+WORDS_AT_ONCE = 1 << 16  # words checked or decoded at a time
+BYTES_AT_ONCE = 1 << 20  # bytes searched at a time
+MAX_COUNT = (1 << 63) - 1  # limit for the sum of all counts
+MAX_WORD_BYTES = 1 << 19  # limit for a word in a file: some readers recognise a file by its first 1 MB
 
 
 Item = TypeVar("Item")
 
 
 def refuse_string(words: object) -> None:
-    """Raise W2VError for a string in the place of a list of words: it would be taken as a list of letters."""
+    """Raise W2VError if `words` is a string, which would be read as a list of letters."""
     if isinstance(words, str):
         raise W2VError(f"a list of words is needed, not the string {words[:60]!r}: write {words[:60]!r}.split()")
 
@@ -40,11 +40,11 @@ class Words(Sequence[str]):
 
     Attributes:
         blob: uint8 (n,), the UTF-8 bytes of all words, end to end.
-        offsets: int64 (V + 1,), word i is blob[offsets[i]:offsets[i + 1]]. They rise from 0 to n.
+        offsets: int64 (V + 1,), rising from 0 to n; word i is blob[offsets[i]:offsets[i + 1]].
     """
 
     def __init__(self, blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> None:
-        """Raise W2VError for offsets that do not rise from 0 to the end of the blob: compiled code trusts them."""
+        """Raise W2VError if the offsets do not rise from 0 to the end of the blob. Compiled code relies on this."""
         if (
             blob.dtype != np.uint8 or blob.ndim != 1 or offsets.dtype != np.int64 or offsets.ndim != 1
             or not len(offsets) or offsets[0] != 0 or offsets[-1] != len(blob) or np.any(offsets[1:] < offsets[:-1])
@@ -57,8 +57,8 @@ class Words(Sequence[str]):
     def of(cls, words: Iterable[str | bytes]) -> Words:
         """Return words as Words.
 
-        Raises W2VError for a string, for an item that is not a word, and for a word that UTF-8 cannot encode (a lone
-        surrogate).
+        Raises W2VError if `words` is a string, or if a word is not a str or bytes or contains a lone surrogate, which
+        UTF-8 cannot encode.
         """
         if isinstance(words, Words):
             return words
@@ -77,20 +77,20 @@ class Words(Sequence[str]):
         return cls(np.frombuffer(blob, np.uint8), offsets)
 
     def followed_by(self, other: Words) -> Words:
-        """These words, then others."""
+        """Return these words followed by the words of `other`."""
         offsets = np.append(self.offsets, self.offsets[-1] + other.offsets[1:])
         return Words(np.append(self.blob, other.blob), offsets)
 
     def padded(self) -> NDArray[np.uint8]:
-        """The blob and PADDING, uint8."""
+        """Return the blob followed by PADDING, uint8."""
         return np.append(self.blob, np.frombuffer(PADDING, np.uint8))
 
     def take(self, rows: NDArray[np.int64]) -> Words:
-        """The words of these rows, in this order."""
-        return Words(*taken(self.blob, self.offsets, np.ascontiguousarray(rows, np.int64)))
+        """Return the words of these rows, in this order."""
+        return Words(*take_words(self.blob, self.offsets, np.ascontiguousarray(rows, np.int64)))
 
     def check_lengths(self, place: str) -> None:
-        """Raise W2VError, beginning with `place`, for a word of more than MAX_WORD_BYTES."""
+        """Raise W2VError, beginning with `place`, if a word has more than MAX_WORD_BYTES."""
         for start in range(0, len(self), WORDS_AT_ONCE):
             lengths = np.diff(self.offsets[start : start + WORDS_AT_ONCE + 1])
             if lengths.max() > MAX_WORD_BYTES:
@@ -99,13 +99,13 @@ class Words(Sequence[str]):
                 raise W2VError(f"{place}the word {word!r}… has {lengths.max():,} bytes: at most {MAX_WORD_BYTES:,} fit")
 
     def contain_any(self, characters: bytes) -> bool:
-        """Whether a word contains any of these ASCII characters."""
+        """Return True if a word contains any of these ASCII characters."""
         wanted = np.frombuffer(characters, np.uint8)
         parts = (self.blob[start : start + BYTES_AT_ONCE] for start in range(0, len(self.blob), BYTES_AT_ONCE))
         return any(np.isin(part, wanted).any() for part in parts)
 
     def is_utf8(self) -> bool:
-        """Whether each word is UTF-8."""
+        """Return True if every word is valid UTF-8."""
         for start in range(0, len(self), WORDS_AT_ONCE):
             offsets = self.offsets[start : start + WORDS_AT_ONCE + 1]
             first, last = offsets[0], offsets[-1]
@@ -114,21 +114,21 @@ class Words(Sequence[str]):
             except UnicodeDecodeError:
                 return False
             inner = offsets[(first < offsets) & (offsets < last)]
-            if np.any(self.blob[inner] & 0xC0 == 0x80):  # it is inside a character
+            if np.any(self.blob[inner] & 0xC0 == 0x80):  # a word begins inside a character
                 return False
         return True
 
     def first_not_utf8(self) -> bytes:
-        """The first word that is not UTF-8. There must be one."""
+        """Return the first word that is not UTF-8. Call this only if `is_utf8` is False."""
         words = self._encoded(0, len(self))
         return next(word for word in words if word.decode(errors="replace").encode() != word)
 
     def repeated(self) -> tuple[int, int] | None:
-        """The row of a word and the first row that repeats it, or None if all differ."""
+        """Return the row of a word and the first row that repeats it, or None if all words differ."""
         hashes = word_hashes(self.blob, self.offsets)
         hashes.sort()
         same = hashes[1:] == hashes[:-1]
-        same[1:] &= ~same[:-1]  # the second of each group of equal hashes
+        same[1:] &= ~same[:-1]  # keep only the second hash of each group of equal hashes
         repeated = hashes[1:][same]
         del hashes, same
         if not len(repeated):
@@ -146,7 +146,7 @@ class Words(Sequence[str]):
         return None
 
     def decoded(self, errors: str, encoding: str = "utf-8") -> Words:
-        """The words in UTF-8, of bytes in `encoding`; `errors` as in bytes.decode, which raises UnicodeDecodeError."""
+        """Convert the words from another encoding to UTF-8. `errors` and UnicodeDecodeError are as in bytes.decode."""
         return Words.of(word.decode(encoding, errors) for word in self._encoded(0, len(self)))
 
     def __len__(self) -> int:
@@ -180,7 +180,7 @@ class Words(Sequence[str]):
         return value in self._first_rows
 
     def index(self, value: Any, start: int = 0, stop: int = sys.maxsize) -> int:
-        """The first row of a word. The first call decodes all words. Raises ValueError for an unknown word."""
+        """Return the first row of a word. Raises ValueError for an unknown word. The first call decodes all words."""
         if value not in self._first_rows:
             raise ValueError(f"{value!r} is not among the words")
         return self._first_rows[value] if (start, stop) == (0, sys.maxsize) else super().index(value, start, stop)
@@ -192,7 +192,7 @@ class Words(Sequence[str]):
         return {words[row]: row for row in reversed(range(len(words)))}
 
     def tolist(self) -> list[str]:
-        """All words as a list of V strings."""
+        """Return all words as a list of V strings."""
         return self._decode(0, len(self))
 
     def _decode(self, start: int, stop: int) -> list[str]:

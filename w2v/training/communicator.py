@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError, described, install, one_line
-from w2v.system.launcher import launched
+from w2v.system.launcher import rank_and_size
 from w2v.system.threads import processors
 
 HEARTBEAT_SECONDS = 1.0  # between heartbeats
@@ -42,7 +42,7 @@ def join_ranks() -> Communicator | None:
     Raises:
         W2VError: mpi4py is missing, or it belongs to another MPI than the launcher.
     """
-    launcher = launched()
+    launcher = rank_and_size()
     if launcher is None or launcher[1] == 1:
         return None
     try:

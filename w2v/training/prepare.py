@@ -26,7 +26,7 @@ from w2v.text.corpus import Corpus, Source
 from w2v.text.encodings import UTF_8
 from w2v.text.idstore import IdStore, TypeCounts, read_corpus
 from w2v.text.phrases import Phrases
-from w2v.text.text_checks import warn_of
+from w2v.text.text_checks import warn_about_text
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import Checkpoint, Checkpoints
 from w2v.training.communicator import Communicator, collective_errors, is_root
@@ -154,7 +154,8 @@ def prepare(
         if state:
             run.restore(state)
         elif is_root(communicator):
-            warn_of(types, None if initial.parameters else settings.epochs, config.text, initial.vocabulary.words)
+            epochs = None if initial.parameters else settings.epochs
+            warn_about_text(types, epochs, config.text, initial.vocabulary.words)
         run.read_seconds = time.perf_counter() - started
         run.resources = stack.pop_all()
     return run

@@ -40,7 +40,7 @@ from w2v.system.files import PathLike, as_paths, atomic_write, errors_named, ope
 from w2v.system.schema import decode, encode
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
-from w2v.text.text_checks import warn_of
+from w2v.text.text_checks import warn_about_text
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.config import RunConfig
 from w2v.training.initialisation import Initialisation
@@ -229,7 +229,7 @@ def tune(
         log.info("tuning takes about %s", duration(max(0, budget.seconds - budget.used)))
         scorer, save = Scorer(questions, pairs, held_out), partial(_save_trial, state, stored, finished)
         tuner = Tuner(store, vocabulary, share, fixed, choices, scorer, budget, save, config, list(stored.trials))
-        warn_of(store, settings.epochs, config.text, vocabulary.words)
+        warn_about_text(store, settings.epochs, config.text, vocabulary.words)
         tuner.search()
         run = Run(replace(config, settings=tuner.settings_for(tuner.best)), Initialisation(vocabulary), store)
         run.phrases, run.read_seconds = joined_phrases, read_seconds

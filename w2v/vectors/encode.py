@@ -17,7 +17,7 @@ from w2v.text._text import PADDING, Lookup
 from w2v.text.columns import PLAIN
 from w2v.text.corpus import Corpus
 from w2v.text.encodings import UTF_8, encoding_name
-from w2v.text.idstore import naming
+from w2v.text.idstore import malformed_located
 from w2v.text.markup import without_markup
 from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.subwords import Ngrams, sums_of_rows
@@ -108,7 +108,7 @@ class Encoder:
         """The text in blocks, in UTF-8, and the bytes read so far; each line without markup, if the options say so."""
         rest = b""
         for block in texts.blocks(column, as_lines=True, encoding=encoding, errors=self._normalise.errors):
-            with naming(block):
+            with malformed_located(block):
                 text = self._normalise.valid(block.text)
             if self._strips_markup:
                 *lines, rest = (rest + text[: -len(PADDING)]).split(b"\n")

@@ -24,7 +24,7 @@ from w2v.formats.vector_file import VectorFile
 from w2v.options import check_whole
 from w2v.progress import Report
 from w2v.system.files import Errors, PathLike
-from w2v.text.corpus import Corpus, Table
+from w2v.text.corpus import Corpus, Table, python_values
 from w2v.text.normalise import Normaliser
 from w2v.text.subwords import Ngrams
 from w2v.text.words import Words, as_list
@@ -419,7 +419,7 @@ class KeyedVectors:
             raise W2VError("a list of texts is needed, not a table: give one of its columns")
         if not isinstance(texts, Iterable):
             raise W2VError(f"a list of texts is needed, not an object of type {type(texts).__name__}")
-        lines = (text.replace("\n", " ") if isinstance(text, str) else text for text in texts)
+        lines = (text.replace("\n", " ") if isinstance(text, str) else text for text in python_values(texts))
         blocks = list(self.encoder(weights).blocks(Corpus(lines), progress=lambda _: None))
         return np.concatenate([np.empty((0, self.vector_size), np.float32), *blocks])
 

@@ -1,8 +1,9 @@
-"""What files of Parquet and Arrow declare about their sizes, read before pyarrow takes memory for it.
+"""Check the sizes that Parquet and Arrow files declare, before pyarrow allocates memory for them.
 
 Parquet describes its columns and pages in Thrift's compact protocol, Arrow its schema and batches in flatbuffers. A
-small file can declare anything: a page that unpacks to gigabytes, a million columns, a batch that is listed a thousand
-times. Whatever cannot be read raises ValueError, LookupError or struct.error, and what declares too much W2VError.
+small file can declare anything: a page that decompresses to gigabytes, a million columns, or the same batch a thousand
+times. The functions raise W2VError if a file declares too much, and ValueError, LookupError or struct.error if its
+metadata cannot be parsed.
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ from typing import IO, NamedTuple
 from w2v.errors import W2VError
 from w2v.text.decompress import MAX_RATIO
 
-MAX_UNPACKED = 16 << 20  # bytes that the content of a small file may take; of others, MAX_RATIO times their size
-VALUE_BYTES = 8  # that a reader may hold for each value, besides its bytes
-PAGE_BYTES = 5000  # what each page counts for, so that overlapping chunks cannot have the same pages read without end
-OBJECT_BYTES = 1 << 10  # that pyarrow may take to describe a field, or a column of a group of rows
-STRUCT_BYTES = 1 << 8  # that it may take for any other part of a footer
-DESCRIPTIONS = 32 << 20  # bytes that descriptions may take besides the size of the file
+MAX_UNPACKED = 16 << 20  # content bytes allowed for any file; a large file may have MAX_RATIO times its size
+VALUE_BYTES = 8  # memory that a reader may need for each value, in addition to its bytes
+PAGE_BYTES = 5000  # cost of each page, so that a file cannot list the same pages again and again
+OBJECT_BYTES = 1 << 10  # memory that pyarrow may need for the metadata of a field or a column chunk
+STRUCT_BYTES = 1 << 8  # memory that pyarrow may need for any other struct in a footer
+DESCRIPTIONS = 32 << 20  # metadata bytes allowed for any file, in addition to its size
 
 
 def max_content(size: int) -> int:
-    """The most bytes that the content of a file of `size` bytes may take."""
+    """Return the number of content bytes allowed for a file of `size` bytes."""
     return max(MAX_UNPACKED, MAX_RATIO * size)
 
 
 class Budget:
-    """The bytes of memory that the content of a file of `size` bytes may take, and those that its description may."""
+    """The memory still allowed for the content and for the metadata of a file of `size` bytes."""
 
     def __init__(self, name: str, size: int) -> None:
         self.name = name
@@ -38,7 +39,7 @@ class Budget:
         self._description = DESCRIPTIONS + size
 
     def take(self, size: int) -> None:
-        """Count `size` bytes of content. Raises W2VError if there are too many in all."""
+        """Subtract `size` bytes of content. Raises W2VError if the budget is exceeded."""
         self._content -= _checked(size)
         if self._content < 0:
             raise W2VError(
@@ -47,7 +48,7 @@ class Budget:
             )
 
     def describe(self, size: int) -> None:
-        """Count `size` bytes for the objects that describe the content. Raises W2VError if there are too many."""
+        """Subtract `size` bytes of metadata. Raises W2VError if the budget is exceeded."""
         self._description -= _checked(size)
         if self._description < 0:
             raise W2VError(f"{self.name}: refused: it describes too many columns for a file of its size")
@@ -64,20 +65,20 @@ def _checked(size: int) -> int:
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT, UUID = range(1, 14)
 Fields = tuple[int, ...]  # the numbers of fields, from the outermost
 
-# The kinds of the elements of a footer's lists. Parquet's readers know them, and ignore what the file says of them.
+# Element types of the lists in a footer. Parquet readers use these types and ignore the types declared in the file.
 LISTS: dict[Fields, int] = {
-    (2,): STRUCT, (4,): STRUCT, (5,): STRUCT, (7,): STRUCT,  # schema, row groups, strings by name, orders of columns
-    (4, 1): STRUCT, (4, 4): STRUCT,  # of a row group: its columns, and those by which it is sorted
-    (4, 1, 3, 2): I32, (4, 1, 3, 3): BINARY, (4, 1, 3, 8): STRUCT, (4, 1, 3, 13): STRUCT,  # of the data of a column
+    (2,): STRUCT, (4,): STRUCT, (5,): STRUCT, (7,): STRUCT,  # schema, row groups, key-value metadata, column orders
+    (4, 1): STRUCT, (4, 4): STRUCT,  # column chunks and sorting columns of a row group
+    (4, 1, 3, 2): I32, (4, 1, 3, 3): BINARY, (4, 1, 3, 8): STRUCT, (4, 1, 3, 13): STRUCT,  # metadata of a column chunk
     (4, 1, 3, 16, 2): I64, (4, 1, 3, 16, 3): I64, (4, 1, 3, 17, 2): I32, (4, 1, 8, 2, 1): BINARY,
 }  # fmt: skip
 GROUPS, COLUMNS = (4,), (4, 1)
-# Of a column of a group of rows: the number of its values, its bytes as stored, where it begins, and its dictionary.
+# Fields of a column chunk: number of values, stored bytes, start of the data pages, start of the dictionary page.
 CHUNK = (4, 1, 3, 5), (4, 1, 3, 7), (4, 1, 3, 9), (4, 1, 3, 11)
 
 
 class Chunk(NamedTuple):
-    """A column of a group of rows: how many values it has, and where it is in the file."""
+    """A column chunk (one column of a row group): its number of values and its position in the file."""
 
     values: int
     begin: int
@@ -85,12 +86,15 @@ class Chunk(NamedTuple):
 
 
 class _Thrift:
-    """A struct of Thrift's compact protocol. With a budget, it is the footer of a file, whose structs are counted.
+    """A struct parsed from Thrift's compact protocol.
+
+    If a budget is given, the struct is the footer of a file, and each struct in its lists is subtracted from the
+    budget.
 
     Attributes:
-        numbers: the integers of 32 bits by their fields; of CHUNK, those of 64 bits.
-        groups: the columns of each group of rows of a footer.
-        end: its last byte and one more.
+        numbers: the 32-bit integers by field, and the 64-bit integers of the fields in CHUNK.
+        groups: the column chunks of each row group in a footer.
+        end: the position after the last byte.
     """
 
     def __init__(self, data: bytes, budget: Budget | None = None) -> None:
@@ -124,7 +128,7 @@ class _Thrift:
         number = 0
         while head := self._byte():
             number = number + (head >> 4) if head >> 4 else self._integer()
-            if head & 15 not in (TRUE, FALSE):  # which have no further bytes, outside of lists
+            if head & 15 not in (TRUE, FALSE):  # a boolean field has no further bytes
                 self._value(head & 15, (*fields, number))
 
     def _value(self, kind: int, fields: Fields) -> None:
@@ -152,24 +156,24 @@ class _Thrift:
             case 13:
                 self._skip(16)
             case _:
-                raise ValueError(f"a value of the unknown kind {kind}")
+                raise ValueError(f"a value of the unknown type {kind}")
 
     def _list(self, fields: Fields) -> None:
         head = self._byte()
         kind = head & 15
         size = self._size() if head >> 4 == 15 else head >> 4
         if size and kind != LISTS.get(fields, kind):
-            raise ValueError("a list of another kind")
+            raise ValueError("a list with elements of a wrong type")
         if fields == GROUPS:
             self.groups = []
         for _ in range(size):
             if kind == STRUCT and self._budget:
-                self._listed(fields)
+                self._list_struct(fields)
             else:
                 self._value(kind, fields)
 
-    def _listed(self, fields: Fields) -> None:
-        """Read a struct of a list in a footer."""
+    def _list_struct(self, fields: Fields) -> None:
+        """Read a struct in a list of a footer."""
         assert self._budget
         self._budget.describe(OBJECT_BYTES if fields == COLUMNS else STRUCT_BYTES)
         if fields == GROUPS:
@@ -186,17 +190,17 @@ class _Thrift:
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
-    """A number of seven bits in a byte, the lowest first, and where it ends."""
-    found = 0
+    """Read a number stored as 7 bits per byte, lowest bits first. Return it and the position after it."""
+    value = 0
     for count, byte in enumerate(data[position : position + 10]):
-        found |= (byte & 127) << 7 * count
+        value |= (byte & 127) << 7 * count
         if byte < 128:
-            return found, position + count + 1
-    raise IndexError("a number without an end")
+            return value, position + count + 1
+    raise IndexError("a number does not end")
 
 
 def check_footer(file: IO[bytes], size: int, budget: Budget) -> list[list[Chunk]]:
-    """Check what the end of a Parquet file of `size` bytes describes. Returns the columns of each group of rows."""
+    """Check the footer of a Parquet file of `size` bytes. Return the column chunks of each row group."""
     file.seek(max(0, size - 8))
     tail = file.read(8)
     length = int.from_bytes(tail[:4], "little")
@@ -206,49 +210,50 @@ def check_footer(file: IO[bytes], size: int, budget: Budget) -> list[list[Chunk]
     file.seek(size - 8 - length)
     footer = file.read(length)
     groups = _Thrift(footer, budget).groups
-    for found in re.finditer(rb"ARROW:schema", footer):  # the types of columns, as Arrow describes them
-        begin = found.end() + 1
+    for key in re.finditer(rb"ARROW:schema", footer):  # pyarrow also stores its own schema, as a string
+        begin = key.end() + 1
         count, begin = _varint(footer, begin)
-        if footer[found.end()] != 1 << 4 | BINARY:
-            raise ValueError("a schema that is no string")
+        if footer[key.end()] != 1 << 4 | BINARY:
+            raise ValueError("the Arrow schema is not a string")
         _check_schema(base64.b64decode(footer[begin : begin + count], validate=True), budget)
     return groups
 
 
-# Fields of the header of a page: its kind, its bytes unpacked and as stored, the number of values of a dictionary; by
-# kind, the number of values of a page of values, and how they are encoded.
+# Fields of a page header: type of the page, decompressed and stored bytes, number of dictionary entries; for each type
+# of data page, the number of values and their encoding.
 KIND, UNPACKED, STORED, ENTRIES = (1,), (2,), (3,), (7, 1)
 VALUES, ENCODINGS = {0: (5, 1), 3: (8, 1)}, {0: (5, 2), 3: (8, 4)}
-DELTA_BYTE_ARRAY = 7  # an encoding of strings that share their beginnings
-DELTA_COPIES = 6  # that pyarrow makes of such a string
-HEADER_BYTES = 1 << 10, 1 << 20  # read of the header of a page: at first, and at most
-PADDING = 100  # bytes that old writers do not count to a column
+DELTA_BYTE_ARRAY = 7  # an encoding in which a string refers to the prefix that it shares with the previous string
+DELTA_COPIES = 6  # copies that pyarrow makes of such a string
+HEADER_BYTES = 1 << 10, 1 << 20  # bytes read of a page header: at first, and at most
+PADDING = 100  # bytes that old writers leave out of the size of a column chunk
 
 
 def check_pages(file: IO[bytes], chunk: Chunk, budget: Budget) -> int:
-    """Check the pages of a column of a group of rows.
+    """Check the pages of a column chunk.
 
-    Returns the most bytes that a string can have of which a page holds only a reference or the end, or 0.
+    Returns the largest number of bytes of a string that pages only refer to, in a dictionary or by a shared prefix; 0
+    if there is none.
     """
-    longest = found = 0
+    longest = values_read = 0
     begin = chunk.begin
-    while found < chunk.values and begin < chunk.end + PADDING:
+    while values_read < chunk.values and begin < chunk.end + PADDING:
         header = _header(file, begin)
         numbers = header.numbers
         kind, unpacked, entries = numbers[KIND], numbers[UNPACKED], numbers.get(ENTRIES, 0)
-        held = numbers[VALUES[kind]] if kind in VALUES else 0
-        budget.take(PAGE_BYTES + _checked(unpacked) + VALUE_BYTES * (_checked(held) + _checked(entries)))
+        values = numbers[VALUES[kind]] if kind in VALUES else 0
+        budget.take(PAGE_BYTES + _checked(unpacked) + VALUE_BYTES * (_checked(values) + _checked(entries)))
         if kind in ENCODINGS and numbers[ENCODINGS[kind]] == DELTA_BYTE_ARRAY:
             longest = max(longest, DELTA_COPIES * unpacked)
         elif entries:
             longest = max(longest, unpacked)
-        found += held
+        values_read += values
         begin += header.end + _checked(numbers[STORED])
     return longest
 
 
 def _header(file: IO[bytes], position: int) -> _Thrift:
-    """The header of the page at this position of a file."""
+    """Read the page header at a position in a file."""
     for size in HEADER_BYTES:
         file.seek(position)
         data = file.read(size)
@@ -262,24 +267,24 @@ def _header(file: IO[bytes], position: int) -> _Thrift:
 
 # -- Arrow: flatbuffers -----------------------------------------------------------------------------
 
-SCHEMA, DICTIONARY_BATCH, RECORD_BATCH = 1, 2, 3  # kinds of messages
-CONTINUATION = b"\xff\xff\xff\xff"  # begins a message, but for those of old versions
+SCHEMA, DICTIONARY_BATCH, RECORD_BATCH = 1, 2, 3  # types of messages
+CONTINUATION = b"\xff\xff\xff\xff"  # the first bytes of a message, except in old versions
 MAGIC = b"ARROW1"
-# Numbers of fields in tables of Arrow's flatbuffers.
+# Field numbers in the tables of Arrow's flatbuffers.
 FOOTER_SCHEMA, FOOTER_DICTIONARIES, FOOTER_BATCHES = 1, 2, 3
 MESSAGE_VERSION, MESSAGE_KIND, MESSAGE_CONTENT, MESSAGE_BODY, MESSAGE_STRINGS = range(5)
 SCHEMA_FIELDS, SCHEMA_STRINGS = 1, 2
 FIELD_NAME, FIELD_TYPE_KIND, FIELD_TYPE, FIELD_CHILDREN, FIELD_STRINGS = 0, 2, 3, 5, 6
 BATCH_ROWS, BATCH_BUFFERS, BATCH_COMPRESSION = 0, 2, 3
 DICTIONARY_DATA = 1
-TIMESTAMP, UNION = 10, 14  # kinds of types, whose field 1 is a string or vector
-VERSION_5 = 4  # the first in which a message says itself that it is compressed
-BUFFER_BYTES = 128  # that pyarrow may take for each buffer, besides its bytes
+TIMESTAMP, UNION = 10, 14  # types that have a string or vector in field 1
+VERSION_5 = 4  # the first version that stores the compression in the batch; older versions store it in the metadata
+BUFFER_BYTES = 128  # memory that pyarrow may need for each buffer, in addition to its bytes
 BLOCK, BUFFER = struct.Struct("<qi4xq"), struct.Struct("<qq")
 
 
 class _Flat:
-    """Tables of a flatbuffer: each is named by its position."""
+    """The tables of a flatbuffer. A table is identified by its position."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -288,77 +293,81 @@ class _Flat:
     def _number(self, layout: str, position: int) -> int:
         if position < 0:
             raise ValueError("a negative position")
-        (found,) = struct.unpack_from(layout, self._data, position)
-        return int(found)
+        (value,) = struct.unpack_from(layout, self._data, position)
+        return int(value)
 
     def _target(self, position: int) -> int:
         return position + self._number("<I", position)
 
     def _field(self, table: int, field: int) -> int:
-        """The position of a field; 0 if it is missing."""
-        fields = table - self._number("<i", table)
-        place = 4 + 2 * field
-        offset = self._number("<H", fields + place) if place < self._number("<H", fields) else 0
+        """Return the position of a field, or 0 if it is missing."""
+        vtable = table - self._number("<i", table)
+        entry = 4 + 2 * field
+        offset = self._number("<H", vtable + entry) if entry < self._number("<H", vtable) else 0
         return table + offset if offset else 0
 
     def number(self, table: int, field: int, layout: str) -> int:
-        place = self._field(table, field)
-        return self._number(layout, place) if place else 0
+        """Return a number, or 0 if the field is missing."""
+        position = self._field(table, field)
+        return self._number(layout, position) if position else 0
 
     def table(self, table: int, field: int) -> int:
-        """The position of an inner table; 0 if it is missing."""
-        place = self._field(table, field)
-        return self._target(place) if place else 0
+        """Return the position of an inner table, or 0 if it is missing."""
+        position = self._field(table, field)
+        return self._target(position) if position else 0
 
     def length(self, table: int, field: int) -> int:
-        """The length of a string or vector."""
-        place = self.table(table, field)
-        return self._number("<I", place) if place else 0
+        """Return the length of a string or vector."""
+        position = self.table(table, field)
+        return self._number("<I", position) if position else 0
 
     def tables(self, table: int, field: int) -> Iterator[int]:
-        """The tables of a vector."""
-        place = self.table(table, field)
+        """Yield the positions of the tables in a vector."""
+        position = self.table(table, field)
         for number in range(self.length(table, field)):
-            yield self._target(place + 4 + 4 * number)
+            yield self._target(position + 4 + 4 * number)
 
     def structs(self, table: int, field: int, layout: struct.Struct) -> Iterator[tuple[int, ...]]:
-        """The structs of a vector."""
-        place = self.table(table, field)
+        """Yield the structs in a vector."""
+        position = self.table(table, field)
         for number in range(self.length(table, field)):
-            yield layout.unpack_from(self._data, place + 4 + layout.size * number)
+            yield layout.unpack_from(self._data, position + 4 + layout.size * number)
 
 
 def _message(data: bytes) -> tuple[_Flat, int, int]:
-    """A message, its kind, and the position of its content."""
+    """Return a message, its type, and the position of its content."""
     flat = _Flat(data[8:] if data.startswith(CONTINUATION) else data[4:])
     return flat, flat.number(flat.root, MESSAGE_KIND, "<B"), flat.table(flat.root, MESSAGE_CONTENT)
 
 
 def _check_schema(data: bytes, budget: Budget) -> None:
-    """Check the message of a schema."""
+    """Check a message that contains a schema."""
     flat, kind, content = _message(data)
     if kind == SCHEMA:
         _check_fields(flat, content, budget)
 
 
 def _check_fields(flat: _Flat, schema: int, budget: Budget) -> None:
-    """Count the fields of a schema. Several can be the same table, which may be part of itself."""
+    """Subtract the fields of a schema from the budget.
+
+    The budget ends the loop if a malicious file refers to one table many times or nests a table in itself.
+    """
     _check_strings(flat, schema, SCHEMA_STRINGS, budget)
-    left = [flat.tables(schema, SCHEMA_FIELDS)]
-    while left:
-        field = next(left[-1], None)
+    stack = [flat.tables(schema, SCHEMA_FIELDS)]
+    while stack:
+        field = next(stack[-1], None)
         if field is None:
-            left.pop()
+            stack.pop()
             continue
         kind = flat.table(field, FIELD_TYPE)
         has_more = kind and flat.number(field, FIELD_TYPE_KIND, "<B") in (TIMESTAMP, UNION)
         budget.describe(OBJECT_BYTES + flat.length(field, FIELD_NAME) + (flat.length(kind, 1) if has_more else 0))
         _check_strings(flat, field, FIELD_STRINGS, budget)
-        left.append(flat.tables(field, FIELD_CHILDREN))
+        stack.append(flat.tables(field, FIELD_CHILDREN))
 
 
 def _check_strings(flat: _Flat, table: int, field: int, budget: Budget) -> None:
-    """Count the strings, and their names, in a vector."""
+    """Subtract the keys and values in a vector of metadata from the budget."""
     for pair in flat.tables(table, field):
         budget.describe(64 + flat.length(pair, 0) + flat.length(pair, 1))
 
@@ -410,6 +419,6 @@ def _check_batch(
         unpacked = 0
         if is_packed and stored and (buffers is None or number in buffers):
             file.seek(begin + offset)
-            unpacked = int.from_bytes(file.read(8), "little", signed=True)  # negative: it is not packed
+            unpacked = int.from_bytes(file.read(8), "little", signed=True)  # negative if not compressed
         budget.take(BUFFER_BYTES + max(stored, unpacked))
     return _checked(flat.number(batch, BATCH_ROWS, "<q"))
