@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import alternate, arguments, finish, quotients, seconds, spread
+from common import alternate, benchmark_parser, report_results, round_ratios, summarise, time_call
 
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions, read_corpus
@@ -35,18 +35,18 @@ def validate(path: Path) -> int:
 
 
 def main() -> None:
-    parser = arguments(__doc__, repeats=15)
+    parser = benchmark_parser(__doc__, repeats=15)
     parser.add_argument("text", type=Path)
     options = parser.parse_args()
     path: Path = options.text
     tokens, size = validate(path), path.stat().st_size
 
     def read(workers: int, **reading: Any) -> float:
-        return seconds(lambda: read_corpus(Corpus(path), ReadingOptions(**reading), workers=workers).close())
+        return time_call(lambda: read_corpus(Corpus(path), ReadingOptions(**reading), workers=workers).close())
 
     times = alternate(
         {
-            "wc -w": lambda: seconds(lambda: subprocess.run(["wc", "-w", path], check=True, capture_output=True)),
+            "wc -w": lambda: time_call(lambda: subprocess.run(["wc", "-w", path], check=True, capture_output=True)),
             "one thread": lambda: read(1),
             "two threads": lambda: read(2),
             "one thread, --lower": lambda: read(1, lower=True),
@@ -55,19 +55,19 @@ def main() -> None:
         },
         options.repeats,
     )
-    finish(
+    report_results(
         options,
         "Reading text",
         f"{size / 1e6:.0f} MB, {tokens:,} words.",
-        megabytes_a_second={name: spread(size / 1e6 / taken for taken in found) for name, found in times.items()},
+        megabytes_a_second={name: summarise(size / 1e6 / taken for taken in found) for name, found in times.items()},
         ratio={
-            "one thread / wc -w": spread(quotients(times["wc -w"], times["one thread"]), goal=0.7),
-            "two threads / one": spread(quotients(times["one thread"], times["two threads"]), goal=1.7),
-            "one thread, --lower / without": spread(
-                quotients(times["one thread"], times["one thread, --lower"]), goal=1 / 1.3
+            "one thread / wc -w": summarise(round_ratios(times["wc -w"], times["one thread"]), goal=0.7),
+            "two threads / one": summarise(round_ratios(times["one thread"], times["two threads"]), goal=1.7),
+            "one thread, --lower / without": summarise(
+                round_ratios(times["one thread"], times["one thread, --lower"]), goal=1 / 1.3
             ),
-            "one thread, --tokenize words / without": spread(
-                quotients(times["one thread"], times["one thread, --tokenize words"])
+            "one thread, --tokenize words / without": summarise(
+                round_ratios(times["one thread"], times["one thread, --tokenize words"])
             ),
         },
     )

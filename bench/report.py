@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from common import markdown, new_picture, save_picture
+from common import benchmark_markdown, new_figure, save_figure
 from quality import quality_markdown
 
 OURS, THEIRS = "#1f6f8b", ("#9a9a9a", "#c4c4c4", "#7a6f5d", "#b8a88a", "#d9cfb8")
@@ -31,7 +31,7 @@ def draw(documents: list[dict[str, Any]], picture: Path) -> None:
             fractions[f"step, {label}"] = row["median"]
         for label, row in document.get("lower_limit_by_training", {}).items():
             fractions[f"training, {label}"] = row["median"]
-    figure, (left, right) = new_picture(1, 2, figsize=(11, 4), width_ratios=[3, 2])
+    figure, (left, right) = new_figure(1, 2, figsize=(11, 4), width_ratios=[3, 2])
     peers = list(dict.fromkeys(who for row in speeds.values() for who in row))
     for place, who in enumerate(peers):
         at = [k + (place - (len(peers) - 1) / 2) * 0.8 / len(peers) for k in range(len(speeds))]
@@ -46,7 +46,7 @@ def draw(documents: list[dict[str, Any]], picture: Path) -> None:
     right.invert_yaxis()
     right.set_xlim(0, 1.1)
     right.set_xlabel("fraction of the measured limit, one thread")
-    save_picture(figure, picture)
+    save_figure(figure, picture)
 
 
 def main() -> None:
@@ -56,7 +56,10 @@ def main() -> None:
     options = parser.parse_args()
     documents = [{"title": path.stem, **json.loads(path.read_text())} for path in options.files]
     for document in documents:
-        print(quality_markdown(document) if isinstance(document.get("runs"), list) else markdown(document), end="\n\n")
+        print(
+            quality_markdown(document) if isinstance(document.get("runs"), list) else benchmark_markdown(document),
+            end="\n\n",
+        )
     if options.picture:
         draw(documents, options.picture)
 

@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from common import W2V, command_line, machine, number, seconds, table, watched
+from common import W2V, command_line, describe_machine, format_number, markdown_table, time_call, watch_memory
 from generate import TOPICS, generate, rank_of
 
 import w2v
@@ -43,7 +43,7 @@ def topic_share(model: Path) -> float:
 def read(folder: Path, text: Path) -> float:
     """Seconds to read a text, count its words and leave a cache."""
     command: list[str | Path] = [*W2V, "vocab", text, "-o", folder / "words.txt"]
-    return seconds(lambda: watched([*command, "--force", "--json", "--cache", folder / "cache"]))
+    return time_call(lambda: watch_memory([*command, "--force", "--json", "--cache", folder / "cache"]))
 
 
 def train(folder: Path, text: Path, words: list[str]) -> dict[str, float]:
@@ -52,9 +52,9 @@ def train(folder: Path, text: Path, words: list[str]) -> dict[str, float]:
     command: list[str | Path] = [*W2V, "train", text, "-o", model, "--force", "--json"]
     command += ["--epochs", "1", "--vector-size", "100"]
     command += ["--cache", folder / "cache", "--checkpoint", states, "--checkpoint-every", "1epoch"]
-    printed, memory = watched([*command, *words])
+    printed, memory = watch_memory([*command, *words])
     taken = printed["seconds"]
-    loaded, _ = watched([sys.executable, "-c", LOAD, model])
+    loaded, _ = watch_memory([sys.executable, "-c", LOAD, model])
     found = {
         "train": taken["train"],
         "seconds of a word": taken["train"] / printed["tokens_trained"],
@@ -91,10 +91,10 @@ def main() -> None:
             print(rows[-1], flush=True)
         for path in (folder / "cache").iterdir():
             path.unlink()
-    cells = [[cell if isinstance(cell, str) else number(cell) for cell in row.values()] for row in rows]
-    print(f"### Growth\n\n`{command_line()}`\n\n{table(list(rows[0]), cells)}\n\n{machine()}")
+    cells = [[cell if isinstance(cell, str) else format_number(cell) for cell in row.values()] for row in rows]
+    print(f"### Growth\n\n`{command_line()}`\n\n{markdown_table(list(rows[0]), cells)}\n\n{describe_machine()}")
     if options.json:
-        options.json.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=2) + "\n")
+        options.json.write_text(json.dumps({"machine": describe_machine(), "rows": rows}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

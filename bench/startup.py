@@ -14,7 +14,7 @@ from timeit import timeit
 from unittest import mock
 
 import numpy as np
-from common import W2V, alternate, arguments, finish, run, spread, wall_seconds
+from common import W2V, alternate, benchmark_parser, report_results, run_command, summarise, wall_seconds
 
 import w2v
 
@@ -32,7 +32,7 @@ COMMANDS = {
 
 def complete() -> float:
     with mock.patch.dict(os.environ, COMPLETION):
-        shown, seconds = run(W2V)
+        shown, seconds = run_command(W2V)
     assert "plain,softmax" in shown, "the completion of a value is not what it should be"
     return seconds
 
@@ -54,22 +54,22 @@ def per_call(call: Callable[[], object], number: int) -> float:
 
 
 def main() -> None:
-    options = arguments(__doc__, repeats=21).parse_args()
+    options = benchmark_parser(__doc__, repeats=21).parse_args()
     contestants: dict[str, Callable[[], float]]
     contestants = {name: partial(wall_seconds, command) for name, command in COMMANDS.items()}
     contestants["completion by Tab"] = complete
     alternate(contestants, 1)
     times = alternate(contestants, options.repeats)
     beyond = [ours - numpy for ours, numpy in zip(times["import w2v"], times["import numpy"], strict=True)]
-    calls = {name: spread([1e6 * each for each in found]) for name, found in alternate(small_calls(), 9).items()}
+    calls = {name: summarise([1e6 * each for each in found]) for name, found in alternate(small_calls(), 9).items()}
     goals = {"w2v --help": 0.2}
-    finish(
+    report_results(
         options,
         "Start",
         "Goals: --help in 0.2 s, import w2v at most 0.05 s after import numpy.",
-        seconds={name: spread(found, goals.get(name)) for name, found in times.items()},
+        seconds={name: summarise(found, goals.get(name)) for name, found in times.items()},
         microseconds_a_call=calls,
-        difference={"import w2v − import numpy": spread(beyond, goal=0.05)},
+        difference={"import w2v − import numpy": summarise(beyond, goal=0.05)},
     )
 
 

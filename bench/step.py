@@ -24,14 +24,14 @@ from common import (
     KERNEL,
     LANES,
     Peaks,
-    Spread,
+    Summary,
     alternate,
-    arguments,
-    compiled,
-    finish,
-    quotients,
-    seconds,
-    spread,
+    benchmark_parser,
+    compile_library,
+    report_results,
+    round_ratios,
+    summarise,
+    time_call,
 )
 from numpy.typing import NDArray
 
@@ -100,11 +100,11 @@ class Steps:
         return 3 * float(self.inputs.mean()) * OUTPUTS * -(-self.size // lanes) * lanes
 
     def nanoseconds(self) -> float:
-        return seconds(lambda: self.take(CALLS), time.thread_time) / CALLS * 1e9
+        return time_call(lambda: self.take(CALLS), time.thread_time) / CALLS * 1e9
 
 
 def main() -> None:
-    parser = arguments(__doc__, 30)
+    parser = benchmark_parser(__doc__, 30)
     parser.add_argument("--size", type=int, default=300)
     parser.add_argument("--rows", type=int, default=12)
     parser.add_argument("--other", metavar="COMPILER", help="another compiler's command, to compare with")
@@ -112,15 +112,15 @@ def main() -> None:
     if options.rows < 10:
         parser.error("--rows must be 10 or more")
     sources = BENCH / "step.c", KERNEL / "step.c"
-    library = compiled(*sources)
-    other = compiled(*sources, compiler=options.other) if options.other else None
+    library = compile_library(*sources)
+    other = compile_library(*sources, compiler=options.other) if options.other else None
     mixed = np.random.default_rng(2).choice(np.arange(2, 11, 2), SHAPES).astype(np.int32)
-    times: dict[str, Spread] = {}
-    peaks: dict[str, Spread] = {}
-    fractions: dict[str, Spread] = {}
-    ratios: dict[str, Spread] = {}
+    times: dict[str, Summary] = {}
+    peaks: dict[str, Summary] = {}
+    fractions: dict[str, Summary] = {}
+    ratios: dict[str, Summary] = {}
     for name in filter(step_for, INSTRUCTION_SETS):
-        contestants = {"peak": Peaks(name).multiply_adds}
+        contestants = {"peak": Peaks(name).multiply_adds_per_second}
         work = {}
         for shape, inputs in zip(SHAPE_NAMES, (np.full(SHAPES, 6, np.int32), mixed), strict=True):
             steps = work[shape] = Steps(library, name, options.size, options.rows, inputs)
@@ -131,16 +131,16 @@ def main() -> None:
                 others.function = step_of(other)
                 contestants[f"{shape}, other"] = others.nanoseconds
         found = alternate(contestants, options.repeats)
-        peaks[name] = spread(peak / 1e9 for peak in found["peak"])
+        peaks[name] = summarise(peak / 1e9 for peak in found["peak"])
         for shape, steps in work.items():
             assert np.isfinite(steps.pool).all(), "rows without meaning"
             limits = [steps.multiply_adds() / peak * 1e9 for peak in found["peak"]]
-            times[f"{name}, {shape}"] = spread(found[shape])
+            times[f"{name}, {shape}"] = summarise(found[shape])
             goal = 0.9 if shape == SHAPE_NAMES[0] and not fractions and options.size == 300 else None
-            fractions[f"{name}, {shape}"] = spread(quotients(limits, found[shape]), goal)
+            fractions[f"{name}, {shape}"] = summarise(round_ratios(limits, found[shape]), goal)
             if other:
-                ratios[f"{name}, {shape}"] = spread(quotients(found[f"{shape}, other"], found[shape]), 1.03)
-    finish(
+                ratios[f"{name}, {shape}"] = summarise(round_ratios(found[f"{shape}, other"], found[shape]), 1.03)
+    report_results(
         options,
         "The step alone",
         f"One thread, processor time; size {options.size}, {2 * options.rows} rows in cache.",

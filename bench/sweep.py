@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from common import beginnings, grouped, mean_and_half, open_runs, runs_markdown, runs_parser
+from common import format_mean, group_runs, open_runs, runs_markdown, runs_parser, write_prefixes
 from quality import scores
 
 import w2v
@@ -56,9 +56,9 @@ def sweep_markdown(document: dict[str, Any]) -> str:
         if score not in ("", "semantic", "syntactic"):
             columns.setdefault(kind, []).append(name)
     rows = []
-    for (text, settings), runs in grouped(document["runs"], ("text", "settings")).items():
+    for (text, settings), runs in group_runs(document["runs"], ("text", "settings")).items():
         cells = [
-            " / ".join(mean_and_half([run[name] for run in runs if run[name] is not None]) for name in names)
+            " / ".join(format_mean([run[name] for run in runs if run[name] is not None]) for name in names)
             for names in columns.values()
         ]
         rows.append([text, settings, str(runs[0]["epochs"]), str(len(runs)), *cells])
@@ -78,12 +78,12 @@ def main() -> None:
     runs = open_runs(parser, options, sweep_markdown)
     with tempfile.TemporaryDirectory() as folder:
         whole = {options.corpus.stem: options.corpus}
-        texts = beginnings(options.corpus, options.megabytes, Path(folder)) if options.megabytes else whole
+        texts = write_prefixes(options.corpus, options.megabytes, Path(folder)) if options.megabytes else whole
         for (text, path), words, seed in itertools.product(texts.items(), options.settings, options.seeds):
             settings = Settings(**{"seed": seed, "workers": options.workers, **settings_of(words)})
             key = {"text": text, "settings": words or "the defaults", "seed": seed}
             key |= {"vectors": " ".join(options.vectors)}
-            runs.make(key, partial(trained, path, settings, options.vectors, options.questions, options.pairs))
+            runs.run_once(key, partial(trained, path, settings, options.vectors, options.questions, options.pairs))
     print(sweep_markdown(runs.document))
 
 

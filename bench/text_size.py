@@ -17,7 +17,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from common import beginnings, grouped, mean_and_half, new_picture, open_runs, runs_markdown, runs_parser, save_picture
+from common import (
+    format_mean,
+    group_runs,
+    new_figure,
+    open_runs,
+    runs_markdown,
+    runs_parser,
+    save_figure,
+    write_prefixes,
+)
 
 import w2v
 from w2v.losses.registry import Settings
@@ -58,9 +67,9 @@ def rank_of_queen(vectors: w2v.KeyedVectors) -> int | None:
 def size_markdown(document: dict[str, Any]) -> str:
     columns = [name for name in document["runs"][0]["figures"] if name not in ("words", "epochs", "known", QUEEN)]
     rows = []
-    for (model, megabytes), runs in grouped(document["runs"], ("model", "megabytes")).items():
+    for (model, megabytes), runs in group_runs(document["runs"], ("model", "megabytes")).items():
         queens = ", ".join(f"{run[QUEEN]:,}" for run in runs if run[QUEEN] is not None)
-        cells = [mean_and_half([run[name] for run in runs if run[name] is not None]) for name in columns]
+        cells = [format_mean([run[name] for run in runs if run[name] is not None]) for name in columns]
         first = runs[0]
         same = [f"{first['words']:,}", str(first["epochs"]), f"{first['known']:.1f}"]  # whatever the seed
         rows.append([model, f"{megabytes:g} MB", *same, *cells, queens])
@@ -71,9 +80,9 @@ def size_markdown(document: dict[str, Any]) -> str:
 
 def draw(document: dict[str, Any], picture: Path) -> None:
     """Left: accuracy and correlations by the size of the text. Right: the rank of queen, median over the seeds."""
-    figure, (left, right) = new_picture(1, 2, figsize=(9, 3.6), width_ratios=[3, 2])
+    figure, (left, right) = new_figure(1, 2, figsize=(9, 3.6), width_ratios=[3, 2])
     names = ["questions-words", *(name for name in document["runs"][0]["figures"] if name.startswith("EN-"))]
-    groups = grouped(document["runs"], ("model", "megabytes"))
+    groups = group_runs(document["runs"], ("model", "megabytes"))
     sizes = sorted({size for _, size in groups})
 
     def middles(model: str, name: str, middle: Any) -> list[float]:
@@ -97,7 +106,7 @@ def draw(document: dict[str, Any], picture: Path) -> None:
         axes.minorticks_off()
         axes.set_xlabel("megabytes of text")
         axes.legend(frameon=False, fontsize=7, handlelength=3)
-    save_picture(figure, picture)
+    save_figure(figure, picture)
 
 
 def main() -> None:
@@ -108,11 +117,11 @@ def main() -> None:
     whole = options.corpus.stat().st_size / 1e6
     sizes = [*(size for size in MEGABYTES if size < whole), whole]
     with tempfile.TemporaryDirectory() as folder:
-        texts = beginnings(options.corpus, sizes, Path(folder)).values()
+        texts = write_prefixes(options.corpus, sizes, Path(folder)).values()
         for model, (size, text), seed in itertools.product(get_args(ModelName), zip(sizes, texts, strict=True), SEEDS):
             settings = Settings(model=model, seed=seed, workers=WORKERS)
             key = {"model": model, "megabytes": size, "seed": seed}
-            runs.make(key, partial(measure, text, settings, options.questions, options.pairs))
+            runs.run_once(key, partial(measure, text, settings, options.questions, options.pairs))
     print(size_markdown(runs.document))
     if options.picture:
         draw(runs.document, options.picture)

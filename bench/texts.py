@@ -21,7 +21,7 @@ from time import process_time
 from typing import Any, get_args
 
 import numpy as np
-from common import alternate, arguments, finish, seconds, spread
+from common import alternate, benchmark_parser, report_results, summarise, time_call
 from model2vec import StaticModel
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import RidgeClassifierCV
@@ -85,7 +85,7 @@ def encoders(vectors: w2v.KeyedVectors, folder: Path) -> dict[str, Callable[[lis
 
 
 def main() -> None:
-    parser = arguments(__doc__, repeats=5)
+    parser = benchmark_parser(__doc__, repeats=5)
     parser.add_argument("model", type=Path)
     parser.add_argument("text", type=Path)
     parser.add_argument("raw", type=Path)
@@ -98,25 +98,27 @@ def main() -> None:
 
         def encode(kind: Weights) -> float:
             encoder = vectors.encoder(kind)
-            taken = seconds(lambda: [None for _ in encoder.blocks(Corpus(lines))], process_time)
+            taken = time_call(lambda: [None for _ in encoder.blocks(Corpus(lines))], process_time)
             assert encoder.words == tokens, "words were left out"
             return taken
 
         times = alternate({kind: partial(encode, kind) for kind in get_args(Weights)}, options.repeats)
         texts, labels = paragraphs(options.raw, options.classes)
         words = sum(len(text.split()) for text in texts)
-        scores, speeds = {"TF-IDF": spread(accuracies(TfidfVectorizer().fit_transform(texts), labels))}, {}
+        scores, speeds = {"TF-IDF": summarise(accuracies(TfidfVectorizer().fit_transform(texts), labels))}, {}
         for name, encoder in encoders(vectors, Path(folder)).items():
             encoder(texts[:10])
-            speeds[name] = spread(words / 1e6 / seconds(partial(encoder, texts), process_time) for _ in range(SPLITS))
+            speeds[name] = summarise(
+                words / 1e6 / time_call(partial(encoder, texts), process_time) for _ in range(SPLITS)
+            )
             rows = np.asarray(encoder(texts), np.float64)
-            scores[name] = spread(accuracies(rows / np.linalg.norm(rows, axis=1, keepdims=True), labels))
-    finish(
+            scores[name] = summarise(accuracies(rows / np.linalg.norm(rows, axis=1, keepdims=True), labels))
+    report_results(
         options,
         "Texts as vectors",
         f"One thread; {len(texts):,} paragraphs with {words:,} words, {options.classes} articles, "
         f"{vectors.vector_size} dimensions.",
-        million_words_per_second={name: spread((tokens / 1e6 / t for t in times[name]), 1) for name in times},
+        million_words_per_second={name: summarise((tokens / 1e6 / t for t in times[name]), 1) for name in times},
         percent_right=scores,
         million_words_per_second_of_a_list=speeds,
     )

@@ -24,15 +24,15 @@ from functools import partial
 from pathlib import Path
 
 from common import (
-    Spread,
+    Summary,
     Text,
     alternate,
-    arguments,
-    finish,
+    benchmark_parser,
     prepared,
-    quotients,
-    run,
-    spread,
+    report_results,
+    round_ratios,
+    run_command,
+    summarise,
     training_seconds,
     w2v_command,
     wall_seconds,
@@ -56,29 +56,29 @@ TOOLS = ("word2vec", "pword2vec", "fasttext")
 def epoch_seconds(tool: str, path: str, settings: Settings, text: Text, folder: Path) -> float:
     """What a second epoch adds to a program's time, scaled to the words of the part."""
     commands = [
-        binary_command(tool, path, replace(settings, epochs=epochs), text.whole, folder / tool) for epochs in (1, 2)
+        binary_command(tool, path, replace(settings, epochs=epochs), text.full, folder / tool) for epochs in (1, 2)
     ]
     one, two = map(wall_seconds, commands)
-    return (two - one) * text.part.stat().st_size / text.whole.stat().st_size
+    return (two - one) * text.part.stat().st_size / text.full.stat().st_size
 
 
 def whole_seconds(command: list[str], vocabulary_size: int) -> float:
-    printed, wall = run(command)
+    printed, wall = run_command(command)
     assert json.loads(printed)["vocabulary_size"] == vocabulary_size, "another vocabulary"
     return wall
 
 
 def main() -> None:
-    parser = arguments(__doc__, 3, corpus=True)
+    parser = benchmark_parser(__doc__, 3, corpus=True)
     parser.add_argument("--only", nargs="+", choices=list(GOALS), default=list(GOALS))
     for tool in TOOLS:
         parser.add_argument(f"--{tool}")
     options = parser.parse_args()
     binaries = {tool: vars(options)[tool] for tool in TOOLS if vars(options)[tool]}
-    raw: dict[str, Spread] = {}
-    trained: dict[str, Spread] = {}
-    ratios: dict[str, Spread] = {}
-    walls: dict[str, Spread] = {}
+    raw: dict[str, Summary] = {}
+    trained: dict[str, Summary] = {}
+    ratios: dict[str, Summary] = {}
+    walls: dict[str, Summary] = {}
     with tempfile.TemporaryDirectory() as name, prepared(options.corpus, options.share, BASE) as text:
         folder = Path(name)
         for only in options.only:
@@ -88,29 +88,29 @@ def main() -> None:
                 size = len(text.vocabulary)
                 work["w2v"] = partial(whole_seconds, w2v_command(settings, options.corpus, folder / "w2v.bin"), size)
                 for mode in MODES:
-                    command = gensim_command(settings, mode, text.whole, folder / "gensim.bin")
+                    command = gensim_command(settings, mode, text.full, folder / "gensim.bin")
                     work[f"gensim {mode}"] = partial(whole_seconds, command, size)
             else:
                 work["w2v"] = partial(training_seconds, settings, text.vocabulary, text.store)
-                gensim = Gensim(settings, text.vocabulary, text.part, text.store.tokens, text.kept)
+                gensim = Gensim(settings, text.vocabulary, text.part, text.store.tokens, text.trained_words)
                 work |= {f"gensim {mode}": partial(gensim.seconds, mode) for mode in MODES}
             for tool, path in binaries.items():
                 if tool != "pword2vec" or (settings.model, settings.loss) == ("skipgram", "ns"):
-                    command = binary_command(tool, path, settings, text.whole, folder / tool)
+                    command = binary_command(tool, path, settings, text.full, folder / tool)
                     alone = partial(epoch_seconds, tool, path, settings, text, folder)
                     work[tool] = partial(wall_seconds, command) if only == "whole" else alone
             found = alternate(work, options.repeats)
-            best = min((f"gensim {mode}" for mode in MODES), key=lambda peer: spread(found[peer])["median"])
-            ratios[f"{only}, {best}"] = spread(quotients(found[best], found["w2v"]), GOALS[only])
+            best = min((f"gensim {mode}" for mode in MODES), key=lambda peer: summarise(found[peer])["median"])
+            ratios[f"{only}, {best}"] = summarise(round_ratios(found[best], found["w2v"]), GOALS[only])
             for tool in binaries.keys() & found.keys():
-                ratios[f"{only}, {tool}"] = spread(quotients(found[tool], found["w2v"]))
+                ratios[f"{only}, {tool}"] = summarise(round_ratios(found[tool], found["w2v"]))
             for who, times in found.items():
                 if only == "whole":
-                    walls[who] = spread(times)
+                    walls[who] = summarise(times)
                 else:
-                    raw[f"{only}, {who}"] = spread(text.store.tokens / taken for taken in times)
-                    trained[f"{only}, {who}"] = spread(text.kept / taken for taken in times)
-    finish(
+                    raw[f"{only}, {who}"] = summarise(text.store.tokens / taken for taken in times)
+                    trained[f"{only}, {who}"] = summarise(text.trained_words / taken for taken in times)
+    report_results(
         options,
         "Training",
         "Two threads. Ratios: speed of w2v / speed of the peer, gensim in the faster of its modes.",

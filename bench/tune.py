@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common import W2V, beginnings, open_runs, runs_markdown, runs_parser, w2v_command
+from common import W2V, open_runs, runs_markdown, runs_parser, w2v_command, write_prefixes
 from quality import measure
 
 from w2v.losses.registry import Settings
@@ -64,7 +64,7 @@ def main() -> None:
         questions, other_questions = halves(options.questions, folder)
         pairs, other_pairs = zip(*(halves(path, folder) for path in options.pairs), strict=True)
         first, *others = options.corpus
-        texts = beginnings(first, options.megabytes, folder) if options.megabytes else {first.stem: first}
+        texts = write_prefixes(first, options.megabytes, folder) if options.megabytes else {first.stem: first}
         texts |= {corpus.stem: corpus for corpus in others}
         for corpus, text in texts.items():
             tune = [*W2V, "tune", str(text), "-o", str(model), "--force", "--json", "--time", options.time]
@@ -75,7 +75,7 @@ def main() -> None:
                 "tuned by held-out text": tune,
             }.items():
                 work = partial(measure, command, model, other_questions, list(other_pairs))
-                runs.make({"corpus": corpus, "settings": settings}, work)
+                runs.run_once({"corpus": corpus, "settings": settings}, work)
     print(tune_markdown(runs.document))
 
 

@@ -17,7 +17,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, get_args
 
-from common import Spread, alternate, arguments, finish, prepared, quotients, spread, training_seconds
+from common import (
+    Summary,
+    alternate,
+    benchmark_parser,
+    prepared,
+    report_results,
+    round_ratios,
+    summarise,
+    training_seconds,
+)
 from peers import BASE, CONFIGURATIONS
 
 from w2v.losses.registry import Settings
@@ -42,13 +51,13 @@ VARIANTS: dict[str, Variants] = {
 
 
 def main() -> None:
-    parser = arguments(__doc__, 5, corpus=True)
+    parser = benchmark_parser(__doc__, 5, corpus=True)
     parser.add_argument("setting", choices=VARIANTS)
     options = parser.parse_args()
     configurations, variants, goals = VARIANTS[options.setting]
     first = next(iter(variants))
-    speeds: dict[str, Spread] = {}
-    ratios: dict[str, Spread] = {}
+    speeds: dict[str, Summary] = {}
+    ratios: dict[str, Summary] = {}
     with prepared(options.corpus, options.share, BASE) as text:
         for configuration, settings in configurations.items():
             work = {
@@ -59,11 +68,11 @@ def main() -> None:
                 work["numba"]()  # compiles
             found = alternate(work, options.repeats)
             for name, times in found.items():
-                speeds[f"{configuration}, {name}"] = spread(text.store.tokens / taken for taken in times)
+                speeds[f"{configuration}, {name}"] = summarise(text.store.tokens / taken for taken in times)
                 if name != first:
                     label = f"{configuration}, {name} / {first}"
-                    ratios[label] = spread(quotients(found[first], times), goals.get(name))
-    finish(options, f"Variants: {options.setting}", "Training alone.", raw_words_a_second=speeds, ratios=ratios)
+                    ratios[label] = summarise(round_ratios(found[first], times), goals.get(name))
+    report_results(options, f"Variants: {options.setting}", "Training alone.", raw_words_a_second=speeds, ratios=ratios)
 
 
 if __name__ == "__main__":

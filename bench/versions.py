@@ -16,7 +16,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from common import BENCH, alternate, arguments, finish, quotients, spread
+from common import BENCH, alternate, benchmark_parser, report_results, round_ratios, summarise
 
 from w2v.losses.registry import KERNELS
 
@@ -58,7 +58,7 @@ class Version:
 
 
 def main() -> None:
-    parser = arguments(__doc__, repeats=40, corpus=True)
+    parser = benchmark_parser(__doc__, repeats=40, corpus=True)
     parser.set_defaults(share=0.05)
     parser.add_argument("other", type=Path)
     parser.add_argument("--python", help="that of the other version [OTHER/.venv/bin/python]")
@@ -70,8 +70,8 @@ def main() -> None:
     ratios = {}
     for name in NAMES:
         found = alternate({"old": partial(old.seconds, name), "new": partial(new.seconds, name)}, options.repeats)
-        ratios[name] = spread(quotients(found["new"], found["old"]))
-    finish(options, "Versions", "One thread. Training alone, processor seconds of new / old.", ratios=ratios)
+        ratios[name] = summarise(round_ratios(found["new"], found["old"]))
+    report_results(options, "Versions", "One thread. Training alone, processor seconds of new / old.", ratios=ratios)
 
 
 if __name__ == "__main__":
