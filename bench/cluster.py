@@ -90,7 +90,7 @@ def main() -> None:
         )
     row = min(packing_seconds(size) for _ in range(options.repeats))
     print(
-        f"Measured, {describe_machine()}: {1 / word:,.0f} words a second per thread; {1e6 * row:.2f} µs to pack a row.\n"
+        f"Measured, {describe_machine()}: {1 / word:,.0f} words a second per thread; {1e6 * row:.2f} µs to pack one.\n"
     )
     computed = {}
     lines = []

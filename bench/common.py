@@ -128,7 +128,7 @@ def write_prefixes(text: Path, megabytes: Iterable[float], folder: Path) -> dict
 class Text:
     """A corpus in lines of at most 1000 words, as a file of all of it and a file of its first part.
 
-    The vocabulary is that of the whole corpus, so the matrices have their full size however small the part is.
+    The vocabulary covers the whole corpus, so the matrices have their full size however small the part is.
 
     Attributes:
         full: The file with the whole corpus.

@@ -51,7 +51,8 @@ def main() -> None:
     report_results(
         options,
         "Evaluating",
-        f"{len(rows)} of {result.questions} questions, {top} words, {vectors.vector_size} dimensions, {correct} correct.",
+        f"{len(rows)} of {result.questions} questions, {correct} correct; "
+        f"{top} words, {vectors.vector_size} dimensions.",
         seconds={name: summarise(values) for name, values in times.items()},
         ratio={"w2v, 3CosAdd / bare product": ratio},
     )

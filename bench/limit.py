@@ -48,7 +48,6 @@ from common import (
     summarise,
     training_seconds,
 )
-
 from numpy.typing import NDArray
 from peers import BASE
 from step import SHAPES, Steps

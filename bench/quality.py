@@ -11,7 +11,7 @@ dimensions, and 5 epochs except in w2v. ranks is the defaults with 5 epochs and 
 Tools: w2v; bf16, w2v with `--storage bf16`; per-pair, w2v with one step per context word, as in word2vec.c (CBOW takes
 one step per window anyway); 2-ranks and 4-ranks, w2v under mpiexec; gensim, from the text in lines of 1000 words;
 word2vec, which is gensim with the settings of word2vec.c unless --word2vec names its binary; fasttext, without
-subwords, from a Python that has it. Every run is a process, so time and memory are those of the whole process.
+subwords, from a Python that has it. Every run is a process; time and memory are measured for the whole process.
 
 --megabytes trains on these first megabytes of the text. Runs are added to the JSON file; a run that is there already is
 not repeated.
