@@ -42,7 +42,7 @@ Row = tuple[str, int, str]  # what was done, how often, with what result
 TESTS = {
     "the checkpoint folder is removed, created again or taken by another run": (
         ["training/test_lock.py"],
-        "vanishes or taken or made_again",
+        "taken or made_again",
     ),
     "file names as long as the system allows, and longer": (["system/test_files.py", "cli/test_outputs.py"], "name"),
     "outputs that exist already, or that fail at the end of writing": (

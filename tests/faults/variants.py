@@ -97,7 +97,7 @@ def environment(variant: str) -> dict[str, str]:
         # C++'s library must be there before Python, because AddressSanitizer intercepts its exceptions.
         values["LD_PRELOAD"] = preloaded_libraries("libasan.so", "libubsan.so", "libstdc++.so")
         values["PYTHONMALLOC"] = "malloc"  # allocates each object separately, so that an overrun is noticed
-        # Python keeps objects to its end: these are not leaks. Too large an allocation returns NULL, and does not abort.
+        # Objects that Python keeps to its end are not leaks. Too large an allocation returns NULL and does not abort.
         values["ASAN_OPTIONS"] = "detect_leaks=0:allocator_may_return_null=1"
         values["UBSAN_OPTIONS"] = "print_stacktrace=1"
     if variant == "thread":
