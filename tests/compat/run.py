@@ -56,8 +56,8 @@ def replace_gensim_models() -> None:
         module = importlib.import_module(f"w2v.gensim.models.{name}")
         sys.modules[f"gensim.models.{name}"] = module
         setattr(models, name, module)
-    # gensim's tests also use private names: a function behind load_word2vec_format, to choose the size of its buffer (three
-    # tests); the base class of public methods (four tests); and a function that only skipped tests need.
+    # gensim's tests also use private names: the function behind load_word2vec_format, to choose the size of its buffer
+    # (three tests); the base class of public methods (four tests); and a function that only skipped tests need.
     vars(sys.modules["gensim.models.fasttext"])["_unpack"] = None
     phrases = vars(sys.modules["gensim.models.phrases"])
     phrases["_PhrasesTransformation"] = phrases["PhrasesTransformation"]

@@ -94,9 +94,7 @@ def main() -> None:
         constraint_sets: list[list[str]] = [[]]
         if number == 0 and not options.part:
             constraint_sets.append(["--constraint", str(write_oldest_constraints())])
-        for constraints in [[], ["--constraint", str(write_oldest_constraints())]][
-            : 1 + (number == 0 and not options.part)
-        ]:
+        for constraints in constraint_sets:
             name = f"{python}{' with the oldest versions' * bool(constraints)}"
             print(name, flush=True)
             environment_python = create_environment(python, f"{number}{'-oldest' * bool(constraints)}")
