@@ -89,9 +89,8 @@ def main() -> None:
             for _ in range(options.repeats)
         )
     row = min(packing_seconds(size) for _ in range(options.repeats))
-    print(
-        f"Measured, {describe_machine()}: {1 / word:,.0f} words a second per thread; {1e6 * row:.2f} µs to pack one.\n"
-    )
+    print(f"Measured, {describe_machine()}:")
+    print(f"a thread trains {1 / word:,.0f} words a second, and packs a row in {1e6 * row:.2f} µs.\n")
     computed = {}
     lines = []
     for vocabulary, gigabits in itertools.product(VOCABULARIES, GIGABITS):

@@ -8,6 +8,7 @@ KeyedVectors. The file needs Chromium and w2v[browser]; without them only the se
 """
 
 import http.client
+import importlib.util
 import json
 import os
 import shutil
@@ -46,7 +47,7 @@ def main() -> None:
     options = parser.parse_args()
     times = {f"query among {options.words:,} words": summarise(query_times(options.words, options.repeats), goal=0.1)}
     program = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    if program:
+    if program and importlib.util.find_spec("playwright"):
         opening, keystrokes = browser_times(program, options.repeats)
         times |= {
             "opening the file": summarise(opening, goal=2),
