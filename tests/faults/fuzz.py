@@ -75,7 +75,7 @@ WORDS = ["the", "köln", "a", "b"]
 
 
 def seed_files() -> dict[str, dict[str, bytes]]:
-    """Return valid files by loader and name, from which mutation starts."""
+    """Return the valid files that fuzzing mutates, by loader and name."""
     import gensim
     import pyarrow
     from pyarrow import feather, parquet
