@@ -1,10 +1,11 @@
-"""How much do checkpoints slow training down?
+"""How much do checkpoints slow training?
 
     python bench/checkpoint.py TEXT [--every 3] [--folder DIR] [--share 0.5] [--repeats 5] [--json FILE]
 
-Skip-gram with negative sampling, 300 dimensions, all processors: training without checkpoints and with one every few
-seconds, alternating. The cost of one in seconds, (with − without) / checkpoints, divided by the default interval, is
-the slowdown. The pause is how long the threads wait for one, while the matrices are copied.
+Skip-gram with negative sampling, 300 dimensions, all processors. Training without checkpoints alternates with training
+that writes one every few seconds. The cost of one checkpoint is (seconds with − seconds without) / checkpoints. Divided
+by the default interval, it is the slowdown. The pause is how long the threads wait for a checkpoint, while the matrices
+are copied.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from common import alternate, arguments, finish, prepared, seconds, spread
+from common import alternate, benchmark_parser, prepared, report_results, summarise, time_call
 from peers import BASE
 
 from w2v.system.threads import processors
@@ -26,19 +27,19 @@ from w2v.training.run import Run
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
 
 
-class Timed(Checkpoints):
-    """Records how long the threads wait."""
+class TimedCheckpoints(Checkpoints):
+    """Checkpoints that record how long the threads wait for each."""
 
     def __init__(self, folder: str, every: str) -> None:
         super().__init__(folder, every)
         self.pauses: list[float] = []
 
     def copy(self, state: Checkpoint) -> None:
-        self.pauses.append(seconds(lambda: super(Timed, self).copy(state), time.perf_counter))
+        self.pauses.append(time_call(lambda: super(TimedCheckpoints, self).copy(state), time.perf_counter))
 
 
 def main() -> None:
-    parser = arguments(__doc__, 5, corpus=True)
+    parser = benchmark_parser(__doc__, 5, corpus=True)
     parser.add_argument("--every", type=float, default=3, help="seconds between checkpoints [%(default)s]")
     parser.add_argument("--folder", type=Path, help="a folder on the disk to measure")
     options = parser.parse_args()
@@ -49,33 +50,33 @@ def main() -> None:
     sizes: list[int] = []
     with prepared(options.corpus, options.share, settings) as text:
 
-        def without() -> float:
+        def train() -> float:
             run = Run(config, Initialisation(text.vocabulary), text.store)
-            return seconds(run.train)
+            return time_call(run.train)
 
-        def kept() -> float:
+        def train_with_checkpoints() -> float:
             with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-                checkpoints = Timed(folder, f"{options.every}s")
+                checkpoints = TimedCheckpoints(folder, f"{options.every}s")
                 run = Run(config, Initialisation(text.vocabulary), text.store, checkpoints=checkpoints)
-                taken = seconds(run.train)
+                duration = time_call(run.train)
                 assert checkpoints.newest, "no checkpoint was written"
                 sizes.append(checkpoints.newest.stat().st_size)
-            counts.append(len(checkpoints.pauses) + 1)  # and the one at the end
+            counts.append(len(checkpoints.pauses) + 1)  # one more is written at the end
             pauses.extend(checkpoints.pauses)
-            return taken
+            return duration
 
-        found = alternate({"without": without, "with": kept}, options.repeats)
-    costs = [(b - a) / n for a, b, n in zip(found["without"], found["with"], counts, strict=True)]
+        times = alternate({"without": train, "with": train_with_checkpoints}, options.repeats)
+    costs = [(b - a) / n for a, b, n in zip(times["without"], times["with"], counts, strict=True)]
     every = interval(DEFAULT_INTERVAL)[0]
-    finish(
+    report_results(
         options,
         "Checkpoints",
         f"Slowdown at the default interval, {DEFAULT_INTERVAL}: seconds of one checkpoint / {every:.0f}; goal: "
         f"below 2 %. A checkpoint has {statistics.median(sizes) / 1e6:,.0f} MB; "
         f"each run wrote {statistics.median(counts):.0f}.",
-        seconds_of_training={name: spread(times) for name, times in found.items()},
-        one_checkpoint={"seconds": spread(costs), "seconds of pause": spread(pauses)},
-        slowdown={"per cent": spread((100 * cost / every for cost in costs), 2)},
+        seconds_of_training={name: summarise(values) for name, values in times.items()},
+        one_checkpoint={"seconds": summarise(costs), "seconds of pause": summarise(pauses)},
+        slowdown={"per cent": summarise((100 * cost / every for cost in costs), 2)},
     )
 
 

@@ -1,17 +1,17 @@
-"""How many times one rank are several? Computed from what a rank of this machine needs; nothing is sent.
+"""How much faster are several ranks than one? Computed from measurements on this machine; nothing is sent.
 
     python bench/cluster.py TEXT [--share 1] [--vector-size 100] [--threads 16] [--json FILE]
 
-Measured, in processor time: training a word, and packing and unpacking a row for an exchange. From these it computes
-the speed of 2 to 64 ranks, in networks of 10 to 100 Gb/s, with vocabularies of 100,000 to 10 million words. A round
-takes
+The program measures, in processor time, how long a rank takes to train a word and to pack and unpack a row for an
+exchange. From these two times it computes the speed of 2 to 64 ranks, in networks of 10 to 100 Gb/s, with vocabularies
+of 100,000 to 10 million words. A round takes
 
     sending the rows of every round + max(training, sending the others) + packing,
 
     sending = 2 (n - 1) (latency + bytes / n / bandwidth)
 
-as in a ring all-reduce, and an epoch of a billion words ends with all rows, during which nothing is trained. The goal
-is 3.6 for 4 ranks with 100,000 words at 10 Gb/s. What ranks learn is measured by quality.py.
+as in a ring all-reduce. An epoch of a billion words ends by exchanging all rows, during which nothing is trained. The
+goal is 3.6 for 4 ranks with 100,000 words at 10 Gb/s. quality.py measures how well several ranks learn.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from common import arguments, machine, prepared, table, training_seconds
+from common import benchmark_parser, describe_machine, markdown_table, prepared, training_seconds
 from peers import BASE
 
 from w2v.system import memory
@@ -32,12 +32,12 @@ from w2v.training.distributed import MAX_ROUND_WORDS, words_of_round
 from w2v.training.exchange import Exchange, Flags, rows_of_round
 
 RANKS, GIGABITS, VOCABULARIES = (2, 4, 8, 16, 32, 64), (10, 25, 100), (100_000, 1_000_000, 10_000_000)
-LATENCY = 20e-6  # seconds, of a message
-WORDS = 1_000_000_000  # of an epoch
+LATENCY = 20e-6  # seconds per message
+WORDS = 1_000_000_000  # per epoch
 
 
 def packing_seconds(size: int, rounds: int = 40) -> float:
-    """Processor seconds to pack and unpack a row, of matrices too large for the caches."""
+    """Measure the processor seconds to pack and unpack a row of matrices that exceed the caches."""
     communicator: Any = SimpleNamespace(
         start_sum=lambda values, total: np.copyto(total, values), wait=lambda request: None
     )
@@ -47,22 +47,25 @@ def packing_seconds(size: int, rounds: int = 40) -> float:
     for rows, _ in matrices:
         rows[:] = random.random(rows.shape, np.float32)
     exchange.all_rows()
-    taken = 0.0
+    total = 0.0
     for number in range(rounds):
         for rows, _ in matrices:
             rows[random.integers(0, len(rows), 5000)] += 0.01
         started = time.process_time()
         exchange.begin(number, Flags())
         exchange.finish()
-        taken += time.process_time() - started
-    return taken / rounds / (2 * sum(map(len, rows_of_round(0, 100_000))))
+        total += time.process_time() - started
+    return total / rounds / (2 * sum(map(len, rows_of_round(0, 100_000))))
 
 
 def speedup(ranks: int, gigabits: float, vocabulary: int, word: float, row: float, size: int, threads: int) -> float:
-    """How many times one rank so many are; `word` and `row` are a thread's seconds for one."""
+    """Return how many times as fast as one rank this many ranks are.
+
+    `word` and `row` are the seconds that a thread needs to train a word and to pack a row.
+    """
 
     def sending(rows: int) -> float:
-        """Seconds to sum so many rows in a ring."""
+        """Return the seconds that a ring all-reduce of this many rows takes."""
         return 2 * (ranks - 1) * (LATENCY + 4 * (size + 1) * rows / ranks / (gigabits * 1e9 / 8))
 
     first, *others = (2 * len(each) for each in rows_of_round(0, vocabulary))
@@ -75,9 +78,9 @@ def speedup(ranks: int, gigabits: float, vocabulary: int, word: float, row: floa
 
 
 def main() -> None:
-    parser = arguments(__doc__, repeats=3, corpus=True)
+    parser = benchmark_parser(__doc__, repeats=3, corpus=True)
     parser.add_argument("--vector-size", type=int, default=100)
-    parser.add_argument("--threads", type=int, default=16, help="of each rank [%(default)s]")
+    parser.add_argument("--threads", type=int, default=16, help="threads of each rank [%(default)s]")
     options = parser.parse_args()
     size, threads = options.vector_size, options.threads
     settings = replace(BASE, vector_size=size, workers=1)
@@ -87,19 +90,20 @@ def main() -> None:
             for _ in range(options.repeats)
         )
     row = min(packing_seconds(size) for _ in range(options.repeats))
-    print(f"Measured, {machine()}: a thread trains {1 / word:,.0f} words a second; {1e6 * row:.2f} µs to pack a row.\n")
-    found = {}
+    print(f"Measured, {describe_machine()}:")
+    print(f"a thread trains {1 / word:,.0f} words a second, and packs a row in {1e6 * row:.2f} µs.\n")
+    computed = {}
     lines = []
     for vocabulary, gigabits in itertools.product(VOCABULARIES, GIGABITS):
         speeds = [speedup(ranks, gigabits, vocabulary, word, row, size, threads) for ranks in RANKS]
-        found[f"{vocabulary} words, {gigabits} Gb/s"] = speeds
+        computed[f"{vocabulary} words, {gigabits} Gb/s"] = speeds
         message = 4 * (size + 1) * 2 * sum(map(len, rows_of_round(0, vocabulary)))
         sizes = [f"{vocabulary:,}", f"{message / 1e6:.1f}", f"{message / (MAX_ROUND_WORDS * threads):.0f}"]
         lines.append([*sizes, str(gigabits), *(f"{speed:.1f}" for speed in speeds)])
     header = ["words", "MB per round", "bytes per trained word", "Gb/s", *(f"{ranks} ranks" for ranks in RANKS)]
-    print(f"Computed, ranks of {threads} threads, an epoch of a billion words:\n\n{table(header, lines)}")
+    print(f"Computed, ranks of {threads} threads, an epoch of a billion words:\n\n{markdown_table(header, lines)}")
     if options.json:
-        metrics = {"seconds_a_word": word, "seconds_a_row": row, "computed": found}
+        metrics = {"seconds_a_word": word, "seconds_a_row": row, "computed": computed}
         options.json.write_text(json.dumps(metrics, indent=1))
 
 

@@ -1,4 +1,7 @@
-"""Shared by the benchmark programs: alternating runs, their metrics, the machine's limits, tables and JSON."""
+"""What the benchmark programs share: timing in alternating rounds, machine limits, stored runs, tables and JSON.
+
+versions.py also imports `prepared`, `training_seconds` and peers.py from older checkouts, so these names must stay.
+"""
 
 from __future__ import annotations
 
@@ -39,132 +42,148 @@ from w2v.training.run import Run
 
 BENCH = Path(__file__).parent
 KERNEL = BENCH.parent / "w2v/kernel"
-FLAGS = ["-O3", "-fno-math-errno", "-ffp-contract=fast", "-fPIC", "-shared"]  # those of setup.py
+FLAGS = ["-O3", "-fno-math-errno", "-ffp-contract=fast", "-fPIC", "-shared"]  # as in setup.py
 LINE_WORDS = 1000
-BLOCK = 1 << 22  # bytes
+COPY_BLOCK = 1 << 22  # bytes
 W2V = [sys.executable, "-m", "w2v"]
 LANES = {"baseline": 4, "neon": 4, "avx2": 8, "avx512": 16}
-WATCHED = 0.005  # seconds between readings
-ROUNDS = 3_000_000  # of 12 multiply-adds: some milliseconds
+POLL_INTERVAL = 0.005  # seconds between two readings of /proc/PID/status
+PEAK_ITERATIONS = 3_000_000  # of 12 multiply-adds each: some milliseconds in all
 
-Spread = dict[str, float]
+Summary = dict[str, float]  # "median", "low", "high" and perhaps "goal"
 
 
-def arguments(documentation: str | None, repeats: int, corpus: bool = False) -> argparse.ArgumentParser:
+def benchmark_parser(documentation: str | None, repeats: int, corpus: bool = False) -> argparse.ArgumentParser:
+    """Return a parser with the options that most benchmarks share; with `corpus`, also TEXT and --share."""
     parser = argparse.ArgumentParser(description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter)
     if corpus:
         parser.add_argument("corpus", type=Path, metavar="TEXT")
-        parser.add_argument("--share", type=float, default=1.0, help="first part of the text to train on [%(default)s]")
+        parser.add_argument("--share", type=float, default=1.0, help="train on this part of the text [%(default)s]")
     parser.add_argument("--repeats", type=int, default=repeats, help="rounds of alternating runs [%(default)s]")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the metrics to this file")
     return parser
 
 
-def seconds(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+def time_call(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    """Return the seconds that a call takes."""
     start = clock()
     work()
     return clock() - start
 
 
-def clock_of(threads: int) -> Callable[[], float]:
-    """The processor time of one thread, which other processes do not affect; with more threads, wall-clock time."""
+def clock_for(threads: int) -> Callable[[], float]:
+    """Return the clock for work on this many threads.
+
+    For one thread it is processor time, which other processes do not affect; for more, wall-clock time.
+    """
     return time.process_time if threads == 1 else time.perf_counter
 
 
-def alternate(contestants: Mapping[str, Callable[[], float]], repeats: int) -> dict[str, list[float]]:
-    """What the contestants return, run alternately (A B C, A B C, …), so that other processes affect all alike."""
-    found: dict[str, list[float]] = {name: [] for name in contestants}
+def alternate(candidates: Mapping[str, Callable[[], float]], repeats: int) -> dict[str, list[float]]:
+    """Call the candidates in turn (A B C, A B C, …), so that other processes affect all alike; return their results."""
+    results: dict[str, list[float]] = {name: [] for name in candidates}
     for _ in range(repeats):
-        for name, work in contestants.items():
-            found[name].append(work())
-    return found
+        for name, work in candidates.items():
+            results[name].append(work())
+    return results
 
 
-def spread(values: Iterable[float], goal: float | None = None) -> Spread:
-    """Median, lowest, highest, and the goal, if there is one."""
+def summarise(values: Iterable[float], goal: float | None = None) -> Summary:
+    """Return median, lowest and highest value, and the goal if there is one."""
     listed = list(values)
     metrics = {"median": statistics.median(listed), "low": min(listed), "high": max(listed)}
     return metrics if goal is None else metrics | {"goal": goal}
 
 
-def quotients(numerators: Sequence[float], denominators: Sequence[float]) -> list[float]:
-    """The ratio of each round: their median varies less than the ratio of medians."""
+def round_ratios(numerators: Sequence[float], denominators: Sequence[float]) -> list[float]:
+    """Return the ratio of each round; the median of these varies less than the ratio of the medians."""
     return [a / b for a, b in zip(numerators, denominators, strict=True)]
 
 
 def split_lines(source: Path, target: Path, share: float = 1.0) -> None:
-    """Copy the first `share` of a text, with lines of at most 1000 words."""
-    left, rest = round(share * source.stat().st_size), b""
+    """Copy the first `share` of a text in lines of at most 1000 words."""
+    remaining, carry = round(share * source.stat().st_size), b""
     with source.open("rb") as text, target.open("wb") as file:
-        while left > 0 and (block := text.read(min(BLOCK, left))):
-            left -= len(block)
-            block = rest + block
+        while remaining > 0 and (block := text.read(min(COPY_BLOCK, remaining))):
+            remaining -= len(block)
+            block = carry + block
             end = max(block.rfind(b" "), block.rfind(b"\n")) + 1
-            block, rest = (block[:end], block[end:]) if left > 0 else (block, b"")
+            block, carry = (block[:end], block[end:]) if remaining > 0 else (block, b"")
             for line in block.split(b"\n"):
                 words = line.split()
                 for start in range(0, len(words), LINE_WORDS):
                     file.write(b" ".join(words[start : start + LINE_WORDS]) + b"\n")
 
 
-def beginnings(text: Path, megabytes: Iterable[float], folder: Path) -> dict[str, Path]:
-    """The first megabytes of a text, as files in a folder, by name."""
-    found = {}
+def write_prefixes(text: Path, megabytes: Iterable[float], folder: Path) -> dict[str, Path]:
+    """Write the first megabytes of a text to files in `folder`; return their paths by label, as "wiki100, 2 MB"."""
+    prefixes = {}
     for size in megabytes:
-        found[f"{text.stem}, {size:g} MB"] = part = folder / f"{size:g}.txt"
-        split_lines(text, part, size * 1e6 / text.stat().st_size)
-    return found
+        prefixes[f"{text.stem}, {size:g} MB"] = path = folder / f"{size:g}.txt"
+        split_lines(text, path, size * 1e6 / text.stat().st_size)
+    return prefixes
 
 
 @dataclass(frozen=True)
 class Text:
-    """A prepared corpus: lines of at most 1000 words, `whole` and its first part.
+    """A corpus in lines of at most 1000 words, as a file of all of it and a file of its first part.
 
-    `vocabulary` is that of the whole text, so that the matrices have their full size however small the part is;
-    `store` has the ids of the part, and `kept` is the mean number of its words after subsampling.
+    The vocabulary covers the whole corpus, so the matrices have their full size however small the part is.
+
+    Attributes:
+        full: The file with the whole corpus.
+        part: The file with the part to train on.
+        vocabulary: The vocabulary of the whole corpus.
+        store: The ids of the part.
+        trained_words: The expected number of words of the part that subsampling keeps.
     """
 
-    whole: Path
+    full: Path
     part: Path
     vocabulary: Vocabulary
     store: IdStore
-    kept: float
+    trained_words: float
 
 
 @contextlib.contextmanager
 def prepared(corpus: Path, share: float, settings: Settings) -> Iterator[Text]:
+    """Prepare a corpus for training on its first `share`; its files exist inside the `with` block."""
     with tempfile.TemporaryDirectory() as folder:
-        whole, part = Path(folder) / "whole.txt", Path(folder) / "part.txt"
-        split_lines(corpus, whole)
-        split_lines(whole, part, share)
-        with read_corpus(Corpus(whole), workers=settings.threads) as store:
+        full, part = Path(folder) / "full.txt", Path(folder) / "part.txt"
+        split_lines(corpus, full)
+        split_lines(full, part, share)
+        with read_corpus(Corpus(full), workers=settings.threads) as store:
             vocabulary = Vocabulary.from_store(store, settings.min_count)
         with read_corpus(Corpus(part), workers=settings.threads) as store:
             words = store.remap(vocabulary.words)
             keep = vocabulary.keep_probabilities(settings.sample)
-            yield Text(whole, part, vocabulary, store, float(store.counts[words >= 0] @ keep[words[words >= 0]]))
+            trained_words = float(store.counts[words >= 0] @ keep[words[words >= 0]])
+            yield Text(full, part, vocabulary, store, trained_words)
 
 
 def training_seconds(
     settings: Settings, vocabulary: Vocabulary, store: IdStore, clock: Callable[[], float] = time.perf_counter
 ) -> float:
-    """The time of training alone; checks that all tokens were trained and the loss fell."""
+    """Return the seconds of training, without reading or saving.
+
+    Check that all tokens were trained and the loss fell.
+    """
     training = Run(RunConfig(settings=settings), Initialisation(vocabulary), store)
-    taken = seconds(lambda: training.train(), clock)
+    duration = time_call(training.train, clock)
     if settings.loss == "hs":
         weights = vocabulary.counts * vocabulary.keep_probabilities(settings.sample)
         decisions = float(np.average(Tree.huffman(vocabulary.counts).lengths, weights=weights))
     else:
         decisions = float(settings.negative + 1)
-    assert training.kernel.tokens_trained == settings.epochs * training.plan.tokens, "tokens were left out"
+    assert training.kernel.tokens_trained == settings.epochs * training.plan.tokens, "some tokens were not trained"
     loss = training.state.mean_losses[-1]
     assert loss is not None, "nothing was predicted"
     assert 0 < loss < decisions * math.log(2), "the loss is no lower than before training"
-    return taken
+    return duration
 
 
-def compiled(*sources: Path, compiler: str = os.environ.get("CC", "cc")) -> ctypes.CDLL:
-    """C sources as a library, built in a temporary folder."""
+def compile_library(*sources: Path, compiler: str = os.environ.get("CC", "cc")) -> ctypes.CDLL:
+    """Compile C sources to a shared library and load it."""
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "library.so"
         includes = ["-I", str(KERNEL)]
@@ -174,10 +193,10 @@ def compiled(*sources: Path, compiler: str = os.environ.get("CC", "cc")) -> ctyp
 
 
 class Peaks:
-    """The limits of the machine with one instruction set, measured by peaks.c."""
+    """Measures the limits of this machine with one instruction set, by peaks.c."""
 
     def __init__(self, name: str) -> None:
-        library, suffix = compiled(BENCH / "peaks.c"), "baseline" if name == "neon" else name
+        library, suffix = compile_library(BENCH / "peaks.c"), "baseline" if name == "neon" else name
         self._lanes = LANES[name]
         self._multiply_adds = library[f"multiply_adds_{suffix}"]
         self._multiply_adds.argtypes = [ctypes.c_int64, ctypes.c_float, ctypes.c_float]
@@ -185,15 +204,18 @@ class Peaks:
         self._move_rows.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]
         self._move_rows.restype = None
 
-    def multiply_adds(self) -> float:
-        """float32 multiply-adds per second of processor time, on one thread."""
-        return ROUNDS * 12 * self._lanes / seconds(lambda: self._multiply_adds(ROUNDS, 0.999, 0.001), time.thread_time)
+    def multiply_adds_per_second(self) -> float:
+        """Measure float32 multiply-adds per second of processor time, on one thread."""
+        duration = time_call(lambda: self._multiply_adds(PEAK_ITERATIONS, 0.999, 0.001), time.thread_time)
+        return PEAK_ITERATIONS * 12 * self._lanes / duration
 
-    def rows(self, matrix: NDArray[np.float32], orders: Sequence[NDArray[np.int32]], distance: int) -> float:
-        """Rows read and written per second, one thread per order, prefetched `distance` rows before."""
-        count, width, at = len(orders[0]) - distance, matrix.shape[1], matrix.ctypes.data
-        arguments = [(at, width, order.ctypes.data, count, distance) for order in orders]
-        threads = [threading.Thread(target=self._move_rows, args=each) for each in arguments]
+    def rows_per_second(self, matrix: NDArray[np.float32], orders: Sequence[NDArray[np.int32]], distance: int) -> float:
+        """Measure rows read and written per second, with one thread per order, prefetching `distance` rows ahead."""
+        count, width, address = len(orders[0]) - distance, matrix.shape[1], matrix.ctypes.data
+        threads = [
+            threading.Thread(target=self._move_rows, args=(address, width, order.ctypes.data, count, distance))
+            for order in orders
+        ]
 
         def move() -> None:
             for thread in threads:
@@ -201,23 +223,26 @@ class Peaks:
             for thread in threads:
                 thread.join()
 
-        return len(orders) * count / seconds(move, clock_of(len(orders)))
+        return len(orders) * count / time_call(move, clock_for(len(orders)))
 
 
 def w2v_command(settings: Settings, corpus: Path, output: Path) -> list[str]:
-    """`w2v train` with the options that differ from the defaults and have an effect, for it refuses the others."""
+    """Return the `w2v train` command for these settings.
+
+    It names only options that differ from the defaults and have an effect, because w2v refuses options without effect.
+    """
     default = Settings().in_effect(computed=False)
     options: list[str] = []
     for name, value in settings.in_effect(computed=False).items():
         if value == default.get(name):
             continue
-        names = option_names(FlatSettings, name)[0].split("/")  # of a flag: for yes and for no
-        options += [names[not value]] if isinstance(value, bool) else [names[0], str(value)]
+        spellings = option_names(FlatSettings, name)[0].split("/")  # a flag has two: --NAME and --no-NAME
+        options += [spellings[not value]] if isinstance(value, bool) else [spellings[0], str(value)]
     return [*W2V, "train", str(corpus), "-o", str(output), "--force", "--json", *options]
 
 
-def run(command: Sequence[str | Path]) -> tuple[str, float]:
-    """What a program prints, and the seconds it took."""
+def run_command(command: Sequence[str | Path]) -> tuple[str, float]:
+    """Run a program; return its standard output and its wall-clock seconds. Exit if it fails."""
     start = time.perf_counter()
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     wall = time.perf_counter() - start
@@ -227,47 +252,50 @@ def run(command: Sequence[str | Path]) -> tuple[str, float]:
 
 
 def wall_seconds(command: Sequence[str | Path]) -> float:
-    """The seconds that a program took."""
-    return run(command)[1]
+    """Return the wall-clock seconds of a program."""
+    return run_command(command)[1]
 
 
-def watched(command: Sequence[str | Path]) -> tuple[dict[str, Any], dict[str, int]]:
-    """The JSON object that a program prints, and the largest values in /proc/PID/status while it ran, in bytes."""
-    most = {"RssAnon": 0, "RssFile": 0, "VmRSS": 0}
+def watch_memory(command: Sequence[str | Path]) -> tuple[dict[str, Any], dict[str, int]]:
+    """Run a program that prints JSON; return its JSON object and its peak memory in bytes.
+
+    The peaks are the largest RssAnon, RssFile and VmRSS that /proc/PID/status showed while the program ran.
+    """
+    peaks = {"RssAnon": 0, "RssFile": 0, "VmRSS": 0}
     with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True) as process:
         status = Path(f"/proc/{process.pid}/status")
         while process.poll() is None:
             if status.exists():
                 for name, _, value in (line.partition(":") for line in status.read_text().splitlines()):
-                    if name in most:
-                        most[name] = max(most[name], 1024 * int(value.split()[0]))
-            time.sleep(WATCHED)
-        printed = process.communicate()[0]
+                    if name in peaks:
+                        peaks[name] = max(peaks[name], 1024 * int(value.split()[0]))
+            time.sleep(POLL_INTERVAL)
+        output = process.communicate()[0]
     if process.returncode:
         sys.exit(f"{shlex.join(map(str, command))} failed")
-    return json.loads(printed), most
+    return json.loads(output), peaks
 
 
 def processor_seconds(work: Callable[[], Any]) -> tuple[Any, float]:
-    """What `work` returns, and the processor seconds of the child processes that it waited for."""
+    """Call `work`; return its result and the processor seconds of the child processes that it waited for."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     result = work()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return result, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-class Runs:
-    """Runs of a comparison, stored in a JSON file: one that is in it already is not repeated."""
+class StoredRuns:
+    """The runs of a comparison in a JSON file, which are not repeated when the program is called again."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.document: dict[str, Any] = {"machine": machine(), "commands": [], "runs": []}
+        self.document: dict[str, Any] = {"machine": describe_machine(), "commands": [], "runs": []}
         if path.exists():
             self.document |= json.loads(path.read_text())
         self.document["commands"] = list(dict.fromkeys([*self.document["commands"], command_line()]))
 
-    def make(self, key: dict[str, Any], work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """The metrics of the run that `key` names, computed by `work` if they are not in the file."""
+    def run_once(self, key: dict[str, Any], work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Return the metrics of the run that `key` describes; call `work` for them if the file lacks this run."""
         runs: list[dict[str, Any]] = self.document["runs"]
         for run in runs:
             if {name: value for name, value in run.items() if name != "figures"} == key:
@@ -279,22 +307,22 @@ class Runs:
         return metrics
 
 
-def grouped(runs: Iterable[dict[str, Any]], names: Sequence[str]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-    """The metrics of all runs that have the same values under these names."""
+def group_runs(runs: Iterable[dict[str, Any]], names: Sequence[str]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
+    """Return the metrics of the runs, grouped by their values of these names."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for made in runs:
-        groups.setdefault(tuple(made.get(name, "") for name in names), []).append(made["figures"])
+    for run in runs:
+        groups.setdefault(tuple(run.get(name, "") for name in names), []).append(run["figures"])
     return groups
 
 
-def mean_and_half(values: Sequence[float]) -> str:
-    """Mean ± half of the range."""
+def format_mean(values: Sequence[float]) -> str:
+    """Return the mean ± half of the range, as text."""
     half = (max(values) - min(values)) / 2 if values else 0
     return f"{statistics.mean(values):.1f}" + f" ± {half:.1f}" * (len(values) > 1) if values else ""
 
 
 def runs_parser(documentation: str | None, corpora: bool = False) -> argparse.ArgumentParser:
-    """The options of a program that collects runs in a JSON file."""
+    """Return a parser with the options of a program that collects runs in a JSON file."""
     parser = argparse.ArgumentParser(description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter)
     if corpora:
         parser.add_argument("--corpora", dest="corpus", type=Path, nargs="+", default=[], metavar="TEXT")
@@ -303,36 +331,37 @@ def runs_parser(documentation: str | None, corpora: bool = False) -> argparse.Ar
     parser.add_argument("--questions", type=Path, metavar="FILE")
     parser.add_argument("--pairs", type=Path, nargs="+", default=[], metavar="FILE")
     parser.add_argument("--json", type=Path, metavar="FILE", help="add the runs to this file")
-    parser.add_argument("--table", type=Path, metavar="FILE", help="train nothing, print the table of such a file")
+    parser.add_argument("--table", type=Path, metavar="FILE", help="only print the table of a file that --json wrote")
     return parser
 
 
 def open_runs(
     parser: argparse.ArgumentParser, options: argparse.Namespace, markdown: Callable[[dict[str, Any]], str]
-) -> Runs:
-    """The runs of --json; with --table, print the table of a file and exit."""
+) -> StoredRuns:
+    """Open the runs of --json. With --table, print the table of that file and exit instead."""
     if options.table:
         print(markdown(json.loads(options.table.read_text())))
         raise SystemExit
     if not (options.corpus and options.questions and options.json):
-        parser.error("a text, --questions and --json are needed, or --table")
-    return Runs(options.json)
+        parser.error("name a text, --questions and --json, or --table")
+    return StoredRuns(options.json)
 
 
 def runs_markdown(
     document: Mapping[str, Any], title: str, header: Sequence[str], rows: Iterable[Sequence[str]], *notes: str
 ) -> str:
+    """Return the Markdown of a comparison: title, commands, table, notes and machine."""
     commands = [line for command in document["commands"] for line in (f"`{command}`", "")]
-    return "\n".join([f"## {title}", "", *commands, table(header, rows), "", *notes, document["machine"]])
+    return "\n".join([f"## {title}", "", *commands, markdown_table(header, rows), "", *notes, document["machine"]])
 
 
-def new_picture(rows: int, columns: int, **options: Any) -> tuple[Any, Any]:
-    """A matplotlib figure of the bench programs' style, and its axes."""
+def new_figure(rows: int, columns: int, **options: Any) -> tuple[Any, Any]:
+    """Return a matplotlib figure in the style of these programs, and its axes."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     mpl.rcParams["svg.hashsalt"] = "w2v"  # the same data give the same file
-    mpl.rcParams["svg.fonttype"] = "none"  # text stays text, which is small
+    mpl.rcParams["svg.fonttype"] = "none"  # keep text as text: files are smaller than with outlines
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(rows, columns, layout="constrained", **options)
@@ -341,11 +370,13 @@ def new_picture(rows: int, columns: int, **options: Any) -> tuple[Any, Any]:
     return figure, axes
 
 
-def save_picture(figure: Any, path: Path) -> None:
+def save_figure(figure: Any, path: Path) -> None:
+    """Save a figure; an SVG gets no date, so the same data give the same file."""
     figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
-def machine() -> str:
+def describe_machine() -> str:
+    """Return processor, number of processors, instruction set and system in one line."""
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -355,42 +386,44 @@ def machine() -> str:
 
 
 def command_line() -> str:
-    """How this program was called, without the folders of its files."""
-    return shlex.join(["python", f"bench/{Path(sys.argv[0]).name}", *(a.rsplit("/", 1)[-1] for a in sys.argv[1:])])
+    """Return the command that started this program, without the folders of its files."""
+    arguments = (argument.rsplit("/", 1)[-1] for argument in sys.argv[1:])
+    return shlex.join(["python", f"bench/{Path(sys.argv[0]).name}", *arguments])
 
 
-def finish(options: argparse.Namespace, title: str, notes: str, **tables: Mapping[str, Spread]) -> None:
-    """Print the tables of name → spread, and write them to the file that --json names."""
-    document: dict[str, Any] = {"title": title, "notes": notes, "command": command_line(), "machine": machine()}
-    document |= {"repeats": options.repeats, **tables}
-    print(markdown(document))
+def report_results(options: argparse.Namespace, title: str, notes: str, **tables: Mapping[str, Summary]) -> None:
+    """Print the tables, each a mapping from row labels to summaries, and write them to the file that --json names."""
+    document: dict[str, Any] = {"title": title, "notes": notes, "command": command_line()}
+    document |= {"machine": describe_machine(), "repeats": options.repeats, **tables}
+    print(benchmark_markdown(document))
     if options.json:
         options.json.write_text(json.dumps(document, indent=2) + "\n")
 
 
-def markdown(document: Mapping[str, Any]) -> str:
-    """The tables of a benchmark's JSON: every member that maps names to metrics with a median."""
+def benchmark_markdown(document: Mapping[str, Any]) -> str:
+    """Return the Markdown of a benchmark's JSON, with a table for each member that maps labels to summaries."""
     lines = [f"## {document['title']}", ""] if "title" in document else []
     if "command" in document:
         lines += [f"`{document['command']}`", ""]
     for name, rows in document.items():
         if isinstance(rows, dict) and rows and all(isinstance(row, dict) and "median" in row for row in rows.values()):
             body = [
-                [label, *(number(row[key]) for key in ("median", "low", "high")), number(row.get("goal"))]
+                [label, *(format_number(row.get(key)) for key in ("median", "low", "high", "goal"))]
                 for label, row in rows.items()
             ]
-            lines += [table([name.replace("_", " "), "median", "low", "high", "goal"], body), ""]
+            lines += [markdown_table([name.replace("_", " "), "median", "low", "high", "goal"], body), ""]
     return "\n".join([*lines, *filter(None, [document.get("notes"), document.get("machine")])])
 
 
-def number(value: float | None) -> str:
+def format_number(value: float | None) -> str:
+    """Format a number with three significant digits, or as an integer from 1,000 on; None as an empty cell."""
     if value is None:
         return ""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown, numbers to the right."""
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown, with all columns but the first aligned to the right."""
     rule = "|".join(["", "---", *["---:"] * (len(header) - 1), ""])
     first, *others = ("| " + " | ".join(row) + " |" for row in [header, *rows])
     return "\n".join([first, rule, *others])

@@ -1,10 +1,9 @@
-"""w2v on real text, with the scores to expect of so much text beside those reached.
+"""Train w2v on real text, and compare its scores with those expected for this amount of text.
 
     python bench/demo.py [TEXT] [--questions FILE] [--pairs FILE …] [--shared FOLDER] [-o FILE]
 
-Without TEXT, it takes a corpus of ../shared, if there is one; and its questions and pairs, unless others are named.
-The scores to expect are those of skip-gram on a beginning of English Wikipedia with about as many words: the table of
-docs/small-text.md.
+Without TEXT, --questions or --pairs, the program looks for a corpus, questions and pairs in ../shared. It expects the
+scores of CBOW on about as many words from the start of English Wikipedia, from the table of docs/small-text.md.
 """
 
 from __future__ import annotations
@@ -25,11 +24,12 @@ from w2v.training.model import Model
 CORPORA = ("corpora/wiki100.txt.xz", "corpora/wikiraw20.txt.xz")
 QUESTIONS, PAIRS = "eval/questions-words.txt", ("eval/EN-WS-353-ALL.txt", "eval/EN-SIMLEX-999.txt")
 NO_TEXT = "name a text of some megabytes: make demo-real CORPUS=text.txt"
-PREPARED = ["--lower", "--tokenize", "words", "--strip-markup"]
+
+TEXT_OPTIONS = ["--lower", "--tokenize", "words", "--strip-markup"]
 
 
 def table_rows() -> list[dict[str, str]]:
-    """The rows of CBOW in the table of docs/small-text.md, by column."""
+    """Return the CBOW rows of the table in docs/small-text.md, each as a mapping from column to cell."""
     lines = (BENCH.parent / "docs/small-text.md").read_text("utf-8").splitlines()
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("|")]
     header = next(row for row in cells if row[0] == "model")
@@ -37,20 +37,20 @@ def table_rows() -> list[dict[str, str]]:
 
 
 def expected(words: int) -> dict[str, str]:
-    """The row whose text has the nearest number of words."""
+    """Return the row with the number of words nearest to `words`."""
     return min(table_rows(), key=lambda row: abs(math.log(int(row["words"].replace(",", "")) / words)))
 
 
 def w2v(*command: str | Path) -> None:
-    """Runs a command of w2v, as `make` does: it is shown, and one that fails ends the program."""
-    words = [str(word) for word in command]
-    print(f"\nw2v {shlex.join(words)}", flush=True)
-    code = subprocess.run([sys.executable, "-m", "w2v", *words], check=False).returncode
+    """Print and run a w2v command; exit if it fails."""
+    arguments = [str(argument) for argument in command]
+    print(f"\nw2v {shlex.join(arguments)}", flush=True)
+    code = subprocess.run([sys.executable, "-m", "w2v", *arguments], check=False).returncode
     if code:
         sys.exit(code)
 
 
-def first(folder: Path, names: Iterable[str]) -> Path | None:
+def first_existing(folder: Path, names: Iterable[str]) -> Path | None:
     return next((folder / name for name in names if (folder / name).exists()), None)
 
 
@@ -62,17 +62,17 @@ def main() -> None:
     parser.add_argument("--shared", type=Path, default=BENCH.parent.parent / "shared", metavar="FOLDER")
     parser.add_argument("-o", "--output", type=Path, default=Path("real.safetensors"), metavar="FILE")
     options = parser.parse_args()
-    corpus = options.corpus or first(options.shared, CORPORA)
+    corpus = options.corpus or first_existing(options.shared, CORPORA)
     if not corpus:
         sys.exit(NO_TEXT)
-    questions = options.questions or first(options.shared, [QUESTIONS])
+    questions = options.questions or first_existing(options.shared, [QUESTIONS])
     pairs = options.pairs or [path for name in PAIRS if (path := options.shared / name).exists()]
-    w2v("train", corpus, *PREPARED, "-o", options.output, "--force")
+    w2v("train", corpus, *TEXT_OPTIONS, "-o", options.output, "--force")
     w2v("query", options.output, "king", "-", "man", "+", "woman", "--topn", "5")
     w2v("query", options.output, "france", "--topn", "5", "--restrict-vocab", "10000")
     model = Model.load(options.output)
     row = expected(model.metrics["tokens"])
-    print(f"\n{'':18}{'reached':>9}  expected of {row['text']} of Wikipedia")
+    print(f"\n{'':18}{'reached':>9}  expected for {row['text']} of Wikipedia")
     for name, value in scores(model.wv, questions, pairs).items():
         reached = "none" if value is None else f"{value:,}" if name == QUEEN else f"{value:.1f}"
         print(f"{name:18}{reached:>9}  {row.get(name, '')}")

@@ -1,16 +1,16 @@
-"""How fast are analogy questions answered? Against a bare matrix product of the same shape, and gensim.
+"""How fast are analogy questions answered, compared with a bare matrix product of the same shape, and with gensim?
 
     python bench/evaluate.py MODEL QUESTIONS [--restrict-vocab 30000] [--repeats 7] [--json FILE]
 
 The product is (questions answered × D) · (D × top), in blocks of 256 questions, float32, by the same BLAS: what the
-usual evaluator computes before it searches for the best answer. First the number of correct answers in each section is
-compared with that of the product; then all run alternately.
+usual evaluator computes before it searches for the best answer. First the program checks that w2v answers as many
+questions correctly as the product does; then all run alternately.
 """
 
 from pathlib import Path
 
 import numpy as np
-from common import alternate, arguments, finish, quotients, seconds, spread
+from common import alternate, benchmark_parser, report_results, round_ratios, summarise, time_call
 from gensim.models import KeyedVectors
 from numpy.typing import NDArray
 
@@ -20,7 +20,7 @@ BLOCK = 256  # questions
 
 
 def main() -> None:
-    parser = arguments(__doc__, repeats=7)
+    parser = benchmark_parser(__doc__, repeats=7)
     parser.add_argument("model", type=Path)
     parser.add_argument("questions", type=Path)
     parser.add_argument("--restrict-vocab", type=int, default=30_000)
@@ -28,37 +28,40 @@ def main() -> None:
     vectors = w2v.load(options.model)
     top = min(options.restrict_vocab, len(vectors))
     result = w2v.analogies(vectors, options.questions, top)
-    unit, rows = prepared(vectors, options.questions, top)
-    right = bare(unit, rows, answer=True)
-    assert result.answered == len(rows), "other questions are answered"
-    difference = sum(section.correct for section in result.sections) - right
-    assert abs(difference) <= 2, "other answers"  # two scores may differ by a rounding only
+    unit, rows = load_questions(vectors, options.questions, top)
+    correct = score_blocks(unit, rows, count_correct=True)
+    assert result.answered == len(rows), "w2v answers another number of questions than the product"
+    difference = sum(section.correct for section in result.sections) - correct
+    assert abs(difference) <= 2, "w2v gives other answers"  # rounding may swap two nearly equal scores
 
     peer = KeyedVectors(vectors.vector_size)
     peer.add_vectors(vectors.index_to_key, vectors.vectors)
     times = alternate(
         {
-            "bare product": lambda: seconds(lambda: bare(unit, rows, answer=False)),
-            "w2v, 3CosAdd": lambda: seconds(lambda: w2v.analogies(vectors, options.questions, top)),
-            "w2v, 3CosMul": lambda: seconds(lambda: w2v.analogies(vectors, options.questions, top, method="mul")),
+            "bare product": lambda: time_call(lambda: score_blocks(unit, rows, count_correct=False)),
+            "w2v, 3CosAdd": lambda: time_call(lambda: w2v.analogies(vectors, options.questions, top)),
+            "w2v, 3CosMul": lambda: time_call(lambda: w2v.analogies(vectors, options.questions, top, method="mul")),
         },
         options.repeats,
     )
     times["gensim, 3CosAdd (once)"] = [
-        seconds(lambda: peer.evaluate_word_analogies(str(options.questions), restrict_vocab=top))
+        time_call(lambda: peer.evaluate_word_analogies(str(options.questions), restrict_vocab=top))
     ]
-    ratio = spread(quotients(times["w2v, 3CosAdd"], times["bare product"]), goal=2)
-    finish(
+    ratio = summarise(round_ratios(times["w2v, 3CosAdd"], times["bare product"]), goal=2)
+    report_results(
         options,
         "Evaluating",
-        f"{len(rows)} of {result.questions} questions, {top} words, {vectors.vector_size} dimensions, {right} correct.",
-        seconds={name: spread(found) for name, found in times.items()},
+        f"{len(rows)} of {result.questions} questions, {correct} correct; "
+        f"{top} words, {vectors.vector_size} dimensions.",
+        seconds={name: summarise(values) for name, values in times.items()},
         ratio={"w2v, 3CosAdd / bare product": ratio},
     )
 
 
-def prepared(vectors: w2v.KeyedVectors, questions: Path, top: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Unit vectors (top, D), and the rows of the four words of each question that can be answered (Q, 4)."""
+def load_questions(
+    vectors: w2v.KeyedVectors, questions: Path, top: int
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return unit vectors (top, D), and the rows of the four words of each question with known words (Q, 4)."""
     unit = vectors.vectors[:top] / np.linalg.norm(vectors.vectors[:top], axis=1, keepdims=True)
     index = {word.lower(): row for row, word in reversed(list(enumerate(vectors.index_to_key[:top])))}
     lines = [line.lower().split() for line in questions.read_text().splitlines() if not line.startswith(":")]
@@ -66,17 +69,18 @@ def prepared(vectors: w2v.KeyedVectors, questions: Path, top: int) -> tuple[NDAr
     return unit, np.array(rows)
 
 
-def bare(unit: NDArray[np.float32], rows: NDArray[np.int64], answer: bool) -> int:
-    """Only the scores, block by block; with `answer` also the number of correct answers."""
-    right = 0
+def score_blocks(unit: NDArray[np.float32], rows: NDArray[np.int64], count_correct: bool) -> int:
+    """Compute the scores block by block; with `count_correct`, also return the number of correct answers, else 0."""
+    correct = 0
+
     for start in range(0, len(rows), BLOCK):
         a, b, c, d = rows[start : start + BLOCK].T
         scores = (unit[b] - unit[a] + unit[c]) @ unit.T
-        if answer:
-            for given in (a, b, c):
-                scores[np.arange(len(a)), given] = -np.inf
-            right += int(np.sum(scores.argmax(axis=1) == d))
-    return right
+        if count_correct:
+            for question_word in (a, b, c):
+                scores[np.arange(len(a)), question_word] = -np.inf
+            correct += int(np.sum(scores.argmax(axis=1) == d))
+    return correct
 
 
 if __name__ == "__main__":

@@ -2,12 +2,13 @@
 
     python bench/explore.py [--words 1000000] [--repeats 21] [--json FILE]
 
-The vectors are random. Opening is until the map is drawn; a keystroke is until its completions are listed; a query is
-one to the server on a connection that stays open, with the 10 nearest words. The answers are compared with those of
-KeyedVectors first. The file needs Chromium and w2v[browser]; without them only the server is measured.
+The vectors are random. Opening lasts until the map is drawn, and a keystroke until its completions are listed. A query
+asks the server for the 10 nearest words, on a connection that stays open. First the program checks one answer against
+KeyedVectors. The file needs Chromium and w2v[browser]; without them only the server is measured.
 """
 
 import http.client
+import importlib.util
 import json
 import os
 import shutil
@@ -20,7 +21,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
-from common import arguments, finish, seconds, spread
+from common import benchmark_parser, report_results, summarise, time_call
 
 import w2v
 from w2v.explore.explorer import Explorer
@@ -35,21 +36,26 @@ KEYSTROKE = """async key => {
     input.value += key;
     input.dispatchEvent(new Event("input"));
     await listed;
-    list.offsetHeight;  // lays it out
+    list.offsetHeight;  // forces layout
     return (performance.now() - start) / 1000;
 }"""
 
 
 def main() -> None:
-    parser = arguments(__doc__, repeats=21)
+    parser = benchmark_parser(__doc__, repeats=21)
     parser.add_argument("--words", type=int, default=1_000_000)
     options = parser.parse_args()
-    times = {f"query among {options.words:,} words": spread(queries(options.words, options.repeats), goal=0.1)}
+    times = {f"query among {options.words:,} words": summarise(query_times(options.words, options.repeats), goal=0.1)}
     program = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    if program:
-        opening, keystrokes = in_browser(program, options.repeats)
-        times |= {"opening the file": spread(opening, goal=2), "keystroke in the file": spread(keystrokes, goal=0.05)}
-    finish(options, "The page of w2v explore", f"{SIZE} dimensions; the file has {FILE_WORDS:,} words.", seconds=times)
+    if program and importlib.util.find_spec("playwright"):
+        opening, keystrokes = browser_times(program, options.repeats)
+        times |= {
+            "opening the file": summarise(opening, goal=2),
+            "keystroke in the file": summarise(keystrokes, goal=0.05),
+        }
+    report_results(
+        options, "The page of w2v explore", f"{SIZE} dimensions; the file has {FILE_WORDS:,} words.", seconds=times
+    )
 
 
 def random_vectors(words: int) -> w2v.KeyedVectors:
@@ -58,8 +64,8 @@ def random_vectors(words: int) -> w2v.KeyedVectors:
     return w2v.KeyedVectors(names, random.standard_normal((words, SIZE), dtype=np.float32), np.arange(words, 0, -1))
 
 
-def queries(words: int, repeats: int) -> list[float]:
-    """Seconds of each query to a server, after one that is checked."""
+def query_times(words: int, repeats: int) -> list[float]:
+    """Measure the seconds of queries to a server, after checking the answer to the first."""
     vectors = random_vectors(words)
     server = Server("127.0.0.1", 0)
     threading.Thread(target=server.run, args=("", [Explorer(vectors, FILE_WORDS, "pca")]), daemon=True).start()
@@ -69,20 +75,20 @@ def queries(words: int, repeats: int) -> list[float]:
     def ask(word: str) -> list[dict[str, Any]]:
         question = {"question": "nearest", "model": 0, "plus": [word], "minus": [], "method": "add", "n": 10}
         connection.request("POST", url.path, json.dumps(question))
-        found: list[dict[str, Any]] = json.loads(connection.getresponse().read())["answer"]
-        return found
+        neighbours: list[dict[str, Any]] = json.loads(connection.getresponse().read())["answer"]
+        return neighbours
 
     first, *others = vectors.first_words(1 + repeats)
     expected = [word for word, _ in vectors.most_similar(first)]
-    assert [one["word"] for one in ask(first)] == expected, "other words are nearest"
-    times = [seconds(partial(ask, word)) for word in others]
+    assert [one["word"] for one in ask(first)] == expected, "the server names other nearest words than KeyedVectors"
+    times = [time_call(partial(ask, word)) for word in others]
     connection.close()
     server.shutdown()
     return times
 
 
-def in_browser(program: str, repeats: int) -> tuple[list[float], list[float]]:
-    """Seconds of each opening of the file, and of each keystroke."""
+def browser_times(program: str, repeats: int) -> tuple[list[float], list[float]]:
+    """Measure the seconds to open the file, and the seconds of each keystroke."""
     from playwright.sync_api import sync_playwright
 
     opening, keystrokes = [], []

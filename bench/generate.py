@@ -1,8 +1,8 @@
-"""A text of any size whose words follow Zipf's law and have topics to learn.
+"""Generate a text of any size: its words follow Zipf's law and have topics to learn.
 
-The frequency of the r-th word falls as 1 / (r + 2.7) (Zipf–Mandelbrot). Each line has 20 words and a topic; every
-second word, on average, belongs to it: the topic of the r-th word is r mod topics. So the nearest words of a word
-should share its topic. Words are made of syllables: the more frequent, the shorter. The same seed gives the same text.
+The frequency of the r-th word falls as 1 / (r + 2.7) (Zipf–Mandelbrot). Each line has 20 words and a topic, and every
+second word, on average, belongs to this topic. The topic of the r-th word is r mod topics, so the nearest words of a
+word should share its topic. Words are made of syllables; frequent words are shorter. The same seed gives the same text.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ SYLLABLES = np.array(
 
 @numba.njit(nogil=True, error_model="numpy")
 def write_lines(text: NDArray[np.uint8], syllables: NDArray[np.uint8], lines: int, types: int, seed: np.uint64) -> int:
-    """Fill `text` with lines of words; returns their bytes.
+    """Fill `text` with lines of words; return the number of bytes.
 
-    A word's length and its topic are random, so a branch on them would be mispredicted half of the time: all four
-    syllables are written, and the next word begins over those that the word does not have.
+    A word's length and its topic are random, so a branch on them would be mispredicted half of the time. So all four
+    syllables are written, and the next word begins right after the word's own last syllable.
     """
     spread = math.log((types + SHIFT) / SHIFT)
     last, topic_count, base = np.uint32(types - 1), np.uint32(TOPICS), np.uint32(100)
     random, topic, end = seed, np.uint32(0), 0
     for _ in range(lines):
-        for place in range(LINE_WORDS):
+        for position in range(LINE_WORDS):
             random += np.uint64(0x9E3779B97F4A7C15)  # SplitMix64
             bits = (random ^ (random >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
             bits ^= bits >> np.uint64(31)
-            if place == 0:
+            if position == 0:
                 topic = np.uint32(bits & np.uint64(0xFFFF)) % topic_count
             uniform = (bits >> np.uint64(17)) * 2.0**-47
             rank = np.uint32(SHIFT * (math.exp(uniform * spread) - 1))  # the inverse of ∫ dr / (r + SHIFT)
@@ -66,7 +66,7 @@ def write_lines(text: NDArray[np.uint8], syllables: NDArray[np.uint8], lines: in
 
 
 def rank_of(word: str) -> int:
-    """The rank of a generated word."""
+    """Return the rank of a generated word."""
     numbers = {bytes(syllable).decode(): number for number, syllable in enumerate(SYLLABLES)}
     rank = -1
     for start in range(len(word) - 2, -1, -2):
@@ -75,7 +75,7 @@ def rank_of(word: str) -> int:
 
 
 def blocks(tokens: int, types: int) -> Iterator[NDArray[np.uint8]]:
-    """The text in order. Each block has a seed of its own, so it does not depend on the number of threads."""
+    """Yield the text in order. Each block has its own seed, so the text does not depend on the number of threads."""
     lines = math.ceil(tokens / LINE_WORDS)
 
     def block(number: int) -> NDArray[np.uint8]:
@@ -86,14 +86,14 @@ def blocks(tokens: int, types: int) -> Iterator[NDArray[np.uint8]]:
 
     numbers = iter(range(math.ceil(lines / BLOCK_LINES)))
     with ThreadPoolExecutor(THREADS) as pool:
-        coming: list[Future[Any]] = [pool.submit(block, number) for number in islice(numbers, 2 * THREADS)]
-        while coming:
-            yield coming.pop(0).result()
-            coming += [pool.submit(block, number) for number in islice(numbers, 1)]
+        pending: list[Future[Any]] = [pool.submit(block, number) for number in islice(numbers, 2 * THREADS)]
+        while pending:
+            yield pending.pop(0).result()
+            pending += [pool.submit(block, number) for number in islice(numbers, 1)]
 
 
 def generate(path: Path, tokens: int, types: int) -> float:
-    """Write the text; returns megabytes a second."""
+    """Write the text; return the megabytes written per second."""
     if not 1 <= types <= MAX_TYPES:
         raise SystemExit(f"--types {types}: must be from 1 to {MAX_TYPES}")
     next(blocks(1, types))  # compiled before the clock starts

@@ -1,23 +1,24 @@
-"""How near is training on one thread to the limits of the machine, and where does its time go?
+"""How close does training come to the limits of the machine, and where does its time go?
 
     python bench/limit.py TEXT [--sets avx512 avx2 baseline] [--models skipgram cbow] [--sizes 300 100] [--workers 1]
                           [--share 0.25] [--repeats 5] [--json FILE]
 
-For each instruction set: negative sampling, against the lower of two limits. They are measured alternately with it, and
-their best rounds count:
+For each instruction set, the program compares negative sampling with the lower of two limits. Training and limits are
+measured alternately; for the limits, the best round counts:
 
-arithmetic   the multiply-add peak over the operations for each window that the text has. Skip-gram: 3 · contexts ·
-             (negative + 1) · size. CBOW: (3 · (negative + 1) + 2 · contexts) · size, of which 2 · contexts are the
-             additions that make the mean and spread its change
-memory       the rate at which rows of matrices of that size can be read and written at random, over negative + 2 for
-             each window: the word's and the negatives' outputs and one new input. They are drawn as training draws
-             them, so frequent ones are in cache as there, and prefetched at the best distance.
+arithmetic   the number of multiply-adds of a mean window, at the peak rate of the processor.
+             Skip-gram: 3 · contexts · (negative + 1) · size. CBOW: (3 · (negative + 1) + 2 · contexts) · size; the
+             2 · contexts are the additions that compute the mean and spread its change
+memory       the negative + 2 rows of a window (the outputs of the word and the negatives, and one new input), at the
+             rate of reading and writing random rows of matrices of this size. Rows are drawn as in training, so
+             frequent ones are in cache as there, and prefetched at the best distance
 
 The last table has the nanoseconds of a window: by each limit; of the step with its rows in cache, which adds the
 link, sums and stores to the arithmetic; of training on a text of WORDS_IN_CACHE different words, which adds choosing
 rows; and of training on the text, which adds waiting for rows.
 
-One thread, processor time.
+With one thread, the default, times are processor time.
+
 """
 
 from __future__ import annotations
@@ -36,17 +37,17 @@ from common import (
     KERNEL,
     LANES,
     Peaks,
-    Spread,
+    Summary,
     Text,
     alternate,
-    arguments,
-    clock_of,
-    compiled,
-    finish,
+    benchmark_parser,
+    clock_for,
+    compile_library,
     prepared,
-    spread,
+    report_results,
+    summarise,
+    training_seconds,
 )
-from common import training_seconds as train
 from numpy.typing import NDArray
 from peers import BASE
 from step import SHAPES, Steps
@@ -56,9 +57,9 @@ from w2v.losses.registry import Settings
 from w2v.settings import ModelName
 from w2v.system import memory
 
-WINDOWS = 500_000  # whose rows are drawn
+WINDOWS = 500_000  # number of windows to draw rows for
 DISTANCES = (2, 4, 8, 16, 32)  # rows
-TOKENS = 4_000_000  # of which windows are counted
+TOKENS = 4_000_000  # number of tokens to count windows in
 WORDS_IN_CACHE = 400
 STEP_ROWS = 12
 GOALS = {
@@ -68,25 +69,25 @@ GOALS = {
 
 
 def count_windows(text: Text, settings: Settings) -> tuple[float, NDArray[np.int64]]:
-    """The number of windows in the text, and the numbers of context words of many of them."""
+    """Return the number of windows in the text, and the numbers of context words of a sample of them."""
     ids = text.store.ids[:TOKENS]
     words = text.store.remap(text.vocabulary.words)[ids]
     keep = text.vocabulary.keep_probabilities(settings.sample)
     kept = (words >= 0) & (np.random.default_rng(1).random(len(ids)) < keep[words])
     ends = np.append(ids[kept | (ids == 0)] == 0, True)
-    place = np.arange(len(ends))
-    left = place - np.maximum.accumulate(np.where(ends, place, -1)) - 1
-    right = np.minimum.accumulate(np.where(ends, place, len(ends))[::-1])[::-1] - place - 1
+    position = np.arange(len(ends))
+    left = position - np.maximum.accumulate(np.where(ends, position, -1)) - 1
+    right = np.minimum.accumulate(np.where(ends, position, len(ends))[::-1])[::-1] - position - 1
     reaches = range(1, settings.window_size + 1)
     contexts = [np.minimum(left, reach) + np.minimum(right, reach) for reach in reaches]
     sizes = np.concatenate([each[~ends] for each in contexts])
-    used = sizes[sizes > 0]
-    kept = text.store.counts @ np.append(keep, 0)[text.store.remap(text.vocabulary.words)]
-    return float(kept) * len(used) / len(sizes), used
+    nonempty = sizes[sizes > 0]
+    trained_words = text.store.counts @ np.append(keep, 0)[text.store.remap(text.vocabulary.words)]
+    return float(trained_words) * len(nonempty) / len(sizes), nonempty
 
 
 def write_cached(text: Path, target: Path) -> None:
-    """Write half of a text with WORDS_IN_CACHE different words."""
+    """Write half of a text, with its words hashed to WORDS_IN_CACHE different ones."""
     with text.open("rb") as lines, target.open("w") as file:
         for line in lines:
             if lines.tell() > text.stat().st_size // 2:
@@ -95,83 +96,83 @@ def write_cached(text: Path, target: Path) -> None:
 
 
 def row_orders(text: Text, settings: Settings) -> list[NDArray[np.int32]]:
-    """For each worker the rows that WINDOWS windows need, in a matrix of all inputs and then all outputs."""
+    """Draw for each worker the rows that WINDOWS windows need, in a matrix of all inputs followed by all outputs."""
     counts, random = text.vocabulary.counts, np.random.default_rng(2)
 
     def draw(weights: NDArray[Any], columns: int) -> NDArray[np.int64]:
-        cumulated = np.cumsum(weights / weights.sum())
-        drawn = np.searchsorted(cumulated, random.random((WINDOWS, columns)))
-        return np.minimum(drawn, len(counts) - 1)
+        cumulative = np.cumsum(weights / weights.sum())
+        indices = np.searchsorted(cumulative, random.random((WINDOWS, columns)))
+        return np.minimum(indices, len(counts) - 1)
 
-    kept = counts * text.vocabulary.keep_probabilities(settings.sample).astype(np.float64)
+    trained = counts * text.vocabulary.keep_probabilities(settings.sample).astype(np.float64)
     orders = []
     for _ in range(settings.threads):
-        centres, negatives = draw(kept, 1), draw(counts**settings.ns_exponent, settings.negative)
-        rows = np.hstack([draw(kept, 1), len(counts) + centres, len(counts) + negatives])
+        centres, negatives = draw(trained, 1), draw(counts**settings.ns_exponent, settings.negative)
+        rows = np.hstack([draw(trained, 1), len(counts) + centres, len(counts) + negatives])
         orders.append(rows.astype(np.int32).ravel())
     return orders
 
 
 def measure(text: Text, cached: Text, settings: Settings, name: str, repeats: int) -> dict[str, list[float]]:
-    """Nanoseconds of a window by each limit, of the step alone and in training, for each round."""
+    """Measure the nanoseconds of a window by each limit, in the step and in training, for each round."""
     workers, lanes, peaks = settings.threads, LANES[name], Peaks(name)
     orders = row_orders(text, settings)
     matrix = memory.aligned_rows(2 * len(text.vocabulary), settings.vector_size)
     matrix.fill(0.1)
-    peaks.rows(matrix, orders, DISTANCES[0])
-    distance = max(DISTANCES, key=lambda distance: peaks.rows(matrix, orders, distance))
+    peaks.rows_per_second(matrix, orders, DISTANCES[0])
+    distance = max(DISTANCES, key=lambda distance: peaks.rows_per_second(matrix, orders, distance))
     windows, contexts = count_windows(text, settings)
     every_word = replace(settings, sample=0.0)
     cached_windows, _ = count_windows(cached, every_word)
     shapes = np.random.default_rng(3).choice(contexts, SHAPES).astype(np.int32)
-    library = compiled(BENCH / "step.c", KERNEL / "step.c")
+    library = compile_library(BENCH / "step.c", KERNEL / "step.c")
     steps = Steps(library, name, settings.vector_size, STEP_ROWS, shapes, pooled=settings.model == "cbow")
     products = 3 * (settings.negative + 1)
     operations = products + 2 * contexts.mean() if settings.model == "cbow" else products * contexts.mean()
     work = operations * -(-settings.vector_size // lanes) * lanes
 
-    def trained(used: Settings, text: Text, windows: float) -> float:
-        return train(used, text.vocabulary, text.store, clock_of(workers)) / windows * 1e9
+    def train(settings: Settings, text: Text, windows: float) -> float:
+        return training_seconds(settings, text.vocabulary, text.store, clock_for(workers)) / windows * 1e9
 
     return alternate(
         {
-            "arithmetic": lambda: work / (workers * peaks.multiply_adds()) * 1e9,
-            "memory": lambda: (settings.negative + 2) / peaks.rows(matrix, orders, distance) * 1e9,
+            "arithmetic": lambda: work / (workers * peaks.multiply_adds_per_second()) * 1e9,
+            "memory": lambda: (settings.negative + 2) / peaks.rows_per_second(matrix, orders, distance) * 1e9,
             "step": steps.nanoseconds,
-            "training, rows in cache": lambda: trained(every_word, cached, cached_windows),
-            "training": lambda: trained(settings, text, windows),
+            "training, rows in cache": lambda: train(every_word, cached, cached_windows),
+            "training": lambda: train(settings, text, windows),
         },
         repeats,
     )
 
 
 def main() -> None:
-    parser = arguments(__doc__, 5, corpus=True)
+    parser = benchmark_parser(__doc__, 5, corpus=True)
     parser.add_argument("--sets", nargs="+", choices=available_sets(), default=available_sets())
     parser.add_argument("--models", nargs="+", choices=get_args(ModelName), default=get_args(ModelName))
     parser.add_argument("--sizes", type=int, nargs="+", default=[300, 100])
     parser.add_argument("--workers", type=int, default=1)
     options = parser.parse_args()
-    found: dict[tuple[str, str, int], dict[str, list[float]]] = {}
+    results: dict[tuple[str, str, int], dict[str, list[float]]] = {}
     with prepared(options.corpus, options.share, BASE) as text, tempfile.TemporaryDirectory() as folder:
         write_cached(text.part, Path(folder) / "cached.txt")
         with prepared(Path(folder) / "cached.txt", 1.0, BASE) as cached:
             for name, model, size in product(options.sets, options.models, options.sizes):
                 os.environ["W2V_SIMD"] = name
                 settings = replace(BASE, model=model, vector_size=size, workers=options.workers)
-                found[name, model, size] = measure(text, cached, settings, name, options.repeats)
+                results[name, model, size] = measure(text, cached, settings, name, options.repeats)
         windows, contexts = count_windows(text, BASE)
         notes = f"{windows / text.store.tokens:.3f} windows per word of the text, {contexts.mean():.2f} context words "
     notes += f"per window; threads: {options.workers}."
-    nanoseconds: dict[str, Spread] = {}
-    fractions: dict[str, Spread] = {}
-    for (name, model, size), times in found.items():
-        memory_limit = min(min(others["memory"]) for key, others in found.items() if key[2] == size)
+    nanoseconds: dict[str, Summary] = {}
+    fractions: dict[str, Summary] = {}
+    for (name, model, size), times in results.items():
+        memory_limit = min(min(others["memory"]) for key, others in results.items() if key[2] == size)
         limit = max(min(times["arithmetic"]), memory_limit)
         goal = GOALS.get((name, model, size)) if options.workers == 1 else None
-        fractions[f"{name}, {model} {size}"] = spread((limit / taken for taken in times["training"]), goal)
-        nanoseconds |= {f"{name}, {model} {size}, {kind}": spread(values) for kind, values in times.items()}
-    finish(options, "Training against the machine's limits", notes,
+        fractions[f"{name}, {model} {size}"] = summarise((limit / duration for duration in times["training"]), goal)
+        nanoseconds |= {f"{name}, {model} {size}, {kind}": summarise(values) for kind, values in times.items()}
+    report_results(options, "Training against the machine's limits", notes,
            lower_limit_by_training=fractions, nanoseconds_of_a_window=nanoseconds)  # fmt: skip
 
 

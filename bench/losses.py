@@ -1,13 +1,13 @@
-"""The losses side by side: the table of Mikolov et al. 2013, with the other losses, and with perplexity.
+"""Compare the losses: the table of Mikolov et al. 2013, extended by other losses and by perplexity.
 
     python bench/losses.py TEXT --questions FILE --json FILE [--only hs nce-5 …] [--samples 0 1e-5] [--seeds 1 2 3]
                            [--share 0.02] [--max-vocab 3000]
 
 Skip-gram, 300 dimensions, window 5, 3 epochs, two threads, input rows, each loss with its default alpha. The last
-hundredth of the text is held out for perplexity, per context word. Time is what the processors gave to the process that
-trained, so that neighbours count little. The paper trained on a thousand million words of news. Runs are added to the
-JSON file; one that is there already is not made again. --share takes the first part of the text and --max-vocab its
-most frequent words, few enough for the full softmax.
+hundredth of the text is held out for perplexity, per context word. Times are processor seconds of the training process,
+which other processes hardly affect. The paper trained on a thousand million words of news. Runs are added to the JSON
+file; a run that is there already is not repeated. --share takes the first part of the text, and --max-vocab its most
+frequent words, few enough for the full softmax.
 """
 
 from __future__ import annotations
@@ -20,7 +20,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common import grouped, mean_and_half, open_runs, processor_seconds, run, runs_markdown, runs_parser, w2v_command
+from common import (
+    format_mean,
+    group_runs,
+    open_runs,
+    processor_seconds,
+    run_command,
+    runs_markdown,
+    runs_parser,
+    w2v_command,
+)
 from quality import scores
 
 import w2v
@@ -36,7 +45,7 @@ LOSSES: dict[str, dict[str, Any]] = {
     "sampled-5": {"loss": "sampled"},
     "sampled-15": {"loss": "sampled", "negative": 15},
     "hs, balanced": {"loss": "hs", "tree": "balanced"},
-    "hs, clustered": {"loss": "hs", "tree": "clustered"},  # by the vectors of a run with ns-5
+    "hs, clustered": {"loss": "hs", "tree": "clustered"},  # its tree is built from the vectors of a run with ns-5
     "class": {"loss": "class"},
     "softmax": {"loss": "softmax"},
 }
@@ -48,14 +57,14 @@ GROUP = ("loss", "sample", "share", "max vocab")
 
 
 def measure(command: list[str], path: Path, questions: Path, held_out: Path) -> dict[str, float | None]:
-    """The metrics of a run: processor seconds, accuracies in percent, perplexity."""
-    _, seconds = processor_seconds(lambda: run(command))
+    """Run a training command; return its processor seconds, accuracies in percent, and perplexity."""
+    _, seconds = processor_seconds(lambda: run_command(command))
     model = w2v.Model.load(path)
-    found = w2v.perplexity(model, held_out)
+    result = w2v.perplexity(model, held_out)
     return scores(model.wv, questions, []) | {
         "processor seconds": round(seconds, 1),
-        "perplexity": round(found.perplexity_as_trained, 1),
-        "unigram perplexity": round(found.unigram_perplexity, 1),
+        "perplexity": round(result.perplexity_as_trained, 1),
+        "unigram perplexity": round(result.unigram_perplexity, 1),
     }
 
 
@@ -70,15 +79,15 @@ def hold_out(source: Path, share: float, train: Path, held_out: Path) -> None:
 
 def losses_markdown(document: Mapping[str, Any]) -> str:
     rows = []
-    for (name, sample, *part), runs in grouped(document["runs"], GROUP).items():
-        cells = [mean_and_half([each[column] for each in runs]) for column in COLUMNS]
+    for (name, sample, *part), runs in group_runs(document["runs"], GROUP).items():
+        cells = [format_mean([metrics[column] for metrics in runs]) for column in COLUMNS]
         paper = PAPER.get(sample, {}).get(name, "")
         rows.append([name, f"{sample:g}", *map(str, part), str(len(runs)), *cells, str(paper)])
     notes = [
         "Mean over the seeds ± half of their range. A model trained with subsampling underestimates frequent words, so",
-        "its perplexity is high. The time to train the vectors for a clustered tree is not counted. The paper's is the",
-        "accuracy on all questions in table 1 of Mikolov et al. 2013, Distributed Representations of Words and Phrases",
-        "(arXiv:1310.4546).",
+        "its perplexity is high. The time to train the vectors for a clustered tree is not counted. The column paper",
+        "has the accuracy on all questions in table 1 of Mikolov et al. 2013, Distributed Representations of Words and",
+        "Phrases (arXiv:1310.4546).",
     ]
     return runs_markdown(document, "Losses", [*GROUP, "seeds", *COLUMNS, "paper"], rows, *notes)
 
@@ -98,14 +107,15 @@ def main() -> None:
         vectors = Path(folder) / "clusters.safetensors"
         hold_out(options.corpus, options.share, text, held_out)
         for seed, sample, name in itertools.product(options.seeds, options.samples, options.only):
-            changed = LOSSES[name]
-            if changed.get("tree") == "clustered":
-                changed = {**changed, "tree_vectors": str(vectors)}
+            overrides = LOSSES[name]
+
+            if overrides.get("tree") == "clustered":
+                overrides = {**overrides, "tree_vectors": str(vectors)}
                 if not vectors.exists():
-                    run(w2v_command(replace(base, vector_size=100), text, vectors))
-            command = w2v_command(replace(base, sample=sample, seed=seed, **changed), text, model)
+                    run_command(w2v_command(replace(base, vector_size=100), text, vectors))
+            command = w2v_command(replace(base, sample=sample, seed=seed, **overrides), text, model)
             key = dict(zip(GROUP, (name, sample, options.share, options.max_vocab or ""), strict=True))
-            runs.make({**key, "seed": seed}, partial(measure, command, model, options.questions, held_out))
+            runs.run_once({**key, "seed": seed}, partial(measure, command, model, options.questions, held_out))
     print(losses_markdown(runs.document))
 
 

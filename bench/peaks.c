@@ -1,14 +1,14 @@
-/* What the machine can do at most, once for each instruction set: multiply-adds whose operands stay in registers, and
- * matrix rows read and written at random. The caller keeps the time. */
+/* The limits of the machine, for each instruction set: multiply-adds with operands in registers, and matrix rows read
+ * and written at random. The caller measures the time. */
 
 #include <stdint.h>
 
-enum { CHAINS = 12, LINE = 16 /* floats */ }; /* sums in flight: more than latency × units, fewer than 16 registers */
+enum { CHAINS = 12, LINE = 16 /* floats */ }; /* CHAINS: sums in flight, more than latency × units and fewer than 16 registers */
 
 #define PEAKS(name, lanes, target)                                                                                  \
     typedef float vec_##name __attribute__((vector_size(4 * lanes), may_alias));                                    \
                                                                                                                     \
-    /* rounds × CHAINS × lanes multiply-adds; the sums differ, or the compiler would keep only one */               \
+    /* Does rounds × CHAINS × lanes multiply-adds. The sums differ, so that the compiler keeps all. */               \
     target float multiply_adds_##name(int64_t rounds, float factor, float term) {                                   \
         vec_##name sums[CHAINS], factors = factor - (vec_##name){0}, terms = term - (vec_##name){0};                \
         float total = 0;                                                                                            \
@@ -20,7 +20,7 @@ enum { CHAINS = 12, LINE = 16 /* floats */ }; /* sums in flight: more than laten
         return total;                                                                                               \
     }                                                                                                               \
                                                                                                                     \
-    /* adds to all of `count` rows; order holds `distance` more rows, which are only prefetched */                        \
+    /* Adds to each of `count` rows; `order` holds `distance` more rows, which are only prefetched. */                        \
     target void move_rows_##name(float *matrix, int64_t width, const int32_t *order, int64_t count, int64_t distance) { \
         for (int64_t k = 0; k < count; k++) {                                                                       \
             float *row = matrix + order[k] * width, *next = matrix + order[k + distance] * width;                      \

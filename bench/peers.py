@@ -1,9 +1,9 @@
-"""How gensim, fastText, word2vec.c and pWord2Vec are run with the settings of w2v.
+"""Run gensim, fastText, word2vec.c and pWord2Vec with the settings of w2v.
 
     python bench/peers.py TEXT OUTPUT --mode corpus_file|iterable [--NAME VALUE ...]
 
-As a program: gensim from a text file to a vector file, the metrics as JSON as `w2v train --json` prints them. Its
-options are the names of Settings. gensim cuts sentences at 10,000 words and distributes work by lines, so TEXT must
+As a program, this trains gensim from a text file to a vector file and prints the same metrics as `w2v train --json`.
+Its options are the names of Settings. gensim cuts sentences at 10,000 words and distributes work by lines, so TEXT must
 have lines: see split_lines.
 """
 
@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common import BENCH, seconds
+from common import BENCH, time_call
 
 from w2v.losses.registry import Settings
 from w2v.system.memory import peak
@@ -40,10 +40,10 @@ CONFIGURATIONS = {
 }
 FASTTEXT = """
 import fasttext, sys
-name, loss, *lengths, size, window, negative, sample, least, epochs, threads, alpha, source, target = sys.argv[1:]
+name, loss, *lengths, size, window, negative, sample, min_count, epochs, threads, alpha, source, target = sys.argv[1:]
 model = fasttext.train_unsupervised(
     source, model=name, loss=loss, dim=int(size), ws=int(window), neg=int(negative), t=float(sample),
-    minCount=int(least), epoch=int(epochs), thread=int(threads), lr=float(alpha), minn=int(lengths[0]),
+    minCount=int(min_count), epoch=int(epochs), thread=int(threads), lr=float(alpha), minn=int(lengths[0]),
     maxn=int(lengths[1]), verbose=0)
 if target.endswith(".vec"):
     with open(target, "w", encoding="utf-8") as file:
@@ -56,13 +56,14 @@ else:
 
 
 def untrained_gensim(settings: Settings) -> Any:
+    """Return a gensim model with these settings, without a vocabulary."""
     from gensim.models import FastText, Word2Vec
 
     ngrams = settings.ngrams
-    kind = partial(FastText, min_n=ngrams.shortest, max_n=ngrams.longest) if ngrams else Word2Vec
+    model_class = partial(FastText, min_n=ngrams.shortest, max_n=ngrams.longest) if ngrams else Word2Vec
     drawn = settings.loss == "ns"
     negatives = {"negative": settings.negative, "ns_exponent": settings.ns_exponent} if drawn else {"negative": 0}
-    return kind(
+    return model_class(
         sg=int(settings.model == "skipgram"),
         hs=int(settings.loss == "hs"),
         **negatives,
@@ -79,17 +80,17 @@ def untrained_gensim(settings: Settings) -> Any:
 
 
 def source_of(mode: str, text: Path) -> dict[str, Any]:
-    """The argument that names the text in gensim's two modes."""
+    """Return the argument that names the text in one of gensim's two modes."""
     from gensim.models.word2vec import LineSentence
 
     return {"corpus_file": str(text)} if mode == "corpus_file" else {"corpus_iterable": LineSentence(str(text))}
 
 
 class Gensim:
-    """gensim's training alone, with a given vocabulary."""
+    """A gensim model with a fixed vocabulary, to time its training without reading and saving."""
 
     def __init__(self, settings: Settings, vocabulary: Vocabulary, text: Path, words: int, trained: float) -> None:
-        """The text has `words`; about `trained` remain after subsampling, which is checked."""
+        """`words` is the number of words of the text; `trained` is the number that should remain after subsampling."""
         self.text, self.words, self.trained = text, words, trained
         self.lines = text.read_bytes().count(b"\n")
         self.model = untrained_gensim(settings)
@@ -97,19 +98,19 @@ class Gensim:
         self.model.build_vocab_from_freq(counts, corpus_count=self.lines)
 
     def seconds(self, mode: str) -> float:
-        """The time for all words. The file mode reads a few more, to the end of a batch."""
+        """Train once; return the seconds for all words. The file mode reads a few words more, to the end of a batch."""
         source = source_of(mode, self.text)
         start = time.perf_counter()
         trained, raw = self.model.train(**source, total_words=self.words, total_examples=self.lines, epochs=1)
-        taken = time.perf_counter() - start
+        duration = time.perf_counter() - start
         share = raw / self.words
         assert 0.99 < share < 1.05, f"gensim read {raw} words of {self.words}"
         assert abs(trained / (share * self.trained) - 1) < 0.03, f"gensim trained {trained} of {raw} words"
-        return taken / float(share)
+        return duration / float(share)
 
 
 def binary_command(tool: str, path: str, settings: Settings, text: Path, output: Path) -> list[str]:
-    """The command line of word2vec.c, pWord2Vec or fastText (whose `path` is the Python that has it)."""
+    """Return the command of word2vec.c, pWord2Vec or fastText; for fastText, `path` is a Python that has it."""
     negative = settings.negative if settings.loss == "ns" else 0
     values = {
         "size": settings.vector_size, "window": settings.window_size, "negative": negative,
@@ -126,8 +127,8 @@ def binary_command(tool: str, path: str, settings: Settings, text: Path, output:
 
 
 def gensim_command(settings: Settings, mode: str, text: Path, output: Path) -> list[str]:
-    given = {name: value for name, value in settings.as_dict().items() if value is not None}
-    options = [word for name, value in given.items() for word in (f"--{name}", json.dumps(value))]
+    values = {name: value for name, value in settings.as_dict().items() if value is not None}
+    options = [word for name, value in values.items() for word in (f"--{name}", json.dumps(value))]
     return [sys.executable, str(BENCH / "peers.py"), str(text), str(output), "--mode", mode, *options]
 
 
@@ -143,10 +144,10 @@ def main() -> None:
     settings = Settings(**options)
     start = time.perf_counter()
     model, source = untrained_gensim(settings), source_of(mode, text)
-    read = seconds(lambda: model.build_vocab(**source))
+    read = time_call(lambda: model.build_vocab(**source))
     counts = {"total_words": model.corpus_total_words, "total_examples": model.corpus_count}
-    train = seconds(lambda: model.train(**source, **counts, epochs=settings.epochs))
-    save = seconds(lambda: model.wv.save_word2vec_format(str(output), binary=True))
+    train = time_call(lambda: model.train(**source, **counts, epochs=settings.epochs))
+    save = time_call(lambda: model.wv.save_word2vec_format(str(output), binary=True))
     result = {
         "output": str(output),
         "vocabulary_size": len(model.wv),

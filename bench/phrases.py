@@ -1,10 +1,11 @@
-"""How fast are phrases found and joined? w2v, gensim's Phrases over a LineSentence, and word2phrase, alternating.
+"""How fast does w2v find and join phrases, compared with gensim's Phrases over a LineSentence, and with word2phrase?
 
     python bench/phrases.py TEXT [--share 1] [--word2phrase PATH] [--repeats 3] [--json FILE]
 
-Each is a process that reads TEXT, finds phrases (min_count 5; threshold 10, and 100 in word2phrase) and writes the
-text with them joined; gensim by FrozenPhrases, its faster way. The texts that gensim and w2v write are compared. Goal:
-10 times gensim's speed, in processor seconds without the start of Python.
+The programs alternate. Each is a process that reads TEXT, finds phrases (min_count 5; threshold 10, and 100 in
+word2phrase) and writes the text with the phrases joined. gensim does this by FrozenPhrases, its faster way. The program
+checks that gensim and w2v write the same text. The goal is 10 times gensim's speed, in processor seconds without the
+start of Python.
 """
 
 import json
@@ -14,22 +15,34 @@ import time
 from functools import partial
 from pathlib import Path
 
-from common import W2V, Spread, alternate, arguments, finish, processor_seconds, quotients, run, split_lines, spread
+from common import (
+    W2V,
+    Summary,
+    alternate,
+    benchmark_parser,
+    processor_seconds,
+    report_results,
+    round_ratios,
+    run_command,
+    split_lines,
+    summarise,
+)
 
 from w2v.system.memory import peak
 
 MIN_COUNT, THRESHOLD = 5, 10.0
 
 
-def measured(command: list[str]) -> dict[str, float]:
-    """Wall-clock and processor seconds of a process, peak memory in MB, and gensim's own seconds."""
-    (printed, wall), processor = processor_seconds(lambda: run(command))
-    said = json.loads(printed) if printed.startswith("{") else {}
-    return {"wall": wall, "processor": processor, "own": said.get("own", 0), "memory": said.get("peak_memory_bytes", 0)}
+def measure(command: list[str]) -> dict[str, float]:
+    """Return wall-clock and processor seconds of a process, its peak memory in bytes, and the seconds it reports."""
+    (output, wall), processor = processor_seconds(lambda: run_command(command))
+    result = json.loads(output) if output.startswith("{") else {}
+    memory = result.get("peak_memory_bytes", 0)
+    return {"wall": wall, "processor": processor, "own": result.get("own", 0), "memory": memory}
 
 
-def by_gensim(text: Path, output: Path) -> dict[str, float]:
-    """Count and apply, in this process."""
+def run_gensim(text: Path, output: Path) -> dict[str, float]:
+    """Count and join phrases by gensim, in this process."""
     from gensim.models.phrases import FrozenPhrases, Phrases
     from gensim.models.word2vec import LineSentence
 
@@ -43,10 +56,10 @@ def by_gensim(text: Path, output: Path) -> dict[str, float]:
 
 def main() -> None:
     if sys.argv[1:2] == ["gensim"]:
-        print(json.dumps(by_gensim(Path(sys.argv[2]), Path(sys.argv[3]))))
+        print(json.dumps(run_gensim(Path(sys.argv[2]), Path(sys.argv[3]))))
         return
-    parser = arguments(__doc__, repeats=3, corpus=True)
-    parser.add_argument("--word2phrase", metavar="PATH", help="the program, compiled")
+    parser = benchmark_parser(__doc__, repeats=3, corpus=True)
+    parser.add_argument("--word2phrase", metavar="PATH", help="the compiled program")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         text, ours, theirs = (Path(folder) / name for name in ("text.txt", "w2v.txt", "gensim.txt"))
@@ -61,7 +74,7 @@ def main() -> None:
         runs: dict[str, list[dict[str, float]]] = {name: [] for name in commands}
 
         def work(name: str) -> float:
-            runs[name].append(measured(commands[name]))
+            runs[name].append(measure(commands[name]))
             return runs[name][-1]["wall"]
 
         alternate({name: partial(work, name) for name in commands}, options.repeats)
@@ -70,10 +83,10 @@ def main() -> None:
         def values(name: str, metric: str) -> list[float]:
             return [run[metric] for run in runs[name]]
 
-        def table(metric: str, unit: float = 1) -> dict[str, Spread]:
-            return {name: spread(value / unit for value in values(name, metric)) for name in commands}
+        def table(metric: str, unit: float = 1) -> dict[str, Summary]:
+            return {name: summarise(value / unit for value in values(name, metric)) for name in commands}
 
-        finish(
+        report_results(
             options,
             "Phrases",
             f"{text.stat().st_size / 1e6:.0f} MB. gensim and w2v write the same text. Ratios: processor seconds of "
@@ -82,11 +95,11 @@ def main() -> None:
             wall_clock_seconds=table("wall"),
             megabytes=table("memory", 1e6),
             ratio={
-                "gensim / w2v, 1 thread": spread(
-                    quotients(values("gensim", "own"), values("w2v, 1 thread", "processor")), goal=10
+                "gensim / w2v, 1 thread": summarise(
+                    round_ratios(values("gensim", "own"), values("w2v, 1 thread", "processor")), goal=10
                 ),
-                "gensim / w2v, 2 threads": spread(
-                    quotients(values("gensim", "wall"), values("w2v, 2 threads", "wall"))
+                "gensim / w2v, 2 threads": summarise(
+                    round_ratios(values("gensim", "wall"), values("w2v, 2 threads", "wall"))
                 ),
             },
         )

@@ -1,4 +1,4 @@
-"""How good are the vectors, over several seeds, beside those of other settings and programs?
+"""How good are the vectors over several seeds, compared with other settings and programs?
 
     python bench/quality.py TEXT --questions FILE --pairs FILE … --json FILE [--only sg-ns …] [--tools w2v …]
                             [--seeds 1 2 3] [--megabytes 2 8 100] [--word2vec PATH] [--fasttext PYTHON]
@@ -6,14 +6,16 @@
 
 Configurations: sg-ns, sg-hs, cbow-ns and cbow-hs are equal settings for all: 300 dimensions, window 5, negative 5,
 sample 1e-4, min_count 5, 5 epochs, two threads, w2v's alpha. sg and cbow are each program's defaults, with 100
-dimensions and, but for w2v, 5 epochs. ranks has the defaults, 5 epochs and one thread, for each of the ranks.
+dimensions, and 5 epochs except in w2v. ranks is the defaults with 5 epochs and one thread per rank.
 
 Tools: w2v; bf16, w2v with `--storage bf16`; per-pair, w2v with one step per context word, as in word2vec.c (CBOW takes
 one step per window anyway); 2-ranks and 4-ranks, w2v under mpiexec; gensim, from the text in lines of 1000 words;
-word2vec, whose settings are given to gensim, made after it, where its binary is not named; fasttext, without parts of
-words, of a Python that has it. Every run is a process of its own, so time and memory are those of the whole process.
+word2vec, which is gensim with the settings of word2vec.c unless --word2vec names its binary; fasttext, without
+subwords, from a Python that has it. Every run is a process; time and memory are measured for the whole process.
 
---megabytes names beginnings of the text. Runs are added to the JSON file; one that is in it already is not repeated.
+--megabytes trains on these first megabytes of the text. Runs are added to the JSON file; a run that is there already is
+not repeated.
+
 """
 
 from __future__ import annotations
@@ -29,16 +31,16 @@ from typing import Any
 
 import numpy as np
 from common import (
-    beginnings,
-    grouped,
-    mean_and_half,
+    format_mean,
+    group_runs,
     open_runs,
     processor_seconds,
-    run,
+    run_command,
     runs_markdown,
     runs_parser,
     split_lines,
     w2v_command,
+    write_prefixes,
 )
 from peers import BASE, MODES, binary_command, gensim_command
 
@@ -61,7 +63,7 @@ CONFIGURATIONS = {
     "cbow": Settings(model="cbow"),
     "ranks": Settings(epochs=5, workers=1),
 }
-DEFAULTS: dict[str, dict[str, Any]] = {  # of the others, where they differ from w2v's
+DEFAULTS: dict[str, dict[str, Any]] = {  # of other programs, where they differ from w2v's
     "gensim": {"ns_exponent": 0.75, "alpha": 0.025, "min_alpha": 0.0001, "sample": 1e-3, "workers": 3},
     "word2vec": {"ns_exponent": 0.75, "sample": 1e-3, "workers": 12},
     "fasttext": {"alpha": 0.05, "sample": 1e-4, "workers": 12},
@@ -70,20 +72,24 @@ ALPHAS = {"sg": 0.025, "cbow": 0.05}  # of word2vec.c
 TOOLS: dict[str, dict[str, Any]] = {"bf16": {"storage": "bf16"}, "per-pair": {"per_pair": True}}
 TOOLS |= {name: {} for name in ("w2v", "2-ranks", "4-ranks", *DEFAULTS)}
 MPIEXEC = str(Path(sys.executable).with_name("mpiexec"))
-GROUP = ("configuration", "text", "tool")  # what runs over several seeds have in common
+GROUP = ("configuration", "text", "tool")  # the runs that agree in these differ only in their seeds
 
 
 def settings_of(configuration: str, tool: str, seed: int) -> Settings:
-    changed = TOOLS[tool]
+    overrides = TOOLS[tool]
+
     if configuration in ALPHAS and tool in DEFAULTS:
-        changed = {"window": 5, "epochs": 5, "alpha": ALPHAS[configuration], **DEFAULTS[tool]}
-    return replace(CONFIGURATIONS[configuration], seed=seed, **changed)
+        overrides = {"window": 5, "epochs": 5, "alpha": ALPHAS[configuration], **DEFAULTS[tool]}
+    return replace(CONFIGURATIONS[configuration], seed=seed, **overrides)
 
 
 def command_of(
     tool: str, settings: Settings, text: Path, lines: Path, output: Path, program: str | None = None
 ) -> list[str]:
-    """`lines` is the text in lines of 1000 words, `program` the binary of word2vec.c or the Python with fastText."""
+    """Return the command that trains a tool.
+
+    `lines` is the text in lines of 1000 words, `program` the binary of word2vec.c or the Python with fastText.
+    """
     if program:
         return binary_command(tool, program, settings, text, output)
     if tool in DEFAULTS:
@@ -93,36 +99,43 @@ def command_of(
 
 
 def scores(vectors: KeyedVectors, questions: Path, pairs: list[Path]) -> dict[str, float | None]:
-    """Accuracies in percent and Spearman's correlations × 100; with counts, rare words among neighbours in percent."""
+    """Return accuracies in percent and Spearman's correlations × 100.
+
+    If the vectors have counts, add the share of rare words among the neighbours of frequent words, in percent.
+    """
     analogy = analogies(vectors, questions)
-    found = {"semantic": analogy.semantic, "syntactic": analogy.syntactic, "total": analogy.accuracy}
-    found |= {path.stem: word_pairs(vectors, path).spearman for path in pairs}
+    values = {"semantic": analogy.semantic, "syntactic": analogy.syntactic, "total": analogy.accuracy}
+    values |= {path.stem: word_pairs(vectors, path).spearman for path in pairs}
     if vectors.counts is not None:
-        found |= {one.measure: one.scores[0].value for one in evaluate(vectors) if one.measure == "rare neighbours"}
-    return {name: None if value is None else round(100 * value, 3) for name, value in found.items()}
+        rare = [result for result in evaluate(vectors) if result.measure == "rare neighbours"]
+        values |= {result.measure: result.scores[0].value for result in rare}
+    return {name: None if value is None else round(100 * value, 3) for name, value in values.items()}
 
 
 def measure(
     command: list[str], model: Path, questions: Path, pairs: list[Path], counts: Vocabulary | None = None
 ) -> dict[str, float | None]:
-    """The scores of the model that a command makes, its seconds and megabytes; `counts` are those of its words."""
-    (printed, wall), processors = processor_seconds(lambda: run(command))
+    """Run a training command; return the scores of its model, its seconds and its peak memory.
+
+    `counts` adds the counts of words, which model files of other programs lack.
+    """
+    (output, wall), processor = processor_seconds(lambda: run_command(command))
     vectors = load(model)
     if counts:
         known = dict(zip(counts.words, counts.counts.tolist(), strict=True))
         vectors.counts = np.array([known.get(word, 0) for word in vectors.index_to_key])
-    times = {"seconds": round(wall, 2), "processor seconds": round(processors, 2)}
-    peak = {"peak MB": round(json.loads(printed)["peak_memory_bytes"] / 1e6, 1)} if printed.startswith("{") else {}
+    times = {"seconds": round(wall, 2), "processor seconds": round(processor, 2)}
+    peak = {"peak MB": round(json.loads(output)["peak_memory_bytes"] / 1e6, 1)} if output.startswith("{") else {}
     return scores(vectors, questions, pairs) | times | peak
 
 
 def quality_markdown(document: dict[str, Any]) -> str:
-    """A row for each configuration, text and tool: mean over the seeds ± half of the range."""
-    groups = grouped(document["runs"], GROUP)
+    """Return a table with a row for each configuration, text and tool: mean over the seeds ± half of the range."""
+    groups = group_runs(document["runs"], GROUP)
     columns = list(dict.fromkeys(name for runs in groups.values() for metrics in runs for name in metrics))
     rows = []
     for group, runs in groups.items():
-        cells = [mean_and_half([each[name] for each in runs if each.get(name) is not None]) for name in columns]
+        cells = [format_mean([metrics[name] for metrics in runs if metrics.get(name) is not None]) for name in columns]
         rows.append([*group, str(len(runs)), *cells])
     notes = "Accuracies and shares of rare words in percent, Spearman's correlations × 100: mean over the seeds ± half "
     notes += "of their range."
@@ -142,8 +155,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lines = folder / "lines.txt"
-        whole = {options.corpus.stem: options.corpus}
-        texts = beginnings(options.corpus, options.megabytes, folder) if options.megabytes else whole
+        texts = {options.corpus.stem: options.corpus}
+        if options.megabytes:
+            texts = write_prefixes(options.corpus, options.megabytes, folder)
         for text, path in texts.items():
             split_lines(path, lines)
             with read_corpus(Corpus(lines)) as store:
@@ -155,7 +169,7 @@ def main() -> None:
                 settings = settings_of(only, tool, seed)
                 command = command_of(tool, settings, path, lines, output, vars(options).get(tool))
                 work = partial(measure, command, output, options.questions, options.pairs, counts)
-                runs.make({**dict(zip(GROUP, (only, text, tool), strict=True)), "seed": seed}, work)
+                runs.run_once({**dict(zip(GROUP, (only, text, tool), strict=True)), "seed": seed}, work)
     print(quality_markdown(runs.document))
 
 

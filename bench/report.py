@@ -1,8 +1,8 @@
-"""The results of the other programs as Markdown tables, and a picture.
+"""Show the results of the other programs as Markdown tables, and draw a picture of them.
 
     python bench/report.py FILE.json FILE.json … [--picture bench/speed.svg] > tables.md
 
-The files are written by --json of any of them; the picture needs those of train.py, step.py and limit.py.
+Each FILE.json is what --json of another program wrote. The picture needs the files of train.py, step.py and limit.py.
 """
 
 from __future__ import annotations
@@ -12,31 +12,33 @@ import json
 from pathlib import Path
 from typing import Any
 
-from common import markdown, new_picture, save_picture
+from common import benchmark_markdown, new_figure, save_figure
 from quality import quality_markdown
 
 OURS, THEIRS = "#1f6f8b", ("#9a9a9a", "#c4c4c4", "#7a6f5d", "#b8a88a", "#d9cfb8")
 
 
 def draw(documents: list[dict[str, Any]], picture: Path) -> None:
-    """Left: words per second by configuration, w2v and peers. Right: fractions of the measured limits."""
+    """Draw words per second by configuration, for w2v and peers, and the fractions of the measured limits."""
     speeds: dict[str, dict[str, float]] = {}
     fractions: dict[str, float] = {}
     for document in documents:
         for label, row in document.get("raw_words_a_second", {}).items():
-            configuration, _, who = label.rpartition(", ")
+            configuration, _, tool = label.rpartition(", ")
             if document["title"] == "Training":
-                speeds.setdefault(configuration, {})[who] = row["median"] / 1e6
+                speeds.setdefault(configuration, {})[tool] = row["median"] / 1e6
         for label, row in document.get("fraction_of_the_peak", {}).items():
             fractions[f"step, {label}"] = row["median"]
         for label, row in document.get("lower_limit_by_training", {}).items():
             fractions[f"training, {label}"] = row["median"]
-    figure, (left, right) = new_picture(1, 2, figsize=(11, 4), width_ratios=[3, 2])
-    peers = list(dict.fromkeys(who for row in speeds.values() for who in row))
-    for place, who in enumerate(peers):
-        at = [k + (place - (len(peers) - 1) / 2) * 0.8 / len(peers) for k in range(len(speeds))]
-        color = OURS if who == "w2v" else THEIRS[place - 1]
-        bars = left.bar(at, [row.get(who, 0) for row in speeds.values()], 0.75 / len(peers), color=color, label=who)
+    figure, (left, right) = new_figure(1, 2, figsize=(11, 4), width_ratios=[3, 2])
+    tools = list(dict.fromkeys(tool for row in speeds.values() for tool in row))
+    for number, tool in enumerate(tools):
+        positions = [k + (number - (len(tools) - 1) / 2) * 0.8 / len(tools) for k in range(len(speeds))]
+        color = OURS if tool == "w2v" else THEIRS[number - 1]
+        bars = left.bar(
+            positions, [row.get(tool, 0) for row in speeds.values()], 0.75 / len(tools), color=color, label=tool
+        )
         left.bar_label(bars, fmt="%.2g", fontsize=7)
     left.set_xticks(range(len(speeds)), list(speeds))
     left.set_ylabel("million words of text a second, two threads")
@@ -46,7 +48,7 @@ def draw(documents: list[dict[str, Any]], picture: Path) -> None:
     right.invert_yaxis()
     right.set_xlim(0, 1.1)
     right.set_xlabel("fraction of the measured limit, one thread")
-    save_picture(figure, picture)
+    save_figure(figure, picture)
 
 
 def main() -> None:
@@ -56,7 +58,10 @@ def main() -> None:
     options = parser.parse_args()
     documents = [{"title": path.stem, **json.loads(path.read_text())} for path in options.files]
     for document in documents:
-        print(quality_markdown(document) if isinstance(document.get("runs"), list) else markdown(document), end="\n\n")
+        print(
+            quality_markdown(document) if isinstance(document.get("runs"), list) else benchmark_markdown(document),
+            end="\n\n",
+        )
     if options.picture:
         draw(documents, options.picture)
 

@@ -1,13 +1,15 @@
-"""Do time and memory grow as they should, from 10 million to a billion words?
+"""How do time and memory grow with the text, from 10 million to a billion words?
 
     python bench/scale.py FOLDER [--tokens 1e7 1e8 1e9] [--types 1e7] [--json FILE]
 
-Texts of bench/generate.py are written to FOLDER (6 GB for a billion words), read, trained for one epoch with 100
-dimensions, saved and loaded: with all words that occur 20 times, a vocabulary that grows with the text, and with the
-50,000 most frequent. Seconds, and the process's own (anonymous) memory while it trains; the system also counts pages of
-mapped files. `train / linear` compares with the time that the smallest text would need for as many words, with the same
-kind of vocabulary. `topics` is the share of the 10 nearest words of the 1,000 most frequent that have the word's topic;
-chance gives 1 in 100. An existing text in FOLDER is used again.
+The program writes texts of bench/generate.py to FOLDER (6 GB for a billion words), or uses those that exist there. It
+reads each, trains one epoch with 100 dimensions, saves and loads: once with all words that occur 20 times, a vocabulary
+that grows with the text, and once with the 50,000 most frequent words. The table has seconds, and the process's own
+(anonymous) memory while it trains; the system also counts pages of mapped files.
+
+`train / linear` compares with the time that the smallest text would need for as many words, with the same kind of
+vocabulary. `topics` looks at the 10 nearest words of each of the 1,000 most frequent words: it is the share of them
+that have the same topic as the word; chance gives 1 in 100.
 """
 
 from __future__ import annotations
@@ -18,12 +20,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from common import W2V, command_line, machine, number, seconds, table, watched
+from common import W2V, command_line, describe_machine, format_number, markdown_table, time_call, watch_memory
 from generate import TOPICS, generate, rank_of
 
 import w2v
 
-JUDGED = 1000
+TOPIC_WORDS = 1000  # most frequent words, to compare topics of
 VOCABULARIES = {"count ≥ 20": ["--min-count", "20"], "50,000": ["--max-vocab", "50000"]}
 LOAD = """
 import json, sys, time, w2v
@@ -34,46 +36,47 @@ print(json.dumps({"seconds": time.perf_counter() - start}))
 
 
 def topic_share(model: Path) -> float:
+    """Return the share of nearest words with the topic of the word that they are near to."""
     vectors = w2v.load(model)
-    asked = vectors.index_to_key[:JUDGED]
-    pairs = [(word, near) for word in asked for near, _ in vectors.most_similar(word, topn=10)]
+    words = vectors.index_to_key[:TOPIC_WORDS]
+    pairs = [(word, near) for word in words for near, _ in vectors.most_similar(word, topn=10)]
     return sum(rank_of(word) % TOPICS == rank_of(near) % TOPICS for word, near in pairs) / len(pairs)
 
 
 def read(folder: Path, text: Path) -> float:
-    """Seconds to read a text, count its words and leave a cache."""
+    """Read a text, count its words and leave a cache; return the seconds."""
     command: list[str | Path] = [*W2V, "vocab", text, "-o", folder / "words.txt"]
-    return seconds(lambda: watched([*command, "--force", "--json", "--cache", folder / "cache"]))
+    return time_call(lambda: watch_memory([*command, "--force", "--json", "--cache", folder / "cache"]))
 
 
-def train(folder: Path, text: Path, words: list[str]) -> dict[str, float]:
-    """The figures of a training from the cache that `read` left, with the options `words`."""
+def train(folder: Path, text: Path, vocabulary: list[str]) -> dict[str, float]:
+    """Train from the cache that `read` left, with these options for the vocabulary; return the metrics."""
     model, states = folder / "model.safetensors", folder / "states"
     command: list[str | Path] = [*W2V, "train", text, "-o", model, "--force", "--json"]
     command += ["--epochs", "1", "--vector-size", "100"]
     command += ["--cache", folder / "cache", "--checkpoint", states, "--checkpoint-every", "1epoch"]
-    printed, memory = watched([*command, *words])
-    taken = printed["seconds"]
-    loaded, _ = watched([sys.executable, "-c", LOAD, model])
-    found = {
-        "train": taken["train"],
-        "seconds of a word": taken["train"] / printed["tokens_trained"],
-        "checkpoint": taken["total"] - taken["read"] - taken["train"] - taken["save"],
-        "save": taken["save"],
+    result, memory = watch_memory([*command, *vocabulary])
+    seconds = result["seconds"]
+    loaded, _ = watch_memory([sys.executable, "-c", LOAD, model])
+    metrics = {
+        "train": seconds["train"],
+        "seconds of a word": seconds["train"] / result["tokens_trained"],
+        "checkpoint": seconds["total"] - seconds["read"] - seconds["train"] - seconds["save"],
+        "save": seconds["save"],
         "load": loaded["seconds"],
         "MB": memory["RssAnon"] / 1e6,
         "topics": topic_share(model),
     }
     for path in [*states.iterdir(), model]:
         path.unlink()
-    return found
+    return metrics
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     parser.add_argument("--tokens", type=float, nargs="+", default=[1e7, 1e8, 1e9], help="smallest first [%(default)s]")
-    parser.add_argument("--types", type=float, default=1e7, help="[%(default)g]")
+    parser.add_argument("--types", type=float, default=1e7, help="number of different words [%(default)g]")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the metrics to this file")
     options = parser.parse_args()
     folder: Path = options.folder
@@ -83,18 +86,19 @@ def main() -> None:
         text = folder / f"{tokens}.txt"
         if not text.exists():
             print(f"{text.name}: {generate(text, tokens, int(options.types)):.0f} MB/s", flush=True)
-        taken = read(folder, text)
-        for kind, words in VOCABULARIES.items():
-            row: dict[str, Any] = {"words": tokens, "vocabulary": kind, "read": taken, **train(folder, text, words)}
+        read_seconds = read(folder, text)
+        for kind, vocabulary in VOCABULARIES.items():
+            row: dict[str, Any] = {"words": tokens, "vocabulary": kind, "read": read_seconds}
+            row |= train(folder, text, vocabulary)
             first = next((other for other in rows if other["vocabulary"] == kind), row)
             rows.append(row | {"train / linear": row["seconds of a word"] / first["seconds of a word"]})
             print(rows[-1], flush=True)
         for path in (folder / "cache").iterdir():
             path.unlink()
-    cells = [[cell if isinstance(cell, str) else number(cell) for cell in row.values()] for row in rows]
-    print(f"### Growth\n\n`{command_line()}`\n\n{table(list(rows[0]), cells)}\n\n{machine()}")
+    cells = [[cell if isinstance(cell, str) else format_number(cell) for cell in row.values()] for row in rows]
+    print(f"### Scaling\n\n`{command_line()}`\n\n{markdown_table(list(rows[0]), cells)}\n\n{describe_machine()}")
     if options.json:
-        options.json.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=2) + "\n")
+        options.json.write_text(json.dumps({"machine": describe_machine(), "rows": rows}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""How long do `import w2v`, `w2v --help` and shell completion take, and small calls of 20,000 vectors?
+"""How long do `import w2v`, `w2v --help`, shell completion, and small calls of 20,000 vectors take?
 
     python bench/startup.py [--repeats 21] [--json FILE]
 
-Against Python alone and `import numpy`: whole processes of this Python, alternating, after one round that fills the
-disk's cache. Run by the Pythons of two installations, it compares these.
+The program compares whole processes of this Python with `python -c pass` and `import numpy`, alternating, after one
+round that fills the disk's cache. Run it by the Pythons of two installations to compare these.
 """
 
 import os
@@ -14,7 +14,7 @@ from timeit import timeit
 from unittest import mock
 
 import numpy as np
-from common import W2V, alternate, arguments, finish, run, spread, wall_seconds
+from common import W2V, alternate, benchmark_parser, report_results, run_command, summarise, wall_seconds
 
 import w2v
 
@@ -30,15 +30,16 @@ COMMANDS = {
 }
 
 
-def complete() -> float:
+def completion_seconds() -> float:
+    """Return the wall-clock seconds of a completion in Bash."""
     with mock.patch.dict(os.environ, COMPLETION):
-        shown, seconds = run(W2V)
-    assert "plain,softmax" in shown, "the completion of a value is not what it should be"
+        output, seconds = run_command(W2V)
+    assert "plain,softmax" in output, f"wrong completion: {output}"
     return seconds
 
 
 def small_calls() -> dict[str, Callable[[], float]]:
-    """Seconds of a look-up, a similarity and a query."""
+    """Return functions that measure the seconds of a look-up, a similarity and a query."""
     words = [f"w{number}" for number in range(20_000)]
     vectors = w2v.KeyedVectors(words, np.random.default_rng(1).normal(size=(len(words), 100)).astype(np.float32))
     calls: dict[str, tuple[Callable[[], object], int]] = {
@@ -46,30 +47,30 @@ def small_calls() -> dict[str, Callable[[], float]]:
         "similarity": (lambda: vectors.similarity("w9", "w99"), 5_000),
         "most_similar": (lambda: vectors.most_similar("w9"), 50),
     }
-    return {name: partial(per_call, *call) for name, call in calls.items()}
+    return {name: partial(seconds_per_call, *call) for name, call in calls.items()}
 
 
-def per_call(call: Callable[[], object], number: int) -> float:
+def seconds_per_call(call: Callable[[], object], number: int) -> float:
     return timeit(call, number=number) / number
 
 
 def main() -> None:
-    options = arguments(__doc__, repeats=21).parse_args()
-    contestants: dict[str, Callable[[], float]]
-    contestants = {name: partial(wall_seconds, command) for name, command in COMMANDS.items()}
-    contestants["completion by Tab"] = complete
-    alternate(contestants, 1)
-    times = alternate(contestants, options.repeats)
-    beyond = [ours - numpy for ours, numpy in zip(times["import w2v"], times["import numpy"], strict=True)]
-    calls = {name: spread([1e6 * each for each in found]) for name, found in alternate(small_calls(), 9).items()}
+    options = benchmark_parser(__doc__, repeats=21).parse_args()
+    candidates: dict[str, Callable[[], float]]
+    candidates = {name: partial(wall_seconds, command) for name, command in COMMANDS.items()}
+    candidates["completion by Tab"] = completion_seconds
+    alternate(candidates, 1)
+    times = alternate(candidates, options.repeats)
+    differences = [ours - numpy for ours, numpy in zip(times["import w2v"], times["import numpy"], strict=True)]
+    calls = {name: summarise([1e6 * each for each in values]) for name, values in alternate(small_calls(), 9).items()}
     goals = {"w2v --help": 0.2}
-    finish(
+    report_results(
         options,
         "Start",
         "Goals: --help in 0.2 s, import w2v at most 0.05 s after import numpy.",
-        seconds={name: spread(found, goals.get(name)) for name, found in times.items()},
+        seconds={name: summarise(values, goals.get(name)) for name, values in times.items()},
         microseconds_a_call=calls,
-        difference={"import w2v − import numpy": spread(beyond, goal=0.05)},
+        difference={"import w2v − import numpy": summarise(differences, goal=0.05)},
     )
 
 

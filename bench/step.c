@@ -1,8 +1,8 @@
-/* Calls the step over and over, each time on other rows of a pool that stays in cache. */
+/* Calls the step repeatedly, each time on other rows of a pool that stays in cache. */
 
 #include "step.h"
 
-enum { MAX_ROWS = 32 }; /* inputs or outputs in one call */
+enum { MAX_ROWS = 32 }; /* inputs, or outputs, of one call */
 
 /* Takes step k with shapes[k % shape_count] inputs and m outputs; `choices` holds 2 * MAX_ROWS rows of the pool for each
  * shape, the inputs first. Rows have `size` values and begin `stride` floats apart. Returns the loss. */

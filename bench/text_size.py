@@ -1,11 +1,12 @@
-"""How much text does one need for king - man + woman? The defaults on beginnings of a text, and on all of it.
+"""How much text does king - man + woman need?
 
     python bench/text_size.py TEXT --questions FILE --pairs FILE … --json FILE [--picture FILE.svg]
 
-For each size: the words of the text that are in the vocabulary; the accuracy on the questions whose words are known,
-and their share of all questions; that on the bundled questions; the correlations with the pairs; and the rank of queen
-among all words of the vocabulary near king - man + woman, 1 if it is the nearest.
-Runs are added to the JSON file; one that is there already is not made again.
+The program trains with the defaults on the first megabytes of a text, for several sizes, and on all of it. For each
+size it shows the number of words that are in the vocabulary; the accuracy on the questions of known words, and the
+share of these questions; the accuracy on the bundled questions; the correlations with the pairs; and the rank of queen
+among all words of the vocabulary near king - man + woman, 1 if it is the nearest. Runs are added to the JSON file; a
+run that is there already is not repeated.
 """
 
 from __future__ import annotations
@@ -17,7 +18,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from common import beginnings, grouped, mean_and_half, new_picture, open_runs, runs_markdown, runs_parser, save_picture
+from common import (
+    format_mean,
+    group_runs,
+    new_figure,
+    open_runs,
+    runs_markdown,
+    runs_parser,
+    save_figure,
+    write_prefixes,
+)
 
 import w2v
 from w2v.losses.registry import Settings
@@ -30,25 +40,25 @@ COLORS = ("#1f6f8b", "#c05746", "#7a9e3a")
 
 
 def measure(text: Path, settings: Settings, questions: Path, pairs: list[Path]) -> dict[str, Any]:
-    """The words and epochs of a training with these settings, and the scores of the vectors."""
+    """Train with these settings; return the number of words and epochs, and the scores of the vectors."""
     model = w2v.train(text, settings=settings)
     return {"words": model.metrics["tokens"], "epochs": model.settings.epochs} | scores(model.wv, questions, pairs)
 
 
 def scores(vectors: w2v.KeyedVectors, questions: Path | None, pairs: list[Path]) -> dict[str, float | None]:
-    """Per cent and correlations × 100, by column of the table, and the rank of queen; None where nothing is known."""
-    found: dict[str, float | None] = {}
+    """Return percentages, correlations × 100 and the rank of queen, by column; None if the words are unknown."""
+    values: dict[str, float | None] = {}
     if questions:
         analogy = w2v.analogy(vectors, questions)
-        found |= {"known": analogy.answered / analogy.questions, "questions-words": analogy.accuracy}
-    found["bundled questions"] = w2v.analogy(vectors).accuracy
-    found |= {path.stem: w2v.similarity(vectors, path).spearman for path in pairs}
-    found = {name: None if value is None else round(100 * value, 3) for name, value in found.items()}
-    return found | {QUEEN: rank_of_queen(vectors)}
+        values |= {"known": analogy.answered / analogy.questions, "questions-words": analogy.accuracy}
+    values["bundled questions"] = w2v.analogy(vectors).accuracy
+    values |= {path.stem: w2v.similarity(vectors, path).spearman for path in pairs}
+    values = {name: None if value is None else round(100 * value, 3) for name, value in values.items()}
+    return values | {QUEEN: rank_of_queen(vectors)}
 
 
 def rank_of_queen(vectors: w2v.KeyedVectors) -> int | None:
-    """The place of queen among the words nearest to king - man + woman; None if one of them is unknown."""
+    """Return the rank of queen among the words nearest to king - man + woman; None if one of the four is unknown."""
     if not all(word in vectors for word in ("king", "man", "woman", "queen")):
         return None
     nearest = vectors.most_similar(["king", "woman"], ["man"], topn=len(vectors))
@@ -58,33 +68,34 @@ def rank_of_queen(vectors: w2v.KeyedVectors) -> int | None:
 def size_markdown(document: dict[str, Any]) -> str:
     columns = [name for name in document["runs"][0]["figures"] if name not in ("words", "epochs", "known", QUEEN)]
     rows = []
-    for (model, megabytes), runs in grouped(document["runs"], ("model", "megabytes")).items():
+    for (model, megabytes), runs in group_runs(document["runs"], ("model", "megabytes")).items():
         queens = ", ".join(f"{run[QUEEN]:,}" for run in runs if run[QUEEN] is not None)
-        cells = [mean_and_half([run[name] for run in runs if run[name] is not None]) for name in columns]
+        cells = [format_mean([run[name] for run in runs if run[name] is not None]) for name in columns]
         first = runs[0]
-        same = [f"{first['words']:,}", str(first["epochs"]), f"{first['known']:.1f}"]  # whatever the seed
-        rows.append([model, f"{megabytes:g} MB", *same, *cells, queens])
+        seed_independent = [f"{first['words']:,}", str(first["epochs"]), f"{first['known']:.1f}"]
+        rows.append([model, f"{megabytes:g} MB", *seed_independent, *cells, queens])
     notes = "Per cent and correlations × 100, mean over the seeds ± half of their range; the rank of queen by seed."
     header = ["model", "text", "words", "epochs", "known", *columns, QUEEN]
     return runs_markdown(document, "Size of the text", header, rows, notes)
 
 
 def draw(document: dict[str, Any], picture: Path) -> None:
-    """Left: accuracy and correlations by the size of the text. Right: the rank of queen, median over the seeds."""
-    figure, (left, right) = new_picture(1, 2, figsize=(9, 3.6), width_ratios=[3, 2])
+    """Draw accuracy and correlations by the size of the text, and the rank of queen, the median of the seeds."""
+    figure, (left, right) = new_figure(1, 2, figsize=(9, 3.6), width_ratios=[3, 2])
     names = ["questions-words", *(name for name in document["runs"][0]["figures"] if name.startswith("EN-"))]
-    groups = grouped(document["runs"], ("model", "megabytes"))
+    groups = group_runs(document["runs"], ("model", "megabytes"))
     sizes = sorted({size for _, size in groups})
 
-    def middles(model: str, name: str, middle: Any) -> list[float]:
+    def averages(model: str, name: str, average: Any) -> list[float]:
+        """Return the average over the seeds for each size; nan if no run has a value."""
         known = [[run[name] for run in groups[model, size] if run[name] is not None] for size in sizes]
-        return [middle(values) if values else float("nan") for values in known]
+        return [average(values) if values else float("nan") for values in known]
 
     for model, style in STYLES.items():
         for name, color in zip(names, COLORS, strict=False):
-            means = middles(model, name, statistics.mean)
+            means = averages(model, name, statistics.mean)
             left.plot(sizes, means, style, color=color, marker=".", label=f"{name}, {model}")
-        ranks = middles(model, QUEEN, statistics.median)
+        ranks = averages(model, QUEEN, statistics.median)
         right.plot(sizes, ranks, style, color=COLORS[0], marker=".", label=model)
     left.set_ylabel("per cent; correlation × 100")
     right.set_ylabel(f"{QUEEN} near king − man + woman")
@@ -97,7 +108,7 @@ def draw(document: dict[str, Any], picture: Path) -> None:
         axes.minorticks_off()
         axes.set_xlabel("megabytes of text")
         axes.legend(frameon=False, fontsize=7, handlelength=3)
-    save_picture(figure, picture)
+    save_figure(figure, picture)
 
 
 def main() -> None:
@@ -105,14 +116,14 @@ def main() -> None:
     parser.add_argument("--picture", type=Path, metavar="FILE")
     options = parser.parse_args()
     runs = open_runs(parser, options, size_markdown)
-    whole = options.corpus.stat().st_size / 1e6
-    sizes = [*(size for size in MEGABYTES if size < whole), whole]
+    full_size = options.corpus.stat().st_size / 1e6
+    sizes = [*(size for size in MEGABYTES if size < full_size), full_size]
     with tempfile.TemporaryDirectory() as folder:
-        texts = beginnings(options.corpus, sizes, Path(folder)).values()
+        texts = write_prefixes(options.corpus, sizes, Path(folder)).values()
         for model, (size, text), seed in itertools.product(get_args(ModelName), zip(sizes, texts, strict=True), SEEDS):
             settings = Settings(model=model, seed=seed, workers=WORKERS)
             key = {"model": model, "megabytes": size, "seed": seed}
-            runs.make(key, partial(measure, text, settings, options.questions, options.pairs))
+            runs.run_once(key, partial(measure, text, settings, options.questions, options.pairs))
     print(size_markdown(runs.document))
     if options.picture:
         draw(runs.document, options.picture)

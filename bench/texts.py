@@ -1,12 +1,12 @@
-"""How fast are texts turned into vectors, and how good are these for classification?
+"""How fast does w2v turn texts into vectors, and how well do these classify texts?
 
     OMP_NUM_THREADS=1 python bench/texts.py MODEL TEXT RAW [--classes 50] [--repeats 5] [--json FILE]
 
-MODEL is a .safetensors file. Speed: the words of TEXT, in lines of 25, per second of processor time. Classification:
-RAW is text in <doc …> elements, as WikiExtractor writes it; the task is to say which of the `classes` articles with
-most paragraphs one is from, by a linear classifier trained on a quarter of them. w2v's weights, and mean vectors of the
-same words by model2vec and spaCy, all of length 1, are compared with counts of words (TF-IDF). The goal is 1 million
-words per second.
+MODEL is a .safetensors file. Speed is measured on TEXT, in lines of 25 words, as words per second of processor time;
+the goal is 1 million. For classification, RAW is text in <doc …> elements, as WikiExtractor writes it. From the
+`classes` articles with the most paragraphs, a linear classifier learns a quarter of the paragraphs, and says of the
+others which article they are from. The program compares w2v's weights, mean vectors of the same words by model2vec and
+spaCy, all of length 1, and word counts (TF-IDF).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from time import process_time
 from typing import Any, get_args
 
 import numpy as np
-from common import alternate, arguments, finish, seconds, spread
+from common import alternate, benchmark_parser, report_results, summarise, time_call
 from model2vec import StaticModel
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import RidgeClassifierCV
@@ -36,8 +36,8 @@ LINE_WORDS, MIN_WORDS = 25, 20
 SPLITS = 3
 
 
-def lines_of(text: Path, target: Path) -> int:
-    """Write a text in lines of LINE_WORDS words; returns the number of words."""
+def write_lines(text: Path, target: Path) -> int:
+    """Write a text in lines of LINE_WORDS words; return the number of words."""
     words = text.read_text("utf-8").split()
     with target.open("w") as file:
         file.writelines(" ".join(words[k : k + LINE_WORDS]) + "\n" for k in range(0, len(words), LINE_WORDS))
@@ -45,34 +45,34 @@ def lines_of(text: Path, target: Path) -> int:
 
 
 def paragraphs(raw: Path, classes: int) -> tuple[list[str], list[str]]:
-    """Paragraphs of MIN_WORDS words or more, in lower case, and the articles that they are from."""
-    split = Normaliser(TextOptions(lower=True, tokenize="words"))
-    found: list[tuple[str, str]] = []
+    """Return the paragraphs with MIN_WORDS words or more, in lower case, and the titles of their articles."""
+    normaliser = Normaliser(TextOptions(lower=True, tokenize="words"))
+    titled: list[tuple[str, str]] = []
     title = ""
     for line in raw.read_text("utf-8").splitlines():
-        begins = re.match(r"<doc .*title=\"([^\"]*)\"", line)
-        title = begins[1] if begins else title
-        words = split.words(line)
-        if len(words) >= MIN_WORDS and not begins:
-            found.append((" ".join(words), title))
-    chosen = {title for title, _ in Counter(title for _, title in found).most_common(classes)}
-    texts, labels = zip(*(pair for pair in found if pair[1] in chosen), strict=True)
+        opening_tag = re.match(r"<doc .*title=\"([^\"]*)\"", line)
+        title = opening_tag[1] if opening_tag else title
+        words = normaliser.words(line)
+        if len(words) >= MIN_WORDS and not opening_tag:
+            titled.append((" ".join(words), title))
+    chosen = {title for title, _ in Counter(title for _, title in titled).most_common(classes)}
+    texts, labels = zip(*(pair for pair in titled if pair[1] in chosen), strict=True)
     return list(texts), list(labels)
 
 
 def accuracies(rows: Any, labels: list[str]) -> list[float]:
-    """Percent right of the rest, trained on a quarter, for each of SPLITS splits."""
-    found = []
+    """Return the percentage of correct answers for each of SPLITS random splits, training on a quarter of the rows."""
+    percentages = []
     for seed in range(SPLITS):
         split = {"train_size": 0.25, "random_state": seed, "stratify": labels}
-        train, test, known, wanted = train_test_split(rows, labels, **split)
+        train, test, train_labels, test_labels = train_test_split(rows, labels, **split)
         classifier = RidgeClassifierCV(np.logspace(-3, 3, 7))
-        found.append(100 * float(classifier.fit(train, known).score(test, wanted)))
-    return found
+        percentages.append(100 * float(classifier.fit(train, train_labels).score(test, test_labels)))
+    return percentages
 
 
 def encoders(vectors: w2v.KeyedVectors, folder: Path) -> dict[str, Callable[[list[str]], Any]]:
-    """By name: what turns texts into rows."""
+    """Return, by name, functions that turn texts into rows."""
     import spacy
 
     vectors.save(folder / "m.model2vec")
@@ -85,7 +85,7 @@ def encoders(vectors: w2v.KeyedVectors, folder: Path) -> dict[str, Callable[[lis
 
 
 def main() -> None:
-    parser = arguments(__doc__, repeats=5)
+    parser = benchmark_parser(__doc__, repeats=5)
     parser.add_argument("model", type=Path)
     parser.add_argument("text", type=Path)
     parser.add_argument("raw", type=Path)
@@ -94,29 +94,33 @@ def main() -> None:
     vectors = w2v.load(options.model)
     with tempfile.TemporaryDirectory() as folder:
         lines = Path(folder) / "lines.txt"
-        tokens = lines_of(options.text, lines)
+        tokens = write_lines(options.text, lines)
 
         def encode(kind: Weights) -> float:
             encoder = vectors.encoder(kind)
-            taken = seconds(lambda: [None for _ in encoder.blocks(Corpus(lines))], process_time)
-            assert encoder.words == tokens, "words were left out"
-            return taken
+            duration = time_call(lambda: [None for _ in encoder.blocks(Corpus(lines))], process_time)
+            assert encoder.words == tokens, "some words were not encoded"
+            return duration
 
         times = alternate({kind: partial(encode, kind) for kind in get_args(Weights)}, options.repeats)
         texts, labels = paragraphs(options.raw, options.classes)
         words = sum(len(text.split()) for text in texts)
-        scores, speeds = {"TF-IDF": spread(accuracies(TfidfVectorizer().fit_transform(texts), labels))}, {}
+        scores, speeds = {"TF-IDF": summarise(accuracies(TfidfVectorizer().fit_transform(texts), labels))}, {}
         for name, encoder in encoders(vectors, Path(folder)).items():
             encoder(texts[:10])
-            speeds[name] = spread(words / 1e6 / seconds(partial(encoder, texts), process_time) for _ in range(SPLITS))
+            speeds[name] = summarise(
+                words / 1e6 / time_call(partial(encoder, texts), process_time) for _ in range(SPLITS)
+            )
             rows = np.asarray(encoder(texts), np.float64)
-            scores[name] = spread(accuracies(rows / np.linalg.norm(rows, axis=1, keepdims=True), labels))
-    finish(
+            scores[name] = summarise(accuracies(rows / np.linalg.norm(rows, axis=1, keepdims=True), labels))
+    report_results(
         options,
         "Texts as vectors",
         f"One thread; {len(texts):,} paragraphs with {words:,} words, {options.classes} articles, "
         f"{vectors.vector_size} dimensions.",
-        million_words_per_second={name: spread((tokens / 1e6 / t for t in times[name]), 1) for name in times},
+        million_words_per_second={
+            name: summarise((tokens / 1e6 / duration for duration in times[name]), 1) for name in times
+        },
         percent_right=scores,
         million_words_per_second_of_a_list=speeds,
     )

@@ -1,17 +1,17 @@
-"""How fast is training, compared with the peers?
+"""How fast is training, compared with other programs?
 
     python bench/train.py TEXT [--only sg-ns-300 … whole] [--share 0.25] [--repeats 3] [--json FILE]
                           [--word2vec PATH] [--pword2vec PATH] [--fasttext PYTHON]
 
-Training alone, for each configuration: window 5, negative 5, sample 1e-4, min_count 5, one epoch, two threads. w2v
-reads ids; gensim reads the text in both of its modes, of which the faster counts, with a given vocabulary.
-With subwords, gensim's FastText takes the place of its Word2Vec.
-`whole` is the whole process, from text file to vector file, skip-gram, negative sampling, 300 dimensions.
+For each configuration, only training is timed: window 5, negative 5, sample 1e-4, min_count 5, one epoch, two threads.
+w2v reads ids. gensim has a fixed vocabulary and reads the text in both of its modes; the faster one counts. With
+subwords, gensim's FastText takes the place of its Word2Vec. `whole` times the whole process, from text file to vector
+file, for skip-gram, negative sampling, 300 dimensions.
 
 gensim cuts sentences at 10,000 words, so the text is copied in lines of 1000 words to a temporary folder, and both
-train on that. --share trains on its first part only; the vocabulary is still that of the whole text. The other peers
-train on all of it; their time of training alone is what a second epoch adds. Speeds are words of the text per second
-("raw", all words) and words left by subsampling ("trained").
+train on this copy. --share trains only on its first part; the vocabulary still covers the whole text. The other
+programs train on all of it; the time of their training is what a second epoch adds. Speeds are words of the text per
+second ("raw", all words) and words left by subsampling ("trained").
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from functools import partial
 from pathlib import Path
 
 from common import (
-    Spread,
+    Summary,
     Text,
     alternate,
-    arguments,
-    finish,
+    benchmark_parser,
     prepared,
-    quotients,
-    run,
-    spread,
+    report_results,
+    round_ratios,
+    run_command,
+    summarise,
     training_seconds,
     w2v_command,
     wall_seconds,
@@ -54,31 +54,32 @@ TOOLS = ("word2vec", "pword2vec", "fasttext")
 
 
 def epoch_seconds(tool: str, path: str, settings: Settings, text: Text, folder: Path) -> float:
-    """What a second epoch adds to a program's time, scaled to the words of the part."""
+    """Measure the seconds that a second epoch adds to a program's time, scaled to the size of the part."""
     commands = [
-        binary_command(tool, path, replace(settings, epochs=epochs), text.whole, folder / tool) for epochs in (1, 2)
+        binary_command(tool, path, replace(settings, epochs=epochs), text.full, folder / tool) for epochs in (1, 2)
     ]
-    one, two = map(wall_seconds, commands)
-    return (two - one) * text.part.stat().st_size / text.whole.stat().st_size
+    one_epoch, two_epochs = map(wall_seconds, commands)
+    return (two_epochs - one_epoch) * text.part.stat().st_size / text.full.stat().st_size
 
 
-def whole_seconds(command: list[str], vocabulary_size: int) -> float:
-    printed, wall = run(command)
-    assert json.loads(printed)["vocabulary_size"] == vocabulary_size, "another vocabulary"
+def process_seconds(command: list[str], vocabulary_size: int) -> float:
+    """Return the wall-clock seconds of a process that trains; check the size of its vocabulary."""
+    output, wall = run_command(command)
+    assert json.loads(output)["vocabulary_size"] == vocabulary_size, "the vocabularies differ"
     return wall
 
 
 def main() -> None:
-    parser = arguments(__doc__, 3, corpus=True)
+    parser = benchmark_parser(__doc__, 3, corpus=True)
     parser.add_argument("--only", nargs="+", choices=list(GOALS), default=list(GOALS))
     for tool in TOOLS:
         parser.add_argument(f"--{tool}")
     options = parser.parse_args()
     binaries = {tool: vars(options)[tool] for tool in TOOLS if vars(options)[tool]}
-    raw: dict[str, Spread] = {}
-    trained: dict[str, Spread] = {}
-    ratios: dict[str, Spread] = {}
-    walls: dict[str, Spread] = {}
+    raw: dict[str, Summary] = {}
+    trained: dict[str, Summary] = {}
+    ratios: dict[str, Summary] = {}
+    walls: dict[str, Summary] = {}
     with tempfile.TemporaryDirectory() as name, prepared(options.corpus, options.share, BASE) as text:
         folder = Path(name)
         for only in options.only:
@@ -86,31 +87,31 @@ def main() -> None:
             work: dict[str, Callable[[], float]] = {}
             if only == "whole":
                 size = len(text.vocabulary)
-                work["w2v"] = partial(whole_seconds, w2v_command(settings, options.corpus, folder / "w2v.bin"), size)
+                work["w2v"] = partial(process_seconds, w2v_command(settings, options.corpus, folder / "w2v.bin"), size)
                 for mode in MODES:
-                    command = gensim_command(settings, mode, text.whole, folder / "gensim.bin")
-                    work[f"gensim {mode}"] = partial(whole_seconds, command, size)
+                    command = gensim_command(settings, mode, text.full, folder / "gensim.bin")
+                    work[f"gensim {mode}"] = partial(process_seconds, command, size)
             else:
                 work["w2v"] = partial(training_seconds, settings, text.vocabulary, text.store)
-                gensim = Gensim(settings, text.vocabulary, text.part, text.store.tokens, text.kept)
+                gensim = Gensim(settings, text.vocabulary, text.part, text.store.tokens, text.trained_words)
                 work |= {f"gensim {mode}": partial(gensim.seconds, mode) for mode in MODES}
             for tool, path in binaries.items():
                 if tool != "pword2vec" or (settings.model, settings.loss) == ("skipgram", "ns"):
-                    command = binary_command(tool, path, settings, text.whole, folder / tool)
-                    alone = partial(epoch_seconds, tool, path, settings, text, folder)
-                    work[tool] = partial(wall_seconds, command) if only == "whole" else alone
-            found = alternate(work, options.repeats)
-            best = min((f"gensim {mode}" for mode in MODES), key=lambda peer: spread(found[peer])["median"])
-            ratios[f"{only}, {best}"] = spread(quotients(found[best], found["w2v"]), GOALS[only])
-            for tool in binaries.keys() & found.keys():
-                ratios[f"{only}, {tool}"] = spread(quotients(found[tool], found["w2v"]))
-            for who, times in found.items():
+                    command = binary_command(tool, path, settings, text.full, folder / tool)
+                    epoch = partial(epoch_seconds, tool, path, settings, text, folder)
+                    work[tool] = partial(wall_seconds, command) if only == "whole" else epoch
+            results = alternate(work, options.repeats)
+            best = min((f"gensim {mode}" for mode in MODES), key=lambda peer: summarise(results[peer])["median"])
+            ratios[f"{only}, {best}"] = summarise(round_ratios(results[best], results["w2v"]), GOALS[only])
+            for tool in binaries.keys() & results.keys():
+                ratios[f"{only}, {tool}"] = summarise(round_ratios(results[tool], results["w2v"]))
+            for tool, times in results.items():
                 if only == "whole":
-                    walls[who] = spread(times)
+                    walls[tool] = summarise(times)
                 else:
-                    raw[f"{only}, {who}"] = spread(text.store.tokens / taken for taken in times)
-                    trained[f"{only}, {who}"] = spread(text.kept / taken for taken in times)
-    finish(
+                    raw[f"{only}, {tool}"] = summarise(text.store.tokens / duration for duration in times)
+                    trained[f"{only}, {tool}"] = summarise(text.trained_words / duration for duration in times)
+    report_results(
         options,
         "Training",
         "Two threads. Ratios: speed of w2v / speed of the peer, gensim in the faster of its modes.",

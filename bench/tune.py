@@ -2,9 +2,9 @@
 
     python bench/tune.py --corpora TEXT … --questions FILE --pairs FILE … --json FILE [--time 10m] [--megabytes 2 8]
 
-Questions and pairs are halved: every second line of a section. Settings are judged by the first half, or by held-out
-text, and all models are measured on the other half. Of the first corpus, with --megabytes, only its beginnings are
-used. Runs are added to the JSON file; one that is there already is not made again.
+The program divides questions and pairs into halves, by every second line of a section. `w2v tune` chooses settings by
+the first half, or by held-out text; the second half scores all models. --megabytes trains on these first megabytes of
+the first corpus. Runs are added to the JSON file; a run that is there already is not repeated.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common import W2V, beginnings, open_runs, runs_markdown, runs_parser, w2v_command
+from common import W2V, open_runs, runs_markdown, runs_parser, w2v_command, write_prefixes
 from quality import measure
 
 from w2v.losses.registry import Settings
 
 
-def halves(path: Path, folder: Path) -> tuple[Path, Path]:
-    """Two files, each with every second line and all section names."""
+def write_halves(path: Path, folder: Path) -> tuple[Path, Path]:
+    """Write two files, each with every second line and all section names; return their paths."""
     parts: tuple[list[str], list[str]] = ([], [])
-    place = 0
+    position = 0
     for line in path.read_text("utf-8").splitlines(keepends=True):
         if line.startswith(":"):
-            place = 0
+            position = 0
             for part in parts:
                 part.append(line)
         else:
-            parts[place % 2].append(line)
-            place += 1
+            parts[position % 2].append(line)
+            position += 1
     files = folder / f"{path.stem}-1.txt", folder / f"{path.stem}-2.txt"
     for file, part in zip(files, parts, strict=True):
         file.write_text("".join(part), "utf-8")
@@ -41,12 +41,12 @@ def halves(path: Path, folder: Path) -> tuple[Path, Path]:
 
 def tune_markdown(document: dict[str, Any]) -> str:
     columns = list(document["runs"][0]["figures"])
-    judged = [name for name in columns if name == "total" or name.endswith("-2")]
+    score_columns = [name for name in columns if name == "total" or name.endswith("-2")]
     rows = []
     for run in document["runs"]:
         figures = run["figures"]
-        score = statistics.mean(figures[name] for name in judged)
-        cells = [f"{one:.1f}" for one in (score, *(figures[name] for name in columns))]
+        score = statistics.mean(figures[name] for name in score_columns)
+        cells = [f"{value:.1f}" for value in (score, *(figures[name] for name in columns))]
         rows.append([run["corpus"], run["settings"], *cells])
     notes = "Accuracies in percent, Spearman's correlations × 100, on the second half; the score is their mean."
     return runs_markdown(document, "Tuning", ["corpus", "settings", "score", *columns], rows, notes)
@@ -61,21 +61,21 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         model = folder / "model.safetensors"
-        questions, other_questions = halves(options.questions, folder)
-        pairs, other_pairs = zip(*(halves(path, folder) for path in options.pairs), strict=True)
+        questions, other_questions = write_halves(options.questions, folder)
+        pairs, other_pairs = zip(*(write_halves(path, folder) for path in options.pairs), strict=True)
         first, *others = options.corpus
-        texts = beginnings(first, options.megabytes, folder) if options.megabytes else {first.stem: first}
+        texts = write_prefixes(first, options.megabytes, folder) if options.megabytes else {first.stem: first}
         texts |= {corpus.stem: corpus for corpus in others}
         for corpus, text in texts.items():
             tune = [*W2V, "tune", str(text), "-o", str(model), "--force", "--json", "--time", options.time]
-            judges = ["--questions", str(questions), *(word for path in pairs for word in ("--pairs", str(path)))]
+            scored_by = ["--questions", str(questions), *(word for path in pairs for word in ("--pairs", str(path)))]
             for settings, command in {
                 "defaults": w2v_command(Settings(), text, model),
-                "tuned by questions and pairs": tune + judges,
+                "tuned by questions and pairs": tune + scored_by,
                 "tuned by held-out text": tune,
             }.items():
                 work = partial(measure, command, model, other_questions, list(other_pairs))
-                runs.make({"corpus": corpus, "settings": settings}, work)
+                runs.run_once({"corpus": corpus, "settings": settings}, work)
     print(tune_markdown(runs.document))
 
 

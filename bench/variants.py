@@ -1,4 +1,4 @@
-"""What does a setting cost or gain in speed?
+"""How much speed does a setting cost or gain?
 
     python bench/variants.py TEXT threads|deterministic|storage|kernel [--share 0.25] [--repeats 5] [--json FILE]
 
@@ -7,7 +7,7 @@ deterministic   `--deterministic` with a thread per processor, for each model an
 storage         `--storage bf16`, two threads, for each model and loss
 kernel          the Numba kernel, which is compiled before, with one thread; goal: a third
 
-Training alone, alternating; the first value of a setting is the one that the others are compared with.
+The values of the setting alternate; only training is timed. The first value is the base of the ratios.
 """
 
 from __future__ import annotations
@@ -17,7 +17,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, get_args
 
-from common import Spread, alternate, arguments, finish, prepared, quotients, spread, training_seconds
+from common import (
+    Summary,
+    alternate,
+    benchmark_parser,
+    prepared,
+    report_results,
+    round_ratios,
+    summarise,
+    training_seconds,
+)
 from peers import BASE, CONFIGURATIONS
 
 from w2v.losses.registry import Settings
@@ -27,7 +36,7 @@ from w2v.system.threads import processors
 SKIPGRAMS = {name: CONFIGURATIONS[name] for name in ("sg-ns-300", "sg-ns-100")}
 THREADS = sorted({1, processors(), *(2**k for k in range(processors().bit_length()))})
 
-# The configurations, the changed settings by name, and goals.
+# The configurations, the values of the setting by name, and goals.
 Variants = tuple[Mapping[str, Settings], Mapping[str, dict[str, Any]], Mapping[str, float]]
 VARIANTS: dict[str, Variants] = {
     "threads": (SKIPGRAMS, {f"threads {count}": {"workers": count} for count in THREADS}, {"threads 2": 1.85}),
@@ -42,13 +51,13 @@ VARIANTS: dict[str, Variants] = {
 
 
 def main() -> None:
-    parser = arguments(__doc__, 5, corpus=True)
+    parser = benchmark_parser(__doc__, 5, corpus=True)
     parser.add_argument("setting", choices=VARIANTS)
     options = parser.parse_args()
     configurations, variants, goals = VARIANTS[options.setting]
     first = next(iter(variants))
-    speeds: dict[str, Spread] = {}
-    ratios: dict[str, Spread] = {}
+    speeds: dict[str, Summary] = {}
+    ratios: dict[str, Summary] = {}
     with prepared(options.corpus, options.share, BASE) as text:
         for configuration, settings in configurations.items():
             work = {
@@ -56,14 +65,16 @@ def main() -> None:
                 for name, changed in variants.items()
             }
             if options.setting == "kernel":
-                work["numba"]()  # compiles
-            found = alternate(work, options.repeats)
-            for name, times in found.items():
-                speeds[f"{configuration}, {name}"] = spread(text.store.tokens / taken for taken in times)
+                work["numba"]()  # compiles the kernel
+            results = alternate(work, options.repeats)
+            for name, times in results.items():
+                speeds[f"{configuration}, {name}"] = summarise(text.store.tokens / duration for duration in times)
                 if name != first:
                     label = f"{configuration}, {name} / {first}"
-                    ratios[label] = spread(quotients(found[first], times), goals.get(name))
-    finish(options, f"Variants: {options.setting}", "Training alone.", raw_words_a_second=speeds, ratios=ratios)
+                    ratios[label] = summarise(round_ratios(results[first], times), goals.get(name))
+    report_results(
+        options, f"Variants: {options.setting}", "Only training is timed.", raw_words_a_second=speeds, ratios=ratios
+    )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""Is this version as fast as another? Training of both in turns, in pieces of about a second.
+"""Is this version as fast as another? Both train in turn, in pieces of about a second.
 
     python bench/versions.py TEXT OTHER [--python OTHER/.venv/bin/python] [--kernel numba] [--share 0.05]
         [--repeats 40] [--json FILE]
 
-OTHER is a checkout of another version that is built. Each version is a process that has read the text and waits; the
-two train alternately, on one thread, so that both meet the same moments of a busy machine. The ratios are new / old of
-processor seconds: their median is the answer, and below 1 the new version is faster. Compiling (--kernel numba) is not
-counted.
+OTHER is a checkout of another version, with its extensions built. Each version runs in a process that has read the text
+and waits for the name of a configuration. The two train alternately, on one thread, so that a busy machine slows both
+alike. The ratios are processor seconds, new / old: a median below 1 means that the new version is faster. Compiling
+(--kernel numba) is not counted.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from common import BENCH, alternate, arguments, finish, quotients, spread
+from common import BENCH, alternate, benchmark_parser, report_results, round_ratios, summarise
 
 from w2v.losses.registry import KERNELS
 
 NAMES = ("sg-ns-300", "sg-ns-100", "sg-hs-300", "cbow-ns-300", "cbow-ns-100", "cbow-hs-300")
-# Run by each version, with its own modules.
-WAITING = """
+# Each version runs this program with its own modules.
+WORKER = """
 import sys, time
 from dataclasses import replace
 from pathlib import Path
@@ -38,12 +38,15 @@ with prepared(Path(sys.argv[2]), float(sys.argv[3]), BASE) as text:
 
 
 class Version:
+    """A process of one version, which trains on request."""
+
     def __init__(self, python: str, root: Path, corpus: Path, share: float, kernel: str) -> None:
-        command = [python, "-c", WAITING, str(root.resolve()), str(corpus.resolve()), str(share), kernel]
+        command = [python, "-c", WORKER, str(root.resolve()), str(corpus.resolve()), str(share), kernel]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/")
         self._answer()
 
     def seconds(self, name: str) -> float:
+        """Train one configuration; return the processor seconds."""
         assert self._process.stdin
         self._process.stdin.write(name + "\n")
         self._process.stdin.flush()
@@ -53,25 +56,25 @@ class Version:
         assert self._process.stdout
         line = self._process.stdout.readline()
         if not line:
-            sys.exit("a version has ended; its message is above")
+            sys.exit("one version failed; its message is above")
         return line
 
 
 def main() -> None:
-    parser = arguments(__doc__, repeats=40, corpus=True)
+    parser = benchmark_parser(__doc__, repeats=40, corpus=True)
     parser.set_defaults(share=0.05)
     parser.add_argument("other", type=Path)
-    parser.add_argument("--python", help="that of the other version [OTHER/.venv/bin/python]")
-    parser.add_argument("--kernel", choices=KERNELS, default=KERNELS[0], help="of both versions [%(default)s]")
+    parser.add_argument("--python", help="Python of the other version [OTHER/.venv/bin/python]")
+    parser.add_argument("--kernel", choices=KERNELS, default=KERNELS[0], help="kernel of both versions [%(default)s]")
     options = parser.parse_args()
     python = options.python or str(options.other / ".venv/bin/python")
     new = Version(sys.executable, BENCH.parent, options.corpus, options.share, options.kernel)
     old = Version(python, options.other, options.corpus, options.share, options.kernel)
     ratios = {}
     for name in NAMES:
-        found = alternate({"old": partial(old.seconds, name), "new": partial(new.seconds, name)}, options.repeats)
-        ratios[name] = spread(quotients(found["new"], found["old"]))
-    finish(options, "Versions", "One thread. Training alone, processor seconds of new / old.", ratios=ratios)
+        times = alternate({"old": partial(old.seconds, name), "new": partial(new.seconds, name)}, options.repeats)
+        ratios[name] = summarise(round_ratios(times["new"], times["old"]))
+    report_results(options, "Versions", "One thread. Processor seconds of training, new / old.", ratios=ratios)
 
 
 if __name__ == "__main__":

@@ -335,6 +335,6 @@ def test_the_source_of_debian_packages(tmp_path, variable, apt, expected):
         assert f" {expected} /usr/share/debootstrap/" in done.stderr
         assert done.returncode == 3
     else:
-        assert done.stderr.startswith("no source of Debian's packages: apt has none on this machine; name one: DEBIAN_")
+        assert done.stderr.startswith("no mirror of Debian: apt on this machine names none; set DEBIAN_")
         assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert done.stdout == ""

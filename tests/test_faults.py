@@ -1,8 +1,10 @@
-"""What goes wrong around a run: calls of the system that fail, memory that is refused, kills, full disks, extremes.
+"""Failing system calls, refused memory, kills, full disks and extreme settings.
 
-This is a selection; `make faults` does all of it. See tests/faults.
+These tests run a part of tests/faults; `make faults` runs all of it.
+
 """
 
+import re
 import shutil
 import subprocess
 import sys
@@ -17,15 +19,17 @@ from w2v.cli.main import COMMANDS
 from w2v.formats import table
 from w2v.losses.registry import LOSSES
 
+TESTS = Path(__file__).parent
+
 needs_shim = pytest.mark.skipif(
-    sys.platform != "linux" or not shutil.which("cc"), reason="preloads a library, which it compiles, on Linux"
+    sys.platform != "linux" or not shutil.which("cc"), reason="compiles and preloads a library, on Linux"
 )
 
 
 @pytest.fixture(scope="module")
-def injecting(tmp_path_factory):
-    """A process that runs scenarios, see injection.main."""
-    command = injection.preloaded(tmp_path_factory.mktemp("injecting"))
+def injector(tmp_path_factory):
+    """A process that runs scenarios; see injection.main."""
+    command = injection.preloaded_command(tmp_path_factory.mktemp("injector"))
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, **pipes) as process:
         yield process
@@ -39,70 +43,80 @@ def injecting(tmp_path_factory):
         ("fail", 20, ("done", "refused")),
         ("full", 30, ("refused",)),
         ("memory", 60, ("done", "refused")),
-        ("kill", 60, ("begun again", "gone on")),
+        ("kill", 60, ("restarted", "resumed")),
         ("random", 4, ("killed",)),
         ("signals", 4, ("stopped",)),
         ("commands", 1000, ("done", "refused")),
         ("streams", 12, ("done", "not printed")),
     ],
 )
-def test_whatever_fails_nothing_is_lost(injecting, name, amount, expected):
-    print(name, amount, 1, file=injecting.stdin, flush=True)
-    found = ""
-    for line in injecting.stdout:
+def test_failures_lose_nothing(injector, name, amount, expected):
+    print(name, amount, 1, file=injector.stdin, flush=True)
+    counts = ""
+    for line in injector.stdout:
         if line == "\n":
             break
-        found = line
+        counts = line
     else:
-        pytest.fail(injecting.stderr.read())
-    assert all(verdict in found for verdict in expected), found
+        pytest.fail(injector.stderr.read())
+    assert all(result in counts for result in expected), counts
 
 
-FULL = """
+TRAIN_ON_FULL_DISK = """
 import shutil, subprocess, sys
 from pathlib import Path
-room, size = Path(sys.argv[1]), sys.argv[2]
-room.mkdir()
-if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(room)], capture_output=True).returncode:
+disk, size = Path(sys.argv[1]), sys.argv[2]
+disk.mkdir()
+if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(disk)], capture_output=True).returncode:
     raise SystemExit(77)
-(room / "old.bin").write_bytes(b"2 1\\nold 1\\n")
-train = [sys.executable, "-m", "w2v", "train", sys.argv[3], "-o", str(room / "old.bin")]
+(disk / "old.bin").write_bytes(b"2 1\\nold 1\\n")
+train = [sys.executable, "-m", "w2v", "train", sys.argv[3], "-o", str(disk / "old.bin")]
 train += ["--force", "--quiet", "--epochs", "1", *sys.argv[4:]]
-done = subprocess.run(train, capture_output=True, text=True, env={"TMPDIR": str(room), "HOME": str(room)})
-print(done.returncode, (room / "old.bin").stat().st_size, len(list(room.iterdir())), done.stderr, end="")
+done = subprocess.run(train, capture_output=True, text=True, env={"TMPDIR": str(disk), "HOME": str(disk)})
+print(done.returncode, (disk / "old.bin").stat().st_size, len(list(disk.iterdir())), done.stderr, end="")
 """
 
 
-@pytest.mark.skipif(not shutil.which("unshare"), reason="mounts a small disk of its own")
+@pytest.mark.skipif(not shutil.which("unshare"), reason="mounts a small disk")
 @pytest.mark.parametrize(("size", "vector_size", "message"), [("64k", 8, "ids to"), ("2m", 300, "old.bin")])
-def test_a_full_disk(sample, tmp_path, size, vector_size, message):
+def test_full_disk_keeps_the_old_file_and_reports_one_line(sample, tmp_path, size, vector_size, message):
     options = ["--vector-size", str(vector_size)]
-    command = ["unshare", "--mount", sys.executable, "-c", FULL, str(tmp_path / "disk"), size, str(sample), *options]
+    command = [
+        "unshare",
+        "--mount",
+        sys.executable,
+        "-c",
+        TRAIN_ON_FULL_DISK,
+        str(tmp_path / "disk"),
+        size,
+        str(sample),
+        *options,
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode == 77 or "unshare" in done.stderr:
         pytest.skip("mounting is not allowed here")
-    code, left, files, message_shown = done.stdout.split(" ", 3)
-    assert (code, left, files) == ("1", "10", "1"), done.stdout + done.stderr
-    assert message_shown.count("\n") == 1
-    assert "No space left on device" in message_shown or "not enough" in message_shown or "free" in message_shown
-    assert message in message_shown
+    code, size_left, files, shown_message = done.stdout.split(" ", 3)
+    assert (code, size_left, files) == ("1", "10", "1"), done.stdout + done.stderr
+    assert shown_message.count("\n") == 1
+    assert "No space left on device" in shown_message or "not enough" in shown_message or "free" in shown_message
+    assert message in shown_message
 
 
-def test_a_folder_that_is_removed_while_it_trains(sample, tmp_path):
-    room = tmp_path / "room"
-    room.mkdir()
+def test_training_survives_removal_of_its_cache_folder(sample, tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
 
     def remove(progress):
         if progress.phase == "train":
-            shutil.rmtree(room, True)
+            shutil.rmtree(folder, True)
 
-    model = w2v.train(sample, cache=room, epochs=1, vector_size=8, progress=remove)
+    model = w2v.train(sample, cache=folder, epochs=1, vector_size=8, progress=remove)
     assert model.metrics["tokens_trained"] == model.metrics["tokens"]
     with pytest.raises(w2v.W2VError, match=r"cannot write .*model\.bin: No such file or directory"):
-        model.save(room / "model.bin")
+        model.save(folder / "model.bin")
 
 
-SOAK = """
+TRAIN_REPEATEDLY = """
 import os, sys, w2v
 from w2v.system import memory
 sizes = []
@@ -115,16 +129,16 @@ print(*sizes[9], *sizes[-1])
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux's figures of a process")
-def test_many_runs_in_one_process_hold_no_more(tmp_path):
-    command = [sys.executable, "-c", SOAK, str(tmp_path / "m.safetensors")]
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
+def test_repeated_runs_in_one_process_leak_neither_memory_nor_files(tmp_path):
+    command = [sys.executable, "-c", TRAIN_REPEATEDLY, str(tmp_path / "m.safetensors")]
     figures = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split()
-    memory, files, memory_then, files_then = map(int, figures)
-    assert files_then == files
-    assert memory_then - memory < 8 << 20
+    memory, files, later_memory, later_files = map(int, figures)
+    assert later_files == files
+    assert later_memory - memory < 8 << 20
 
 
-def test_every_command_and_scenario_has_its_injections():
+def test_every_command_loss_and_scenario_is_injected():
     assert {name.split()[0] for name in injection.COMMANDS} | {"train"} == {*COMMANDS}
     losses = {
         job.command[job.command.index("--loss") + 1] for job in injection.kinds_of_training() if "--loss" in job.command
@@ -133,38 +147,48 @@ def test_every_command_and_scenario_has_its_injections():
     assert [*injection.SCENARIOS] == run.PARTS[: len(injection.SCENARIOS)]
 
 
-def test_a_short_run_has_every_part_that_tests_do_not_show():
-    assert {*run.SHORT, "proven"} == {*run.PARTS}
+def test_short_run_includes_every_part_but_the_tests():
+    assert {*run.SHORT, "tests"} == {*run.PARTS}
+
+
+def test_every_selection_of_tests_still_matches_test_names():
+    """Without this, a renamed test could silently drop out of `make faults`."""
+    unmatched = []
+    for files, selection in run.TESTS.values():
+        sources = "".join((TESTS / file).read_text("utf-8") for file in files)
+        names = " ".join(re.findall(r'def test_\w+|"[^"\n]*"', sources))  # strings can be parameters
+        unmatched += [f"{files}: {word}" for word in filter(None, selection.split(" or ")) if word not in names]
+    assert unmatched == []
 
 
 def test_every_format_is_fuzzed():
     assert {*fuzz.FORMATS.values()} == {one.name for one in table.FORMATS}
-    several = {name for name, (whole, _) in fuzz.FILES.items() if name in fuzz.FORMATS}
-    assert {fuzz.FORMATS[name] for name in several} == {
+    in_several_files = {name for name in fuzz.FILES if name in fuzz.FORMATS}
+    assert {fuzz.FORMATS[name] for name in in_several_files} == {
         one.name for one in table.FORMATS if one.folder or one.companion
     }
 
 
-FINDING = """
+FAKE_FUZZER = """
 import json, sys
 for name, code in (("a", 77), ("b", 0), ("c", 77), ("d", 0)):
     print(json.dumps({"loader": name, "code": code, "number_of_executed_units": "9"}), flush=True)
     print("x" * 100_000 if code else "", file=sys.stderr, flush=True)
-raise SystemExit("harmed: a, c")
+raise SystemExit("loaders that failed: a, c")
 """
 
 
-def test_a_finding_of_the_fuzzer_is_shown_and_fails_in_the_end(tmp_path, monkeypatch, capfd):
+def test_failure_of_the_fuzzer_is_shown_and_exits_with_1(tmp_path, monkeypatch, capfd):
     (tmp_path / "tests" / "faults").mkdir(parents=True)
-    (tmp_path / "tests" / "faults" / "fuzz.py").write_text(FINDING)
+    (tmp_path / "tests" / "faults" / "fuzz.py").write_text(FAKE_FUZZER)
     monkeypatch.setattr(run, "ROOT", tmp_path)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
     rows = []
     with pytest.raises(SystemExit, match="exit code 1"):
-        rows += run.programs("fuzz", 1)
-    said = capfd.readouterr().err
-    assert "harmed: a, c" in said
-    assert "BrokenPipeError" not in said
+        rows += run.run_program("fuzz", 1)
+    stderr = capfd.readouterr().err
+    assert "loaders that failed: a, c" in stderr
+    assert "BrokenPipeError" not in stderr
 
 
 MANY_WORDS = [[f"w{i % 150}" for i in range(start, start + 40)] for start in range(0, 6000, 40)]
@@ -182,7 +206,7 @@ MANY_WORDS = [[f"w{i % 150}" for i in range(start, start + 40)] for start in ran
     ],
     ids=str,
 )
-def test_extreme_settings(model, options):
+def test_extreme_settings_train_finite_vectors(model, options):
     values = {"min_count": 1, "epochs": 2, "sample": 0, "vector_size": 10} | options
     if values["sample"] == 1e-9:
         with pytest.raises(w2v.W2VError, match="nothing to learn"):
@@ -198,7 +222,7 @@ def test_extreme_settings(model, options):
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs", "class", "softmax"])
 @pytest.mark.parametrize("model", ["skipgram", "cbow"])
 @pytest.mark.parametrize("words", ["a b", "a b c"])
-def test_the_smallest_corpora(loss, words, model):
+def test_corpora_of_two_words_train_finite_vectors(loss, words, model):
     options = {"min_count": 1, "negative": 1, "sample": 0, "vector_size": 3, "epochs": 5}
     trained = w2v.train([words.split()], loss=loss, model=model, **options)
     assert trained.metrics["tokens_trained"] == 5 * len(words.split())
@@ -208,7 +232,7 @@ def test_the_smallest_corpora(loss, words, model):
 
 
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs", "class"])
-def test_counts_beyond_32_bits(tmp_path, loss):
+def test_training_supports_counts_beyond_32_bits(tmp_path, loss):
     (tmp_path / "words").write_text("".join(f"w{i} {(1 << 40) // (i + 1)}\n" for i in range(150)))
     vocabulary = w2v.Vocabulary.load(tmp_path / "words")
     assert vocabulary.tokens > 1 << 42
@@ -217,8 +241,8 @@ def test_counts_beyond_32_bits(tmp_path, loss):
     assert np.isfinite(trained.outputs).all()
 
 
-def test_races_that_are_meant_are_named():
-    """The functions whose races the sanitizer passes over are there."""
+def test_functions_with_intended_races_exist():
+    """The functions that tsan.txt names are in the sources."""
     package = Path(w2v.__file__).parent
     sources = "".join(
         (package / name).read_text("utf-8") for name in ("_kernels.pyx", "formats/_formats.pyx", "kernel/step_body.h")
@@ -230,6 +254,5 @@ def test_races_that_are_meant_are_named():
         assert f"{name}(" in sources or f"NAME({name.rpartition('_')[0]})(" in sources
 
 
-def test_the_tests_that_sanitizers_run_are_there():
-    tests = Path(__file__).parent
-    assert [name for name in variants.TESTS_OF_COMPILED if not (tests / name).exists()] == []
+def test_tests_for_sanitizers_exist():
+    assert [name for name in variants.TESTS_OF_COMPILED if not (TESTS / name).exists()] == []

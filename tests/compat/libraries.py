@@ -1,4 +1,13 @@
-"""Run libraries of the package index that train by gensim, once with it and once with w2v.gensim in its place.
+"""Run libraries that train with gensim, once with gensim and once with w2v.gensim in its place.
+
+    python tests/compat/libraries.py [NAME…]
+
+Each library learns vectors for the nodes of a graph with 8 communities. Its quality is the share of a node's ten
+nearest nodes that belong to the node's own community; for WEFE it is the effect size of WEAT between two communities.
+The libraries are installed in build/libraries from the package index, without their dependencies except those named
+here. Exits with 1 if a library fails, or learns less with w2v.
+
+gensim in its place.
 
 Usage: python tests/compat/libraries.py [NAME…]. Each learns vectors of the nodes of a graph of 8 communities; its
 quality is the share of a node's ten nearest that are of the node's own community, of WEFE's the effect size of WEAT
@@ -26,23 +35,23 @@ import numpy as np
 
 FOLDER = Path(__file__).parents[2] / "build" / "libraries"
 COMMUNITIES, NODES = 8, 25
-LESS = 0.1  # the quality that w2v may miss; runs of PecanPy, which has no seed, differ by 0.07
+TOLERANCE = 0.1  # allowed loss of quality with w2v; runs of PecanPy, which has no seed, differ by 0.07
 
 # -- the libraries ----------------------------------------------------------------------------------
 
 
 def quality(vectors: Any) -> float:
-    """The share of the ten nearest of a node, a row, that are of its own community."""
+    """Return the share of the ten nearest nodes that are in a node's own community; row i is the vector of node i."""
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     cosines = unit @ unit.T
     np.fill_diagonal(cosines, -1)
     nearest = np.argsort(-cosines, axis=1)[:, :10]
-    own = np.arange(len(unit)) // NODES
-    return float((own[nearest] == own[:, None]).mean())
+    communities = np.arange(len(unit)) // NODES
+    return float((communities[nearest] == communities[:, None]).mean())
 
 
-def of_nodes(graph: Any, vectors: Any) -> float:
-    """The quality of vectors by the names of nodes."""
+def quality_of_nodes(graph: Any, vectors: Any) -> float:
+    """Return the quality of vectors that are looked up by the names of the nodes."""
     return quality(vectors[[str(node) for node in graph]])
 
 
@@ -50,7 +59,7 @@ def with_node2vec(graph: Any) -> float:
     walks = importlib.import_module("node2vec").Node2Vec(
         graph, dimensions=32, walk_length=15, num_walks=10, quiet=True, seed=1
     )
-    return of_nodes(graph, walks.fit(window=3, min_count=1, epochs=1, workers=1, seed=1).wv)
+    return quality_of_nodes(graph, walks.fit(window=3, min_count=1, epochs=1, workers=1, seed=1).wv)
 
 
 def with_fastnode2vec(graph: Any) -> float:
@@ -58,19 +67,19 @@ def with_fastnode2vec(graph: Any) -> float:
     edges = library.Graph([(str(a), str(b)) for a, b in graph.edges], directed=False, weighted=False)
     model = library.Node2Vec(edges, dim=32, walk_length=15, window=3, workers=1, seed=1)
     model.train(epochs=10, verbose=False)
-    return of_nodes(graph, model.wv)
+    return quality_of_nodes(graph, model.wv)
 
 
 def with_pecanpy(graph: Any) -> float:
-    sys.modules["nptyping"] = MagicMock()  # types, some of which NumPy 2 has no more
+    sys.modules["nptyping"] = MagicMock()  # it needs types that NumPy 2 no longer has
     walks = importlib.import_module("pecanpy.pecanpy").SparseOTF(p=1, q=1, workers=1, random_state=1)
     with tempfile.NamedTemporaryFile("w", suffix=".tsv") as file:
         file.writelines(f"{a}\t{b}\n" for a, b in graph.edges)
         file.flush()
         walks.read_edg(file.name, weighted=False, directed=False)
     vectors = walks.embed(dim=32, num_walks=10, walk_length=15, window_size=3, epochs=1)
-    places = {name: place for place, name in enumerate(walks.nodes)}
-    return quality(vectors[[places[str(node)] for node in graph]])
+    rows = {name: row for row, name in enumerate(walks.nodes)}
+    return quality(vectors[[rows[str(node)] for node in graph]])
 
 
 def with_karateclub(name: str, dimensions: int, window: int, graph: Any) -> float:
@@ -81,35 +90,35 @@ def with_karateclub(name: str, dimensions: int, window: int, graph: Any) -> floa
     return quality(model.get_embedding())
 
 
-def of_edges(graph: Any) -> Any:
-    """A model trained on the edges of a graph."""
+def train_on_edges(graph: Any) -> Any:
+    """Train Word2Vec on the edges of a graph, each a sentence of two nodes."""
     edges = [[str(node) for node in edge] for edge in graph.edges]
     options = {"vector_size": 32, "min_count": 1, "sg": 1, "sample": 0, "alpha": 0.1, "epochs": 20, "workers": 1}
     return importlib.import_module("gensim.models").Word2Vec(edges, **options)
 
 
 def with_keybert(graph: Any) -> float:
-    backend = importlib.import_module("keybert.backend._utils").select_backend(of_edges(graph).wv)
+    backend = importlib.import_module("keybert.backend._utils").select_backend(train_on_edges(graph).wv)
     return quality(backend.embed([str(node) for node in graph]))
 
 
 def with_bertopic(graph: Any) -> float:
-    backend = importlib.import_module("bertopic.backend._gensim").GensimBackend(of_edges(graph).wv)
+    backend = importlib.import_module("bertopic.backend._gensim").GensimBackend(train_on_edges(graph).wv)
     return quality(backend.embed([str(node) for node in graph]))
 
 
 def with_wefe(graph: Any) -> float:
-    model = of_edges(graph)
-    starts = 0, NODES, NODES // 2, NODES * 3 // 2  # of the first and second halves of two communities
+    model = train_on_edges(graph)
+    starts = 0, NODES, NODES // 2, NODES * 3 // 2  # the first halves of two communities, then their second halves
     halves = [[str(node) for node in range(start, start + NODES // 2)] for start in starts]
-    named = importlib.import_module("wefe.word_embedding_model").WordEmbeddingModel(model.wv, "nodes")
+    word_vectors = importlib.import_module("wefe.word_embedding_model").WordEmbeddingModel(model.wv, "nodes")
     query = importlib.import_module("wefe.query").Query(halves[:2], halves[2:], ["0", "1"], ["0", "1"])
-    effect = importlib.import_module("wefe.metrics").WEAT().run_query(query, named, return_effect_size=True)
+    effect = importlib.import_module("wefe.metrics").WEAT().run_query(query, word_vectors, return_effect_size=True)
     return float(effect["result"])
 
 
 KARATECLUB = "karateclub==1.3.3 networkx tqdm python-louvain pygsp Levenshtein rapidfuzz six"
-LIBRARIES = {  # what runs each, and what is installed
+LIBRARIES = {  # for each, the function that runs it, and the packages to install
     "node2vec": (with_node2vec, "node2vec==0.5.0 networkx joblib tqdm"),
     "fastnode2vec": (with_fastnode2vec, "fastnode2vec==0.0.7 networkx tqdm"),
     "pecanpy": (with_pecanpy, "pecanpy==2.0.9 networkx numba-progress tqdm"),
@@ -126,24 +135,24 @@ LIBRARIES = {  # what runs each, and what is installed
 # -- a run ------------------------------------------------------------------------------------------
 
 
-def run(name: str, which: str) -> None:
-    """Print the quality of one library's vectors, and the processor seconds that they took."""
+def run(name: str, implementation: str) -> None:
+    """Print the quality of one library's vectors, and its processor seconds, as JSON."""
     warnings.simplefilter("ignore")
-    if which == "w2v":
+    if implementation == "w2v":
         importlib.import_module("w2v.gensim").install()
     graph = importlib.import_module("networkx").planted_partition_graph(COMMUNITIES, NODES, 0.3, 0.01, seed=1)
-    found = LIBRARIES[name][0](graph)
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    print(json.dumps({"quality": found, "seconds": used.ru_utime + used.ru_stime}))
+    score = LIBRARIES[name][0](graph)
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    print(json.dumps({"quality": score, "seconds": usage.ru_utime + usage.ru_stime}))
 
 
-def installed(name: str) -> bool:
-    """Whether a library is there, which is installed first if it is not."""
+def install(name: str) -> bool:
+    """Install a library if it is missing; return whether it is installed."""
     if not (FOLDER / LIBRARIES[name][1].split("==")[0]).exists():
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--upgrade", "--target", str(FOLDER)]
         done = subprocess.run([*command, *LIBRARIES[name][1].split()], capture_output=True, text=True)
         if done.returncode:
-            print(f"{name}: left out, since it cannot be installed: {done.stderr.strip().splitlines()[-1]}")
+            print(f"{name}: skipped, because it cannot be installed: {done.stderr.strip().splitlines()[-1]}")
             return False
     return True
 
@@ -152,23 +161,23 @@ def main() -> int:
     failed = False
     names = sys.argv[1:] or list(LIBRARIES)
     if unknown := set(names) - LIBRARIES.keys():
-        sys.exit(f"unknown: {', '.join(unknown)}; choose among {', '.join(LIBRARIES)}")
+        sys.exit(f"unknown library: {', '.join(unknown)}; choose from {', '.join(LIBRARIES)}")
     for name in names:
-        if not installed(name):
+        if not install(name):
             continue
         results = {}
-        for which in ("gensim", "w2v"):
+        for implementation in ("gensim", "w2v"):
             path = os.pathsep.join([str(FOLDER), os.environ.get("PYTHONPATH", "")])
-            command = [sys.executable, __file__, "--one", name, which]
+            command = [sys.executable, __file__, "--one", name, implementation]
             done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path})
             if done.returncode:
-                print(f"{name} with {which}: {done.stderr.strip().splitlines()[-1]}")
+                print(f"{name} with {implementation}: {done.stderr.strip().splitlines()[-1]}")
                 break
-            results[which] = json.loads(done.stdout.splitlines()[-1])
+            results[implementation] = json.loads(done.stdout.splitlines()[-1])
         failed |= len(results) < 2
         if len(results) == 2:
             scores = [result["quality"] for result in results.values()]
-            failed |= scores[1] < scores[0] - LESS
+            failed |= scores[1] < scores[0] - TOLERANCE
             seconds = " and ".join(f"{result['seconds']:.1f}" for result in results.values())
             print(f"{name}: {scores[0]:.3f} with gensim, {scores[1]:.3f} with w2v; {seconds} processor seconds")
     return int(failed)

@@ -1,7 +1,9 @@
-"""Run gensim's own tests, as its wheel installs them, with w2v.gensim's modules in the place of gensim's.
+"""Run gensim's own tests, as its wheel installs them, with the modules of w2v.gensim in place of gensim's.
 
-Usage: python tests/compat/run.py [NAME…], where a NAME is part of the names of the tests to run. Exits with 1 if one
-fails.
+    python tests/compat/run.py [NAME…]
+
+A NAME is part of the names of the tests to run. Exits with 1 if one fails.
+
 """
 
 import contextlib
@@ -15,17 +17,17 @@ from collections.abc import Iterator
 
 MODULES = ["callbacks", "keyedvectors", "phrases", "word2vec", "fasttext"]
 FILES = ["test_keyedvectors", "test_word2vec", "test_fasttext", "test_phrases"]
-PICKLE = "opens a pickle of gensim's of a kind that w2v does not read"
-OLD = "expects None for corpus_total_words, which an old file lacks; w2v has 0"
-TREE = "fastText's tree of hierarchical softmax is another than w2v's, so its output rows are not written"
-LEFT_OUT = {
+PICKLE = "opens a kind of gensim pickle that w2v does not read"
+OLD = "expects None for corpus_total_words, which old files lack; w2v returns 0"
+TREE = "fastText builds another tree for hierarchical softmax than w2v, so w2v does not write output rows"
+SKIPPED = {
     **{
         f"Save{test}Test.test_{model}": TREE
         for test in ("FacebookFormatModel", "GensimByteIdentity")
         for model in ("cbow", "skipgram")
     },
     "TestFastTextModel.test_load_model_supervised": "expects NotImplementedError for a classifier; w2v raises W2VError",
-    **{f"UnpackTest.test_{name}": "tests gensim's own reader of files" for name in ("identity", "sanity", "tricky")},
+    **{f"UnpackTest.test_{name}": "tests gensim's own file reader" for name in ("identity", "sanity", "tricky")},
     **{f"TestWord2VecModel.test_load_old_models_{version}_x": OLD for version in (1, 2, 3)},
     **{
         f"Test{kind}Persistence.test_save_load_{name}": PICKLE
@@ -33,19 +35,19 @@ LEFT_OUT = {
         for name in ("string_scoring", "no_scoring", "no_common_terms")
     },
     "TestFrozenPhrasesModelCompatibility.test_compatibility": PICKLE,
-    "TestWord2VecModel.test_method_in_bulk": "gensim leaves it out itself: a program to tune its tests",
-    "TestWord2VecScripts.test_word2vec_stand_alone_script": "runs gensim's own program; ours is `w2v train`",
-    "TestWord2VecSentenceIterators.test_cython_line_sentence_works_with_filename": "tests a compiled part of gensim's",
+    "TestWord2VecModel.test_method_in_bulk": "gensim skips it, too: it is a program to tune its tests",
+    "TestWord2VecScripts.test_word2vec_stand_alone_script": "runs gensim's own program; w2v has `w2v train`",
+    "TestWord2VecSentenceIterators.test_cython_line_sentence_works_with_filename": "tests a compiled module of gensim",
 }
-# Tests whose result depends on chance, tried again where they fail; gensim's own code fails them as often.
+# Tests that depend on chance, repeated if they fail; gensim's own code fails them as often.
 TRIES = 3
-UP_TO_CHANCE = {
+FLAKY = {
     "TestWord2VecModel.test_parallel": "4 threads; gensim passes 19 of 20 runs, w2v 30 of 30; with 31 seeds 27 and 28"
 }
 
 
-def put_in_place() -> None:
-    """Have gensim's names in gensim.models lead to ours; gensim's test utilities and data stay its own."""
+def replace_gensim_models() -> None:
+    """Replace the modules and names of gensim.models by w2v's; gensim's test utilities and data stay in use."""
     models = importlib.import_module("gensim.models")
     ours = importlib.import_module("w2v.gensim.models")
     for name in ours.__all__:
@@ -54,8 +56,8 @@ def put_in_place() -> None:
         module = importlib.import_module(f"w2v.gensim.models.{name}")
         sys.modules[f"gensim.models.{name}"] = module
         setattr(models, name, module)
-    # Private names: of the function behind load_word2vec_format, by which three tests choose the size of its buffer, of
-    # the base class that four tests of public methods derive from, and of a function whose tests are left out.
+    # gensim's tests also use private names: the function behind load_word2vec_format, to choose the size of its buffer
+    # (three tests); the base class of public methods (four tests); and a function that only skipped tests need.
     vars(sys.modules["gensim.models.fasttext"])["_unpack"] = None
     phrases = vars(sys.modules["gensim.models.phrases"])
     phrases["_PhrasesTransformation"] = phrases["PhrasesTransformation"]
@@ -65,6 +67,8 @@ def put_in_place() -> None:
 
 
 def tests_of(suite: unittest.TestSuite | unittest.TestCase) -> Iterator[unittest.TestCase]:
+    """Yield the test cases of a suite and of the suites in it."""
+
     if isinstance(suite, unittest.TestCase):
         yield suite
     else:
@@ -72,10 +76,10 @@ def tests_of(suite: unittest.TestSuite | unittest.TestCase) -> Iterator[unittest
             yield from tests_of(part)
 
 
-def passes_later(test: unittest.TestCase, names: dict[unittest.TestCase, str]) -> bool:
-    """Whether a test that failed is up to chance, and passes in another try."""
-    again = (unittest.TextTestRunner(verbosity=0).run(test).wasSuccessful() for _ in range(TRIES - 1))
-    return names.get(test) in UP_TO_CHANCE and any(again)
+def passes_when_repeated(test: unittest.TestCase, names: dict[unittest.TestCase, str]) -> bool:
+    """Return whether a failed test is known to depend on chance, and passes when repeated."""
+    repeats = (unittest.TextTestRunner(verbosity=0).run(test).wasSuccessful() for _ in range(TRIES - 1))
+    return names.get(test) in FLAKY and any(repeats)
 
 
 def main() -> int:
@@ -84,27 +88,27 @@ def main() -> int:
         importlib.import_module("testfixtures")
     except ImportError as error:
         sys.exit(f"{error.name} is not installed: pip install gensim testfixtures pot")
-    put_in_place()
+    replace_gensim_models()
     logging.disable(logging.DEBUG)
     warnings.simplefilter("ignore")
-    passed = failed = left_out = 0
+    passed = failed = skipped = 0
     for file in FILES:
-        found = tests_of(unittest.defaultTestLoader.loadTestsFromName(f"gensim.test.{file}"))
+        all_tests = tests_of(unittest.defaultTestLoader.loadTestsFromName(f"gensim.test.{file}"))
         others = tuple(f"gensim.test.{other}." for other in FILES if other != file)
-        tests = [test for test in found if not test.id().startswith(others)]  # one imports another's
+        tests = [test for test in all_tests if not test.id().startswith(others)]  # some files import tests
         names = {test: test.id().removeprefix(f"gensim.test.{file}.") for test in tests}
-        wanted = [test for test in tests if not sys.argv[1:] or any(part in names[test] for part in sys.argv[1:])]
-        chosen = [test for test in wanted if names[test] not in LEFT_OUT]
-        result = unittest.TextTestRunner(verbosity=0).run(unittest.TestSuite(chosen))
-        bad = sum(not passes_later(test, names) for test, _ in result.failures) + len(result.errors)
-        skipped, unwanted = len(result.skipped), len(wanted) - len(chosen)
-        good = len(chosen) - bad - skipped
-        print(f"{file}: {good} passed, {bad} failed, {skipped} skipped, {unwanted} left out")
-        passed, failed, left_out = passed + good, failed + bad, left_out + skipped + unwanted
-    print(f"gensim's tests: {passed} passed, {failed} failed, {left_out} left out or skipped. Left out, and why:")
-    print(*(f"  {name}: {reason}" for name, reason in LEFT_OUT.items()), sep="\n")
-    print(f"Up to chance, and tried up to {TRIES} times:")
-    print(*(f"  {name}: {reason}" for name, reason in UP_TO_CHANCE.items()), sep="\n")
+        selected = [test for test in tests if not sys.argv[1:] or any(part in names[test] for part in sys.argv[1:])]
+        run = [test for test in selected if names[test] not in SKIPPED]
+        result = unittest.TextTestRunner(verbosity=0).run(unittest.TestSuite(run))
+        failures = sum(not passes_when_repeated(test, names) for test, _ in result.failures) + len(result.errors)
+        skips = len(result.skipped) + len(selected) - len(run)
+        passes = len(run) - failures - len(result.skipped)
+        print(f"{file}: {passes} passed, {failures} failed, {skips} skipped")
+        passed, failed, skipped = passed + passes, failed + failures, skipped + skips
+    print(f"gensim's tests: {passed} passed, {failed} failed, {skipped} skipped. Skipped here, and why:")
+    print(*(f"  {name}: {reason}" for name, reason in SKIPPED.items()), sep="\n")
+    print(f"Dependent on chance, and tried up to {TRIES} times:")
+    print(*(f"  {name}: {reason}" for name, reason in FLAKY.items()), sep="\n")
     return int(failed > 0)
 
 

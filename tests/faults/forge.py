@@ -1,9 +1,10 @@
-"""Forged files: sound in their structure, with values of wrong types, sizes and extremes, and sound checksums.
+"""Forge files: their structure and checksums are valid, but values have wrong types, sizes and extremes.
 
     python tests/faults/forge.py SECONDS [KIND ...]
 
-Whatever is forged, a reader loads it or raises W2VError with one short line, within twice the file and 64 MB. Unlike
-fuzz.py, which changes bytes, this changes what files say: it gets past every checksum and past JSON.
+A reader must load a forged file, or raise W2VError with one short line, within a memory of twice the file and 64 MB.
+fuzz.py changes bytes; this program changes the content, so it gets past checksums and JSON parsers.
+
 """
 
 import json
@@ -39,104 +40,108 @@ from w2v.vectors.keyed import load
 
 NUMBERS = (0, -1, 1, 2, 3, 255, 1 << 14, 1 << 20, 1 << 31, 1 << 32, (1 << 53) + 1, 1 << 62, 1 << 63, 1 << 64, 10**400)
 FLOATS = (0.5, -0.0, 1e-320, 1e308, float("inf"), float("-inf"), float("nan"))
-# As a path, none of these names a file that is there.
+# As a path, none of these names an existing file.
 TEXTS = ("", "\0", "\ud800", "\x1b[2J\n", "a:b", "z\n:z", "1s", "1epoch", "9" * 999, "w" * 100_000, "é", "no such")
 NAMES = ("ns", "hs", "class", "mos", "charcnn", "dsoftmax", "softmax", "sampled", "objective", "cbow", "bf16", "numba")
 DTYPES = ("f8", "f4", "f2", "i8", "i4", "u4", "u1", "?")
 
 
 class Stop(Exception):
-    pass
+    """Raised to end a training that has begun."""
 
 
 def stop(_: object) -> None:
     raise Stop
 
 
-def value(chance: random.Random, depth: int = 2) -> Any:
-    """Any value that JSON holds, extremes often."""
-    kind = chance.randrange(8 if depth else 6)
+def random_value(generator: random.Random, depth: int = 2) -> Any:
+    """Return a random JSON value, often an extreme one."""
+    kind = generator.randrange(8 if depth else 6)
     if kind == 6:
-        return [value(chance, depth - 1) for _ in range(chance.randrange(4))]
+        return [random_value(generator, depth - 1) for _ in range(generator.randrange(4))]
     if kind == 7:
-        return {chance.choice(TEXTS + NAMES): value(chance, depth - 1) for _ in range(chance.randrange(4))}
-    return chance.choice(((None, True, False), NUMBERS, NUMBERS, FLOATS, TEXTS, NAMES)[kind])
+        return {
+            generator.choice(TEXTS + NAMES): random_value(generator, depth - 1) for _ in range(generator.randrange(4))
+        }
+    return generator.choice(((None, True, False), NUMBERS, NUMBERS, FLOATS, TEXTS, NAMES)[kind])
 
 
-def places(inside: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The paths of all values inside a JSON value."""
+def value_paths(inside: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of a JSON value and of all values inside it."""
     yield path
-    inner = inside.items() if isinstance(inside, dict) else enumerate(inside) if isinstance(inside, list) else ()
-    for key, part in inner:
-        yield from places(part, (*path, key))
+    items = inside.items() if isinstance(inside, dict) else enumerate(inside) if isinstance(inside, list) else ()
+    for key, part in items:
+        yield from value_paths(part, (*path, key))
 
 
-def forged(sound: str, chance: random.Random) -> str:
-    """A sound JSON text of which one to three values are replaced, left out or given twice under other names."""
-    made = json.loads(sound)
-    for _ in range(chance.randint(1, 3)):
-        path = chance.choice([*places(made)])
+def forge_json(valid: str, generator: random.Random) -> str:
+    """Return a valid JSON text after replacing, removing or duplicating one to three of its values."""
+    document = json.loads(valid)
+    for _ in range(generator.randint(1, 3)):
+        path = generator.choice([*value_paths(document)])
         if not path:
-            made = value(chance)
+            document = random_value(generator)
             continue
-        part = made
+        part = document
         for key in path[:-1]:
             part = part[key]
-        match chance.randrange(4):
+        match generator.randrange(4):
             case 0 if isinstance(part, dict):
                 del part[path[-1]]
             case 1 if isinstance(part, dict):
-                part[chance.choice(TEXTS + NAMES)] = part[path[-1]]
+                part[generator.choice(TEXTS + NAMES)] = part[path[-1]]
             case _:
-                part[path[-1]] = value(chance)
-    return json.dumps(made)
+                part[path[-1]] = random_value(generator)
+    return json.dumps(document)
 
 
-def forged_arrays(arrays: dict[str, Any], chance: random.Random) -> dict[str, Any]:
-    """The same arrays, one of them in another type or shape, with extreme values, left out, or under another name."""
-    made = dict(arrays)
-    name = chance.choice([*made])
-    array = np.array(made[name])
-    match chance.randrange(6):
+def forge_arrays(arrays: dict[str, Any], generator: random.Random) -> dict[str, Any]:
+    """Return the arrays after changing one: its type, shape, values or name, or whether it is there at all."""
+    changed = dict(arrays)
+    name = generator.choice([*changed])
+    array = np.array(changed[name])
+    match generator.randrange(6):
         case 0:
-            del made[name]
+            del changed[name]
         case 1:
-            made[chance.choice(["parameter.gates", "outputs", "counts", "inputs", "z" * 999])] = array
+            changed[generator.choice(["parameter.gates", "outputs", "counts", "inputs", "z" * 999])] = array
         case 2:
             with np.errstate(all="ignore"):
-                made[name] = array.astype(chance.choice(DTYPES))
+                changed[name] = array.astype(generator.choice(DTYPES))
         case 3:
-            made[name] = array[: chance.randrange(len(array) + 1)] if array.ndim else array
+            changed[name] = array[: generator.randrange(len(array) + 1)] if array.ndim else array
         case 4:
-            made[name] = array.reshape(chance.choice([(-1,), (-1, 1), (1, -1), (1, 1, -1)])) if array.size else array
+            changed[name] = (
+                array.reshape(generator.choice([(-1,), (-1, 1), (1, -1), (1, 1, -1)])) if array.size else array
+            )
         case _:
-            made[name] = array = array.copy()
+            changed[name] = array = array.copy()
             if array.size:
                 extremes = np.array([0, 1, 2, -1, 1 << 31, 1 << 62, -(1 << 62)])
                 with np.errstate(all="ignore"):
-                    array.reshape(-1)[chance.randrange(array.size)] = chance.choice(extremes).astype(array.dtype)
-    return made
+                    array.reshape(-1)[generator.randrange(array.size)] = generator.choice(extremes).astype(array.dtype)
+    return changed
 
 
 class Forger:
-    """Sound files, and for each kind of file a method that writes a forged one to a folder and uses it."""
+    """Valid files, and for each kind of file a method that writes a forged one and returns what reads it."""
 
     KINDS = ("model", "header", "checkpoint", "cache", "gensim", "pickle", "phrases", "config")
 
     def __init__(self, folder: Path) -> None:
-        self.room = folder / "room"
+        self.folder = folder / "forged"
         self.text = folder / "corpus"
         self.text.write_text("the quick brown fox jumps over the lazy dog\n" * 300)
         options: dict[str, Any] = {"min_count": 1, "vector_size": 2, "negative": 1, "epochs": 1, "workers": 1}
-        self.models, self.states = [], []
+        self.models, self.checkpoints = [], []
         for loss in ("ns", "hs", "class", "sampled"):
-            states = folder / f"states-{loss}"
-            model = w2v.train(self.text, checkpoint=states, loss=loss, **options)
+            checkpoints = folder / f"checkpoints-{loss}"
+            model = w2v.train(self.text, checkpoint=checkpoints, loss=loss, **options)
             model.save(folder / f"{loss}.safetensors")
             self.models.append(read_native(folder / f"{loss}.safetensors"))
-            self.states.append(read_native(checkpoint.latest(states).path))
-        composed = w2v.train(self.text, subwords="1-2", buckets=4, **options)
-        composed.save(folder / "ngrams.safetensors")
+            self.checkpoints.append(read_native(checkpoint.latest(checkpoints).path))
+        subword_model = w2v.train(self.text, subwords="1-2", buckets=4, **options)
+        subword_model.save(folder / "ngrams.safetensors")
         self.models.append(read_native(folder / "ngrams.safetensors"))
         self.native = (folder / "ns.safetensors").read_bytes()
         idstore.read_corpus(Corpus(self.text), idstore.ReadingOptions(cache=folder)).close()
@@ -149,34 +154,38 @@ class Forger:
         model.save(folder / "gensim")
         self.word2vec = read_native(folder / "gensim")
         small: dict[str, Any] = {"vector_size": 2, "min_count": 1, "epochs": 1}
-        composed = gensim.models.FastText(sentences, min_n=1, max_n=2, bucket=3, **small)
-        self.theirs = [pickle.dumps(one) for one in (gensim.models.Word2Vec(sentences, **small), composed)]
+        gensim_models = (
+            gensim.models.Word2Vec(sentences, **small),
+            gensim.models.FastText(sentences, min_n=1, max_n=2, bucket=3, **small),
+        )
+        self.gensim_pickles = [pickle.dumps(gensim_model) for gensim_model in gensim_models]
         Phrases(sentences, min_count=1, threshold=0.1).save(folder / "phrases")
-        self.counted = (folder / "phrases").read_text()
+        self.phrases_text = (folder / "phrases").read_text()
 
-    def make(self, kind: str, chance: random.Random) -> tuple[Path, list[Callable[[], object]]]:
-        """Write a forged file of this kind; returns it, and what reads it."""
-        shutil.rmtree(self.room, ignore_errors=True)
-        self.room.mkdir()
-        made: tuple[Path, list[Callable[[], object]]] = getattr(self, kind)(chance)
-        return made
+    def make(self, kind: str, generator: random.Random) -> tuple[Path, list[Callable[[], object]]]:
+        """Write a forged file of this kind; return its path, and the functions that read it."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir()
+        path_and_uses: tuple[Path, list[Callable[[], object]]] = getattr(self, kind)(generator)
+        return path_and_uses
 
-    def model(self, chance: random.Random) -> tuple[Path, list[Callable[[], object]]]:
-        arrays, metadata = chance.choice(self.models)
-        path = self.room / "m.safetensors"
-        if chance.random() < 0.3:
-            arrays = forged_arrays(arrays, chance)
+    def model(self, generator: random.Random) -> tuple[Path, list[Callable[[], object]]]:
+        arrays, metadata = generator.choice(self.models)
+        path = self.folder / "m.safetensors"
+        if generator.random() < 0.3:
+            arrays = forge_arrays(arrays, generator)
         else:
-            name = chance.choice([name for name, text in metadata.items() if "{" in text])
-            metadata = metadata | {name: forged(metadata[name], chance)}
+            name = generator.choice([name for name, text in metadata.items() if "{" in text])
+            metadata = metadata | {name: forge_json(metadata[name], generator)}
         write_native(path, arrays, metadata)
         return path, self._uses(path)
 
     @staticmethod
     def _uses(path: Path) -> list[Callable[[], object]]:
+        """Return the functions that read a model file."""
 
         def encode() -> None:
-            mapped = load(path, mmap=True)  # less is checked: it must do no harm to use it
+            mapped = load(path, mmap=True)  # mapped files are checked less, so using them must be harmless, too
             with np.errstate(all="ignore"):
                 mapped.encode(["the quick unknown"], "mean")
 
@@ -187,110 +196,112 @@ class Forger:
             encode,
         ]
 
-    def header(self, chance: random.Random) -> tuple[Path, list[Callable[[], object]]]:
+    def header(self, generator: random.Random) -> tuple[Path, list[Callable[[], object]]]:
         end = 8 + int.from_bytes(self.native[:8], "little")
-        made = forged(self.native[8:end].decode(), chance).encode()
-        path = self.room / "m.safetensors"
-        path.write_bytes(len(made).to_bytes(8, "little") + made + self.native[end:])
+        header = forge_json(self.native[8:end].decode(), generator).encode()
+        path = self.folder / "m.safetensors"
+        path.write_bytes(len(header).to_bytes(8, "little") + header + self.native[end:])
         return path, self._uses(path)
 
-    def checkpoint(self, chance: random.Random) -> tuple[Path, list[Callable[[], object]]]:
-        arrays, metadata = chance.choice(self.states)
-        kept, what = metadata["settings"], chance.randrange(4)
+    def checkpoint(self, generator: random.Random) -> tuple[Path, list[Callable[[], object]]]:
+        arrays, metadata = generator.choice(self.checkpoints)
+        settings, what = metadata["settings"], generator.randrange(4)
         if what == 0:
-            kept = forged(kept, chance)
+            settings = forge_json(settings, generator)
         elif what == 1:
-            arrays = forged_arrays(arrays, chance)
+            arrays = forge_arrays(arrays, generator)
         else:
-            run = forged(arrays["run"].tobytes().decode(), chance)
+            run = forge_json(arrays["run"].tobytes().decode(), generator)
             arrays = arrays | {"run": np.frombuffer(run.encode(), np.uint8)}
-        path = self.room / "checkpoint-000001.safetensors"
-        write_native(path, arrays, metadata | {"settings": kept, "checksum": checkpoint.checksum(arrays, kept)})
+        path = self.folder / "checkpoint-000001.safetensors"
+        write_native(path, arrays, metadata | {"settings": settings, "checksum": checkpoint.checksum(arrays, settings)})
 
-        return path, [lambda: w2v.resume(self.room, self.text, progress=stop)]
+        return path, [lambda: w2v.resume(self.folder, self.text, progress=stop)]
 
-    def cache(self, chance: random.Random) -> tuple[Path, list[Callable[[], object]]]:
+    def cache(self, generator: random.Random) -> tuple[Path, list[Callable[[], object]]]:
         tail = len(self.ids) - len(idstore.SIGNATURE) - 8
         start = tail - int.from_bytes(self.ids[tail : tail + 8], "little")
-        made = forged(self.ids[start:tail].decode(), chance).encode()
-        path = self.room / self.cached.name
-        path.write_bytes(self.ids[:start] + made + len(made).to_bytes(8, "little") + idstore.SIGNATURE)
+        header = forge_json(self.ids[start:tail].decode(), generator).encode()
+        path = self.folder / self.cached.name
+        path.write_bytes(self.ids[:start] + header + len(header).to_bytes(8, "little") + idstore.SIGNATURE)
 
         def use() -> None:
-            with idstore.read_corpus(Corpus(self.text), idstore.ReadingOptions(cache=self.room)) as store:
-                assert store.tokens == 2700  # the file was written anew where it was damaged
+            with idstore.read_corpus(Corpus(self.text), idstore.ReadingOptions(cache=self.folder)) as store:
+                assert store.tokens == 2700  # a damaged cache is written again
 
         return path, [use]
 
-    def gensim(self, chance: random.Random) -> tuple[Path, list[Callable[[], object]]]:
+    def gensim(self, generator: random.Random) -> tuple[Path, list[Callable[[], object]]]:
         arrays, metadata = self.word2vec
-        path = self.room / "gensim"
-        what = chance.randrange(3)
+        path = self.folder / "gensim"
+        what = generator.randrange(3)
         if what == 0:
-            arrays = forged_arrays(arrays, chance)
+            arrays = forge_arrays(arrays, generator)
         elif what == 1:
-            name = chance.choice(["vecattr", "gensim.model"])
-            made = forged(arrays[name].tobytes().decode(), chance)
-            arrays = arrays | {name: np.frombuffer(made.encode(), np.uint8)}
+            name = generator.choice(["vecattr", "gensim.model"])
+            text = forge_json(arrays[name].tobytes().decode(), generator)
+            arrays = arrays | {name: np.frombuffer(text.encode(), np.uint8)}
         else:
-            metadata = metadata | {name: forged(text, chance) for name, text in metadata.items() if "{" in text}
+            metadata = metadata | {name: forge_json(text, generator) for name, text in metadata.items() if "{" in text}
         write_native(path, arrays, metadata)
         return path, [lambda: Word2Vec.load(path), lambda: KeyedVectors.load(path).wv.most_similar("a")]
 
-    def pickle(self, chance: random.Random) -> tuple[Path, list[Callable[[], object]]]:
-        theirs = pickle.loads(chance.choice(self.theirs))
-        parts = [vars(theirs), vars(theirs.wv)]
-        for _ in range(chance.randint(1, 3)):
-            attributes = chance.choice(parts)
-            name = chance.choice([*attributes, "syn1", "vocab", "__numpys", "hash2index", "ngrams", "min_n", "bucket"])
-            array = np.array([[1, 2]] * 3, chance.choice(DTYPES)).reshape(
-                chance.choice([(3, 2), (2, 3), (6,), (1, 6, 1)])
+    def pickle(self, generator: random.Random) -> tuple[Path, list[Callable[[], object]]]:
+        gensim_model = pickle.loads(generator.choice(self.gensim_pickles))
+        parts = [vars(gensim_model), vars(gensim_model.wv)]
+        for _ in range(generator.randint(1, 3)):
+            attributes = generator.choice(parts)
+            name = generator.choice(
+                [*attributes, "syn1", "vocab", "__numpys", "hash2index", "ngrams", "min_n", "bucket"]
+            )
+            array = np.array([[1, 2]] * 3, generator.choice(DTYPES)).reshape(
+                generator.choice([(3, 2), (2, 3), (6,), (1, 6, 1)])
             )
             shared: Any = ()
-            for _ in range(60):  # in full, it would have no end
+            for _ in range(60):  # printed in full, it would be endless
                 shared = (shared, shared)
-            other = chance.choice([{"count": array[0]}, {2: 1, 0: 0}, {"<a": 2}, list("abc"), ["vectors"], shared])
-            attributes[name] = chance.choice([value(chance), array, other])
-        path = self.room / "their.model"
-        path.write_bytes(pickle.dumps(theirs, chance.randint(2, 5)))
+            other = generator.choice([{"count": array[0]}, {2: 1, 0: 0}, {"<a": 2}, list("abc"), ["vectors"], shared])
+            attributes[name] = generator.choice([random_value(generator), array, other])
+        path = self.folder / "their.model"
+        path.write_bytes(pickle.dumps(gensim_model, generator.randint(2, 5)))
 
         def use() -> None:
-            with suppress(AttributeError, EOFError):  # as gensim's
+            with suppress(AttributeError, EOFError):  # gensim raises these, too
                 Word2Vec.load(path)
 
         return path, [lambda: info.model(path, load(path)), lambda: w2v.Model.load(path), use]
 
-    def phrases(self, chance: random.Random) -> tuple[Path, list[Callable[[], object]]]:
-        path = self.room / "phrases"
-        path.write_text(forged(self.counted, chance))
+    def phrases(self, generator: random.Random) -> tuple[Path, list[Callable[[], object]]]:
+        path = self.folder / "phrases"
+        path.write_text(forge_json(self.phrases_text, generator))
 
         def use() -> None:
-            with suppress(AttributeError):  # as gensim's: the file of another class
+            with suppress(AttributeError):  # gensim raises it, too, for a file of another class
                 list(Phrases.load(path)[[["a", "b", "c"]]])
 
         return path, [use]
 
-    def config(self, chance: random.Random) -> tuple[Path, list[Callable[[], object]]]:
-        names = [*w2v.Settings.names(), "cache", "errors", "max_types", "corpus", "output", chance.choice(NAMES)]
-        path = self.room / "run.toml"
-        found = (value(chance) for _ in range(chance.randrange(6)))
-        text = "".join(f"{chance.choice(names)} = {json.dumps(one)}\n" for one in found)
+    def config(self, generator: random.Random) -> tuple[Path, list[Callable[[], object]]]:
+        names = [*w2v.Settings.names(), "cache", "errors", "max_types", "corpus", "output", generator.choice(NAMES)]
+        path = self.folder / "run.toml"
+        values = (random_value(generator) for _ in range(generator.randrange(6)))
+        text = "".join(f"{generator.choice(names)} = {json.dumps(value)}\n" for value in values)
         path.write_text(text, "utf-8", "surrogatepass")
         return path, [lambda: RunConfig.from_options(read_options(path))]
 
 
-def check(forger: Forger, kind: str, chance: random.Random) -> str:
-    """Forge a file and use it. Returns "loaded" or "refused", by the first use; raises what breaks a rule."""
-    path, uses = forger.make(kind, chance)
+def check(forger: Forger, kind: str, generator: random.Random) -> str:
+    """Forge a file and read it in all ways. Return "loaded" or "refused" for the first; raise any other error."""
+    path, uses = forger.make(kind, generator)
     result = "loaded"
     for number, use in enumerate(uses):
         with bounded(2 * path.stat().st_size + (64 << 20)):
             try:
                 use()
             except W2VError as error:
-                said = str(error)
-                assert "\n" not in said
-                assert len(said) < 1000, said
+                message = str(error)
+                assert "\n" not in message
+                assert len(message) < 1000, message
                 result = result if number else "refused"
             except Stop:
                 pass
@@ -303,16 +314,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
         forger = Forger(Path(folder))
         for kind in kinds or Forger.KINDS:
-            found = {"loaded": 0, "refused": 0}
+            counts = {"loaded": 0, "refused": 0}
             end, seed = time.monotonic() + int(seconds), int(os.environ.get("FAULTS_SEED", time.time_ns()))
             while time.monotonic() < end:
                 seed += 1
                 try:
-                    found[check(forger, kind, random.Random(seed))] += 1
+                    counts[check(forger, kind, random.Random(seed))] += 1
                 except BaseException as error:
                     error.add_note(f"{kind}, seed {seed}")
                     raise
-            print(json.dumps({"kind": kind, **found}), flush=True)
+            print(json.dumps({"kind": kind, **counts}), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
-"""Coverage-guided fuzzing of every loader: whatever the bytes, it loads them or says in one line why not.
+"""Coverage-guided fuzzing of every loader: it must load any bytes, or refuse them with one line.
 
     python tests/faults/fuzz.py SECONDS [LOADER ...]
 
-Without names, all loaders take their turns, each in a process of its own: of limited memory, where an input may take
-thirty seconds. The Python side of the loaders is instrumented (atheris, libFuzzer's Python face); the compiled side is
-when the build is (see variants.py: with the build `sanitize`, memory errors in it are found too). What harms a loader
-is left in build/fuzz as NAME-crash-*, NAME-oom-* or NAME-timeout-* and shown on standard error; the other loaders still
-take their turns, and the exit code is 1. Inputs worth mutating are kept there for the next time.
+Without names, all loaders take turns, each in a process with limited memory, and each input may take thirty seconds.
+atheris, the Python interface of libFuzzer, instruments the Python side of the loaders. The compiled side is
+instrumented if the build is (see variants.py): with the build `sanitize`, fuzzing also finds memory errors. An input
+that breaks a loader is stored in build/fuzz as NAME-crash-*, NAME-oom-* or NAME-timeout-* and shown on standard error.
+The other loaders still take their turns, and the exit code is 1. Inputs worth mutating stay there for the next run.
+
+
 """
 
 import bz2
@@ -36,10 +38,10 @@ sys.path.insert(0, str(ROOT))
 from tests.faults.peak import bounded  # noqa: E402
 
 FOLDER = Path("build/fuzz")
-MEMORY = 1 << 30  # bytes of data that a loader may hold
-SECONDS = 30  # that an input may take
-LARGEST = 4096  # bytes of an input
-# By loader: the format of w2v.formats.table that it reads.
+MEMORY_LIMIT = 1 << 30  # bytes of data of a loader
+TIME_LIMIT = 30  # seconds for an input
+MAX_INPUT = 4096  # bytes
+# For each loader, the format of w2v.formats.table that it reads.
 FORMATS = {
     "native": "native",
     "fasttext": "fasttext",
@@ -55,7 +57,7 @@ FORMATS = {
     "glove": "glove",
     "text": "word2vec text",
 }
-# By loader: the name of vectors that are several files, and which of these is replaced.
+# For each loader of vectors in several files: the name of the vectors, and the file that fuzzing replaces.
 FILES = {
     "numpy": ("m.npy", "m.npy"),
     "numpy-words": ("m.npy", "m.words.txt"),
@@ -68,12 +70,12 @@ FILES = {
     "spacy-strings": ("m.spacy", "m.spacy/vocab/strings.json"),
     "spacy-settings": ("m.spacy", "m.spacy/vocab/vectors.cfg"),
 }
-NATIVE = ("native", "checkpoint", "gensim", "static-matrix")  # loaders of safetensors files
+NATIVE = ("native", "checkpoint", "gensim", "static-matrix")  # the loaders of safetensors files
 WORDS = ["the", "köln", "a", "b"]
 
 
-def sound() -> dict[str, dict[str, bytes]]:
-    """Whole files, by loader and name: what mutation starts from."""
+def seed_files() -> dict[str, dict[str, bytes]]:
+    """Return the valid files that fuzzing mutates, by loader and name."""
     import gensim
     import pyarrow
     from pyarrow import feather, parquet
@@ -88,25 +90,26 @@ def sound() -> dict[str, dict[str, bytes]]:
     from w2v.vectors.keyed import KeyedVectors
     from w2v.vectors.reduce import in_storage
 
-    checkpoint.checksum = unchecked
+    checkpoint.checksum = empty_checksum
     vectors = KeyedVectors(WORDS, np.arange(12, dtype=np.float32).reshape(4, 3) - 5.5)
     text, lines = "the köln the a\nb the a b\n".encode() * 3, [["a", "b", "c"]] * 9
     small: dict[str, Any] = {"min_count": 1, "vector_size": 2, "epochs": 1}
-    trained = small | {"sample": 0, "negative": 1}
-    composed = w2v.train(lines, subwords="1-2", buckets=4, **trained)
-    theirs = gensim.models.Word2Vec(lines, **small)
-    ngrams = gensim.models.FastText(lines, bucket=4, min_n=1, max_n=2, **small)
+    training = small | {"sample": 0, "negative": 1}
+    subword_model = w2v.train(lines, subwords="1-2", buckets=4, **training)
+    word2vec = gensim.models.Word2Vec(lines, **small)
+    fasttext = gensim.models.FastText(lines, bucket=4, min_n=1, max_n=2, **small)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
 
-        def saved(name: str, content: Any) -> bytes:
+        def save(name: str, content: Any) -> bytes:
+            """Save a model or vectors; return the bytes of the file."""
             content.save(folder / name)
             return (folder / name).read_bytes()
 
-        ends = ("bin", "txt", "glove.txt", "safetensors", "parquet", "arrow")
-        plain = {end: saved(f"m.{end}", vectors) for end in ends}
-        for whole in {whole for whole, _ in FILES.values()}:
-            vectors.save(folder / whole)
+        suffixes = ("bin", "txt", "glove.txt", "safetensors", "parquet", "arrow")
+        plain = {suffix: save(f"m.{suffix}", vectors) for suffix in suffixes}
+        for vectors_name in {vectors_name for vectors_name, _ in FILES.values()}:
+            vectors.save(folder / vectors_name)
         parts = {name: {"plain": (folder / part).read_bytes()} for name, (_, part) in FILES.items()}
         texts = pyarrow.table({"t": ["the köln", "a", None] * 2, "n": [1, 2, 3] * 2})
         parquet.write_table(texts, folder / "texts.parquet", compression="zstd")
@@ -115,13 +118,14 @@ def sound() -> dict[str, dict[str, bytes]]:
         feather.write_feather(dictionary, str(folder / "dictionary.arrow"), compression="zstd")
         vectors.save(folder / "m.db")
         with closing(sqlite3.connect(folder / "m.db", isolation_level=None)) as base:
-            base.executescript("pragma page_size = 512; vacuum")  # less than LARGEST in all
+            base.executescript("pragma page_size = 512; vacuum")  # keeps the file smaller than MAX_INPUT
         table.write(folder / "int8.safetensors", in_storage(table.read(folder / "m.safetensors"), "int8"))
         (folder / "text").write_bytes(text)
-        states = {}
+        checkpoints = {}
+
         for loss, storage in (("ns", "float32"), ("class", "bf16")):
-            w2v.train(folder / "text", loss=loss, storage=storage, checkpoint=folder / loss, **trained)
-            states[loss] = checkpoint.latest(folder / loss).path.read_bytes()
+            w2v.train(folder / "text", loss=loss, storage=storage, checkpoint=folder / loss, **training)
+            checkpoints[loss] = checkpoint.latest(folder / loss).path.read_bytes()
         read_corpus(Corpus(folder / "text"), ReadingOptions(cache=folder)).close()
         return {
             "binary": {"plain": plain["bin"], "gzip": gzip.compress(plain["bin"])},
@@ -133,12 +137,12 @@ def sound() -> dict[str, dict[str, bytes]]:
             "native": {
                 "m.safetensors": plain["safetensors"],
                 "int8.safetensors": (folder / "int8.safetensors").read_bytes(),
-                "model.safetensors": saved("model.safetensors", w2v.train(lines, **trained)),
-                "hs.safetensors": saved("hs.safetensors", w2v.train(lines, loss="hs", storage="bf16", **trained)),
-                "ngrams.safetensors": saved("ngrams.safetensors", composed),
+                "model.safetensors": save("model.safetensors", w2v.train(lines, **training)),
+                "hs.safetensors": save("hs.safetensors", w2v.train(lines, loss="hs", storage="bf16", **training)),
+                "ngrams.safetensors": save("ngrams.safetensors", subword_model),
             },
-            "fasttext": {"plain": saved("m.ft.bin", composed)},
-            "checkpoint": states,
+            "fasttext": {"plain": save("m.ft.bin", subword_model)},
+            "checkpoint": checkpoints,
             "vocabulary": {
                 "plain": "</s> 2\nthe 9\nköln 3\na 3\n".encode(),
                 "unsorted": b"a 1\r\n\nb\t9223372036854775806\n",
@@ -147,11 +151,16 @@ def sound() -> dict[str, dict[str, bytes]]:
             "pairs": {"plain": b"# pairs\na b 1.5\nthe\ta\t-3e2\n"},
             "tree": {"plain": b"the 0\na 10\nb 110\nk\xc3\xb6ln 111\n"},
             "config": {"plain": b'corpus = ["a", "b"]\noutput = "m.bin"\nepochs = 3\nloss = "hs"\ntree = "x"\n'},
-            "phrases": {"plain": saved("phrases", Phrases(lines, min_count=1, threshold=0.1))},
-            "gensim": {"plain": saved("gensim", Word2Vec(lines, **small))},
+            "phrases": {"plain": save("phrases", Phrases(lines, min_count=1, threshold=0.1))},
+            "gensim": {"plain": save("gensim", Word2Vec(lines, **small))},
             "pickle": {
-                f"{kind}-{protocol}": pickle.dumps(one, protocol)
-                for kind, one in (("model", theirs), ("kv", theirs.wv), ("ngrams", ngrams), ("ngrams-kv", ngrams.wv))
+                f"{kind}-{protocol}": pickle.dumps(content, protocol)
+                for kind, content in (
+                    ("model", word2vec),
+                    ("kv", word2vec.wv),
+                    ("ngrams", fasttext),
+                    ("ngrams-kv", fasttext.wv),
+                )
                 for protocol in (2, 4)
             },
             **parts,
@@ -175,13 +184,13 @@ def sound() -> dict[str, dict[str, bytes]]:
         }
 
 
-def unchecked(arrays: object, settings: object) -> str:
-    """In place of the checksum of a checkpoint, which mutation would never meet."""
+def empty_checksum(arrays: object, settings: object) -> str:
+    """Replace the checksum of a checkpoint, which mutated files would never pass."""
     return ""
 
 
 def loaders() -> dict[str, Callable[[Path], object]]:
-    """What is done with a file, by loader. Whatever the file, they may raise W2VError only."""
+    """Return a function for each loader, which reads a file. For any file it may raise only W2VError."""
     from w2v.cli import info
     from w2v.errors import W2VError
     from w2v.evaluation.analogies import analogies
@@ -196,12 +205,12 @@ def loaders() -> dict[str, Callable[[Path], object]]:
     from w2v.training.model import Model
     from w2v.vectors.keyed import KeyedVectors, load
 
-    checkpoint.checksum = unchecked
+    checkpoint.checksum = empty_checksum
 
     known = KeyedVectors(WORDS, np.eye(4, dtype=np.float32))
     vocabulary = Vocabulary(["the", "a", "b", "köln"], [4, 3, 2, 1])
 
-    def model(path: Path) -> None:
+    def read_vectors(path: Path) -> None:
         loaded = load(path)
         assert np.isfinite(loaded.vectors).all()
         assert len(set(loaded.index_to_key)) == len(loaded)
@@ -209,85 +218,85 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         if loaded.ngrams:
             assert np.isfinite(loaded.get_mean_vector(["unknown"], pre_normalize=False)).all()
 
-    def native(path: Path) -> None:
+    def read_model(path: Path) -> None:
         try:
-            model(path)
+            read_vectors(path)
         except W2VError:
-            mapped = load(path, mmap=True)  # less is checked: it must do no harm to use it
+            mapped = load(path, mmap=True)  # mapped files are checked less, so using them must be harmless, too
             mapped.encode(["the köln unknown"], "mean")
             mapped.save(path.with_name("copy.bin"), force=True)
         Model.load(path)
 
-    def among(whole: str, part: str) -> Callable[[Path], None]:
-        """Reads vectors that are several files, one of which is replaced."""
+    def reader_of_files(vectors_name: str, replaced: str) -> Callable[[Path], None]:
+        """Return a function that replaces one of several files of vectors, and reads the vectors."""
 
         def read(path: Path) -> None:
-            if not path.with_name(whole).exists():
-                known.save(path.with_name(whole))
-            shutil.copyfile(path, path.parent / part)
-            model(path.with_name(whole))
+            if not path.with_name(vectors_name).exists():
+                known.save(path.with_name(vectors_name))
+            shutil.copyfile(path, path.parent / replaced)
+            read_vectors(path.with_name(vectors_name))
 
         return read
 
-    def column(path: Path) -> None:
+    def read_column(path: Path) -> None:
         for block in corpus.Corpus(path).blocks(column="t"):
             assert block.text
 
-    def text(path: Path) -> None:
+    def read_text(path: Path) -> None:
         with idstore.read_corpus(corpus.Corpus(path), idstore.ReadingOptions(errors="replace")) as store:
             vocabulary = Vocabulary.from_store(store, 1)
             assert int(store.counts.sum()) == len(store.ids)
             assert store.remap(vocabulary.words).max() == len(vocabulary) - 1
         idstore.read_corpus(corpus.Corpus(path))
 
-    def ids(path: Path) -> None:
+    def read_ids(path: Path) -> None:
         try:
             with path.open("rb") as file:
                 store = idstore.IdStore(file, reused=True)
-        except (OSError, ValueError, TypeError, LookupError, RecursionError):  # which read_corpus takes for none
+        except (OSError, ValueError, TypeError, LookupError, RecursionError):  # with these, read_corpus ignores a cache
             return
         Vocabulary.from_store(store, 1)
 
     return {
-        **dict.fromkeys(("binary", "text", "glove", "sqlite", "parquet", "arrow"), model),
-        **{name: among(*files) for name, files in FILES.items()},
-        "native": native,
-        "fasttext": native,
+        **dict.fromkeys(("binary", "text", "glove", "sqlite", "parquet", "arrow"), read_vectors),
+        **{name: reader_of_files(*files) for name, files in FILES.items()},
+        "native": read_model,
+        "fasttext": read_model,
         "checkpoint": checkpoint.read,
         "vocabulary": Vocabulary.load,
         "questions": lambda path: analogies(known, path),
         "pairs": lambda path: word_pairs(known, path),
         "tree": lambda path: hierarchical_softmax.tree_of(vocabulary, str(path)),
         "config": read_options,
-        "phrases": lambda path: without_gensims_errors(Phrases.load, path),
-        "pickle": native,
-        "gensim": lambda path: without_gensims_errors(Word2Vec.load, path),
-        "corpus": text,
-        "columns": column,
-        "ids": ids,
+        "phrases": lambda path: load_with_gensim_errors(Phrases.load, path),
+        "pickle": read_model,
+        "gensim": lambda path: load_with_gensim_errors(Word2Vec.load, path),
+        "corpus": read_text,
+        "columns": read_column,
+        "ids": read_ids,
     }
 
 
-def without_gensims_errors(load: Callable[[Path], object], path: Path) -> None:
-    """Load a file; gensim's classes raise AttributeError for one of another class, EOFError for one that is cut."""
+def load_with_gensim_errors(load: Callable[[Path], object], path: Path) -> None:
+    """Load a file as gensim does: AttributeError for another class and EOFError for a cut file are allowed."""
     with suppress(AttributeError, EOFError):
         load(path)
 
 
-def part_by_part(data: bytes, most: int, seed: int) -> bytes:
-    """A native file with any bytes changed, or with one array or string changed and lengths and offsets made to fit.
+def mutate_native(data: bytes, max_size: int, seed: int) -> bytes:
+    """Mutate any bytes of a native file, or one array or string, adjusting lengths and offsets in the header.
 
-    Blind changes seldom get past a header that describes each byte.
+    Blind mutations seldom get past the header, because it describes each byte.
     """
     import atheris
 
     from w2v.formats import native
 
-    chance = random.Random(seed)
+    generator = random.Random(seed)
     start = 8 + int.from_bytes(data[:8], "little")
     try:
         header = json.loads(data[8:start])
-        name = chance.choice([*header, "any bytes"])
+        name = generator.choice([*header, "any bytes"])
         body = b""
         for key, entry in header.items():
             if key == "__metadata__":
@@ -296,7 +305,7 @@ def part_by_part(data: bytes, most: int, seed: int) -> bytes:
             begin, end = entry["data_offsets"]
             part = data[start + begin : start + end]
             if key == name:
-                part = atheris.Mutate(part, most)
+                part = atheris.Mutate(part, max_size)
                 columns = entry["shape"][1] if len(entry["shape"]) > 1 else 1
                 rows = len(part) // (size * columns)
                 entry["shape"][:1] = [rows]
@@ -304,27 +313,27 @@ def part_by_part(data: bytes, most: int, seed: int) -> bytes:
             entry["data_offsets"] = [len(body), len(body) + len(part)]
             body += part
         if name == "__metadata__":
-            key = chance.choice([*header[name]])
-            header[name][key] = atheris.Mutate(header[name][key].encode(), most).decode("latin-1")
+            key = generator.choice([*header[name]])
+            header[name][key] = atheris.Mutate(header[name][key].encode(), max_size).decode("latin-1")
         text = json.dumps(header).encode()
         mutated = len(text).to_bytes(8, "little") + text + body
-        return mutated if name != "any bytes" and len(mutated) <= most else atheris.Mutate(data, most)
+        return mutated if name != "any bytes" and len(mutated) <= max_size else atheris.Mutate(data, max_size)
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
-        return atheris.Mutate(data, most)
+        return atheris.Mutate(data, max_size)
 
 
 def fuzz(name: str, load: Callable[[Path], object], contents: dict[str, bytes], seconds: int) -> None:
-    """Runs in a process of its own, which libFuzzer ends."""
+    """Fuzz a loader. Call this in a separate process, because libFuzzer ends it."""
     import atheris
 
     from w2v.errors import W2VError
     from w2v.text.decompress import is_compressed, max_unpacked
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    room = Path(tempfile.mkdtemp(prefix="w2v-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
-    path = room / "file"
+    folder = Path(tempfile.mkdtemp(prefix="w2v-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+    path = folder / "file"
 
-    def once(data: bytes) -> None:
+    def load_bytes(data: bytes) -> None:
         path.write_bytes(data)
         unpacked = max_unpacked(len(data)) if is_compressed(data) else len(data)
         with bounded(2 * unpacked + (64 << 20)):
@@ -334,25 +343,27 @@ def fuzz(name: str, load: Callable[[Path], object], contents: dict[str, bytes], 
                 if "\n" in str(error) or len(str(error)) > 2000:
                     raise AssertionError(f"not one clear line: {error}") from error
 
-    for content in contents.values():  # what the first uses import and keep is not the inputs'
+    for content in contents.values():  # so that memory of first uses (imports, caches) is not counted for an input
         path.write_bytes(content)
         with suppress(W2VError):  # vectors without a model
             load(path)
     options = [
         f"-max_total_time={seconds}",
-        f"-seed={os.environ.get('FAULTS_SEED', '0')}",  # 0: another each time
-        f"-timeout={SECONDS}",
-        f"-rss_limit_mb={MEMORY >> 20}",
+        f"-seed={os.environ.get('FAULTS_SEED', '0')}",  # 0: a different one each time
+        f"-timeout={TIME_LIMIT}",
+        f"-rss_limit_mb={MEMORY_LIMIT >> 20}",
         "-print_final_stats=1",
     ]
-    options += [f"-max_len={LARGEST}", f"-artifact_prefix={FOLDER}/{name}-", "-verbosity=0"]
-    mutator = {"custom_mutator": part_by_part} if name in NATIVE else {}
-    atheris.Setup([sys.argv[0], *options, str(FOLDER / name)], once, **mutator)
+    options += [f"-max_len={MAX_INPUT}", f"-artifact_prefix={FOLDER}/{name}-", "-verbosity=0"]
+    mutator = {"custom_mutator": mutate_native} if name in NATIVE else {}
+    atheris.Setup([sys.argv[0], *options, str(FOLDER / name)], load_bytes, **mutator)
     atheris.Fuzz()
 
 
-def fuzzed(name: str, load: Callable[[Path], object], contents: dict[str, bytes], seconds: int) -> dict[str, Any]:
-    """The figures of fuzzing a loader in a process of its own. What is found is shown on standard error."""
+def fuzz_in_child(
+    name: str, load: Callable[[Path], object], contents: dict[str, bytes], seconds: int
+) -> dict[str, Any]:
+    """Fuzz a loader in a child process; return its figures, and show failures on standard error."""
     (FOLDER / name).mkdir(parents=True, exist_ok=True)
     for seed, content in contents.items():
         (FOLDER / name / f"seed-{seed}").write_bytes(content)
@@ -362,15 +373,19 @@ def fuzzed(name: str, load: Callable[[Path], object], contents: dict[str, bytes]
         if not child:
             os.dup2(log.fileno(), 1)
             os.dup2(log.fileno(), 2)
-            fuzz(name, load, contents, seconds)  # ends the process, after it has kept what it found
+            fuzz(name, load, contents, seconds)  # stores failing inputs and ends the process
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         log.seek(0)
-        said = log.read()
-    found = sorted(path.name for path in {*FOLDER.glob(f"{name}-*")} - before)
+        output = log.read()
+    failing_inputs = sorted(path.name for path in {*FOLDER.glob(f"{name}-*")} - before)
     if code:
-        print(f"fuzzing {name}: exit code {code}, {found or 'no input'}:\n{said[-4000:]}", file=sys.stderr, flush=True)
-    figures = dict(re.findall(r"stat::(\w+): +(\d+)", said))
-    return {"loader": name, "seconds": seconds, **figures, "code": code, "found": found}
+        print(
+            f"fuzzing {name}: exit code {code}, {failing_inputs or 'no input'}:\n{output[-4000:]}",
+            file=sys.stderr,
+            flush=True,
+        )
+    figures = dict(re.findall(r"stat::(\w+): +(\d+)", output))
+    return {"loader": name, "seconds": seconds, **figures, "code": code, "failing_inputs": failing_inputs}
 
 
 def main() -> None:
@@ -378,15 +393,15 @@ def main() -> None:
 
     seconds, *names = sys.argv[1:]
     with atheris.instrument_imports(include=["w2v"]):
-        known = loaders()
-    contents = sound()
-    harmed = []
-    for name in names or known:
-        figures = fuzzed(name, known[name], contents[name], int(seconds))
+        all_loaders = loaders()
+    contents = seed_files()
+    failed = []
+    for name in names or all_loaders:
+        figures = fuzz_in_child(name, all_loaders[name], contents[name], int(seconds))
         print(json.dumps(figures), flush=True)
-        harmed += [name] * bool(figures["code"])
-    if harmed:
-        raise SystemExit(f"harmed: {', '.join(harmed)}")
+        failed += [name] * bool(figures["code"])
+    if failed:
+        raise SystemExit(f"loaders that failed: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""Failures of the system, made to happen: each call that reads or writes files fails in turn, or the process is killed.
+"""Fault injection: each call that reads or writes files fails in turn, or the process is killed there.
 
-Runs of the command line are forked from one process, in which everything is imported and compiled and the shim (shim.c)
-preloaded: so a run takes a fraction of a second, and thousands of them can be made. A folder holds all that a run reads
-and writes; whatever happens, the rules of `verdict` must hold.
+One process imports and compiles everything, with the shim (shim.c) preloaded, and forks a child for each run of the
+command line. So a run takes a fraction of a second, and thousands are possible. A run reads and writes in one folder
+only; whatever fails, its outcome must pass `FaultInjector.check_outcome`.
 
-    python tests/faults/run.py SCENARIO …        runs the scenarios below, and keeps their figures
+    python tests/faults/run.py SCENARIO …        runs the scenarios below, and stores their results
+
 """
 
 import contextlib
@@ -28,26 +29,29 @@ from pathlib import Path
 
 FAIL, FAIL_FROM, KILL_BEFORE, KILL_AFTER = range(4)  # as in shim.c
 ERRORS = {name: getattr(errno, name) for name in ("ENOSPC", "EIO", "EACCES", "EDQUOT", "ESTALE", "EROFS")}
-OLD = b"2 1\nold 1\nfile 2\n"  # stands where outputs are to be written
+OLD = b"2 1\nold 1\nfile 2\n"  # content of each output before a run
 STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM, -signal.SIGINT, -signal.SIGTERM)
-SECONDS = 120  # that a run may take: it takes less than one
-REPORT_EVERY = 60.0  # seconds
-# Requests for so many bytes or more are refused. Training is safe with the smaller; NumPy and Matplotlib, on which the
-# other commands lean, crash where their own buffers, of up to 128 kB, are refused.
-SMALL, LARGE = 1 << 12, 1 << 18
+RUN_LIMIT = 120  # after which a run has failed; it usually takes less than one
+REPORT_INTERVAL = 60.0  # seconds
+# Allocations of this many bytes or more are refused. Training survives refusals of small ones, too. NumPy and
+# Matplotlib, which the other commands use, crash without their own buffers of up to 128 kB.
+SMALL_REQUEST, LARGE_REQUEST = 1 << 12, 1 << 18
 
 
 class Job:
-    """A command line, and the files that it writes; a `pair` is read together, its first file last to get its name."""
+    """A command line and the files that it writes.
+
+    The outputs of a `pair` are read together; the command renames the second file to its final name first.
+    """
 
     def __init__(self, command: str, *outputs: str, pair: bool = False) -> None:
         self.command, self.outputs, self.pair = command.split(), outputs, pair
 
     @property
     def resume(self) -> list[str]:
-        """The command that resumes a training, with the same files."""
-        named = [word for pair in itertools.pairwise(self.command) if pair[0] in FILES for word in pair]
-        return ["train", self.command[1], "--resume", "checkpoints", *named, "--force", "--quiet"]
+        """The command that resumes this training with the same files."""
+        file_options = [word for pair in itertools.pairwise(self.command) if pair[0] in FILES for word in pair]
+        return ["train", self.command[1], "--resume", "checkpoints", *file_options, "--force", "--quiet"]
 
 
 FILES = ("-o", "--save-vocab", "--cache")
@@ -88,7 +92,7 @@ COMMANDS = {
     ),
     "plot": Job("plot model.safetensors w1 w2 -o map.svg --force --quiet", "map.svg"),
     "explore": Job("explore model.safetensors -o page.html --force", "page.html"),
-    # All that is tried is given: then the time that trials take changes nothing.
+    # All settings are fixed, so that the duration of trials cannot change the result.
     "tune": Job(
         f"tune short.txt -o new.safetensors {SMALL_RUN} --model skipgram --loss ns --window 5 --negative 3 --sample 0 "
         "--vectors input --alpha 0.05 --min-alpha 0.001 --epochs 1",
@@ -103,7 +107,7 @@ SETTINGS = b'corpus = "corpus.txt"\noutput = "new.txt"\nepochs = 1\nworkers = 1\
 
 
 def kinds_of_training() -> Iterator[Job]:
-    """Runs with checkpoints: every loss in both models and each storage, and what else a run may be."""
+    """Yield trainings with checkpoints: every loss, model and storage, and other options."""
     from w2v.losses.registry import LOSSES
 
     def job(corpus: str, every: str, options: str) -> Job:
@@ -127,47 +131,49 @@ def kinds_of_training() -> Iterator[Job]:
 
 @dataclass(frozen=True)
 class Fault:
-    """What is to go wrong in a run: nothing by default."""
+    """What goes wrong in a run; by default nothing."""
 
-    at: int = 0  # the number of the call
+    call: int = 0  # number of the call to act on
     action: int = FAIL
     error: int = 0
-    allocation: int = 0  # from this one on, requests for so many bytes or more are refused
+    allocation: int = 0  # from this request on, allocations of `bytes` or more are refused
     bytes: int = 1 << 16
-    number: signal.Signals = signal.SIGKILL
-    after: float = 0  # seconds, at which the signal is sent; 0: never
-    streams: tuple[tuple[int, str], ...] = ()  # descriptors, and what becomes of them: a path, "closed" or "dead pipe"
+    signal_number: signal.Signals = signal.SIGKILL
+    signal_after: float = 0  # seconds; 0: never
+    streams: tuple[tuple[int, str], ...] = ()  # file descriptors, each with a key of BROKEN_STREAMS
 
 
 @dataclass(frozen=True)
 class Outcome:
-    code: int  # negative: ended by this signal
-    said: list[str]  # lines on standard error
-    shown: bytes  # on standard output
-    calls: list[str]  # that were counted
+    """What a run did."""
+
+    code: int  # exit code; negative: ended by this signal
+    stderr: list[str]  # lines
+    stdout: bytes
+    calls: list[str]  # names of the counted calls
 
 
 @dataclass
-class Whole:
-    """What a job gives if nothing goes wrong."""
+class ExpectedResult:
+    """The result of a job if nothing goes wrong."""
 
-    files: dict[str, object] = field(default_factory=dict)  # by name, see `content`
-    shown: bytes = b""
-    calls: int = field(default=0, compare=False)  # differs from run to run: checkpoints can be due by the clock
+    files: dict[str, object] = field(default_factory=dict)  # by name, as `comparable_content` returns them
+    stdout: bytes = b""
+    calls: int = field(default=0, compare=False)  # varies between runs, because some checkpoints are due by the clock
 
 
-class Runs:
-    """Runs of the command line in `folder`, which is made anew before each with `fresh`."""
+class FaultInjector:
+    """Runs jobs in `folder` with faults, and checks their outcomes; `reset_folder` prepares each run."""
 
     def __init__(self, folder: Path, library: Path) -> None:
         self.folder = folder
-        self.log, self.errors, self.shown = (folder.with_name(name) for name in ("calls", "errors", "shown"))
-        self.errors_in_turn = itertools.cycle(ERRORS.items())
+        self.log, self.stderr, self.stdout = (folder.with_name(name) for name in ("calls", "stderr", "stdout"))
+        self.next_errors = itertools.cycle(ERRORS.items())
         self.shim = ctypes.CDLL(str(library))
         self.shim.arm.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_int, ctypes.c_int, ctypes.c_char_p]
         self.shim.limit_allocations.argtypes = [ctypes.c_long, ctypes.c_size_t]
-        chance = random.Random(1)
-        words = [f"w{int(50 * chance.random() ** 3)}" for _ in range(60_000)]
+        generator = random.Random(1)
+        words = [f"w{int(50 * generator.random() ** 3)}" for _ in range(60_000)]
         lines = [" ".join(words[start : start + 20]) for start in range(0, len(words), 20)]
         self.inputs = {
             "corpus.txt": "\n".join(lines).encode(),
@@ -176,11 +182,11 @@ class Runs:
             "pairs.txt": PAIRS,
             "settings.toml": SETTINGS,
         }
-        self.inputs |= self._made()
+        self.inputs |= self._create_inputs()
 
-    def _made(self) -> dict[str, bytes]:
-        """Files that commands read, made by commands."""
-        made = {}
+    def _create_inputs(self) -> dict[str, bytes]:
+        """Run the commands that write inputs of other commands; return the inputs by name."""
+        inputs = {}
         model = [*TRAIN.command, "-o", "model.safetensors"]
         for command, name in (
             (model, "model.safetensors"),
@@ -188,82 +194,85 @@ class Runs:
             (["convert", "model.safetensors", "model.bin"], "model.bin"),
             (["convert", "model.safetensors", "model.txt.gz"], "model.txt.gz"),
         ):
-            self.fresh()
-            for given, content in made.items():
-                (self.folder / given).write_bytes(content)
+            self.reset_folder()
+            for input_name, content in inputs.items():
+                (self.folder / input_name).write_bytes(content)
             outcome = self.run(command)
-            assert outcome.code == 0, outcome.said
-            made[name] = (self.folder / name).read_bytes()
+            assert outcome.code == 0, outcome.stderr
+            inputs[name] = (self.folder / name).read_bytes()
         import gzip
 
-        return made | {"corpus.txt.gz": gzip.compress(self.inputs["corpus.txt"])}
+        return inputs | {"corpus.txt.gz": gzip.compress(self.inputs["corpus.txt"])}
 
-    def fresh(self, job: Job | None = None) -> None:
-        """Nothing but the inputs is there, and old files where outputs are to be written."""
+    def reset_folder(self, job: Job | None = None) -> None:
+        """Empty the folder, then write the inputs, and an old file in the place of each output."""
         shutil.rmtree(self.folder, ignore_errors=True)
         (self.folder / "tmp").mkdir(parents=True)
         outputs = job.outputs if job else ()
         for name, content in (self.inputs | dict.fromkeys(outputs, OLD)).items():
             (self.folder / name).write_bytes(content)
 
-    def whole(self, job: Job) -> Whole:
-        """What the job gives, twice the same."""
-        found = []
+    def expected_result(self, job: Job) -> ExpectedResult:
+        """Run the job twice without faults; check that the results are the same, and return them."""
+        results = []
         for _ in range(2):
-            self.fresh(job)
+            self.reset_folder(job)
             outcome = self.run(job.command)
-            assert outcome.code == 0, (job.command, outcome.said)
-            files = {name: content(self.folder / name) for name in job.outputs}
-            found.append(Whole(files, outcome.shown, len(outcome.calls)))
-        assert found[0] == found[1], job.command
-        assert OLD not in found[0].files.values(), job.command
-        return found[0]
+            assert outcome.code == 0, (job.command, outcome.stderr)
+            files = {name: comparable_content(self.folder / name) for name in job.outputs}
+            results.append(ExpectedResult(files, outcome.stdout, len(outcome.calls)))
+        assert results[0] == results[1], job.command
+        assert OLD not in results[0].files.values(), job.command
+        return results[0]
 
     def run(self, command: list[str], fault: Fault | None = None) -> Outcome:
+        """Run a command in a forked child, with this fault."""
+
         fault = fault or Fault()
-        for file in (self.log, self.errors, self.shown):
+        for file in (self.log, self.stderr, self.stdout):
             file.write_bytes(b"")
         child = os.fork()
         if not child:
-            self._child(command, fault)
+            self._run_child(command, fault)
         try:
-            code = self._waited(child, fault)
+            code = self._wait(child, fault)
         except BaseException:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             raise
-        said = self.errors.read_text("utf-8", "replace").splitlines()
-        return Outcome(code, said, self.shown.read_bytes(), self.log.read_text().split())
+        lines = self.stderr.read_text("utf-8", "replace").splitlines()
+        return Outcome(code, lines, self.stdout.read_bytes(), self.log.read_text().split())
 
-    def _waited(self, child: int, fault: Fault) -> int:
+    def _wait(self, child: int, fault: Fault) -> int:
+        """Wait for the child, send the signal of the fault when due, and return the exit code."""
         started = time.monotonic()
         sent = False
         while not (ended := os.waitpid(child, os.WNOHANG))[0]:
-            passed = time.monotonic() - started
-            assert passed < SECONDS, f"{fault}: no end in {SECONDS} s"
-            if fault.after and not sent and passed > fault.after:
-                os.kill(child, fault.number)
+            elapsed = time.monotonic() - started
+            assert elapsed < RUN_LIMIT, f"{fault}: not finished after {RUN_LIMIT} s"
+            if fault.signal_after and not sent and elapsed > fault.signal_after:
+                os.kill(child, fault.signal_number)
                 sent = True
             time.sleep(0.001)
         return os.waitstatus_to_exitcode(ended[1])
 
-    def _child(self, command: list[str], fault: Fault) -> None:
+    def _run_child(self, command: list[str], fault: Fault) -> None:
         from w2v.cli.main import main
 
         code = 70
         try:
             for number in (signal.SIGINT, signal.SIGTERM):  # as in w2v/__main__.py
                 signal.signal(number, signal.SIG_DFL)
-            for number, path in ((0, Path(os.devnull)), (1, self.shown), (2, self.errors)):
+            for number, path in ((0, Path(os.devnull)), (1, self.stdout), (2, self.stderr)):
                 os.dup2(os.open(path, os.O_RDWR | os.O_APPEND), number)
             os.chdir(self.folder)
             os.environ["TMPDIR"] = os.environ["HOME"] = str(self.folder / "tmp")
-            tempfile.tempdir = os.environ["TMPDIR"]  # else Python tries it with a file, which a kill leaves there
-            self.shim.arm(str(self.folder).encode(), fault.at, fault.action, fault.error, str(self.log).encode())
+            tempfile.tempdir = os.environ["TMPDIR"]  # else Python tests it by a file, which a kill leaves
+            self.shim.arm(str(self.folder).encode(), fault.call, fault.action, fault.error, str(self.log).encode())
             if fault.allocation:
                 self.shim.limit_allocations(fault.allocation, fault.bytes)
-            for number, what in fault.streams:
-                spoil(number, what)
+            for descriptor, fate in fault.streams:
+                break_stream(descriptor, fate)
             try:
                 main(command, prog_name="w2v")
             except SystemExit as ended:
@@ -274,204 +283,222 @@ class Runs:
                 sys.stderr.flush()
             os._exit(code)
 
-    def verdict(self, job: Job, whole: Whole, outcome: Outcome, after_kill: bool = False) -> str:
-        """What a run has come to, "done", "refused" or "stopped"; raises AssertionError where it breaks a rule.
+    def check_outcome(self, job: Job, expected: ExpectedResult, outcome: Outcome, after_kill: bool = False) -> str:
+        """Return "done", "refused" or "stopped"; raise AssertionError if the run broke a rule.
 
-        Either all is written and printed, or the exit code is 1 and each line on standard error a clear one, or the
-        code is a signal's and no more than one line is said; each output is the old file or the new one, whole; nothing
-        unfinished is left, unless by a process that was killed before. Of a pair, both are old or new, or one is
-        missing.
+        done: all outputs are written and printed, with exit code 0.
+        refused: the exit code is 1, and each line on standard error is a clear one.
+        stopped: the exit code is a signal's, and standard error has at most one line.
+
+        In each case an output is the complete old file or the complete new one, and no unfinished file is left, except
+        by a process that was killed before. The files of a pair are both old or both new, or one is missing.
+
         """
-        lines = "\n".join(outcome.said)
-        if sys.version_info >= (3, 12):  # whose compile() may forget to raise MemoryError
+        lines = "\n".join(outcome.stderr)
+        if sys.version_info >= (3, 12):  # its compile() may forget to raise MemoryError
             lines = lines.replace("internal error: SystemError: error return without exception set", "out of memory")
         assert outcome.code in (0, 1, *STOPPED), (outcome.code, lines)
         assert not re.search(r"Traceback|internal error|Error:|Exception", lines), lines
-        assert all(line.startswith("w2v: ") for line in outcome.said), lines
-        written = self.check_files(job, whole, after_kill)
+        assert all(line.startswith("w2v: ") for line in outcome.stderr), lines
+        written = self.check_files(job, expected, after_kill)
         if outcome.code == 0:
-            assert written == len(job.outputs), "an output is not written"
-            assert outcome.shown == whole.shown, "another result"
+            assert written == len(job.outputs), "an output was not written"
+            assert outcome.stdout == expected.stdout, "the printed result differs"
             return "done"
         if outcome.code in STOPPED:
-            assert len(outcome.said) == (outcome.code > 0), lines  # less than 0: outside of main, as other programs
+            assert len(outcome.stderr) == (outcome.code > 0), lines  # a negative code: the signal came outside of main
             return "stopped"
-        assert outcome.said, "exit code 1, and nothing said"
+        assert outcome.stderr, "exit code 1 without an error message"
         return "refused"
 
-    def check_files(self, job: Job, whole: Whole, after_kill: bool, killed: bool = False) -> int:
-        """How many outputs are written; raises AssertionError for one that is neither old nor new, or other files.
+    def check_files(self, job: Job, expected: ExpectedResult, after_kill: bool, killed: bool = False) -> int:
+        """Return the number of outputs written; raise AssertionError for a wrong output or an unexpected file.
 
-        Those that were not finished may lie there where the process was killed, but not among the checkpoints once
-        another has run.
+        A killed process may leave unfinished files; the next run must remove those in the folder of checkpoints.
+
         """
         written = 0
         is_missing = job.pair and not (self.folder / job.outputs[0]).exists()
         for name in job.outputs:
             if is_missing and not (self.folder / name).exists():
                 continue
-            found = (self.folder / name).read_bytes()
-            if found != OLD:
-                assert content(self.folder / name) == whole.files[name], f"{name} is neither the old file nor the new"
+            if (self.folder / name).read_bytes() != OLD:
+                is_new = comparable_content(self.folder / name) == expected.files[name]
+                assert is_new, f"{name} is neither the old file nor the new"
                 written += 1
-        assert not job.pair or is_missing or written in (0, len(job.outputs)), "a pair of an old file and a new one"
+        is_mixed = job.pair and not is_missing and written not in (0, len(job.outputs))
+        assert not is_mixed, "one file of the pair is old, the other new"
         for path in self.folder.rglob("*"):
             name = str(path.relative_to(self.folder))
             if path.is_dir() or name in self.inputs or name in job.outputs or name == "words.txt":
                 continue
-            if path.parent.name == "tmp":  # saved there, for it could not be saved where it was to be
+            if path.parent.name == "tmp":  # outputs that cannot be written in their place are saved here
                 saved = re.fullmatch(r"w2v-\w+-(.*)", path.name)
                 assert saved, f"{path} is left"
-                assert content(path) == whole.files[saved[1]]
+                assert comparable_content(path) == expected.files[saved[1]]
                 continue
             known = r"cache/w2v-\w+\.w2v-ids|checkpoints/checkpoint-\d+\.safetensors|new\.tune\.json"
-            known += r"|checkpoints/\.lock"  # of a run that was stopped while it took the lock: the next takes it
+            known += r"|checkpoints/\.lock"  # left by a run that was stopped at the lock; the next run takes it
             may_be_unfinished = killed or is_missing or (after_kill and path.parent.name != "checkpoints")
             unfinished = may_be_unfinished and re.fullmatch(r"\..*\.tmp", path.name)
             assert unfinished or re.fullmatch(known, name), f"{path} is left"
         return written
 
-    def failing(self, job: Job, every: int, actions: tuple[int, ...], first: int = 1) -> Iterator[str]:
-        """Makes each `every`-th call fail in turn, with each error or, if calls are left out, the next one; yields what
-        comes of it.
-        """
-        whole = self.whole(job)
-        times = len(ERRORS) if every == 1 else 1
-        for at, action, _ in itertools.product(range(first, whole.calls + 1, every), actions, range(times)):
-            name, error = next(self.errors_in_turn)
-            self.fresh(job)
-            outcome = self.run(job.command, Fault(at, action, error))
-            if len(outcome.calls) < at:
-                continue
-            with told(
-                f"{job.command}: call {at} of {whole.calls} ({outcome.calls[at - 1]}) fails with {name}", outcome
-            ):
-                yield self.verdict(job, whole, outcome)
+    def fail_calls(self, job: Job, every: int, actions: tuple[int, ...], first: int = 1) -> Iterator[str]:
+        """Make each `every`-th call of a job fail, one per run, and yield the outcomes.
 
-    def without_memory(self, job: Job, every: int, size: int) -> Iterator[str]:
-        """Refuses memory from each `every`-th large request on."""
-        whole = self.whole(job)
-        for at in range(1, 10_000, every):
-            self.fresh(job)
-            outcome = self.run(job.command, Fault(allocation=at, bytes=size))
-            with told(f"{job.command}: no memory from large request {at} on", outcome):
-                verdict = self.verdict(job, whole, outcome)
-                yield verdict
-                if verdict == "done":
+        If every call fails in turn, each fails with all errors; otherwise the next of the errors is used each time.
+
+        """
+        expected = self.expected_result(job)
+        times = len(ERRORS) if every == 1 else 1
+        for call, action, _ in itertools.product(range(first, expected.calls + 1, every), actions, range(times)):
+            name, error = next(self.next_errors)
+            self.reset_folder(job)
+            outcome = self.run(job.command, Fault(call, action, error))
+            if len(outcome.calls) < call:
+                continue
+            with describe_failure(
+                f"{job.command}: call {call} of {expected.calls} ({outcome.calls[call - 1]}) fails with {name}", outcome
+            ):
+                yield self.check_outcome(job, expected, outcome)
+
+    def deny_memory(self, job: Job, every: int, size: int) -> Iterator[str]:
+        """Refuse memory from the n-th large request on, for each `every`-th n; yield the outcomes."""
+        expected = self.expected_result(job)
+        for request in range(1, 10_000, every):
+            self.reset_folder(job)
+            outcome = self.run(job.command, Fault(allocation=request, bytes=size))
+            with describe_failure(f"{job.command}: no memory from large request {request} on", outcome):
+                result = self.check_outcome(job, expected, outcome)
+                yield result
+                if result == "done":
                     return
 
-    def killed_at_each_call(self, job: Job, every: int, first: int = 1) -> Iterator[str]:
-        """Kills a command before or after each `every`-th call, then lets a training go on."""
-        whole = self.whole(job)
-        for at, action in itertools.product(range(first, whole.calls + 1, every), (KILL_BEFORE, KILL_AFTER)):
-            self.fresh(job)
-            outcome = self.run(job.command, Fault(at, action))
-            if len(outcome.calls) < at:
+    def kill_at_each_call(self, job: Job, every: int, first: int = 1) -> Iterator[str]:
+        """Kill a command before or after each `every`-th call, then resume or restart it; yield the outcomes."""
+        expected = self.expected_result(job)
+        for call, action in itertools.product(range(first, expected.calls + 1, every), (KILL_BEFORE, KILL_AFTER)):
+            self.reset_folder(job)
+            outcome = self.run(job.command, Fault(call, action))
+            if len(outcome.calls) < call:
                 continue
-            with told(f"killed {('before', 'after')[action - KILL_BEFORE]} call {at} of {whole.calls}", outcome):
+            moment = ("before", "after")[action - KILL_BEFORE]
+            with describe_failure(f"{job.command}: killed {moment} call {call} of {expected.calls}", outcome):
                 assert outcome.code == -signal.SIGKILL
-                self.check_files(job, whole, after_kill=True, killed=True)
-                yield self.goes_on(job, whole)
+                self.check_files(job, expected, after_kill=True, killed=True)
+                yield self.continue_after_kill(job, expected)
 
-    def goes_on(self, job: Job, whole: Whole) -> str:
-        """What comes of a killed command that goes on or is begun again: it must end with the same files."""
-        place = self.place()
-        outcome = self.run(job.resume if place else job.command)
-        assert self.verdict(job, whole, outcome, after_kill=True) == "done", outcome.said
-        return "gone on" if place else "begun again"
+    def continue_after_kill(self, job: Job, expected: ExpectedResult) -> str:
+        """Resume a killed training, or restart the command; check that it ends with the expected files."""
+        position = self.newest_position()
+        outcome = self.run(job.resume if position else job.command)
+        assert self.check_outcome(job, expected, outcome, after_kill=True) == "done", outcome.stderr
+        return "resumed" if position else "restarted"
 
-    def ended_at_random(self, jobs: Iterable[Job], times: int, seed: int, *signals: signal.Signals) -> Iterator[str]:
-        """Ends trainings at random moments by one of these, and what goes on with them again and again, until they end.
+    def end_at_random(self, jobs: Iterable[Job], times: int, seed: int, *signals: signal.Signals) -> Iterator[str]:
+        """End trainings by one of these signals at random moments, and resume or restart them until they finish.
 
-        Each of the jobs takes its turn, until they have been ended so many times in all.
+        The jobs take turns until `times` ends are reached. Yield the outcome of each end.
+
         """
-        chance = random.Random(seed)
+        generator = random.Random(seed)
         ends = 0
-        known: dict[int, tuple[Whole, float]] = {}
+        known: dict[int, tuple[ExpectedResult, float]] = {}
         for number, job in itertools.cycle(enumerate(jobs)):
             if number not in known:
-                compile_for(job)
-                whole = self.whole(job)
+                compile_kernels(job)
+                expected = self.expected_result(job)
                 started = time.monotonic()
-                self.fresh(job)
+                self.reset_folder(job)
                 self.run(job.command)
-                known[number] = whole, time.monotonic() - started
+                known[number] = expected, time.monotonic() - started
             if ends >= times:
                 return
-            for verdict in self._ended_until_done(job, *known[number], chance, signals):
+            for result in self._end_until_done(job, *known[number], generator, signals):
                 ends += 1
-                yield verdict
+                yield result
 
-    def _ended_until_done(
-        self, job: Job, whole: Whole, usual: float, chance: random.Random, signals: tuple[signal.Signals, ...]
+    def _end_until_done(
+        self,
+        job: Job,
+        expected: ExpectedResult,
+        usual_seconds: float,
+        generator: random.Random,
+        signals: tuple[signal.Signals, ...],
     ) -> Iterator[str]:
-        self.fresh(job)
-        place = stuck = 0
+        self.reset_folder(job)
+        position = stuck = 0
+
         while True:
-            command = job.resume if place else job.command
-            # Later and later while nothing is reached: on a machine that has become busy, runs take longer than usual.
-            number, after = chance.choice(signals), usual * chance.uniform(0.02, 1.1) * (1 + stuck / 10)
-            outcome = self.run(command, Fault(number=number, after=after))
-            with told(f"{job.command} ended after {after:.3f} s from place {place}", outcome):
+            command = job.resume if position else job.command
+
+            # Wait longer while no progress is made: runs take longer than usual on a busy machine.
+            number = generator.choice(signals)
+            after = usual_seconds * generator.uniform(0.02, 1.1) * (1 + stuck / 10)
+            outcome = self.run(command, Fault(signal_number=number, signal_after=after))
+            with describe_failure(f"{job.command} ended after {after:.3f} s from position {position}", outcome):
                 after_kill = signal.SIGKILL in signals
                 if killed := outcome.code == -signal.SIGKILL:
-                    verdict = "killed"
+                    result = "killed"
                 else:
-                    verdict = self.verdict(job, whole, outcome, after_kill)
-                    if verdict == "done":
+                    result = self.check_outcome(job, expected, outcome, after_kill)
+                    if result == "done":
                         return
-                    assert verdict != "refused"
-                written = self.check_files(job, whole, after_kill, killed)
-                now = self.place()
-                assert now >= place, "a checkpoint is lost"
-                if not killed and not place and outcome.code > 0 and not written:
-                    assert ("--resume" in outcome.said[0]) == bool(now)
-                stuck, place = 0 if now > place else stuck + 1, now
-            yield verdict
+                    assert result != "refused"
+                written = self.check_files(job, expected, after_kill, killed)
+                newest = self.newest_position()
+                assert newest >= position, "a checkpoint is lost"
+                if not killed and not position and outcome.code > 0 and not written:
+                    assert ("--resume" in outcome.stderr[0]) == bool(newest)
+                stuck, position = 0 if newest > position else stuck + 1, newest
+            yield result
 
-    def place(self) -> int:
-        """How far the newest checkpoint is; every file of that name must be whole."""
+    def newest_position(self) -> int:
+        """Read all checkpoints, so that a damaged one raises an error; return the position of the newest, or 0."""
         from w2v.training import checkpoint
 
-        found = checkpoint.files(self.folder / "checkpoints")
-        return max((checkpoint.read(path).position.done for path in found), default=0)
+        paths = checkpoint.files(self.folder / "checkpoints")
+        return max((checkpoint.read(path).position.done for path in paths), default=0)
 
-    def with_spoilt_streams(self, job: Job) -> Iterator[str]:
-        """Runs a command with standard streams that are closed, full or read by nobody."""
-        whole = self.whole(job)
-        both = itertools.product(SPOILT, SPOILT)
-        for stdout, stderr, stdin in [*((*pair, "") for pair in both), ("", "", "closed"), 3 * ("closed",)]:
-            spoilt = tuple((number, what) for number, what in enumerate((stdin, stdout, stderr)) if what)
-            self.fresh(job)
-            outcome = self.run(job.command, Fault(streams=spoilt))
-            with told(f"{job.command} with {spoilt}", outcome):
-                assert self.check_files(job, whole, False) == len(job.outputs), "an output is not written"
-                lost = bool(stdout and whole.shown)
+    def break_streams(self, job: Job) -> Iterator[str]:
+        """Run a command with standard streams that are closed, full or without a reader; yield the outcomes."""
+        expected = self.expected_result(job)
+        output_fates = itertools.product(BROKEN_STREAMS, BROKEN_STREAMS)
+        for stdout, stderr, stdin in [*((*fates, "") for fates in output_fates), ("", "", "closed"), 3 * ("closed",)]:
+            broken = tuple((descriptor, fate) for descriptor, fate in enumerate((stdin, stdout, stderr)) if fate)
+            self.reset_folder(job)
+            outcome = self.run(job.command, Fault(streams=broken))
+            with describe_failure(f"{job.command} with {broken}", outcome):
+                assert self.check_files(job, expected, False) == len(job.outputs), "an output was not written"
+                lost = bool(stdout and expected.stdout)
                 assert outcome.code == lost
-                expected = [f"w2v: standard output: {SPOILT[stdout]}"] if lost and SPOILT[stdout] else []
-                assert outcome.said == ([] if stderr else expected)
-                assert outcome.shown == (b"" if stdout else whole.shown)
+                lines = [f"w2v: standard output: {BROKEN_STREAMS[stdout]}"] if lost and BROKEN_STREAMS[stdout] else []
+                assert outcome.stderr == ([] if stderr else lines)
+                assert outcome.stdout == (b"" if stdout else expected.stdout)
                 yield "not printed" if lost else "done"
 
 
-SPOILT = {"": "", "closed": "Bad file descriptor", "/dev/full": "No space left on device", "dead pipe": ""}
+# What happens to a stream, and the error that a write reports for it.
+BROKEN_STREAMS = {"": "", "closed": "Bad file descriptor", "/dev/full": "No space left on device", "dead pipe": ""}
 
 
-def spoil(number: int, what: str) -> None:
-    if what == "closed":
-        os.close(number)
+def break_stream(descriptor: int, fate: str) -> None:
+    """Close a file descriptor, or replace it by a file or by a pipe without a reader."""
+    if fate == "closed":
+        os.close(descriptor)
         return
-    if what == "dead pipe":
+    if fate == "dead pipe":
         reader, writer = os.pipe()
         os.close(reader)
     else:
-        writer = os.open(what, os.O_WRONLY)
-    os.dup2(writer, number)
+        writer = os.open(fate, os.O_WRONLY)
+    os.dup2(writer, descriptor)
     os.close(writer)
 
 
-def content(path: Path) -> object:
-    """What must be the same in two files: of a model, all but the times that its training took."""
+def comparable_content(path: Path) -> object:
+    """Return the part of a file that must be the same in every run: of a model, all but the time its training took."""
     data = path.read_bytes()
     if path.suffix != ".safetensors" or data == OLD:
         return data
@@ -482,15 +509,16 @@ def content(path: Path) -> object:
 
 
 @contextlib.contextmanager
-def told(what: str, outcome: Outcome) -> Iterator[None]:
+def describe_failure(what: str, outcome: Outcome) -> Iterator[None]:
+    """Add what happened, and the lines on standard error, to an AssertionError."""
     try:
         yield
     except AssertionError as error:
-        raise AssertionError(f"{what}: {error}\n" + "\n".join(outcome.said)) from error
+        raise AssertionError(f"{what}: {error}\n" + "\n".join(outcome.stderr)) from error
 
 
-def compiled(folder: Path) -> Path:
-    """The shim, compiled."""
+def compile_shim(folder: Path) -> Path:
+    """Compile the shim; return the path of the library."""
     library = folder / "shim.so"
     source = Path(__file__).with_name("shim.c")
     compiler = os.environ.get("CC", "cc").split()
@@ -498,50 +526,54 @@ def compiled(folder: Path) -> Path:
     return library
 
 
-def preloaded(folder: Path) -> list[str]:
-    """The command that runs this module with the shim; see main."""
-    library = compiled(folder)
+def preloaded_command(folder: Path) -> list[str]:
+    """Return the command that runs `main` of this module with the shim preloaded."""
+    library = compile_shim(folder)
     variables = [f"LD_PRELOAD={library}", "OPENBLAS_NUM_THREADS=1", f"MPLCONFIGDIR={folder}"]
     return ["env", *variables, sys.executable, "-m", "tests.faults.injection", str(library), str(folder)]
 
 
 SCENARIOS = {
-    "fail": "each call of training, saving and checkpointing fails",
-    "full": "each call of it and all that follow fail, as on a full disk",
-    "memory": "no memory, in training",
+    "fail": "one call fails, while training, saving and checkpointing",
+    "full": "that call and all later ones fail, as on a full disk",
+    "memory": "no memory for an allocation of training",
     "kill": "kill -9 before and after each call of training, then --resume",
     "random": "kill -9 at random moments of training, with every loss, model and storage, then --resume",
     "signals": "Ctrl-C or SIGTERM at random moments of training, with every loss, model and storage, then --resume",
-    "commands": "each call of every other command fails, alone or with all that follow",
-    "commands-memory": "no memory for requests of 256 kB or more, in every other command",
-    "commands-kill": "kill -9 before and after each call of every other command, then once more",
-    "streams": "every command, with standard streams closed, full or read by nobody",
+    "commands": "one call of another command fails, or that call and all later ones",
+    "commands-memory": "no memory for requests of 256 kB or more, in another command",
+    "commands-kill": "kill -9 before and after a call of another command, then once more",
+    "streams": "commands with standard streams closed, full or without a reader",
 }
 
 
-def scenario(runs: Runs, name: str, amount: int, seed: int) -> Iterator[str]:
-    """`amount`: of ends at random moments, or else the step from call to call."""
+def run_scenario(injector: FaultInjector, name: str, amount: int, seed: int) -> Iterator[str]:
+    """Yield the outcomes of a scenario.
+
+    `amount` is the number of ends for "random" and "signals"; for other scenarios, each `amount`-th call is tried.
+    """
     first = 1 + seed % amount
     jobs = COMMANDS.values() if name.startswith("commands") else [TRAIN]
     match name:
         case "random":
-            return runs.ended_at_random(kinds_of_training(), amount, seed, signal.SIGKILL)
+            return injector.end_at_random(kinds_of_training(), amount, seed, signal.SIGKILL)
         case "signals":
-            return runs.ended_at_random(kinds_of_training(), amount, seed, signal.SIGINT, signal.SIGTERM)
+            return injector.end_at_random(kinds_of_training(), amount, seed, signal.SIGINT, signal.SIGTERM)
         case "streams":
-            found = map(runs.with_spoilt_streams, [TRAIN, *COMMANDS.values()][seed % amount :: amount])
+            outcomes = map(injector.break_streams, [TRAIN, *COMMANDS.values()][seed % amount :: amount])
         case "memory" | "commands-memory":
-            found = (runs.without_memory(job, amount, SMALL if job is TRAIN else LARGE) for job in jobs)
+            size = SMALL_REQUEST if name == "memory" else LARGE_REQUEST
+            outcomes = (injector.deny_memory(job, amount, size) for job in jobs)
         case "kill" | "commands-kill":
-            found = (runs.killed_at_each_call(job, amount, first) for job in jobs)
+            outcomes = (injector.kill_at_each_call(job, amount, first) for job in jobs)
         case _:
             actions = {"fail": (FAIL,), "full": (FAIL_FROM,), "commands": (FAIL, FAIL_FROM)}[name]
-            found = (runs.failing(job, amount, actions, first) for job in jobs)
-    return itertools.chain.from_iterable(found)
+            outcomes = (injector.fail_calls(job, amount, actions, first) for job in jobs)
+    return itertools.chain.from_iterable(outcomes)
 
 
-def prepare() -> None:
-    """Import once, before all runs, what commands import when they need it."""
+def import_everything() -> None:
+    """Import all that commands import on demand, once before all runs."""
     import matplotlib.figure
     import scipy.stats  # noqa: F401
 
@@ -552,12 +584,12 @@ def prepare() -> None:
     import w2v.cli.commands.vectors  # noqa: F401
 
     figure = matplotlib.figure.Figure()
-    figure.subplots().set_title("fonts are found")
+    figure.subplots().set_title("find the fonts")
     figure.savefig(os.devnull, format="png")
 
 
-def compile_for(job: Job) -> None:
-    """Compile in this process, once, what each run of a training with Numba would load."""
+def compile_kernels(job: Job) -> None:
+    """Compile the kernels of a training with Numba once, in this process, so that its runs inherit them."""
     import w2v
     from w2v.losses.registry import LOSSES
 
@@ -569,22 +601,23 @@ def compile_for(job: Job) -> None:
 
 
 def main(library: str, folder: str) -> None:
-    """Runs the scenario of each line "name amount seed" of standard input.
+    """Run the scenario of each line "name amount seed" of standard input.
 
-    Prints how often what came of it, each minute and at the end, as a JSON object on a line, and then an empty line.
+    Print the number of each outcome as a JSON object on a line, each minute and at the end, and then an empty line.
+
     """
-    prepare()
-    runs = Runs(Path(folder, "run").resolve(), Path(library))
-    for line in os.fdopen(os.dup(0)):  # runs set the encoding of sys.stdin, which must not have been read
+    import_everything()
+    injector = FaultInjector(Path(folder, "run").resolve(), Path(library))
+    for line in os.fdopen(os.dup(0)):  # sys.stdin must stay unread, because runs set its encoding
         name, amount, seed = line.split()
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         reported = time.monotonic()
-        for verdict in scenario(runs, name, int(amount), int(seed)):
-            found[verdict] += 1
-            if time.monotonic() > reported + REPORT_EVERY:
+        for result in run_scenario(injector, name, int(amount), int(seed)):
+            counts[result] += 1
+            if time.monotonic() > reported + REPORT_INTERVAL:
                 reported = time.monotonic()
-                print(json.dumps(found), flush=True)
-        print(json.dumps(found), end="\n\n", flush=True)
+                print(json.dumps(counts), flush=True)
+        print(json.dumps(counts), end="\n\n", flush=True)
 
 
 if __name__ == "__main__":

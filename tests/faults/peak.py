@@ -1,4 +1,4 @@
-"""The most memory that a piece of code takes, asserted: quick, for millions of uses."""
+"""A limit for the memory of a piece of code, fast enough for millions of uses."""
 
 import resource
 from collections.abc import Iterator
@@ -6,23 +6,23 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 RESET = Path("/proc/self/clear_refs")
-SLACK = 8 << 20  # bytes: a peak that has risen by more is set back before the next use
+SLACK = 8 << 20  # bytes; a peak that has risen by more is reset before the next use
 
-_level = 0
+_baseline = 0
 
 
 @contextmanager
 def bounded(limit: int) -> Iterator[None]:
-    """Raises AssertionError where the peak of the process's memory rises by more than `limit` bytes."""
-    global _level
+    """Raise AssertionError if the peak of the process's memory rises by more than `limit` bytes inside the block."""
+    global _baseline
     before = _peak()
-    if before > _level + SLACK:
+    if before > _baseline + SLACK:
         with suppress(OSError):
-            RESET.write_text("5")  # Linux: the peak becomes what is held now
-        _level = before = _peak()
+            RESET.write_text("5")  # on Linux this resets the peak to the current size
+        _baseline = before = _peak()
     yield
-    taken = _peak() - before
-    assert taken <= limit, f"{taken / 1e6:,.0f} MB taken, {limit / 1e6:,.0f} MB allowed"
+    growth = _peak() - before
+    assert growth <= limit, f"{growth / 1e6:,.0f} MB taken, {limit / 1e6:,.0f} MB allowed"
 
 
 def _peak() -> int:

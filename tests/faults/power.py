@@ -1,8 +1,10 @@
-"""Power cuts: what is left on a file system of its own if the machine stops while w2v trains.
+"""Power cuts: check what a file system holds after the machine stopped while w2v trained.
 
-A file holds an ext4 file system, to which w2v writes. At a random moment the run is stopped and the file copied: the
-copy has what the system had written to the disk until then, and not what was still in memory. Mounted, it must hold the
-whole model or none, and its newest checkpoint must lead to the same bits. Root alone can mount files.
+w2v writes to an ext4 file system inside an image file. At a random moment the run is stopped and the image copied. The
+copy has what the system had written to the disk until then, but not what was still in memory. After mounting the copy,
+it must hold the complete model or none, and its newest checkpoint must lead to the same bits. Only root can mount
+images.
+
 """
 
 import json
@@ -18,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.faults.injection import content
+from tests.faults.injection import comparable_content
 from w2v.data import make
 
 MEGABYTES = 24
@@ -27,56 +29,61 @@ OPTIONS = ["--workers", "1", "--epochs", "12", "--vector-size", "16", "--checkpo
 
 
 def main() -> None:
-    """Prints the verdicts after each of so many cuts, as JSON."""
-    amount, generator, verdicts = int(sys.argv[1]), random.Random(1), Counter[str]()
+    """Cut the power as often as the argument says; print the number of each result as JSON after each cut."""
+    amount, generator, results = int(sys.argv[1]), random.Random(1), Counter[str]()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        text, image, cut = folder / "text", folder / "image", folder / "cut"
+        text, image, image_copy = folder / "text", folder / "image", folder / "image-copy"
         text.write_text("".join(make.corpus(100_000, seed=1)), "utf-8")
         image.write_bytes(bytes(MEGABYTES << 20))
         subprocess.run(["mkfs.ext4", "-q", "-F", image], check=True)
         started = time.monotonic()
-        subprocess.run([*W2V, text, "-o", folder / "whole.safetensors", *OPTIONS, "--checkpoint", name], check=True)
-        longest, whole = 2 * (time.monotonic() - started), content(folder / "whole.safetensors")
+        subprocess.run([*W2V, text, "-o", folder / "expected.safetensors", *OPTIONS, "--checkpoint", name], check=True)
+        longest = 2 * (time.monotonic() - started)
+        expected = comparable_content(folder / "expected.safetensors")
         for _ in range(amount):
             with mounted(image, folder / "live") as live:
-                states, model = live / "states", live / "model.safetensors"
-                command = [*W2V, text, "-o", model, "--force", *OPTIONS, "--checkpoint", states]
+                checkpoints, model = live / "checkpoints", live / "model.safetensors"
+                command = [*W2V, text, "-o", model, "--force", *OPTIONS, "--checkpoint", checkpoints]
                 with subprocess.Popen(command, stderr=subprocess.DEVNULL) as run:
                     time.sleep(longest * generator.random())
                     run.send_signal(signal.SIGSTOP)
-                    seen = len(checkpoints(states))
-                    shutil.copyfile(image, cut)
+                    written = len(checkpoint_files(checkpoints))
+                    shutil.copyfile(image, image_copy)
                     run.kill()
-                shutil.rmtree(states, ignore_errors=True)
+                shutil.rmtree(checkpoints, ignore_errors=True)
                 model.unlink(missing_ok=True)
-            with mounted(cut, folder / "after") as after:
-                verdicts[verdict(after, text, whole, seen)] += 1
-            print(json.dumps(verdicts), flush=True)
+            with mounted(image_copy, folder / "after") as after:
+                results[check_recovery(after, text, expected, written)] += 1
+            print(json.dumps(results), flush=True)
 
 
-def checkpoints(states: Path) -> list[Path]:
-    return sorted(states.glob("checkpoint-*.safetensors"))
+def checkpoint_files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("checkpoint-*.safetensors"))
 
 
-def verdict(after: Path, text: Path, whole: object, seen: int) -> str:
-    """What is left after a cut, when `seen` checkpoints had been seen. Raises AssertionError if something is lost."""
+def check_recovery(after: Path, text: Path, expected: object, written: int) -> str:
+    """Return what is left after a cut; raise AssertionError if something is lost.
+
+    `written` is the number of checkpoints at the moment of the cut.
+    """
     model = after / "model.safetensors"
     if model.exists():
-        assert content(model) == whole, "the model is not whole"
-        return "the model is there"
-    if not checkpoints(after / "states"):
-        assert seen < 2, f"of {seen} checkpoints none is left"
-        return "no checkpoint yet: begun again"
-    resume = [*W2V, text, "--resume", after / "states", "-o", model, "--quiet"]
+        assert comparable_content(model) == expected, "the model is damaged"
+        return "finished"
+    if not checkpoint_files(after / "checkpoints"):
+        assert written < 2, f"none of {written} checkpoints is left"
+        return "no checkpoint yet"
+    resume = [*W2V, text, "--resume", after / "checkpoints", "-o", model, "--quiet"]
     done = subprocess.run(resume, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert content(model) == whole, "the resumed run ended with other bits"
+    assert comparable_content(model) == expected, "the resumed run ended with other bits"
     return "resumed to the same bits"
 
 
 @contextmanager
 def mounted(image: Path, folder: Path) -> Iterator[Path]:
+    """Mount an image on a folder inside the `with` block."""
     folder.mkdir(exist_ok=True)
     subprocess.run(["mount", "-o", "loop", image, folder], check=True)
     try:

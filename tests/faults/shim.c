@@ -1,10 +1,10 @@
-/* Preloaded, this makes one of a program's calls to the system fail, or ends the program there.
+/* A library to preload: it makes one of a program's calls to the system fail, or kills the program there.
  *
- * Counted are the calls below on files in one folder, from the moment that arm() is called. What happens at call number
- * `at`: with action FAIL it fails with `error`; with FAIL_FROM so do all from there that write, as on a full disk;
- * KILL_BEFORE and KILL_AFTER end the process as kill -9 does, before or after the system has done the work.
+ * After arm(), it counts the calls below on files in one folder. At call number `at`, `action` decides: with FAIL the call
+ * fails with `error`; with FAIL_FROM all later calls that write fail, too, as on a full disk; KILL_BEFORE and KILL_AFTER
+ * end the process as kill -9 does, before or after the system has done the work.
  *
- * allocations: after limit_allocations(n, size) the n-th request for `size` bytes or more, and each later one, gets none. */
+ * After limit_allocations(n, size), the n-th request for `size` bytes or more, and each later one, fails. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -60,7 +60,7 @@ static int writes(const char *name) {
            strncmp(name, "lseek", 5) && strncmp(name, "mmap", 4);
 }
 
-/* Whether this call, which concerns us, is to fail; ends the process where it is to end before the call. */
+/* Counts a call in our folder; returns whether it must fail; kills the process if it must end before this call. */
 static int fails(const char *name, long *mine) {
     *mine = __atomic_add_fetch(&count, 1, __ATOMIC_SEQ_CST);
     if (log_file >= 0) dprintf(log_file, "%s\n", name);
@@ -76,7 +76,7 @@ static void after(long mine) {
     if (mine == at && action == KILL_AFTER) kill(getpid(), SIGKILL);
 }
 
-/* A wrapper of a function: its type, name, parameters, arguments, what tells that it concerns us, what it returns failed. */
+/* Defines a wrapper: return type, name, parameters, arguments, whether the call is in our folder, its value on failure. */
 #define WRAP(type, name, parameters, arguments, ours, failed)                            \
     type name parameters {                                                               \
         static type(*original) parameters;                                               \
@@ -115,7 +115,7 @@ int close(int fd) {
     if (!original) original = (int (*)(int))dlsym(RTLD_NEXT, "close");
     if (!concerns(fd)) return original(fd);
     const int failed = fails("close", &mine), result = original(fd);
-    if (failed) errno = error; /* closed all the same */
+    if (failed) errno = error; /* the descriptor is closed nevertheless */
     after(mine);
     return failed ? -1 : result;
 }
@@ -142,7 +142,7 @@ WRAP_OPEN(open64, (const char *path, int flags, ...), (path, flags, mode), path)
 WRAP_OPEN(openat, (int where, const char *path, int flags, ...), (where, path, flags, mode), path)
 WRAP_OPEN(openat64, (int where, const char *path, int flags, ...), (where, path, flags, mode), path)
 
-/* -- allocations, of glibc -- */
+/* -- glibc's allocations -- */
 
 void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);

@@ -1,7 +1,7 @@
-"""Threads that read, train, look on, stop and load: to be run on the build that finds races (see variants.py).
+"""Read, train, observe, stop and load with several threads, for the build that finds data races (see variants.py).
 
-Every model and loss is trained by four threads while this one asks for their progress; one run is stopped halfway.
-The matrices are small: the sanitizer takes its time over every address that the threads race for on purpose.
+Four threads train every model and loss while this one reads their progress; one run is stopped halfway. The matrices
+are small, because the sanitizer is slow for every address that the threads race for on purpose.
 """
 
 import itertools

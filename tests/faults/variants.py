@@ -1,10 +1,12 @@
-"""Run the tests on the builds that look for mistakes, after a canary that shows that each of them still does.
+"""Run the tests on builds with extra checks, after showing by a canary that each build still finds mistakes.
 
     python tests/faults/variants.py checked     every index of every array checked: all tests
     python tests/faults/variants.py sanitize    AddressSanitizer and UndefinedBehaviorSanitizer: compiled modules
     python tests/faults/variants.py thread      ThreadSanitizer: threads that read and train
 
-`make sanitize` builds them and runs all three. A canary is a wrong call of one of our own compiled functions.
+`make sanitize` builds them and runs all three. A canary is a wrong call of one of our own compiled functions, which the
+build must report.
+
 """
 
 import importlib
@@ -38,7 +40,7 @@ for thread in threads:
 for thread in threads:
     thread.join()
 """
-# What each variant must say of its canaries, and what is then run.
+# For each variant: its canaries, and what it must report for them.
 CANARIES = {
     "checked": {WRITE_PAST_THE_END: "IndexError: Out of bounds on buffer access"},
     "sanitize": {WRITE_PAST_THE_END: "AddressSanitizer: heap-buffer-overflow", OVERFLOW: "signed integer overflow"},
@@ -55,64 +57,71 @@ COMPILED = [
 ]
 TESTS_OF_COMPILED = ["test_kernels.py", "kernel/test_loop.py", "text", "losses/test_tree.py"]
 TESTS_OF_COMPILED += ["formats/test_table.py", "formats/test_word2vec.py", "evaluation/test_analogies.py"]
-PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "--capture=sys"]  # what a sanitizer says last is to be seen
+PYTEST = [
+    "-m",
+    "pytest",
+    "-p",
+    "no:cacheprovider",
+    "--capture=sys",
+]  # shows the report of a sanitizer that ends the process
+# What runs on each variant after its canaries.
 RUNS = {
     "checked": [*PYTEST, "-n", "auto", "--maxprocesses", "8", "--dist", "worksteal", "tests"],
-    # Without those that measure memory, for the sanitizer gives none back.
+    # Tests that measure memory are left out, because the sanitizer never frees it.
     "sanitize": [*PYTEST, "-k", "not memory_does_not_grow", *(f"tests/{name}" for name in TESTS_OF_COMPILED)],
     "thread": ["-m", "tests.faults.threads"],
 }
 
 
 def assert_origin() -> None:
-    """Raises SystemExit where a compiled module is not of the variant that is to be tested."""
+    """Raise SystemExit if a compiled module does not belong to the variant under test."""
     folder = os.environ.get("W2V_VARIANT")
     for name in COMPILED if folder else ():
         file = str(importlib.import_module(name).__file__)
         if not Path(file).is_relative_to(str(folder)):
-            raise SystemExit(f"{name} is {file}, not one of {folder}")
+            raise SystemExit(f"{name} is {file}, which is not in {folder}")
 
 
-def runtime(*names: str) -> str:
-    """The sanitizers' libraries, which must be there before Python itself; and C++'s, whose exceptions they catch."""
+def preloaded_libraries(*names: str) -> str:
+    """Return the paths of the compiler's libraries with these names, as LD_PRELOAD takes them."""
     compiler = os.environ.get("CC", "gcc").split()[0]
-    found = [subprocess.check_output([compiler, f"-print-file-name={name}"], text=True).strip() for name in names]
-    return " ".join(found)
+    paths = [subprocess.check_output([compiler, f"-print-file-name={name}"], text=True).strip() for name in names]
+    return " ".join(paths)
 
 
 def environment(variant: str) -> dict[str, str]:
-    """That of a program that uses the modules of this build, and checks it with `assert_origin`."""
+    """Return the environment for a program that uses the modules of this build; see `assert_origin`."""
     folder = str(ROOT / "build" / variant)
     values = os.environ | {"PYTHONPATH": folder, "W2V_VARIANT": folder}
     if variant == "sanitize":
-        values["LD_PRELOAD"] = runtime("libasan.so", "libubsan.so", "libstdc++.so")
-        values["PYTHONMALLOC"] = "malloc"  # each object by itself, so that what lies behind it is watched
-        # What Python keeps to its end is no leak; a request for more memory than there is, is answered with none.
+        # C++'s library must be there before Python, because AddressSanitizer intercepts its exceptions.
+        values["LD_PRELOAD"] = preloaded_libraries("libasan.so", "libubsan.so", "libstdc++.so")
+        values["PYTHONMALLOC"] = "malloc"  # allocates each object separately, so that an overrun is noticed
+        # Objects that Python keeps to its end are not leaks. Too large an allocation returns NULL and does not abort.
         values["ASAN_OPTIONS"] = "detect_leaks=0:allocator_may_return_null=1"
         values["UBSAN_OPTIONS"] = "print_stacktrace=1"
     if variant == "thread":
-        values["LD_PRELOAD"] = runtime("libtsan.so")
+        values["LD_PRELOAD"] = preloaded_libraries("libtsan.so")
         values["TSAN_OPTIONS"] = f"suppressions={FAULTS / 'tsan.txt'}:halt_on_error=1:history_size=7"
     return values
 
 
-def bites(variant: str) -> None:
-    """Raises SystemExit where a canary lives: the build finds nothing."""
+def check_canaries(variant: str) -> None:
+    """Raise SystemExit if the build does not report a canary."""
     for program, expected in CANARIES[variant].items():
         command = [sys.executable, "-c", program]
         done = subprocess.run(
             command, cwd=ROOT / "build" / variant, env=environment(variant), capture_output=True, text=True
         )
         if not done.returncode or expected not in done.stderr:
-            raise SystemExit(
-                f"{variant}: the canary lives: {expected!r} was not said of\n{program}\n{done.stderr[-2000:]}"
-            )
+            raise SystemExit(f"{variant}: the build does not report {expected!r} for\n{program}\n{done.stderr[-2000:]}")
         print(f"{variant}: canary: {re.findall('.*' + expected + '.*', done.stderr)[0].strip()}", flush=True)
 
 
 def main() -> None:
     for variant in sys.argv[1:]:
-        bites(variant)
+        check_canaries(variant)
+
         command = [sys.executable, *RUNS[variant]]
         print(f"{variant}: {' '.join(command[1:])}", flush=True)
         done = subprocess.run(command, cwd=ROOT / "build" / variant, env=environment(variant))

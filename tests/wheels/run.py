@@ -1,11 +1,13 @@
-"""Tests the wheels in dist/ as users get them: make wheels-test.
+"""Test the wheels in dist/ as users install them: make wheels-test.
 
     python tests/wheels/run.py [--part] [PYTHON ...]
 
-Each Python, by default all in PATH, gets a new environment with the wheel that pip chooses for it, and runs the tests
-in a folder without w2v's sources. With --part, or if an optional package has no wheel for this Python, these are the
-tests of the compiled step, formats and training. The oldest Python also runs them with the oldest versions of packages.
+Each Python, by default each in PATH, gets a new environment with the wheel that pip chooses for it, and runs the tests
+in a folder without w2v's sources. With --part, or if an optional package has no wheel for this Python, only the tests
+of the compiled step, formats and training run. The oldest Python also tests the oldest supported versions of packages.
 With all packages, stubtest compares the stubs with the compiled modules.
+
+
 """
 
 import argparse
@@ -18,11 +20,11 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-WORK = ROOT / "build" / "wheels-test"
+BUILD = ROOT / "build" / "wheels-test"
 PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "-n", "auto", "--maxprocesses", "8", "--dist", "worksteal"]
-ABOUT_SOURCES = [
+NEED_SOURCES = [  # the tests that read w2v's sources
     "--ignore=tests/test_architecture.py",
-    "--deselect=tests/test_faults.py::test_races_that_are_meant_are_named",
+    "--deselect=tests/test_faults.py::test_functions_with_intended_races_exist",
 ]
 PART = [
     "tests/test_kernels.py",
@@ -31,11 +33,12 @@ PART = [
     "tests/training/test_train.py",
 ]
 STUBS = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in ROOT.glob("w2v/**/*.pyi")]
-# That these tests import.
-PACKAGES = ["pytest", "pytest-xdist", "hypothesis", "safetensors", "matplotlib", "textalloc", "ml_dtypes"]
+# The packages that PART imports.
+PART_PACKAGES = ["pytest", "pytest-xdist", "hypothesis", "safetensors", "matplotlib", "textalloc", "ml_dtypes"]
 
 
 def audit(wheels: list[Path]) -> None:
+    """Check the files of dist/ with the packaging tools; fail if one objects."""
     tool = [sys.executable, "-m"]
     subprocess.run([*tool, "twine", "check", "--strict", *(ROOT / "dist").iterdir()], check=True)
     subprocess.run([*tool, "check_wheel_contents", *wheels], check=True)
@@ -45,27 +48,29 @@ def audit(wheels: list[Path]) -> None:
             subprocess.run([*tool, "abi3audit", "--strict", wheel], check=True)
 
 
-def environment(python: str, name: str) -> str:
-    """The Python of a new environment with the wheel that fits it, and nothing else."""
-    folder = WORK / name
+def create_environment(python: str, name: str) -> str:
+    """Create an environment that has only the wheel for this Python; return the path of its Python."""
+    folder = BUILD / name
     subprocess.run([python, "-m", "venv", "--without-pip", folder], check=True)
-    made = str(folder / "bin" / "python")
-    install(made, "--no-index", "--find-links", str(ROOT / "dist"), "--no-deps", "w2v")
-    return made
+    environment_python = str(folder / "bin" / "python")
+    install(environment_python, "--no-index", "--find-links", str(ROOT / "dist"), "--no-deps", "w2v")
+    return environment_python
 
 
 def install(python: str, *arguments: str, check: bool = True) -> bool:
+    """Install packages for this Python, without compiling; return whether that succeeded."""
+
     pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--only-binary", ":all:"]
     return subprocess.run([*pip, *arguments], check=check).returncode == 0
 
 
-def oldest() -> Path:
-    """A file of constraints: the oldest versions that pyproject.toml allows of what users install."""
+def write_oldest_constraints() -> Path:
+    """Write a constraints file with the oldest versions that pyproject.toml allows for users; return its path."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    ours = re.findall(r"\w+", extras["all"][0].removeprefix("w2v"))
-    lines = [line for lines in [project["dependencies"], *(extras[name] for name in ours)] for line in lines]
-    file = WORK / "oldest.txt"
+    user_extras = re.findall(r"\w+", extras["all"][0].removeprefix("w2v"))
+    lines = [line for lines in [project["dependencies"], *(extras[name] for name in user_extras)] for line in lines]
+    file = BUILD / "oldest.txt"
     file.write_text("\n".join(line.replace(">=", "==") for line in lines))
     return file
 
@@ -75,29 +80,32 @@ def main() -> None:
     parser.add_argument("--part", action="store_true")
     parser.add_argument("python", nargs="*")
     options = parser.parse_args()
-    found = [path for minor in range(11, 20) if (path := shutil.which(f"python3.{minor}"))]
-    os.environ.pop("PYTHONPATH", None)  # it could name sources
-    shutil.rmtree(WORK, ignore_errors=True)
+    pythons_in_path = [path for minor in range(11, 20) if (path := shutil.which(f"python3.{minor}"))]
+    os.environ.pop("PYTHONPATH", None)  # it could lead to the sources
+    shutil.rmtree(BUILD, ignore_errors=True)
     for name in ("tests", "docs"):
-        shutil.copytree(ROOT / name, WORK / "apart" / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, BUILD / "project" / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("README.md", "pyproject.toml"):
-        shutil.copy(ROOT / name, WORK / "apart")
+        shutil.copy(ROOT / name, BUILD / "project")
     audit(sorted((ROOT / "dist").glob("*.whl")))
     failed = []
-    pythons = sorted(options.python or found, key=lambda python: int(python.rpartition(".")[2]))
+    pythons = sorted(options.python or pythons_in_path, key=lambda python: int(python.rpartition(".")[2]))
     for number, python in enumerate(pythons):
-        for constraints in [[], ["--constraint", str(oldest())]][: 1 + (number == 0 and not options.part)]:
+        constraint_sets: list[list[str]] = [[]]
+        if number == 0 and not options.part:
+            constraint_sets.append(["--constraint", str(write_oldest_constraints())])
+        for constraints in constraint_sets:
             name = f"{python}{' with the oldest versions' * bool(constraints)}"
             print(name, flush=True)
-            made = environment(python, f"{number}{'-oldest' * bool(constraints)}")
-            whole = not options.part and install(made, *constraints, "w2v[dev]", check=False)
-            if not whole:
+            environment_python = create_environment(python, f"{number}{'-oldest' * bool(constraints)}")
+            has_all = not options.part and install(environment_python, *constraints, "w2v[dev]", check=False)
+            if not has_all:
                 print(f"{name}: part of the tests, without optional packages", flush=True)
-                install(made, *constraints, "w2v", *PACKAGES)
-            tests = ["tests", *ABOUT_SOURCES] if whole else PART
+                install(environment_python, *constraints, "w2v", *PART_PACKAGES)
+            tests = ["tests", *NEED_SOURCES] if has_all else PART
             checks = [[*PYTEST, *tests], ["-m", "mypy.stubtest", *STUBS]]
-            for check in checks[: 1 + whole]:
-                if subprocess.run([made, *check], cwd=WORK / "apart").returncode:
+            for check in checks[: 1 + has_all]:
+                if subprocess.run([environment_python, *check], cwd=BUILD / "project").returncode:
                     failed.append(f"{name}: {check[1]}")
     if failed:
         sys.exit(f"failed: {', '.join(failed)}")
