@@ -79,6 +79,9 @@ SETS = {
     "quoted": '"x","y","score"\n"a0","b0","1.5"\n"a1", "b1", "2.5"\n"a2","b2","0.5"\n',
     "numbered rows": ",x,y,score\n0,a0,b0,1.5\n1,a1,b1,2.5\n2,a2,b2,0.5\n",
     "spaces": "word1 word2 similarity\na0 b0 1.5\na1   b1 2.5 \na2 b2 0.5\n",
+    "decimal commas, semicolons": "x;y;score;1\na0;b0;1,5;3,1\na1;b1;2,50;2,1\na2;b2;,5;0\n",
+    "decimal commas, TSV": "x\ty\tscore\na0\tb0\t1,5\na1\tb1\t2,500\na2\tb2\t0,5\n",
+    "decimal commas, CSV": 'a0,b0,"1,5"\na1,b1,"2,5"\na2,b2,"0,5"\n',
     "a comment": "# Word 1, Word 2, score\na0\tb0\t1.5\na1\tb1\t2.5\na2\tb2\t0.5\n",
 }
 
@@ -94,6 +97,19 @@ def test_tables_of_pairs(tmp_path: Path, name: str) -> None:
     assert (rated.malformed, rated.first_malformed) == (0, None)
     path.write_text(SETS[name] + "a3 b3\n")
     assert word_pairs(vectors, path).first_malformed == SETS[name].count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a0;b0;1,5\na1;b1;2.5\n", r"line 1: the score '1,5' has a comma, but '2.5' in line 2 has a point: write all"),
+        ("a0\tb0\t7\na1\tb1\t1,234\n", r"line 2: the score '1,234' may be 1.234 or 1234: write scores with a"),
+    ],
+)
+def test_ambiguous_commas_in_scores_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "pairs").write_text(text)
+    with pytest.raises(W2VError, match=f"^{tmp_path}/pairs, {message}"):
+        word_pairs(related_vectors(9), tmp_path / "pairs")
 
 
 def test_words_of_pairs_may_be_numbers_and_have_spaces_or_commas(tmp_path: Path) -> None:
