@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas
@@ -157,11 +156,3 @@ def test_what_cannot_be_encoded(vectors: KeyedVectors, tmp_path: Path) -> None:
     assert "standard input: byte 10," in problem.stderr  # counted with the markup
     assert not (tmp_path / "o.npy").exists()
     run("encode", model, "-o", tmp_path / "o.npy", "--errors", "replace", stdin=b"a\nb\xff\n")
-
-
-@pytest.mark.parametrize("weights", ["idf", "sif"])
-def test_counts_that_add_up_to_more_than_an_int64_holds(weights: Any) -> None:
-    rows = np.random.default_rng(1).normal(size=(4, 3))
-    huge, small = (KeyedVectors(WORDS, rows, [count] * 4).encode(["cat dog"], weights) for count in (1 << 62, 1 << 40))
-    assert huge.any()
-    np.testing.assert_allclose(huge, small, rtol=1e-5)

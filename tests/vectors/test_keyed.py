@@ -105,6 +105,10 @@ def test_unknown_words_are_named(ours: KeyedVectors) -> None:
     [
         (lambda _: KeyedVectors(["a"], np.ones((2, 2))), "shape"),
         (lambda _: KeyedVectors(["a"], np.ones((1, 2)), counts=[1, 2]), "counts"),
+        (lambda _: KeyedVectors(["a", "b"], np.eye(2), [1 << 62, 1 << 62]), "^the counts add up to more than 9223372"),
+        (lambda _: KeyedVectors(["a"], np.ones((1, 2)), [1 << 64]), "^the counts add up to more than 9223372036854775"),
+        (lambda _: KeyedVectors(["a"], np.ones((1, 2)), [-1]), r"^row 1 \('a'\) has a negative count, -1$"),
+        (lambda _: KeyedVectors(["a"], np.ones((1, 2)), ["x"]), "^counts of type <U1: they must be whole numbers$"),
         (lambda _: KeyedVectors(["a", "b", "a"], np.ones((3, 2)))["a"], "'a' appears twice"),
         (lambda ours: ours.similar_by_vector(np.ones(3)), "shape"),
         (lambda ours: ours.get_mean_vector(["no", "neither"]), "not in the vocabulary: 'no', 'neither'"),

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import w2v
+from w2v.formats.header import ModelHeader
 from w2v.gensim.models.keyedvectors import KeyedVectors as GensimVectors
+from w2v.text.subwords import Subwords
 from w2v.vectors import unknown_words
 from w2v.vectors.unknown_words import UnknownWordError, suggestions
 
@@ -74,6 +76,30 @@ def test_every_method_suggests_what_may_be_meant(vectors: w2v.KeyedVectors, ask:
             ask(vectors, word)
         assert str(error.value) == f"not in the vocabulary: {expected}"
         assert error.value.args == (word,)
+
+
+@pytest.mark.parametrize("ngrams", [False, True])
+@pytest.mark.parametrize("key", [["the"], None, 3.5, {"the": 1}], ids=str)
+def test_keys_that_are_not_words_are_unknown(vectors: w2v.KeyedVectors, key: Any, ngrams: bool) -> None:
+    if ngrams:
+        tensors = {"ngrams": np.ones((4, len(WORDS)), np.float32), "ngram_buckets": np.arange(4, dtype=np.int32)}
+        header = ModelHeader(subwords=Subwords(3, 4, 4))
+        vectors = w2v.KeyedVectors(WORDS, vectors.vectors, tensors=tensors, header=header)
+    for call in (
+        lambda: vectors.get_vector(key),
+        lambda: vectors[["the", key]],
+        lambda: vectors.similarity(key, "the"),
+        lambda: vectors.distance("the", key),
+        lambda: vectors.distances("the", [key]),
+        lambda: vectors.closer_than("the", key),
+        lambda: vectors.rank("the", key),
+        lambda: vectors.most_similar_to_given("the", [key]),
+        lambda: vectors.most_similar_batch([key]),
+    ):
+        with pytest.raises(UnknownWordError) as error:
+            call()
+        assert str(error.value) == f"not in the vocabulary: {key!r}"
+    assert key not in vectors
 
 
 def test_an_int_is_never_a_row(vectors: w2v.KeyedVectors) -> None:
