@@ -44,7 +44,7 @@ def test_operators_and_words(vectors: w2v.KeyedVectors) -> None:
     for word in ("king-man", "c++", "-", "--", "man-", "+-man"):
         assert parse([word], vectors).positive == [word]
     assert parse(["-"], vectors).positive == ["-"]
-    with pytest.raises(w2v.SettingsError, match="a query needs at least one word"):
+    with pytest.raises(w2v.SettingsError, match="no word is given"):
         parse([" "], vectors)
 
 

@@ -72,7 +72,7 @@ def parse(arguments: Iterable[str], vectors: KeyedVectors, method: Method = "add
     )
     tokens = _with_phrases([token for piece in pieces for token in _split_at_signs(piece, vectors)], vectors)
     if not tokens:
-        raise SettingsError("a query needs at least one word")
+        raise SettingsError("no word is given")
     sides: dict[str, list[str]] = {"+": [], "-": []}
     rest = iter(tokens)
     for token in rest:
