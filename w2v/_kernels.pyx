@@ -952,7 +952,7 @@ cdef class Kernel:
     # -- the step -------------------------------------------------------------------------------
 
     cdef void update(self, Worker *worker, Window *w, Window *later) noexcept nogil:
-        """Take a step for each group of the window, and prefetch the rows of the `later` window meanwhile."""
+        """Take a step for each group of the window, and prefetch the rows of the `later` window during the step."""
         cdef Step *step = &worker.step
         cdef int64_t group, output_set
         step.m, step.target, step.alpha = w.m, w.target, w.alpha

@@ -140,7 +140,7 @@ def evaluate(
         restrict_vocab, method: see `analogies`.
         seed: seed of the resampling.
         progress: called in phase "evaluate" and, with `held_out`, in phase "read".
-        reading: how to read `held_out`: arguments of `train`, by default the ones that trained the first model.
+        reading: arguments of `train` for reading `held_out`; by default as in the training of the first model.
 
     Raises W2VError for a file that cannot be used, SettingsError for an impossible number.
     """

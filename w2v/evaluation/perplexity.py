@@ -25,7 +25,7 @@ from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus, release, temporary_array
 
 MAX_SCORES = 1 << 23  # scores in a batch: 32 MB in float32
-SCORE_ARRAYS = 4  # arrays of so many scores in memory at the same time
+SCORE_ARRAYS = 4  # arrays of MAX_SCORES in memory at the same time
 WORDS_AT_ONCE = 1 << 20  # words of the text in a block
 
 
@@ -73,7 +73,7 @@ def perplexity(
         model: a model, or the path of its file.
         corpus: the text, as in `train`.
         progress: called in the phases "read" and "predict".
-        reading: how to read the text: arguments of `train`, by default the ones that trained the model.
+        reading: arguments of `train` for reading the text; by default as in the training of the model.
 
     Raises W2VError for a text that cannot be read or has no two words of the vocabulary in one window, for a model with
     scores beyond float32, and if there is too little memory or space on disk.

@@ -87,8 +87,8 @@ def word_pairs(
             may have a decimal comma. Other columns and a header line are ignored. "#" begins a comment line.
         case_insensitive: treat words that differ only in case as one word, with the vector of the first of them.
 
-    Raises W2VError for a file that cannot be read, that has no pairs or more than 100,000, or whose scores have commas
-    that may be decimal commas or separate thousands.
+    Raises W2VError for a file that cannot be read, or that has no pairs, more than 100,000, or scores with commas
+    that may separate thousands.
     """
     rated = rated_pairs(vectors_of(vectors), pairs, case_insensitive)
     pearson, spearman = _correlations(rated.cosines, rated.scores)

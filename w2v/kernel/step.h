@@ -17,7 +17,7 @@
  * belong to output rows. The rest are padding, so that a row of a panel fills vector registers completely. */
 enum {
     ROW_ALIGNMENT = 16, /* floats in a cache line: every row is padded with zeros to whole cache lines */
-    BLOCK_OUTPUTS = 6,  /* output rows whose scores are computed together */
+    BLOCK_OUTPUTS = 6,  /* output rows with scores computed together */
     STEP_PANEL = 8,     /* columns in a panel */
 };
 static const float NO_SCORE = 1e30f; /* the offset of a column without an output row: its probability is below 2e-28 */

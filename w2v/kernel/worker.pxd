@@ -118,7 +118,7 @@ cdef struct KeptWords:
     int64_t known          # number of known tokens in the chunk
     int32_t *previous_occurrence  # see find_repeats
     int32_t *latest_repeat        # the highest previous_occurrence up to a word
-    int32_t *recent        # (RECENT_SLOTS): the last position of a word whose low bits are the index
+    int32_t *recent        # (RECENT_SLOTS): the last position of a word with these low bits
 
 
 cdef struct Draws:

@@ -31,7 +31,7 @@ def reduced(
     dims: int | None = None,
     storage: FileStorage | None = None,
 ) -> VectorFile:
-    """Apply the functions below whose arguments are not None, in this order."""
+    """Apply the functions below, in this order, if their argument is not None."""
     if top is not None:
         content = first_words(content, top)
     if words is not None:
