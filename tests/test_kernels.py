@@ -278,7 +278,7 @@ def in_storage(arguments: dict[str, Any]) -> dict[str, Any]:
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=6))
 def test_deterministic_workers_can_be_interrupted_anywhere(ends: list[int]) -> None:
-    """`run` finishes the round that contains its end, and a later call continues as if there had been no end."""
+    """`run` finishes the round that contains its end. Splitting a run does not change its result."""
     arguments = run_of("ns", size=600, chunk=20, deterministic=True)
     whole, parts = copied(arguments), copied(arguments)
     train(whole, 3)

@@ -12,7 +12,7 @@ gives word w the probability q_w. The loss of one prediction of word o from x is
     noise-contrastive      − log σ(s_o − z_o) − Σ_k log σ(z_k − s_k)  k: the K negatives; z = log(K q V)
     negative sampling      − log σ(s_o) − Σ_k log σ(−s_k)
 
-A loss decides three things: which output rows Y to use; the offset and the target of each row (target 1 if its score
+A loss decides three things: which output rows Y to use; the offset and the target t of each row (t is 1 if its score
 should rise, 0 if it should fall); and the link, which turns scores into probabilities: σ of each score, or a softmax
 over all of them. Skip-gram predicts the centre word from each context word separately: X (n, D) holds the rows v of n
 context words. (The papers predict each context word from the centre word. Over the whole text, both give the same pairs
@@ -22,10 +22,10 @@ output rows Y (m, D). In skip-gram with negative sampling these are, for instanc
 
     S = X Yᵀ − offset       E = t − link(S)       X ← X + alpha E Y       Y ← Y + alpha Eᵀ X
 
-E is minus the gradient with respect to the scores, for every loss. The step pulls an input row towards the output rows
-with target 1 and pushes it away from the others. So words that occur in the same contexts are pulled towards the same
-output rows, and become similar. If a word occurs twice among the context words, X contains its row twice, and both
-changes are added to it.
+For every loss, E is minus the gradient of the loss with respect to the scores. The step pulls an input row towards the
+output rows with target 1 and pushes it away from the others. So words that occur in the same contexts are pulled
+towards the same output rows, and become similar. If a word occurs twice among the context words, X contains its row
+twice, and both changes are added to it.
 
 The step does all arithmetic of training. It is in kernel/step_body.h and knows nothing about words. This file chooses
 the rows. kernel/worker.pxd defines the state of a thread, and kernel/ordered.pxd makes runs deterministic. The design:

@@ -226,7 +226,7 @@ def test_models_without_the_words_of_a_set_are_named(model: Path, pairs: Path, t
 
 @pytest.fixture
 def topics(tmp_path: Path) -> Path:
-    """Write a text in which each line has words of one of four topics, and a word that no model has."""
+    """Write a text: each line has words of a single topic, among four, and a word that no model has."""
     random = np.random.default_rng(1)
     lines = [
         " ".join([f"t{topic}w{word}" for word in random.integers(10, size=7)] + ["unheard"])

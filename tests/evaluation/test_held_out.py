@@ -1,4 +1,4 @@
-"""Scores on held-out texts for which the right score is known."""
+"""Scores on held-out texts with known answers."""
 
 import numpy as np
 import pytest
