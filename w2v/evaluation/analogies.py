@@ -120,22 +120,24 @@ def analogies(
     an unknown method.
     """
     keyed = vectors_of(vectors)
-    asked, correct = answers(keyed, questions, restrict_vocab, method, case_insensitive, progress)
-    flags = (correct, asked.known, None)
-    counts = np.stack([np.bincount(asked.sections, each, len(asked.names)) for each in flags]).astype(np.int64)
+    question_set, correct = answers(keyed, questions, restrict_vocab, method, case_insensitive, progress)
+    flags = (correct, question_set.known, None)
+    counts = np.stack([np.bincount(question_set.sections, each, len(question_set.names)) for each in flags]).astype(
+        np.int64
+    )
     right, answered, totals = counts
-    syntactic = np.array([name.startswith("gram") for name in asked.names])
+    syntactic = np.array([name.startswith("gram") for name in question_set.names])
     return AnalogyResult(
         accuracy=_accuracy(right, answered),
         semantic=_accuracy(right[~syntactic], answered[~syntactic]),
         syntactic=_accuracy(right[syntactic], answered[syntactic]),
         answered=int(answered.sum()),
         questions=int(totals.sum()),
-        malformed=asked.malformed,
-        first_malformed=asked.first_malformed,
+        malformed=question_set.malformed,
+        first_malformed=question_set.first_malformed,
         top=min(restrict_vocab, len(keyed)),
         method=method,
-        sections=[Section(name, *numbers) for name, numbers in zip(asked.names, counts.T.tolist(), strict=True)],
+        sections=[Section(name, *numbers) for name, numbers in zip(question_set.names, counts.T.tolist(), strict=True)],
     )
 
 
@@ -158,16 +160,16 @@ def answers(
     if method not in ("add", "mul"):
         raise SettingsError(f'the method must be "add" or "mul", not {method!r}')
     index = WordIndex(vectors, min(restrict_vocab, len(vectors)), case_insensitive)
-    asked = _read_questions(questions, index)
-    if not len(asked.rows):
+    question_set = _read_questions(questions, index)
+    if not len(question_set.rows):
         raise W2VError(f'{questions}: no questions: they are lines of four words, with ": name" before each section')
-    correct = np.zeros(len(asked.rows), np.bool_)
-    known = np.flatnonzero(asked.known)
+    correct = np.zeros(len(question_set.rows), np.bool_)
+    known = np.flatnonzero(question_set.known)
     for start in range(0, len(known), QUESTIONS_AT_ONCE):
         batch = known[start : start + QUESTIONS_AT_ONCE]
-        best = best_answers(vectors.vectors, asked.rows[batch, :3], index.variants, method, progress)
-        correct[batch] = index.heads[best] == asked.rows[batch, 3]
-    return asked, correct
+        best = best_answers(vectors.vectors, question_set.rows[batch, :3], index.variants, method, progress)
+        correct[batch] = index.heads[best] == question_set.rows[batch, 3]
+    return question_set, correct
 
 
 def section_pairs(
@@ -181,13 +183,17 @@ def section_pairs(
 
     Raises W2VError for a file that cannot be read, for a missing section, and if no pair is known.
     """
-    asked = _read_questions(questions, WordIndex(vectors, len(vectors), case_insensitive))
-    if section is not None and section not in asked.names:
+    question_set = _read_questions(questions, WordIndex(vectors, len(vectors), case_insensitive))
+    if section is not None and section not in question_set.names:
         raise W2VError(
-            f"{section[:60]!r} is not a section of the questions: choose from {', '.join(asked.names)[:1000]}"
+            f"{section[:60]!r} is not a section of the questions: choose from {', '.join(question_set.names)[:1000]}"
         )
-    for number, name in enumerate(asked.names):
-        pairs = asked.rows[asked.sections == number].reshape(-1, 2).tolist() if section in (None, name) else []
+    for number, name in enumerate(question_set.names):
+        pairs = (
+            question_set.rows[question_set.sections == number].reshape(-1, 2).tolist()
+            if section in (None, name)
+            else []
+        )
         if known := dict.fromkeys((a, b) for a, b in pairs if min(a, b) >= 0):  # a dict keeps the file's order
             return name, np.array([*known], np.int64)
     raise W2VError(f"no pair of {'the questions' if section is None else section} is in the vocabulary")

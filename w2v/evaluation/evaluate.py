@@ -177,7 +177,7 @@ def _item_scores(
         answered = [answers(model, file, restrict_vocab, method) for model in models]
         if answered:
             _warn_of_malformed(file, answered[0][0])
-        yield name, "accuracy", [_accuracy(asked, correct) for asked, correct in answered], _means
+        yield name, "accuracy", [_accuracy(question_set, correct) for question_set, correct in answered], _means
     for file in (None, *pairs):
         name = "bundled pairs" if file is None else Path(file).name
         rated = [rated_pairs(model, file) for model in models]
