@@ -1,6 +1,7 @@
 """KeyedVectors: comparison with gensim, and w2v's own features."""
 
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,25 @@ def test_a_string_is_not_a_list_of_words(ours: KeyedVectors) -> None:
     ):
         with pytest.raises(W2VError, match=r"^a list of words is needed, not the string 'ab': write 'ab'\.split\(\)$"):
             ask("ab")
+
+
+def test_objects_that_are_not_words_or_vectors_are_refused(ours: KeyedVectors) -> None:
+    for call in (
+        lambda key: ours.distances(key),
+        lambda key: ours.most_similar([key]),
+        lambda key: ours.most_similar_cosmul([key]),
+        lambda key: ours.get_mean_vector([key]),
+        lambda key: ours.doesnt_match([key]),
+        lambda key: ours.rank(key, "w1"),
+    ):
+        for key in (["w1"], None, 3.5):
+            with pytest.raises(W2VError, match=f"^{re.escape(repr(key))} is neither a word nor a vector$"):
+                call(key)
+    with pytest.raises(W2VError, match=r"^3.5 is neither a word nor a vector$"):
+        ours.most_similar(3.5)  # type: ignore[arg-type]
+    for ask in (ours.most_similar_batch, ours.get_mean_vector, ours.doesnt_match):
+        with pytest.raises(W2VError, match=r"^a list of words is needed, not an object of type int$"):
+            ask(3)  # type: ignore[arg-type]
 
 
 def test_signatures_name_the_types_of_keys() -> None:

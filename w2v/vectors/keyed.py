@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from w2v.display import Page, html_table
-from w2v.errors import SettingsError, W2VError, counted
+from w2v.errors import SettingsError, W2VError, counted, one_line
 from w2v.formats import table, word2vec
 from w2v.formats.header import ModelHeader
 from w2v.formats.storage import Rounded
@@ -285,7 +285,12 @@ class KeyedVectors:
     def _vector(self, key: Key, norm: bool) -> Vector:
         if isinstance(key, str | int | np.integer):
             return self.get_vector(key, norm)
-        vector = np.asarray(key, np.float32)
+        try:
+            vector = np.asarray(key, np.float32)
+        except (TypeError, ValueError):
+            vector = np.zeros((), np.float32)
+        if not vector.ndim:
+            raise W2VError(f"{one_line(repr(key))[:60]} is neither a word nor a vector")
         if vector.shape != (self.vector_size,):
             raise W2VError(f"a vector of shape {vector.shape}: the model's vectors have {self.vector_size} values")
         return vector
@@ -573,6 +578,6 @@ def keyed(content: VectorFile, as_stored: bool = False) -> KeyedVectors:
 
 
 def _weighted(keys: Keys, weight: float) -> list[tuple[Key, float]]:
-    if isinstance(keys, str | int | np.integer) or (isinstance(keys, np.ndarray) and keys.ndim == 1):
+    if isinstance(keys, str) or not isinstance(keys, Iterable) or (isinstance(keys, np.ndarray) and keys.ndim == 1):
         keys = [keys]
     return [key if isinstance(key, tuple) else (key, weight) for key in keys]
