@@ -1,4 +1,4 @@
-"""The Cython kernel against the loop in plain Python, for every model and loss."""
+"""The Cython kernel, compared with the loop in plain Python for every model and loss."""
 
 import copy
 import threading
@@ -28,7 +28,7 @@ TYPES = 60
 
 
 def corpus(size: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Ids with sentence ends and unknown types, each id's word, and the counts of the words, falling."""
+    """Return ids with sentence ends and unknown types, the word of each id, and the counts in descending order."""
     random = np.random.default_rng(seed)
     ids = random.zipf(1.3, size) % TYPES
     ids[random.random(size) < 0.05] = 0
@@ -52,7 +52,7 @@ LOSSES: list[dict[str, Any]] = [
 def run_of(
     loss: str | dict[str, Any], size: int = 300, dimensions: int = 21, sample: float = 0.02, **settings: Any
 ) -> dict[str, Any]:
-    """Arguments of a training run with matrices far from zero, for both kernels."""
+    """Return the arguments of a training run for both kernels, with matrices far from zero."""
     ids, words, counts = corpus(size)
     chosen = loss_of(counts, **loss) if isinstance(loss, dict) else loss_of(counts, loss)
     share = counts / counts.sum()
@@ -79,8 +79,8 @@ def copied(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def plan_of(arguments: dict[str, Any], workers: int = 1, instruction_set: str = SETS[0]) -> Plan:
-    given = {name: value for name, value in arguments.items() if name not in ("inputs", "outputs")}
-    return training_plan(**given, workers=workers, instruction_set=instruction_set)
+    fields = {name: value for name, value in arguments.items() if name not in ("inputs", "outputs")}
+    return training_plan(**fields, workers=workers, instruction_set=instruction_set)
 
 
 def new_kernel(arguments: dict[str, Any], workers: int = 1, instruction_set: str = SETS[0]) -> Kernel:
@@ -105,7 +105,7 @@ def assert_equals_loop(arguments: dict[str, Any], instruction_sets: Sequence[str
     exact = arguments | {name: arguments[name].astype(np.float64) for name in ("inputs", "outputs")}
     before = exact["inputs"].copy()
     slow = train_in_python(plan_of(exact, workers), exact["inputs"], {"outputs": exact["outputs"]})
-    assert np.abs(exact["inputs"] - before).max() > 0.1  # it has learnt
+    assert np.abs(exact["inputs"] - before).max() > 0.1  # training changed the matrix
     for name in instruction_sets:
         compiled = copied(arguments)
         kernel = train(compiled, workers, name)
@@ -131,7 +131,7 @@ def test_kernel_equals_loop(loss: dict[str, Any], model: dict[str, Any]) -> None
 
 
 def with_subwords(arguments: dict[str, Any], chunk: int) -> dict[str, Any]:
-    """A run whose words have n-grams, some of which they share."""
+    """Add n-grams to the words of a run; words share some of them."""
     words = len(arguments["inputs"])
     subwords = SubwordRows.of(Subwords(1, 2, 50), Words.of(f"{number:x}" for number in range(words)))
     inputs = memory.aligned_rows(len(subwords.members), arguments["vector_size"])
@@ -143,12 +143,12 @@ def with_subwords(arguments: dict[str, Any], chunk: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
 @pytest.mark.parametrize("loss", [{"loss": "ns"}, {"loss": "hs"}], ids=str)
-def test_input_rows_are_composed_of_subwords(loss: dict[str, Any], model: dict[str, Any]) -> None:
+def test_kernel_equals_loop_with_subwords(loss: dict[str, Any], model: dict[str, Any]) -> None:
     assert_equals_loop(with_subwords(run_of(loss, **model), chunk=64), SETS)
 
 
 @pytest.mark.parametrize("sides", [(5, 0), (0, 3), (2, 5)], ids=str)
-def test_windows_of_two_sides(sides: tuple[int, int]) -> None:
+def test_kernel_equals_loop_for_uneven_windows(sides: tuple[int, int]) -> None:
     for model in MODELS:
         assert_equals_loop(run_of({"loss": "ns"}, sides=sides, **model), SETS)
 
@@ -178,14 +178,14 @@ def test_kernel_equals_loop_for_any_number_of_negatives(negative: int) -> None:
 
 @pytest.mark.parametrize("cbow", [False, True])
 def test_kernel_equals_loop_for_paths_of_any_length(cbow: bool) -> None:
-    """Two words are each as frequent as all the rarer ones together, so paths are of every length."""
+    """Counts halve at every second word, so paths have every length."""
     arguments = run_of("hs", size=400, cbow=cbow)
     loss = loss_of(2 ** (np.arange(len(arguments["inputs"]), 0, -1) // 2), "hs")
     assert set(np.diff(loss.data["starts"])) >= set(range(4, 26))
     assert_equals_loop(arguments | {"loss": loss}, SETS)
 
 
-def test_windows_reach_over_chunk_borders() -> None:
+def test_windows_cross_chunk_borders() -> None:
     assert_equals_loop(run_of("ns", size=MAX_CHUNK_IDS + 500, dimensions=3, epochs=1, alpha=0.01))
     assert_equals_loop(run_of("nce", chunk=7))
     assert_equals_loop(run_of("hs", chunk=1))
@@ -200,7 +200,7 @@ def test_padding_stays_zero(instruction_set: str) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 8])
-def test_every_token_is_trained_once_an_epoch(workers: int) -> None:
+def test_every_token_is_trained_once_per_epoch(workers: int) -> None:
     arguments = run_of("ns", size=5 * MAX_CHUNK_IDS + 77, dimensions=2, epochs=3)
     kernel = train(arguments, workers)
     known = int((arguments["words"][arguments["ids"]] >= 0).sum())
@@ -209,15 +209,15 @@ def test_every_token_is_trained_once_an_epoch(workers: int) -> None:
 
 
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs"])
-@pytest.mark.parametrize(("workers", "chunk", "least"), [(2, 250, 0.6), (8, 100, 0.2), (8, 20_000, 0.9)])
-def test_several_workers_learn_what_one_does(loss: str, workers: int, chunk: int, least: float) -> None:
-    """With many chunks each has copies of some output rows, and a share of what it changes in them counts."""
+@pytest.mark.parametrize(("workers", "chunk", "minimum"), [(2, 250, 0.6), (8, 100, 0.2), (8, 20_000, 0.9)])
+def test_several_workers_learn_like_one(loss: str, workers: int, chunk: int, minimum: float) -> None:
+    """With many chunks, each worker copies some output rows, and a share of its changes is merged."""
     one = run_of(loss, size=60_000, chunk=chunk, alpha=0.02)
     many, before = copied(one), one["outputs"].copy()
     lone, kernel = train(one), train(many, workers)
     np.testing.assert_allclose(kernel.losses / kernel.predictions, lone.losses / lone.predictions, rtol=0.05)
     moved, together = (np.linalg.norm(run["outputs"] - before, axis=1).mean() for run in (one, many))
-    assert least < together / moved < 1.1
+    assert minimum < together / moved < 1.1
 
 
 ORDERED = ["ns", "nce", "sampled", "hs"]
@@ -227,22 +227,22 @@ ORDERED = ["ns", "nce", "sampled", "hs"]
 @pytest.mark.parametrize("loss", ORDERED)
 @pytest.mark.parametrize(("workers", "chunk"), [(2, 16), (5, 90)])
 def test_deterministic_workers_equal_loop(workers: int, chunk: int, loss: str, model: dict[str, Any]) -> None:
-    """The changes of all workers in a round add up, all computed from the matrices before it."""
+    """In each round, all workers compute their changes from the matrices before it, and the changes are added."""
     arguments = run_of(loss, chunk=chunk, alpha=0.05, deterministic=True, **model)
-    arguments["loss"].curvature = 0  # no change is reduced
+    arguments["loss"].curvature = 0  # changes are added in full
     assert_equals_loop(arguments, workers=workers)
 
 
 @pytest.mark.parametrize("loss", ORDERED)
-def test_deterministic_workers_compose_words_of_subwords(loss: str) -> None:
+def test_deterministic_workers_equal_loop_with_subwords(loss: str) -> None:
     arguments = with_subwords(run_of(loss, alpha=0.03, deterministic=True), chunk=25)
     arguments["loss"].curvature = 0
     assert_equals_loop(arguments, workers=3)
 
 
 @pytest.mark.parametrize("loss", ORDERED)
-def test_many_deterministic_workers_learn_what_one_does(loss: str) -> None:
-    """Changes in one direction do not overshoot in sum."""
+def test_many_deterministic_workers_learn_like_one(loss: str) -> None:
+    """The sum of changes in one direction does not overshoot."""
     one = run_of(loss, size=60_000, chunk=100, alpha=0.02)
     many = copied(one | {"deterministic": True})
     lone, kernel = train(one), train(many, 8)
@@ -267,7 +267,7 @@ def test_deterministic_workers_give_the_same_bits(loss: str, subwords: bool, sto
 
 
 def in_storage(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The matrices of a run in the type of its storage."""
+    """Convert the matrices of a run to its storage type."""
     if arguments["storage"] == "bf16":
         for name in ("inputs", "outputs"):
             rows = memory.aligned_rows(*arguments[name].shape, bfloat16.bfloat16())
@@ -278,7 +278,7 @@ def in_storage(arguments: dict[str, Any]) -> dict[str, Any]:
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=6))
 def test_deterministic_workers_can_be_interrupted_anywhere(ends: list[int]) -> None:
-    """A run passes the end that it is given up to the end of a round, and goes on as if there had been none."""
+    """`run` finishes the round that contains its end. Splitting a run does not change its result."""
     arguments = run_of("ns", size=600, chunk=20, deterministic=True)
     whole, parts = copied(arguments), copied(arguments)
     train(whole, 3)
@@ -291,12 +291,12 @@ def test_deterministic_workers_can_be_interrupted_anywhere(ends: list[int]) -> N
     np.testing.assert_array_equal(parts["inputs"], whole["inputs"])
 
 
-def test_deterministic_worker_does_not_wait_for_one_that_never_comes() -> None:
+def test_stop_ends_the_wait_for_other_deterministic_workers() -> None:
     kernel = new_kernel(run_of("ns", chunk=20, deterministic=True), workers=2)
-    alone = threading.Thread(target=kernel.run, args=(0,))
-    alone.start()
+    waiting = threading.Thread(target=kernel.run, args=(0,))
+    waiting.start()
     kernel.stop()
-    alone.join()
+    waiting.join()
     kernel.run(1)
     assert kernel.tokens_trained == 0
     kernel.restore(0, kernel.losses, kernel.predictions)
@@ -322,7 +322,7 @@ def train_with_seed(arguments: dict[str, Any], seed: int) -> np.ndarray:
 
 
 def test_matrices_of_more_than_two_to_the_31_values() -> None:
-    """Rows beyond 2³¹ values, in matrices of which only these rows take memory, move as they do in small ones."""
+    """Rows beyond 2³¹ values change as in small matrices. Only these rows of the matrices take memory."""
     dimensions = 1 << 13
     beyond = (1 << 31) // dimensions
     small = run_of("hs", size=80, dimensions=dimensions, epochs=1)
@@ -340,7 +340,7 @@ def test_matrices_of_more_than_two_to_the_31_values() -> None:
     try:
         large |= {name: memory.aligned_rows(beyond + len(small[name]), dimensions) for name in ("inputs", "outputs")}
     except W2VError:
-        pytest.skip("the system does not give out memory that is not used")
+        pytest.skip("the system does not overcommit memory")
     before = small["inputs"].copy()
     for name in ("inputs", "outputs"):
         large[name][beyond:] = small[name]
@@ -351,7 +351,7 @@ def test_matrices_of_more_than_two_to_the_31_values() -> None:
     np.testing.assert_array_equal(large["outputs"][beyond:], small["outputs"])
 
 
-def test_stopped_kernel_trains_no_further_chunk() -> None:
+def test_stopped_kernel_does_not_train() -> None:
     kernel = new_kernel(run_of("ns"))
     kernel.stop()
     kernel.run(0)

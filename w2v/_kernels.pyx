@@ -1,33 +1,34 @@
-"""The training loop of every model.
+"""The training loop of all models.
 
 word2vec slides a window over the text and predicts the centre word from the context words around it. Each word has a
 row v of the input matrix and a row v' of the output matrix. The score of a word w for an input row x is s_w = v'_w · x.
-With σ(s) = 1 / (1 + e^−s), V the number of words, and K negatives, which are words drawn with the probabilities q
-(noise), the loss of one prediction of word o from x is
+Let σ(s) = 1 / (1 + e^−s), and V the number of words. The K negatives are words drawn from the noise distribution, which
+gives word w the probability q_w. The loss of one prediction of word o from x is
 
     full softmax           − log softmax(s)_o                         over all words
     class-based softmax    − log softmax(s)_c − log softmax(s)_o      over the classes, and the words of o's class c
-    hierarchical softmax   − Σ_b log σ(± s_b)                         b: inner nodes on o's path; + for code 0
+    hierarchical softmax   − Σ_b log σ(± s_b)                         b: inner nodes on the path to o; + for code 0
     sampled softmax        − log softmax(s − log K q)_o               over o and the K negatives
     noise-contrastive      − log σ(s_o − z_o) − Σ_k log σ(z_k − s_k)  k: the K negatives; z = log(K q V)
     negative sampling      − log σ(s_o) − Σ_k log σ(−s_k)
 
-A loss decides three things: which output rows Y to use; for each row an offset and a target (1 for what is right, 0 for
-the rest); and the link, which turns scores into probabilities: σ of each score, or a softmax over them. Skip-gram
-predicts the centre from each context word separately, which gives the same pairs of words as the papers' prediction of
-each context word from the centre: X (n, D) holds the rows v of n context words. CBOW predicts once: X (1, D) is the
-mean of these rows. So a window is a choice of rows X and Y (m, D), in skip-gram with negative sampling for instance 6
-context words and 6 output rows of 300 values, and one step updates them:
+A loss decides three things: which output rows Y to use; the offset and the target t of each row (t is 1 if its score
+should rise, 0 if it should fall); and the link, which turns scores into probabilities: σ of each score, or a softmax
+over all of them. Skip-gram predicts the centre word from each context word separately: X (n, D) holds the rows v of n
+context words. (The papers predict each context word from the centre word. Over the whole text, both give the same pairs
+of words.) CBOW predicts the centre word once: X (1, D) is the mean of these rows. So a window selects input rows X and
+output rows Y (m, D). In skip-gram with negative sampling these are, for instance, 6 context words and 6 output rows of
+300 values. One step updates them:
 
     S = X Yᵀ − offset       E = t − link(S)       X ← X + alpha E Y       Y ← Y + alpha Eᵀ X
 
-E is minus the gradient of the loss with respect to the scores, whatever the loss. The step pulls an input row towards
-the output rows with target 1 and pushes it away from the others; so words that occur in the same contexts are pulled
-towards the same output rows and become similar. A word that occurs twice among the context words is two rows of X, and
-both changes are added to its one row.
+For every loss, E is minus the gradient of the loss with respect to the scores. The step pulls an input row towards the
+output rows with target 1 and pushes it away from the others. So words that occur in the same contexts are pulled
+towards the same output rows, and become similar. If a word occurs twice among the context words, X contains its row
+twice, and both changes are added to it.
 
-The step is all the arithmetic of training. It is in kernel/step_body.h and knows nothing about words. This file chooses
-the rows; kernel/worker.pxd has the state of its threads, kernel/ordered.pxd what deterministic runs add. Its design:
+The step does all arithmetic of training. It is in kernel/step_body.h and knows nothing about words. This file chooses
+the rows. kernel/worker.pxd defines the state of a thread, and kernel/ordered.pxd makes runs deterministic. The design:
 
 Chunks.     The corpus is a file of ids. Threads take chunks of it from one atomic counter that runs through all epochs,
             so they all finish at about the same time. Training a chunk takes a fraction of a second. A chunk contains
@@ -36,34 +37,34 @@ Chunks.     The corpus is a file of ids. Threads take chunks of it from one atom
 Randomness. All random numbers are hashes. Whether a token is subsampled depends on (seed, epoch, position), so
             neighbouring chunks agree on it. Windows and negatives depend on (seed, epoch, chunk). So the number of
             finished chunks is the only state, and a run that is stopped between two chunks and resumed gives the same
-            result as one that was never stopped.
+            result as a run that was never stopped.
 Sharing.    The K negatives are drawn once per window and shared by its context words (Ji et al. 2016). This turns
             scattered dot products into a small matrix product. With `per_pair`, each context word takes a step with its
-            own negatives, as in word2vec.c. A window of more than MAX_INPUTS_PER_STEP words takes several steps, each
-            with its own negatives: all changes of an output row in a step are computed from its old value, and the sum
-            of too many of them overshoots.
-            Hierarchical softmax cannot share like this, because the nodes near the root are in every prediction. Its
-            steps are sequential: each context word sees the output rows as updated by the words before it. The
-            words before word i have moved each output row by alpha Σ E_k x_k, so word i's score grows by
-            alpha Σ_k<i E_k (x_k · x_i). These products are G = X Xᵀ. So the step still consists of matrix products,
-            and gives the result of one step per word.
-Subwords.   With subwords (Bojanowski et al. 2017) the input row of a word is the mean of its subwords: its own row and
-            the rows of its n-grams. One row stands for all n-grams that the same words have; see SubwordRows. These
-            rows are the word's parts. `compose` makes the means of all words of a chunk, once each, the steps update
-            them, and `spread` adds their changes to the parts at the end of the chunk. An n-gram receives only a share
-            of each change: many words of a chunk have it, and the sum of their changes, all computed from its value
-            before the chunk, would overshoot.
-Prefetching. The rows of a window are chosen LOOKAHEAD windows before its step, and their cache lines are prefetched
-            meanwhile: output rows are accessed at random, and the matrix is larger than any cache.
-Order.      In a deterministic run, threads train in rounds of one chunk each, and exchange what they changed after each
-            round in a fixed order; see kernel/ordered.pxd.
-Storage.    bfloat16 rows, the upper halves of floats, take half the memory. A step converts its rows to float, and
-            rounds them stochastically when it has updated them.
-Races.      Hogwild (Recht et al. 2011): otherwise threads read and write the two matrices without locks, on purpose.
-            They do so in the step, in compose and spread, and in copy_hot and merge_hot: the output rows that all
-            threads would write all the time (the nodes near the root, or the most frequent words) are copied for each
-            worker during a chunk. The thread that checks for divergence reads some rows at the same time. The counters
-            and the stop flag are atomic. All other state belongs to one thread.
+            own negatives, as in word2vec.c. A step computes all changes of an output row from its old value, and the
+            sum of too many changes would overshoot. So a window of more than MAX_INPUTS_PER_STEP words takes several
+            steps, each with its own negatives.
+            Hierarchical softmax cannot share output rows like this, because the nodes near the root are in every
+            prediction. Its steps are sequential: each context word sees the output rows as updated by the words before
+            it. The words before word i have moved each output row by alpha Σ E_k x_k, which adds
+            alpha Σ_k<i E_k (x_k · x_i) to the score of word i. The products x_k · x_i are the matrix G = X Xᵀ. So the
+            step still consists of matrix products, and gives the same result as one step per word.
+Subwords.   With subwords (Bojanowski et al. 2017) the input row of a word is the mean of its parts: its own row and the
+            rows of its n-grams. n-grams that occur in exactly the same words share one row; see SubwordRows. `compose`
+            computes the mean of each distinct word of a chunk. The steps update these means, and `spread` adds their
+            changes to the parts at the end of the chunk. An n-gram receives only a share of each change. Many words of
+            a chunk contain it, and all compute their changes from its value before the chunk, so the sum of the full
+            changes would overshoot.
+Prefetching. Output rows are accessed at random, and the matrix is larger than any cache. So the rows of a window are
+            chosen LOOKAHEAD windows before its step, and their cache lines are prefetched in the meantime.
+Order.      In a deterministic run, threads train in rounds of one chunk each. After each round they exchange their
+            changes in a fixed order; see kernel/ordered.pxd.
+Storage.    bfloat16 rows, the upper halves of floats, take half the memory. A step converts its rows to float, updates
+            them, and rounds them stochastically.
+Races.      In other runs, threads read and write the two matrices without locks, on purpose (Hogwild, Recht et al.
+            2011). They do so in the step, compose, spread, copy_hot and merge_hot. The last two treat output rows that
+            all threads would write all the time, the nodes near the root or the most frequent words: each worker
+            updates a copy of them during a chunk. The thread that checks for divergence reads some rows at the same
+            time. The counters and the stop flag are atomic. All other state belongs to one thread.
 """
 
 cimport cython
@@ -92,8 +93,8 @@ cdef extern from * nogil:
     #define W2V_HIGH_HALF(a, b) ((uint64_t)(((unsigned __int128)(a) * (b)) >> 64))
     #define W2V_PREFETCH(pointer) __builtin_prefetch(pointer)
     #define W2V_READ(pointer) ((void)*(const volatile char *)(pointer))
-    /* The number of pairs j, k with words[j] = words[k]: `count` if all words differ. Behind the words, up to the end
-     * of the last vector, there must be values that are no words. */
+    /* Counts the pairs j, k with words[j] = words[k]. The result is `count` if all words differ. The array must be
+     * padded to a multiple of W2V_WORD_VECTOR with values that differ from all words. */
     enum { W2V_WORD_VECTOR = 4 };
     static inline int64_t w2v_equal_pairs(const int32_t *words, int64_t count) {
         typedef int32_t vector __attribute__((vector_size(4 * W2V_WORD_VECTOR), may_alias));
@@ -107,7 +108,7 @@ cdef extern from * nogil:
     uint64_t high_half "W2V_HIGH_HALF"(uint64_t a, uint64_t b)
     void prefetch "W2V_PREFETCH"(const void *pointer)
     void read "W2V_READ"(const void *pointer)
-    enum: WORD_VECTOR "W2V_WORD_VECTOR"  # words that are compared together
+    enum: WORD_VECTOR "W2V_WORD_VECTOR"  # number of words that one instruction compares
     int64_t equal_pairs "w2v_equal_pairs"(const int32_t *words, int64_t count)
 
 cpdef enum:
@@ -115,41 +116,41 @@ cpdef enum:
     END_OF_SENTENCE = -1  # marks the end of a sentence among a chunk's kept words
 
 cdef enum:
-    CACHED_NODES = 256         # inner nodes next to the root, which stay in cache and are not prefetched
-    HOT_NODES = 512            # inner nodes next to the root, divided by the number of workers, that each worker copies
-    HOT_WORDS = 16             # most frequent words whose output rows each worker copies
-    MIN_CHUNKS_TO_COPY = 64    # per worker: with fewer, the copies would be merged too rarely
-    MAX_REDRAWS = 64           # draws of one negative that is already taken; after these the next free word is used
-    IDS_AHEAD = 16             # ids between a token and those whose words are prefetched
-    MAX_PREFETCHED_ROWS = 64   # output rows: with more, the first would be evicted before their step
-    BITS_PER_ROW = 16          # of the set of rows of a chunk: with fewer, more rows are copied for nothing
+    CACHED_NODES = 256         # inner nodes nearest to the root that are not prefetched, because they stay in cache
+    HOT_NODES = 512            # inner nodes nearest to the root that the workers copy; divided by the number of workers
+    HOT_WORDS = 16             # most frequent words; each worker copies their output rows
+    MIN_CHUNKS_TO_COPY = 64    # chunks per worker: with fewer, copies would be merged too rarely, so none are made
+    MAX_REDRAWS = 64           # draws for one negative while it repeats another word; then the next free word is used
+    IDS_AHEAD = 16             # words are prefetched this many ids before they are read
+    MAX_PREFETCHED_ROWS = 64   # output rows: of more, the first would leave the cache before their step
+    BITS_PER_ROW = 16          # size of the bit set of a chunk's rows: a smaller one causes more needless copies
 
-# Limits a chunk's work: multiply-adds, if each window had one context word and only scores were computed.
+# The maximum work of a chunk, in multiply-adds for the scores if each window had one context word.
 cdef int64_t CHUNK_WORK = 1 << 30
 cdef int64_t MAX_BLOCKS = settings.MAX_ADAPTIVE_BLOCKS
 
 
 def chunk_ids(double rows, int64_t width, int64_t window) -> int:
-    """The number of ids in a chunk if a prediction takes about `rows` output rows."""
+    """Return the number of ids in a chunk if a prediction uses about `rows` output rows."""
     return max(1, min(MAX_CHUNK_IDS, <int64_t>(CHUNK_WORK / (rows * width * window))))
 
 
 cdef enum OutputRows:  # how the output rows that predict a word are chosen
     DRAWN     # the word, and words drawn as negatives
-    PATH      # the inner nodes from the root of a tree to the word
-    CLASSES   # all classes, and the words of the word's class
+    PATH      # the inner nodes on the path from the root of a tree to the word
+    CLASSES   # all classes, and all words of the word's class
     EVERY_WORD
 
 cdef struct LossKind:
     OutputRows rows
-    bint weighted      # a word that is drawn again counts twice, otherwise another is drawn in its place
-    bint softmax       # the link is a softmax, otherwise the logistic function
-    bint sequential    # each input row sees the output rows as updated by the rows before it
-    int64_t hot_rows   # output rows that all threads write all the time ...
-    bint hot_at_end    # ... and are the last of the matrix, not the first ...
-    float hot_share    # ... which receive this share of the sum of the workers' changes, divided by their number
+    bint weighted      # a word drawn twice counts twice; if False, another word is drawn instead
+    bint softmax       # the link is a softmax; if False, the logistic function
+    bint sequential    # each input row sees the output rows as updated by the input rows before it
+    int64_t hot_rows   # number of output rows that each worker copies, because all workers write them all the time
+    bint hot_at_end    # hot rows are the last rows of the matrix; if False, the first
+    float hot_share    # a hot row receives the mean of the workers' changes, multiplied by this
 
-# By the name in Loss.branch.
+# The keys are the values of Loss.branch.
 LOSS_KINDS = {
     "ns": LossKind(DRAWN, False, False, False, HOT_WORDS, False, 1.5),
     "nce": LossKind(DRAWN, True, False, False, HOT_WORDS, False, 1.5),
@@ -159,7 +160,7 @@ LOSS_KINDS = {
     "softmax": LossKind(EVERY_WORD, False, True, False, 0, False, 1.5),
 }
 
-cdef enum Stream:     # the purpose of a hash, so that hashes for different purposes differ
+cdef enum Stream:     # the purpose of a random number: numbers for different purposes are independent
     SUBSAMPLING = 1
     WINDOWS = 2
 
@@ -173,38 +174,42 @@ cdef inline uint64_t hash_of(uint64_t key, uint64_t number) noexcept nogil:
 
 
 cdef inline int32_t alias_of(const uint32_t *alias_table, uint64_t random, uint64_t size) noexcept nogil:
-    """A word drawn by the alias table: the high half of random × size is the entry, the low half decides within it."""
+    """Return a word drawn from the alias table.
+
+    The high half of random × size is the entry. The low half chooses between the entry's two words.
+    """
     cdef uint32_t entry = <uint32_t>high_half(random, size), chance = <uint32_t>((random * size) >> 32)
     cdef uint32_t threshold = alias_table[2 * entry], alias = alias_table[2 * entry + 1]
-    return <int32_t>(entry ^ ((entry ^ alias) & -<uint32_t>(chance > threshold)))  # a branch could not be predicted
+    # This selects one of two words without a branch, because the processor could not predict the branch:
+    return <int32_t>(entry ^ ((entry ^ alias) & -<uint32_t>(chance > threshold)))
 
 
 cdef inline int64_t round_up(int64_t count, int64_t part) noexcept nogil:
-    """`count` rounded up to a multiple of `part`."""
+    """Round `count` up to a multiple of `part`."""
     return (count + part - 1) // part * part
 
 
-cdef inline int64_t whole_blocks(int64_t rows) noexcept nogil:
-    """`rows` rounded up to whole blocks of the step."""
+cdef inline int64_t round_up_to_blocks(int64_t rows) noexcept nogil:
+    """Round a number of output rows up to full blocks of the step."""
     return round_up(rows, BLOCK_OUTPUTS)
 
 
 cdef struct Counters:
-    int64_t position       # chunks handed out, through all epochs
-    int64_t tokens         # known tokens trained
-    int64_t stop           # whether threads are to return after their current chunk
-    # Of an ordered run:
-    int64_t first, count   # the chunks of this round
-    int64_t end            # where `run` ends
+    int64_t position       # number of chunks handed out, in all epochs
+    int64_t tokens         # number of known tokens trained
+    int64_t stop           # nonzero: threads return after their current chunk
+    # Only ordered runs use these:
+    int64_t first, count   # first chunk of this round, and number of chunks in it
+    int64_t end            # position at which `run` returns
 
 
 def step_for(name: str) -> bool:
-    """Whether this machine can run the step compiled for the instruction set `name`."""
+    """Return True if this machine can run the step compiled for the instruction set `name`."""
     return step_choose(name.encode()) != NULL
 
 
 def worker_bytes(plan) -> int:
-    """The bytes of memory that a Kernel allocates for each of its threads."""
+    """Return the bytes of memory that a Kernel allocates for each thread."""
     return size_of(sizes_of(plan))
 
 
@@ -214,9 +219,11 @@ cdef class Kernel:
 
     Args:
         plan: the text, the loss and the schedule; see Plan.
-        inputs, outputs: float32, or uint16 that hold bfloat16: (V, width) and (R, width), C-contiguous, each row
-            aligned to 64 bytes. Updated in place. V words, R output rows. With subwords, `inputs` has the rows of
-            their n-grams after those of the words.
+        inputs: the input matrix, (V, width). With subwords, the rows of n-grams follow the rows of the V words.
+        outputs: the output matrix, (R, width), with R output rows.
+
+    Both matrices are float32, or uint16 that hold bfloat16. They are C-contiguous, each row is aligned to 64 bytes, and
+    `run` updates them in place.
     """
 
     cdef const uint32_t[::1] ids
@@ -231,24 +238,27 @@ cdef class Kernel:
     cdef const float[::1] offsets
     cdef const int32_t[::1] class_of
     cdef LossKind kind
-    cdef int window, negative, shrink, cbow, corrected, adaptive, distinct_inputs, asks_repeats
+    cdef int window, negative, shrink, cbow, corrected, adaptive
+    cdef int distinct_inputs                 # whether the input rows of a step must differ
+    cdef int finds_repeats                   # whether steps need to know that a context word repeats
     cdef int64_t epochs, chunk, chunks, id_count, max_rows, columns
-    cdef int64_t step_width                  # values of a row that the steps use
-    cdef int64_t lookahead, prefetched       # windows chosen before the step of another, and those also prefetched
+    cdef int64_t step_width                  # number of values of a row that the steps use
+    cdef int64_t lookahead                   # how many windows ahead of the step a window is chosen
+    cdef int64_t prefetched                  # how many windows ahead of the step its rows are prefetched; 0: not at all
     cdef Sizes sizes
     cdef const int64_t[::1] tokens_before
-    cdef const int32_t[:, ::1] reaches       # of a window to the left and right, as in Plan
+    cdef const int32_t[:, ::1] reaches       # words to the left and right by window size; see Plan.reaches
     cdef float alpha, min_alpha
     cdef uint64_t seed
     cdef const StepFunctions *functions
-    cdef const int64_t[::1] part_starts      # of each word, as in SubwordRows
+    cdef const int64_t[::1] part_starts      # index in `parts` of each word's first part; see SubwordRows
     cdef const int32_t[::1] parts, subword_counts
-    cdef const float[::1] shares             # of a word's change that each of its parts receives
+    cdef const float[::1] shares             # the share of a word's change that each of its parts receives
     cdef bint composes                       # whether input rows are composed of subwords
-    cdef int64_t hot, first_hot       # the output rows from first_hot to first_hot + hot are copied by each worker
+    cdef int64_t hot, first_hot              # each worker copies output rows first_hot to first_hot + hot
     cdef bint ordered                        # whether several threads give the same bits on every run
     cdef Counters *counters
-    cdef Team team                           # the workers
+    cdef Team team
     cdef double[:, ::1] worker_losses        # (workers, epochs)
     cdef int64_t[:, ::1] worker_predictions  # (workers, epochs)
 
@@ -276,15 +286,15 @@ cdef class Kernel:
         self.lookahead = self.sizes.windows if self.ordered else self.prefetched
         self.cbow, self.corrected = plan.cbow, plan.corrected
         self.window, self.shrink, self.reaches = plan.window, plan.shrink_windows, plan.reaches
-        self.distinct_inputs = self.kind.sequential and not self.cbow  # in one step
-        self.asks_repeats = self.sizes.bfloat16 or not self.cbow  # a mean may contain a row of floats twice
+        self.distinct_inputs = self.kind.sequential and not self.cbow
+        self.finds_repeats = self.sizes.bfloat16 or not self.cbow  # a mean of float32 rows may contain a row twice
         self.alpha, self.min_alpha, self.epochs, self.seed = plan.alpha, plan.min_alpha, epochs, plan.seed
         self.id_count = self.ids.shape[0]
         self.chunk = plan.chunk
         self.chunks = (self.id_count + self.chunk - 1) // self.chunk
         self.functions = step_choose(plan.instruction_set.encode())
         self.step_width = self.sizes.width
-        if not self.sizes.bfloat16:  # padding to whole cache lines is left out, where registers are shorter
+        if not self.sizes.bfloat16:  # skip the padding where registers are shorter than cache lines
             self.step_width = round_up(plan.vector_size, self.functions.lanes)
         self.composes = plan.subwords is not None
         if self.composes:
@@ -314,7 +324,7 @@ cdef class Kernel:
         free(self.counters)
 
     cdef Worker *new_worker(self) except NULL:
-        """A worker with room for the largest windows, in one piece of memory."""
+        """Allocate a worker, with its windows, in one piece of memory."""
         cdef void *memory = calloc(1, size_of(self.sizes))
         if memory == NULL:
             raise MemoryError
@@ -334,7 +344,7 @@ cdef class Kernel:
         worker.composed.parts.width = self.sizes.width
         worker.step.pooled = self.cbow
         worker.step.sequential = self.kind.sequential
-        if self.kind.softmax:  # the first of two with classes
+        if self.kind.softmax:  # with classes, the columns of the first of two softmaxes
             worker.step.softmax = step_columns(self.starts.shape[0] - 1) if self.kind.rows == CLASSES else self.columns
         for k in range(self.sizes.windows):
             start += lay_out_window(&worker.windows[k], self.sizes, start)
@@ -342,7 +352,7 @@ cdef class Kernel:
         return worker
 
     cdef void prepare_window(self, Worker *worker, Window *w) noexcept nogil:
-        """Sets the values that are the same for every centre word; the other functions set only the others."""
+        """Set the values of a window that are the same for all centre words."""
         cdef int64_t j, m = self.max_rows, sets = self.sizes.output_sets
         for j in range(sets * self.columns):
             w.offset[j] = NO_SCORE
@@ -365,10 +375,10 @@ cdef class Kernel:
                 w.outputs[j] = worker.zero_row
 
     def run(self, int64_t worker, end=None) -> None:
-        """Trains chunks until position `end`, by default that of the run, or until `stop` is called.
+        """Train chunks until position `end`, by default the end of the run, or until `stop` is called.
 
-        Each thread passes a different number `worker`, and the same `end`. An ordered run may pass it by less than the
-        number of threads, to the end of a round.
+        Each thread passes a different number `worker`, and the same `end`. An ordered run finishes its round, which may
+        go beyond `end` by fewer chunks than there are threads.
         """
         cdef int64_t last = self.epochs * self.chunks if end is None else end
         with nogil:
@@ -378,13 +388,13 @@ cdef class Kernel:
                 self.run_chunks(worker, last)
 
     def stop(self) -> None:
-        """Makes every `run` return at the end of its current chunk."""
+        """Make every `run` return at the end of its current chunk."""
         atomic_write(&self.counters.stop, 1)
 
     def restore(self, int64_t position, losses, predictions) -> None:
-        """Makes `run` continue after the first `position` chunks. Call it while no thread runs.
+        """Make `run` continue after the first `position` chunks. Call it while no thread runs.
 
-        losses, predictions: the values of the properties of these names at that position.
+        losses, predictions: the values of these properties at that position.
         """
         cdef int64_t epoch = position // self.chunks, chunk = position % self.chunks
         np.asarray(self.worker_losses)[:] = 0
@@ -398,32 +408,33 @@ cdef class Kernel:
 
     @property
     def position(self) -> int:
-        """Chunks handed out, through all epochs; while no thread runs, chunks trained."""
+        """The number of chunks handed out, in all epochs. While no thread runs, all of them are trained."""
         return min(atomic_read(&self.counters.position), self.epochs * self.chunks)
 
     @property
     def tokens_trained(self) -> int:
+        """The number of known tokens in the chunks trained, in all epochs."""
         return atomic_read(&self.counters.tokens)
 
     @property
     def losses(self):
-        """Summed loss of each epoch, float64 (epochs,). Read this and `predictions` while no thread runs."""
+        """The summed loss of each epoch, float64 (epochs,). Read this and `predictions` while no thread runs."""
         return np.asarray(self.worker_losses).sum(axis=0)
 
     @property
     def predictions(self):
-        """Number of predictions in each epoch, int64 (epochs,)."""
+        """The number of predictions in each epoch, int64 (epochs,)."""
         return np.asarray(self.worker_predictions).sum(axis=0)
 
     # -- a chunk --------------------------------------------------------------------------------
 
     cdef void run_chunks(self, int64_t number, int64_t end) noexcept nogil:
-        """Trains chunks as they come, until position `end`."""
+        """Take chunks from the counter and train them, until position `end`."""
         cdef int64_t item
         while not atomic_read(&self.counters.stop):
             item = atomic_add(&self.counters.position, 1)
             if item >= end:
-                atomic_add(&self.counters.position, -1)  # not taken: a later call begins there
+                atomic_add(&self.counters.position, -1)  # give the chunk back: a later call begins with it
                 break
             self.train_chunk(number, item // self.chunks, item % self.chunks)
 
@@ -438,7 +449,7 @@ cdef class Kernel:
         worker.chosen = worker.done = worker.predictions = 0
         self.draw_negatives(worker)
         last = self.collect(worker, key_of(self.seed, epoch, SUBSAMPLING), begin, end)
-        if self.asks_repeats:
+        if self.finds_repeats:
             self.find_repeats(worker, last)
         self.find_distinct(worker)
         self.find_rows(worker)
@@ -467,7 +478,7 @@ cdef class Kernel:
             self.spread(worker, worker, 0, self.sizes.row_bytes)
 
     cdef inline void count_loss(self, int64_t row, int64_t number, int64_t epoch) noexcept nogil:
-        """Adds what worker `number` lost in its last chunk to a row of the sums."""
+        """Add the loss and the predictions of worker `number`'s last chunk to a row of the sums."""
         self.worker_losses[row, epoch] += self.team.workers[number].chunk_loss
         self.worker_predictions[row, epoch] += self.team.workers[number].predictions
 
@@ -475,25 +486,25 @@ cdef class Kernel:
         return &worker.windows[k if self.ordered else <uint32_t>k % (LOOKAHEAD + 1)]
 
     cdef inline void update_next(self, Worker *worker) noexcept nogil:
-        """Takes the next step of the chunk, while the rows of a later window are prefetched."""
-        cdef int64_t coming = worker.done + self.prefetched
+        """Update the next window of the chunk, and prefetch the rows of a later window."""
+        cdef int64_t later = worker.done + self.prefetched
         self.update(
             worker, self.window_at(worker, worker.done),
-            self.window_at(worker, coming) if self.prefetched and coming < worker.chosen else NULL,
+            self.window_at(worker, later) if self.prefetched and later < worker.chosen else NULL,
         )
         worker.done += 1
 
     cdef void copy_hot(self, Worker *worker) noexcept nogil:
-        """Copies the rows that every thread writes all the time: shared, their cache lines would move between cores."""
+        """Copy the hot rows. If all threads wrote the same rows, their cache lines would move between cores."""
         if self.hot:
             copy_rows(worker, &self.sizes, 0, &self.outputs[self.first_hot, 0], self.hot)
 
     cdef void merge_hot(self, Worker *worker) noexcept nogil:
-        """Adds a share of this worker's changes to the hot rows of the matrix.
+        """Add a share of this worker's changes to the hot rows of the matrix.
 
-        Within a chunk the copies nearly converge, so the sum of all workers' changes would overshoot. Nodes receive
-        the mean of the changes; words one and a half times the mean, because they converge less (bench/NOTES.md). Rows
-        that are not among the most frequently updated do not converge in a chunk and are not copied.
+        The copies nearly converge within a chunk, so the sum of all workers' changes would overshoot. Nodes receive
+        the mean of the changes. Words converge less, so they receive one and a half times the mean (bench/NOTES.md).
+        Rows that are updated less often do not converge within a chunk, so they are not copied.
         """
         if self.hot:
             find_changes(worker, &self.sizes, self.hot)
@@ -501,7 +512,7 @@ cdef class Kernel:
                         self.kind.hot_share / self.team.size)
 
     cdef void find_distinct(self, Worker *worker) noexcept nogil:
-        """Lists the distinct words among the kept words if their input rows are composed."""
+        """List the distinct words of the chunk if their input rows are composed of subwords."""
         cdef int64_t k
         worker.composed.count = 0
         if self.composes:
@@ -509,7 +520,7 @@ cdef class Kernel:
                 self.add_distinct(&worker.composed, worker.kept.words[k])
 
     cdef inline void add_distinct(self, ComposedRows *composed, int32_t word) noexcept nogil:
-        """Adds a word to the chunk's distinct words, unless it is there or marks the end of a sentence."""
+        """Add a word to the chunk's distinct words, unless it is in them already or marks the end of a sentence."""
         cdef int64_t slot
         if word == END_OF_SENTENCE:
             return
@@ -520,7 +531,7 @@ cdef class Kernel:
             composed.count += 1
 
     cdef void find_rows(self, Worker *worker) noexcept nogil:
-        """Sets the input row of each kept word: composed for the chunk, or in the matrix."""
+        """Set the input row of each kept word: a composed row of the chunk, or a row of the matrix."""
         cdef KeptWords *kept = &worker.kept
         cdef char *first = worker.composed.rows if self.composes else &self.inputs[0, 0]
         cdef int64_t k
@@ -532,7 +543,7 @@ cdef class Kernel:
                                          * self.sizes.row_bytes)
 
     cdef void compose(self, Worker *worker) noexcept nogil:
-        """Composes the input rows of the chunk's distinct words of their subwords."""
+        """Compose the input rows of the chunk's distinct words: the means of their subwords."""
         cdef ComposedRows *composed = &worker.composed
         cdef int64_t k, start
         cdef int32_t word
@@ -547,7 +558,7 @@ cdef class Kernel:
         memcpy(composed.rows_before, composed.rows, composed.count * self.sizes.row_bytes)
 
     cdef void spread(self, Worker *worker, Worker *other, int64_t begin, int64_t end) noexcept nogil:
-        """Gives the changes of the other worker's composed rows to the subwords, in bytes `begin` to `end` of a row."""
+        """Add the changes of the other worker's composed rows to the subwords, in bytes `begin` to `end` of a row."""
         cdef const ComposedRows *composed = &other.composed
         cdef int64_t k, start
         cdef int32_t word
@@ -566,28 +577,31 @@ cdef class Kernel:
                 <uint32_t>draw(worker) if self.sizes.bfloat16 else 0,
             )
 
-    # -- an ordered run: rounds of one chunk for each worker, see kernel/ordered.pxd --------------
+    # -- ordered runs: rounds of one chunk for each worker, see kernel/ordered.pxd ----------------
 
     cdef void run_rounds(self, int64_t number, int64_t end) noexcept nogil:
-        """Trains the chunks of worker `number` in each round, until position `end` or later."""
+        """Train the chunk of worker `number` in each round, until a round ends at or after position `end`."""
         cdef Counters *c = self.counters
         atomic_write(&c.end, end)
         if not enter(&self.team, &c.stop):
             return
         self.begin_round()
         while c.count:
-            # A worker without a chunk trains an empty one, so that it meets the others.
+            # A worker without a chunk trains an empty one, because it must arrive at all barriers.
             self.train_chunk(number, c.first // self.chunks, c.first % self.chunks + number if number < c.count
                              else self.chunks)
 
     cdef void begin_round(self) noexcept nogil:
-        """Waits for all workers; the last to arrive takes the next round."""
+        """Wait for all workers. The last one to arrive starts the next round."""
         if arrive(&self.team):
             self.take_round()
             release(&self.team)
 
     cdef void take_round(self) noexcept nogil:
-        """Ends a round, if one was under way, and takes the chunks of the next, in one epoch; none after `end`."""
+        """End the current round, if there is one, and assign the chunks of the next round.
+
+        A round stays within one epoch. It has no chunks at or after `end`, or after `stop`.
+        """
         cdef Counters *c = self.counters
         cdef int64_t number
         for number in range(c.count):
@@ -599,9 +613,9 @@ cdef class Kernel:
         atomic_write(&c.position, c.first + c.count)
 
     cdef void merge_round(self, int64_t number) noexcept nogil:
-        """Adds the changes of all workers' copies to the matrices, in the order of the workers.
+        """Add the changes of all workers' copies to the matrices, in the order of the workers.
 
-        Each worker does so for the rows that it owns, and for some columns of the subwords.
+        Each worker adds them to the rows that it owns, and to some columns of the subword rows.
         """
         cdef Worker *worker = self.team.workers[number]
         cdef int64_t other, lines = self.sizes.row_bytes // CACHE_LINE
@@ -618,10 +632,10 @@ cdef class Kernel:
     # -- the words of a chunk -------------------------------------------------------------------
 
     cdef int64_t collect(self, Worker *worker, uint64_t key, int64_t begin, int64_t end) noexcept nogil:
-        """Writes the chunk's words that subsampling keeps into the worker, from position window + 1; returns their end.
+        """Collect the chunk's words that subsampling keeps, from position window + 1 on, and return their end.
 
-        Before and after them it writes the neighbouring chunks' words that a window can reach. END_OF_SENTENCE ends
-        them on both sides.
+        Also collect the words of the neighbouring chunks that a window can reach, before and after them, and put an
+        END_OF_SENTENCE on both sides.
         """
         cdef int64_t first = self.window + 1, last = first, start, k, position
         cdef int32_t word
@@ -664,14 +678,13 @@ cdef class Kernel:
         return last
 
     cdef inline void prefetch_word(self, int64_t position) noexcept nogil:
-        """Prefetches the entries of `words` and `keep` for later ids: these arrays are read at random."""
+        """Prefetch the entries of `words` and `keep` for later ids, because these arrays are read at random."""
         if position + 2 * IDS_AHEAD < self.id_count:
             prefetch(&self.words[self.ids[position + 2 * IDS_AHEAD]])
             prefetch(&self.keep[max(self.words[self.ids[position + IDS_AHEAD]], 0)])
 
     cdef void find_sentences(self, KeptWords *kept, int64_t start, int64_t end) noexcept nogil:
-        """Counts the words before and after each word in its sentence; `start` and `end` are
-        ends of sentences."""
+        """Count the words before and after each word in its sentence; `start` and `end` are ends of sentences."""
         cdef int64_t k
         kept.before[start] = kept.after[end] = -1
         for k in range(start + 1, end):
@@ -683,10 +696,11 @@ cdef class Kernel:
         return <uint32_t>(hash_of(key, position) >> 32) <= self.keep[word]
 
     cdef void find_repeats(self, Worker *worker, int64_t last) noexcept nogil:
-        """Finds words that repeat within the reach of one window, among those that windows of the chunk can reach.
+        """Find words that occur twice within the reach of one window.
 
-        Sets previous_occurrence of each word, the last position of the same word, or 0 if no window can hold both, and
-        latest_repeat, the highest previous_occurrence up to the word. The chunk ends at `last`.
+        Set previous_occurrence of each word: the previous position of the same word, or 0 if no window can contain both
+        positions. Set latest_repeat of each word: the highest previous_occurrence up to this word. The chunk's centre
+        words end at `last`.
         """
         cdef KeptWords *kept = &worker.kept
         cdef const int32_t *words = kept.words
@@ -698,7 +712,7 @@ cdef class Kernel:
             slot = words[k] & (RECENT_SLOTS - 1)
             j = kept.recent[slot]
             kept.recent[slot] = <int32_t>k
-            while j >= first and words[j] != words[k]:  # another word had the slot
+            while j >= first and words[j] != words[k]:  # another word used the same slot
                 j -= 1
             kept.previous_occurrence[k] = <int32_t>j if j >= first else 0
             kept.latest_repeat[k] = max(kept.latest_repeat[k - 1], kept.previous_occurrence[k])
@@ -706,7 +720,7 @@ cdef class Kernel:
     # -- a window: learning rate, context words, groups, output rows, prefetch ------------------
 
     cdef int64_t choose(self, Worker *worker, Window *w, int64_t centre, int64_t tokens_before) noexcept nogil:
-        """Chooses the rows of the window around position `centre`; returns the number of its predictions."""
+        """Choose the rows of the window around position `centre`, and return the number of its predictions."""
         cdef int64_t reach = self.window
         w.alpha = self.learning_rate(tokens_before + worker.kept.token_number[centre])
         if self.shrink:
@@ -722,7 +736,7 @@ cdef class Kernel:
         return 1 if self.cbow else w.n
 
     cdef inline float learning_rate(self, int64_t tokens) noexcept nogil:
-        """The learning rate after this many known tokens of the run: linear from alpha down to min_alpha."""
+        """Return the learning rate after this many known tokens of the run: linear from alpha down to min_alpha."""
         cdef double total = self.epochs * self.tokens_before[self.chunks]
         cdef float progress = tokens / total
         return max(self.min_alpha, self.alpha + (self.min_alpha - self.alpha) * progress)
@@ -730,12 +744,12 @@ cdef class Kernel:
     cdef inline void form_groups(
         self, Worker *worker, Window *w, int64_t left, int64_t centre, int64_t right
     ) noexcept nogil:
-        """Sets the groups of context words that take a step together, and the words' input rows.
+        """Set the groups of context words that take a step together, and the words' input rows.
 
-        In an ordered run, the rows follow when it is known which of them are copied.
+        In an ordered run the input rows are set later, when copy_shared_rows has copied some of them.
         """
         w.left, w.centre_position, w.repeats = left, centre, 0
-        cdef bint repeats = self.asks_repeats and worker.kept.latest_repeat[right] >= left
+        cdef bint repeats = self.finds_repeats and worker.kept.latest_repeat[right] >= left
         if right - left > self.sizes.inputs_per_step or repeats:
             self.form_several_groups(worker, w, right)
         else:
@@ -746,7 +760,7 @@ cdef class Kernel:
             set_inputs(worker, w, self.window)
 
     cdef void form_several_groups(self, Worker *worker, Window *w, int64_t right) noexcept nogil:
-        """Sets the groups if one step cannot take all words, or a word may occur twice."""
+        """Set the groups if there are too many words for one step, or if a word may occur twice."""
         cdef int64_t first = w.left, k, j  # first: the position of the group's first word
         cdef const int32_t *previous = worker.kept.previous_occurrence
         cdef bint repeated
@@ -755,12 +769,12 @@ cdef class Kernel:
             if k == w.centre_position:
                 continue
             repeated = False
-            if self.asks_repeats:
-                # The centre is not in the group, so look past it:
+            if self.finds_repeats:
+                # The centre word is not in the group, so skip its position:
                 j = previous[k] if previous[k] != w.centre_position else previous[w.centre_position]
                 repeated = j >= first
-            # A word that comes again begins a new group, because the step computes all scores from the inputs' old
-            # values.
+            # A repeated word begins a new group if the loss is sequential, because the step computes all scores from
+            # the old values of the input rows.
             if (w.n == 0 or w.n - w.group_starts[w.groups - 1] == self.sizes.inputs_per_step
                     or (repeated and self.distinct_inputs)):
                 w.group_starts[w.groups] = w.n
@@ -772,7 +786,7 @@ cdef class Kernel:
         w.group_starts[w.groups] = w.n
 
     cdef inline void choose_outputs(self, Worker *worker, Window *w, int32_t centre) noexcept nogil:
-        """Sets the output rows that predict the centre word, their targets and offsets."""
+        """Set the output rows that predict the centre word, with their targets and offsets."""
         w.output_sets = w.groups if self.negative else 1
         w.centre = centre
         w.no_prefetch = 0
@@ -787,14 +801,14 @@ cdef class Kernel:
             w.no_prefetch = w.m
 
     cdef inline void prefetch_inputs(self, Worker *worker, Window *w, int64_t centre) noexcept nogil:
-        """Adds the input row that enters the next windows to the rows to prefetch, after the window's output rows."""
+        """Append the input row that enters the next windows to the window's output rows, to be prefetched with them."""
         if self.kind.rows == PATH:
             self.prefetch_path(worker.kept.words, centre)
-        # After the end of the sentence this is a row of another one, whose prefetch does no harm.
+        # At the end of a sentence this is a word of the next sentence. Prefetching it does no harm.
         w.outputs[(w.output_sets - 1) * self.max_rows + w.m] = worker.kept.rows[centre + self.window]
 
     cdef inline float *output_row(self, Worker *worker, int64_t row) noexcept nogil:
-        """The address of an output row for this worker: among its copies, or in the matrix."""
+        """Return the address of an output row for this worker: in its copies if it is hot, otherwise in the matrix."""
         cdef int64_t hot = row - self.first_hot
         return <float *>(worker.copies.rows + hot * self.sizes.row_bytes if 0 <= hot < self.hot
                          else &self.outputs[0, 0] + row * self.sizes.row_bytes)
@@ -802,7 +816,7 @@ cdef class Kernel:
     # -- output rows: negative sampling, noise-contrastive estimation, sampled softmax ----------
 
     cdef void choose_samples(self, Worker *worker, Window *w) noexcept nogil:
-        """The centre word and `blocks` times K drawn words, for each group."""
+        """Choose the centre word and `blocks` times K drawn words, for each group."""
         cdef int64_t group, block
         w.m = worker.draws.blocks * self.negative + 1
         for group in range(w.groups):
@@ -812,14 +826,14 @@ cdef class Kernel:
                 self.set_offsets(worker, w, group)
 
     cdef void draw_negatives(self, Worker *worker) noexcept nogil:
-        """Draws the K random numbers for the next negatives, and prefetches their entries of the alias table."""
+        """Draw the K random numbers for the next negatives, and prefetch their entries in the alias table."""
         cdef int64_t j
         for j in range(self.negative):
             worker.draws.ahead[j] = draw(worker)
             prefetch(&self.alias_table[high_half(worker.draws.ahead[j], self.alias_table.shape[0]), 0])
 
     cdef void draw_words(self, Worker *worker, Window *w, int64_t group, int64_t first) noexcept nogil:
-        """Sets the centre word and, after the `first` words drawn so far, K more by the alias table."""
+        """Set the centre word, and append K words from the alias table to the `first` words drawn so far."""
         cdef int64_t size = self.alias_table.shape[0], j
         cdef int32_t *words = worker.draws.words
         cdef float **outputs = w.outputs + group * self.max_rows
@@ -835,7 +849,7 @@ cdef class Kernel:
         self.draw_negatives(worker)
 
     cdef void count_words(self, int32_t *words, int32_t *counts, int64_t first) noexcept nogil:
-        """Counts how often each word was drawn: each draw is a term of the loss. Later draws of a word get NO_WORD."""
+        """Count how often each word was drawn, since each draw is a term of the loss. Replace repeats by NO_WORD."""
         cdef int64_t j, k
         if first == 0:
             counts[0] = 0
@@ -848,7 +862,7 @@ cdef class Kernel:
                     break
 
     cdef void redraw_words(self, Worker *worker, int32_t *words) noexcept nogil:
-        """Draws others in the place of words that were drawn again."""
+        """Replace drawn words that repeat an earlier one by new draws."""
         cdef int64_t size = self.alias_table.shape[0], j, k, tries
         for j in range(1, self.negative + 1):
             tries = k = 0
@@ -864,7 +878,7 @@ cdef class Kernel:
                     words[j] = (words[j] + 1) % size
 
     cdef void set_offsets(self, Worker *worker, Window *w, int64_t group) noexcept nogil:
-        """Sets the offsets and weights of the centre word and the drawn words."""
+        """Set the offsets and weights of the centre word and the drawn words."""
         cdef int64_t j, column, blocks = worker.draws.blocks
         cdef int32_t word
         cdef float scale = 0
@@ -879,13 +893,13 @@ cdef class Kernel:
             offset[column] = self.offsets[word] + scale if word >= 0 else NO_SCORE
             if self.kind.softmax and weight[column] > 1:
                 offset[column] -= log(weight[column])
-        for j in range(blocks * self.negative + 1, whole_blocks(blocks * self.negative + 1)):
+        for j in range(blocks * self.negative + 1, round_up_to_blocks(blocks * self.negative + 1)):
             offset[step_column(j)] = NO_SCORE
 
     # -- output rows: hierarchical and class-based softmax --------------------------------------
 
     cdef void choose_path(self, Worker *worker, Window *w) noexcept nogil:
-        """The inner nodes from the root to the centre word, with target 1 − code."""
+        """Choose the inner nodes on the path from the root to the centre word, with target 1 − code."""
         cdef int64_t start = self.starts[w.centre], j, node
         self.set_columns(w, 0, self.starts[w.centre + 1] - start)
         for j in range(w.m):
@@ -895,9 +909,9 @@ cdef class Kernel:
             w.target[step_column(j)] = 1 - self.codes[start + j]
 
     cdef inline void prefetch_path(self, const int32_t *kept, int64_t centre) noexcept nogil:
-        """Prefetches what choose_path reads for the next centre words.
+        """Prefetch the memory that choose_path reads for the next centre words.
 
-        The first node is read: with a prefetch the loop still waited for it (bench/NOTES.md).
+        The first node is read rather than prefetched: after a prefetch the loop still waited for it (bench/NOTES.md).
         """
         if kept[centre + 1] >= 0:
             read(&self.nodes[self.starts[kept[centre + 1]]])
@@ -907,9 +921,10 @@ cdef class Kernel:
             prefetch(&self.starts[kept[centre + 2]])
 
     cdef void choose_class(self, Worker *worker, Window *w) noexcept nogil:
-        """The words of the centre word's class, after the rows of all classes, which never change."""
+        """Choose the words of the centre word's class. Before them are the rows of all classes, as in every window."""
         cdef int64_t own = self.class_of[w.centre], j
-        cdef int64_t first = whole_blocks(self.starts.shape[0] - 1), words = self.starts[own + 1] - self.starts[own]
+        cdef int64_t first = round_up_to_blocks(self.starts.shape[0] - 1)
+        cdef int64_t words = self.starts[own + 1] - self.starts[own]
         self.set_target(w, own)
         self.set_columns(w, first, first + words)
         for j in range(words):
@@ -918,13 +933,13 @@ cdef class Kernel:
         w.no_prefetch = first if words <= MAX_PREFETCHED_ROWS else w.m
 
     cdef void set_target(self, Window *w, int64_t row) noexcept nogil:
-        """Makes an output row the target of the first softmax, in place of the one before."""
+        """Make an output row the target of the first softmax, instead of the previous target."""
         w.target[w.target_column] = 0
         w.target_column = step_column(row)
         w.target[w.target_column] = 1
 
     cdef void set_columns(self, Window *w, int64_t first, int64_t m) noexcept nogil:
-        """Gives the window m output rows, with target 0 and offset 0 from row `first` on."""
+        """Set the number of output rows to m, and the targets and offsets of row `first` and later rows to 0."""
         cdef int64_t j
         w.m = m
         for j in range(step_columns(m) - STEP_PANEL, step_columns(m)):
@@ -936,8 +951,8 @@ cdef class Kernel:
 
     # -- the step -------------------------------------------------------------------------------
 
-    cdef void update(self, Worker *worker, Window *w, Window *coming) noexcept nogil:
-        """Takes a step for each group of the window; meanwhile prefetches the rows of the `coming` window."""
+    cdef void update(self, Worker *worker, Window *w, Window *later) noexcept nogil:
+        """Take a step for each group of the window, and prefetch the rows of the `later` window during the step."""
         cdef Step *step = &worker.step
         cdef int64_t group, output_set
         step.m, step.target, step.alpha = w.m, w.target, w.alpha
@@ -953,19 +968,18 @@ cdef class Kernel:
             if self.sizes.bfloat16:
                 step.random = draw(worker)
             step.prefetch_count = 0
-            if coming != NULL and coming.groups and group < coming.output_sets:
-                step.prefetch = coming.outputs + group * self.max_rows + coming.no_prefetch
-                step.prefetch_count = coming.m - coming.no_prefetch + (group + 1 == coming.output_sets)
+            if later != NULL and later.groups and group < later.output_sets:
+                step.prefetch = later.outputs + group * self.max_rows + later.no_prefetch
+                step.prefetch_count = later.m - later.no_prefetch + (group + 1 == later.output_sets)
             self.functions.step(step)
         if self.adaptive and w.groups:
             self.adapt_samples(worker)
 
     cdef void adapt_samples(self, Worker *worker) noexcept nogil:
-        """Doubles the number of drawn words if the window's effective number of samples was below K / 2; halves it if
-        above K.
+        """Adapt the number of drawn words to the window's effective number of samples.
 
-        This applies to the next window: choosing how many to draw from the drawn words themselves would bias the
-        estimate.
+        Double it below K / 2, halve it above K. This applies to the next window: a number that depends on the drawn
+        words themselves would bias the estimate.
         """
         if worker.loss.effective < 0.5 * self.negative:
             worker.draws.blocks = min(2 * worker.draws.blocks, MAX_BLOCKS)
@@ -975,7 +989,7 @@ cdef class Kernel:
 
 
 cdef Sizes sizes_of(plan) except *:
-    """The sizes of a worker that has room for the largest windows of a run."""
+    """Return the sizes of a worker that has room for the largest windows of a run."""
     cdef LossKind kind = LOSS_KINDS[plan.loss.branch]
     cdef int64_t classes
     cdef Sizes s
@@ -985,7 +999,7 @@ cdef Sizes sizes_of(plan) except *:
     s.row_bytes = s.width * (sizeof(uint16_t) if s.bfloat16 else sizeof(float))
     if kind.rows == CLASSES:
         classes = len(plan.loss.data["starts"]) - 1
-        s.m += whole_blocks(classes) - classes
+        s.m += round_up_to_blocks(classes) - classes
     s.columns = step_columns(s.m)
     s.drawn_words = round_up(s.m, WORD_VECTOR)
     s.negative = plan.loss.negative if kind.rows == DRAWN else 0

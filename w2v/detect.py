@@ -39,6 +39,7 @@ SENTENCE_END_WORD = b"</s>"  # stands for the sentence ends in a vocabulary file
 _HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r]*\n")
 _BLANKS = re.compile(rb"[ \t\r]+")
 _NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+_DECIMAL_COMMA = re.compile(r"([+-]?[0-9]*),([0-9]+)")
 
 
 # What a file is, by kind, and where it is given.
@@ -149,11 +150,10 @@ class PairLayout(NamedTuple):
         return [field.strip() for field in found]
 
     def pair(self, fields: list[str]) -> tuple[str, str, float] | None:
-        """The words and the score, which must be finite, in the fields of a line; None if one of them is missing."""
-        if len(fields) <= self.score or not _is_number(fields[self.score]):
-            return None
+        """Return the words and the score in the fields of a line; None if one is missing or the score is not finite."""
+        score = _score(fields[self.score]) if len(fields) > self.score else None
         words = fields[self.first : self.first + 2]
-        return (*words, float(fields[self.score])) if all(words) else None  # type: ignore[return-value]
+        return None if score is None or not all(words) else (words[0], words[1], score)
 
     def is_header(self, fields: list[str]) -> bool:
         """Whether the fields of the first line are names of columns: they have text in place of the score."""
@@ -172,11 +172,11 @@ def pair_layout(lines: Sequence[str]) -> PairLayout | None:
     The score is the first number after two words; a number before them, as of a table's row, does not count.
     """
     found: Counter[PairLayout] = Counter()
-    for separator in "\t,; ":  # the first of equal counts is taken
+    for separator in "\t;, ":  # the first of equal counts is taken; semicolons before commas, which may be decimal
         for line in lines:
             fields = PairLayout(separator, 0, 2).fields(line)
             if separator in ("\t", " ") or separator in line:
-                numbers = [_is_number(field) for field in fields]
+                numbers = [_score(field) is not None for field in fields]
                 first = int(numbers[:3] == [True, False, False])
                 if True in numbers[first + 2 :] and all(fields[first : first + 2]):
                     found[PairLayout(separator, first, numbers.index(True, first + 2))] += 1
@@ -214,6 +214,13 @@ def _is_number(field: str | bytes) -> bool:
     with suppress(ValueError):
         return math.isfinite(float(field))
     return False
+
+
+def _score(field: str) -> float | None:
+    """Return the number in a field, with a decimal point or a decimal comma; None if it is not a finite number."""
+    if comma := _DECIMAL_COMMA.fullmatch(field):
+        return float(f"{comma[1]}.{comma[2]}")
+    return float(field) if _is_number(field) else None
 
 
 def is_native(head: bytes) -> bool:

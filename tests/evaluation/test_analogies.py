@@ -1,4 +1,4 @@
-"""Analogies against slow references, gensim, and files with faults."""
+"""Analogies: comparison with a slow reference and gensim, and files with faults."""
 
 import importlib.resources
 from pathlib import Path
@@ -30,7 +30,7 @@ def all_questions(rows: range) -> list[Question]:
 
 
 def slow_answer(vectors: KeyedVectors, question: Question, top: int, method: str, fold: bool) -> bool:
-    """One question at a time, in float64, over every candidate."""
+    """Return True if a question is answered correctly, computed in float64 over every candidate."""
     unit = vectors.vectors[:top].astype(np.float64)
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
     names = [word.lower() if fold else word for word in vectors.index_to_key[:top]]
@@ -44,7 +44,7 @@ def slow_answer(vectors: KeyedVectors, question: Question, top: int, method: str
 @pytest.mark.parametrize(("width", "questions"), [(1, 5), (7, 50), (1024, 1 << 15)])
 @given(seed=st.integers(0, 1000), top=st.integers(4, 60))
 @settings(max_examples=10)
-def test_answers_are_those_of_the_slow_reference(
+def test_answers_equal_the_slow_reference(
     tmp_path_factory: pytest.TempPathFactory, method: str, width: int, questions: int, seed: int, top: int
 ) -> None:
     vectors = related_vectors(30, seed=seed)
@@ -69,7 +69,7 @@ def test_answers_are_those_of_the_slow_reference(
         assert result.accuracy == (one.correct + two.correct) / result.answered
 
 
-def test_more_candidates_than_a_tile(tmp_path: Path) -> None:
+def test_vocabulary_larger_than_a_batch_of_candidates(tmp_path: Path) -> None:
     vectors = related_vectors(1500, columns=16, noise=0.2)
     questions = all_questions(range(12))
     path = write_questions(tmp_path / "questions", {"all": questions})
@@ -78,7 +78,7 @@ def test_more_candidates_than_a_tile(tmp_path: Path) -> None:
     assert analogies(vectors, path).accuracy == correct / len(questions)
 
 
-def test_analogies_are_gensims(tmp_path: Path) -> None:
+def test_accuracy_equals_gensim(tmp_path: Path) -> None:
     vectors = related_vectors(60)
     peer = GensimVectors(8)
     peer.add_vectors(vectors.index_to_key, vectors.vectors)
@@ -94,8 +94,8 @@ def test_analogies_are_gensims(tmp_path: Path) -> None:
         ]
 
 
-def test_case(tmp_path: Path) -> None:
-    """The first of the words that differ in case is asked, all of them are left out, any of them is right."""
+def test_words_that_differ_in_case_count_as_one(tmp_path: Path) -> None:
+    """A question uses the first variant, variants of a, b and c cannot be answers, any variant of d is right."""
     words = ["king", "man", "woman", "Queen", "KING", "queen", "Woman"]
     vectors = KeyedVectors(words, [[1, 1, 0], [1, 0, 0], [0.1, 0, 1], [0, 1, 0.8], [1, 1, 0], [0, 1, 1], [0, 0, 1]])
     path = write_questions(tmp_path / "questions", {"family": [("Man", "King", "WOMAN", "queen")]})
@@ -111,7 +111,7 @@ def test_case(tmp_path: Path) -> None:
     assert result.accuracy == slow_answer(vectors, question, 7, "add", fold=False) == 0
 
 
-def test_faults_in_a_question_file(tmp_path: Path) -> None:
+def test_malformed_lines_are_counted_and_unusable_files_refused(tmp_path: Path) -> None:
     vectors = related_vectors(5)
     path = tmp_path / "questions"
     path.write_bytes(b"\xef\xbb\xbfa0 b0 a1 b1\r\n\r\n: empty\r\na0 b0 a1\na0 b0 a1 b1 a2\n: gram\na0 b0 a1 nowhere\n")
@@ -142,7 +142,7 @@ def test_faults_in_a_question_file(tmp_path: Path) -> None:
         analogies(vectors, tmp_path)
 
 
-def test_impossible_settings(tmp_path: Path) -> None:
+def test_impossible_settings_are_refused(tmp_path: Path) -> None:
     path = write_questions(tmp_path / "questions", {"all": all_questions(range(2))})
     with pytest.raises(SettingsError, match="restrict_vocab 0: it must be"):
         analogies(related_vectors(3), path, top=0)
@@ -150,7 +150,7 @@ def test_impossible_settings(tmp_path: Path) -> None:
         analogies(related_vectors(3), path, method="divide")  # type: ignore[arg-type]
 
 
-def test_evaluation_changes_nothing(tmp_path: Path) -> None:
+def test_evaluation_does_not_change_vectors(tmp_path: Path) -> None:
     vectors = related_vectors(20)
     before = vectors.vectors.copy()
     vectors.vectors.flags.writeable = False
@@ -158,7 +158,7 @@ def test_evaluation_changes_nothing(tmp_path: Path) -> None:
     np.testing.assert_array_equal(vectors.vectors, before)
 
 
-def test_bundled_questions() -> None:
+def test_bundled_questions_are_well_formed() -> None:
     text = (importlib.resources.files("w2v.data") / "questions.txt").read_text()
     words = sorted({word for line in text.split("\n")[:200] if ":" not in line for word in line.split()})
     vectors = KeyedVectors(words, np.random.default_rng(0).standard_normal((len(words), 9)))

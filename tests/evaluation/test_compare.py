@@ -1,4 +1,4 @@
-"""What is said of two models of which it is known in what they differ."""
+"""Comparison of two models with known differences."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def random_vectors(words: int, seed: int = 1) -> w2v.KeyedVectors:
     return w2v.KeyedVectors([f"w{row}" for row in range(words)], vectors)
 
 
-def test_a_rotated_model_is_the_same() -> None:
+def test_rotated_model_has_the_same_neighbours() -> None:
     one = random_vectors(300)
     rotation = np.linalg.qr(np.random.default_rng(2).normal(size=(10, 10)))[0]
     order = np.random.default_rng(3).permutation(300)
@@ -30,14 +30,14 @@ def test_a_rotated_model_is_the_same() -> None:
     assert all(moved.first == moved.second for moved in found.moved)
 
 
-def test_models_of_gensim() -> None:
+def test_gensim_vectors_can_be_compared() -> None:
     one = random_vectors(30)
     other = GensimVectors(10)
     other.add_vectors(one.index_to_key, one.vectors)
     assert compare(other, one) == compare(one, one)
 
 
-def test_the_word_that_moved_is_named() -> None:
+def test_moved_word_is_listed_first() -> None:
     one = random_vectors(2000)
     vectors = one.vectors.copy()
     vectors[7] = vectors[1500]
@@ -51,7 +51,7 @@ def test_the_word_that_moved_is_named() -> None:
     ]  # fmt: skip
 
 
-def test_overlaps_and_distances_by_definition() -> None:
+def test_overlaps_and_distances_match_the_definition() -> None:
     one, other = random_vectors(40), random_vectors(50, seed=2)
     found = compare(one, other, show=40)
     assert (found.shared, found.only_first, found.only_second) == (40, 0, 10)
@@ -69,7 +69,7 @@ def test_overlaps_and_distances_by_definition() -> None:
     assert [moved.distance for moved in found.moved] == sorted((each.distance for each in found.moved), reverse=True)
 
 
-def test_models_without_shared_words() -> None:
+def test_models_need_two_shared_words() -> None:
     one = w2v.KeyedVectors(["a", "b"], np.eye(2))
     with pytest.raises(w2v.W2VError, match="the models share 1 word:"):
         compare(one, w2v.KeyedVectors(["b", "c"], np.eye(2)))

@@ -1,4 +1,4 @@
-"""ItemScores, intervals and tests against SciPy, slow resampling and models whose answers are known."""
+"""Scores, intervals and tests, compared with SciPy, slow resampling and models with known scores."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def item_scores(values: np.ndarray, others: np.ndarray) -> ItemScores:
 
 
 def noisy(seed: int, noise: float) -> KeyedVectors:
-    """Words a0 b0 a1 b1 ...: the nearer the two of a number are, the lower the number, but for noise."""
+    """Return vectors of a0 b0 a1 b1 ...: the lower the number, the nearer its two words are, apart from noise."""
     random, size = np.random.default_rng(seed), 60
     first = random.normal(size=(size, 40))
     second = first + random.normal(size=(size, 40)) * np.linspace(0, 2, size)[:, None]
@@ -39,7 +39,7 @@ def pairs(tmp_path: Path) -> Path:
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 3), st.integers(0, 5)), min_size=2, max_size=30))
-def test_spearman_is_scipys(items: list[tuple[int, int, int]]) -> None:
+def test_spearman_equals_scipy(items: list[tuple[int, int, int]]) -> None:
     weights, first, second = np.array(items).T
     found = spearman(np.stack([weights, np.ones_like(weights)]), first, second)
     for row, times in zip(found, (weights, np.ones_like(weights)), strict=True):
@@ -50,7 +50,7 @@ def test_spearman_is_scipys(items: list[tuple[int, int, int]]) -> None:
             assert row == pytest.approx(stats.spearmanr(one, two).statistic, abs=1e-12)
 
 
-def test_resampled_means_are_those_of_drawing_items() -> None:
+def test_resampled_means_equal_drawing_items_one_by_one() -> None:
     random = np.random.default_rng(3)
     strata = np.repeat([0, 1, 2], [50, 200, 7])
     values = random.integers(0, 11, len(strata)) / 10 + strata
@@ -63,11 +63,11 @@ def test_resampled_means_are_those_of_drawing_items() -> None:
     assert found.mean() == pytest.approx(values.mean(), abs=0.01)
     assert found.std() == pytest.approx(np.std(slow), rel=0.1)
     assert stats.ks_2samp(found[0], slow).pvalue > 0.01
-    constant = evaluating._means([item_scores(strata, strata)], seed=1)  # no chance is left within the strata
+    constant = evaluating._means([item_scores(strata, strata)], seed=1)  # values do not vary within a stratum
     np.testing.assert_allclose(constant, strata.mean())
 
 
-def test_models_are_resampled_together() -> None:
+def test_models_share_their_resamples() -> None:
     values = np.random.default_rng(3).random(50)
     one, two = item_scores(values, np.zeros(50)), item_scores(values + 1, np.zeros(50))
     first, second = evaluating._means([one, two], seed=1)
@@ -77,7 +77,7 @@ def test_models_are_resampled_together() -> None:
     np.testing.assert_allclose(first, -second)
 
 
-def test_spearman_intervals_are_those_of_scipys_bootstrap(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spearman_intervals_equal_scipy_bootstrap(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(4)
     first = random.normal(size=80)
     second = np.round(first + random.normal(size=80))
@@ -93,7 +93,7 @@ def test_spearman_intervals_are_those_of_scipys_bootstrap(monkeypatch: pytest.Mo
     assert evaluating._correlations([item_scores(first, second)], seed=1).shape == (1, 1 + RESAMPLES)
 
 
-def test_mcnemar() -> None:
+def test_mcnemar_is_the_exact_binomial_test() -> None:
     first = np.array([True] * 20 + [False] * 20)
     other = first.copy()
     assert mcnemar(first, other) == 1
@@ -101,10 +101,10 @@ def test_mcnemar() -> None:
     assert mcnemar(first, other) == mcnemar(other, first) == pytest.approx(2 * (1 + 10) / 2**10)
 
 
-def test_scores_are_those_of_the_other_commands(pairs: Path, tmp_path: Path) -> None:
+def test_scores_equal_the_other_commands(pairs: Path, tmp_path: Path) -> None:
     questions = tmp_path / "questions.txt"
     questions.write_text(": one\n" + "".join(f"a{row} b{row} a{row + 1} b{row + 1}\n" for row in range(50)))
-    vectors = noisy(1, 1.0)  # in some pairs, one word alone is near the other
+    vectors = noisy(1, 1.0)  # in some pairs, only one word is among the nearest of the other
     found = {(one.name, one.measure): one.scores[0] for one in evaluate(vectors, questions=questions, pairs=[pairs])}
     assert len(found) == 7
     accuracy = found["questions.txt", "accuracy"]
@@ -125,7 +125,7 @@ def test_scores_are_those_of_the_other_commands(pairs: Path, tmp_path: Path) -> 
     assert (neighbours.value, neighbours.items) == (pytest.approx(np.mean(shares)), 120)
 
 
-def test_differences(pairs: Path) -> None:
+def test_worse_models_differ_significantly(pairs: Path) -> None:
     good, bad = noisy(1, 0.0), noisy(1, 3.0)
     found = {(one.name, one.measure): one.scores for one in evaluate(good, good, bad, pairs=[pairs])}
     for measure in ("spearman", "related neighbours"):
@@ -139,7 +139,7 @@ def test_differences(pairs: Path) -> None:
     assert evaluate(good, bad, pairs=[pairs]) != evaluate(good, bad, pairs=[pairs], seed=2)
 
 
-def test_equal_models_differ_as_seldom_as_they_should(tmp_path: Path) -> None:
+def test_p_values_of_equal_models_are_uniform(tmp_path: Path) -> None:
     """Two samples of the same kind of model: p is below 0.1 in about a tenth of the cases."""
     random = np.random.default_rng(5)
     scores = np.arange(80.0)
@@ -151,7 +151,7 @@ def test_equal_models_differ_as_seldom_as_they_should(tmp_path: Path) -> None:
     assert 2 <= low <= 22
 
 
-def test_only_items_of_both_models_count_in_a_difference(pairs: Path) -> None:
+def test_differences_use_items_of_both_models(pairs: Path) -> None:
     whole = noisy(1, 0.0)
     part = KeyedVectors(whole.index_to_key[20:], whole.vectors[20:])
     frequent = KeyedVectors(part.index_to_key, part.vectors, [20] * len(part))
@@ -197,7 +197,7 @@ def test_evaluate_command(model: Path, pairs: Path, tmp_path: Path) -> None:
     )
 
 
-def test_malformed_lines_are_named_once(pairs: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_malformed_lines_are_reported_once(pairs: Path, caplog: pytest.LogCaptureFixture) -> None:
     pairs.write_text(pairs.read_text() + "a1 b1\na2\n")
     evaluate(noisy(1, 0.0), noisy(2, 0.0), pairs=pairs)
     assert [record.getMessage() for record in caplog.records] == [
@@ -205,7 +205,7 @@ def test_malformed_lines_are_named_once(pairs: Path, caplog: pytest.LogCaptureFi
     ]
 
 
-def test_models_without_the_words_of_the_sets_are_named(model: Path, pairs: Path, tmp_path: Path) -> None:
+def test_models_without_the_words_of_a_set_are_named(model: Path, pairs: Path, tmp_path: Path) -> None:
     noisy(1, 0.0).save(tmp_path / "own.bin")
     shown = run("evaluate", model, tmp_path / "own.bin", "--pairs", pairs).stdout.splitlines()
     advice = (
@@ -216,8 +216,8 @@ def test_models_without_the_words_of_the_sets_are_named(model: Path, pairs: Path
     assert second.startswith(
         f"{tmp_path / 'own.bin'} lacks a word of every item of bundled questions and bundled pairs"
     )
-    (said,) = (line for line in shown if "rare neighbours cannot be counted" in line)
-    assert said.startswith(f"{tmp_path / 'own.bin'} has no counts of its words, ")
+    (line,) = (line for line in shown if "rare neighbours cannot be counted" in line)
+    assert line.startswith(f"{tmp_path / 'own.bin'} has no counts of its words, ")
     assert "lacks" not in run("evaluate", model).stdout
 
 
@@ -226,7 +226,7 @@ def test_models_without_the_words_of_the_sets_are_named(model: Path, pairs: Path
 
 @pytest.fixture
 def topics(tmp_path: Path) -> Path:
-    """A text whose lines have words of one of four topics, and a word that no model has."""
+    """Write a text: each line has words of a single topic, among four, and a word that no model has."""
     random = np.random.default_rng(1)
     lines = [
         " ".join([f"t{topic}w{word}" for word in random.integers(10, size=7)] + ["unheard"])
@@ -237,17 +237,17 @@ def topics(tmp_path: Path) -> Path:
     return path
 
 
-def of_topics(noise: float = 0, words: int = 10) -> KeyedVectors:
-    """The words of `topics`, with the vector of their topic, and noise."""
+def topic_vectors(noise: float = 0, words: int = 10) -> KeyedVectors:
+    """Return vectors of the words of `topics`: the vector of their topic plus noise."""
     names = [f"t{topic}w{word}" for topic in range(4) for word in range(words)]
     vectors = np.eye(4)[[int(name[1]) for name in names]]
     return KeyedVectors(names, vectors + noise * np.random.default_rng(2).normal(size=vectors.shape))
 
 
-def test_gaps_in_a_held_out_text(topics: Path) -> None:
-    """Words of the other topics are never preferred, and those of the same topic in half of the cases."""
-    *others, found = evaluate(of_topics(), of_topics(noise=2), held_out=topics)
-    assert others == evaluate(of_topics(), of_topics(noise=2))
+def test_gaps_score_of_topic_vectors(topics: Path) -> None:
+    """A word of another topic never wins; a word of the same topic wins in half of the cases."""
+    *others, found = evaluate(topic_vectors(), topic_vectors(noise=2), held_out=topics)
+    assert others == evaluate(topic_vectors(), topic_vectors(noise=2))
     assert (found.name, found.measure) == ("later.txt", "gaps")
     good, bad = found.scores
     assert good.value == pytest.approx(1 - 1 / 4 / 2, abs=0.01)
@@ -257,11 +257,14 @@ def test_gaps_in_a_held_out_text(topics: Path) -> None:
     assert (good.items, good.total) == (bad.items, 1500 * 8)
     assert 0 < good.items < 1500 * 7
     texts = [line.split() for line in topics.read_text().splitlines()]
-    assert evaluate(of_topics(), held_out=texts)[-1].scores[0] == evaluate(of_topics(), held_out=topics)[-1].scores[0]
+    assert (
+        evaluate(topic_vectors(), held_out=texts)[-1].scores[0]
+        == evaluate(topic_vectors(), held_out=topics)[-1].scores[0]
+    )
 
 
-def test_gaps_are_of_words_that_all_models_have(topics: Path) -> None:
-    whole, part = of_topics(noise=1), of_topics(noise=1, words=5)
+def test_gaps_use_words_of_all_models(topics: Path) -> None:
+    whole, part = topic_vectors(noise=1), topic_vectors(noise=1, words=5)
     first, second = evaluate(whole, part, held_out=topics)[-1].scores
     assert first.items == second.items < evaluate(whole, held_out=topics)[-1].scores[0].items
     renamed = KeyedVectors(["other"], np.ones((1, 4)))
@@ -269,9 +272,9 @@ def test_gaps_are_of_words_that_all_models_have(topics: Path) -> None:
         evaluate(whole, renamed, held_out=topics)
 
 
-def test_a_held_out_text_is_split_as_in_training(topics: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_held_out_text_is_split_as_in_training(topics: Path, caplog: pytest.LogCaptureFixture) -> None:
     topics.write_text(topics.read_text().upper())
-    plain = of_topics()
+    plain = topic_vectors()
     lower = KeyedVectors(plain.index_to_key, plain.vectors, header=ModelHeader(text=TextOptions(lower=True)))
     score = evaluate(lower, held_out=topics)[-1].scores[0]
     assert evaluate(plain, held_out=topics, lower=True)[-1].scores[0] == score
@@ -285,8 +288,8 @@ def test_a_held_out_text_is_split_as_in_training(topics: Path, caplog: pytest.Lo
 
 
 def test_evaluate_command_with_a_held_out_text(topics: Path, tmp_path: Path) -> None:
-    of_topics().save(tmp_path / "m.bin")
-    expected = evaluate(of_topics(), held_out=topics)[-1].scores[0]
+    topic_vectors().save(tmp_path / "m.bin")
+    expected = evaluate(topic_vectors(), held_out=topics)[-1].scores[0]
     result = run("evaluate", tmp_path / "m.bin", "--held-out", topics)
     assert f"{expected.value:.3f} [" in result.stdout
     assert "gaps: how often the words around a gap in the text are nearer" in result.stdout

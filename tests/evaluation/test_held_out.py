@@ -1,4 +1,4 @@
-"""How well vectors fit a held-out text, on texts with known answers."""
+"""Scores on held-out texts with known answers."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def held_out(sentences: list[list[str]], share: float = 0.5) -> tuple[HeldOut, w
 
 
 def topics() -> list[list[str]]:
-    """Sentences of seven words of one topic."""
+    """Return sentences of seven words; all words of a sentence have the same topic."""
     random = np.random.default_rng(1)
     return [
         [f"t{topic}w{word}" for word in random.integers(WORDS, size=7)]
@@ -26,7 +26,7 @@ def topics() -> list[list[str]]:
     ]
 
 
-def test_vectors_of_topics_win_as_often_as_the_other_word_is_of_another_topic() -> None:
+def test_topic_vectors_win_against_words_of_other_topics() -> None:
     gaps, vocabulary = held_out(topics())
     of_topics = np.eye(TOPICS, dtype=np.float32)[[int(word[1]) for word in vocabulary.words]]
     assert gaps.score(of_topics) == pytest.approx(1 - 1 / TOPICS / 2, abs=0.01)  # equal scores count as half
@@ -36,7 +36,7 @@ def test_vectors_of_topics_win_as_often_as_the_other_word_is_of_another_topic() 
     assert gaps.score(random) == pytest.approx(0.5, abs=0.06)
 
 
-def test_contexts_are_the_words_around_in_the_same_sentence() -> None:
+def test_contexts_are_neighbours_in_the_same_sentence() -> None:
     sentences = topics()
     gaps, vocabulary = held_out(sentences, 0)
     topic = np.array([int(word[1]) for word in vocabulary.words])
@@ -48,11 +48,11 @@ def test_contexts_are_the_words_around_in_the_same_sentence() -> None:
     assert inside.sum(axis=1).max() <= 6
 
 
-def test_words_of_a_short_text_are_kept() -> None:
+def test_short_texts_are_not_subsampled() -> None:
     gaps, _ = held_out([["one", "two"], ["three", "four"], ["five", "six"]], 0)
     assert sorted(gaps.words.tolist()) == list(range(6))
 
 
-def test_too_little_text() -> None:
+def test_text_without_context_words_is_refused() -> None:
     with pytest.raises(w2v.W2VError, match=r"too short to evaluate vectors: give more text"):
         held_out([["one"], ["two"], ["three"], ["four"]])

@@ -1,4 +1,4 @@
-"""Probabilities of words and the perplexity of texts, from their definitions."""
+"""Log probabilities of words and the perplexity of texts match their definitions."""
 
 import gzip
 import importlib
@@ -40,7 +40,7 @@ LOSSES: dict[str, dict[str, Any]] = {
 
 
 def random_model(loss: str, folder: Path, seed: int = 0, scale: float = 1.0, **options: Any) -> w2v.Model:
-    """A model of WORDS whose matrices are random, in float64."""
+    """Return a model of WORDS with random float64 matrices."""
     random = np.random.default_rng(seed)
     (folder / "tree.txt").write_text("".join(map("{} {}\n".format, WORDS, CODES)), "utf-8")
     w2v.KeyedVectors(WORDS, random.normal(size=(7, 2))).save(folder / "vectors.bin", force=True)
@@ -60,7 +60,7 @@ def probability(model: w2v.Model, row: np.ndarray, word: int) -> float:
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_probabilities_are_those_of_the_definition(loss: str, tmp_path: Path) -> None:
+def test_log_probabilities_match_the_definition(loss: str, tmp_path: Path) -> None:
     model = random_model(loss, tmp_path, ns_exponent=0.6)
     rows = np.random.default_rng(1).normal(size=(5, DIMENSIONS))
     expected = [[probability(model, row, word) for word in range(7)] for row in rows]
@@ -77,7 +77,7 @@ def test_probabilities_are_those_of_the_definition(loss: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("loss", ["huffman", "clustered", "class", "a class each"])
 @pytest.mark.parametrize("kind", ["skipgram", "cbow"])
-def test_perplexity_needs_not_all_words_of_a_tree_or_of_classes(
+def test_tree_and_class_losses_compute_few_probabilities(
     loss: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = random_model(loss, tmp_path, model=kind)
@@ -85,7 +85,7 @@ def test_perplexity_needs_not_all_words_of_a_tree_or_of_classes(
     assert 1 < w2v.perplexity(model, LINES).perplexity < math.inf
 
 
-def test_words_share_the_nodes_above_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shared_tree_nodes_are_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, nobody = random_model("file", tmp_path), np.zeros(0, np.int64)
     computed: list[int] = []
     original = hierarchical_softmax.log_logistic
@@ -95,7 +95,7 @@ def test_words_share_the_nodes_above_them(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def predictions(model: w2v.Model) -> list[tuple[list[int], int]]:
-    """Of LINES: the context words and the word of each prediction."""
+    """Return the context words and the predicted word of each prediction in LINES."""
     found: list[tuple[list[int], int]] = []
     for line in LINES:
         words = [WORDS.index(word) for word in line if word in WORDS]
@@ -111,7 +111,7 @@ def predictions(model: w2v.Model) -> list[tuple[list[int], int]]:
 @pytest.mark.parametrize("kind", ["skipgram", "cbow"])
 @pytest.mark.parametrize("loss", ["ns", "nce", "class", "one class", "huffman", "file"])
 @pytest.mark.parametrize("block", [1, 20, 1 << 20])
-def test_perplexity_is_that_of_the_definition(
+def test_perplexity_matches_the_definition(
     loss: str, kind: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = importlib.import_module("w2v.evaluation.perplexity")
@@ -132,7 +132,7 @@ def test_perplexity_is_that_of_the_definition(
 @pytest.mark.parametrize("kind", ["skipgram", "cbow"])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_subsampling_is_undone(loss: str, kind: str, tmp_path: Path) -> None:
-    """By definition, from the distribution over all words: p(w | c) / keep(w), normalised."""
+    """The expected value is computed from the distribution over all words: p(w | c) / keep(w), normalised."""
     model = random_model(loss, tmp_path, model=kind, sample=0.02)
     keep = model.vocabulary.keep_probabilities(0.02)
     assert 0 < np.count_nonzero(keep < 1) < len(keep)
@@ -146,7 +146,7 @@ def test_subsampling_is_undone(loss: str, kind: str, tmp_path: Path) -> None:
     assert found.perplexity_as_trained != pytest.approx(found.perplexity, rel=1e-3)
 
 
-def test_a_subsampled_model_predicts_better_than_word_frequencies(sample: Path, tmp_path: Path) -> None:
+def test_subsampled_model_beats_unigram_perplexity(sample: Path, tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(sample.read_bytes()[:50_000].rpartition(b"\n")[0])
     options: dict[str, Any] = {"model": "skipgram", "vector_size": 20, "alpha": 0.1, "loss": "softmax", "sample": 1e-4}
     model = w2v.train(sample, epochs=4, max_vocab=300, **options)
@@ -154,7 +154,7 @@ def test_a_subsampled_model_predicts_better_than_word_frequencies(sample: Path, 
     assert found.perplexity < found.unigram_perplexity < found.perplexity_as_trained
 
 
-def test_a_perplexity_beyond_numbers(tmp_path: Path) -> None:
+def test_perplexity_beyond_float64_is_infinite(tmp_path: Path) -> None:
     model = random_model("softmax", tmp_path, scale=0.0)
     model.inputs[:] = model.outputs[1] = 30  # all are sure of "b"
     found = w2v.perplexity(model, [["a", "g"]])
@@ -164,7 +164,7 @@ def test_a_perplexity_beyond_numbers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["skipgram", "cbow"])
 @pytest.mark.parametrize("loss", ["ns", "class", "huffman"])
-def test_scores_beyond_numbers(loss: str, kind: str, tmp_path: Path) -> None:
+def test_scores_beyond_float32_are_refused(loss: str, kind: str, tmp_path: Path) -> None:
     model = random_model(loss, tmp_path, model=kind)
     model.inputs, model.outputs = (1e30 * np.ones_like(matrix, np.float32) for matrix in (model.inputs, model.outputs))
     with pytest.raises(w2v.W2VError, match="predictions are not numbers: its training has diverged"):
@@ -172,7 +172,7 @@ def test_scores_beyond_numbers(loss: str, kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lines", [[["x", "y"]], [["a"], ["b"]], [["a", "x"]]])
-def test_nothing_to_predict(lines: list[list[str]], tmp_path: Path) -> None:
+def test_text_without_predictions_is_refused(lines: list[list[str]], tmp_path: Path) -> None:
     with pytest.raises(w2v.W2VError, match="nothing to predict: no word of the vocabulary has another"):
         w2v.perplexity(random_model("ns", tmp_path), lines)
 
@@ -242,7 +242,7 @@ def test_memory_does_not_grow_with_the_text(kind: str, tmp_path: Path) -> None:
     assert int(done.stdout) < 16e6  # the words' temporary files grow by 18e6 bytes in CBOW, by 30e6 in skip-gram
 
 
-def test_too_little_memory_or_disk_is_told_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_memory_or_disk_is_reported_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = random_model("ns", tmp_path)
 
     with monkeypatch.context() as patch:

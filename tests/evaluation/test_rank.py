@@ -1,4 +1,4 @@
-"""w2v rank: what the rank of a model's predictions is, and the softmax bottleneck."""
+"""The rank of a model's predictions, and the softmax bottleneck."""
 
 import re
 from pathlib import Path
@@ -30,7 +30,7 @@ def models() -> dict[str, w2v.Model]:
     return {loss: random_model(loss, 5) for loss in ("softmax", "hs", "mos")}
 
 
-def test_singular_values_are_those_of_all_predictions(models: dict[str, w2v.Model]) -> None:
+def test_singular_values_match_all_predictions(models: dict[str, w2v.Model]) -> None:
     for model in models.values():
         found, logs = rank(model), model.log_probabilities(model.inputs.astype(np.float64))
         assert found.contexts == found.words == len(model.vocabulary)
@@ -40,12 +40,12 @@ def test_singular_values_are_those_of_all_predictions(models: dict[str, w2v.Mode
 
 
 @pytest.mark.parametrize("options", [{"contexts": 1}, {"targets": 10**6}, {"words": 10**6}])
-def test_rank_of_what_is_not_there(models: dict[str, w2v.Model], options: dict[str, int]) -> None:
+def test_impossible_numbers_of_words_are_refused(models: dict[str, w2v.Model], options: dict[str, int]) -> None:
     with pytest.raises(w2v.SettingsError, match=r"^(contexts 1|targets 1000000): it must be from 2 to 300"):
         rank(models["softmax"], **options)
 
 
-def test_command(models: dict[str, w2v.Model], tmp_path: Path) -> None:
+def test_rank_command(models: dict[str, w2v.Model], tmp_path: Path) -> None:
     path = tmp_path / "m.safetensors"
     for loss, limit in (("mos", "none"), ("softmax", "6")):
         models[loss].save(path, force=True)
@@ -62,7 +62,7 @@ def test_command(models: dict[str, w2v.Model], tmp_path: Path) -> None:
     [("ns", 14), ("nce", 13), ("sampled", 13), ("softmax", 13), ("class", 20), ("dsoftmax", 13), ("charcnn", 13),
      ("hs", None), ("mos", None)],
 )  # fmt: skip
-def test_the_limit_of_a_loss_is_reached_and_not_exceeded(loss: str, limit: int | None) -> None:
+def test_rank_reaches_the_limit_of_the_loss(loss: str, limit: int | None) -> None:
     found = rank(random_model(loss, 12, **{"classes": 8} if loss == "class" else {}))
     assert found.max_rank == limit
     assert found.rank == limit if limit else found.rank > 100

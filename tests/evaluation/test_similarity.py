@@ -1,4 +1,4 @@
-"""Word pairs against slow references, gensim, and files with faults."""
+"""Word pairs: comparison with gensim, and files in various layouts and with faults."""
 
 import importlib.resources
 from pathlib import Path
@@ -13,7 +13,7 @@ from w2v.evaluation.similarity import MAX_LINE_BYTES, rated_pairs, word_pairs
 from w2v.vectors.keyed import KeyedVectors
 
 
-def test_evaluation_changes_nothing(tmp_path: Path) -> None:
+def test_evaluation_does_not_change_vectors(tmp_path: Path) -> None:
     vectors = related_vectors(20)
     before = vectors.vectors.copy()
     vectors.vectors.flags.writeable = False
@@ -22,7 +22,7 @@ def test_evaluation_changes_nothing(tmp_path: Path) -> None:
     np.testing.assert_array_equal(vectors.vectors, before)
 
 
-def test_pairs_are_gensims(tmp_path: Path) -> None:
+def test_correlations_equal_gensim(tmp_path: Path) -> None:
     vectors = related_vectors(40)
     peer = GensimVectors(8)
     peer.add_vectors(vectors.index_to_key, vectors.vectors)
@@ -38,7 +38,7 @@ def test_pairs_are_gensims(tmp_path: Path) -> None:
     assert vectors.evaluate_word_pairs(path) == (result.pearson, result.spearman, pytest.approx(missing))
 
 
-def test_faults_in_a_pair_file(tmp_path: Path) -> None:
+def test_malformed_lines_are_counted_and_unusable_files_refused(tmp_path: Path) -> None:
     vectors = related_vectors(9)
     path = tmp_path / "pairs"
     path.write_text(
@@ -79,12 +79,15 @@ SETS = {
     "quoted": '"x","y","score"\n"a0","b0","1.5"\n"a1", "b1", "2.5"\n"a2","b2","0.5"\n',
     "numbered rows": ",x,y,score\n0,a0,b0,1.5\n1,a1,b1,2.5\n2,a2,b2,0.5\n",
     "spaces": "word1 word2 similarity\na0 b0 1.5\na1   b1 2.5 \na2 b2 0.5\n",
+    "decimal commas, semicolons": "x;y;score;1\na0;b0;1,5;3,1\na1;b1;2,50;2,1\na2;b2;,5;0\n",
+    "decimal commas, TSV": "x\ty\tscore\na0\tb0\t1,5\na1\tb1\t2,500\na2\tb2\t0,5\n",
+    "decimal commas, CSV": 'a0,b0,"1,5"\na1,b1,"2,5"\na2,b2,"0,5"\n',
     "a comment": "# Word 1, Word 2, score\na0\tb0\t1.5\na1\tb1\t2.5\na2\tb2\t0.5\n",
 }
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_tables_of_pairs(tmp_path: Path, name: str) -> None:
+def test_published_table_layouts_are_read(tmp_path: Path, name: str) -> None:
     vectors = related_vectors(9)
     path = tmp_path / "pairs"
     path.write_text(SETS[name])
@@ -96,7 +99,20 @@ def test_tables_of_pairs(tmp_path: Path, name: str) -> None:
     assert word_pairs(vectors, path).first_malformed == SETS[name].count("\n") + 1
 
 
-def test_words_of_pairs_may_be_numbers_and_have_spaces_or_commas(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a0;b0;1,5\na1;b1;2.5\n", r"line 1: the score '1,5' has a comma, but '2.5' in line 2 has a point: write all"),
+        ("a0\tb0\t7\na1\tb1\t1,234\n", r"line 2: the score '1,234' may be 1.234 or 1234: write scores with a"),
+    ],
+)
+def test_ambiguous_commas_in_scores_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "pairs").write_text(text)
+    with pytest.raises(W2VError, match=f"^{tmp_path}/pairs, {message}"):
+        word_pairs(related_vectors(9), tmp_path / "pairs")
+
+
+def test_words_may_be_numbers_or_contain_spaces_and_commas(tmp_path: Path) -> None:
     vectors = KeyedVectors(["3", "q17", "new york", "a,b"], np.eye(4) + 0.1)
     path = tmp_path / "pairs"
     for text in ("3 q17 0.5\nq17 3 0.25\n", "new york\ta,b\t0.5\n3\tq17\t1\n", '"a,b",new york,0.5\n3,q17,1\n'):
@@ -104,14 +120,14 @@ def test_words_of_pairs_may_be_numbers_and_have_spaces_or_commas(tmp_path: Path)
         assert word_pairs(vectors, path).found == 2
 
 
-def test_a_row_too_long_to_be_a_pair_is_malformed(tmp_path: Path) -> None:
+def test_too_long_lines_are_malformed(tmp_path: Path) -> None:
     path = tmp_path / "pairs"
     path.write_text("a0 b0 1\na1 b1 2 " + "x" * MAX_LINE_BYTES + "\na2 b2 3\n")
     result = word_pairs(related_vectors(9), path)
     assert (result.found, result.malformed, result.first_malformed) == (2, 1, 2)
 
 
-def test_bundled_pairs() -> None:
+def test_bundled_pairs_are_well_formed() -> None:
     text = (importlib.resources.files("w2v.data") / "pairs.txt").read_text()
     lines = [line.split("\t") for line in text.splitlines() if line and not line.startswith("#")]
     words = sorted({word for first, second, _ in lines[::2] for word in (first, second)})

@@ -1,6 +1,6 @@
-"""The mathematics: the changes that training makes are minus alpha times the gradient of the loss that it reports.
+"""The mathematics of training: a step changes the matrices by minus alpha times the gradient of the reported loss.
 
-The loss is written here once more, from its definition, and differentiated numerically in float64.
+The loss is computed here from its definition, and differentiated numerically in float64.
 """
 
 import copy
@@ -41,7 +41,7 @@ LOSSES: dict[str, Loss] = {
     "class": loss_of(COUNTS, "class"),
     "softmax": loss_of(COUNTS, "softmax"),
 }
-ROWS = 2 * len(COUNTS)  # at least as many as any of them needs
+ROWS = 2 * len(COUNTS)  # at least as many output rows as any loss needs
 
 Matrix = np.ndarray
 
@@ -53,7 +53,7 @@ def matrices() -> tuple[Matrix, Matrix]:
 
 
 def train(inputs: Matrix, outputs: Matrix, loss: Loss, alpha: float, **settings: Any) -> list[float]:
-    """Trains in place, by default for an epoch at a learning rate that stays; returns the mean loss of each epoch."""
+    """Train in place, by default for one epoch at a constant rate, and return the mean loss of each epoch."""
     defaults = {"ids": IDS, "words": WORDS, "sides": (WINDOW, WINDOW), "shrink_windows": False, "seed": SEED}
     plan = training_plan(loss, **defaults | {"alpha": alpha, "vector_size": DIMENSIONS} | settings)
     kernel = train_in_python(plan, inputs, {"outputs": outputs[: loss.rows]})
@@ -61,7 +61,7 @@ def train(inputs: Matrix, outputs: Matrix, loss: Loss, alpha: float, **settings:
 
 
 def changes(matrices: tuple[Matrix, Matrix], loss: Loss, **settings: Any) -> tuple[Matrix, Matrix]:
-    """What training changes, over alpha: so small an alpha that no step sees what those before it have changed."""
+    """Return the changes by training divided by alpha, which is so small that steps do not influence each other."""
     alpha = 1e-8
     inputs, outputs = (matrix.copy() for matrix in matrices)
     train(inputs, outputs, loss, alpha, **settings)
@@ -69,7 +69,7 @@ def changes(matrices: tuple[Matrix, Matrix], loss: Loss, **settings: Any) -> tup
 
 
 def windows() -> Iterator[tuple[int, list[int]]]:
-    """Each centre word and its context words."""
+    """Yield each centre word and its context words."""
     for sentence in SENTENCES:
         for at, centre in enumerate(sentence):
             context = sentence[max(0, at - WINDOW) : at] + sentence[at + 1 : at + 1 + WINDOW]
@@ -82,7 +82,7 @@ def log_sigmoid(score: float) -> float:
 
 
 def prediction_loss(row: Matrix, outputs: Matrix, loss: Loss, centre: int, drawn: dict[int, int]) -> float:
-    """−log p of the centre word given one input row, by definition; `drawn` is how often each word was drawn."""
+    """Return −log p of the centre word given one input row; `drawn` is how often each word was drawn."""
     scores = outputs @ row
     noise = COUNTS**0.5 / (COUNTS**0.5).sum()
     if loss.name == "sampled":
@@ -97,11 +97,13 @@ def prediction_loss(row: Matrix, outputs: Matrix, loss: Loss, centre: int, drawn
     return -log_probability(loss, outputs, row, centre)
 
 
-Drawn = list[tuple[int, Matrix, dict[int, int]]]  # of each prediction: the centre, its input words, the words drawn
+Drawn = list[
+    tuple[int, Matrix, dict[int, int]]
+]  # for each prediction: centre word, input words, and how often each word was drawn
 
 
 def predictions(matrices: tuple[Matrix, Matrix], loss: Loss, *, cbow: bool, per_pair: bool) -> Drawn:
-    """Each prediction in the corpus, with the words that training draws for it."""
+    """Return each prediction in the corpus, with the words that training draws for it."""
     drawn: list[tuple[int, dict[int, int]]] = []
 
     def recorded(s: Any, centre: int, x: Matrix) -> int:
@@ -127,7 +129,7 @@ def predictions(matrices: tuple[Matrix, Matrix], loss: Loss, *, cbow: bool, per_
 
 
 def losses(inputs: Matrix, outputs: Matrix, loss: Loss, drawn: Drawn) -> list[float]:
-    """The loss of each prediction."""
+    """Return the loss of each prediction."""
     return [prediction_loss(inputs[words].mean(axis=0), outputs, loss, centre, rest) for centre, words, rest in drawn]
 
 
@@ -143,9 +145,9 @@ def test_changes_are_the_gradient(matrices: tuple[Matrix, Matrix], loss: str, mo
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_faithful_cbow_moves_inputs_by_n_times_the_gradient(matrices: tuple[Matrix, Matrix], loss: str) -> None:
+def test_uncorrected_cbow_moves_inputs_by_n_times_the_gradient(matrices: tuple[Matrix, Matrix], loss: str) -> None:
     ids = np.array([3, 8, 5, 8, 2], np.uint32)
-    for window in 4, 9:  # the whole sentence: n is 4 in each window
+    for window in 4, 9:  # each window is the full sentence, so n is 4
         settings: dict[str, Any] = {"ids": ids, "sides": (window, window), "cbow": True}
         corrected = changes(matrices, LOSSES[loss], **settings)
         faithful = changes(matrices, LOSSES[loss], **settings, corrected=False)
@@ -155,7 +157,7 @@ def test_faithful_cbow_moves_inputs_by_n_times_the_gradient(matrices: tuple[Matr
 
 
 def step_of_rows(m: int, target: Any) -> Callable[..., float]:
-    """The step of logistic regressions over the first m output rows."""
+    """Return a step of logistic regressions over the first m output rows."""
 
     def choose(s: Any, centre: int, x: Matrix) -> int:
         s.rows[:m], s.target[:m] = range(m), target
@@ -215,9 +217,11 @@ def test_skip_gram_with_hierarchical_softmax_is_sequential(matrices: tuple[Matri
 
 
 @pytest.mark.parametrize("cbow", [False, True])
-@pytest.mark.parametrize("loss", ["hs", "class", "softmax"])  # which draw no words
+@pytest.mark.parametrize("loss", ["hs", "class", "softmax"])  # losses without random draws
 @pytest.mark.parametrize("chunk", [1, 4, 7])
-def test_where_chunks_begin_does_not_matter(matrices: tuple[Matrix, Matrix], loss: str, cbow: bool, chunk: int) -> None:
+def test_chunk_size_does_not_change_the_result(
+    matrices: tuple[Matrix, Matrix], loss: str, cbow: bool, chunk: int
+) -> None:
     settings: dict[str, Any] = {"cbow": cbow, "keep": np.full(len(COUNTS), 2**31, np.uint32), "epochs": 3}
     whole, pieces = ([matrix.copy() for matrix in matrices] for _ in range(2))
     losses = [train(*whole, LOSSES[loss], 0.3, **settings), train(*pieces, LOSSES[loss], 0.3, chunk=chunk, **settings)]
@@ -229,7 +233,7 @@ def test_where_chunks_begin_does_not_matter(matrices: tuple[Matrix, Matrix], los
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_reported_loss_is_the_mean_of_a_prediction(
+def test_reported_loss_is_the_mean_over_predictions(
     matrices: tuple[Matrix, Matrix], loss: str, model: dict[str, bool]
 ) -> None:
     found = train(*matrices, LOSSES[loss], 0.0, **model)
@@ -237,7 +241,7 @@ def test_reported_loss_is_the_mean_of_a_prediction(
     assert found == pytest.approx([np.mean(losses(*matrices, LOSSES[loss], drawn))])
 
 
-def test_words_by_themselves_predict_nothing(matrices: tuple[Matrix, Matrix]) -> None:
+def test_words_without_context_are_not_trained(matrices: tuple[Matrix, Matrix]) -> None:
     before = [matrix.copy() for matrix in matrices]
     assert np.isnan(train(*matrices, LOSSES["ns"], 0.5, ids=np.array([3, 0, 1, 8, 0], np.uint32))).all()
     assert all(np.array_equal(*pair) for pair in zip(matrices, before, strict=True))
@@ -259,10 +263,10 @@ def test_learning_rate_is_linear_in_tokens_and_ends_at_min_alpha(
     tokens, epochs = 30, 3
     keep = np.full(len(COUNTS), int(kept * (2**32 - 1)), np.uint32)
     keep[WORDS[3]] = 2**32 - 1
-    ids = np.array([3, 3] + [8, 5, 3, 1] * 9 + [3], np.uint32)  # the unknown id 1 is no token
+    ids = np.array([3, 3] + [8, 5, 3, 1] * 9 + [3], np.uint32)  # id 1 is unknown, so it does not count as a token
     train(*matrices, loss, alpha, min_alpha=min_alpha, ids=ids, keep=keep, cbow=True, epochs=epochs)
     schedule = np.linspace(alpha, min_alpha, epochs * tokens + 1)[1:]
-    if kept < 1:  # what subsampling drops is passed over by the schedule, too
+    if kept < 1:  # the schedule also counts tokens that subsampling drops
         assert len(rates) < epochs * tokens
         assert all(np.isclose(schedule, rate, rtol=1e-9, atol=1e-12).any() for rate in rates)
     else:
@@ -272,7 +276,7 @@ def test_learning_rate_is_linear_in_tokens_and_ends_at_min_alpha(
     assert (np.diff(rates) < 0).all() or alpha == min_alpha
 
 
-def test_losses_are_told_the_window_and_the_step(matrices: tuple[Matrix, Matrix]) -> None:
+def test_losses_receive_the_positions_of_window_and_step(matrices: tuple[Matrix, Matrix]) -> None:
     found: list[tuple[int, int]] = []
 
     def step(s: Any, centre: int, x: Matrix, change: Matrix, rate: float) -> float:

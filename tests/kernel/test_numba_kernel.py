@@ -1,4 +1,4 @@
-"""The Numba kernel trains what the Cython kernel trains, and losses of a user's own."""
+"""The Numba kernel trains the same models as the Cython kernel, and a user's own losses."""
 
 import functools
 import os
@@ -56,9 +56,9 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_trains_what_the_cython_kernel_trains(text: Path, case: dict[str, Any]) -> None:
+def test_numba_kernel_equals_cython_kernel(text: Path, case: dict[str, Any]) -> None:
     lines = [line.split() for line in text.read_text("utf-8").splitlines()]
-    if "adaptive_samples" in case:  # sooner or later rounding decides how many words are drawn
+    if "adaptive_samples" in case:  # in a long run, rounding may change the number of drawn words
         lines = lines[:600]
     elif "window" in case:
         lines = [text.read_text("utf-8").split()[:5000]]
@@ -73,9 +73,9 @@ def test_trains_what_the_cython_kernel_trains(text: Path, case: dict[str, Any]) 
         np.testing.assert_allclose(other.ngrams.rows, one.ngrams.rows, atol=5e-4)
 
 
-def test_memory_is_estimated_with_what_an_objective_takes() -> None:
+def test_memory_estimate_includes_the_loss() -> None:
     vocabulary = w2v.Vocabulary([f"word{number}" for number in range(500)], [1] * 500)
-    scores = 2 * 4 * 1000 * 500  # of two threads
+    scores = 2 * 4 * 1000 * 500  # for two threads
     estimates = {}
     for loss in "softmax", "mos":
         chosen = w2v.Settings(loss=loss, kernel="numba", window=500, workers=2, vector_size=16)  # type: ignore[arg-type]
@@ -84,7 +84,7 @@ def test_memory_is_estimated_with_what_an_objective_takes() -> None:
     assert estimates["mos"] > estimates["softmax"] + 4 * scores
 
 
-def test_another_processor_is_told(
+def test_resuming_on_another_processor_warns(
     text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     w2v.train(text, kernel="numba", checkpoint=tmp_path, **SMALL)
@@ -118,7 +118,7 @@ def test_another_processor_is_told(
         ("open home", "PermissionError: others can write to "),
     ],
 )
-def test_training_goes_on_without_a_cache_that_cannot_be_used(
+def test_training_continues_if_the_cache_cannot_be_used(
     text: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -127,7 +127,7 @@ def test_training_goes_on_without_a_cache_that_cannot_be_used(
     reason: str,
 ) -> None:
     def train() -> w2v.Model:
-        def train_chunk(c: Any, s: Any, epoch: int, chunk: int) -> tuple[float, int]:  # compiled in a moment
+        def train_chunk(c: Any, s: Any, epoch: int, chunk: int) -> tuple[float, int]:  # quick to compile
             return 1.0, 1
 
         monkeypatch.setattr(numba_kernel, "train_chunk", train_chunk)
@@ -148,7 +148,7 @@ def test_training_goes_on_without_a_cache_that_cannot_be_used(
         case "full disk":
             index.unlink()
             monkeypatch.setattr(caching.IndexDataCacheFile, "_save_index", full_disk)
-        case "read-only":  # no folder in which Numba can write
+        case "read-only":  # Numba cannot write to any folder
             monkeypatch.setattr(caching._CacheLocator, "ensure_cache_path", full_disk)
         case _:
             monkeypatch.setattr(numba.config, "CACHE_DIR", "")
@@ -157,16 +157,16 @@ def test_training_goes_on_without_a_cache_that_cannot_be_used(
             if damage == "another's home":
                 monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     assert train().metrics["loss"] == [1.0, 1.0]
-    (said,) = caplog.messages
-    assert said.startswith(f"Numba's cache on disk cannot be used ({reason}")
+    (message,) = caplog.messages
+    assert message.startswith(f"Numba's cache on disk cannot be used ({reason}")
 
 
 def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    warnings = ["-W", "error", "-W", "ignore::UserWarning"]  # of a small text
+    warnings = ["-W", "error", "-W", "ignore::UserWarning"]  # about a small text
     return subprocess.run([sys.executable, *warnings, "-c", code], capture_output=True, text=True, cwd=folder)
 
 
-def test_numba_is_imported_where_it_is_used(text: Path, tmp_path: Path) -> None:
+def test_numba_is_imported_only_when_used(text: Path, tmp_path: Path) -> None:
     train = f"import sys, w2v; w2v.train({str(text)!r}, epochs=1, workers=1)"
     assert run(f"{train}; assert 'numba' not in sys.modules", tmp_path).returncode == 0
     missing = "import sys; sys.modules['numba'] = None; from w2v.cli.main import main; "
@@ -184,7 +184,7 @@ def test_numba_is_imported_where_it_is_used(text: Path, tmp_path: Path) -> None:
         ("NUMBA_DISABLE_JIT", "1", "the Numba kernel cannot run uncompiled: unset NUMBA_DISABLE_JIT"),
     ],
 )
-def test_numba_that_cannot_run(variable: str, value: str, message: str, text: Path, tmp_path: Path) -> None:
+def test_unusable_numba_is_one_line(variable: str, value: str, message: str, text: Path, tmp_path: Path) -> None:
     arguments = ["train", text, "--kernel", "numba", "-o", tmp_path / "m.bin"]
     with start(*arguments, env=os.environ | {variable: value}) as done:
         stderr = done.stderr.read().decode()
@@ -193,8 +193,8 @@ def test_numba_that_cannot_run(variable: str, value: str, message: str, text: Pa
     assert message in stderr
 
 
-def test_compiled_code_is_found_again(text: Path, tmp_path: Path) -> None:
-    """In another process the loop is taken from the disk, not compiled."""
+def test_machine_code_is_reused_by_another_process(text: Path, tmp_path: Path) -> None:
+    """A second process loads the loop from disk instead of compiling it."""
     (tmp_path / "cache").mkdir()
     code = (
         f"import w2v, numba.core.event as event; w2v.train({str(text)!r}, epochs=1, workers=1)\n"
@@ -206,7 +206,7 @@ def test_compiled_code_is_found_again(text: Path, tmp_path: Path) -> None:
     assert second == 0, first
 
 
-# -- a loss of your own ---------------------------------------------------------------------
+# -- user's own losses ----------------------------------------------------------------------
 
 
 class Hinge(Loss):
@@ -240,7 +240,7 @@ class Hinge(Loss):
         return loss
 
 
-def test_objective_of_a_user(text: Path, tmp_path: Path) -> None:
+def test_own_loss_is_trained_saved_and_resumed(text: Path, tmp_path: Path) -> None:
     model = w2v.train([text] * 5, objective=Hinge(), checkpoint=tmp_path / "states", **SMALL | {"epochs": 4})
     assert model.metrics["loss"][0] > model.metrics["loss"][3]
     assert model.settings.objective == f"{__name__}:Hinge"
@@ -261,7 +261,7 @@ def test_objective_of_a_user(text: Path, tmp_path: Path) -> None:
 class Raising(Hinge):
     @staticmethod
     def choose(s: Any, centre: int, x: Any) -> int:
-        if s.position[0] > 50:  # not among the first words, which are tried in Python
+        if s.position[0] > 50:  # after the first words, which the dry run tries in Python
             raise ValueError("out of luck")
         s.rows[0], s.target[0] = centre, 1
         return 1
@@ -273,10 +273,10 @@ def test_an_exception_in_a_thread_ends_the_run(text: Path, tmp_path: Path, worke
     message = r"Raising: training, test_numba_kernel.py, line \d+: ValueError: out of luck$"
     with pytest.raises(w2v.W2VError, match=message):
         w2v.train([text] * 5, objective=Raising(), checkpoint=tmp_path / "states", **options)
-    assert list((tmp_path / "states").iterdir()) == []  # a half trained chunk is no place in a run
+    assert list((tmp_path / "states").iterdir()) == []  # a run cannot be resumed within a chunk
 
 
-def test_files_run_no_code(text: Path, tmp_path: Path) -> None:
+def test_files_do_not_run_code(text: Path, tmp_path: Path) -> None:
     w2v.train(text, objective=Hinge(), checkpoint=tmp_path / "states", **SMALL).save(tmp_path / "m.safetensors")
     expected = f"the model's objective is {__name__}:Hinge, and files run no code: name it with --objective"
     done = run("import w2v; w2v.load('m.safetensors'); w2v.Model.load('m.safetensors')", tmp_path)
@@ -299,17 +299,17 @@ def wrong_index(s: Any, centre: int, x: Any) -> int:
 
 
 @staticmethod
-def no_number(s: Any, scores: Any) -> float:
+def infinite_loss(s: Any, scores: Any) -> float:
     return float(np.log(scores[0, 0] - 1))
 
 
 @staticmethod
-def no_code(s: Any, centre: int, x: Any, change: Any, alpha: float) -> float:
+def uncompilable_step(s: Any, centre: int, x: Any, change: Any, alpha: float) -> float:
     return float(len({str(k): k for k in x.tolist()[0]}))
 
 
 @staticmethod
-def an_import(s: Any, centre: int, x: Any, change: Any, alpha: float) -> float:
+def importing_step(s: Any, centre: int, x: Any, change: Any, alpha: float) -> float:
     import math
 
     return math.pi
@@ -331,9 +331,12 @@ ROWS = np.zeros((3, 3), np.float32)
     [
         (mistaken(choose=wrong_row), r"Mistaken: choose, PLACE: chose row 1000000: outputs has \d+$"),
         (mistaken(choose=wrong_index), r"Mistaken: choose, PLACE: IndexError: index 99 is out of bounds"),
-        (mistaken(link=no_number), r"Mistaken: link, PLACE: the loss is nan, or values are not finite"),
-        (mistaken(step=an_import), r"Mistaken cannot be compiled: .*IMPORT_NAME.*test_numba_kernel.py \(\d+\)$"),
-        (mistaken(step=no_code), r"Mistaken cannot be compiled: .*\(File .*test_numba_kernel.py\", line \d+\)$"),
+        (mistaken(link=infinite_loss), r"Mistaken: link, PLACE: the loss is nan, or values are not finite"),
+        (mistaken(step=importing_step), r"Mistaken cannot be compiled: .*IMPORT_NAME.*test_numba_kernel.py \(\d+\)$"),
+        (
+            mistaken(step=uncompilable_step),
+            r"Mistaken cannot be compiled: .*\(File .*test_numba_kernel.py\", line \d+\)$",
+        ),
         (type("NoStep", (Loss,), {}), "NoStep has no choose: write choose and link, or step$"),
         (mistaken(choose=lambda s, centre, x: 1), ": choose, PLACE: it takes no self: write @staticmethod above it$"),
         (mistaken(parameters=unpadded), ": parameters, PLACE: rows of outputs have 20 values: .* to 32$"),
@@ -345,7 +348,7 @@ ROWS = np.zeros((3, 3), np.float32)
         (mistaken(prepare=lambda _: ROWS[9]), ": prepare, PLACE: IndexError: index 9 is out of bounds"),
     ],
 )
-def test_mistakes_in_an_objective_are_one_line_with_the_place(text: Path, objective: Any, expected: str) -> None:
+def test_mistakes_in_own_losses_are_one_line_with_the_place(text: Path, objective: Any, expected: str) -> None:
     place = r"test_numba_kernel.py, line \d+"
     with pytest.raises(w2v.W2VError, match=expected.replace("PLACE", place)) as raised:
         w2v.train(text, objective=objective(), **SMALL)
@@ -357,7 +360,7 @@ def placeholder() -> float:
 
 
 def score() -> float:
-    """Called as a function of the kernel is."""
+    """Called like a function of the kernel."""
     return 0.5
 
 
@@ -371,20 +374,20 @@ def scaled(factor: float, values: Any) -> Any:
     return product, ((placeholder, value),)
 
 
-def test_what_machine_code_rests_on() -> None:
-    """Machine code on disk is found by its name, which depends on all that decides what it does."""
+def test_machine_code_is_named_by_its_dependencies() -> None:
+    """The name of cached machine code depends on everything that determines its behaviour."""
     one, two = np.array([1.0, 2.0]), np.array([1.0, 3.0])
     functions = [compiled(*scaled(factor, values)) for factor, values in ((2.0, one), (3.0, one), (2.0, two))]
     assert [function() for function in functions] == [4.5, 6.5, 6.5]
     product, others = scaled(2.0, one)
-    product.__module__ = "elsewhere"  # which is imported where the code is read
+    product.__module__ = "elsewhere"  # machine code imports the module when it is loaded
     functions.append(compiled(product, others))
     assert len({function.py_func.__qualname__ for function in functions}) == 4
     product, others = scaled(2.0, one)
     assert compiled(product, others).py_func.__qualname__ == functions[0].py_func.__qualname__
 
 
-def test_probabilities_of_the_wrong_shape(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probabilities_of_the_wrong_shape_are_refused(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = w2v.train(text, objective=Hinge(), **SMALL)
     monkeypatch.setattr(Hinge, "log_probabilities", lambda self, parameters, rows: rows, raising=False)
     message = r"Hinge: log_probabilities, test_numba_kernel.py, line \d+: returned \(\d+, 20\)"
@@ -393,7 +396,7 @@ def test_probabilities_of_the_wrong_shape(text: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("name", ["hinge", "nothing_there:Hinge", "math:pi", "math:sqrt", "w2v:Settings"])
-def test_missing_objectives(text: Path, name: str) -> None:
+def test_objectives_that_do_not_exist_are_refused(text: Path, name: str) -> None:
     with pytest.raises(w2v.SettingsError, match=f"^objective '?{name}"):
         w2v.train(text, objective=name)
     with pytest.raises(w2v.SettingsError, match="must be a Loss"):

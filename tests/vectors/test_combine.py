@@ -1,4 +1,4 @@
-"""Word vectors from input and output rows: by the definition, and at the edges."""
+"""Combined word vectors match the definition, also for unusual matrices."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ SHAPES = {"usual": (300, 8), "fewer words than values": (5, 8), "one value": (40
 
 
 def matrices(words: int, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Input rows, output rows that share a vector and keep log frequency, and counts."""
+    """Return input rows, output rows that share a vector and contain log frequency, and counts."""
     random = np.random.default_rng(words + size)
     counts = np.sort(random.zipf(1.5, words))[::-1].astype(np.int64)
     inputs, outputs = random.normal(size=(2, words, size))
@@ -28,7 +28,7 @@ def unit(rows: np.ndarray) -> np.ndarray:
 
 
 def parts(matrix: np.ndarray, *columns: np.ndarray) -> np.ndarray:
-    """The definition: rows of length 1, less what ones and columns explain of them, at length 1 again."""
+    """Return R by definition: unit rows, minus their regression on ones and `columns`, scaled to unit length again."""
     rows = unit(matrix.astype(np.float64))
     known = np.stack([np.ones(len(rows)), *columns], axis=1)
     rest = rows - known @ np.linalg.lstsq(known, rows, rcond=None)[0]
@@ -37,7 +37,7 @@ def parts(matrix: np.ndarray, *columns: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=list(SHAPES))
 @pytest.mark.parametrize("regressed", [False, True], ids=["mean", "log counts"])
-def test_definition(shape: tuple[int, int], regressed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_match_the_definition(shape: tuple[int, int], regressed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(combine, "VALUES_AT_ONCE", 7 * shape[1])  # several blocks, the last one cut
     inputs, outputs, counts = matrices(*shape)
     if regressed and shape[0] == 2:
@@ -53,7 +53,7 @@ def test_definition(shape: tuple[int, int], regressed: bool, monkeypatch: pytest
     np.testing.assert_allclose(found @ found.T, best, atol=1e-4)
 
 
-def test_lengths_have_no_effect_and_bits_are_the_same_again() -> None:
+def test_vectors_ignore_lengths_and_are_reproducible() -> None:
     inputs, outputs, counts = matrices(300, 8)
     expected = combined(inputs, outputs, counts)
     np.testing.assert_array_equal(combined(inputs, outputs, counts), expected)
@@ -66,7 +66,7 @@ def test_lengths_have_no_effect_and_bits_are_the_same_again() -> None:
         np.testing.assert_allclose(concatenated(inputs * lengths, outputs * lengths, counts), both, atol=1e-5)
 
 
-def test_rows_of_zeros_say_nothing() -> None:
+def test_zero_rows_stay_zero() -> None:
     inputs, outputs, counts = matrices(300, 8)
     outputs[[3, 299]] = 0
     assert not concatenated(inputs, outputs)[[3, 299], 8:].any()
@@ -78,13 +78,13 @@ def test_rows_of_zeros_say_nothing() -> None:
         assert found[299].any()
 
 
-def test_equal_counts_leave_the_mean_alone() -> None:
+def test_equal_counts_only_remove_the_mean() -> None:
     inputs, outputs, _ = matrices(300, 8)
     found = concatenated(inputs, outputs, np.full(300, 7, np.int64))
     np.testing.assert_allclose(found, concatenated(inputs, outputs), atol=1e-6)
 
 
-def test_bfloat16() -> None:
+def test_bfloat16_matrices_are_combined() -> None:
     pytest.importorskip("ml_dtypes")
     inputs, outputs, counts = matrices(300, 8)
     half = [matrix.astype(bfloat16()) for matrix in (inputs, outputs)]

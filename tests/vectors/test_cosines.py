@@ -1,4 +1,4 @@
-"""Lengths and cosines of all finite vectors, also those whose squares overflow or underflow in float32."""
+"""Lengths and cosines of all finite vectors, even if their squares overflow or underflow in float32."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def exact_unit(vectors: NDArray[Any]) -> NDArray[np.float64]:
 
 
 @given(arrays.arrays(np.float32, (4, 3), elements=FINITE))
-def test_of_all_finite_vectors(vectors: NDArray[np.float32]) -> None:
+def test_cosines_are_precise_for_all_finite_vectors(vectors: NDArray[np.float32]) -> None:
     before = vectors.copy()
     expected = exact_unit(vectors)
     np.testing.assert_allclose(unit(vectors), expected, atol=1e-6)
@@ -42,12 +42,12 @@ def test_of_all_finite_vectors(vectors: NDArray[np.float32]) -> None:
     np.testing.assert_allclose(vectors, expected, atol=1e-6)
 
 
-def test_common_lengths_take_the_short_way() -> None:
+def test_usual_lengths_stay_in_float32() -> None:
     np.testing.assert_array_equal(unit(PLAIN), PLAIN / np.sqrt(np.einsum("nd,nd->n", PLAIN, PLAIN))[:, None])
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_the_nearest_words_do_not_depend_on_lengths(scale: float) -> None:
+def test_nearest_words_do_not_depend_on_lengths(scale: float) -> None:
     factors = np.where(np.arange(len(PLAIN))[:, None] % 3, np.float32(scale), np.float32(1))
     plain, scaled = KeyedVectors(WORDS, PLAIN), KeyedVectors(WORDS, PLAIN * factors)
     for words in (["w0"], ["w1", "w3"]):
@@ -61,7 +61,7 @@ def test_the_nearest_words_do_not_depend_on_lengths(scale: float) -> None:
 
 
 @given(arrays.arrays(np.float32, (4, 3), elements=FINITE))
-def test_the_mean_of_finite_vectors_is_finite(vectors: NDArray[np.float32]) -> None:
+def test_mean_of_finite_vectors_is_finite(vectors: NDArray[np.float32]) -> None:
     assume(vectors.any())
     model = KeyedVectors(WORDS[:4], vectors)
     mean = model.get_mean_vector(WORDS[:4], pre_normalize=False)

@@ -1,8 +1,7 @@
-"""Texts as vectors, held to the formulas in float64."""
+"""Vectors of texts, compared with the formulas in float64."""
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas
@@ -47,7 +46,7 @@ def expected(vectors: KeyedVectors, texts: list[str], weights: str) -> np.ndarra
 
 @pytest.mark.parametrize("ngrams", [True, False])
 @pytest.mark.parametrize("weights", ["mean", "idf", "sif"])
-def test_the_formulas(
+def test_vectors_match_the_formulas(
     vectors: KeyedVectors, weights: str, ngrams: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("BLOCK_BYTES", "SIGNATURE_BYTES"):  # a text of a file begins in one block and ends in another
@@ -79,7 +78,7 @@ def test_tables_are_refused(vectors: KeyedVectors) -> None:
     np.testing.assert_array_equal(vectors.encode(series), vectors.encode(TEXTS))
 
 
-def test_a_single_text_is_not_a_list(vectors: KeyedVectors) -> None:
+def test_single_text_is_refused(vectors: KeyedVectors) -> None:
     with pytest.raises(w2v.W2VError, match=r"^a list of texts is needed, not a single one: write \['great phone'\]$"):
         vectors.encode("great phone")
     with pytest.raises(w2v.W2VError, match=r"^a list of texts is needed, not an object of type float$"):
@@ -111,7 +110,7 @@ def test_weights_need_counts(vectors: KeyedVectors) -> None:
 
 
 @pytest.mark.parametrize("end", matrices.WRITERS)
-def test_every_line_is_a_row_of_the_file(vectors: KeyedVectors, tmp_path: Path, end: str) -> None:
+def test_every_line_becomes_a_row(vectors: KeyedVectors, tmp_path: Path, end: str) -> None:
     model, path = tmp_path / "m.safetensors", tmp_path / f"out{end}"
     vectors.save(model)
     texts = ["the <p>cat &amp; dog</p>", "", "fox"]
@@ -132,7 +131,7 @@ def test_every_line_is_a_row_of_the_file(vectors: KeyedVectors, tmp_path: Path, 
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-def test_every_row_of_a_table_is_a_row_of_the_file(vectors: KeyedVectors, tmp_path: Path, kind: str) -> None:
+def test_every_table_row_becomes_a_row(vectors: KeyedVectors, tmp_path: Path, kind: str) -> None:
     model, table, path = tmp_path / "m.safetensors", tmp_path / f"t.{kind}", tmp_path / "o.npy"
     vectors.save(model)
     rows = [{"n": "1", "t": text} for text in ("the\ncat", None, "fox, <b>dog</b>")]
@@ -149,7 +148,7 @@ def test_every_row_of_a_table_is_a_row_of_the_file(vectors: KeyedVectors, tmp_pa
     np.testing.assert_array_equal(np.load(path), vectors.encode(["the cat", "", "fox, dog"]))
 
 
-def test_what_cannot_be_encoded(vectors: KeyedVectors, tmp_path: Path) -> None:
+def test_unsuitable_texts_are_refused(vectors: KeyedVectors, tmp_path: Path) -> None:
     model = tmp_path / "m.safetensors"
     vectors.save(model)
     assert "use one of .npy," in run("encode", model, "-o", tmp_path / "o.bin", code=2).stderr
@@ -159,11 +158,3 @@ def test_what_cannot_be_encoded(vectors: KeyedVectors, tmp_path: Path) -> None:
     assert "standard input: byte 10," in problem.stderr  # counted with the markup
     assert not (tmp_path / "o.npy").exists()
     run("encode", model, "-o", tmp_path / "o.npy", "--errors", "replace", stdin=b"a\nb\xff\n")
-
-
-@pytest.mark.parametrize("weights", ["idf", "sif"])
-def test_counts_that_add_up_to_more_than_an_int64_holds(weights: Any) -> None:
-    rows = np.random.default_rng(1).normal(size=(4, 3))
-    huge, small = (KeyedVectors(WORDS, rows, [count] * 4).encode(["cat dog"], weights) for count in (1 << 62, 1 << 40))
-    assert huge.any()
-    np.testing.assert_allclose(huge, small, rtol=1e-5)

@@ -1,6 +1,7 @@
-"""KeyedVectors against gensim's, and what gensim does not have."""
+"""KeyedVectors: comparison with gensim, and w2v's own features."""
 
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def assert_same(found: list[tuple[str, float]], expected: list[tuple[str, float]
     np.testing.assert_allclose([score for _, score in found], [score for _, score in expected], atol=1e-5)
 
 
-def test_looking_up(ours: KeyedVectors) -> None:
+def test_words_and_vectors_can_be_looked_up(ours: KeyedVectors) -> None:
     assert len(ours) == 200
     assert ours.vector_size == 12
     assert ours.index_to_key == WORDS == list(ours)
@@ -67,6 +68,25 @@ def test_a_string_is_not_a_list_of_words(ours: KeyedVectors) -> None:
     ):
         with pytest.raises(W2VError, match=r"^a list of words is needed, not the string 'ab': write 'ab'\.split\(\)$"):
             ask("ab")
+
+
+def test_objects_that_are_not_words_or_vectors_are_refused(ours: KeyedVectors) -> None:
+    for call in (
+        lambda key: ours.distances(key),
+        lambda key: ours.most_similar([key]),
+        lambda key: ours.most_similar_cosmul([key]),
+        lambda key: ours.get_mean_vector([key]),
+        lambda key: ours.doesnt_match([key]),
+        lambda key: ours.rank(key, "w1"),
+    ):
+        for key in (["w1"], None, 3.5):
+            with pytest.raises(W2VError, match=f"^{re.escape(repr(key))} is neither a word nor a vector$"):
+                call(key)
+    with pytest.raises(W2VError, match=r"^3.5 is neither a word nor a vector$"):
+        ours.most_similar(3.5)  # type: ignore[arg-type]
+    for ask in (ours.most_similar_batch, ours.get_mean_vector, ours.doesnt_match):
+        with pytest.raises(W2VError, match=r"^a list of words is needed, not an object of type int$"):
+            ask(3)  # type: ignore[arg-type]
 
 
 def test_signatures_name_the_types_of_keys() -> None:
@@ -105,6 +125,10 @@ def test_unknown_words_are_named(ours: KeyedVectors) -> None:
     [
         (lambda _: KeyedVectors(["a"], np.ones((2, 2))), "shape"),
         (lambda _: KeyedVectors(["a"], np.ones((1, 2)), counts=[1, 2]), "counts"),
+        (lambda _: KeyedVectors(["a", "b"], np.eye(2), [1 << 62, 1 << 62]), "^the counts add up to more than 9223372"),
+        (lambda _: KeyedVectors(["a"], np.ones((1, 2)), [1 << 64]), "^the counts add up to more than 9223372036854775"),
+        (lambda _: KeyedVectors(["a"], np.ones((1, 2)), [-1]), r"^row 1 \('a'\) has a negative count, -1$"),
+        (lambda _: KeyedVectors(["a"], np.ones((1, 2)), ["x"]), "^counts of type <U1: they must be whole numbers$"),
         (lambda _: KeyedVectors(["a", "b", "a"], np.ones((3, 2)))["a"], "'a' appears twice"),
         (lambda ours: ours.similar_by_vector(np.ones(3)), "shape"),
         (lambda ours: ours.get_mean_vector(["no", "neither"]), "not in the vocabulary: 'no', 'neither'"),
@@ -117,12 +141,12 @@ def test_unknown_words_are_named(ours: KeyedVectors) -> None:
         (lambda ours: ours.most_similar_cosmul("w1", restrict_vocab=-1), "restrict_vocab -1: it must be"),
     ],
 )
-def test_what_does_not_fit_is_refused(ours: KeyedVectors, call: Any, message: str) -> None:
+def test_unsuitable_arguments_are_refused(ours: KeyedVectors, call: Any, message: str) -> None:
     with pytest.raises(W2VError, match=message):
         call(ours)
 
 
-def test_impossible_errors(ours: KeyedVectors, tmp_path: Path) -> None:
+def test_unknown_error_handler_is_refused(ours: KeyedVectors, tmp_path: Path) -> None:
     ours.save(tmp_path / "m.bin")
     with pytest.raises(SettingsError, match="errors is 'pass'"):
         load(tmp_path / "m.bin", errors="pass")  # type: ignore[arg-type]
@@ -138,7 +162,7 @@ words = st.sampled_from(WORDS)
     restrict=st.none() | st.integers(1, 200),
 )
 @settings(max_examples=60)
-def test_neighbours_are_gensims(
+def test_neighbours_equal_gensim(
     ours: KeyedVectors,
     gensims: GensimVectors,
     positive: list[str],
@@ -173,7 +197,7 @@ COMPARISONS: list[tuple[Any, ...]] = [
 
 
 @pytest.mark.parametrize("comparison", COMPARISONS, ids=str)
-def test_comparisons_are_gensims(ours: KeyedVectors, gensims: GensimVectors, comparison: tuple[Any, ...]) -> None:
+def test_comparisons_equal_gensim(ours: KeyedVectors, gensims: GensimVectors, comparison: tuple[Any, ...]) -> None:
     found, expected = (getattr(each, comparison[0])(*comparison[1:]) for each in (ours, gensims))
     if isinstance(expected, str | list):
         assert found == expected != []
@@ -193,7 +217,7 @@ def test_comparisons_of_vectors_and_of_unknown_words(ours: KeyedVectors, gensims
     assert_same(ours.similar_by_vector(vector), gensims.similar_by_vector(vector))
 
 
-def test_batches_are_single_queries(ours: KeyedVectors, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_equal_single_queries(ours: KeyedVectors, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("w2v.vectors.neighbours.SCORES_AT_ONCE", 600)  # three queries at a time
     some = ["w1", "w5", "w5", "w9", "w30"]
     batch = ours.most_similar_batch(some, topn=4, restrict_vocab=100)
@@ -214,7 +238,9 @@ def test_zero_vectors_and_ties() -> None:
 
 
 @pytest.mark.parametrize("binary", [True, False])
-def test_word2vec_format_by_gensims_names(tmp_path: Path, ours: KeyedVectors, binary: bool) -> None:
+def test_word2vec_format_is_read_and_written_by_gensim_methods(
+    tmp_path: Path, ours: KeyedVectors, binary: bool
+) -> None:
     path = tmp_path / "vectors.model"
     ours.save_word2vec_format(path, binary=binary)
     peer = GensimVectors.load_word2vec_format(str(path), binary=binary)
@@ -227,7 +253,7 @@ def test_word2vec_format_by_gensims_names(tmp_path: Path, ours: KeyedVectors, bi
 
 
 @pytest.mark.parametrize("name", ["v.bin", "v.txt", "v.txt.gz", "v.safetensors"])
-def test_the_first_words_of_a_file(tmp_path: Path, ours: KeyedVectors, name: str) -> None:
+def test_limit_reads_the_first_words(tmp_path: Path, ours: KeyedVectors, name: str) -> None:
     counts = np.arange(200, 0, -1)
     KeyedVectors(WORDS, ours.vectors, counts, tensors={"outputs": ours.vectors}).save(tmp_path / name)
     found = load(tmp_path / name, limit=3)
@@ -241,12 +267,12 @@ def test_the_first_words_of_a_file(tmp_path: Path, ours: KeyedVectors, name: str
         load(tmp_path / name, limit=0)
 
 
-def test_the_first_words_of_a_file_without_header(tmp_path: Path) -> None:
+def test_limit_reads_the_first_words_without_a_header(tmp_path: Path) -> None:
     (tmp_path / "glove.txt").write_text("a 1 2\nb 3 4\nc 5 6\n")
     assert load(tmp_path / "glove.txt", limit=2).vectors.tolist() == [[1, 2], [3, 4]]
 
 
-def test_a_string_is_no_list_of_words(model: Path) -> None:
+def test_text_instead_of_words_is_refused(model: Path) -> None:
     vectors = w2v.load(model)
     for call in (vectors.doesnt_match, vectors.get_mean_vector, lambda words: vectors.n_similarity(words, ["king"])):
         with pytest.raises(
@@ -255,7 +281,7 @@ def test_a_string_is_no_list_of_words(model: Path) -> None:
             call("king queen")
 
 
-def test_what_is_no_model(model: Path) -> None:
+def test_paths_and_plain_vectors_are_refused_as_models(model: Path) -> None:
     for call in (w2v.analogies, w2v.word_pairs, w2v.evaluate, lambda path: w2v.compare(path, path)):
         with pytest.raises(w2v.W2VError, match=r" is not a model: give one, such as w2v.load"):
             call(model)

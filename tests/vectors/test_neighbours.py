@@ -1,4 +1,4 @@
-"""The nearest neighbours of many words against those of one at a time."""
+"""Nearest neighbours of many words, compared with single queries."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from w2v.vectors.keyed import KeyedVectors
 
 @pytest.mark.parametrize("block", [1, 100, 1 << 20])
 @pytest.mark.parametrize("topn", [1, 5, 100])
-def test_they_are_those_of_most_similar(block: int, topn: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_neighbours_equal_most_similar(block: int, topn: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbours, "SCORES_AT_ONCE", block)
     vectors = KeyedVectors([f"w{row}" for row in range(40)], np.random.default_rng(1).normal(size=(40, 6)))
     rows = np.array([3, 39, 0, 3])
@@ -19,7 +19,7 @@ def test_they_are_those_of_most_similar(block: int, topn: int, monkeypatch: pyte
         assert [f"w{each}" for each in near] == [word for word, _ in vectors.most_similar(f"w{row}", topn=topn)]
 
 
-def test_zero_vectors_and_a_single_one() -> None:
+def test_zero_vectors_and_single_vectors() -> None:
     vectors = np.array([[0, 0], [1, 0], [1, 1]], np.float32)
     assert neighbours.nearest_rows(vectors, np.array([1]), 2).tolist() == [[2, 0]]
     assert neighbours.nearest_rows(vectors[:1], np.array([0]), 2).shape == (1, 0)

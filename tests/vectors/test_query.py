@@ -32,7 +32,7 @@ def test_unknown_words_come_with_suggestions(vectors: w2v.KeyedVectors, text: st
     assert str(error.value) == expected
 
 
-def test_operators_and_words(vectors: w2v.KeyedVectors) -> None:
+def test_operators_are_told_from_words(vectors: w2v.KeyedVectors) -> None:
     for arguments in (
         ["king", "-", "man", "+", "woman"],
         ["king -man +woman"],
@@ -58,6 +58,6 @@ def test_operators_and_words(vectors: w2v.KeyedVectors) -> None:
         ({"tokenize": "words"}, "king", "king-man", ["king", "man"]),  # a hyphenated word
     ],
 )
-def test_signs_within_words(options: dict[str, Any], word: str, text: str, positive: list[str]) -> None:
+def test_signs_within_words_are_kept(options: dict[str, Any], word: str, text: str, positive: list[str]) -> None:
     vectors = w2v.KeyedVectors([word, "man"], np.eye(2), header=ModelHeader(text=TextOptions(**options)))
     assert parse([text], vectors).positive == positive

@@ -1,4 +1,4 @@
-"""Fewer words and dimensions: what stays is as it was, and cosines as near as any projection has them."""
+"""Vector files with fewer words and dimensions."""
 
 import re
 from functools import partial
@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "m.safetensors"
 
 
-def test_the_first_words(path: Path, tmp_path: Path) -> None:
+def test_top_takes_the_first_words(path: Path, tmp_path: Path) -> None:
     found = run_json("convert", path, tmp_path / "o.safetensors", "--top", 7)
     assert (found["vocabulary_size"], found["lost"]) == (7, ["output layer"])
     made = w2v.load(tmp_path / "o.safetensors")
@@ -38,7 +38,7 @@ def test_the_first_words(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lines", ["w9\n\nw2\nno\nw9\n", "w9 5\nw2 3\n", "w2\tverb\nw9\n"])
-def test_listed_words(path: Path, tmp_path: Path, lines: str) -> None:
+def test_words_option_takes_listed_words(path: Path, tmp_path: Path, lines: str) -> None:
     (tmp_path / "words").write_text(lines)
     run("convert", path, tmp_path / "o.bin", "--words", tmp_path / "words")
     made = w2v.load(tmp_path / "o.bin")
@@ -64,7 +64,7 @@ def test_fewer_dimensions_are_principal_components(path: Path, tmp_path: Path, m
     )
 
 
-def test_unknown_words_keep_their_vectors(sample: Path, tmp_path: Path) -> None:
+def test_ngrams_are_reduced_with_the_vectors(sample: Path, tmp_path: Path) -> None:
     model = w2v.train(sample, vectors="input", **SUBWORDS)
     model.save(tmp_path / "m.safetensors")
     for extension in ("safetensors", "ft.bin"):
@@ -78,7 +78,7 @@ def test_unknown_words_keep_their_vectors(sample: Path, tmp_path: Path) -> None:
     assert "inputs" not in content.tensors
 
 
-def test_settings_and_n_grams_are_those_of_the_vectors(sample: Path, tmp_path: Path) -> None:
+def test_settings_describe_the_reduced_vectors(sample: Path, tmp_path: Path) -> None:
     path, made = tmp_path / "m.safetensors", tmp_path / "o.safetensors"
     w2v.train(sample, vectors="concatenated", **SUBWORDS).save(path)
     shown = run("convert", path, made, "--dims", 7, "--storage", "int8").stdout
@@ -91,7 +91,7 @@ def test_settings_and_n_grams_are_those_of_the_vectors(sample: Path, tmp_path: P
     assert not re.search("^lost", run("convert", path, tmp_path / "copy.safetensors").stdout, re.MULTILINE)
 
 
-def test_check_says_what_it_costs(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_reports_the_loss_of_quality(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors, "compare", partial(w2v.compare, top=50))
     shown = run("convert", model, tmp_path / "o.bin", "--dims", 20, "--check").stdout
     assert "same among the 10 nearest" in shown

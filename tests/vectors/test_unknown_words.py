@@ -1,4 +1,4 @@
-"""What is said of words that are not in the vocabulary, and which known ones are suggested."""
+"""Errors about unknown words, and the known words that they suggest."""
 
 import difflib
 import pickle
@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import w2v
+from w2v.formats.header import ModelHeader
 from w2v.gensim.models.keyedvectors import KeyedVectors as GensimVectors
+from w2v.text.subwords import Subwords
 from w2v.vectors import unknown_words
 from w2v.vectors.unknown_words import UnknownWordError, suggestions
 
@@ -35,7 +37,7 @@ def vectors() -> w2v.KeyedVectors:
         ("ж", []),
     ],
 )
-def test_suggestions(vectors: w2v.KeyedVectors, word: str, expected: list[str]) -> None:
+def test_similar_words_are_suggested(vectors: w2v.KeyedVectors, word: str, expected: list[str]) -> None:
     assert suggestions(word, vectors.key_to_index) == expected
     gensims = GensimVectors(vectors.vector_size)
     gensims.add_vectors([*vectors.index_to_key, 5], np.vstack([vectors.vectors, vectors.vectors[:1]]))
@@ -61,7 +63,7 @@ def test_suggestions(vectors: w2v.KeyedVectors, word: str, expected: list[str]) 
         lambda vectors, word: vectors.plot([word]),
     ],
 )
-def test_every_method_suggests_what_may_be_meant(vectors: w2v.KeyedVectors, ask: Callable[..., Any]) -> None:
+def test_every_method_suggests_similar_words(vectors: w2v.KeyedVectors, ask: Callable[..., Any]) -> None:
     for word, expected in (
         ("frnace", "'frnace' (did you mean france or frances?)"),
         ("zzz", "'zzz'"),
@@ -76,6 +78,30 @@ def test_every_method_suggests_what_may_be_meant(vectors: w2v.KeyedVectors, ask:
         assert error.value.args == (word,)
 
 
+@pytest.mark.parametrize("ngrams", [False, True])
+@pytest.mark.parametrize("key", [["the"], None, 3.5, {"the": 1}], ids=str)
+def test_keys_that_are_not_words_are_unknown(vectors: w2v.KeyedVectors, key: Any, ngrams: bool) -> None:
+    if ngrams:
+        tensors = {"ngrams": np.ones((4, len(WORDS)), np.float32), "ngram_buckets": np.arange(4, dtype=np.int32)}
+        header = ModelHeader(subwords=Subwords(3, 4, 4))
+        vectors = w2v.KeyedVectors(WORDS, vectors.vectors, tensors=tensors, header=header)
+    for call in (
+        lambda: vectors.get_vector(key),
+        lambda: vectors[["the", key]],
+        lambda: vectors.similarity(key, "the"),
+        lambda: vectors.distance("the", key),
+        lambda: vectors.distances("the", [key]),
+        lambda: vectors.closer_than("the", key),
+        lambda: vectors.rank("the", key),
+        lambda: vectors.most_similar_to_given("the", [key]),
+        lambda: vectors.most_similar_batch([key]),
+    ):
+        with pytest.raises(UnknownWordError) as error:
+            call()
+        assert str(error.value) == f"not in the vocabulary: {key!r}"
+    assert key not in vectors
+
+
 def test_an_int_is_never_a_row(vectors: w2v.KeyedVectors) -> None:
     assert 3 not in vectors
     assert np.int64(3) not in vectors
@@ -86,7 +112,9 @@ def test_an_int_is_never_a_row(vectors: w2v.KeyedVectors) -> None:
             ask(["the", 3])
 
 
-def test_a_long_list_is_cut_and_the_search_waits(vectors: w2v.KeyedVectors, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_lists_are_cut_and_suggestions_are_lazy(
+    vectors: w2v.KeyedVectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
     words = [f"unheard{number}" for number in range(1000)]
     with monkeypatch.context() as patch:
         patch.setattr(difflib, "get_close_matches", None)  # not called before the message is read
@@ -98,14 +126,14 @@ def test_a_long_list_is_cut_and_the_search_waits(vectors: w2v.KeyedVectors, monk
         vectors["x" * 1000]
 
 
-def test_the_error_is_pickled_without_the_vocabulary(vectors: w2v.KeyedVectors) -> None:
+def test_error_is_pickled_without_the_vocabulary(vectors: w2v.KeyedVectors) -> None:
     copy = pickle.loads(pickle.dumps(UnknownWordError(["frnace"], vectors.key_to_index)))
     assert copy.args == ("frnace",)
     assert str(copy) == "not in the vocabulary: 'frnace'"
 
 
-def test_only_some_of_a_large_vocabulary_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The most frequent of the words that begin or end alike, for difflib takes some 10 microseconds for each."""
+def test_large_vocabularies_are_compared_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the most frequent candidates are compared, because difflib takes about 10 microseconds for each."""
     words = [f"{first}word{number:05}" for number in range(25_000) for first in "ab"]
     compared: list[str] = []
     matches = difflib.get_close_matches
@@ -120,7 +148,7 @@ def test_only_some_of_a_large_vocabulary_is_compared(monkeypatch: pytest.MonkeyP
     assert {word[0] for word in compared} == {"a"}
 
 
-def test_long_words_are_cut_and_not_compared(vectors: w2v.KeyedVectors, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_words_are_cut_and_get_no_suggestions(vectors: w2v.KeyedVectors, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(difflib, "get_close_matches", lambda *_: pytest.fail("a long word was compared"))
     with pytest.raises(UnknownWordError, match=r"^not in the vocabulary: 'z{60}'$"):
         vectors["z" * 100]

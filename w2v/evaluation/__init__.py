@@ -1,1 +1,1 @@
-"""Evaluation of models: perplexity, rank, scores with intervals, comparison."""
+"""Evaluation of models: analogies, word pairs, held-out text, perplexity, effective rank, comparison of two models."""

@@ -1,4 +1,4 @@
-"""Analogy questions: `a b c d`, a is to b as c is to d."""
+"""Score vectors on analogy questions `a b c d`: a is to b as c is to d."""
 
 from __future__ import annotations
 
@@ -21,16 +21,20 @@ from w2v.vectors.cosines import EPSILON, unit
 from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.query import Method
 
-COSINES_AT_ONCE = 1 << 22  # computed at a time: 16 MB, about the size of a shared cache
-QUESTIONS_AT_ONCE = 1 << 15
-MAX_SECTIONS = 10_000  # in a file
+COSINES_AT_ONCE = 1 << 22  # cosines in a batch: 16 MB, about the size of a shared cache
+QUESTIONS_AT_ONCE = 1 << 15  # questions in a batch
+MAX_SECTIONS = 10_000  # sections in a file
 
 
 @dataclass(frozen=True)
 class Section:
-    """The numbers of questions in a section of a question file: correct, answered, and in all.
+    """The results of one section of a question file.
 
-    A question is answered if all its words are in the vocabulary.
+    Attributes:
+        name: the name of the section.
+        correct: number of questions answered correctly.
+        answered: number of questions with all four words in the vocabulary.
+        total: number of all questions.
     """
 
     name: str
@@ -44,14 +48,15 @@ class AnalogyResult(Result):
     """The result of `analogies`.
 
     Attributes:
-        accuracy, semantic, syntactic: share of the answered questions (all of them, or those of semantic or syntactic
-            sections) that are answered correctly, 0 to 1, or None if none is answered.
-        answered: number of questions whose words are all in the vocabulary.
+        accuracy: correct answers divided by answered questions, 0 to 1, or None if none is answered.
+        semantic, syntactic: the accuracy on semantic and on syntactic sections only.
+        answered: number of questions with all four words in the vocabulary.
         questions: number of all questions.
-        malformed: number of lines that are neither a question nor a section name. first_malformed: the first of them.
-        top: number of words searched.
-        method: see `analogies`.
-        sections: the results of the sections.
+        malformed: number of lines that are neither a question nor a section name.
+        first_malformed: the number of the first such line, from 1, or None.
+        top: number of words searched for answers.
+        method: "add" or "mul", see `analogies`.
+        sections: the results of each section.
     """
 
     accuracy: float | None
@@ -68,11 +73,12 @@ class AnalogyResult(Result):
 
 @dataclass(frozen=True)
 class Questions:
-    """The Q questions of a file, in its order.
+    """The Q questions of a file, in file order.
 
     Attributes:
-        names: of the sections. sections: int32 (Q,), the number of each question's section.
-        rows: int32 (Q, 4), the rows of the words; -1 for one that is not in the vocabulary.
+        names: names of the sections.
+        sections: int32 (Q,), the index in `names` of each question's section.
+        rows: int32 (Q, 4), the rows of the words; -1 for unknown words.
         malformed, first_malformed: as in AnalogyResult.
     """
 
@@ -84,7 +90,7 @@ class Questions:
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """Whether all words of a question are in the vocabulary, bool (Q,)."""
+        """True for questions with all words in the vocabulary, bool (Q,)."""
         known: NDArray[np.bool_] = np.all(self.rows >= 0, axis=1)
         return known
 
@@ -100,38 +106,42 @@ def analogies(
 ) -> AnalogyResult:
     """Answer questions "a b c d" (a is to b as c is to d) and count how often d is the best answer.
 
-    The answer is the word x, among the first `restrict_vocab` words of the vocabulary, without a, b and c, that
-    maximises cos(x, b) - cos(x, a) + cos(x, c) (3CosAdd, Mikolov et al. 2013) or, with method "mul", cos(x, b)
-    cos(x, c) / cos(x, a) of cosines shifted to 0..1 (3CosMul, Levy & Goldberg 2014).
-
-    `questions` is a file with four words per line and a line ": name" before each section, by default the bundled one.
-    Sections whose name begins with "gram" count as syntactic, the others as semantic. If `case_insensitive`, the first
-    of several words that differ only in case counts for all of them. `progress` is called in phase "answer".
+    Args:
+        vectors: vectors, or a model that has them.
+        questions: a file with four words per line and a line ": name" before each section; by default the bundled one.
+            Sections with names that begin with "gram" count as syntactic, the others as semantic.
+        restrict_vocab: search for answers among this many words, the first of the vocabulary. a, b and c are excluded.
+        method: the score that the answer x maximises: "add", cos(x, b) - cos(x, a) + cos(x, c) (3CosAdd, Mikolov et al.
+            2013), or "mul", cos(x, b) cos(x, c) / cos(x, a) of cosines shifted to 0..1 (3CosMul, Levy & Goldberg 2014).
+        case_insensitive: treat words that differ only in case as one word, with the vector of the first of them.
+        progress: called in phase "answer".
 
     Raises W2VError for a file that cannot be read or has no questions, SettingsError for a `restrict_vocab` below 1 or
     an unknown method.
     """
-    known = vectors_of(vectors)
-    found, correct = answers(known, questions, restrict_vocab, method, case_insensitive, progress)
-    flags = (correct, found.known, None)
-    tallies = np.stack([np.bincount(found.sections, each, len(found.names)) for each in flags]).astype(np.int64)
-    right, answered, totals = tallies
-    syntactic = np.array([name.startswith("gram") for name in found.names])
+    keyed = vectors_of(vectors)
+    question_set, correct = answers(keyed, questions, restrict_vocab, method, case_insensitive, progress)
+    flags = (correct, question_set.known, None)
+    counts = np.stack([np.bincount(question_set.sections, each, len(question_set.names)) for each in flags]).astype(
+        np.int64
+    )
+    right, answered, totals = counts
+    syntactic = np.array([name.startswith("gram") for name in question_set.names])
     return AnalogyResult(
-        accuracy=_share(right, answered),
-        semantic=_share(right[~syntactic], answered[~syntactic]),
-        syntactic=_share(right[syntactic], answered[syntactic]),
+        accuracy=_accuracy(right, answered),
+        semantic=_accuracy(right[~syntactic], answered[~syntactic]),
+        syntactic=_accuracy(right[syntactic], answered[syntactic]),
         answered=int(answered.sum()),
         questions=int(totals.sum()),
-        malformed=found.malformed,
-        first_malformed=found.first_malformed,
-        top=min(restrict_vocab, len(known)),
+        malformed=question_set.malformed,
+        first_malformed=question_set.first_malformed,
+        top=min(restrict_vocab, len(keyed)),
         method=method,
-        sections=[Section(name, *numbers) for name, numbers in zip(found.names, tallies.T.tolist(), strict=True)],
+        sections=[Section(name, *numbers) for name, numbers in zip(question_set.names, counts.T.tolist(), strict=True)],
     )
 
 
-analogy = analogies  # its name on the command line
+analogy = analogies  # the name of the command
 
 
 def answers(
@@ -142,40 +152,49 @@ def answers(
     case_insensitive: bool = True,
     progress: Report | None = None,
 ) -> tuple[Questions, NDArray[np.bool_]]:
-    """The questions of a file, and whether each is answered correctly; arguments and errors are as in `analogies`."""
+    """Return the questions of a file and, bool (Q,), which are answered correctly.
+
+    Arguments and errors are the same as in `analogies`.
+    """
     check_whole(1, restrict_vocab=restrict_vocab)
     if method not in ("add", "mul"):
         raise SettingsError(f'the method must be "add" or "mul", not {method!r}')
     index = WordIndex(vectors, min(restrict_vocab, len(vectors)), case_insensitive)
-    found = _read_questions(questions, index)
-    if not len(found.rows):
+    question_set = _read_questions(questions, index)
+    if not len(question_set.rows):
         raise W2VError(f'{questions}: no questions: they are lines of four words, with ": name" before each section')
-    correct = np.zeros(len(found.rows), np.bool_)
-    answered = np.flatnonzero(found.known)
-    for start in range(0, len(answered), QUESTIONS_AT_ONCE):
-        block = answered[start : start + QUESTIONS_AT_ONCE]
-        best = best_answers(vectors.vectors, found.rows[block, :3], index.variants, method, progress)
-        correct[block] = index.heads[best] == found.rows[block, 3]
-    return found, correct
+    correct = np.zeros(len(question_set.rows), np.bool_)
+    known = np.flatnonzero(question_set.known)
+    for start in range(0, len(known), QUESTIONS_AT_ONCE):
+        batch = known[start : start + QUESTIONS_AT_ONCE]
+        best = best_answers(vectors.vectors, question_set.rows[batch, :3], index.variants, method, progress)
+        correct[batch] = index.heads[best] == question_set.rows[batch, 3]
+    return question_set, correct
 
 
 def section_pairs(
     vectors: KeyedVectors, questions: PathLike | None = None, section: str | None = None, case_insensitive: bool = True
 ) -> tuple[str, NDArray[np.int64]]:
-    """The name of a section of a question file, and the rows of its pairs of words, (n, 2), each pair once.
+    """Return the name of a section of a question file, and the rows of its distinct pairs of words, int64 (n, 2).
 
-    The default is the first section that has a pair with both words in the vocabulary. `questions` and
-    `case_insensitive` are those of `analogies`. Raises W2VError for a file that cannot be read, for a missing section,
-    and if no pair is known.
+    Args:
+        questions, case_insensitive: see `analogies`.
+        section: a section name; by default the first section that has a pair with both words in the vocabulary.
+
+    Raises W2VError for a file that cannot be read, for a missing section, and if no pair is known.
     """
-    file = _read_questions(questions, WordIndex(vectors, len(vectors), case_insensitive))
-    if section is not None and section not in file.names:
+    question_set = _read_questions(questions, WordIndex(vectors, len(vectors), case_insensitive))
+    if section is not None and section not in question_set.names:
         raise W2VError(
-            f"{section[:60]!r} is not a section of the questions: choose from {', '.join(file.names)[:1000]}"
+            f"{section[:60]!r} is not a section of the questions: choose from {', '.join(question_set.names)[:1000]}"
         )
-    for number, name in enumerate(file.names):
-        pairs = file.rows[file.sections == number].reshape(-1, 2).tolist() if section in (None, name) else []
-        if known := dict.fromkeys((a, b) for a, b in pairs if min(a, b) >= 0):  # in the order of the file
+    for number, name in enumerate(question_set.names):
+        pairs = (
+            question_set.rows[question_set.sections == number].reshape(-1, 2).tolist()
+            if section in (None, name)
+            else []
+        )
+        if known := dict.fromkeys((a, b) for a, b in pairs if min(a, b) >= 0):  # a dict keeps the file's order
             return name, np.array([*known], np.int64)
     raise W2VError(f"no pair of {'the questions' if section is None else section} is in the vocabulary")
 
@@ -187,22 +206,27 @@ def best_answers(
     method: Method,
     progress: Report | None = None,
 ) -> NDArray[np.int64]:
-    """The row of the best answer to each question (Q, 3), among the first len(variants) rows."""
+    """Return the row of the best answer to each question, int64 (Q,), among the first len(variants) rows.
+
+    `questions` (Q, 3) are the rows of a, b and c. See `WordIndex` for `variants`.
+    """
     top = len(variants)
-    used, indices = np.unique(questions, return_inverse=True)  # (U,)
-    queries = unit(vectors[used])  # (U, D)
-    width = max(1, min(_search.WIDTH, COSINES_AT_ONCE // max(1, len(used))))
-    scores = np.full(len(questions), -np.inf, np.float32)
-    rows = np.zeros(len(questions), np.int64)
-    asked = indices.reshape(-1, 3).astype(np.int32)
+    distinct, indices = np.unique(questions, return_inverse=True)  # (U,)
+    queries = unit(vectors[distinct])  # (U, D)
+    width = max(1, min(_search.WIDTH, COSINES_AT_ONCE // max(1, len(distinct))))
+    best_scores = np.full(len(questions), -np.inf, np.float32)
+    best_rows = np.zeros(len(questions), np.int64)
+    triples = indices.reshape(-1, 3).astype(np.int32)
     meter = Meter(progress, "answer")
     for start in range(0, top, width):
         cosines = queries @ unit(vectors[start : min(start + width, top)]).T  # (U, W)
         if method == "mul":
             cosines = (1 + cosines) / 2
-        _search.update_best(cosines, asked, used, variants, start, method == "mul", EPSILON, scores, rows)
+        _search.update_best(
+            cosines, triples, distinct, variants, start, method == "mul", EPSILON, best_scores, best_rows
+        )
         meter(min(start + width, top), top)
-    return rows
+    return best_rows
 
 
 def _read_questions(path: PathLike | None, index: WordIndex) -> Questions:
@@ -224,5 +248,5 @@ def _read_questions(path: PathLike | None, index: WordIndex) -> Questions:
     return Questions(names, np.array(sections), np.array(rows).reshape(-1, 4), malformed, first_malformed)
 
 
-def _share(right: NDArray[Any], answered: NDArray[Any]) -> float | None:
+def _accuracy(right: NDArray[Any], answered: NDArray[Any]) -> float | None:
     return float(right.sum() / answered.sum()) if answered.sum() else None

@@ -1,4 +1,4 @@
-"""Compare two models by the neighbours of their shared words."""
+"""Compare two models by the nearest neighbours of the words they share."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from w2v.vectors.cosines import Vector, unit
 from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.neighbours import nearest_rows
 
-BANDS = (100, 1_000, 10_000)  # last ranks of the frequency bands; one more has the other words
-SAMPLED = 1_000  # words beyond the `top` that are compared, at equal distances
-WORDS_AT_ONCE = 256
+BANDS = (100, 1_000, 10_000)  # the last rank of each frequency band; a final band has all other words
+SAMPLED = 1_000  # number of words after the first `top` to compare, evenly spaced
+WORDS_AT_ONCE = 256  # words in a batch
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,9 @@ class Band:
     """Shared words of about equal frequency.
 
     Attributes:
-        first, last: ranks among the shared words, from 1.
-        words: number of these that were compared. overlap: the mean share of nearest words that both models agree on.
+        first, last: frequency ranks among the shared words, from 1.
+        words: number of words in this band that were compared.
+        overlap: the share of nearest neighbours that are the same in both models, 0 to 1, averaged over these words.
     """
 
     first: int
@@ -40,13 +41,14 @@ class Band:
 
 @dataclass(frozen=True)
 class Moved:
-    """A word whose neighbourhood differs.
+    """A word with different neighbours in the two models.
 
     Attributes:
+        word: the word.
         distance: the local neighbourhood measure of Hamilton, Leskovec & Jurafsky 2016 ("Cultural Shift or Linguistic
-            Drift?"): 1 minus the cosine of two vectors, one per model: the word's cosines with its nearest words in
-            either model.
-        first, second: its nearest words in each model.
+            Drift?"), 0 to 2. Take all words that are among its nearest neighbours in either model. The word's cosines
+            with them in one model are a vector; the distance is 1 minus the cosine of the two models' vectors.
+        first, second: the nearest neighbours in each model.
     """
 
     word: str
@@ -57,11 +59,12 @@ class Moved:
 
 @dataclass(frozen=True)
 class Comparison(Result):
-    """The differences of two models.
+    """The differences between two models.
 
     Attributes:
-        shared, only_first, only_second: numbers of words.
-        bands: the overlap of neighbours by frequency. moved: the words that differ most, the most different first.
+        shared, only_first, only_second: number of words in both models, and in one only.
+        bands: the overlap of neighbours by word frequency.
+        moved: the words that differ most, in descending order of their distance.
         results: the scores of both models, see w2v.evaluate.
     """
 
@@ -74,8 +77,8 @@ class Comparison(Result):
 
     @property
     def second_scores(self) -> dict[str, float | None]:
-        """The scores of the second model alone, by set and measure."""
-        return {f"{one.name}, {one.measure}": one.scores[1].value for one in self.results}
+        """The scores of the second model, by "set, measure"."""
+        return {f"{result.name}, {result.measure}": result.scores[1].value for result in self.results}
 
 
 @formerly(words="show")
@@ -87,11 +90,17 @@ def compare(
     show: int = 20,
     progress: Report | None = None,
 ) -> Comparison:
-    """Compare the neighbours of words that two models share: the 10 nearest shared words.
+    """Compare the 10 nearest neighbours of words that two models share.
 
-    The first `top` shared words of the first model, which are the most frequent, and a sample of the others are
-    compared. Of the former, `show` words that differ most are listed. Raises W2VError for models that share fewer than
-    two words, SettingsError for an impossible `top` or number of words to show.
+    Only shared words count as neighbours.
+
+    Args:
+        top: compare this many words, the first shared words of the first model, which are the most frequent. Of the
+            other words a sample is compared.
+        show: number of words to list that differ most, among the first `top`.
+        progress: called in the phases "compare" and "evaluate".
+
+    Raises W2VError for models that share fewer than two words, SettingsError for an impossible `top` or `show`.
     """
     check_whole(1, top=top)
     check_whole(0, show=show)
@@ -101,12 +110,12 @@ def compare(
         raise W2VError(f"the models share {counted(len(shared), 'word')}: at least 2 are needed to compare them")
     vectors = [unit(model[shared]) for model in models]
     head = min(top, len(shared))
-    rest = len(shared) - head
-    others = np.linspace(head, len(shared), min(SAMPLED, rest), endpoint=False, dtype=np.int64)  # all different
-    rows = np.concatenate([np.arange(head), others])
+    sample_size = min(SAMPLED, len(shared) - head)
+    sample = np.linspace(head, len(shared), sample_size, endpoint=False, dtype=np.int64)  # without repeats
+    rows = np.concatenate([np.arange(head), sample])
     nearest = [nearest_rows(each, rows, NEIGHBOURS, Meter(progress, "compare")) for each in vectors]
-    both = (nearest[0][:, :, None] == nearest[1][:, None, :]).any(axis=2)  # (n, k): is a neighbour in both models
-    overlaps = both.mean(axis=1)
+    in_both = (nearest[0][:, :, None] == nearest[1][:, None, :]).any(axis=2)  # (n, k): is a neighbour in both models
+    overlaps = in_both.mean(axis=1)
     distances = _distances(vectors, rows[:head], [each[:head] for each in nearest])
     moved = np.argsort(-distances, kind="stable")[:show]
     return Comparison(
@@ -123,25 +132,32 @@ def compare(
 
 
 def _bands(rows: NDArray[np.int64], overlaps: NDArray[np.float64], size: int) -> list[Band]:
-    found = []
+    """Return the mean overlap in each frequency band that has a compared word; `size` is the number of shared words."""
+    bands = []
     for start, end in zip((0, *BANDS), (*BANDS, size), strict=True):
         inside = (rows >= start) & (rows < end)
         if inside.any():
-            found.append(Band(start + 1, min(end, size), int(inside.sum()), float(overlaps[inside].mean())))
-    return found
+            bands.append(Band(start + 1, min(end, size), int(inside.sum()), float(overlaps[inside].mean())))
+    return bands
 
 
 def _distances(
     vectors: Sequence[Vector], rows: NDArray[np.int64], nearest: Sequence[NDArray[np.int64]]
 ) -> NDArray[np.float64]:
-    """The distance of each row, (n,), see Moved. `vectors` have length 1."""
+    """Return the distance of each word between the two models, (n,); see Moved.
+
+    Args:
+        vectors: unit vectors of each model, (V, D).
+        rows: the rows of n words, (n,).
+        nearest: the rows of their k nearest neighbours in each model, (n, k).
+    """
     distances = np.empty(len(rows))
     for start in range(0, len(rows), WORDS_AT_ONCE):
         block = slice(start, start + WORDS_AT_ONCE)
         one, two = (each[block] for each in nearest)
         union = np.concatenate([one, two], axis=1)  # (n, 2k)
-        twice = (two[:, :, None] == one[:, None, :]).any(axis=2)
-        counted = np.concatenate([np.ones(one.shape, bool), ~twice], axis=1)
-        cosines = [np.einsum("nd,nkd->nk", each[rows[block]], each[union]) * counted for each in vectors]
+        repeated = (two[:, :, None] == one[:, None, :]).any(axis=2)
+        counts = np.concatenate([np.ones(one.shape, bool), ~repeated], axis=1)  # False for the second of two equal rows
+        cosines = [np.einsum("nd,nkd->nk", each[rows[block]], each[union]) * counts for each in vectors]
         distances[block] = 1 - np.einsum("nk,nk->n", *map(unit, cosines))
     return distances

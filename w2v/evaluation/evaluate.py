@@ -1,8 +1,8 @@
-"""Scores of models with their uncertainty, for choosing between models.
+"""Score models with confidence intervals, and test the differences between them.
 
 Intervals are percentiles of the bootstrap (Efron & Tibshirani 1993, "An Introduction to the Bootstrap", chapter 13).
-Differences between two models are tested on the items that both score: by McNemar's exact test if items are right or
-wrong, otherwise by the paired bootstrap (Efron & Tibshirani 1993, section 15.4; Koehn 2004).
+The difference between two models is tested on the items that both models score. If each item is right or wrong, the
+test is McNemar's exact test, otherwise the paired bootstrap (Efron & Tibshirani 1993, section 15.4; Koehn 2004).
 """
 
 from __future__ import annotations
@@ -39,11 +39,12 @@ from w2v.vectors.query import Method
 log = logging.getLogger("w2v")
 
 RESAMPLES = 2000
-RESAMPLED_AT_ONCE = 1 << 22  # items drawn at a time
-COVERAGE = 0.95  # of the intervals
+RESAMPLED_AT_ONCE = 1 << 22  # items drawn in a batch
+CONFIDENCE = 0.95  # level of the intervals
 NEIGHBOURS = 10
-RELATED = 2 / 3  # pairs with scores from this quantile of their file on count as related
-FREQUENT, RARE = 500, 20  # number of most frequent words; words with fewer occurrences are rare
+RELATED_QUANTILE = 2 / 3  # pairs with a score at or above this quantile of their file count as related
+FREQUENT_WORDS = 500  # number of most frequent words in "rare neighbours"
+RARE_COUNT = 20  # words that occur fewer times are rare
 
 Numbers = NDArray[Any]
 
@@ -53,9 +54,12 @@ class Score:
     """A model's score on a set.
 
     Attributes:
-        value: None if nothing can be scored. low, high: its 95 % interval.
-        items, total: numbers of questions, pairs or words that are scored, and in all.
-        difference: the value minus the first model's, over the items that both models score; None for the first model.
+        value: the score, or None if no item can be scored.
+        low, high: the 95 % confidence interval of the value.
+        items: number of questions, pairs or words that are scored.
+        total: number of all questions, pairs or words.
+        difference: the value minus the first model's value, over the items that both models score; None for the first
+            model.
         p: the p-value of this difference.
     """
 
@@ -70,14 +74,21 @@ class Score:
 
 @dataclass(frozen=True)
 class EvaluationResult(Result):
-    """The scores of all models in one measure on one set.
+    """The scores of all models on one test set, by one measure.
 
     Attributes:
-        name: of the set. measure: "accuracy" (share of analogy questions answered correctly), "spearman" (correlation
-            of cosines with the scores of pairs), "related neighbours" (share of the pairs in the upper third of the
-            scores whose words are among each other's 10 nearest), "rare neighbours" (share of words that occur fewer
-            than 20 times among the 10 nearest of each of the 500 most frequent words) or "gaps" (how often the words
-            around a gap in a text are nearer to the word in it than to another word of the text; see HeldOut).
+        name: the name of the test set.
+        measure: one of
+
+            - "accuracy": the share of analogy questions answered correctly
+            - "spearman": the correlation of cosines with the scores of pairs
+            - "related neighbours": of the pairs in the upper third of the scores, the share with both words among each
+              other's 10 nearest neighbours
+            - "rare neighbours": the share of words that occur fewer than 20 times among the 10 nearest neighbours of
+              the 500 most frequent words
+            - "gaps": how often the words around a gap in a text are nearer to the word in the gap than to a random
+              word of the text; see HeldOut
+        scores: the score of each model.
     """
 
     name: str
@@ -87,20 +98,22 @@ class EvaluationResult(Result):
 
 @dataclass(frozen=True)
 class ItemScores:
-    """A model's scores of n of the `total` items of a set.
+    """The results of one model on the n items of a set that it can score.
 
-    items    (n,): numbers or words by which the items of two models are matched
-    values   float64 (n,)
-    others   (n,): for a mean the strata of the items, for a correlation their scores
+    Attributes:
+        items: (n,), numbers or words that identify the items. The items of two models are matched by them.
+        values: float64 (n,), the model's value for each item.
+        references: (n,), for a correlation the scores that people gave, for a mean the strata of the items.
+        total: number of all items of the set.
     """
 
     items: Numbers
     values: Numbers
-    others: Numbers
+    references: Numbers
     total: int
 
     def take(self, rows: Numbers) -> ItemScores:
-        return ItemScores(self.items[rows], self.values[rows], self.others[rows], self.total)
+        return ItemScores(self.items[rows], self.values[rows], self.references[rows], self.total)
 
 
 @formerly(top="restrict_vocab")
@@ -115,19 +128,19 @@ def evaluate(
     progress: Report | None = None,
     **reading: Any,
 ) -> list[EvaluationResult]:
-    """Score models on the bundled questions and pairs, on files of questions and pairs, and by neighbours of words.
+    """Score models on the bundled questions and pairs, on more files of questions and pairs, and by word neighbours.
 
-    The first model is the baseline; every other model is compared with it.
+    The first model is the baseline: every other model is compared with it.
 
     Args:
-        questions, pairs: files, one or several; see `analogies` and `word_pairs`.
-        held_out: a text that no model was trained on; the score on it needs no questions. Words that a model lacks are
-            left out for all models, and of a long text the last 500,000 words are used.
+        models: vectors, or models that have them.
+        questions, pairs: one or several files; see `analogies` and `word_pairs`.
+        held_out: a text that no model was trained on. Words that one of the models does not have are left out for all
+            models. Only the last 500,000 words of a long text are used.
         restrict_vocab, method: see `analogies`.
-        seed: of the resamples.
-        progress: called in the phases "evaluate" and, with `held_out`, "read".
-        reading: the arguments of `train` for reading `held_out`; by default those that the first model was trained
-            with.
+        seed: seed of the resampling.
+        progress: called in phase "evaluate" and, with `held_out`, in phase "read".
+        reading: arguments of `train` for reading `held_out`; by default as in the training of the first model.
 
     Raises W2VError for a file that cannot be used, SettingsError for an impossible number.
     """
@@ -139,94 +152,98 @@ def evaluate(
     meter = Meter(progress, "evaluate")
     total = 4 + len(questions) + 2 * len(pairs) + (held_out is not None)
     vectors = [vectors_of(model) for model in models]
-    found: list[EvaluationResult] = []
-    for name, measure, scored, samples in _measured(vectors, questions, pairs, restrict_vocab, method):
-        found.append(EvaluationResult(name, measure, _scores(scored, samples, seed)))
-        meter(len(found), total)
+    results: list[EvaluationResult] = []
+    for name, measure, item_scores, statistic in _item_scores(vectors, questions, pairs, restrict_vocab, method):
+        results.append(EvaluationResult(name, measure, _scores(item_scores, statistic, seed)))
+        meter(len(results), total)
     if held_out is not None:
         name = Path(held_out).name if isinstance(held_out, str | os.PathLike) else "held-out text"
-        scored = _gaps(name, vectors, held_out, reading, progress)
-        found.append(EvaluationResult(name, "gaps", _scores(scored, _means, seed)))
-        meter(len(found), total)
-    return found
+        item_scores = _gaps(name, vectors, held_out, reading, progress)
+        results.append(EvaluationResult(name, "gaps", _scores(item_scores, _means, seed)))
+        meter(len(results), total)
+    return results
 
 
-def _measured(
+def _item_scores(
     models: Sequence[KeyedVectors],
     questions: Sequence[PathLike],
     pairs: Sequence[PathLike],
     restrict_vocab: int,
     method: Method,
-) -> Iterator[tuple[str, str, list[ItemScores], Samples]]:
-    """Yield the name of each set, the measure, the item scores of each model, and the statistic that sums them up."""
+) -> Iterator[tuple[str, str, list[ItemScores], Statistic]]:
+    """Yield the name of each test set, the measure, the item scores of each model, and the statistic of the measure."""
     for file in (None, *questions):
         name = "bundled questions" if file is None else Path(file).name
         answered = [answers(model, file, restrict_vocab, method) for model in models]
-        _warn_of_malformed(file, [asked for asked, _ in answered])
-        yield name, "accuracy", [_accuracy(*one) for one in answered], _means
+        if answered:
+            _warn_of_malformed(file, answered[0][0])
+        yield name, "accuracy", [_accuracy(question_set, correct) for question_set, correct in answered], _means
     for file in (None, *pairs):
         name = "bundled pairs" if file is None else Path(file).name
-        rated = [(model, rated_pairs(model, file)) for model in models]
-        _warn_of_malformed(file, [one for _, one in rated])
-        yield name, "spearman", [_cosines(one) for _, one in rated], _correlations
-        yield name, "related neighbours", [_related(*one) for one in rated], _means
+        rated = [rated_pairs(model, file) for model in models]
+        if rated:
+            _warn_of_malformed(file, rated[0])
+        yield name, "spearman", [_cosines(each) for each in rated], _correlations
+        yield name, "related neighbours", [_related(*each) for each in zip(models, rated, strict=True)], _means
     yield "frequent words", "rare neighbours", [_rare(model) for model in models], _means
 
 
-def _warn_of_malformed(file: PathLike | None, read: Sequence[Questions | RatedPairs]) -> None:
-    """Warn once of the malformed lines of a file, which was read for each model."""
-    for one in read[:1]:
-        if one.malformed:
-            log.warning("%s: skipped %s", file, malformed_lines(one.malformed, one.first_malformed))
+def _warn_of_malformed(file: PathLike | None, content: Questions | RatedPairs) -> None:
+    """Log a warning if a file has malformed lines."""
+    if content.malformed:
+        log.warning("%s: skipped %s", file, malformed_lines(content.malformed, content.first_malformed))
 
 
-# -- scored items ---------------------------------------------------------------------------
+# -- item scores ----------------------------------------------------------------------------
 
 
 def _accuracy(questions: Questions, correct: NDArray[np.bool_]) -> ItemScores:
+    """Return 1 for each known question that is answered correctly, otherwise 0; sections are the strata."""
     items = np.flatnonzero(questions.known)
     return ItemScores(items, correct[items].astype(float), questions.sections[items], len(correct))
 
 
 def _cosines(rated: RatedPairs) -> ItemScores:
+    """Return the cosine of each pair."""
     return ItemScores(rated.numbers, rated.cosines.astype(float), rated.scores, len(rated.all_scores))
 
 
 def _related(model: KeyedVectors, rated: RatedPairs) -> ItemScores:
-    """1 for each related pair whose words are among each other's nearest, otherwise 0."""
-    least = np.quantile(rated.all_scores, RELATED)
-    related = np.flatnonzero((rated.scores >= least) & (rated.rows < len(model)).all(axis=1))
+    """Return 1 for each related pair with both words among each other's nearest neighbours, otherwise 0."""
+    threshold = np.quantile(rated.all_scores, RELATED_QUANTILE)
+    related = np.flatnonzero((rated.scores >= threshold) & (rated.rows < len(model)).all(axis=1))
     words, indices = np.unique(rated.rows[related], return_inverse=True)
     nearest = nearest_rows(model.vectors, words, NEIGHBOURS)
     first, second = indices.reshape(-1, 2).T
-    both = (nearest[first] == words[second][:, None]).any(1) & (nearest[second] == words[first][:, None]).any(1)
-    return ItemScores(
-        rated.numbers[related], both.astype(float), np.zeros(len(related), int), int((rated.all_scores >= least).sum())
-    )
+    mutual = (nearest[first] == words[second][:, None]).any(1) & (nearest[second] == words[first][:, None]).any(1)
+    total = int((rated.all_scores >= threshold).sum())
+    return ItemScores(rated.numbers[related], mutual.astype(float), np.zeros(len(related), int), total)
 
 
 def _rare(model: KeyedVectors) -> ItemScores:
-    """The share of rare words among the nearest of each frequent word."""
+    """Return the share of rare words among the nearest neighbours of each frequent word."""
     counts = model.counts if model.counts is not None else np.zeros(0, np.int64)
-    frequent = np.argsort(-counts, kind="stable")[:FREQUENT]
-    rare = counts < RARE
-    judged = len(counts) > 1 and rare.any()  # a file may have no rare words
-    shares = rare[nearest_rows(model.vectors, frequent, NEIGHBOURS)].mean(axis=1) if judged else []
-    words = np.array([model.index_to_key[row] for row in frequent[: len(shares)]], str)
-    return ItemScores(words, np.asarray(shares, float), np.zeros(len(words), int), min(FREQUENT, len(model)))
+    frequent = np.argsort(-counts, kind="stable")[:FREQUENT_WORDS]
+    rare = counts < RARE_COUNT
+    total = min(FREQUENT_WORDS, len(model))
+    if len(counts) < 2 or not rare.any():  # as in a file without counts, or with frequent words only
+        return ItemScores(np.empty(0, str), np.empty(0), np.empty(0, int), total)
+    shares = rare[nearest_rows(model.vectors, frequent, NEIGHBOURS)].mean(axis=1)
+    words = np.array([model.index_to_key[row] for row in frequent], str)
+    return ItemScores(words, shares, np.zeros(len(words), int), total)
 
 
 def _gaps(
     name: str, models: Sequence[KeyedVectors], text: Source, reading: Mapping[str, Any], progress: Report | None
 ) -> list[ItemScores]:
-    """How often each model prefers the word in a gap of a text to others; all of them are words that all models have.
+    """Return how often each model prefers the word in a gap of a text to random words, for the same gaps in all models.
 
-    The items of all models are the same gaps, as many as `HeldOut` draws; `total` is the number of the text's words.
+    Only words that all models have take part. `total` is the number of words in the text.
     """
-    split = [getattr(model, "header", ModelHeader()).text for model in models]
-    if not reading and any(other != split[0] for other in split):
+    text_options = [getattr(model, "header", ModelHeader()).text for model in models]
+    if not reading and any(options != text_options[0] for options in text_options):
         log.warning("the models split texts into words in different ways: %s is split as for the first", name)
-    options = ReadingOptions(**asdict(split[0]) | dict(reading))
+    options = ReadingOptions(**asdict(text_options[0]) | dict(reading))
     with read_corpus(Corpus(text), options, workers=processors(), progress=progress) as store:
         start = max(0, len(store.ids) - MAX_IDS)
         ids, counts = np.unique(store.ids[start:].astype(np.int64), return_counts=True)
@@ -241,44 +258,49 @@ def _gaps(
     total = int(counts.sum())
     if skipped := total - vocabulary.tokens:
         log.info("%s: left out %s of %s that not all models have", name, f"{skipped:,}", counted(total, "word"))
-    items = np.arange(len(gaps.words))
-    won = [gaps.won(model[vocabulary.words.tolist()]) / DRAWS for model in models]
-    return [ItemScores(items, each, np.zeros(len(items), int), total) for each in won]
+    items, strata = np.arange(len(gaps.words)), np.zeros(len(gaps.words), int)
+    wins = [gaps.wins(model[vocabulary.words.tolist()]) / DRAWS for model in models]
+    return [ItemScores(items, each, strata, total) for each in wins]
 
 
 # -- uncertainty ----------------------------------------------------------------------------
 
-# Statistics of models on the same items, of all items and then of RESAMPLES resamples: (models, 1 + RESAMPLES).
-Samples = Callable[[Sequence[ItemScores], int], Numbers]
+# Computes a statistic of each model, from all items and from RESAMPLES resamples: (models, 1 + RESAMPLES). The models
+# must have the same items. The second argument is the seed.
+Statistic = Callable[[Sequence[ItemScores], int], Numbers]
 
 
-def _scores(found: Sequence[ItemScores], samples: Samples, seed: int) -> list[Score]:
+def _scores(models: Sequence[ItemScores], statistic: Statistic, seed: int) -> list[Score]:
+    """Return the score of each model, with its interval and its difference from the first model."""
     scores = []
-    for number, scored in enumerate(found):
-        value, low, high = _interval(samples([scored], seed)[0]) if len(scored.items) else (None, None, None)
-        difference, p = _difference(found[0], scored, samples, seed) if number and value is not None else (None, None)
-        scores.append(Score(value, low, high, len(scored.items), scored.total, difference, p))
+    for number, model in enumerate(models):
+        value, low, high = _interval(statistic([model], seed)[0]) if len(model.items) else (None, None, None)
+        compares = number > 0 and value is not None
+        difference, p = _difference(models[0], model, statistic, seed) if compares else (None, None)
+        scores.append(Score(value, low, high, len(model.items), model.total, difference, p))
     return scores
 
 
-def _interval(sampled: Numbers) -> tuple[float | None, float | None, float | None]:
-    """The value and its interval, of finite samples."""
-    finite = sampled[np.isfinite(sampled)]
-    if not np.isfinite(sampled[0]):
+def _interval(values: Numbers) -> tuple[float | None, float | None, float | None]:
+    """Return the value and its interval, from the value and its resamples (1 + RESAMPLES,); None if not finite."""
+    finite = values[np.isfinite(values)]
+    if not np.isfinite(values[0]):
         return None, None, None
-    ends = [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]
+    ends = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
     low, high = np.quantile(finite[1:], ends).tolist() if len(finite) > 1 else (None, None)
-    return float(sampled[0]), low, high
+    return float(values[0]), low, high
 
 
-def _difference(first: ItemScores, other: ItemScores, samples: Samples, seed: int) -> tuple[float | None, float | None]:
-    """The score of `other` minus that of `first` over the items of both, and the p-value."""
-    _, mine, theirs = np.intersect1d(first.items, other.items, assume_unique=True, return_indices=True)
-    if not len(mine):
+def _difference(
+    first: ItemScores, other: ItemScores, statistic: Statistic, seed: int
+) -> tuple[float | None, float | None]:
+    """Return the score of `other` minus the score of `first`, over the items that both have, and the p-value."""
+    _, in_first, in_other = np.intersect1d(first.items, other.items, assume_unique=True, return_indices=True)
+    if not len(in_first):
         return None, None
-    first, other = first.take(mine), other.take(theirs)
-    low, high = samples([first, other], seed)
-    difference, differences = float(high[0] - low[0]), (high - low)[1:]
+    first, other = first.take(in_first), other.take(in_other)
+    first_values, other_values = statistic([first, other], seed)
+    difference, differences = float(other_values[0] - first_values[0]), (other_values - first_values)[1:]
     if not np.isfinite(difference):
         return None, None
     if np.isin([first.values, other.values], (0, 1)).all():
@@ -289,7 +311,10 @@ def _difference(first: ItemScores, other: ItemScores, samples: Samples, seed: in
 
 
 def mcnemar(first: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
-    """The exact p-value of McNemar's test (1947): that, of the items (n,) only one model gets right, each gets half."""
+    """Return the exact p-value of McNemar's test (1947) for right or wrong answers of two models, bool (n,).
+
+    Null hypothesis: of the items that only one of the models gets right, each model gets half.
+    """
     from scipy import stats
 
     lost, won = int(np.count_nonzero(first & ~other)), int(np.count_nonzero(other & ~first))
@@ -297,13 +322,13 @@ def mcnemar(first: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
 
 
 def _means(models: Sequence[ItemScores], seed: int) -> Numbers:
-    """The means of items resampled within each stratum.
+    """Return the mean of all items, and the means of items resampled within each stratum; see Statistic.
 
-    Drawing n items with replacement and counting each combination of values is a multinomial draw.
+    A multinomial draw replaces drawing n items one by one: it counts how often each combination of values is drawn.
     """
     random = np.random.default_rng(seed)
     sums = np.zeros((len(models), RESAMPLES))
-    values, strata = np.stack([each.values for each in models], axis=1), models[0].others  # (n, models), (n,)
+    values, strata = np.stack([each.values for each in models], axis=1), models[0].references  # (n, models), (n,)
     for stratum in np.unique(strata):
         distinct, counts = np.unique(values[strata == stratum], axis=0, return_counts=True)
         sums += (random.multinomial(counts.sum(), counts / counts.sum(), RESAMPLES) @ distinct).T
@@ -311,7 +336,7 @@ def _means(models: Sequence[ItemScores], seed: int) -> Numbers:
 
 
 def _correlations(models: Sequence[ItemScores], seed: int) -> Numbers:
-    """Spearman's correlations of resampled pairs, the same pairs for all models."""
+    """Return Spearman's correlation of all pairs and of resampled pairs, the same for all models; see Statistic."""
     random = np.random.default_rng(seed)
     size = len(models[0].values)
     step = max(1, RESAMPLED_AT_ONCE // size)
@@ -322,12 +347,12 @@ def _correlations(models: Sequence[ItemScores], seed: int) -> Numbers:
         weights = np.bincount(indices.ravel(), minlength=drawn * size).reshape(drawn, size)
         if not start:
             weights = np.vstack([np.ones(size, np.int64), weights])
-        parts.append(np.stack([spearman(weights, each.values, each.others) for each in models]))
+        parts.append(np.stack([spearman(weights, each.values, each.references) for each in models]))
     return np.concatenate(parts, axis=1)
 
 
 def spearman(weights: NDArray[np.int64], first: Numbers, second: Numbers) -> Numbers:
-    """Spearman's correlation of two variables, both (n,), in each of B samples: (B,), NaN if one is constant.
+    """Return Spearman's correlation of two variables (n,) in each of B samples: (B,), NaN if one is constant.
 
     `weights` (B, n) is how often each item is in a sample. With these counts, one sort ranks all samples.
     """
@@ -335,15 +360,16 @@ def spearman(weights: NDArray[np.int64], first: Numbers, second: Numbers) -> Num
         return np.full(len(weights), np.nan)
     one, two = _ranks(weights, first), _ranks(weights, second)
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: Numbers = (weights * one * two).sum(1) / np.sqrt((weights * one**2).sum(1) * (weights * two**2).sum(1))
-    return found
+        products = (weights * one * two).sum(1)
+        correlations: Numbers = products / np.sqrt((weights * one**2).sum(1) * (weights * two**2).sum(1))
+    return correlations
 
 
 def _ranks(weights: NDArray[np.int64], values: Numbers) -> Numbers:
-    """The ranks of n values in B samples, minus their mean; equal values have the mean of their ranks: (B, n)."""
+    """Return the ranks of n values in B samples, minus the mean rank: (B, n). Equal values get their mean rank."""
     group, order = np.unique(values, return_inverse=True)[1], np.argsort(values, kind="stable")
     starts = np.flatnonzero(np.diff(values[order], prepend=np.nan))  # the first difference is NaN, not zero
-    # `take`, because indexing crashes if memory is short
+    # `take` raises MemoryError where indexing would crash.
     sizes = np.add.reduceat(weights.take(order, axis=1), starts, axis=1)  # (B, groups)
     ranks: Numbers = np.cumsum(sizes, axis=1) - sizes / 2 - weights.sum(1, keepdims=True) / 2
     return ranks.take(group, axis=1)

@@ -1,4 +1,4 @@
-"""Held-out text: how well word vectors fit a text that they were not trained on."""
+"""Score word vectors on held-out text, which they were not trained on."""
 
 from __future__ import annotations
 
@@ -14,25 +14,30 @@ from w2v.text.idstore import IdStore
 from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.cosines import Vector, unit
 
-WINDOW = 5  # words on either side of a gap, at most
-SAMPLE = 1e-4  # threshold of subsampling, independent of the models' own: frequent words carry little information
-SHARE, MAX_IDS = 0.05, 500_000  # of a text, that are held out
-MAX_GAPS, DRAWS = 100_000, 5
-GAPS_AT_ONCE = 1 << 13
+WINDOW = 5  # maximum of context words on each side of a gap
+SAMPLE = 1e-4  # threshold of subsampling, the same for all models: frequent words carry little information
+SHARE, MAX_IDS = 0.05, 500_000  # share of a training text to hold out, and maximum of its ids
+MAX_GAPS = 100_000
+DRAWS = 5  # random words to compare with the word in each gap
+GAPS_AT_ONCE = 1 << 13  # gaps in a batch
 SEED = 1
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Gaps in a text: the words around each, the word in it, and others drawn at random from the same text.
+    """n gaps in a text: the context words around each, the word in it, and random words of the same text.
 
-    Vectors are scored by how often the mean of the words around a gap is nearer, by cosine, to the word in the gap than
-    to another (the ranking criterion of Collobert & Weston 2008). This is the area under the ROC curve, the only
-    ranking measure that sampling the others does not bias (Krichene & Rendle 2020). It needs no probabilities, so
-    models with the same vocabulary and any losses can be compared. Words and others have the same frequencies, so
-    frequency alone scores one half. bench/README.md, "Tuning", shows how the score agrees with questions and pairs.
+    Vectors are scored by how often the mean of the context words is nearer, by cosine, to the word in the gap than to a
+    random word (the ranking criterion of Collobert & Weston 2008). This is the area under the ROC curve, the only
+    ranking measure that is not biased by sampling the random words (Krichene & Rendle 2020). It does not need
+    probabilities, so it compares models with any losses, if they have the same vocabulary. The words in the gaps and
+    the random words have the same frequencies, so a model that only knows frequencies scores one half. bench/README.md,
+    "Tuning", shows how the score agrees with questions and pairs.
 
-    contexts: int64 (n, 2 WINDOW), −1 for none. words: int64 (n,). others: int64 (n, DRAWS).
+    Attributes:
+        contexts: int64 (n, 2 WINDOW), the context words, −1 for none.
+        words: int64 (n,), the words in the gaps.
+        others: int64 (n, DRAWS), the random words.
     """
 
     contexts: NDArray[np.int64]
@@ -41,16 +46,18 @@ class HeldOut:
 
     @classmethod
     def at_end(cls, store: IdStore, vocabulary: Vocabulary) -> tuple[float, Self]:
-        """The share of the text to train on, and gaps in the rest. Raises the errors of `of`."""
+        """Return the share of the text to train on, and gaps in the rest of it. Raises the errors of `of`."""
         size = len(store.ids)
         start = size - min(round(SHARE * size), MAX_IDS)
         return start / size, cls.of(store, vocabulary, start)
 
     @classmethod
     def of(cls, store: IdStore, vocabulary: Vocabulary, start: int) -> Self:
-        """Gaps in the ids of a store from `start` on. Raises W2VError if no two of their words are in one window.
+        """Choose gaps in the ids of a store, from id number `start` on.
 
-        Words that occur once in the vocabulary's counts are never subsampled, so that a short text has some gaps.
+        Subsampling never drops words with a count of 1, so that a short text has some gaps.
+
+        Raises W2VError if the text is too short: if none of its words has a context word.
         """
         random = np.random.default_rng(SEED)
         ids = store.ids[start:]
@@ -73,17 +80,17 @@ class HeldOut:
         return cls(contexts[usable], words[gaps], random.choice(words, (len(gaps), DRAWS)))
 
     def score(self, vectors: Vector) -> float:
-        """The score of the vectors (V, D) of the vocabulary, 0 to 1; random vectors score about one half."""
-        return float(self.won(vectors).sum() / self.others.size)
+        """Return the score of the vocabulary's vectors (V, D), 0 to 1. Random vectors score about one half."""
+        return float(self.wins(vectors).sum() / self.others.size)
 
-    def won(self, vectors: Vector) -> NDArray[np.float64]:
-        """To how many of the others the word in each gap is preferred, float64 (n,); a tie counts as one half."""
-        rows = np.vstack([unit(vectors), np.zeros((1, vectors.shape[1]), np.float32)])  # −1 is the last
-        won = np.empty(len(self.words))
+    def wins(self, vectors: Vector) -> NDArray[np.float64]:
+        """Return for each gap the number of random words that its word beats, float64 (n,); a tie counts one half."""
+        rows = np.vstack([unit(vectors), np.zeros((1, vectors.shape[1]), np.float32)])  # index −1: zeros
+        wins = np.empty(len(self.words))
         for start in range(0, len(self.words), GAPS_AT_ONCE):
             part = slice(start, start + GAPS_AT_ONCE)
             means = rows[self.contexts[part]].sum(axis=1)
             right = np.einsum("nd,nd->n", means, rows[self.words[part]])[:, None]
             wrong = np.einsum("nd,nkd->nk", means, rows[self.others[part]])
-            won[part] = np.count_nonzero(right > wrong, axis=1) + np.count_nonzero(right == wrong, axis=1) / 2
-        return won
+            wins[part] = np.count_nonzero(right > wrong, axis=1) + np.count_nonzero(right == wrong, axis=1) / 2
+        return wins

@@ -1,4 +1,4 @@
-"""The models that can be evaluated."""
+"""Protocols of the models that can be evaluated."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from w2v.vectors.keyed import KeyedVectors
 
 
 class HasWordVectors(Protocol):
-    """A model with word vectors."""
+    """A model that has word vectors."""
 
     @property
     def wv(self) -> KeyedVectors: ...
 
 
 class TrainedModel(Protocol):
-    """The attributes and methods of `w2v.Model`, documented there, that evaluation needs."""
+    """The attributes and methods of `w2v.Model` that evaluation needs. `w2v.Model` documents them."""
 
     settings: Settings
     vocabulary: Vocabulary
@@ -38,9 +38,9 @@ class TrainedModel(Protocol):
 
 
 def vectors_of(model: KeyedVectors | HasWordVectors) -> KeyedVectors:
-    """Return the word vectors of a model; vectors are returned as they are.
+    """Return the word vectors of a model, or the argument itself if it is vectors.
 
-    Raises W2VError for anything else, such as a path.
+    Raises W2VError for any other object, such as a path.
     """
     vectors = getattr(model, "wv", model)
     if not hasattr(vectors, "words_in"):
@@ -49,7 +49,7 @@ def vectors_of(model: KeyedVectors | HasWordVectors) -> KeyedVectors:
 
 
 def load_if_path(model: TrainedModel | PathLike) -> TrainedModel:
-    """Return a model; one given by its file is loaded. Raises W2VError for vectors without an output layer."""
+    """Return the model, loaded if it is a path. Raises W2VError for vectors without an output layer."""
     from w2v.training.model import Model  # training imports evaluation
 
     if hasattr(model, "log_probabilities"):

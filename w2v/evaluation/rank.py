@@ -1,4 +1,7 @@
-"""The rank of a model's predictions, which shows the softmax bottleneck (Yang et al. 2018, arXiv:1711.03953)."""
+"""The effective rank of a model's predictions, which shows the softmax bottleneck.
+
+Source: Yang et al. 2018, "Breaking the Softmax Bottleneck", arXiv:1711.03953
+"""
 
 from __future__ import annotations
 
@@ -16,20 +19,20 @@ from w2v.options import formerly
 from w2v.progress import Meter, Report
 from w2v.system.files import PathLike
 
-SAMPLE = 2000  # contexts, and words, by default
+SAMPLE = 2000  # default number of contexts and of words
 
 
 @dataclass(frozen=True)
 class Rank(Result):
-    """The singular values of the matrix log p(word | context).
+    """The rank and the singular values of the matrix log p(word | context).
 
     Attributes:
-        rank: number of singular values above rounding errors: above the largest times max(contexts, words) times the
-            precision of float64.
+        rank: number of singular values that exceed rounding errors, which means the largest singular value times
+            max(contexts, words) times the precision of float64.
         max_rank: the highest rank that the loss allows with vectors of this size; None without a limit.
-        contexts, words: numbers of rows and columns of the matrix: the first words of the vocabulary.
+        contexts, words: numbers of rows and columns of the matrix. Both are the first words of the vocabulary.
         vector_size: D.
-        singular_values: in descending order.
+        singular_values: the singular values in descending order.
     """
 
     rank: int
@@ -47,11 +50,19 @@ def rank(
     targets: int | None = None,
     progress: Report | None = None,
 ) -> Rank:
-    """The rank of log p of the first `targets` words given each of the first `contexts` words, by default 2000 or all.
+    """Compute the rank of the matrix log p(word | context).
 
-    In CBOW, too, a context is a single word. The distribution is over the whole vocabulary, in float64. Raises
-    SettingsError for fewer than two contexts or targets, or more than there are; W2VError for a model with values that
-    are not finite.
+    Probabilities are normalised over the whole vocabulary, in float64.
+
+    Args:
+        model: a model, or the path of its file.
+        contexts: number of rows: the first words of the vocabulary, each a context of its own, in CBOW too. By default
+            2000, or all words of a smaller vocabulary.
+        targets: number of columns: the first words of the vocabulary, with the same default.
+        progress: called in phase "predict".
+
+    Raises SettingsError for fewer than two contexts or targets, or more than the vocabulary has; W2VError for a model
+    with values that are not finite.
     """
     model = load_if_path(model)
     size = len(model.vocabulary)

@@ -1,7 +1,8 @@
-"""Word pairs with a score of their similarity or relatedness, given by people."""
+"""Score vectors on word pairs that people have rated for similarity or relatedness."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -19,9 +20,10 @@ from w2v.system.files import PathLike
 from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import KeyedVectors
 
-PAIRS_AT_ONCE = 1 << 12
-MAX_PAIRS = 100_000  # in a file
-MAX_LINE_BYTES = 1 << 16  # of a pair; a longer line is malformed
+PAIRS_AT_ONCE = 1 << 12  # pairs in a batch
+MAX_PAIRS = 100_000  # pairs in a file
+MAX_LINE_BYTES = 1 << 16  # a longer line is malformed
+THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")  # the comma separates thousands, or is a decimal comma
 
 
 @dataclass(frozen=True)
@@ -31,10 +33,11 @@ class PairsResult(Result):
     Attributes:
         pearson, spearman: correlations of the cosines with the scores, -1 to 1, or None for fewer than two pairs or
             if all cosines or all scores are equal.
-        found: number of pairs with both words in the vocabulary.
+        found: number of pairs with a vector for both words.
         pairs: number of all pairs.
-        malformed: number of lines that are not a pair with a score. first_malformed: the first of them.
-        unknown: the words that are not in the vocabulary.
+        malformed: number of lines that are not a pair with a score.
+        first_malformed: the number of the first such line, from 1, or None.
+        unknown: the words without a vector.
     """
 
     pearson: float | None
@@ -48,12 +51,12 @@ class PairsResult(Result):
 
 @dataclass(frozen=True)
 class RatedPairs:
-    """The n pairs of a file whose words both have a vector, in the order of the file.
+    """The pairs of a file. n of its P pairs have a vector for both words.
 
     Attributes:
-        numbers: int64 (n,), their indices among all pairs of the file. rows: int64 (n, 2), the rows of their words;
-            unknown words with a vector made of their n-grams have the rows from V on.
-        cosines: float32 (n,), of the vectors of each pair.
+        numbers: int64 (n,), the indices of these pairs among all pairs of the file, in file order.
+        rows: int64 (n, 2), the rows of their words. Rows from V on belong to unknown words with n-grams.
+        cosines: float32 (n,), the cosine of the two words of each pair.
         all_scores: float64 (P,), the scores of all pairs of the file.
         malformed, first_malformed, unknown: as in PairsResult.
     """
@@ -68,6 +71,7 @@ class RatedPairs:
 
     @property
     def scores(self) -> NDArray[np.float64]:
+        """The scores of the n pairs, float64 (n,)."""
         return self.all_scores[self.numbers]
 
 
@@ -76,11 +80,15 @@ def word_pairs(
 ) -> PairsResult:
     """Correlate the cosines of word pairs with their scores.
 
-    `pairs` is a file whose lines have two words and then a score, separated by tabs, commas, semicolons or white space,
-    by default the bundled one. The score is the first number after the words, in the same column in all lines; other
-    columns are left out, and so is a first line with the names of columns. "#" begins a comment line. If
-    `case_insensitive`, the first of several words that differ only in case counts for all of them. Raises W2VError for
-    a file that cannot be read, has no pairs or more than MAX_PAIRS.
+    Args:
+        vectors: vectors, or a model that has them.
+        pairs: a file with two words and a score per line, separated by tabs, commas, semicolons or white space; by
+            default the bundled one. The score is the first number after the words, in the same column in all lines; it
+            may have a decimal comma. Other columns and a header line are ignored. "#" begins a comment line.
+        case_insensitive: treat words that differ only in case as one word, with the vector of the first of them.
+
+    Raises W2VError for a file that cannot be read, or that has no pairs, more than 100,000, or scores with commas
+    that may separate thousands.
     """
     rated = rated_pairs(vectors_of(vectors), pairs, case_insensitive)
     pearson, spearman = _correlations(rated.cosines, rated.scores)
@@ -95,43 +103,71 @@ def word_pairs(
     )
 
 
-similarity = word_pairs  # its name on the command line
+similarity = word_pairs  # the name of the command
 
 
 def rated_pairs(vectors: KeyedVectors, pairs: PathLike | None, case_insensitive: bool = True) -> RatedPairs:
-    """Read a file of pairs; arguments and errors are those of `word_pairs`."""
+    """Read a file of pairs and compute their cosines. Arguments and errors are the same as in `word_pairs`."""
     index = WordIndex(vectors, len(vectors), case_insensitive)
-    found: list[list[int]] = []
+    word_rows: list[list[int]] = []
     scores: list[float] = []
-    unknown: dict[str, None] = {}
+    score_texts: list[tuple[int, str]] = []  # (line number, score as it is written)
+    unknown: dict[str, None] = {}  # an ordered set
     malformed, first_malformed = 0, None
-    rows = _pair_lines(pairs)
-    head = list(islice(rows, LAYOUT_LINES))
+    lines = _pair_lines(pairs)
+    head = list(islice(lines, LAYOUT_LINES))
     layout = pair_layout([line for _, line in head]) or PairLayout(" ", 0, 2)
-    for row, (number, line) in enumerate(chain(head, rows)):
+    for position, (number, line) in enumerate(chain(head, lines)):
         fields = layout.fields(line)
         pair = layout.pair(fields)
         if pair is None:
-            if row or not layout.is_header(fields):
+            if position or not layout.is_header(fields):
                 malformed, first_malformed = malformed + 1, first_malformed or number
             continue
         if len(scores) == MAX_PAIRS:
             raise W2VError(f"{pairs}: more than {MAX_PAIRS} pairs")
         *words, score = pair
         scores.append(score)
-        found.append([index.row_or_composed(word) for word in words])
-        unknown |= dict.fromkeys(word for word, row in zip(words, found[-1], strict=True) if row < 0)
+        score_texts.append((number, fields[layout.score]))
+        word_rows.append([index.row_or_composed(word) for word in words])
+        unknown |= dict.fromkeys(word for word, row in zip(words, word_rows[-1], strict=True) if row < 0)
     if not scores:
         line = f", and line {head[0][0]} is {head[0][1][:60].strip()!r}" if head else ""
         raise W2VError(f"{pairs}: no pairs: they are lines of two words and a score{line}")
-    numbers = np.array(found, np.int64)
-    known = np.flatnonzero((numbers >= 0).all(axis=1))
-    cosines = _cosines(vectors, index.composed, numbers[known])
-    return RatedPairs(known, numbers[known], cosines, np.array(scores), malformed, first_malformed, list(unknown))
+    _check_decimal_commas(pairs, score_texts)
+    rows = np.array(word_rows, np.int64)
+    known = np.flatnonzero((rows >= 0).all(axis=1))
+    cosines = _cosines(vectors, index.composed, rows[known])
+    return RatedPairs(known, rows[known], cosines, np.array(scores), malformed, first_malformed, list(unknown))
+
+
+def _check_decimal_commas(path: PathLike | None, scores: list[tuple[int, str]]) -> None:
+    """Raise W2VError if commas in the scores may separate thousands. `scores` are (line number, text).
+
+    "7,35" has a decimal comma. "1,234" is ambiguous unless another score of the file certainly has a decimal comma.
+    """
+    commas = [(number, score) for number, score in scores if "," in score]
+    if not commas:
+        return
+    number, score = commas[0]
+    for other_number, other in scores:
+        if "." in other:
+            raise W2VError(
+                f"{path}, line {number}: the score {score!r} has a comma, but {other!r} in line {other_number} has a "
+                "point: write all scores with a point"
+            )
+    if all(THOUSANDS.fullmatch(score) for _, score in commas):
+        raise W2VError(
+            f"{path}, line {number}: the score {score!r} may be {score.replace(',', '.')} or {score.replace(',', '')}: "
+            "write scores with a decimal point, and without commas between thousands"
+        )
 
 
 def _pair_lines(path: PathLike | None) -> Iterator[tuple[int, str]]:
-    """The numbered lines of a file of pairs that are not empty and not comments; one too long to be a pair is empty."""
+    """Yield the number and text of each line that is not empty and not a comment.
+
+    A line that is too long to be a pair becomes an empty text, so that it counts as malformed.
+    """
     for number, line in numbered_lines(path, "pairs"):
         if line.strip() and not line.startswith(b"#"):
             yield number, decode_word(path, number, line) if len(line) <= MAX_LINE_BYTES else ""
@@ -140,23 +176,24 @@ def _pair_lines(path: PathLike | None) -> Iterator[tuple[int, str]]:
 def _cosines(
     vectors: KeyedVectors, composed: list[NDArray[np.float32]], pairs: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """The cosine of each pair of rows (n, 2): float32 (n,). Row V + k is that of composed[k]."""
+    """Return the cosine of each pair of rows (n, 2): float32 (n,). Row V + k has the vector composed[k]."""
     size, cosines = len(vectors), np.empty(len(pairs), np.float32)
     for start in range(0, len(pairs), PAIRS_AT_ONCE):
-        block = pairs[start : start + PAIRS_AT_ONCE]
-        both = vectors.vectors[np.minimum(block, size - 1)]  # (n, 2, D)
-        for pair, side in np.argwhere(block >= size):
-            both[pair, side] = composed[block[pair, side] - size]
+        batch = pairs[start : start + PAIRS_AT_ONCE]
+        both = vectors.vectors[np.minimum(batch, size - 1)]  # (n, 2, D)
+        for pair, side in np.argwhere(batch >= size):
+            both[pair, side] = composed[batch[pair, side] - size]
         both = unit(both)
-        cosines[start : start + len(block)] = np.einsum("nd,nd->n", both[:, 0], both[:, 1])
+        cosines[start : start + len(batch)] = np.einsum("nd,nd->n", both[:, 0], both[:, 1])
     return cosines
 
 
 def _correlations(
     first: NDArray[np.floating[Any]], second: NDArray[np.floating[Any]]
 ) -> tuple[float | None, float | None]:
+    """Return Pearson's and Spearman's correlation; None for both if one variable is constant."""
     if len(first) < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return None, None
-    from scipy import stats  # its import takes longer than that of the whole package
+    from scipy import stats  # imported late: it takes longer to import than the whole package
 
     return float(stats.pearsonr(first, second).statistic), float(stats.spearmanr(first, second).statistic)

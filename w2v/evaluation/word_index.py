@@ -1,4 +1,4 @@
-"""Find the rows of the words in files of questions and pairs."""
+"""Look up the words of question and pair files in a vocabulary."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from w2v.vectors.keyed import KeyedVectors
 
 
 def index_words(words: Iterable[str]) -> tuple[dict[str, int], NDArray[np.int32], NDArray[np.int32]]:
-    """Index V words, some of which may be equal.
+    """Index V words, which may repeat.
 
-    Returns the first row of each word; the first row with the same word for each row, int32 (V,); and the next row with
-    the same word for each row, or -1, int32 (V,).
+    Returns:
+        first: a mapping from each word to its first row.
+        heads: int32 (V,), for each row the first row with the same word.
+        variants: int32 (V,), for each row the next row with the same word, or -1.
     """
     first: dict[str, int] = {}
     heads = np.fromiter((first.setdefault(word, row) for row, word in enumerate(words)), np.int32)
@@ -30,7 +32,12 @@ def index_words(words: Iterable[str]) -> tuple[dict[str, int], NDArray[np.int32]
 
 
 class WordIndex:
-    """The rows of words; heads and variants are those of index_words."""
+    """A mapping from words to the first `top` rows of some vectors.
+
+    Attributes:
+        heads, variants: see index_words. If `case_insensitive`, words that differ only in case count as the same word.
+        composed: the vectors of unknown words, made from their n-grams; see row_or_composed.
+    """
 
     def __init__(self, vectors: KeyedVectors, top: int, case_insensitive: bool) -> None:
         self._vectors, self._fold = vectors, str.casefold if case_insensitive else str
@@ -38,14 +45,17 @@ class WordIndex:
         self.composed: list[NDArray[np.float32]] = []
 
     def row(self, word: str) -> int:
-        """The row of a word, or of the word normalised as in training; -1 if neither is known."""
+        """Return the row of a word, or of the word normalised as in training; -1 if both are unknown."""
         row = self._first.get(self._fold(word), -1)
         if row < 0 and len(words := self._vectors.words_in(word)) == 1:
             row = self._first.get(self._fold(words[0]), -1)
         return row
 
     def row_or_composed(self, word: str) -> int:
-        """As `row`, but V + k for an unknown word whose vector is made of its n-grams, which becomes composed[k]."""
+        """Return the row of a word. For an unknown word with n-grams, append its vector to `composed` and return V + k.
+
+        k is the index of the vector in `composed`. Returns -1 if there is no vector.
+        """
         row = self.row(word)
         if row < 0 and self._vectors.ngrams:
             words = self._vectors.words_in(word)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -74,13 +75,10 @@ def _check_shapes(prefix: str, content: VectorFile) -> None:
 
 
 def _check_values(path: PathLike, content: VectorFile) -> None:
-    """Raise W2VError for impossible counts and for NaN or infinite values, and name the word."""
-    words, counts = content.words, content.counts
-    if counts is not None and counts.min() < 0:
-        row = int(counts.argmin())
-        raise W2VError(f"{path}: row {row + 1} ({words[row][:60]!r}) has a negative count, {counts[row]}")
-    if counts is not None and float(counts.sum(dtype=np.float64)) > MAX_COUNT:
-        raise W2VError(f"{path}: the counts add up to more than {MAX_COUNT}")
+    """Raise W2VError for impossible counts and for NaN or infinite values, naming the word if there is one."""
+    words = content.words
+    if content.counts is not None:
+        check_counts(f"{path}: ", words, content.counts)
     row = first_not_finite(content.vectors)
     if row >= 0:
         raise W2VError(f"{path}: row {row + 1} ({words[row][:60]!r}) holds NaN or infinite values")
@@ -89,6 +87,20 @@ def _check_values(path: PathLike, content: VectorFile) -> None:
             matrix = array if array.ndim == 2 else array.reshape(-1, array.shape[-1])
             if (row := first_not_finite(matrix)) >= 0:
                 raise W2VError(f"{path}: row {row + 1} of {name} holds NaN or infinite values")
+
+
+def check_counts(place: str, words: Sequence[str], counts: NDArray[Any]) -> None:
+    """Raise W2VError if a count (V,) is negative or not a number, or if their sum is more than an int64 holds.
+
+    `place` begins the message.
+    """
+    if counts.size and counts.dtype.kind not in "iufbO":
+        raise W2VError(f"{place}counts of type {counts.dtype}: they must be whole numbers")
+    if counts.size and counts.min() < 0:
+        row = int(counts.argmin())
+        raise W2VError(f"{place}row {row + 1} ({words[row][:60]!r}) has a negative count, {counts[row]}")
+    if float(counts.sum(dtype=np.float64)) > MAX_COUNT:
+        raise W2VError(f"{place}the counts add up to more than {MAX_COUNT}")
 
 
 def vectors_by_row(path: PathLike, matrix: Array, rows: NDArray[Any], size: int) -> NDArray[np.float32]:

@@ -1,21 +1,22 @@
-"""The training loop in plain Python: the page on which to read what the algorithm does.
+"""The training loop in plain Python. Read this file to learn what the algorithm does.
 
-It trains what `_kernels.pyx` trains. The head of that file has the mathematics and the reasons of the design; this
-file leaves out copies of frequent rows, rounds of deterministic threads, bfloat16 and windows chosen ahead of their
-steps. It has two uses. Tests run it as it is, in float64, and compare the Cython kernel with it. `numba_kernel.py`
-compiles it together with a loss written in Python. It imports nothing of Numba.
+It trains the same models as `_kernels.pyx`, which explains the mathematics and the design. This file does without
+copies of frequent rows, deterministic rounds, bfloat16, and windows that are chosen ahead of their steps. It has two
+uses: tests run it in float64 and compare the Cython kernel with it, and `numba_kernel.py` compiles it together with a
+loss written in Python. It does not import Numba.
 
 From the outside in:
 
-    Kernel.run      hands out the chunks of all epochs to the threads
+    Kernel.run      assigns the chunks of all epochs to the threads
     train_chunk     slides the window over a chunk, and takes a step for each group of context words
     collect         reads the words of a chunk that subsampling keeps
-    compose         makes the input rows of these words of their subwords; spread gives the changes back
+    compose         computes the input rows of these words from their subwords; spread returns the changes to them
     find_context    finds the context words of a centre word
-    step            predicts the centre word from the context words, and moves the rows: see w2v/losses/rows.py
+    step            predicts the centre word from the context words, and updates the rows: see w2v/losses/rows.py
 
-`step` is a placeholder for the loss's own; see w2v/losses/binding.py. Random numbers are hashes, as in _kernels.pyx.
-Most functions take `plan`, what all threads read (see shared_plan), and `s`, the state of one thread (see Loss).
+`step` is a placeholder for the step of the loss; see w2v/losses/binding.py. Random numbers are hashes, as in
+_kernels.pyx. Most functions take `plan`, the data that all threads read (see shared_plan), and `s`, the state of one
+thread (see Loss).
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ from w2v.text._text import SENTENCE_END_ID
 from w2v.text.subword_rows import SubwordRows
 
 NO_SUBWORDS = SubwordRows.own(0)
-SUBSAMPLING, WINDOWS = np.uint64(1), np.uint64(2)  # the purpose of a hash, so that hashes for different purposes differ
+# The purpose of a random number: numbers for different purposes are independent.
+SUBSAMPLING, WINDOWS = np.uint64(1), np.uint64(2)
 
 
 # -- random numbers and the learning rate ---------------------------------------------------
@@ -54,14 +56,14 @@ def hash_of(key: Any, number: int) -> Any:
 
 
 def start_random(s: Worker, state: Any) -> None:
-    """Starts the thread's random numbers, and draws those that the loss wants in advance."""
+    """Seed the thread's random numbers, and draw the numbers that the loss needs in advance."""
     s.random[0] = state
     for k in range(1, len(s.random)):
         s.random[k] = draw(s.random)
 
 
 def learning_rate(alpha: float, min_alpha: float, progress: float) -> float:
-    """The learning rate at this part of a run, from 0 to 1: linear from alpha down to min_alpha."""
+    """Return the learning rate at this progress of the run, 0 to 1: linear from alpha down to min_alpha."""
     return max(min_alpha, alpha + (min_alpha - alpha) * progress)
 
 
@@ -69,11 +71,11 @@ def learning_rate(alpha: float, min_alpha: float, progress: float) -> float:
 
 
 def collect(plan: Any, s: Worker, key: Any, begin: int, end: int) -> int:
-    """Writes the words from token `begin` to `end` that subsampling keeps into s.kept; returns where they end there.
+    """Collect the words of tokens `begin` to `end` that subsampling keeps in s.kept, and return the index of their end.
 
-    They begin at index window + 1. Before and after them are the neighbouring chunks' words that a window can reach,
-    up to the end of the sentence. END_OF_SENTENCE stands for ends of sentences, and ends the words on both sides.
-    s.token_number counts the known tokens of the chunk, up to each word.
+    The words begin at index window + 1. Before and after them are the words of the neighbouring chunks that a window
+    can reach, up to the end of the sentence. END_OF_SENTENCE marks the end of each sentence, and both ends of s.kept.
+    s.token_number has for each word the number of known tokens of the chunk up to it.
     """
     kept = s.kept
     first = last = plan.window + 1
@@ -113,14 +115,14 @@ def collect(plan: Any, s: Worker, key: Any, begin: int, end: int) -> int:
 
 
 def is_kept(plan: Any, key: Any, position: int, word: int) -> bool:
-    """Whether subsampling keeps the token at a position: frequent words are dropped at random."""
+    """Return True if subsampling keeps the token at a position; frequent words are dropped at random."""
     return bool(hash_of(key, position) >> np.uint64(32) <= plan.keep[word])
 
 
 def compose(plan: Any, s: Worker, last: int) -> int:
-    """Makes the input row of each different word in s.kept, the mean of its subwords; returns how many there are.
+    """Compute the input row of each distinct word in s.kept, the mean of its subwords, and return the number of words.
 
-    s.slots[word] is the number of the word's row in s.composed, and s.distinct has the word of each row.
+    s.slots[word] becomes the index of the word's row in s.composed, and s.distinct the word of each row.
     """
     count, k = 0, plan.window
     if last > plan.window + 1:
@@ -149,7 +151,7 @@ def compose(plan: Any, s: Worker, last: int) -> int:
 
 
 def spread(plan: Any, s: Worker, count: int) -> None:
-    """Gives each subword its share of the changes of the composed rows, of which there are `count`."""
+    """Add to each subword its share of the changes of the first `count` composed rows."""
     for k in range(count):
         word = s.distinct[k]
         for part in range(plan.part_starts[word], plan.part_starts[word + 1]):
@@ -162,7 +164,7 @@ def spread(plan: Any, s: Worker, count: int) -> None:
 
 
 def train_chunk(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, int]:
-    """Trains the centre words of a chunk; returns the summed loss and the number of predictions."""
+    """Train the centre words of a chunk, and return the summed loss and the number of predictions."""
     begin, chunks = chunk * plan.chunk, len(plan.tokens_before) - 1
     tokens_before = epoch * plan.tokens_before[chunks] + plan.tokens_before[chunk]
     tokens_in_run = float(plan.epochs * plan.tokens_before[chunks])
@@ -201,9 +203,10 @@ def train_chunk(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, in
 
 
 def find_context(plan: Any, s: Worker, centre: int) -> int:
-    """Writes the input rows of the words around index `centre` of s.kept into s.context; returns their number.
+    """Find the context words of the centre word at index `centre` of s.kept, and return their number.
 
-    With `shrink`, the window has a random size, so near words are in it more often.
+    The rows of their input vectors are written to s.context. With `shrink`, the window has a random size, so that near
+    words are in it more often.
     """
     kept, composes = s.kept, len(plan.parts) > 0
     reach, left, right = plan.window, centre, centre
@@ -220,13 +223,13 @@ def find_context(plan: Any, s: Worker, centre: int) -> int:
 
 
 def gather(inputs: Array, words: Array, pooled: bool, x: Array, change: Array) -> None:
-    """x ← the words' rows of inputs, (n, D), or their mean, (1, D), if `pooled`; change ← 0."""
+    """Set x to the words' rows of `inputs`, (n, D), or to their mean, (1, D), if `pooled`; set `change` to 0."""
     x[:] = inputs[words].mean(axis=0) if pooled else inputs[words]
     change[:] = 0
 
 
 def scatter(inputs: Array, words: Array, pooled: bool, gradient_scale: float, change: Array) -> None:
-    """The words' rows of inputs ← these rows + gradient_scale · change."""
+    """Add gradient_scale · change to the words' rows of `inputs`."""
     for i in range(len(words)):
         inputs[words[i]] += gradient_scale * change[0 if pooled else i]
 
@@ -235,14 +238,15 @@ def scatter(inputs: Array, words: Array, pooled: bool, gradient_scale: float, ch
 
 
 class Kernel:
-    """Like w2v._kernels.Kernel, for every loss; takes its parameters by name. The matrices may be float64.
+    """The interface of w2v._kernels.Kernel for every loss. The loss's parameters are a mapping by name.
 
-    Raises W2VError for a loss that violates the protocol.
+    The matrices may be float64. Raises W2VError for a loss that violates the protocol.
 
     Attributes:
-        position: chunks handed out, through all epochs; while no thread runs, chunks trained.
-        tokens_trained: known tokens of the chunks trained, through all epochs.
-        losses: summed loss of each epoch, float64 (epochs,). predictions: number of them, int64 (epochs,).
+        position: number of chunks handed out, in all epochs. While no thread runs, all of them are trained.
+        tokens_trained: number of known tokens in the chunks trained, in all epochs.
+        losses: summed loss of each epoch, float64 (epochs,).
+        predictions: number of predictions in each epoch, int64 (epochs,).
     """
 
     position: int
@@ -263,24 +267,24 @@ class Kernel:
         self.restore(0, np.zeros(plan.epochs), np.zeros(plan.epochs, np.int64))
 
     def _bound(self, functions: Functions) -> Any:
-        """train_chunk with the functions of the loss."""
+        """Return train_chunk with the functions of the loss."""
         return bound(train_chunk, functions)
 
     def run(self, worker: int, end: int | None = None) -> None:
-        """Trains chunks until position `end`, by default that of the run, or until `stop` is called.
+        """Train chunks until position `end`, by default the end of the run, or until `stop` is called.
 
-        Each thread has a `worker` number of its own. Raises W2VError for an exception of a user's own loss.
+        Each thread passes a different number `worker`. Raises W2VError if a user's own loss raises an exception.
         """
-        last = self._end if end is None else end
+        end = self._end if end is None else end
         while not self._stopped:
             with self._lock:
-                item = self.position
-                self.position = min(item + 1, last)
-            if item == last:
+                position = self.position
+                self.position = min(position + 1, end)
+            if position == end:
                 break
-            epoch, chunk = divmod(item, self._chunks)
+            epoch, chunk = divmod(position, self._chunks)
             try:
-                with np.errstate(over="ignore"):  # of random numbers, which are integers that wrap around
+                with np.errstate(over="ignore"):  # random numbers are integers that wrap around
                     loss, predictions = self._train_chunk(self._plan, self._workers[worker], epoch, chunk)
             except Exception as error:
                 raise user_error(self._loss, "training", error) from error
@@ -290,11 +294,11 @@ class Kernel:
                 self.tokens_trained += int(self._tokens_before[chunk + 1] - self._tokens_before[chunk])
 
     def stop(self) -> None:
-        """Makes every `run` return at the end of its chunk."""
+        """Make every `run` return at the end of its chunk."""
         self._stopped = True
 
     def restore(self, position: int, losses: NDArray[np.float64], predictions: NDArray[np.int64]) -> None:
-        """Makes `run` continue after the first `position` chunks. Call it while no thread runs."""
+        """Make `run` continue after the first `position` chunks. Call it while no thread runs."""
         epoch, chunk = divmod(position, self._chunks)
         self.position = position
         self.tokens_trained = int(epoch * self._tokens_before[-1] + self._tokens_before[chunk])
@@ -303,28 +307,29 @@ class Kernel:
 
 
 def shared_plan(plan: Plan, inputs: Array) -> Any:
-    """What all threads read of a Plan, under its names, and the input matrix, which they update.
+    """Return a named tuple with the data of a Plan that all threads read, and the input matrix, which they update.
 
-    inputs_per_step: how many context words take a step together. part_starts, parts: the rows of each word's subwords,
-    starts and rows of SubwordRows; without subwords there are none.
+    Most fields have the same names as in Plan. The others are inputs_per_step, the number of context words that take a
+    step together, and part_starts, parts and sizes, which are `starts`, `rows` and `sizes` of the SubwordRows; they are
+    empty without subwords.
     """
     names = ("ids", "words", "tokens_before", "keep", "cbow", "corrected", "window", "reaches", "epochs", "chunk")
-    found: dict[str, Any] = {name: getattr(plan, name) for name in names}
-    found |= {"inputs": inputs, "shrink": plan.shrink_windows}
-    found |= {"inputs_per_step": 1 if plan.per_pair or plan.loss.sequential else MAX_INPUTS_PER_STEP}
+    fields: dict[str, Any] = {name: getattr(plan, name) for name in names}
+    fields |= {"inputs": inputs, "shrink": plan.shrink_windows}
+    fields |= {"inputs_per_step": 1 if plan.per_pair or plan.loss.sequential else MAX_INPUTS_PER_STEP}
     parts, shares = (plan.subwords, plan.shares) if plan.subwords else (NO_SUBWORDS, np.empty(0, np.float32))
-    found |= {"part_starts": parts.starts, "parts": parts.rows, "sizes": parts.sizes, "shares": shares}
-    found |= {"alpha": inputs.dtype.type(plan.alpha), "min_alpha": inputs.dtype.type(plan.min_alpha)}
-    return named("plan", found | {"seed": np.uint64(plan.seed)})
+    fields |= {"part_starts": parts.starts, "parts": parts.rows, "sizes": parts.sizes, "shares": shares}
+    fields |= {"alpha": inputs.dtype.type(plan.alpha), "min_alpha": inputs.dtype.type(plan.min_alpha)}
+    return named("plan", fields | {"seed": np.uint64(plan.seed)})
 
 
 def new_thread(plan: Plan, parameters: Mapping[str, Array], width: int, dtype: DTypeLike) -> Worker:
-    """The state of a thread that trains this plan, for rows of this width and type."""
+    """Return the state of a thread that trains this plan, for rows of this width and type."""
     composed = len(plan.keep) if plan.subwords else 0
     return new_worker(plan.loss, parameters, 2 * plan.window, width, dtype, plan.chunk, composed)
 
 
 def worker_bytes(plan: Plan) -> int:
-    """The bytes of memory that each thread of a Kernel takes, from the arrays of one whose pages are not written."""
-    worker = new_thread(plan, {}, plan.width, np.float32)
+    """Return the bytes of memory that each thread of a Kernel allocates."""
+    worker = new_thread(plan, {}, plan.width, np.float32)  # takes almost no memory, since its pages are not written
     return sum(array.nbytes for array in (*worker, *worker.scratch) if isinstance(array, np.ndarray))

@@ -1,9 +1,11 @@
-"""Compiles the training loop with Numba, together with the functions of a loss.
+"""Compile the training loop with Numba, together with the functions of a loss.
 
-`compiled` copies train_chunk of loop.py and all that it calls, lets the copies call the loss and the vector code of
-numba_vectors.py, and compiles them into one function. It keeps the machine code on disk under a hash of all that code:
-Numba's own cache would look only at the file of train_chunk, and run old code after a loss in another file has changed;
-and its keys would contain the functions of a loss if these were arguments, which differ in each process.
+`compiled` copies train_chunk of loop.py and every function that it calls, makes the copies call the loss and the vector
+code of numba_vectors.py, and compiles them into one function.
+
+The machine code is cached on disk under a hash of all this code. Numba's own cache key is not enough: it only depends
+on the file of train_chunk, so a changed loss in another file would run old machine code. Passing the functions of the
+loss as arguments is not possible either: they would be part of Numba's key, and differ in each process.
 """
 
 from __future__ import annotations
@@ -28,9 +30,9 @@ try:
     from numba.misc.appdirs import AppDirs
 except ImportError as error:
     raise SettingsError(f"the Numba kernel needs Numba: {install('numba')}") from error
-except Exception as error:  # from the values of Numba's environment variables
-    said = one_line(str(error).partition("Traceback")[0])
-    raise SettingsError(f"Numba cannot be used: {said} (see the variables NUMBA_…)") from error
+except Exception as error:  # invalid values of Numba's environment variables
+    message = one_line(str(error).partition("Traceback")[0])
+    raise SettingsError(f"Numba cannot be used: {message} (see the variables NUMBA_…)") from error
 if getattr(numba.config, "DISABLE_JIT", 0):
     raise SettingsError("the Numba kernel cannot run uncompiled: unset NUMBA_DISABLE_JIT")
 
@@ -39,7 +41,7 @@ from w2v.kernel.loop import train_chunk
 from w2v.losses import rows
 from w2v.losses.binding import Functions, copied, needed, plain, referred
 
-# What the compiled loop calls for a function of NumPy.
+# Pairs of a function of the loop and the faster function that replaces it when it is compiled.
 FAST: Functions = (
     (rows.score, numba_vectors.score),
     (rows.update, numba_vectors.update),
@@ -47,7 +49,7 @@ FAST: Functions = (
     (loop.gather, numba_vectors.gather),
     (loop.scatter, numba_vectors.scatter),
 )
-# Sums may be reordered and fused; infinities and NaN are preserved.
+# These flags allow reordering and fusing sums, but they preserve infinities and NaN.
 OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz", "arcp"}, "error_model": "numpy"}
 INLINED: dict[str, Any] = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -58,16 +60,19 @@ log = logging.getLogger("w2v")
 
 
 def target() -> str:
-    """The target of compilation: other compilers, processors or processor features may round differently."""
+    """Return the compilation target. Another compiler, processor or processor feature may round differently."""
     triple, cpu, features = cpu_target.target_context.codegen().magic_tuple()
     return f"Numba {numba.__version__} for {cpu}, {zlib.crc32(f'{triple} {features}'.encode()):08x}"
 
 
 @cache
 def compiled(function: FunctionType, functions: Functions, on_disk: bool = True) -> Any:
-    """Compile a plain function and all that it calls, with the second function of each pair for the first.
+    """Compile a plain Python function and every function that it calls.
 
-    `on_disk`: whether the machine code is cached on disk.
+    Args:
+        function: the function.
+        functions: pairs of functions; the second replaces the first.
+        on_disk: cache the machine code on disk.
     """
     if on_disk and not numba.config.CACHE_DIR:  # type: ignore[attr-defined]
         check_cache(Path(AppDirs("numba", appauthor=False).user_cache_dir))  # type: ignore[no-untyped-call]
@@ -76,11 +81,11 @@ def compiled(function: FunctionType, functions: Functions, on_disk: bool = True)
 
 
 def check_cache(folder: Path) -> None:
-    """Raise PermissionError unless a folder for machine code, which runs when it is read, is or would be this user's.
+    """Raise PermissionError if others can write to a folder of cached machine code, because that code is run.
 
-    Without a home, it would be in the working directory.
+    If the folder does not exist, its nearest existing parent is checked.
     """
-    if not folder.is_absolute():
+    if not folder.is_absolute():  # the user does not have a home folder, so it would be in the working directory
         raise PermissionError(f"there is no home folder for {folder}")
     status = next(each for each in (folder, *folder.parents) if each.exists()).stat()
     if status.st_uid != os.geteuid() or status.st_mode & stat.S_IWOTH:
@@ -94,17 +99,20 @@ def _inlined(function: FunctionType, functions: Functions) -> tuple[Any, bytes]:
 
 
 def _hashed_copy(function: FunctionType, functions: Functions) -> tuple[FunctionType, bytes]:
-    """A copy that calls compiled functions, and a hash, part of its name, of all that the machine code depends on."""
+    """Return a copy of a function that calls compiled functions, and a hash of everything the machine code depends on.
+
+    The hash is part of the copy's name.
+    """
     code = function.__code__
-    # The module too: machine code on disk refers to it.
-    about = function.__module__, code.co_code, code.co_consts, code.co_names, function.__defaults__
-    digest = hashlib.sha256(repr(about).encode())
+    # The module is included because machine code on disk refers to it.
+    parts = function.__module__, code.co_code, code.co_consts, code.co_names, function.__defaults__
+    digest = hashlib.sha256(repr(parts).encode())
 
     def inlined(value: FunctionType) -> Any:
         value = plain(dict(functions).get(value, value))
-        made, part = _inlined(value, needed(value, functions))
-        digest.update(part)
-        return made
+        compiled_function, its_digest = _inlined(value, needed(value, functions))
+        digest.update(its_digest)
+        return compiled_function
 
     for name, value in referred(function).items():
         if isinstance(value, np.ndarray):
@@ -120,7 +128,7 @@ def _hashed_copy(function: FunctionType, functions: Functions) -> tuple[Function
 
 
 class Kernel(loop.Kernel):
-    """The loop's kernel, compiled. Raises W2VError for a loss that cannot be compiled or violates the protocol."""
+    """The kernel of loop.py, compiled. Raises W2VError for a loss that cannot be compiled or violates the protocol."""
 
     def _bound(self, functions: Functions) -> Any:
         try:
@@ -129,19 +137,19 @@ class Kernel(loop.Kernel):
             raise W2VError(f"{self._loss.label} cannot be compiled: {reason(error)}") from error
 
     def _compiled(self, functions: Functions) -> Any:
-        """train_chunk, compiled; without Numba's cache on disk if that is damaged, full or read-only."""
+        """Return train_chunk, compiled. Do without the cache on disk if it is damaged, full or read-only."""
 
-        def new_loop(on_disk: bool) -> Any:
+        def compile_loop(on_disk: bool) -> Any:
             function = compiled(train_chunk, functions, on_disk)
-            function(self._plan, self._workers[0], 0, self._chunks)  # an empty chunk: compiles
+            function(self._plan, self._workers[0], 0, self._chunks)  # the first call compiles; this chunk is empty
             return function
 
         try:
-            return new_loop(on_disk=True)
+            return compile_loop(on_disk=True)
         except numba.core.errors.NumbaError:
             raise
         except Exception as error:
-            function = new_loop(on_disk=False)  # raises the same error if the cache is not its cause
+            function = compile_loop(on_disk=False)  # raises the same error if the cache is not its cause
             reason = f"{type(error).__name__}: {one_line(error)}"
             hint = "NUMBA_CACHE_DIR names another folder"
             log.warning("Numba's cache on disk cannot be used (%s): compiled without it; %s", reason, hint)
@@ -149,7 +157,7 @@ class Kernel(loop.Kernel):
 
 
 def reason(error: Exception) -> str:
-    """The first informative line of Numba's message, and the first source line that it names."""
+    """Return the first informative line of Numba's message, and the first source line that it names."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     messages = [
         line for line in lines if not line.startswith(("Failed in nopython", "During:", "File", "<source", "^"))

@@ -1,7 +1,8 @@
-"""The arithmetic of a step in Numba with vector registers; kernel/step_body.h is that of the Cython kernel.
+"""The arithmetic of a step in Numba, with explicit vector instructions. kernel/step_body.h does it for Cython.
 
-A vector is LANES numbers; if registers are shorter, the compiler uses several. Rows are padded with zeros to whole
-vectors, so loops have no remainder, and the compiler need not check for overlaps: these make Numba's own loops slow.
+A vector has LANES numbers. If registers are shorter, the compiler uses several. Numba's own loops are slow because they
+handle a remainder and check whether arrays overlap. Both are unnecessary here: rows are padded with zeros to a multiple
+of LANES.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ LANES = 16
 
 
 class Vector(types.Type):
+    """The Numba type of a vector of LANES numbers."""
+
     def __init__(self, dtype: types.Float) -> None:
         self.dtype = dtype
         super().__init__(f"Vector({dtype})")
@@ -25,12 +28,15 @@ class Vector(types.Type):
 
 @register_model(Vector)
 class VectorModel(models.PrimitiveModel):
+    """The LLVM type of a Vector."""
+
     def __init__(self, manager: Any, kind: Vector) -> None:
         number = ir.FloatType() if kind.dtype.bitwidth == 32 else ir.DoubleType()
         super().__init__(manager, kind, ir.VectorType(number, LANES))
 
 
 def _pointer(context: Any, builder: Any, array: Any, kind: Any, at: Any) -> Any:
+    """Return a pointer to the vector at element `at` of a contiguous array."""
     pointer = context.make_array(kind)(context, builder, array).data
     vector = context.get_value_type(Vector(kind.dtype))
     return builder.bitcast(builder.gep(pointer, [at]), vector.as_pointer())
@@ -38,7 +44,7 @@ def _pointer(context: Any, builder: Any, array: Any, kind: Any, at: Any) -> Any:
 
 @intrinsic
 def load(typing: Any, array: Any, at: Any) -> Any:
-    """The vector at element `at` of a contiguous array."""
+    """Load the vector at element `at` of a contiguous array."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.load(_pointer(context, builder, values[0], array, values[1]), align=array.dtype.bitwidth // 8)
@@ -48,6 +54,8 @@ def load(typing: Any, array: Any, at: Any) -> Any:
 
 @intrinsic
 def store(typing: Any, array: Any, at: Any, vector: Any) -> Any:
+    """Store a vector at element `at` of a contiguous array."""
+
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         pointer = _pointer(context, builder, values[0], array, values[1])
         builder.store(values[2], pointer, align=array.dtype.bitwidth // 8)
@@ -58,7 +66,7 @@ def store(typing: Any, array: Any, at: Any, vector: Any) -> Any:
 
 @intrinsic
 def splat(typing: Any, number: Any) -> Any:
-    """A vector of one number."""
+    """Make a vector that repeats one number."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         kind = context.get_value_type(signature.return_type)
@@ -71,7 +79,7 @@ def splat(typing: Any, number: Any) -> Any:
 
 @intrinsic
 def multiply_add(typing: Any, a: Any, b: Any, c: Any) -> Any:
-    """a · b + c"""
+    """Compute a · b + c."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         product = builder.fmul(values[0], values[1], flags=["contract"])
@@ -82,7 +90,7 @@ def multiply_add(typing: Any, a: Any, b: Any, c: Any) -> Any:
 
 @intrinsic
 def total(typing: Any, vector: Any) -> Any:
-    """The sum of a vector's numbers."""
+    """Sum the numbers of a vector."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         int32, sums = ir.IntType(32), values[0]
@@ -97,8 +105,8 @@ def total(typing: Any, vector: Any) -> Any:
 
 
 @intrinsic
-def _fetch_line(typing: Any, array: Any, at: Any) -> Any:
-    """Prefetches the cache line of element `at`."""
+def _prefetch_line(typing: Any, array: Any, at: Any) -> Any:
+    """Prefetch the cache line of element `at`."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         pointer = context.make_array(array)(context, builder, values[0]).data
@@ -113,14 +121,14 @@ def _fetch_line(typing: Any, array: Any, at: Any) -> Any:
 
 
 def prefetch(rows: Array, row: int) -> None:
-    """Prefetches a row of a matrix."""
+    """Prefetch a row of a matrix."""
     width = rows.shape[1]
     for at in range(0, width, LANES):
-        _fetch_line(rows, row * width + at)
+        _prefetch_line(rows, row * width + at)
 
 
 def score(x: Array, outputs: Array, rows: Array, offset: Array, scores: Array) -> None:
-    """scores ← X Yᵀ − offset; blocks of 2 × 3 rows are read once."""
+    """Compute scores ← X Yᵀ − offset, in blocks of 2 × 3 rows, so that each block is read once."""
     n, m = scores.shape
     width = x.shape[1]
     zero = splat(x.dtype.type(0))
@@ -158,7 +166,7 @@ def score(x: Array, outputs: Array, rows: Array, offset: Array, scores: Array) -
 
 
 def update(x: Array, change: Array, outputs: Array, rows: Array, error: Array) -> None:
-    """change ← change + E Y and Y ← Y + Eᵀ X; 3 rows of Y are read and written once."""
+    """Compute change ← change + E Y and Y ← Y + Eᵀ X, for 3 rows of Y at a time, which are read and written once."""
     n, m = error.shape
     width = x.shape[1]
     for j in range(0, m - 2, 3):
@@ -188,7 +196,7 @@ def update(x: Array, change: Array, outputs: Array, rows: Array, error: Array) -
 
 
 def gather(inputs: Array, words: Array, pooled: bool, x: Array, change: Array) -> None:
-    """x ← the words' rows of inputs, or their mean if `pooled`; change ← 0."""
+    """Set x to the words' rows of `inputs`, or to their mean if `pooled`; set `change` to 0."""
     width = x.shape[1]
     zero = splat(x.dtype.type(0))
     for at in range(0, x.size, LANES):
@@ -207,7 +215,7 @@ def gather(inputs: Array, words: Array, pooled: bool, x: Array, change: Array) -
 
 
 def scatter(inputs: Array, words: Array, pooled: bool, gradient_scale: float, change: Array) -> None:
-    """The words' rows of inputs ← these rows + gradient_scale · change."""
+    """Add gradient_scale · change to the words' rows of `inputs`."""
     width = change.shape[1]
     times = splat(gradient_scale)
     for i in range(len(words)):

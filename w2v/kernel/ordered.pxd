@@ -1,13 +1,16 @@
-"""Ordered runs: several threads that give the same bits on every run.
+"""Ordered runs: training with several threads that gives the same bits on every run.
 
-The workers train in rounds of one chunk each, between barriers. A round has three phases:
+The workers train in rounds. In a round each worker trains one chunk. A round has three phases, with barriers between
+them:
 
-1. Each worker chooses all windows of its chunk and notes the rows that they use in a set of bits.
-2. Where several workers use a row, one of them, the owner, updates it in place; the others make copies of it and update
-   these. All workers take their steps at the same time.
-3. The changes of the copies are added to the rows in the order of the workers.
+1. Each worker chooses all windows of its chunk, and marks the rows that they use in a bit set.
+2. All workers take their steps at the same time. If several workers use a row, one of them, the owner, updates the row
+   itself. The others update copies of it.
+3. The changes of the copies are added to the rows, in the order of the workers.
 
-So the result depends on the number of workers, but not on their speed. Rounds are short, so few rows are copied.
+A worker never sees what the others change during a round, so it does not matter which of them is faster. With the same
+number of workers, every run gives the same result; another number gives another result. Rounds are short, so few rows
+are copied.
 """
 
 from libc.math cimport exp
@@ -39,31 +42,31 @@ cdef extern from * nogil:
     int usleep(unsigned int microseconds)
 
 cdef enum:
-    SPIN_LIMIT = 2048          # pauses of a worker that waits for the others, before it leaves them its processor
+    SPIN_LIMIT = 2048          # a waiting worker spins this many times, then it sleeps and frees its processor
     SLEEP_MICROSECONDS = 20
     BITS_IN_LINE = 512         # bits in a cache line
 
 
 cdef struct Matrices:
-    # Where both matrices begin.
+    # The addresses of both matrices.
     char *inputs
     char *outputs
 
 
 cdef struct Barrier:
-    int64_t entered            # workers that have called `run`; negative if one left because of a stop before all came
-    int64_t generation         # how often all workers have met
-    int64_t waiting            # workers that wait
+    int64_t entered            # workers that have called `run`; negative if one left early because of `stop`
+    int64_t generation         # how often the barrier has been released
+    int64_t waiting            # workers waiting at the barrier
 
 
 cdef struct Team:
-    # The workers of an ordered run, and what they share.
+    # The workers of an ordered run, and the state they share.
     Worker **workers
     int64_t size
     const Sizes *sizes
     Matrices matrices
     Barrier barrier
-    int bit_shift              # of a hash, for its bit in a set of rows
+    int bit_shift              # a hash shifted right by this is a bit number in a set of rows
     float curvature            # see Loss.curvature
 
 
@@ -71,7 +74,7 @@ cdef struct Team:
 
 
 cdef inline int64_t pause(int64_t pauses) noexcept nogil:
-    """Waits a moment, after so many pauses; returns their new number."""
+    """Spin or sleep for a moment, and return the number of pauses so far, plus one."""
     if pauses < SPIN_LIMIT:
         cpu_pause()
     else:
@@ -80,7 +83,7 @@ cdef inline int64_t pause(int64_t pauses) noexcept nogil:
 
 
 cdef inline bint enter(Team *team, int64_t *stop) noexcept nogil:
-    """Waits until all workers have entered; returns False if `stop` was set before they had."""
+    """Wait until all workers have entered, and return True; return False if `stop` is set before that."""
     cdef Barrier *barrier = &team.barrier
     cdef int64_t entered, pauses = 0
     atomic_add(&barrier.entered, 1)
@@ -94,7 +97,7 @@ cdef inline bint enter(Team *team, int64_t *stop) noexcept nogil:
 
 
 cdef inline bint arrive(Team *team) noexcept nogil:
-    """Returns True to the last worker to arrive, which must call `release`; the others wait until it does."""
+    """Wait at the barrier. The last worker to arrive does not wait: it gets True, and must call `release`."""
     cdef Barrier *barrier = &team.barrier
     cdef int64_t generation = atomic_read(&barrier.generation), pauses = 0
     if atomic_add(&barrier.waiting, 1) + 1 == team.size:
@@ -120,17 +123,17 @@ cdef inline void wait_for_all(Team *team) noexcept nogil:
 cdef inline void copy_rows(
     Worker *worker, const Sizes *s, int64_t first, const void *rows, int64_t count
 ) noexcept nogil:
-    """Makes copies of rows that follow each other, from copy `first` on."""
+    """Copy `count` consecutive rows to copy number `first` and the following ones."""
     cdef char *copies = worker.copies.rows + first * s.row_bytes
     cdef float *changes = worker.copies.changes + first * s.width
     cdef int64_t k
     memcpy(copies, rows, count * s.row_bytes)
-    for k in range(count * s.width):  # of the copies: other threads may be changing the rows
+    for k in range(count * s.width):  # negate the copies, not the rows, which other threads may be changing
         changes[k] = -(step_widened((<const uint16_t *>copies)[k]) if s.bfloat16 else (<const float *>copies)[k])
 
 
 cdef inline void find_changes(Worker *worker, const Sizes *s, int64_t count) noexcept nogil:
-    """Turns `changes` into what has changed in the first `count` copies. Call it once a chunk."""
+    """Compute the changes of the first `count` copies since copy_rows. Call this once per chunk."""
     cdef const char *copies = worker.copies.rows
     cdef float *changes = worker.copies.changes
     cdef int64_t k
@@ -141,7 +144,7 @@ cdef inline void find_changes(Worker *worker, const Sizes *s, int64_t count) noe
 cdef inline void add_changes(
     Worker *worker, const Sizes *s, void *rows, const float *changes, int64_t count, float share
 ) noexcept nogil:
-    """rows ← rows + share · changes, of `count` rows."""
+    """Update `count` rows: rows ← rows + share · changes."""
     cdef int64_t k
     for k in range(count * s.width):
         if s.bfloat16:
@@ -156,20 +159,23 @@ cdef inline void add_changes(
 
 
 cdef inline uint64_t key_of_row(const Team *team, float *row, bint is_output) noexcept nogil:
-    """A number for a row of either matrix, the same on every run: its offset, plus 1 for an output row."""
+    """Return a key of a row, the same on every run: its offset in its matrix, plus 1 for an output row."""
     return (<char *>row - (team.matrices.outputs if is_output else team.matrices.inputs)) + is_output
 
 
 cdef inline uint64_t bit_of_key(const Team *team, uint64_t key) noexcept nogil:
-    """The bit of a row in a set. It may stand for several rows; then a few are copied that only one worker uses."""
+    """Return the bit of a row in a set of rows.
+
+    Several rows may share a bit. Then some rows are copied although only one worker uses them.
+    """
     return (key * <uint64_t>0x9E3779B97F4A7C15) >> team.bit_shift
 
 
 cdef inline int64_t owner_of_bit(const Team *team, uint64_t bit) noexcept nogil:
-    """The worker that updates the rows of a bit in place.
+    """Return the worker that updates the rows of this bit in place.
 
-    Workers own the bits in turns, so that all copy equally many. Where the owner does not use a row, the next worker
-    that does takes its place. All bits of a cache line have the same owner.
+    The owners of the bits alternate, so that all workers make about as many copies. If the owner does not use a row,
+    the next worker that uses it replaces the owner. All bits of a cache line have the same owner.
     """
     return bit // BITS_IN_LINE % <uint64_t>team.size
 
@@ -179,7 +185,7 @@ cdef inline Slot *slot_of_key(const Team *team, const Worker *worker, uint64_t k
 
 
 cdef inline float *copy_of_row(Team *team, Worker *worker, float *row, uint64_t key, int64_t updates) noexcept nogil:
-    """The worker's copy of a row, which so many steps more will update."""
+    """Return the worker's copy of a row, make it if needed, and add `updates` to the number of steps that update it."""
     cdef RowCopies *copies = &worker.copies
     cdef Slot *slot = slot_of_key(team, worker, key)
     cdef int64_t k = <int64_t>slot_number(slot.value) - 1
@@ -196,7 +202,7 @@ cdef inline float *copy_of_row(Team *team, Worker *worker, float *row, uint64_t 
 cdef inline void touch_or_copy(
     Team *team, Worker *worker, float **row, bint is_output, bint copies, int64_t updates
 ) noexcept nogil:
-    """Notes a row as touched; or, with `copies`, makes `row` point to a copy if other workers use the row, too."""
+    """Mark a row as touched or, with `copies`, make `row` point to a copy if another worker updates the row."""
     cdef uint64_t key = key_of_row(team, row[0], is_output), bit = bit_of_key(team, key)
     if not copies:
         worker.copies.touched_rows[bit >> 6] |= <uint64_t>1 << (bit & 63)
@@ -205,11 +211,11 @@ cdef inline void touch_or_copy(
 
 
 cdef inline void for_each_row(Team *team, Worker *worker, bint copies) noexcept nogil:
-    """Calls touch_or_copy for each row of the chunk's windows; with `copies`, sets the windows' input rows after it."""
+    """Call touch_or_copy for each row of the chunk's windows. With `copies`, set the input rows of the windows."""
     cdef const Sizes *s = team.sizes
     cdef int64_t k, j, group
     cdef Window *w
-    if not s.composed:  # composed rows are the worker's own
+    if not s.composed:  # composed rows belong to the worker, so they need no copies
         for k in range(worker.kept.start, worker.kept.end):
             if worker.kept.words[k] >= 0:
                 touch_or_copy(team, worker, &worker.kept.rows[k], False, copies, s.window)
@@ -226,7 +232,7 @@ cdef inline void for_each_row(Team *team, Worker *worker, bint copies) noexcept 
 
 
 cdef inline void copy_shared_rows(Team *team, int64_t number) noexcept nogil:
-    """Makes the windows of worker `number` use copies of the rows that another worker updates in the same round."""
+    """Make the windows of worker `number` use copies of the rows that another worker updates in this round."""
     cdef Worker *worker = team.workers[number]
     cdef RowCopies *copies = &worker.copies
     cdef int64_t line, k, other
@@ -248,22 +254,23 @@ cdef inline void copy_shared_rows(Team *team, int64_t number) noexcept nogil:
 
 
 cdef inline float share_of_change(Team *team, int64_t number, int64_t k) noexcept nogil:
-    """The share of the change of worker `number`'s copy k that the row receives.
+    """Return the share of the change of worker `number`'s copy k that is added to the row.
 
-    Changes of a row in one direction would overshoot in sum: each has the share of the way that those before it,
-    taken to be as long, have left.
+    Several workers may move a row in the same direction, and the sum of their full changes would overshoot. Each worker
+    moves the row a part of the way to an optimum. So each change is scaled by the part of the way that is left after
+    the changes of the earlier workers, assuming that they took as many steps.
     """
     cdef Worker *worker = team.workers[number]
-    cdef int64_t before = 1, other  # the worker that updates the row in place
+    cdef int64_t before = 1, other  # 1: the worker that updates the row in place
     for other in range(number):
         before += slot_of_key(team, team.workers[other], worker.copies.row_keys[k]).value != 0
     return exp(-team.curvature * worker.step.alpha * before * worker.copies.updates[k])
 
 
 cdef inline void merge_copies(Team *team, int64_t number, int64_t other) noexcept nogil:
-    """Adds the changes of worker `other`'s copies to the rows that worker `number` owns.
+    """Add the changes of worker `other`'s copies to the rows that worker `number` owns.
 
-    The owner has a row in its cache if it uses it.
+    The owner does this because a row that it uses is in its cache.
     """
     cdef const Sizes *s = team.sizes
     cdef const RowCopies *copies = &team.workers[other].copies

@@ -1,6 +1,6 @@
-"""The input of a kernel: the text, the loss and the schedule, the same for Cython, plain Python and Numba.
+"""The input of a kernel: the text, the loss and the schedule. The Cython, Python and Numba kernels all read it.
 
-Also the instruction set that the compiled step is to use.
+This module also chooses the instruction set of the compiled step.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from w2v.settings import Storage
 from w2v.system import memory
 from w2v.text.subword_rows import SubwordRows
 
-INSTRUCTION_SETS = ("avx512", "avx2", "neon", "baseline")  # the fastest first
+INSTRUCTION_SETS = ("avx512", "avx2", "neon", "baseline")  # fastest first
 
 
 @dataclass(frozen=True)
@@ -27,22 +27,25 @@ class Plan:
     """A training run, before its matrices are allocated. V is the size of the vocabulary.
 
     Attributes:
-        ids: the corpus, uint32 (tokens + sentences,): 0 ends a sentence.
-        words: int32 (types,): the word of each id, -1 for those outside the vocabulary.
-        tokens_before: int64 (chunks + 1,): known tokens of an epoch before each chunk, and in all.
-        keep: uint32 (V,): a token is kept when a uniform 32-bit number is <= keep[word].
+        ids: uint32 (tokens + sentences,), the corpus; 0 ends a sentence.
+        words: int32 (types,), the word of each id; -1 for ids outside the vocabulary.
+        tokens_before: int64 (chunks + 1,), known tokens of an epoch before each chunk; last their total.
+        keep: uint32 (V,), a token is kept if a uniform 32-bit random number is <= keep[word].
         loss: see Loss.
-        cbow: whether the input row is the mean of the context words; otherwise each word is one (skip-gram).
-        corrected: whether CBOW divides the gradient by the number of context words, or gives each all of it.
-        sides: the most words of a window before and after its centre. shrink_windows, per_pair, alpha, min_alpha,
-            epochs, seed: see Settings.
-        vector_size: D. storage: the type of the matrices.
+        cbow: whether the input row is the mean of the context words (CBOW), or each context word is an input row
+            (skip-gram).
+        corrected: whether each context word of CBOW receives the gradient divided by their number, or all of it.
+        sides: maximum number of words of a window before and after its centre.
+        shrink_windows, per_pair, alpha, min_alpha, epochs, seed: see Settings.
+        vector_size: D.
+        storage: the type of the matrices.
         chunk: number of ids in a chunk.
-        subwords: the subwords of each word, or None. shares: float32 (n,), the share of a word's change that each of
-            subwords.rows receives.
-        workers: number of threads. deterministic: whether they give the same bits on every run.
+        workers: number of threads.
         instruction_set: the target of the machine code: one of INSTRUCTION_SETS for the Cython kernel, the compiler
             and processor for the Numba kernel.
+        subwords: the subwords of each word, or None.
+        shares: float32 (n,), the share of a word's change that each of subwords.rows receives, or None.
+        deterministic: whether several threads give the same bits on every run.
     """
 
     ids: NDArray[np.uint32]
@@ -69,7 +72,7 @@ class Plan:
     deterministic: bool = False
 
     def first(self, share: float) -> Plan:
-        """The plan of a run over the first `share` of the ids, from 0 to 1, but at least one id."""
+        """Return the plan of a run over the first `share` of the ids, 0 to 1, but at least one id."""
         stop = max(1, int(share * len(self.ids)))
         last = (stop - 1) // self.chunk  # index of the last chunk
         tokens_in_last = np.count_nonzero(self.words.take(self.ids[last * self.chunk : stop]) >= 0)
@@ -78,45 +81,45 @@ class Plan:
 
     @property
     def window(self) -> int:
-        """The longer of both sides."""
+        """The larger number of words on one side of the centre."""
         return max(self.sides)
 
     @property
     def reaches(self) -> NDArray[np.int32]:
-        """How many words a window of each size from 0 has before its centre, and after it: int32 (2, window + 1)."""
-        reach = np.arange(self.window + 1)
-        return np.array([-(-reach * side // self.window) for side in self.sides], np.int32)
+        """The number of words before and after the centre, for window sizes 0 to `window`: int32 (2, window + 1)."""
+        sizes = np.arange(self.window + 1)
+        return np.array([-(-sizes * side // self.window) for side in self.sides], np.int32)
 
     @property
     def width(self) -> int:
-        """Values in a row of a matrix, padding included."""
+        """The number of values in a row of a matrix, with padding."""
         return memory.row_width(self.vector_size, bfloat16.dtype_of(self.storage))
 
     @property
     def tokens(self) -> int:
-        """Known tokens in an epoch."""
+        """The number of known tokens in an epoch."""
         return int(self.tokens_before[-1])
 
     @property
     def chunks(self) -> int:
-        """Chunks in an epoch."""
+        """The number of chunks in an epoch."""
         return len(self.tokens_before) - 1
 
     @property
     def end(self) -> int:
-        """Chunks in all epochs."""
+        """The number of chunks in all epochs."""
         return self.epochs * self.chunks
 
 
 def available_sets() -> list[str]:
-    """The instruction sets that this machine supports, the fastest first."""
+    """Return the instruction sets that this machine supports, fastest first."""
     return [name for name in INSTRUCTION_SETS if step_for(name)]
 
 
 def instruction_set() -> str:
-    """The instruction set in use: the fastest that this machine supports, or the one that W2V_SIMD names.
+    """Return the instruction set to use: the value of W2V_SIMD, by default the fastest that this machine supports.
 
-    Raises SettingsError if W2V_SIMD names one that it does not support.
+    Raises SettingsError if the machine does not support the value of W2V_SIMD.
     """
     available = available_sets()
     chosen = os.environ.get("W2V_SIMD") or available[0]

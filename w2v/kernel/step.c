@@ -1,5 +1,5 @@
-/* Compiles the step for each instruction set of the processor family and chooses among them at run time.
- * A pragma selects the instruction set, not a compiler flag, so one object file holds all versions. */
+/* Compiles the step for each instruction set of the processor family, and chooses one at run time. A pragma selects the
+ * instruction set, rather than a compiler flag, so that one object file contains all versions. */
 
 #include "step.h"
 
@@ -36,53 +36,56 @@
 
 #define STEP_MIN(a, b) ((a) < (b) ? (a) : (b))
 
-/* Factors, each between 1/2 and 1, in a column's product of StepLoss: the product of all columns stays above 2^−960. The
- * link of up to 30 rows adds at most half of them at once; a step has at most MAX_INPUTS_PER_STEP of w2v/settings.py. */
+/* Maximum number of factors in each product of StepLoss. A factor is between 1/2 and 1, so the product of all columns
+ * stays above 2^−960. The link of up to 30 rows adds at most half of these factors at once; a step has at most
+ * MAX_INPUTS_PER_STEP rows (w2v/settings.py). */
 enum { LOSS_FACTORS = 120 };
 
-/* Whether prefetches go to the first-level cache or the second: the first measured faster on Intel's processors, the
- * second on AMD's (bench/NOTES.md). */
+/* Whether prefetches go to the first-level cache, otherwise to the second. The first level was faster on Intel's
+ * processors, the second on AMD's (bench/NOTES.md). */
 static int prefetch_to_first_level = 0;
 
-/* Makes the streams of random bits differ between the elements of a vector. */
+/* Each element of a vector combines the random bits with another of these constants, so that its stream differs. */
 static const uint32_t STREAMS[16] __attribute__((aligned(64))) = {
     0x3c6ef372, 0xdaa66d2b, 0x78dde6e4, 0x1715609d, 0xb54cda56, 0x5384540f, 0xf1bbcdc8, 0x8ff34781,
     0x2e2ac13a, 0xcc623af3, 0x6a99b4ac, 0x08d12e65, 0xa708a81e, 0x454021d7, 0xe3779b90, 0x81af1549};
 
 static inline int64_t step_cache_lines(int64_t floats) { return (floats + ROW_ALIGNMENT - 1) & -ROW_ALIGNMENT; }
 
-/* Floats in a panel of n rows, and floats that `count` pointers occupy. */
+/* step_panel returns the number of floats in a panel of n rows, step_pointers the floats that `count` pointers occupy.
+ * */
 static inline int64_t step_panel(int64_t n) { return step_cache_lines(n * STEP_PANEL); }
 static inline int64_t step_pointers(int64_t count) { return step_cache_lines(2 * count); }
 
-/* The block size that divides `rows` into as few blocks of at most `limit` as possible, all of about the same size. */
+/* Returns the block size that divides `rows` into the fewest blocks of at most `limit` rows, all of about equal size.
+ * */
 static inline int64_t step_block(int64_t rows, int64_t limit) {
     const int64_t blocks = (rows + limit - 1) / limit;
     return (rows + blocks - 1) / blocks;
 }
 
-/* Takes the next `floats` of scratch. */
-static inline float *step_take(float **scratch, int64_t floats) {
+/* Returns the next `floats` floats of scratch, and advances `scratch` beyond them. */
+static inline float *step_allocate(float **scratch, int64_t floats) {
     float *const taken = *scratch;
     *scratch += floats;
     return taken;
 }
 
-/* What the phases of a step share: how it is divided into blocks, and where in scratch they keep their results. */
+/* The data that the phases of a step share: the division into blocks, and the arrays in scratch for their results. */
 typedef struct {
-    int64_t n;             /* rows of X: all inputs, or only their mean */
+    int64_t n;             /* number of rows of X: all inputs, or 1 for their mean */
     float **x;             /* X */
-    float **updated;       /* the n rows that alpha E Y is added to: X itself, or the change of the mean */
+    float **updated;       /* the n rows to which alpha E Y is added: X itself, or the change of the mean */
     int64_t block, blocks; /* output rows in a block, and number of blocks */
     int64_t panel;         /* floats in a panel of n rows; each block of outputs has a panel */
-    const float *target;   /* by column of these blocks */
+    const float *target;   /* by column, with one panel for each block */
     const float *offset;
-    float *error;          /* S, and after the link alpha E: `blocks` panels */
-    float *gram;           /* X Xᵀ if rows are sequential, in panels; NULL if it is not needed */
-    float *copies;         /* room for n rows, and for n pointers after them */
+    float *error;          /* `blocks` panels: S, which the link replaces by alpha E */
+    float *gram;           /* X Xᵀ in panels, if rows are sequential; otherwise NULL */
+    float *copies;         /* space for n rows, then for n pointers */
 } StepLayout;
 
-/* Targets and offsets for blocks of another size than BLOCK_OUTPUTS: one panel for each block. */
+/* Copies targets and offsets to one panel for each block, for blocks of another size than BLOCK_OUTPUTS. */
 static void step_place_columns(const Step *s, const StepLayout *layout, float *target, float *offset) {
     for (int64_t column = 0, j = 0; column < layout->blocks * STEP_PANEL; column++) {
         const int used = column % STEP_PANEL < layout->block && j < s->m;
@@ -141,8 +144,8 @@ STEP_END_TARGET
 #endif
 
 #if defined(__x86_64__)
-/* Asks the processor itself, because the compilers' __builtin_cpu_supports needs a runtime library, and zig's knows no
- * instruction set. The system must also save the registers at a change of thread, which XCR0 tells. */
+/* Reads CPUID directly. __builtin_cpu_supports needs a runtime library, and zig's version of it does not recognise any
+ * instruction set. The operating system must also save the vector registers when it switches threads: XCR0 tells. */
 static const StepFunctions *step_for_x86(const char *name) {
     enum { YMM = 0x06, ZMM = 0xe6 }; /* bits of XCR0 */
     const uint32_t avx512 = bit_AVX512F | bit_AVX512DQ | bit_AVX512VL;

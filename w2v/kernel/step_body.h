@@ -1,22 +1,22 @@
-/* The source of the step. step.c includes it once for each instruction set, with these macros defined:
+/* The source code of the step. step.c includes it once for each instruction set, with these macros defined:
  *
  *     STEP_NAME(x)       x with the set's name appended
  *     STEP_LANES         floats in a vector register
  *     STEP_REGISTERS     number of vector registers, 16 or 32
  *
- * step_floats() is the step on floats, step() also that on bfloat16. The phases pool, score, link, update and spread
- * are defined before them in this order.
+ * step_floats() is the step on float rows. step() also handles bfloat16. Before them come the phases of a step in their
+ * order: pool, score, link, update and spread.
  *
  * Blocks are as large as the registers allow. With 32 registers, 4 × 6 scores need 24 accumulators and 5 operands, and
  * the update of 6 outputs by 2 vectors needs 12 old values, 12 new ones and 5 operands. Sequential rows do not need the
  * old values, so their blocks have up to 8 outputs: 2 × 8 scores, and 8 × 2 new values. With 16 registers the blocks
- * have 2 × 6 scores and 6 × 1 values, sequential or not. A single row has an update of its own, which keeps the errors in
- * registers. */
+ * have 2 × 6 scores and 6 × 1 values, sequential or not. For a single input row there is a special update, which keeps
+ * the errors in registers. */
 
 #if STEP_REGISTERS == 32
-#define STEP_MAX_INPUTS 4        /* input rows in a block of scores ... */
-#define STEP_SEQUENTIAL_INPUTS 2 /* ... if they are sequential */
-#define STEP_MAX_OUTPUTS 8       /* output rows in a block if input rows are sequential, else BLOCK_OUTPUTS */
+#define STEP_MAX_INPUTS 4        /* maximum of input rows in a block of scores */
+#define STEP_SEQUENTIAL_INPUTS 2 /* the same for sequential input rows */
+#define STEP_MAX_OUTPUTS 8       /* maximum of output rows in a block for sequential input rows, else BLOCK_OUTPUTS */
 #define STEP_UPDATE_VECTORS 2    /* vectors of each row that are updated together */
 #else
 #define STEP_MAX_INPUTS 2
@@ -25,22 +25,22 @@
 #define STEP_UPDATE_VECTORS 1
 #endif
 #define STEP_POOL_VECTORS 8   /* vectors of each row that are pooled or spread together */
-#define STEP_SINGLE_VECTORS 2 /* vectors of each row that are updated together by a single input */
-#define STEP_LINK_ROWS 4      /* rows of scores whose logistic functions are computed together */
+#define STEP_SINGLE_VECTORS 2 /* vectors of each row that are updated together for a single input */
+#define STEP_LINK_ROWS 4      /* rows of scores that pass through the logistic function together */
 
 #define step_vec STEP_NAME(step_vec)
 #define step_words STEP_NAME(step_words)
 #define step_row STEP_NAME(step_row)
 #define step_bits STEP_NAME(step_bits)
 
-/* A vector register as floats or 32-bit integers; and a row of a panel, or as much of it as fits in a register. */
+/* A vector register as floats or 32-bit integers, and a row of a panel, or the part of it that fits in a register. */
 #define STEP_ROW_LANES STEP_MIN(STEP_LANES, STEP_PANEL)
 typedef float step_vec __attribute__((vector_size(4 * STEP_LANES), may_alias));
 typedef uint32_t step_words __attribute__((vector_size(4 * STEP_LANES), may_alias));
 typedef float step_row __attribute__((vector_size(4 * STEP_ROW_LANES), may_alias));
 typedef int32_t step_bits __attribute__((vector_size(4 * STEP_ROW_LANES), may_alias));
 
-/* A loop that is unrolled, so that arrays indexed by it stay in registers. */
+/* An unrolled loop, so that arrays indexed by its counter stay in registers. */
 #define STEP_EACH(index, count) _Pragma("GCC unroll 24") for (int index = 0; index < (count); index++)
 #define STEP_VEC(pointer) (*(step_vec *)(pointer))
 #define STEP_WORDS(pointer) (*(step_words *)(pointer))
@@ -48,7 +48,7 @@ typedef int32_t step_bits __attribute__((vector_size(4 * STEP_ROW_LANES), may_al
 
 static STEP_INLINE step_vec STEP_NAME(splat)(float x) { return x - (step_vec){0}; }
 
-/* The larger and the smaller of each pair of values; the second if one is not a number. */
+/* The larger and the smaller of each pair of values. If one of them is NaN, the result is the second. */
 #if defined(__x86_64__) && STEP_LANES == 4
 #define STEP_LARGER __builtin_ia32_maxps
 #define STEP_SMALLER __builtin_ia32_minps
@@ -63,8 +63,8 @@ static STEP_INLINE step_row STEP_NAME(select)(step_bits mask, step_row yes, step
 #define STEP_SMALLER(a, b) STEP_NAME(select)((a) < (b), a, b)
 #endif
 
-/* Calls function(U, d, ...) for the vectors of whole rows: U of them, a constant for the compiler, from float d on. */
-#define STEP_WHOLE_ROWS(function, width, ...)                                                      \
+/* Calls function(U, d, ...) for all vectors of a row: for U vectors from float d on. U is a compile-time constant. */
+#define STEP_FOR_VECTORS(function, width, ...)                                                     \
     do {                                                                                           \
         int64_t d = 0;                                                                             \
         for (; d + STEP_POOL_VECTORS * STEP_LANES <= width; d += STEP_POOL_VECTORS * STEP_LANES)   \
@@ -94,13 +94,14 @@ static STEP_INLINE void STEP_NAME(pool_vectors)(const int U, int64_t d, int64_t 
 }
 
 static STEP_INLINE void STEP_NAME(pool)(const Step *s, const StepLayout *layout) {
-    STEP_WHOLE_ROWS(STEP_NAME(pool_vectors), s->width, s->n, s->inputs, layout->x[0]);
+    STEP_FOR_VECTORS(STEP_NAME(pool_vectors), s->width, s->n, s->inputs, layout->x[0]);
 }
 
 /* -- score: S ← X Yᵀ, and for sequential rows G ← X Xᵀ ------------------------------------------------------------ */
 
 /* STEP_FOLD_k is one level of a transposing reduction: it adds groups of k lanes of each vector and packs two vectors
- * into one. After log2(STEP_LANES) levels lane i holds the sum of vector i's lanes. Each shuffle is one instruction. */
+ * into one. After log2(STEP_LANES) levels, lane i contains the sum of the lanes of vector i. Each shuffle is one
+ * instruction. */
 #if STEP_LANES == 16
 #define STEP_FOLD_1(a, b)                                                                           \
     (STEP_SHUFFLE(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29) +                 \
@@ -149,7 +150,7 @@ static STEP_INLINE void STEP_NAME(sum_lanes)(const int I, const int J, step_vec 
 #endif
 }
 
-/* Products of I rows x with J rows y, as I rows of a panel. */
+/* Computes the dot products of I rows x with J rows y, as I rows of a panel. */
 static STEP_INLINE void STEP_NAME(score_block)(const int I, const int J, float *const *x, float *const *y,
                                                int64_t width, float *scores) {
     step_vec sums[STEP_MAX_INPUTS * BLOCK_OUTPUTS];
@@ -169,8 +170,8 @@ static STEP_INLINE void STEP_NAME(score_block)(const int I, const int J, float *
     STEP_NAME(sum_lanes)(I, J, sums, scores);
 }
 
-/* The same with a constant number of outputs for the compiler: blocks with J up to BLOCK_OUTPUTS, or for sequential
- * rows, which are at most STEP_SEQUENTIAL_INPUTS together, up to STEP_MAX_OUTPUTS. */
+/* Calls score_block with a compile-time constant for J. It is at most BLOCK_OUTPUTS, or STEP_MAX_OUTPUTS for sequential
+ * rows, which come in blocks of at most STEP_SEQUENTIAL_INPUTS. */
 static STEP_INLINE void STEP_NAME(score_outputs)(const int I, int64_t J, float *const *x, float *const *y,
                                                  int64_t width, float *scores) {
     switch (J) {
@@ -199,7 +200,8 @@ static STEP_NOINLINE void STEP_NAME(score_rows)(int64_t I, int64_t J, float *con
     }
 }
 
-/* G only needs the products of each row with the rows before it. */
+/* Computes S and, for sequential rows, the part of G that is needed: the products of each row with the rows before it.
+ * */
 static STEP_INLINE void STEP_NAME(score)(const Step *s, const StepLayout *layout) {
     const int64_t n = layout->n, block = layout->block, panel = layout->panel;
     const int64_t inputs = s->sequential ? STEP_SEQUENTIAL_INPUTS : step_block(n, STEP_MAX_INPUTS);
@@ -218,10 +220,10 @@ static STEP_INLINE void STEP_NAME(score)(const Step *s, const StepLayout *layout
 
 /* -- link: S ← alpha E = alpha (target − link(S − offset)) -------------------------------------------------------- */
 
-/* e ← e^x of R vectors, with an error of at most |x| / 4 + 3 ulp: 2^k · e^r with |r| ≤ ln 2 / 2 and e^r by its Taylor
- * polynomial, evaluated in two halves for a shorter chain of operations. x is clamped to ±64, and 64 if it is not a
- * number: smaller values than e^−64 would become denormal numbers in products, and those are slow (bench/NOTES.md);
- * values from e^89 on would overflow. */
+/* e ← e^x of R vectors, with an error of at most |x| / 4 + 3 ulp. e^x is 2^k · e^r with |r| ≤ ln 2 / 2. e^r is a Taylor
+ * polynomial, evaluated in two halves for a shorter chain of dependent operations. x is clamped to ±64, and NaN becomes
+ * 64. Values below e^−64 would make products denormal, which is slow (bench/NOTES.md). Values from e^89 on would
+ * overflow. */
 static STEP_INLINE void STEP_NAME(exp)(const int R, const step_row *x, step_row *e) {
     const step_row most = 64.0f - (step_row){0};
     step_row rounded[STEP_LINK_ROWS], r[STEP_LINK_ROWS], square[STEP_LINK_ROWS], p[STEP_LINK_ROWS];
@@ -235,17 +237,17 @@ static STEP_INLINE void STEP_NAME(exp)(const int R, const step_row *x, step_row 
     STEP_EACH(k, R) e[k] = (step_row)((step_bits)p[k] + ((step_bits)rounded[k] << 23));
 }
 
-/* The scores of row i from `column` on. */
+/* Returns the address of the score in row i and `column`. */
 static STEP_INLINE float *STEP_NAME(score_at)(float *scores, int64_t panel, int64_t i, int64_t column) {
     return scores + column / STEP_PANEL * panel + i * STEP_PANEL + column % STEP_PANEL;
 }
 
-/* E = target − weight · logistic(S − offset) of R rows from row i on, which take each operation together: one row alone
- * would wait for the result of each. For sequential rows, which come one by one, the rows before row i have moved the
- * outputs by Σ_k<i alpha E_k X_k, which adds Σ_k<i G_ik alpha E_k to the scores of row i.
- * Loss: Σ weight · log(1 + e^s) − target · s = Σ weight · (max(s, 0) − log max(p, 1 − p)) − target · s, where p is the
- * logistic function of s. The logarithm is taken of the running product of max(p, 1 − p), and once more for each weight
- * other than 1, which are few. */
+/* E = target − weight · logistic(S − offset) of R rows from row i on. Their operations are interleaved, because a
+ * single row would have to wait for the result of each operation. Sequential rows come one by one. The rows before row
+ * i have moved the outputs by Σ_k<i alpha E_k X_k, which adds Σ_k<i G_ik alpha E_k to the scores of row i. Loss: Σ
+ * weight · log(1 + e^s) − target · s = Σ weight · (max(s, 0) − log max(p, 1 − p)) − target · s, where p is the logistic
+ * function of s. The logarithm is taken of the running product of max(p, 1 − p). Each weight other than 1 needs another
+ * logarithm, but these weights are rare. */
 static STEP_INLINE void STEP_NAME(logistic_rows)(const int R, const int weighted, const Step *s,
                                                  const StepLayout *layout, int64_t i, int64_t from, int64_t to,
                                                  step_row *linear, step_row *product) {
@@ -276,7 +278,7 @@ static STEP_INLINE void STEP_NAME(logistic_rows)(const int R, const int weighted
     }
 }
 
-/* The same for all rows, in columns `from` to `to`. */
+/* Applies the logistic link to all rows, in columns `from` to `to`. */
 static STEP_INLINE void STEP_NAME(logistic)(const int weighted, const Step *s, const StepLayout *layout, int64_t from,
                                             int64_t to) {
     StepLoss *const loss = s->loss;
@@ -315,7 +317,7 @@ static STEP_NOINLINE void STEP_NAME(softmax)(const Step *s, int64_t n, int64_t p
                 step_row u = STEP_ROW(at) - max;
                 STEP_NAME(exp)(1, &u, &u);
                 STEP_ROW(at) = u;
-                if (column == 0) u[0] = 0; /* the predicted word is not a sample */
+                if (column == 0) u[0] = 0; /* the predicted word was not drawn, so it does not count as a sample */
                 sums += u;
                 if (s->weight) squares += u * u / STEP_ROW(s->weight + column);
             }
@@ -335,7 +337,7 @@ static STEP_NOINLINE void STEP_NAME(link)(const Step *s, const StepLayout *layou
         STEP_NAME(softmax)(s, layout->n, layout->panel, layout->error);
         return;
     }
-    /* One panel at a time if all of them have more factors of the loss than LOSS_FACTORS / 2. */
+    /* All panels together may add more than LOSS_FACTORS / 2 factors to the loss; then process one panel at a time. */
     const int64_t columns = layout->blocks * STEP_PANEL;
     const int64_t at_once = layout->n * columns > LOSS_FACTORS / 2 * STEP_ROW_LANES ? STEP_PANEL : columns;
     for (int64_t from = 0, to; from < columns; from = to) {
@@ -349,16 +351,16 @@ static STEP_NOINLINE void STEP_NAME(link)(const Step *s, const StepLayout *layou
 
 /* -- update: X ← X + alpha E Y and Y ← Y + alpha Eᵀ X ------------------------------------------------------------- */
 
-/* Updates J outputs, and the inputs by these, in U vectors of each row from float d on. `x` holds the inputs' values
- * from before the step. E Y is added to the rows `from`, or to `x` if that is NULL, and the sums are stored in the rows
- * `to`. If rows are sequential, each input sees Y as updated by the inputs before it. */
+/* Updates J outputs, and all inputs by these outputs, in U vectors of each row from float d on. `x` has the values of
+ * the inputs before the step. E Y is added to the rows `from`, or to `x` if `from` is NULL, and the sums are stored in
+ * the rows `to`. If rows are sequential, each input sees Y as updated by the inputs before it. */
 static STEP_INLINE void STEP_NAME(update_vectors)(const int sequential, const int J, const int U, int64_t n, int64_t d,
                                                   float *const *x, float *const *from, float *const *to,
                                                   float *const *y, const float *error) {
     step_vec before[STEP_MAX_OUTPUTS * STEP_UPDATE_VECTORS], now[STEP_MAX_OUTPUTS * STEP_UPDATE_VECTORS];
     STEP_EACH(j, J) STEP_EACH(u, U) now[j * U + u] = before[j * U + u] = STEP_VEC(y[j] + d + u * STEP_LANES);
     for (int64_t i = 0; i < n; i++) {
-        /* Two sums, of the even and the odd outputs, halve the wait of each multiply-add for the one before it. */
+        /* A multiply-add waits for the previous one. Separate sums of even and odd outputs halve this wait. */
         step_vec input[STEP_UPDATE_VECTORS], sum[2][STEP_UPDATE_VECTORS];
         STEP_EACH(u, U) input[u] = STEP_VEC(x[i] + d + u * STEP_LANES);
         if (from)
@@ -379,8 +381,8 @@ static STEP_INLINE void STEP_NAME(update_vectors)(const int sequential, const in
     STEP_EACH(j, J) STEP_EACH(u, U) STEP_VEC(y[j] + d + u * STEP_LANES) = now[j * U + u];
 }
 
-/* If a pair of cache lines begins at float d, prefetches it in each of the first `count` rows to prefetch. A pair in one
- * turn of the loop is faster than a line. Where a row ends after the first line, that one is prefetched twice. */
+/* If a pair of cache lines begins at value d of a row, prefetches this pair of each of the first `count` rows. Two
+ * lines per iteration are faster than one. If a row ends after the first line, that line is prefetched twice. */
 static STEP_INLINE void STEP_NAME(prefetch)(const Step *s, int64_t d, int64_t count, int to_first_level) {
     const int64_t in_line = s->bfloat16 ? 2 * ROW_ALIGNMENT : ROW_ALIGNMENT; /* values in a cache line */
     if (d & (2 * in_line - 1)) return;
@@ -397,7 +399,7 @@ static STEP_INLINE void STEP_NAME(prefetch)(const Step *s, int64_t d, int64_t co
     }
 }
 
-/* The update of whole rows by J outputs, during which rows are prefetched. */
+/* Updates all vectors of the rows for J outputs, and prefetches rows in the meantime. */
 static STEP_INLINE void STEP_NAME(update_block)(const int sequential, const int J, const Step *s, int64_t n,
                                                 float *const *x, float *const *from, float *const *to,
                                                 float *const *y, const float *error, int64_t prefetch_count) {
@@ -416,7 +418,7 @@ static STEP_INLINE void STEP_NAME(update_block)(const int sequential, const int 
     }
 }
 
-/* The same with a constant number of outputs for the compiler. */
+/* Calls update_block with a compile-time constant for J. */
 static STEP_INLINE void STEP_NAME(update_outputs)(const int sequential, int64_t J, const Step *s, int64_t n,
                                                   float *const *x, float *const *from, float *const *to,
                                                   float *const *y, const float *error, int64_t prefetch_count) {
@@ -434,7 +436,7 @@ static STEP_INLINE void STEP_NAME(update_outputs)(const int sequential, int64_t 
     }
 }
 
-/* Each kind of update is a function of its own, so that the compiler keeps its pointers and vectors in registers. */
+/* Each kind of update is a separate function, so that the compiler keeps its pointers and vectors in registers. */
 static STEP_NOINLINE void STEP_NAME(update_sequential)(int64_t J, const Step *s, int64_t n, float *const *x,
                                                        float *const *from, float *const *to, float *const *y,
                                                        const float *error, int64_t prefetch_count) {
@@ -447,8 +449,8 @@ static STEP_NOINLINE void STEP_NAME(update_together)(int64_t J, const Step *s, i
     STEP_NAME(update_outputs)(0, J, s, n, x, from, to, y, error, prefetch_count);
 }
 
-/* Updates J outputs, and a single input by these, in U vectors from float d on: `to` ← `from` + E Y, where NULL stands for
- * zeros. */
+/* Updates J outputs, and a single input by these outputs, in U vectors from float d on: `to` ← `from` + E Y. If `from`
+ * is NULL, it counts as zeros. */
 static STEP_INLINE void STEP_NAME(update_single_vectors)(const int J, const int U, int64_t d, const float *x,
                                                          const float *from, float *to, float *const *y,
                                                          const step_vec *errors) {
@@ -464,7 +466,7 @@ static STEP_INLINE void STEP_NAME(update_single_vectors)(const int J, const int 
     STEP_EACH(u, U) STEP_VEC(to + d + u * STEP_LANES) = sum[0][u] + sum[1][u];
 }
 
-/* The same for whole rows. The errors stay in registers. */
+/* Updates all vectors of the rows for J outputs and a single input. The errors stay in registers. */
 static STEP_INLINE void STEP_NAME(update_single_block)(const int J, const Step *s, const float *x, const float *from,
                                                        float *to, float *const *y, const float *error,
                                                        int64_t prefetch_count) {
@@ -502,9 +504,9 @@ static STEP_NOINLINE void STEP_NAME(update_single)(int64_t J, const Step *s, con
     }
 }
 
-/* Each block of outputs reads the old X and adds its part to the new X, so with several blocks both are needed at once.
- * If no row occurs twice, scratch holds the new X until the last block. If a row does, scratch holds a copy of the old
- * X, and the rows themselves become the new one. */
+/* Updates X and Y, one block of outputs after the other. Each block reads the old X and adds its part to the new X, so
+ * with several blocks both are needed at the same time. If no row occurs twice, scratch has the new X until the last
+ * block. If a row occurs twice, scratch has a copy of the old X, and the rows themselves become the new X. */
 static STEP_INLINE void STEP_NAME(update)(const Step *s, const StepLayout *layout) {
     const int64_t n = layout->n, m = s->m, block = layout->block;
     float **x = layout->x, **const updated = layout->updated, **sums = updated;
@@ -522,7 +524,7 @@ static STEP_INLINE void STEP_NAME(update)(const Step *s, const StepLayout *layou
         const int64_t J = STEP_MIN(m - j, block), prefetch_count = j ? 0 : s->prefetch_count;
         float **const begin = j ? sums : updated, **const from = begin == x ? NULL : begin;
         float **const to = j + block < m ? sums : updated;
-        if (n == 1) /* the change of a mean begins at zero */
+        if (n == 1) /* NULL: the change of a mean begins at zero */
             STEP_NAME(update_single)(J, s, x[0], s->pooled && !j ? NULL : begin[0], to[0], s->outputs + j, error,
                                      prefetch_count);
         else if (s->sequential)
@@ -534,7 +536,7 @@ static STEP_INLINE void STEP_NAME(update)(const Step *s, const StepLayout *layou
 
 /* -- spread: each input row ← itself + gradient_scale · the change of the mean ------------------------------------ */
 
-/* Spreads U vectors from float d on. */
+/* Adds the change to U vectors of each row from float d on. */
 static STEP_INLINE void STEP_NAME(spread_vectors)(const int U, int64_t d, int64_t n, float *const *inputs, float scale,
                                                   const float *change) {
     step_vec part[STEP_POOL_VECTORS];
@@ -546,12 +548,12 @@ static STEP_INLINE void STEP_NAME(spread_vectors)(const int U, int64_t d, int64_
 }
 
 static STEP_INLINE void STEP_NAME(spread)(const Step *s, const StepLayout *layout) {
-    STEP_WHOLE_ROWS(STEP_NAME(spread_vectors), s->width, s->n, s->inputs, s->gradient_scale, layout->updated[0]);
+    STEP_FOR_VECTORS(STEP_NAME(spread_vectors), s->width, s->n, s->inputs, s->gradient_scale, layout->updated[0]);
 }
 
 /* -- the step ----------------------------------------------------------------------------------------------------- */
 
-/* Divides the step into blocks, and scratch into arrays for its results. */
+/* Divides the step into blocks, and scratch into arrays. */
 static STEP_INLINE StepLayout STEP_NAME(lay_out)(const Step *s) {
     float *scratch = s->scratch;
     StepLayout layout = {
@@ -560,20 +562,20 @@ static STEP_INLINE StepLayout STEP_NAME(lay_out)(const Step *s) {
     layout.blocks = (s->m + layout.block - 1) / layout.block;
     layout.panel = step_panel(layout.n);
     if (s->pooled) {
-        float *const mean = step_take(&scratch, s->width), *const change = step_take(&scratch, s->width);
-        layout.x = (float **)step_take(&scratch, step_pointers(2));
+        float *const mean = step_allocate(&scratch, s->width), *const change = step_allocate(&scratch, s->width);
+        layout.x = (float **)step_allocate(&scratch, step_pointers(2));
         layout.updated = layout.x + 1;
         layout.x[0] = mean;
         layout.updated[0] = change;
     }
-    layout.error = step_take(&scratch, layout.panel * layout.blocks);
+    layout.error = step_allocate(&scratch, layout.panel * layout.blocks);
     if (s->sequential) {
         const int64_t columns = layout.blocks * STEP_PANEL;
-        float *const target = step_take(&scratch, columns), *const offset = step_take(&scratch, columns);
+        float *const target = step_allocate(&scratch, columns), *const offset = step_allocate(&scratch, columns);
         step_place_columns(s, &layout, target, offset);
         layout.target = target;
         layout.offset = offset;
-        if (layout.n > 1) layout.gram = step_take(&scratch, layout.panel * step_columns(layout.n) / STEP_PANEL);
+        if (layout.n > 1) layout.gram = step_allocate(&scratch, layout.panel * step_columns(layout.n) / STEP_PANEL);
     }
     layout.copies = scratch;
     return layout;
@@ -588,8 +590,9 @@ static STEP_NOINLINE void STEP_NAME(step_floats)(const Step *s) {
     if (s->pooled) STEP_NAME(spread)(s, &layout);
 }
 
-/* A row of bfloat16, the upper halves of floats, as floats. Of each 2 · STEP_LANES values those at even places come
- * before those at odd ones: a step only needs the same order in all rows. */
+/* Converts a row of bfloat16, the upper halves of floats, to floats. This changes the order of values: in each group of
+ * 2 · STEP_LANES, values at even positions come first, then values at odd positions. A step only needs the same order
+ * in all rows. */
 static STEP_INLINE void STEP_NAME(widen)(int64_t width, const float *from, float *to) {
     for (int64_t d = 0; d < width; d += 2 * STEP_LANES) {
         const step_words pair = STEP_WORDS(from + d / 2);
@@ -598,8 +601,8 @@ static STEP_INLINE void STEP_NAME(widen)(int64_t width, const float *from, float
     }
 }
 
-/* The reverse of widen, with stochastic rounding as in step_rounded: late in training nearly all changes are smaller
- * than half the distance between two neighbouring bfloat16, and rounding to the nearest would lose them. */
+/* Reverses widen, with stochastic rounding as in step_rounded. Late in training, nearly all changes are smaller than
+ * half the distance between two neighbouring bfloat16, and rounding to the nearest would lose them. */
 static STEP_INLINE void STEP_NAME(narrow)(int64_t width, const float *from, float *to, uint32_t random) {
     step_words noise = (STEP_WORDS(STREAMS) ^ random) * 0x85ebca6bu;
     noise = (noise ^ noise >> 15) * 0xc2b2ae35u;
@@ -628,7 +631,7 @@ static void STEP_NAME(step)(const Step *s) {
         if (first < k)
             floats.inputs[k] = floats.inputs[first];
         else {
-            floats.inputs[k] = step_take(&floats.scratch, s->width);
+            floats.inputs[k] = step_allocate(&floats.scratch, s->width);
             STEP_NAME(widen)(s->width, row, floats.inputs[k]);
         }
     }
@@ -640,7 +643,7 @@ static void STEP_NAME(step)(const Step *s) {
 
 /* -- subwords ----------------------------------------------------------------------------------------------------- */
 
-/* The row of a part as floats: in place, or widened in scratch. */
+/* Returns the row of a part as floats: in place, or converted in scratch if it is bfloat16. */
 static STEP_INLINE float *STEP_NAME(part)(const StepParts *p, int32_t row, float *scratch) {
     float *const at = (float *)(p->rows + row * p->row_bytes);
     if (!p->bfloat16) return at;
@@ -692,7 +695,7 @@ static const StepFunctions STEP_NAME(functions) = {STEP_LANES, STEP_NAME(step), 
 #undef STEP_POOL_VECTORS
 #undef STEP_LINK_ROWS
 #undef STEP_SINGLE_VECTORS
-#undef STEP_WHOLE_ROWS
+#undef STEP_FOR_VECTORS
 #undef STEP_LARGER
 #undef STEP_SMALLER
 #undef step_vec

@@ -1,4 +1,4 @@
-"""The state of one training thread, grouped by concern, and its layout in memory (see _kernels.pyx)."""
+"""The state of one training thread, and its layout in memory. The head of _kernels.pyx explains the design."""
 
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t, uintptr_t
 
@@ -55,98 +55,101 @@ cdef extern from "step.h" nogil:
     const StepFunctions *step_choose(const char *name)
 
 cdef enum:
-    LOOKAHEAD = 2       # windows that are chosen, and prefetched, before the step of another
+    LOOKAHEAD = 2       # a window is chosen and prefetched this many windows before its step
     CACHE_LINE = 64     # bytes
-    RECENT_SLOTS = 1024  # of find_repeats; a power of 2
-    NO_WORD = -1        # in the place of a word that was drawn again, and behind the words
+    RECENT_SLOTS = 1024  # size of KeptWords.recent, a power of 2
+    NO_WORD = -1        # replaces a drawn word that repeats another, and pads the drawn words
 
 
 cdef struct Window:
-    # The rows of one centre word, chosen some windows before the step that updates them.
-    int64_t n              # context words
-    int64_t left, centre_position  # of the first context word and of the centre word among the kept words
-    int64_t m              # output rows of a step
-    int64_t groups         # groups of consecutive context words; each takes a step
-    int32_t *group_starts  # groups + 1: the first context word of each group, and n
-    int64_t output_sets    # sets of output rows: 1 if all groups share one, otherwise as many as groups
-    int64_t no_prefetch    # output rows at the beginning of a set not to prefetch: in cache already, or too many
+    # The rows for one centre word. They are chosen some windows before the step that updates them.
+    int64_t n              # number of context words
+    int64_t left           # position of the first context word among the kept words
+    int64_t centre_position  # position of the centre word among the kept words
+    int64_t m              # number of output rows in a step
+    int64_t groups         # number of groups of consecutive context words; each group takes one step
+    int32_t *group_starts  # (groups + 1): the first context word of each group, then n
+    int64_t output_sets    # number of sets of output rows: 1 if all groups share the set, otherwise one per group
+    int64_t no_prefetch    # the first output rows of a set are not prefetched: they are in cache, or too many
     int64_t target_column  # the column with target 1 in a softmax over classes or words
-    int32_t centre
+    int32_t centre         # the centre word
     int repeats            # whether a context word occurs twice in a group
     float alpha
-    float **inputs         # n
-    float **outputs        # output_sets × m, and after them an input row to prefetch
-    float *target          # by column
-    float *offset          # output_sets × columns
-    float *weight          # output_sets × columns, of the losses with weights
+    float **inputs         # (n): rows of the context words
+    float **outputs        # (output_sets × m): output rows, then one input row to prefetch
+    float *target          # (columns)
+    float *offset          # (output_sets × columns)
+    float *weight          # (output_sets × columns), if the loss has weights
 
 
 cdef struct Sizes:
     # The numbers that determine the memory of a worker.
-    int64_t window         # maximum of context words on one side
-    int64_t n              # maximum of context words in a window
-    int64_t kept           # kept words: of a chunk, and around it
+    int64_t window         # maximum number of context words on one side
+    int64_t n              # maximum number of context words in a window
+    int64_t kept           # maximum number of kept words of a chunk, with the words around it
     int64_t width          # values in a row
     int64_t row_bytes
     bint bfloat16          # whether rows are bfloat16; otherwise float32
-    int64_t windows        # windows that are chosen and have not taken their step
-    int64_t hot            # output rows that each worker copies during a chunk
-    int64_t copied         # rows that a worker copies during a chunk, at most
-    int64_t set_bits       # of the set of rows of a chunk, a power of 2; 0 if the run is not ordered
-    int64_t inputs_per_step  # maximum of context words in a step
-    int64_t m              # maximum of output rows in a step
-    int64_t columns        # of m output rows
-    int64_t drawn_words    # m, rounded up to whole vectors
-    int64_t output_sets    # maximum of sets of output rows in a window
+    int64_t windows        # maximum number of windows that are chosen and still wait for their step
+    int64_t hot            # number of output rows that each worker copies during a chunk
+    int64_t copied         # maximum number of rows that a worker copies during a chunk
+    int64_t set_bits       # bits in a set of rows, a power of 2; 0 if the run is not ordered
+    int64_t inputs_per_step  # maximum number of context words in a step
+    int64_t m              # maximum number of output rows in a step
+    int64_t columns        # number of columns of m output rows
+    int64_t drawn_words    # m rounded up to full vectors
+    int64_t output_sets    # maximum number of sets of output rows in a window
     int64_t negative       # K; 0 if no words are drawn
     bint weighted          # whether output rows have weights
     bint pooled            # whether X is the mean of the context words
-    int64_t composed       # words whose input rows are composed of subwords in a chunk, at most; 0 without subwords
+    int64_t composed       # maximum number of words in a chunk with composed input rows; 0 without subwords
     int64_t words          # V with subwords, otherwise 0
 
 
 cdef struct KeptWords:
-    # The chunk's words, without unknown and subsampled ones, and its neighbours'. Arrays are by position among them.
+    # The words of a chunk, and of its neighbours as far as windows reach, without unknown and subsampled words. All
+    # arrays but `recent` are indexed by position among these words.
     int32_t *words
-    int64_t start, end     # of the kept words, with the neighbours'
-    float **rows           # input rows
-    int32_t *before        # the number of words of the sentence before a word, and after it
-    int32_t *after
-    int32_t *token_number  # the number of known tokens in the chunk up to a word
-    int64_t known          # known tokens in the chunk
+    int64_t start, end     # the first and the last position, which have an END_OF_SENTENCE
+    float **rows           # input rows of the words
+    int32_t *before        # number of words in the sentence before a word
+    int32_t *after         # number of words in the sentence after a word
+    int32_t *token_number  # number of known tokens in the chunk up to a word
+    int64_t known          # number of known tokens in the chunk
     int32_t *previous_occurrence  # see find_repeats
     int32_t *latest_repeat        # the highest previous_occurrence up to a word
-    int32_t *recent        # RECENT_SLOTS: the last position of a word with these last bits
+    int32_t *recent        # (RECENT_SLOTS): the last position of a word with these low bits
 
 
 cdef struct Draws:
     # The words drawn as negatives.
-    uint64_t *ahead        # K random numbers for the next negatives
-    int32_t *words         # drawn_words: the centre word and the words drawn for a step
-    int32_t *counts        # m: how often each was drawn
-    int64_t blocks         # a prediction draws this many times K words
+    uint64_t *ahead        # (K): random numbers for the next negatives
+    int32_t *words         # (drawn_words): the centre word, then the words drawn for a step
+    int32_t *counts        # (m): how often each word was drawn
+    int64_t blocks         # a prediction draws `blocks` times K words
 
 
 cdef struct ComposedRows:
-    # The input rows of the chunk's words, made of those of their subwords.
+    # The input rows of the chunk's distinct words. Each is the mean of the rows of the word's subwords.
     StepParts parts        # the input matrix
-    int32_t *slots         # V: the index of a word among the distinct words; not set for others
-    int32_t *words         # the chunk's words, each once
-    int64_t count
+    int32_t *slots         # (V): the index of a word among the distinct words; undefined for words outside the chunk
+    int32_t *words         # the distinct words
+    int64_t count          # their number
     char *rows             # their input rows, which the steps update
-    char *rows_before      # the same before the chunk
+    char *rows_before      # their input rows before the first step of the chunk
 
 
 cdef struct RowCopies:
     # A worker's copies of rows that several workers update.
     char *rows
-    float *changes         # their values when they were copied, negated; after find_changes what has changed
-    int64_t count          # in an ordered run, like all that follows
-    uint64_t *row_keys     # of the rows that are copied; see ordered.pxd
-    int64_t *updates       # how often the steps of the chunk update them
-    HashTable index_of_key  # their indices + 1
-    uint64_t *touched_rows  # a set of hashed keys: the rows that the chunk uses
-    uint64_t *shared_rows   # those of them that it copies
+    float *changes         # minus the values at the time of copying; find_changes turns them into changes
+    # Only ordered runs use these:
+    int64_t count          # number of copies
+    uint64_t *row_keys     # the key of each copied row; see key_of_row
+    int64_t *updates       # how often the steps of the chunk update each copy
+    HashTable index_of_key  # the index of the copy of each key, plus 1
+    uint64_t *touched_rows  # bit set of the rows that the chunk uses
+    uint64_t *shared_rows   # bit set of the rows that the worker must copy
 
 
 cdef struct Worker:
@@ -154,35 +157,39 @@ cdef struct Worker:
     uint64_t random        # state of the chunk's SplitMix64 stream
     KeptWords kept
     Draws draws
-    Window *windows        # a ring
-    int64_t chosen, done   # windows of the chunk that are chosen, and that have taken their step
+    Window *windows        # a ring buffer
+    int64_t chosen         # number of windows of the chunk that are chosen
+    int64_t done           # number of windows of the chunk that have taken their step
     Step step
     StepLoss *loss
-    double chunk_loss      # of the last chunk, and its predictions
-    int64_t predictions
-    float *zero_row        # zeros: the output row of columns in use without a word
+    double chunk_loss      # summed loss of the last chunk
+    int64_t predictions    # number of predictions in the last chunk
+    float *zero_row        # zeros: the output row of columns that are in use but have no word
     ComposedRows composed
     RowCopies copies
     void *memory
 
 
 cdef inline void *bump_allocate(uintptr_t *at, int64_t size) noexcept nogil:
-    """Takes the next `size` bytes of memory, beginning at a cache line."""
+    """Return the address of the next `size` bytes of memory, aligned to a cache line, and advance `at` beyond them."""
     cdef uintptr_t begin = (at[0] + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
     at[0] = begin + size
     return <void *>begin
 
 
-cdef inline int64_t power_of_2(int64_t least) noexcept nogil:
-    """The lowest power of 2 that is not less."""
+cdef inline int64_t power_of_2(int64_t minimum) noexcept nogil:
+    """Return the lowest power of 2 that is at least `minimum`."""
     cdef int64_t power = 1
-    while power < least:
+    while power < minimum:
         power *= 2
     return power
 
 
 cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept nogil:
-    """Points a worker at its arrays, in memory from `start` on, a cache line; returns their size and its own."""
+    """Point a worker at its arrays, and return the size of the worker and its arrays.
+
+    The worker begins at `start`, which is aligned to a cache line, and the arrays follow it.
+    """
     cdef uintptr_t at = start + sizeof(Worker)
     cdef KeptWords *kept = &worker.kept
     cdef Draws *draws = &worker.draws
@@ -222,7 +229,7 @@ cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept n
 
 
 cdef inline int64_t lay_out_window(Window *w, Sizes s, uintptr_t start) noexcept nogil:
-    """Points a window at its arrays, in memory from `start` on, a cache line; returns their size."""
+    """Point a window at its arrays, which begin at `start`, aligned to a cache line, and return their size."""
     cdef uintptr_t at = start
     w.inputs = <float **>bump_allocate(&at, s.n * sizeof(float *))
     w.group_starts = <int32_t *>bump_allocate(&at, (s.n + 1) * sizeof(int32_t))
@@ -234,30 +241,30 @@ cdef inline int64_t lay_out_window(Window *w, Sizes s, uintptr_t start) noexcept
 
 
 cdef inline int64_t size_of(Sizes s) noexcept nogil:
-    """The bytes to allocate for a worker and its windows, at any alignment."""
+    """Return the bytes to allocate for a worker and its windows; the allocation need not be aligned."""
     cdef Worker worker
     cdef Window window
     return lay_out(&worker, s, 0) + s.windows * lay_out_window(&window, s, 0) + CACHE_LINE
 
 
 cdef inline uint64_t scramble(uint64_t x) noexcept nogil:
-    """SplitMix64's finaliser (Steele et al. 2014): a hash of 64 bits to 64 bits."""
+    """Hash 64 bits to 64 bits by SplitMix64's finaliser (Steele et al. 2014)."""
     x = (x ^ (x >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
     x = (x ^ (x >> 27)) * <uint64_t>0x94D049BB133111EB
     return x ^ (x >> 31)
 
 
 cdef inline uint64_t draw(Worker *worker) noexcept nogil:
-    """The next 64 random bits of the worker's stream for this chunk."""
+    """Return the next 64 random bits of the worker's stream for this chunk."""
     worker.random += <uint64_t>0x9E3779B97F4A7C15
     return scramble(worker.random)
 
 
 cdef inline void set_inputs(Worker *worker, Window *w, int64_t window) noexcept nogil:
-    """Sets the input rows of the context words.
+    """Set the input rows of the context words.
 
-    Each side's loop is as long as the longest window's, because the processor can predict that; rows beyond the
-    window are overwritten or not used.
+    Both loops have the length of the largest window, because the processor can predict a constant length. Rows beyond
+    this window are overwritten or not used.
     """
     cdef int64_t k, before = w.centre_position - w.left
     for k in range(window):

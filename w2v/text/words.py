@@ -30,8 +30,10 @@ def refuse_string(words: object) -> None:
 
 
 def as_list(words: Iterable[Item]) -> list[Item]:
-    """Return words as a list. Raises W2VError for a string."""
+    """Return words as a list. Raises W2VError for a string and for an object that is not iterable."""
     refuse_string(words)
+    if not isinstance(words, Iterable):
+        raise W2VError(f"a list of words is needed, not an object of type {type(words).__name__}")
     return list(words)
 
 

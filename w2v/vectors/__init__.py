@@ -1,1 +1,1 @@
-"""Trained vectors: search, analogies, word pairs."""
+"""Trained vectors: look-up, nearest neighbours, queries, and vectors of texts."""

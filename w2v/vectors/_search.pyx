@@ -1,16 +1,16 @@
-"""Finds the best answers to analogy questions from cosines that are computed once for each word in the questions.
+"""Find the best answers to analogy questions from precomputed cosines.
 
-The scores of a : b :: c : ?, by 3CosAdd and by 3CosMul, are functions of the cosines of the candidate with a, b and c.
-So the matrix product has one row for each different word in the questions, far fewer than questions, and a question
-costs one pass over three rows.
+The 3CosAdd and 3CosMul scores of a candidate for a : b :: c : ? only depend on its cosines with a, b and c. So the
+caller computes one matrix product, with one row for each distinct word in the questions. There are far fewer of these
+words than questions, and each question only needs one pass over three rows.
 """
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 
 cdef enum:
-    CANDIDATES = 1024  # at a time: the scores of a question fit in the first-level cache
-    LANES = 16  # separate maxima, so that the compiler uses vector registers
+    CANDIDATES = 1024  # candidates in a batch: the scores of a question fit in the first-level cache
+    LANES = 16  # number of separate maxima, so that the compiler uses vector registers
 
 WIDTH = CANDIDATES
 
@@ -28,11 +28,16 @@ def update_best(
 ):
     """Update the best answers with W <= WIDTH candidates: rows `first` to `first` + W of the vocabulary.
 
-    cosines     (U, W): of each word in the questions with each candidate, shifted to 0..1 if `multiply`
-    questions   (Q, 3): a, b, c as rows of `cosines`
-    rows        (U,): the vocabulary row of each of these words
-    variants    (V,): the next row whose word differs only in case, or -1; none of them can be an answer
-    Updated: best_scores and best_rows (Q,).
+    Args:
+        cosines: (U, W), the cosine of each word in the questions with each candidate, shifted to 0..1 if `multiply`.
+        questions: (Q, 3), a, b and c as rows of `cosines`.
+        rows: (U,), the vocabulary row of each word in the questions.
+        variants: (V,), the next row with a word that differs only in case, or -1. Variants of a, b and c cannot be
+            answers.
+        first: the vocabulary row of the first candidate.
+        multiply: use 3CosMul instead of 3CosAdd.
+        epsilon: added to the divisor in 3CosMul.
+        best_scores, best_rows: (Q,), the best score and row so far. Both are updated.
     """
     cdef Py_ssize_t question, i, width = cosines.shape[1]
     cdef const float *a
@@ -71,6 +76,7 @@ def update_best(
 
 
 cdef inline float largest(const float *values) noexcept nogil:
+    """Return the largest of CANDIDATES values."""
     cdef float[LANES] lanes
     cdef float result = -INFINITY
     cdef int lane

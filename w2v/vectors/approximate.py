@@ -1,6 +1,7 @@
-"""Approximate nearest-neighbour search with usearch: a graph of near neighbours (HNSW, Malkov & Yashunin 2018).
+"""Approximate nearest-neighbour search with usearch, which builds a graph of neighbours.
 
-Source: https://arxiv.org/abs/1603.09320
+Source: Malkov & Yashunin 2018, "Efficient and robust approximate nearest neighbor search using Hierarchical Navigable
+Small World graphs" (HNSW), https://arxiv.org/abs/1603.09320
 """
 
 from typing import Any, Self
@@ -14,15 +15,15 @@ from w2v.system.files import PathLike, errors_named, open_regular
 from w2v.vectors.cosines import Vector
 from w2v.vectors.neighbours import nearest_rows
 
-RECALL_SAMPLE = 100  # rows on which the recall is measured
-RECALL_TOPN = 10
+RECALL_SAMPLE = 100  # rows used to measure the recall
+RECALL_TOPN = 10  # neighbours of each of these rows
 
 
 class ApproximateIndex:
-    """An index of the rows of a matrix (V, D) by cosine. Building it takes minutes for a million rows."""
+    """An index of the rows of a matrix (V, D) for search by cosine. Building it takes minutes for a million rows."""
 
     def __init__(self, vectors: Vector, progress: Report | None = None) -> None:
-        """Index all rows; `progress` is called in phase "index". Raises W2VError if usearch is missing."""
+        """Index all rows. `progress` is called in phase "index". Raises W2VError if usearch is missing."""
         self._index: Any = _usearch().Index(ndim=vectors.shape[1], metric="cos", dtype="f32")
         meter = Meter(progress, "index")
 
@@ -34,7 +35,7 @@ class ApproximateIndex:
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
-        """Read an index that `to_bytes` made. Raises W2VError for a file that cannot be read or is not an index."""
+        """Read a file with the bytes of `to_bytes`. Raises W2VError if it cannot be read or is not an index."""
         index = cls.__new__(cls)
         with errors_named(path), open_regular(path):
             try:
@@ -44,28 +45,28 @@ class ApproximateIndex:
         return index
 
     def to_bytes(self) -> bytes:
-        """Return the content of a file for `load`."""
+        """Return the index as bytes. Write them to a file, which `load` can read."""
         return bytes(self._index.save())
 
     @property
     def vector_size(self) -> int:
-        """Number of values in an indexed vector, D."""
+        """The number of values in an indexed vector, D."""
         return int(self._index.ndim)
 
     def search(self, vector: Vector, topn: int) -> tuple[NDArray[np.int64], Vector]:
         """Return up to `topn` rows that the index finds nearest to a vector (D,), and their cosines, highest first."""
-        found = self._index.search(np.asarray(vector, np.float32), topn)
-        return found.keys.astype(np.int64), 1 - found.distances
+        matches = self._index.search(np.asarray(vector, np.float32), topn)
+        return matches.keys.astype(np.int64), 1 - matches.distances
 
     def recall(self, vectors: Vector, seed: int = 1) -> float:
-        """Measure the share, 0 to 1, of the ten exactly nearest rows that a search finds, on a sample of rows.
+        """Measure the share of true nearest neighbours that a search finds, 0 to 1.
 
-        `vectors` is the matrix that was indexed.
+        The 10 nearest neighbours of 100 random rows are compared. `vectors` is the indexed matrix.
         """
         sample = np.random.default_rng(seed).permutation(len(vectors))[:RECALL_SAMPLE]
         exact = nearest_rows(vectors, sample, RECALL_TOPN)
-        found = [self.search(vectors[row], RECALL_TOPN + 1)[0] for row in sample]
-        hits = sum(np.isin(near, others).sum() for near, others in zip(exact, found, strict=True))
+        approximate = [self.search(vectors[row], RECALL_TOPN + 1)[0] for row in sample]
+        hits = sum(np.isin(near, others).sum() for near, others in zip(exact, approximate, strict=True))
         return float(hits / exact.size) if exact.size else 1.0
 
 

@@ -1,17 +1,17 @@
-"""Word vectors made from both matrices of a model, its input rows and its output rows.
+"""Word vectors that combine both matrices of a model, its input rows and its output rows.
 
-Training gives each word two vectors, and input rows alone do not use what the output rows have learnt. Levy, Goldberg
-& Dagan (2015, section 3.3) add them: w + c. That also adds the large vector that all output rows share, which makes
-rare words neighbours of everything; so the mean is subtracted first (as Mu & Viswanath 2018 do).
+Training gives each word two vectors, an input row w and an output row c. Word vectors made from w only lose what c has
+learnt. Levy, Goldberg & Dagan (2015, section 3.3) add them: w + c. But all output rows share a large common vector,
+and adding it makes rare words neighbours of everything. So the mean is subtracted first (Mu & Viswanath 2018).
 
-For each of both matrices X, with u(·) the row scaled to length 1:
+Each of the two matrices X becomes R, where u(·) scales each row to length 1:
 
     U = u(X)          R = u(U − A B)          A (V, 1), all ones: B is the mean of the rows of U
 
-If the outputs contain the words' log frequency, A (V, 2) is [1, log count] for them, and B the least-squares solution
-of A B ≈ U. The cosines of the concatenation C = [R of inputs, R of outputs], (V, 2D), are the means of both cosines.
-The combined vectors are C Q, (V, D), with Q the D leading eigenvectors of CᵀC: no vectors of D values have inner
-products nearer to those of C. bench/NOTES.md compares this with other ways.
+If the output rows contain the words' log frequency, their A (V, 2) is [1, log count], and B is the least-squares
+solution of A B ≈ U. The concatenation is C = [R of inputs, R of outputs], (V, 2D). Each of its cosines is the mean of
+the two cosines of R. The combined vectors are C Q, (V, D), where Q holds the D leading eigenvectors of CᵀC. No other
+vectors of D values approximate the inner products of C better. bench/NOTES.md compares this with other methods.
 """
 
 from __future__ import annotations
@@ -26,50 +26,50 @@ from w2v.formats import bfloat16
 from w2v.settings import WordVectors
 from w2v.vectors.cosines import MAX_LENGTH, MIN_LENGTH, Vector, lengths, unit
 
-VALUES_AT_ONCE = 1 << 18  # of a block of rows: 1 MB
+VALUES_AT_ONCE = 1 << 18  # values in a block of rows: 1 MB
 
 
 def combined(inputs: NDArray[Any], outputs: NDArray[Any], frequencies: NDArray[np.int64] | None = None) -> Vector:
-    """The combined vectors, float32 (V, D), of float32 or bfloat16 matrices (V, D).
+    """Return the combined vectors C Q, float32 (V, D), of float32 or bfloat16 matrices (V, D).
 
-    `frequencies` are the words' counts (V,), if the outputs contain their logarithm. Rows of zeros stay zeros.
+    `frequencies` are the words' counts (V,) if the outputs contain their logarithm. Rows of zeros stay zeros.
     """
     size = inputs.shape[1]
-    matrix = np.zeros((2 * size, 2 * size))  # CᵀC
-    parts = _Parts(inputs, outputs, frequencies)
-    for _, block in parts:
-        matrix += block.T @ block
-    directions = np.linalg.eigh(matrix)[1][:, : -size - 1 : -1]  # of the largest eigenvalues, in descending order
-    largest = np.take_along_axis(directions, np.abs(directions).argmax(axis=0)[None], axis=0)
-    signs = np.where(largest < 0, -1, 1)  # the sign of an eigenvector is arbitrary
-    directions = (directions * signs).astype(np.float32)
-    found = np.empty(inputs.shape, np.float32)
-    for start, block in parts:
-        np.matmul(block, directions, out=found[start : start + len(block)])
-    return found
+    products = np.zeros((2 * size, 2 * size))  # CᵀC
+    concatenation = _Concatenation(inputs, outputs, frequencies)
+    for _, block in concatenation:
+        products += block.T @ block
+    eigenvectors = np.linalg.eigh(products)[1][:, : -size - 1 : -1]  # largest eigenvalue first
+    largest = np.take_along_axis(eigenvectors, np.abs(eigenvectors).argmax(axis=0)[None], axis=0)
+    signs = np.where(largest < 0, -1, 1)  # LAPACK's signs are arbitrary: make the largest entry positive
+    eigenvectors = (eigenvectors * signs).astype(np.float32)
+    vectors = np.empty(inputs.shape, np.float32)
+    for start, block in concatenation:
+        np.matmul(block, eigenvectors, out=vectors[start : start + len(block)])
+    return vectors
 
 
 def concatenated(inputs: NDArray[Any], outputs: NDArray[Any], frequencies: NDArray[np.int64] | None = None) -> Vector:
-    """C itself, float32 (V, 2D); arguments are those of `combined`."""
-    found = np.empty((len(inputs), 2 * inputs.shape[1]), np.float32)
-    for start, block in _Parts(inputs, outputs, frequencies):
-        found[start : start + len(block)] = block
-    return found
+    """Return the concatenation C, float32 (V, 2D). The arguments are the same as for `combined`."""
+    vectors = np.empty((len(inputs), 2 * inputs.shape[1]), np.float32)
+    for start, block in _Concatenation(inputs, outputs, frequencies):
+        vectors[start : start + len(block)] = block
+    return vectors
 
 
 def memory_of(kind: WordVectors, words: int, size: int) -> int:
-    """About the bytes that making word vectors of this kind takes in addition to both matrices."""
+    """Estimate the bytes needed to make word vectors of this kind, in addition to both matrices."""
     if kind == "input":
         return 0
-    eigenvectors = 4 * 8 * (2 * size) ** 2 if kind == "combined" else 0  # as float64, and LAPACK's work space
+    eigenvectors = 4 * 8 * (2 * size) ** 2 if kind == "combined" else 0  # float64, with LAPACK's work space
     return 4 * words * size * (2 if kind == "concatenated" else 1) + eigenvectors
 
 
-class _Parts:
-    """Blocks of rows of C with the index of the first, computed again in each pass."""
+class _Concatenation:
+    """An iterable over C: yields (index of the first row, block of rows), computed again in each pass."""
 
     def __init__(self, inputs: NDArray[Any], outputs: NDArray[Any], frequencies: NDArray[np.int64] | None) -> None:
-        constant = np.zeros((len(inputs), 2), np.float32)  # a column of zeros too: BLAS is slow for a single column
+        constant = np.zeros((len(inputs), 2), np.float32)  # with a column of zeros: BLAS is slow for a single column
         constant[:, 0] = 1
         regressors = constant
         if frequencies is not None:
@@ -91,17 +91,21 @@ class _Parts:
 
 
 def _coefficients(matrix: NDArray[Any], columns: Vector) -> Vector:
-    """B: the least-squares solution of A B ≈ U, float32."""
+    """Return B, float32: the least-squares solution of A B ≈ U."""
     products = np.zeros((columns.shape[1], matrix.shape[1]))
     for start, block in bfloat16.blocks(matrix, max(1, VALUES_AT_ONCE // matrix.shape[1])):
         products += columns[start : start + len(block)].T @ unit(block)
     squares = columns.T.astype(np.float64) @ columns
-    found: Vector = (np.linalg.pinv(squares, hermitian=True) @ products).astype(np.float32)  # counts may all be equal
-    return found
+    # The pseudo-inverse, because the matrix is singular if all counts are equal:
+    coefficients: Vector = (np.linalg.pinv(squares, hermitian=True) @ products).astype(np.float32)
+    return coefficients
 
 
 def _scaled(matrix: NDArray[Any], columns: Vector) -> tuple[Vector, NDArray[np.bool_]]:
-    """A, each row of it times the length of the same row of X, and which rows of X are too long or short for that."""
+    """Return A with each row multiplied by the length of that row of X, and which rows of X have an extreme length.
+
+    A row is extreme if float32 cannot hold the square of its length precisely. Its row of A is not multiplied.
+    """
     norms = lengths(matrix)
     extreme = (norms > 0) & ~((norms > MIN_LENGTH) & (norms < MAX_LENGTH))
     return columns * np.where(extreme, 1, norms)[:, None], extreme
@@ -110,7 +114,10 @@ def _scaled(matrix: NDArray[Any], columns: Vector) -> tuple[Vector, NDArray[np.b
 def _residuals(
     matrix: NDArray[Any], scaled: Vector, extreme: NDArray[np.bool_], coefficients: Vector, start: int, out: Vector
 ) -> None:
-    """Rows of R from `start` on, as u(X − |X| A B): that is the same, and zeros stay zeros."""
+    """Write the rows of R from `start` on into `out`.
+
+    They are computed as u(X − |X| A B), which equals u(U − A B) and keeps rows of zeros.
+    """
     rows = slice(start, start + len(out))
     values = matrix[rows].astype(np.float32, copy=False)
     if extreme[rows].any():

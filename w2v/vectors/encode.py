@@ -1,4 +1,4 @@
-"""Texts as vectors: weighted means of the vectors of their words."""
+"""Vectors of texts: weighted means of the vectors of their words."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from w2v.vectors.cosines import unit
 
 Weights = Literal["mean", "idf", "sif"]
 
-SIF = 1e-3  # a of Arora et al. 2017
+SIF = 1e-3  # the constant a of Arora et al. 2017
 FORMULAS: dict[Weights, Callable[[Any], Any]] = {
     "mean": np.ones_like,
     "idf": lambda share: -np.log(share),
     "sif": lambda share: SIF / (SIF + share),
 }
-UNKNOWN_AT_ONCE = 1 << 10  # words made of n-grams
+UNKNOWN_AT_ONCE = 1 << 10  # unknown words composed of n-grams in a batch
 
 Array = NDArray[np.float32]
 
@@ -40,16 +40,26 @@ Array = NDArray[np.float32]
 class Encoder:
     """Turns texts into vectors.
 
-    The vector of a text is the weighted mean of those of its known words. With p(w), the share of a word in the
-    training text, weights are 1 ("mean"), −log p(w) ("idf") or a / (a + p(w)), a = 0.001 ("sif": Arora, Liang and Ma
-    2017, "A Simple but Tough-to-Beat Baseline for Sentence Embeddings"). "sif" also removes the component that all
-    texts have in common: the projection on the expected vector of a text, Σ p(w) weight(w) vector(w). It stands for
-    the paper's first singular vector of the encoded texts; so the vector of a text does not depend on the others.
-    Unknown words are left out unless they have n-grams; then they count as words that occur once.
+    The vector of a text is the weighted mean of the vectors of its known words. p(w) is the share of word w in the
+    training text. The weight of w is
+
+        "mean"      1
+        "idf"       −log p(w)
+        "sif"       a / (a + p(w)), a = 0.001
+
+    "sif" is the method of Arora, Liang and Ma 2017, "A Simple but Tough-to-Beat Baseline for Sentence Embeddings". It
+    also removes the component that all texts have in common. The paper projects out the first singular vector of the
+    encoded texts; here it is the expected vector of a text, Σ p(w) weight(w) vector(w). So the vector of a text does
+    not depend on the other texts.
+
+    Unknown words are left out. If the vectors have n-grams, unknown words get a vector, and the weight of a word that
+    occurs once.
 
     Attributes:
-        texts, words, unknown: the number of texts encoded so far, of their words, and of those left out.
-        missing: how many of the texts were missing; they are encoded as zeros.
+        texts: number of texts encoded so far.
+        words: number of words in these texts.
+        unknown: number of words left out.
+        missing: number of texts that were missing; they are encoded as zeros.
     """
 
     def __init__(
@@ -62,11 +72,16 @@ class Encoder:
         weights: Weights,
         errors: Errors,
     ) -> None:
-        """`vectors` are (V, D), `counts` (V,). Raises SettingsError for unknown weights, or without their counts."""
+        """Compute the weights of all words. `vectors` are (V, D), `counts` (V,).
+
+        Raises SettingsError for unknown `weights`, or if they need counts and `counts` is None.
+        """
         if weights not in get_args(Weights):
             raise SettingsError(f"weights {weights!r}: {suggestion(weights, get_args(Weights))}")
         if counts is None and weights != "mean":
-            raise SettingsError(f"weights {weights}: these vectors have no counts; choose mean, or take a .safetensors")
+            raise SettingsError(
+                f"weights {weights}: these vectors have no counts; choose mean, or a .safetensors file, which has them"
+            )
         self.texts = self.words = self.unknown = self.missing = 0
         self.size = int(vectors.shape[1])
         self._vectors, self._ngrams = vectors, ngrams
@@ -74,8 +89,7 @@ class Encoder:
         self._normalise = Normaliser(options, errors)
         self._strips_markup = options.strip_markup
         counts = np.ones(len(words), np.int64) if counts is None else np.maximum(counts, 1)
-        # The last is that of unknown words. Counts in memory may add up to more than an int64 holds.
-        shares = np.append(counts, 1) / counts.sum(dtype=np.float64)
+        shares = np.append(counts, 1) / counts.sum(dtype=np.float64)  # the last is the share of an unknown word
         self._weights: Array = FORMULAS[weights](shares).astype(np.float32)
         self._common = np.zeros(self.size, np.float32)
         if weights == "sif":
@@ -86,26 +100,29 @@ class Encoder:
     def blocks(
         self, texts: Corpus, progress: Report | None = None, column: str | None = PLAIN, encoding: str = UTF_8
     ) -> Iterator[Array]:
-        """The vectors of texts, one on each line or in the `column` of tables, (n, D), a block at a time.
+        """Yield the vectors of texts in blocks, float32 (n, D).
 
-        Raises W2VError for what is no text and, if `column` is None, for tables; SettingsError for an unknown
-        `encoding` of their files.
+        A text is a line of a plain file, or a cell in the `column` of a table.
+
+        Raises W2VError for a file that is not text, and for a table if `column` is None; SettingsError for an unknown
+        `encoding`.
         """
         meter = Meter(progress, "encode")
-        rest, share, done = np.zeros(self.size, np.float32), np.float32(0), 0  # of a text that a block has cut
+        # The sum and the weight of a text that began in the last block and goes on in this one:
+        begun_sum, begun_weight, done = np.zeros(self.size, np.float32), np.float32(0), 0
         for text, bytes_done in self._read(texts, column, encoding_name(encoding)):
-            sums, shares = self._encoded(self._normalise(text))
-            sums[0] += rest
-            shares[0] += share
-            rest, share = sums[-1], shares[-1]
-            yield self._means(sums[:-1], shares[:-1])
+            sums, weights = self._sums(self._normalise(text))
+            sums[0] += begun_sum
+            weights[0] += begun_weight
+            begun_sum, begun_weight = sums[-1], weights[-1]
+            yield self._means(sums[:-1], weights[:-1])
             done = bytes_done
             meter(done, texts.total_bytes)
         self.missing += texts.missing
         meter(done, done)
 
     def _read(self, texts: Corpus, column: str | None, encoding: str) -> Iterator[tuple[bytes, int]]:
-        """The text in blocks, in UTF-8, and the bytes read so far; each line without markup, if the options say so."""
+        """Yield blocks of UTF-8 text, without markup if the options say so, and the number of bytes read so far."""
         rest = b""
         for block in texts.blocks(column, as_lines=True, encoding=encoding, errors=self._normalise.errors):
             with malformed_located(block):
@@ -116,46 +133,51 @@ class Encoder:
                 text = b"".join([*plain, PADDING])
             yield text, block.bytes_done
 
-    def _encoded(self, text: bytes) -> tuple[Array, Array]:
-        """For each line and, last, for what follows the last newline: the sum of its vectors, and of its weights."""
-        rows, blob, offsets = self._lookup.find(text)
-        known = len(self._weights) - 1
-        ends = np.flatnonzero(rows < 0)
-        starts = np.concatenate([[0], ends, [len(rows)]])
-        words = Words(blob, offsets)
-        found = (rows >= 0) & (rows < known)
-        before = np.append(0, np.cumsum(found))[starts]
-        chosen = rows[found]
-        different, places = np.unique(chosen, return_inverse=True)  # different rows are few, and copied once
-        vectors = np.asarray(self._vectors[different], np.float32)
-        sums = sums_of_rows(vectors, places, before, self._weights[chosen])
-        shares = np.diff(np.append(0, np.cumsum(self._weights[chosen], dtype=np.float64))[before]).astype(np.float32)
-        others = np.flatnonzero(rows >= known)
-        self.texts += len(ends)
-        self.words += len(rows) - len(ends)
-        self.unknown += len(others)
-        if self._ngrams is not None and len(others):
-            self._add_unknown(words, rows[others] - known, np.searchsorted(ends, others), sums, shares)
-        return sums, shares
+    def _sums(self, text: bytes) -> tuple[Array, Array]:
+        """Return the weighted sum of each line's vectors, (lines + 1, D), and the sum of its weights, (lines + 1,).
 
-    def _add_unknown(self, words: Words, numbers: Any, texts: Any, sums: Array, shares: Array) -> None:
-        """Add the vectors of unknown words with n-grams: word numbers[i] occurs in text texts[i]."""
+        The last line is the text after the last newline.
+        """
+        rows, blob, offsets = self._lookup.find(text)  # -1 at the end of a line; V + k is the unknown word k
+        vocabulary_size = len(self._weights) - 1
+        line_ends = np.flatnonzero(rows < 0)
+        line_starts = np.concatenate([[0], line_ends, [len(rows)]])
+        is_known = (rows >= 0) & (rows < vocabulary_size)
+        known = rows[is_known]
+        known_before = np.append(0, np.cumsum(is_known))[line_starts]
+        distinct, indices = np.unique(known, return_inverse=True)  # few, so that copying their vectors is cheap
+        vectors = np.asarray(self._vectors[distinct], np.float32)
+        sums = sums_of_rows(vectors, indices, known_before, self._weights[known])
+        cumulated = np.append(0, np.cumsum(self._weights[known], dtype=np.float64))
+        weights = np.diff(cumulated[known_before]).astype(np.float32)
+        unknown = np.flatnonzero(rows >= vocabulary_size)
+        self.texts += len(line_ends)
+        self.words += len(rows) - len(line_ends)
+        self.unknown += len(unknown)
+        if self._ngrams is not None and len(unknown):
+            lines = np.searchsorted(line_ends, unknown)
+            self._add_unknown(Words(blob, offsets), rows[unknown] - vocabulary_size, lines, sums, weights)
+        return sums, weights
+
+    def _add_unknown(self, words: Words, numbers: Any, lines: Any, sums: Array, weights: Array) -> None:
+        """Add the vectors of unknown words that have n-grams: word numbers[i] occurs in line lines[i]."""
         assert self._ngrams is not None
         order = np.argsort(numbers, kind="stable")
-        numbers, texts = numbers[order], texts[order]
+        numbers, lines = numbers[order], lines[order]
         for start in range(0, len(words), UNKNOWN_AT_ONCE):
-            group = np.arange(start, min(start + UNKNOWN_AT_ONCE, len(words)))
-            made = self._ngrams.vectors(words.take(group))
-            first, last = np.searchsorted(numbers, [start, start + len(group)])
-            chosen, into = numbers[first:last] - start, texts[first:last]
-            kept = np.flatnonzero(made[chosen].any(axis=1))
-            chosen, into = chosen[kept], into[kept]
-            np.add.at(sums, into, self._weights[-1] * made[chosen])
-            np.add.at(shares, into, self._weights[-1])
-            self.unknown -= len(chosen)
+            batch = np.arange(start, min(start + UNKNOWN_AT_ONCE, len(words)))
+            vectors = self._ngrams.vectors(words.take(batch))
+            first, last = np.searchsorted(numbers, [start, start + len(batch)])
+            rows, into = numbers[first:last] - start, lines[first:last]
+            composed = np.flatnonzero(vectors[rows].any(axis=1))
+            rows, into = rows[composed], into[composed]
+            np.add.at(sums, into, self._weights[-1] * vectors[rows])
+            np.add.at(weights, into, self._weights[-1])
+            self.unknown -= len(rows)
 
-    def _means(self, sums: Array, shares: Array) -> Array:
-        divisors = shares[:, np.newaxis]
+    def _means(self, sums: Array, weights: Array) -> Array:
+        """Return the weighted means without the component that all texts have in common; zeros for a zero weight."""
+        divisors = weights[:, np.newaxis]
         means = np.divide(sums, divisors, out=np.zeros_like(sums), where=divisors > 0)
         means -= (means @ self._common)[:, np.newaxis] * self._common
         return means

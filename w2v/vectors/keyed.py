@@ -1,7 +1,7 @@
 """Words and their vectors: look-up, comparison, nearest neighbours.
 
-Methods have gensim's names, with w2v's own arguments and rules: a key is a word, never a row, and files are replaced
-only with `force`. The methods of `w2v.gensim` have gensim's arguments and behaviour.
+The methods have gensim's names but w2v's own arguments and rules: a key is a word, never a row number, and `save`
+replaces a file only with `force`. `w2v.gensim` has classes with gensim's arguments and behaviour.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from w2v.display import Page, html_table
-from w2v.errors import SettingsError, W2VError, counted
+from w2v.errors import SettingsError, W2VError, counted, one_line
 from w2v.formats import table, word2vec
 from w2v.formats.header import ModelHeader
 from w2v.formats.storage import CompactMatrix
-from w2v.formats.vector_file import VectorFile
+from w2v.formats.vector_file import VectorFile, check_counts
 from w2v.options import check_whole
 from w2v.progress import Report
 from w2v.system.files import Errors, PathLike
@@ -40,22 +40,23 @@ if TYPE_CHECKING:
 
 Neighbours = list[tuple[str, float]]
 Key = str | int | NDArray[Any]  # a word (in w2v.gensim also an int), or a vector
-Keys = Key | Sequence[Key | tuple[Key, float]]  # a tuple gives the key a weight
+Keys = Key | Sequence[Key | tuple[Key, float]]  # a tuple is a key and its weight
 
 Word = TypeVar("Word", bound=str | int)
 
-SHOWN_WORDS = 10  # in a notebook
-METADATA_DEPRECATED = "KeyedVectors.metadata will be removed: use header, whose fields are named and checked"
+SHOWN_WORDS = 10  # rows of the table in a notebook
+METADATA_DEPRECATED = "KeyedVectors.metadata will be removed: use header, which has named and checked fields"
 
 
 class KeyedVectors:
     """V words, each with a vector of D values.
 
     Attributes:
-        vectors: float32 (V, D); a CompactMatrix if a memory-mapped file stores a smaller type.
-        counts: int64 (V,), how often each word occurred, or None if that is unknown.
-        header: what a native file holds besides arrays, such as the settings of the training: see ModelHeader.
-        tensors: the other arrays of a native file, such as the output layer.
+        vectors: float32 (V, D). If a memory-mapped file stores a smaller type, this is a CompactMatrix, which converts
+            rows to float32 when they are read.
+        counts: int64 (V,), how often each word occurs in the training text, or None if unknown.
+        header: metadata of a native file, such as the training settings; see ModelHeader.
+        tensors: other arrays of a native file, such as the output layer.
     """
 
     def __init__(
@@ -68,14 +69,16 @@ class KeyedVectors:
         *,
         header: ModelHeader | None = None,
     ) -> None:
-        """Raises W2VError unless words are strings, and each has one vector and, if there are counts, one count.
+        """Check and store the words and their vectors.
 
-        `metadata` is deprecated: give a `header`.
+        `metadata` is deprecated: use `header`.
+
+        Raises W2VError if a word is not a string, if the words, vectors and counts differ in number, if a count is
+        negative, or if the counts add up to 2^63 or more.
         """
         self.vectors: NDArray[np.float32] = (
             cast(Any, vectors) if isinstance(vectors, CompactMatrix) else np.asarray(vectors, np.float32)
         )
-        self.counts: NDArray[np.int64] | None = None if counts is None else np.asarray(counts, np.int64)
         self.header = header or ModelHeader()
         if metadata:
             warnings.warn(METADATA_DEPRECATED, DeprecationWarning, stacklevel=2)
@@ -88,12 +91,17 @@ class KeyedVectors:
                     raise W2VError(f"word {row} is {word!r:.60}: words are strings")
         if self.vectors.ndim != 2 or len(self.vectors) != len(self._words):
             raise W2VError(f"vectors of shape {self.vectors.shape} do not fit {counted(len(self._words), 'word')}")
-        if self.counts is not None and self.counts.shape != (len(self),):
-            raise W2VError(f"counts of shape {self.counts.shape} do not fit {counted(len(self), 'word')}")
+        self.counts: NDArray[np.int64] | None = None
+        if counts is not None:
+            numbers = np.asarray(counts)
+            if numbers.shape != (len(self),):
+                raise W2VError(f"counts of shape {numbers.shape} do not fit {counted(len(self), 'word')}")
+            check_counts("", self._words, numbers)
+            self.counts = numbers.astype(np.int64, copy=False)
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """The header as the strings of a native file, which cannot be changed. Deprecated: use `header`."""
+        """A read-only view of the header as strings, as a native file stores it. Deprecated: use `header`."""
         warnings.warn(METADATA_DEPRECATED, DeprecationWarning, stacklevel=2)
         return MappingProxyType(self.header.to_strings("the metadata"))
 
@@ -120,7 +128,7 @@ class KeyedVectors:
 
     @property
     def vector_size(self) -> int:
-        """D, the values in a vector."""
+        """The number of values in a vector, D."""
         return int(self.vectors.shape[1])
 
     @cached_property
@@ -129,9 +137,9 @@ class KeyedVectors:
         return lengths(self.vectors)
 
     def words_in(self, text: str) -> list[str]:
-        """The words of a text, normalised and tokenized as in the training of these vectors.
+        """Split a text into words with the normalisation and tokenizer used to train these vectors.
 
-        Only the native format stores these options; without them, words are separated by spaces.
+        Only the native format stores these options. Without them, words are separated by spaces.
         """
         return self._normaliser.words(text)
 
@@ -141,9 +149,9 @@ class KeyedVectors:
 
     @cached_property
     def ngrams(self) -> Ngrams | None:
-        """The rows of n-grams, from which unknown words get a vector; None without them. Raises W2VError if damaged.
+        """The n-grams that give unknown words a vector, or None. Raises W2VError if they are damaged.
 
-        There are none for vectors that combine input and output rows, because an unknown word has no output row.
+        None for vectors that combine input and output rows, because an unknown word does not have an output row.
         """
         if "inputs" in self.tensors:
             return None
@@ -153,7 +161,7 @@ class KeyedVectors:
         return len(self._words)
 
     def __contains__(self, key: object) -> bool:
-        """Return True if a key is a word that has a vector; with n-grams, unknown words may have one, too."""
+        """Return True if a key is a word that has a vector. With n-grams, unknown words may have one, too."""
         return self.is_known(key) or (isinstance(key, str) and self._composed(key) is not None)
 
     def is_known(self, key: object) -> bool:
@@ -162,18 +170,21 @@ class KeyedVectors:
 
     def _row(self, key: Any) -> int | None:
         """Return the row of a key, or None if it is unknown."""
-        return self.key_to_index.get(key)
+        try:
+            return self.key_to_index.get(key)
+        except TypeError:  # a key that cannot be hashed, such as a list
+            return None
 
     def _composed(self, word: str) -> Vector | None:
-        """The vector of an unknown word, (D,), if it has n-grams."""
+        """Return the vector of an unknown word, (D,), made from its n-grams; None if it does not have any."""
         return self.ngrams.vector(word) if self.ngrams else None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.index_to_key)
 
     def __getitem__(self, key: str | int | Iterable[str | int]) -> Vector:
-        """The vector of a word, (D,), or the vectors of n words, (n, D). Raises UnknownWordError."""
-        if isinstance(key, str | int | np.integer):
+        """Return the vector of a word, (D,), or the vectors of n words, (n, D). Raises UnknownWordError."""
+        if isinstance(key, str) or not isinstance(key, Iterable):
             return self.get_vector(key)
         return self._of(key)
 
@@ -181,7 +192,7 @@ class KeyedVectors:
         return np.array(self.vectors, dtype, copy=copy)
 
     def __sklearn_clone__(self) -> Self:
-        return self  # scikit-learn would copy the vectors for each candidate of a search
+        return self  # otherwise scikit-learn copies the vectors for each candidate of a parameter search
 
     def __repr__(self) -> str:
         return f"<KeyedVectors: {counted(len(self), 'word')}, {counted(self.vector_size, 'value')} each>"
@@ -195,11 +206,11 @@ class KeyedVectors:
         return f"<p>{len(self):,} words, {self.vector_size:,} values each</p>{rows}"
 
     def first_words(self, stop: int) -> list[str]:
-        """The first `stop` words, without decoding the others."""
+        """Return the first `stop` words, without decoding the others."""
         return self._words[:stop]
 
     def get_vector(self, key: str | int, norm: bool = False) -> Vector:
-        """The vector of a word, (D,), scaled to length 1 if `norm`. Raises UnknownWordError."""
+        """Return the vector of a word, (D,), scaled to length 1 if `norm`. Raises UnknownWordError."""
         vector: Vector = self._of([key])[0]
         return unit(vector) if norm else vector
 
@@ -211,11 +222,14 @@ class KeyedVectors:
         post_normalize: bool = False,
         ignore_missing: bool = True,
     ) -> Vector:
-        """The weighted mean of words and vectors, (D,): their weighted sum over the sum of the absolute weights.
+        """Return the weighted mean of words and vectors, (D,): their weighted sum over the sum of the absolute weights.
 
-        `pre_normalize` scales the vector of each word to length 1 first, `post_normalize` scales the mean to length 1.
-        Unknown words are left out or, without `ignore_missing`, raise UnknownWordError, as they do if all are unknown.
-        Raises W2VError if there are none.
+        Args:
+            pre_normalize: scale the vectors of words to length 1 first.
+            post_normalize: scale the mean to length 1.
+            ignore_missing: skip unknown words instead of raising UnknownWordError.
+
+        Raises UnknownWordError if all words are unknown, W2VError if `keys` is empty.
         """
         keys = as_list(keys)
         weights = [1.0] * len(keys) if weights is None else list(weights)
@@ -233,28 +247,31 @@ class KeyedVectors:
         return unit(mean) if post_normalize else mean
 
     def _is_unknown_word(self, key: Key) -> bool:
-        """Return True for a word without a vector; an int is not a word."""
+        """Return True for a word without a vector. An int is not a word."""
         return isinstance(key, str) and key not in self
 
     def _check_known(self, keys: Iterable[Key]) -> None:
-        """Raise UnknownWordError, with all unknown keys, unless each is a vector or has one."""
+        """Raise UnknownWordError with all keys that neither are vectors nor have one."""
         self._of(key for key in keys if isinstance(key, str | int | np.integer))
 
     def _of(self, keys: Iterable[str | int]) -> Vector:
-        """The vectors of n keys, (n, D). Raises UnknownWordError, with all unknown keys."""
+        """Return the vectors of n keys, (n, D). Raises UnknownWordError with all unknown keys."""
         keys = list(keys)
-        composed = {}
+        composed: dict[int, Vector] = {}  # by position among the keys
         if self.ngrams:
-            made = {key: self._composed(key) for key in keys if isinstance(key, str) and not self.is_known(key)}
-            composed = {key: vector for key, vector in made.items() if vector is not None}
-        rows = self._rows(key for key in keys if key not in composed)
+            for position, key in enumerate(keys):
+                if isinstance(key, str) and not self.is_known(key) and (vector := self._composed(key)) is not None:
+                    composed[position] = vector
+        rows = self._rows(key for position, key in enumerate(keys) if position not in composed)
         if not composed:
             return self.vectors[rows]
         known = iter(rows)
-        return np.stack([composed[key] if key in composed else self.vectors[next(known)] for key in keys])
+        return np.stack(
+            [composed[position] if position in composed else self.vectors[next(known)] for position in range(len(keys))]
+        )
 
     def _rows(self, keys: Iterable[str | int]) -> list[int]:
-        """The rows of keys. Raises UnknownWordError, with all unknown keys."""
+        """Return the rows of keys. Raises UnknownWordError with all unknown keys."""
         keys = list(keys)
         rows = [row for key in keys if (row := self._row(key)) is not None]
         if len(rows) < len(keys):
@@ -262,13 +279,18 @@ class KeyedVectors:
         return rows
 
     def _known_rows(self, keys: Iterable[Key]) -> list[int]:
-        """The rows of the known words among these keys."""
+        """Return the rows of the known words among these keys."""
         return self._rows(key for key in keys if isinstance(key, str | int | np.integer) and self.is_known(key))
 
     def _vector(self, key: Key, norm: bool) -> Vector:
         if isinstance(key, str | int | np.integer):
             return self.get_vector(key, norm)
-        vector = np.asarray(key, np.float32)
+        try:
+            vector = np.asarray(key, np.float32)
+        except (TypeError, ValueError):
+            vector = np.zeros((), np.float32)
+        if not vector.ndim:
+            raise W2VError(f"{one_line(repr(key))[:60]} is neither a word nor a vector")
         if vector.shape != (self.vector_size,):
             raise W2VError(f"a vector of shape {vector.shape}: the model's vectors have {self.vector_size} values")
         return vector
@@ -276,25 +298,25 @@ class KeyedVectors:
     # -- comparing ----------------------------------------------------------------------------------
 
     def similarity(self, word1: str | int, word2: str | int) -> float:
-        """The cosine of two words. Raises UnknownWordError."""
+        """Return the cosine of two words. Raises UnknownWordError."""
         return cosine(*self[[word1, word2]])
 
     def n_similarity(self, words1: Iterable[str | int], words2: Iterable[str | int]) -> float:
-        """The cosine of the means of two lists of words. Unknown words are left out."""
+        """Return the cosine of the means of two lists of words. Unknown words are left out."""
         return cosine(*(self.get_mean_vector(words, pre_normalize=False) for words in (words1, words2)))
 
     def distance(self, word1: str | int, word2: str | int) -> float:
-        """1 minus the cosine of two words. Raises UnknownWordError."""
+        """Return 1 minus the cosine of two words. Raises UnknownWordError."""
         return 1.0 - self.similarity(word1, word2)
 
     def distances(self, key: Key, other_words: Iterable[str | int] = ()) -> Vector:
-        """1 minus the cosine of a word or vector with each of n other words, or with all words: float32 (n,)."""
+        """Return 1 minus the cosine of a word or vector with each of n other words, by default all: float32 (n,)."""
         others = as_list(other_words)
         vector = unit(self._vector(key, norm=False))
         return 1 - (unit(self._of(others)) @ vector if others else self._cosines(vector, len(self)))
 
     def closer_than(self, word1: str | int, word2: str | int) -> list[str]:
-        """The words nearer to `word1` than `word2` is, in the order of the vocabulary. Raises UnknownWordError."""
+        """Return the words nearer to `word1` than `word2` is, in vocabulary order. Raises UnknownWordError."""
         distances = self.distances(word1)
         first, second = self._rows([word1, word2])
         closer = distances < distances[second]
@@ -302,45 +324,50 @@ class KeyedVectors:
         return [self._words[row] for row in np.flatnonzero(closer).tolist()]
 
     def rank(self, word1: str | int, word2: str | int) -> int:
-        """The rank of `word2` among the words nearest to `word1`; the nearest has rank 1."""
+        """Return the rank of `word2` among the words nearest to `word1`; the nearest has rank 1."""
         return len(self.closer_than(word1, word2)) + 1
 
     def most_similar_to_given(self, word: str | int, words: Sequence[Word]) -> Word:
-        """The word among `words`, a list, that is nearest to `word`. Raises UnknownWordError."""
+        """Return the word in the list `words` that is nearest to `word`. Raises UnknownWordError."""
         if not (words := as_list(words)):
             raise W2VError("the list of words is empty")
         return words[int(np.argmin(self.distances(word, words)))]
 
     def relative_cosine_similarity(self, word1: str | int, word2: str | int, topn: int = 10) -> float:
-        """The cosine of two words over the sum of the cosines of the `topn` words nearest to the first.
+        """Return the cosine of two words over the sum of the cosines of the `topn` words nearest to the first.
 
-        Leeuwenberg et al. 2016: above 1 / topn, the words are more likely synonyms. Raises UnknownWordError.
+        Words with a value above 1 / topn are more likely synonyms (Leeuwenberg et al. 2016). Raises UnknownWordError.
         """
         return self.similarity(word1, word2) / sum(cosine for _, cosine in self.similar_by_word(word1, topn))
 
     def doesnt_match(self, words: Iterable[str]) -> str:
-        """The word farthest from the mean of the given words. Unknown words are left out."""
+        """Return the word that is farthest from the mean of these words. Unknown words are left out."""
         words = as_list(words)
         known = [word for word in words if not self._is_unknown_word(word)] or words
         mean = self.get_mean_vector(known, post_normalize=True)
         return known[int(np.argmin(unit(self[known]) @ mean))]
 
-    # -- the nearest --------------------------------------------------------------------------------
+    # -- nearest neighbours -------------------------------------------------------------------------
 
     def most_similar(
         self, positive: Keys = (), negative: Keys = (), topn: int = 10, restrict_vocab: int | None = None
     ) -> Neighbours:
-        """The `topn` words nearest by cosine to the sum of `positive` minus the sum of `negative`.
+        """Return the `topn` words nearest by cosine to the sum of `positive` minus the sum of `negative`.
 
-        Each is a word, a vector, or a list of words, vectors and (word or vector, weight) pairs. Words are scaled to
-        length 1 and left out of the result. Only the first `restrict_vocab` words are searched, by default all. For
-        king - man + woman this is 3CosAdd (Mikolov et al. 2013). Raises UnknownWordError.
+        For king - man + woman this is 3CosAdd (Mikolov et al. 2013).
+
+        Args:
+            positive, negative: a word, a vector, or a list of words, vectors and (word or vector, weight) pairs. The
+                vectors of words are scaled to length 1. The words themselves are not in the result.
+            restrict_vocab: search only this many words, the first; by default all.
+
+        Raises UnknownWordError.
         """
-        mean, given = self._query(positive, negative)
-        return self._best(self._cosines(mean, self._searched(restrict_vocab)), given, topn)
+        mean, query_rows = self._query(positive, negative)
+        return self._best(self._cosines(mean, self._searched(restrict_vocab)), query_rows, topn)
 
     def _query(self, positive: Keys, negative: Keys) -> tuple[Vector, list[int]]:
-        """The mean of a query, (D,), of length 1, and the rows of the words given."""
+        """Return the mean of a query, (D,), scaled to length 1, and the rows of the query's words."""
         weighted = _weighted(positive, 1.0) + _weighted(negative, -1.0)
         mean = self.get_mean_vector(
             [key for key, _ in weighted], [weight for _, weight in weighted], ignore_missing=False
@@ -348,56 +375,60 @@ class KeyedVectors:
         return unit(mean), self._known_rows(key for key, _ in weighted)
 
     def similar_by_word(self, word: str | int, topn: int = 10, restrict_vocab: int | None = None) -> Neighbours:
-        """The `topn` words nearest to a word by cosine. Raises UnknownWordError."""
+        """Return the `topn` words nearest to a word by cosine. Raises UnknownWordError."""
         return self.most_similar([word], topn=topn, restrict_vocab=restrict_vocab)
 
     def similar_by_vector(self, vector: NDArray[Any], topn: int = 10, restrict_vocab: int | None = None) -> Neighbours:
-        """The `topn` words nearest to a vector (D,) by cosine."""
+        """Return the `topn` words nearest to a vector (D,) by cosine."""
         return self.most_similar([vector], topn=topn, restrict_vocab=restrict_vocab)
 
     def most_similar_batch(
         self, words: Iterable[str], topn: int = 10, restrict_vocab: int | None = None
     ) -> list[Neighbours]:
-        """The `topn` words nearest to each of n words, by one matrix product. Raises UnknownWordError."""
+        """Return the `topn` words nearest to each of n words, computed in batches. Raises UnknownWordError."""
         words, rows = as_list(words), self._searched(restrict_vocab)
-        given = [[row for row in self._known_rows([word]) if row < rows] for word in words]
-        found = nearest(self._of(words), self.vectors[:rows], self.norms[:rows], topn, given)
-        return [self._neighbours(best, scores) for best, scores in found]
+        left_out = [[row for row in self._known_rows([word]) if row < rows] for word in words]
+        results = nearest(self._of(words), self.vectors[:rows], self.norms[:rows], topn, left_out)
+        return [self._neighbours(best, scores) for best, scores in results]
 
     def most_similar_cosmul(
         self, positive: Keys = (), negative: Keys = (), topn: int = 10, restrict_vocab: int | None = None
     ) -> Neighbours:
-        """Like most_similar, but by 3CosMul: products of cosines shifted to 0..1 (Levy & Goldberg 2014)."""
+        """Return the `topn` best words by 3CosMul: products of cosines shifted to 0..1 (Levy & Goldberg 2014).
+
+        Arguments and errors are the same as for `most_similar`.
+        """
         return self._best(*self._cosmul_scores(positive, negative, self._searched(restrict_vocab)), topn)
 
     def _cosmul_scores(self, positive: Keys, negative: Keys, rows: int) -> tuple[Vector, list[int]]:
-        """The score by 3CosMul of each of the first `rows` words, (rows,), and the rows of the words given."""
+        """Return the 3CosMul score of each of the first `rows` words, (rows,), and the rows of the query's words."""
         factors = [_weighted(positive, 1.0), _weighted(negative, 1.0)]
         self._check_known(key for side in factors for key, _ in side)
-        given = self._known_rows(key for side in factors for key, _ in side)
+        query_rows = self._known_rows(key for side in factors for key, _ in side)
         products = [np.ones(rows, np.float32), np.ones(rows, np.float32)]
         for product, side in zip(products, factors, strict=True):
             for key, _ in side:
                 product *= (1 + self._cosines(self._direction(key), rows)) / 2
-        return products[0] / (products[1] + np.float32(EPSILON)), given
+        return products[0] / (products[1] + np.float32(EPSILON)), query_rows
 
     def _direction(self, key: Key) -> Vector:
-        """The vector of a key, scaled to length 1, (D,)."""
+        """Return the vector of a key, (D,), scaled to length 1."""
         return unit(self._vector(key, norm=False))
 
     def _searched(self, restrict_vocab: int | None) -> int:
+        """Return the number of words to search. Raises SettingsError for an impossible `restrict_vocab`."""
         if restrict_vocab is None:
             return len(self)
         check_whole(0, restrict_vocab=restrict_vocab)
         return min(restrict_vocab, len(self))
 
     def _cosines(self, queries: Vector, rows: int) -> Vector:
-        """The cosines of unit queries (D,) or (n, D) with the first `rows` words: (rows,) or (n, rows)."""
+        """Return the cosines of unit queries (D,) or (n, D) with the first `rows` words: (rows,) or (n, rows)."""
         return cosines(queries, self.vectors[:rows], self.norms[:rows])
 
-    def _best(self, scores: Vector, given: list[int], topn: int) -> Neighbours:
-        """The words of the highest scores, highest first; equal scores are in the order of the vocabulary."""
-        scores[[row for row in given if row < len(scores)]] = -np.inf
+    def _best(self, scores: Vector, left_out: list[int], topn: int) -> Neighbours:
+        """Return the words with the highest scores, highest first; equal scores are in vocabulary order."""
+        scores[[row for row in left_out if row < len(scores)]] = -np.inf
         rows = top_rows(scores, topn)
         return self._neighbours(rows, scores[rows])
 
@@ -407,11 +438,12 @@ class KeyedVectors:
     # -- texts --------------------------------------------------------------------------------------
 
     def encode(self, texts: Iterable[str | None] | Iterable[Sequence[str] | None], weights: Weights = "sif") -> Vector:
-        """The vectors of n texts or lists of words, float32 (n, D): weighted means of the vectors of their words.
+        """Return the vectors of n texts or lists of words, float32 (n, D): weighted means of their words' vectors.
 
-        Texts are split into words as `words_in` does. Encoder describes the `weights`: "mean", "idf" or "sif". A text
-        without a known word gets zeros; so does a missing one (None, NaN), and a TextWarning counts these. Raises
-        SettingsError for "idf" and "sif" if `counts` are unknown, and W2VError for a table.
+        Texts are split into words by `words_in`. Encoder describes the `weights`: "mean", "idf" or "sif". A text
+        without a known word gets zeros. So does a missing text (None, NaN); a TextWarning says how many were missing.
+
+        Raises SettingsError for "idf" and "sif" if `counts` are unknown, W2VError if `texts` is a table or a string.
         """
         if isinstance(texts, str):
             raise W2VError(f"a list of texts is needed, not a single one: write [{texts[:60]!r}]")
@@ -424,30 +456,42 @@ class KeyedVectors:
         return np.concatenate([np.empty((0, self.vector_size), np.float32), *blocks])
 
     def encoder(self, weights: Weights = "sif", errors: Errors = "strict") -> Encoder:
-        """What `encode` uses, for texts of any size; `errors` says how to treat bytes that are not UTF-8."""
+        """Return the Encoder that `encode` uses, which also reads large files in blocks.
+
+        `errors` ("strict", "replace" or "ignore") says how to treat bytes that are not UTF-8.
+        """
         words = Words.of(self._words)
         return Encoder(words, self.vectors, self.counts, self.ngrams, self.header.text, weights, errors)
 
-    # -- pictures -----------------------------------------------------------------------------------
+    # -- plots --------------------------------------------------------------------------------------
 
     def plot(self, words: Iterable[str] | Mapping[str, Sequence[str]] | None = None, **options: Any) -> Figure:
-        """Draw a map of words, optionally by section, by default of 200 frequent ones: a matplotlib figure.
+        """Draw a map of words, by default of 200 frequent ones, and return the matplotlib figure.
 
-        `options` are top=200, the number of words; skip, how many of the most frequent ones are left out (100, or fewer
-        in a small model); method="pca", or "tsne" or "umap"; groups, what colours mean:
-        "sections", "clusters" or "frequency"; clusters, their number (8); seed=1; title; progress, called while t-SNE
-        and UMAP work. Raises UnknownWordError, SettingsError for impossible options, W2VError if a library is missing.
+        Args:
+            words: a list of words, or a mapping from section names to lists of words.
+            options: top=200, the number of words; skip, the number of most frequent words to leave out (100, or fewer
+                in a small model); method="pca", "tsne" or "umap"; groups, the meaning of colours: "sections",
+                "clusters" or "frequency"; clusters=8, the number of clusters; seed=1; title; progress, called while
+                t-SNE and UMAP run.
+
+        Raises UnknownWordError, SettingsError for impossible options, W2VError if a library is missing.
         """
         from w2v.plotting.word_map import word_map
 
         return word_map(self, words, **options)
 
     def explore(self, other: Self | None = None, **options: Any) -> Page:
-        """Make a page with neighbours, analogies and a map, of one or two models; a notebook displays it.
+        """Make a page with the neighbours, analogies and a map of one or two models. A notebook displays it.
 
-        `options`, with their defaults, are top=10_000, the number of words; method="pca", or "tsne" or "umap", how
-        their vectors are projected to the map; progress, called while t-SNE and UMAP work. The page's save(path) writes
-        one HTML file. Raises SettingsError, or W2VError if a library is missing or a vector is not finite.
+        The page's save(path) writes one HTML file.
+
+        Args:
+            other: a second model to compare with.
+            options: top=10_000, the number of words; method="pca", "tsne" or "umap", the projection of the map;
+                progress, called while t-SNE and UMAP run.
+
+        Raises SettingsError for impossible options, W2VError if a library is missing or a vector is not finite.
         """
         from w2v.explore.page import explore
 
@@ -458,7 +502,7 @@ class KeyedVectors:
     def evaluate_word_analogies(
         self, analogies: PathLike | None = None, restrict_vocab: int = 300_000, case_insensitive: bool = True
     ) -> tuple[float | None, list[Section]]:
-        """The accuracy on a file of analogy questions, and its sections: see w2v.analogies."""
+        """Return the accuracy on a file of analogy questions and the results of its sections; see w2v.analogies."""
         from w2v.evaluation.analogies import analogies as evaluate
 
         result = evaluate(self, analogies, restrict_vocab, case_insensitive=case_insensitive)
@@ -467,30 +511,32 @@ class KeyedVectors:
     def evaluate_word_pairs(
         self, pairs: PathLike | None = None, case_insensitive: bool = True
     ) -> tuple[float | None, float | None, float]:
-        """Pearson's and Spearman's correlation with scored word pairs, and the percentage not found."""
+        """Return Pearson's and Spearman's correlation with scored word pairs, and the percentage of unknown pairs."""
         from w2v.evaluation.similarity import word_pairs
 
         result = word_pairs(self, pairs, case_insensitive)
         return result.pearson, result.spearman, 100 * (1 - result.found / result.pairs)
 
     def save(self, path: PathLike, *, force: bool = False) -> None:
-        """Write a file, atomically, in the format of its extension.
+        """Write a file atomically, in the format of its extension.
 
-        `w2v convert --help` lists the extensions; .safetensors, the native format, also stores counts, the header and
-        tensors. Raises W2VError if the file cannot be written, or exists and `force` is false; SettingsError for an
-        unknown extension.
+        `w2v convert --help` lists the extensions. The native format, .safetensors, also stores the counts, the header
+        and the tensors.
+
+        Raises W2VError if the file cannot be written, or exists and `force` is false; SettingsError for an unknown
+        extension.
         """
         table.write(path, self._content(), force)
 
     def save_word2vec_format(self, path: PathLike, binary: bool = False, *, force: bool = False) -> None:
-        """Write the text or binary format of word2vec, as `save` does; the extension does not matter."""
+        """Write word2vec's text or binary format, whatever the extension. Raises W2VError as `save` does."""
         word2vec.write(path, self._content(), force, binary=binary)
 
     @classmethod
     def load_word2vec_format(
         cls, path: PathLike, binary: bool | None = None, errors: Errors = "strict"
     ) -> KeyedVectors:
-        """The same as w2v.load. `binary`, an argument of gensim, is ignored: the format is detected."""
+        """Load a vector file as w2v.load does. gensim's argument `binary` is ignored: the format is detected."""
         return load(path, errors=errors)
 
     def _content(self) -> VectorFile:
@@ -504,11 +550,14 @@ def load(
     limit: int | None = None,
     progress: Report | None = None,
 ) -> KeyedVectors:
-    """Load a vector file of any format of docs/formats.md, recognised by its content.
+    """Load a vector file of any format in docs/formats.md, recognised by its content.
 
-    With `mmap`, a native file of any size opens at once; it is read-only, and read from disk as it is used. `errors`
-    ("strict", "replace" or "ignore") says how to treat words that are not UTF-8. With a `limit`, only that many rows
-    are read, the first, and no tensors. `progress` is called in phase "load".
+    Args:
+        mmap: map a native file into memory, read-only. A file of any size then opens at once, and its pages are read
+            from disk when they are used.
+        errors: "strict", "replace" or "ignore": how to treat words that are not UTF-8.
+        limit: read only this many rows, the first, and no tensors.
+        progress: called in phase "load".
 
     Raises W2VError for a file that cannot be read, is damaged or has an unknown format, SettingsError for a limit below
     1.
@@ -521,7 +570,7 @@ def load(
 
 
 def keyed(content: VectorFile, as_stored: bool = False) -> KeyedVectors:
-    """The content of a vector file as vectors: float32 or, `as_stored`, of the type they have there."""
+    """Return the content of a vector file as KeyedVectors: as float32 or, with `as_stored`, in the file's type."""
     vectors: Any = content.vectors if as_stored else np.asarray(content.vectors, np.float32)
     if as_stored and vectors.dtype != np.float32:
         vectors = CompactMatrix(vectors)
@@ -529,6 +578,6 @@ def keyed(content: VectorFile, as_stored: bool = False) -> KeyedVectors:
 
 
 def _weighted(keys: Keys, weight: float) -> list[tuple[Key, float]]:
-    if isinstance(keys, str | int | np.integer) or (isinstance(keys, np.ndarray) and keys.ndim == 1):
+    if isinstance(keys, str) or not isinstance(keys, Iterable) or (isinstance(keys, np.ndarray) and keys.ndim == 1):
         keys = [keys]
     return [key if isinstance(key, tuple) else (key, weight) for key in keys]

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from w2v.vectors.cosines import Vector, cosines, lengths, unit
 
-SCORES_AT_ONCE = 1 << 26  # computed at a time: 256 MB
+SCORES_AT_ONCE = 1 << 26  # scores in a batch: 256 MB
 
 
 def top_rows(scores: Vector, topn: int) -> NDArray[np.int64]:
@@ -27,11 +27,12 @@ def top_rows(scores: Vector, topn: int) -> NDArray[np.int64]:
 def nearest(
     queries: Vector, vectors: Vector, norms: Vector, topn: int, left_out: Sequence[Sequence[int]]
 ) -> Iterator[tuple[NDArray[np.int64], Vector]]:
-    """Yield, for each of n queries (n, D), the rows of the `topn` nearest vectors, nearest first, and their cosines.
+    """Yield for each query the rows of the `topn` nearest vectors, nearest first, and their cosines.
 
     Args:
-        vectors, norms: (V, D) and their lengths (V,).
-        left_out: for each query, rows that are not searched.
+        queries: (n, D).
+        vectors: (V, D). norms: their lengths, (V,).
+        left_out: the rows to leave out of the result of each query.
     """
     step = max(1, SCORES_AT_ONCE // max(1, len(vectors)))
     for start in range(0, len(queries), step):
@@ -45,19 +46,19 @@ def nearest(
 def nearest_rows(
     vectors: Vector, rows: NDArray[np.int64], topn: int, report: Callable[[int, int], object] | None = None
 ) -> NDArray[np.int64]:
-    """Return the rows of the `topn` (or all other) vectors nearest to each of n rows, int64 (n, min(topn, V - 1)).
+    """Return the rows of the `topn` vectors nearest to each of n rows, int64 (n, min(topn, V - 1)).
 
     `vectors` is (V, D), `rows` (n,). `report` is called with the number of finished rows and n.
     """
     topn = min(topn, len(vectors) - 1)
-    found = np.empty((len(rows), topn), np.int64)
+    neighbours = np.empty((len(rows), topn), np.int64)
     norms = lengths(vectors)
     step = max(1, SCORES_AT_ONCE // len(vectors))
     for start in range(0, len(rows) if topn else 0, step):
         block = rows[start : start + step]
-        answers = nearest(vectors[block], vectors, norms, topn, [[row] for row in block.tolist()])
-        for near, (best, _) in zip(found[start : start + step], answers, strict=True):
-            near[:] = best
+        results = nearest(vectors[block], vectors, norms, topn, [[row] for row in block.tolist()])
+        for number, (best, _) in enumerate(results, start):
+            neighbours[number] = best
         if report:
             report(start + len(block), len(rows))
-    return found
+    return neighbours

@@ -13,13 +13,13 @@ Method = Literal["add", "mul"]  # 3CosAdd or 3CosMul
 
 MAX_PHRASE_WORDS = 16
 SIGNS = {"+", "-"}
-MINUS = "\N{MINUS SIGN}"  # as pages and pictures write it
+MINUS = "\N{MINUS SIGN}"  # as in printed formulas
 SIGNED = re.compile(r"(?=[+-]|.*\+)[+-]?[^+-]+(?:[+-][^+-]+)*")  # such as king-man+woman, or -man
 
 
 @dataclass(frozen=True)
 class Query:
-    """Words to be near to, words to be far from, and how both are combined (see KeyedVectors.most_similar)."""
+    """A search for words near the `positive` words and far from the `negative` ones; see KeyedVectors.most_similar."""
 
     positive: list[str]
     negative: list[str]
@@ -27,7 +27,7 @@ class Query:
 
     @property
     def formula(self) -> str:
-        """The score of a word x."""
+        """The score of a candidate word x, as a formula to print."""
         if self.method == "mul":
             near, far = (" * ".join(f"cos(x, {word})" for word in words) for words in (self.positive, self.negative))
             return f"3CosMul: {near or '1'}{f' / ({far})' if far else ''}, cosines shifted to 0..1"
@@ -43,7 +43,7 @@ class Query:
         return [*self.positive, *self.negative]
 
     def answer(self, vectors: KeyedVectors, topn: int, restrict_vocab: int | None = None) -> Neighbours:
-        """The `topn` best words and their scores, among the first `restrict_vocab` words (default: all).
+        """Return the `topn` best words and their scores, among the first `restrict_vocab` words (default: all).
 
         Raises UnknownWordError.
         """
@@ -52,18 +52,18 @@ class Query:
 
 
 def known_words(word: str, vectors: KeyedVectors) -> list[str]:
-    """A word that is in the vocabulary; otherwise the words that the training's tokenizer makes of it."""
+    """Return [word] if it is in the vocabulary, otherwise the words into which the training's tokenizer splits it."""
     return [word] if vectors.is_known(word) else vectors.words_in(word) or [word]
 
 
 def parse(arguments: Iterable[str], vectors: KeyedVectors, method: Method = "add") -> Query:
-    """The query in the arguments. Raises SettingsError if there is none.
+    """Parse the arguments of a query. Raises SettingsError if they do not contain a word.
 
-    An argument is a word of the vocabulary, or words and the operators + and -, separated by spaces. These may be left
-    out in `king-man+woman` and `king -man`, but not in `king-man`, which may be a hyphenated word. After an operator,
-    and alone, + and - are words themselves. Words that are not in the vocabulary are normalised like the text
-    that the vectors were trained on, to lower case for instance. Consecutive words that are a phrase of the model, such
-    as `new york`, are one word.
+    An argument is a word of the vocabulary, or words and the operators + and -, separated by spaces. The spaces are
+    optional in `king-man+woman` and `king -man`, but not in `king-man`, which may be a hyphenated word. The signs + and
+    - are themselves words after an operator, or as the only argument. Words outside the vocabulary are normalised like
+    the training text, for instance to lower case. Consecutive words that form a phrase of the model, such as
+    `new york`, are joined.
     """
     pieces = (
         piece
@@ -86,22 +86,22 @@ def parse(arguments: Iterable[str], vectors: KeyedVectors, method: Method = "add
 
 
 def _split_at_signs(piece: str, vectors: KeyedVectors) -> list[str]:
-    """The words and operators of a piece with + in it, or with a sign before it, unless it is a word itself."""
+    """Split a piece such as `king-man+woman` or `-man` into words and operators, unless it is a word itself."""
     is_word = any(vectors.is_known(word) and not SIGNS.isdisjoint(word) for word in known_words(piece, vectors))
     return [piece] if is_word or not SIGNED.fullmatch(piece) else re.findall(r"[+-]|[^+-]+", piece)
 
 
 def _with_phrases(tokens: list[str], vectors: KeyedVectors) -> list[str]:
-    """The tokens, with the longest phrases joined from left to right if the model was trained on phrases."""
+    """Join tokens that form phrases, if the model was trained on phrases: from left to right, the longest first."""
     delimiter = vectors.header.phrase_delimiter
     if delimiter is None:
         return tokens
     joined, start = list[str](), 0
     while start < len(tokens):
         sizes = range(min(len(tokens) - start, MAX_PHRASE_WORDS), 0, -1)
-        known = [known_words(token, vectors) for token in tokens[start : start + MAX_PHRASE_WORDS]]
-        spelt = ((delimiter.join(chain.from_iterable(known[:size])), size) for size in sizes)
-        word, size = next((found for found in spelt if vectors.is_known(found[0])), (tokens[start], 1))
+        words = [known_words(token, vectors) for token in tokens[start : start + MAX_PHRASE_WORDS]]
+        phrases = ((delimiter.join(chain.from_iterable(words[:size])), size) for size in sizes)
+        word, size = next((phrase for phrase in phrases if vectors.is_known(phrase[0])), (tokens[start], 1))
         joined.append(word)
         start += size
     return joined

@@ -1,4 +1,4 @@
-"""Words that are not in the vocabulary, and the known words that may be meant instead."""
+"""Errors about words outside the vocabulary, with suggestions of similar known words."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from w2v.errors import W2VError, printable
 from w2v.options import did_you_mean
 
 MAX_NAMED = 10  # unknown words in a message
-MAX_CHARACTERS = 60  # of an unknown word in a message; longer words get no suggestions
+MAX_CHARACTERS = 60  # a message shows this many of an unknown word; longer words get no suggestions
 SUGGESTIONS = 3  # for each unknown word
-CANDIDATES = 20_000  # words compared with an unknown one: this takes well under a second
-SIMILAR = 0.75  # minimum ratio of matching characters (difflib)
+CANDIDATES = 20_000  # known words to compare with an unknown one, which takes well under a second
+SIMILAR = 0.75  # minimum of difflib's similarity ratio, 0 to 1
 
 
 class UnknownWordError(W2VError, KeyError):
-    """Words are not in the vocabulary: `args` has them all, the message the first ten and similar words.
+    """Words are not in the vocabulary. `args` has all of them, the message the first ten and similar known words.
 
-    Similar words are searched when the message is read, so that catching the error in a loop is quick.
+    Similar words are searched only when the message is read, so that a loop can catch many of these errors quickly.
     """
 
     def __init__(self, words: Iterable[Any], known: Mapping[Any, int]) -> None:
@@ -35,19 +35,20 @@ class UnknownWordError(W2VError, KeyError):
         return f"not in the vocabulary: {named}{f' and {more:,} more' if more > 0 else ''}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.args, {})  # without the vocabulary, which may be large
+        return type(self), (self.args, {})  # the vocabulary may be large, so it is not pickled
 
 
 def suggestions(word: str, known: Mapping[Any, int]) -> list[str]:
     """Return known words that may be meant by an unknown word: its lower-case form, then similar spellings.
 
-    Spellings are compared if they have about as many characters, and the same first one or last two; at most the
-    first CANDIDATES, which are the most frequent. There are none for words of more than MAX_CHARACTERS.
+    A known word is a candidate if its length differs by at most 2 and it has the same first character or the same last
+    two. Only the first CANDIDATES of them, the most frequent, are compared. Words of more than MAX_CHARACTERS get no
+    suggestions.
     """
     if len(word) > MAX_CHARACTERS:
         return []
     lower = word.lower()
-    found = [lower] if lower in known else []
+    similar = [lower] if lower in known else []
     for spelling in dict.fromkeys((word, lower)):
         candidates = (
             other
@@ -56,8 +57,8 @@ def suggestions(word: str, known: Mapping[Any, int]) -> list[str]:
             and abs(len(other) - len(word)) <= 2
             and (other[:1] == spelling[:1] or other[-2:] == spelling[-2:])
         )
-        found += difflib.get_close_matches(spelling, islice(candidates, CANDIDATES), SUGGESTIONS, SIMILAR)
-    return list(dict.fromkeys(found))[:SUGGESTIONS]
+        similar += difflib.get_close_matches(spelling, islice(candidates, CANDIDATES), SUGGESTIONS, SIMILAR)
+    return list(dict.fromkeys(similar))[:SUGGESTIONS]
 
 
 def _quoted(word: Any) -> str:
@@ -71,5 +72,5 @@ def _hint(word: Any, known: Mapping[Any, int]) -> str:
         if str(word) in known:
             return f" (words are strings: did you mean '{word}'?)"
         return f" (words are strings; row {word} is .vectors[{word}])" if 0 <= word < len(known) else ""
-    found = suggestions(word, known) if isinstance(word, str) else []
-    return f" ({did_you_mean(found)})" if found else ""
+    similar = suggestions(word, known) if isinstance(word, str) else []
+    return f" ({did_you_mean(similar)})" if similar else ""
