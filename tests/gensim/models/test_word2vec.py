@@ -468,5 +468,5 @@ def test_gensims_own_models(tmp_path: Path, options: dict[str, Any]) -> None:
     assert not np.array_equal(ours.wv.vectors, before)
     for vectors in (theirs.wv, ours.wv):
         vectors.save(str(tmp_path / "any.kv"))
-        with pytest.raises(AttributeError, match=r"kv is no Word2Vec model: it holds vectors; use KeyedVectors\.load"):
+        with pytest.raises(AttributeError, match=r"kv is not a Word2Vec model: it holds only vectors; use KeyedVectors\.load"):
             Word2Vec.load(tmp_path / "any.kv")
