@@ -164,8 +164,10 @@ class PairLayout(NamedTuple):
         """Return whether the fields of the first line are column names, with text instead of a score."""
         if len(fields) <= self.score:
             return False
+        if _DECIMAL_COMMA.fullmatch(fields[self.score]):
+            return False
         try:
-            float(fields[self.score])
+            float(fields[self.score])  # NaN and infinity are not scores, but not column names either
         except ValueError:
             return True
         return False
