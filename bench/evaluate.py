@@ -1,4 +1,4 @@
-"""How fast are analogy questions answered, compared with a bare matrix product of the same shape, and with gensim?
+"""How fast are analogy questions answered, compared with a matrix product of the same shape, and with gensim?
 
     python bench/evaluate.py MODEL QUESTIONS [--restrict-vocab 30000] [--repeats 7] [--json FILE]
 
@@ -38,7 +38,7 @@ def main() -> None:
     peer.add_vectors(vectors.index_to_key, vectors.vectors)
     times = alternate(
         {
-            "bare product": lambda: time_call(lambda: score_blocks(unit, rows, count_correct=False)),
+            "matrix product only": lambda: time_call(lambda: score_blocks(unit, rows, count_correct=False)),
             "w2v, 3CosAdd": lambda: time_call(lambda: w2v.analogies(vectors, options.questions, top)),
             "w2v, 3CosMul": lambda: time_call(lambda: w2v.analogies(vectors, options.questions, top, method="mul")),
         },
@@ -47,14 +47,14 @@ def main() -> None:
     times["gensim, 3CosAdd (once)"] = [
         time_call(lambda: peer.evaluate_word_analogies(str(options.questions), restrict_vocab=top))
     ]
-    ratio = summarise(round_ratios(times["w2v, 3CosAdd"], times["bare product"]), goal=2)
+    ratio = summarise(round_ratios(times["w2v, 3CosAdd"], times["matrix product only"]), goal=2)
     report_results(
         options,
         "Evaluating",
         f"{len(rows)} of {result.questions} questions, {correct} correct; "
         f"{top} words, {vectors.vector_size} dimensions.",
         seconds={name: summarise(values) for name, values in times.items()},
-        ratio={"w2v, 3CosAdd / bare product": ratio},
+        ratio={"w2v, 3CosAdd / matrix product only": ratio},
     )
 
 

@@ -3,8 +3,8 @@
     python bench/limit.py TEXT [--sets avx512 avx2 baseline] [--models skipgram cbow] [--sizes 300 100] [--workers 1]
                           [--share 0.25] [--repeats 5] [--json FILE]
 
-For each instruction set, the program compares negative sampling with the lower of two limits. Training and limits are
-measured alternately; for the limits, the best round counts:
+For each instruction set, the program compares negative sampling with its bound: a window cannot be faster than the
+larger of two times. Training and these times are measured alternately; for the two times, the best round counts:
 
 arithmetic   the number of multiply-adds of a mean window, at the peak rate of the processor.
              Skip-gram: 3 · contexts · (negative + 1) · size. CBOW: (3 · (negative + 1) + 2 · contexts) · size; the
@@ -13,7 +13,7 @@ memory       the negative + 2 rows of a window (the outputs of the word and the 
              rate of reading and writing random rows of matrices of this size. Rows are drawn as in training, so
              frequent ones are in cache as there, and prefetched at the best distance
 
-The last table has the nanoseconds of a window: by each limit; of the step with its rows in cache, which adds the
+The last table has the nanoseconds of a window: each of the two; of the step with its rows in cache, which adds the
 link, sums and stores to the arithmetic; of training on a text of WORDS_IN_CACHE different words, which adds choosing
 rows; and of training on the text, which adds waiting for rows.
 
@@ -114,7 +114,7 @@ def row_orders(text: Text, settings: Settings) -> list[NDArray[np.int32]]:
 
 
 def measure(text: Text, cached: Text, settings: Settings, name: str, repeats: int) -> dict[str, list[float]]:
-    """Measure the nanoseconds of a window by each limit, in the step and in training, for each round."""
+    """Measure the nanoseconds of a window in each round: its arithmetic, moving its rows, the step and training."""
     workers, lanes, peaks = settings.threads, LANES[name], Peaks(name)
     orders = row_orders(text, settings)
     matrix = memory.aligned_rows(2 * len(text.vocabulary), settings.vector_size)
@@ -167,13 +167,13 @@ def main() -> None:
     nanoseconds: dict[str, Summary] = {}
     fractions: dict[str, Summary] = {}
     for (name, model, size), times in results.items():
-        memory_limit = min(min(others["memory"]) for key, others in results.items() if key[2] == size)
-        limit = max(min(times["arithmetic"]), memory_limit)
+        memory_time = min(min(others["memory"]) for key, others in results.items() if key[2] == size)
+        bound = max(min(times["arithmetic"]), memory_time)
         goal = GOALS.get((name, model, size)) if options.workers == 1 else None
-        fractions[f"{name}, {model} {size}"] = summarise((limit / duration for duration in times["training"]), goal)
+        fractions[f"{name}, {model} {size}"] = summarise((bound / duration for duration in times["training"]), goal)
         nanoseconds |= {f"{name}, {model} {size}, {kind}": summarise(values) for kind, values in times.items()}
     report_results(options, "Training against the machine's limits", notes,
-           lower_limit_by_training=fractions, nanoseconds_of_a_window=nanoseconds)  # fmt: skip
+           bound_by_training=fractions, nanoseconds_of_a_window=nanoseconds)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def draw(documents: list[dict[str, Any]], picture: Path) -> None:
                 speeds.setdefault(configuration, {})[tool] = row["median"] / 1e6
         for label, row in document.get("fraction_of_the_peak", {}).items():
             fractions[f"step, {label}"] = row["median"]
-        for label, row in document.get("lower_limit_by_training", {}).items():
+        for label, row in document.get("bound_by_training", {}).items():
             fractions[f"training, {label}"] = row["median"]
     figure, (left, right) = new_figure(1, 2, figsize=(11, 4), width_ratios=[3, 2])
     tools = list(dict.fromkeys(tool for row in speeds.values() for tool in row))

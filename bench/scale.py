@@ -7,9 +7,9 @@ reads each, trains one epoch with 100 dimensions, saves and loads: once with all
 that grows with the text, and once with the 50,000 most frequent words. The table has seconds, and the process's own
 (anonymous) memory while it trains; the system also counts pages of mapped files.
 
-`train / linear` compares with the time that the smallest text would need for as many words, with the same kind of
-vocabulary. `topics` looks at the 10 nearest words of each of the 1,000 most frequent words: it is the share of them
-that have the same topic as the word; chance gives 1 in 100.
+The training time per word is compared with the shortest text's, for the same kind of vocabulary. `topics` looks at the
+10 nearest words of each of the 1,000 most frequent words: it is the share of them that have the same topic as the word;
+chance gives 1 in 100.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from generate import TOPICS, generate, rank_of
 import w2v
 
 TOPIC_WORDS = 1000  # most frequent words, to compare topics of
+RELATIVE_TIME = "training time per word, relative to the shortest text"  # a column of the table
 VOCABULARIES = {"count ≥ 20": ["--min-count", "20"], "50,000": ["--max-vocab", "50000"]}
 LOAD = """
 import json, sys, time, w2v
@@ -91,7 +92,8 @@ def main() -> None:
             row: dict[str, Any] = {"words": tokens, "vocabulary": kind, "read": read_seconds}
             row |= train(folder, text, vocabulary)
             first = next((other for other in rows if other["vocabulary"] == kind), row)
-            rows.append(row | {"train / linear": row["seconds of a word"] / first["seconds of a word"]})
+            row[RELATIVE_TIME] = row["seconds of a word"] / first["seconds of a word"]
+            rows.append(row)
             print(rows[-1], flush=True)
         for path in (folder / "cache").iterdir():
             path.unlink()

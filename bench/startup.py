@@ -66,7 +66,7 @@ def main() -> None:
     goals = {"w2v --help": 0.2}
     report_results(
         options,
-        "Start",
+        "Start-up time",
         "Goals: --help in 0.2 s, import w2v at most 0.05 s after import numpy.",
         seconds={name: summarise(values, goals.get(name)) for name, values in times.items()},
         microseconds_a_call=calls,

@@ -4,9 +4,9 @@
                           [--settings '' epochs=20 'model=cbow sample=1e-3' …] [--vectors input combined …]
                           [--seeds 1 2 3] [--workers 1]
 
-The program makes the tables of "Out of the box" in README.md. It trains with each of --settings, otherwise with the
-defaults, on each of the first --megabytes of the text, and makes all kinds of vectors from the same model. Runs are
-added to the JSON file; a run that is there already is not repeated.
+The program makes the tables of "How the defaults were chosen" in README.md. It trains with each of --settings,
+otherwise with the defaults, on each of the first --megabytes of the text, and makes all kinds of vectors from the same
+model. Runs are added to the JSON file; a run that is there already is not repeated.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def sweep_markdown(document: dict[str, Any]) -> str:
         rows.append([text, settings, str(runs[0]["epochs"]), str(len(runs)), *cells])
     score_names = " / ".join(name.partition(": ")[2] for name in next(iter(columns.values())))
     notes = f"Cells: {score_names}, in percent or correlations × 100, mean over the seeds ± half of their range."
-    return runs_markdown(document, "Out of the box", ["text", "settings", "epochs", "seeds", *columns], rows, notes)
+    header = ["text", "settings", "epochs", "seeds", *columns]
+    return runs_markdown(document, "How the defaults were chosen", header, rows, notes)
 
 
 def main() -> None:

@@ -23,7 +23,8 @@ from w2v.settings import LOSS, MAX_ADAPTIVE_BLOCKS, GeneralOptions
 @dataclass(frozen=True, kw_only=True)
 class SamplingOptions(LossOptions):
     negative: int = option(5, "Number of words drawn for each prediction.", LOSS, minimum=1, maximum=1 << 14)
-    ns_exponent: float = option(  # 0.5 as in fastText; word2vec.c has 0.75. bench/README.md, "Out of the box"
+    # 0.5 as in fastText; word2vec.c has 0.75. See bench/README.md, "How the defaults were chosen".
+    ns_exponent: float = option(
         0.5, "Draw words in proportion to their count to this power.", LOSS, minimum=-10, maximum=10
     )
 

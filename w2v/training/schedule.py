@@ -16,7 +16,7 @@ from w2v.losses.registry import Settings
 FEW_EPOCHS = 5  # with slow losses, and for texts longer than LONG_TEXT
 LONG_TEXT = 100_000_000  # words
 MIN_EPOCHS, MAX_EPOCHS = 10, 50
-WORDS_FOR_MIN_EPOCHS = {"skipgram": 1.3e6, "cbow": 6.6e6}  # measured: bench/README.md, "Out of the box"
+WORDS_FOR_MIN_EPOCHS = {"skipgram": 1.3e6, "cbow": 6.6e6}  # measured: bench/README.md, "How the defaults were chosen"
 DEFAULT_INTERVAL, NEVER = "10m", "never"
 
 
