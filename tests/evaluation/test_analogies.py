@@ -145,7 +145,7 @@ def test_faults_in_a_question_file(tmp_path: Path) -> None:
 def test_impossible_settings(tmp_path: Path) -> None:
     path = write_questions(tmp_path / "questions", {"all": all_questions(range(2))})
     with pytest.raises(SettingsError, match="restrict_vocab 0: it must be"):
-        analogies(related_vectors(3), path, top=0)
+        analogies(related_vectors(3), path, restrict_vocab=0)
     with pytest.raises(SettingsError, match="divide"):
         analogies(related_vectors(3), path, method="divide")  # type: ignore[arg-type]
 
