@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import w2v
 from w2v.losses.hierarchical_softmax import TreeOptions
-from w2v.losses.registry import LOSSES, AnyLossOptions, Settings
+from w2v.losses.registry import LOSSES, AllLossOptions, Settings
 from w2v.losses.sampling import SamplingOptions
 from w2v.options import options_of
 from w2v.system.threads import processors
@@ -137,7 +137,7 @@ def test_only_settings_that_have_an_effect_are_in_effect():
 def test_a_loss_has_only_its_own_options(loss):
     settings = Settings(loss=loss)
     assert type(settings.loss_options) is LOSSES[loss].options_class
-    others = options_of(AnyLossOptions).keys() - options_of(settings.loss_options)
+    others = options_of(AllLossOptions).keys() - options_of(settings.loss_options)
     assert settings.as_dict().keys() == {*Settings.names()} - others
 
 
@@ -176,7 +176,7 @@ def test_options_that_contradict_each_other_are_refused_for_their_loss_only():
 
 def test_a_loss_of_ones_own_has_the_options_of_all():
     settings = Settings(objective="module:Name", negative=7, tree="balanced")
-    assert isinstance(settings.loss_options, AnyLossOptions)
+    assert isinstance(settings.loss_options, AllLossOptions)
     assert (settings.negative, settings.tree, settings.mixtures) == (7, "balanced", 4)
 
 

@@ -165,7 +165,7 @@ def check_whole(minimum: int, **values: Any) -> None:
         _checked_number(name, value, int, Option("", "", minimum), ())
 
 
-def taking(
+def with_parameters_of(
     arguments: Callable[Parameters, object],
 ) -> Callable[[Callable[Concatenate[First, ...], Returned]], Callable[Concatenate[First, Parameters], Returned]]:
     """Return a decorator for a function of one argument and **options, where a dataclass defines the options.

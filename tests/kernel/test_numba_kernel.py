@@ -397,6 +397,6 @@ def test_missing_objectives(text: Path, name: str) -> None:
     with pytest.raises(w2v.SettingsError, match=f"^objective '?{name}"):
         w2v.train(text, objective=name)
     with pytest.raises(w2v.SettingsError, match="must be a Loss"):
-        registry.use("hinge:Hinge")  # type: ignore[arg-type]
+        registry.register("hinge:Hinge")  # type: ignore[arg-type]
     with pytest.raises(w2v.SettingsError, match=r"^objective a:B replaces loss hs: give only one of them$"):
         w2v.train(text, objective="a:B", loss="hs")

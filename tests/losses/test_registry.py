@@ -13,8 +13,8 @@ from tests.helpers import SMALL, loss_of, run_json, stopped
 from w2v import _kernels
 from w2v.evaluation.rank import rank
 from w2v.losses import registry
-from w2v.losses.loss import Alpha, Array, Loss, LossOptions, Worker, file_names
-from w2v.losses.registry import LOSSES, AnyLossOptions, Settings, loss_for
+from w2v.losses.loss import Alpha, Array, Loss, LossOptions, Worker, by_tensor_name
+from w2v.losses.registry import LOSSES, AllLossOptions, Settings, loss_for
 from w2v.losses.rows import below, draw, index_of, logistic
 from w2v.losses.sampling import NegativeSampling
 from w2v.text.corpus import Corpus
@@ -74,7 +74,7 @@ def test_loss_fulfils_the_protocol(name: str) -> None:
     assert "numba" in kind.kernels
     assert ("cython" in kind.kernels) == (kind.branch in _kernels.LOSS_KINDS)
     assert issubclass(kind.options_class, LossOptions)
-    assert issubclass(AnyLossOptions, kind.options_class)
+    assert issubclass(AllLossOptions, kind.options_class)
     assert kind.storages[0] == "float32"
     assert set(kind.storages) <= {"float32", "bf16"}
 
@@ -90,7 +90,7 @@ def test_shapes_are_those_of_what_is_stored(name: str) -> None:
 @pytest.mark.parametrize("name", LOSSES)
 def test_tensors_round_trip(name: str) -> None:
     loss = loss_of(COUNTS, name, vector_size=6)
-    stored = file_names(loss.stored(loss.new_parameters()))
+    stored = by_tensor_name(loss.stored(loss.new_parameters()))
     restored = loss_for(loss.settings, loss.vocabulary, loss.tensors | stored)
     assert restored.tensors.keys() == loss.tensors.keys()
     for found, expected in ((restored.tensors, loss.tensors), (restored.data, loss.data)):
@@ -183,7 +183,7 @@ def test_a_loss_of_ones_own_has_the_options_of_the_class_it_is_derived_from(samp
     prepared = loss.prepared(vocabulary, settings)
     assert (prepared.negative, prepared.options.ns_exponent) == (3, 0.25)
     loss.options_class = WRITTEN["MarginOptions"]
-    with pytest.raises(w2v.SettingsError, match="its options_class MarginOptions is not that of a built-in loss"):
+    with pytest.raises(w2v.SettingsError, match="its options_class MarginOptions does not belong to a built-in loss"):
         loss.prepared(vocabulary, settings)
 
 
@@ -197,5 +197,5 @@ def test_a_loss_reads_the_option_that_the_page_shows() -> None:
 def test_settings_that_a_new_loss_does_not_have(sample: Path) -> None:
     with pytest.raises(w2v.SettingsError, match=r"^kernel cython: loss contrast needs kernel numba"):
         w2v.train(sample, loss="contrast", kernel="cython")
-    with pytest.raises(w2v.SettingsError, match=r"^storage bf16: loss contrast keeps float32 only"):
+    with pytest.raises(w2v.SettingsError, match=r"^storage bf16: loss contrast supports only float32"):
         w2v.train(sample, loss="contrast", storage="bf16")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from w2v.errors import W2VError
-from w2v.losses.loss import Loss, Worker, call_user, fail
+from w2v.losses.loss import Loss, Worker, call_method, fail
 from w2v.losses.rows import score
 
 INPUTS = 2  # rows
@@ -35,10 +35,10 @@ def predict(loss: Loss, s: Worker, centre: int) -> None:
     x[:, : loss.settings.vector_size] = 0.1
     if loss.step is not None:
         change = np.zeros_like(x)
-        value = call_user(loss, "step", s, centre, x, change, x.dtype.type(0.01))
+        value = call_method(loss, "step", s, centre, x, change, x.dtype.type(0.01))
         check_result(loss, "step", value, change)
         return
-    m = call_user(loss, "choose", s, centre, x)
+    m = call_method(loss, "choose", s, centre, x)
     if isinstance(m, bool) or not isinstance(m, int | np.integer) or not 0 < m <= loss.max_rows:
         fail(loss, "choose", f"returned {m!r}: it must be the number of rows, from 1 to {loss.max_rows}")
     outputs = s.parameters.outputs
@@ -54,7 +54,7 @@ def predict(loss: Loss, s: Worker, centre: int) -> None:
         fail(loss, "choose", "chose a row twice: choose it once and raise its weight")
     scores = s.scores[: n * m].reshape(n, m)
     score(x, outputs, s.rows, s.offset, scores)
-    value = call_user(loss, "link", s, scores)
+    value = call_method(loss, "link", s, scores)
     check_result(loss, "link", value, scores)
 
 

@@ -14,7 +14,7 @@ from w2v.errors import SettingsError
 from w2v.losses import rows
 from w2v.losses.binding import bound
 from w2v.losses.dry_run import dry_run
-from w2v.losses.loss import Array, Loss, Worker, call_user, fail, user_error
+from w2v.losses.loss import Array, Loss, Worker, call_method, fail, user_error
 from w2v.losses.registry import Settings
 from w2v.losses.worker import floats_as, new_worker
 from w2v.system import memory
@@ -150,7 +150,7 @@ class Trial:
 
 def step_of(loss: Loss) -> FunctionType:
     """Return the step of a loss as plain Python, which calls its `choose` and `link`."""
-    choose, link = partial(call_user, loss, "choose"), partial(call_user, loss, "link")
+    choose, link = partial(call_method, loss, "choose"), partial(call_method, loss, "link")
     return bound(loss.step or rows.rows_step, ((rows.choose, choose), (rows.link, link)))
 
 
