@@ -37,7 +37,7 @@ if getattr(numba.config, "DISABLE_JIT", 0):
 from w2v.kernel import loop, numba_vectors
 from w2v.kernel.loop import train_chunk
 from w2v.losses import rows
-from w2v.losses.binding import Functions, copied, needed, plain, referred
+from w2v.losses.binding import Functions, copy_function, pairs_used_by, plain_function, references
 
 # What the compiled loop calls for a function of NumPy.
 FAST: Functions = (
@@ -101,17 +101,17 @@ def _hashed_copy(function: FunctionType, functions: Functions) -> tuple[Function
     digest = hashlib.sha256(repr(about).encode())
 
     def inlined(value: FunctionType) -> Any:
-        value = plain(dict(functions).get(value, value))
-        made, part = _inlined(value, needed(value, functions))
+        value = plain_function(dict(functions).get(value, value))
+        made, part = _inlined(value, pairs_used_by(value, functions))
         digest.update(part)
         return made
 
-    for name, value in referred(function).items():
+    for name, value in references(function).items():
         if isinstance(value, np.ndarray):
             digest.update(name.encode() + repr((value.dtype, value.shape)).encode() + value.tobytes())
         elif isinstance(value, int | float | str | tuple | np.generic):
             digest.update(name.encode() + repr(value).encode())
-    copy = copied(function, inlined)
+    copy = copy_function(function, inlined)
     copy.__qualname__ = f"{function.__name__}_{digest.hexdigest()[:16]}"
     return copy, digest.digest()
 

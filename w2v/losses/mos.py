@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from w2v.losses.full_softmax import FullSoftmax, SoftmaxOptions, check_size
 from w2v.losses.loss import Array, Loss, Worker, log_softmax
-from w2v.losses.rows import choose, powers, score, update
+from w2v.losses.rows import choose, score, shifted_exponentials, update
 from w2v.losses.sampling import SampledSoftmax, SamplingOptions, sampling_data
 from w2v.options import option
 from w2v.settings import LOSS
@@ -145,6 +145,6 @@ def mixed(s: Worker, gates: Array, logits: Array, m: int, alpha: float) -> float
 
 def normalise(row: Array) -> None:
     """row ← softmax(row)"""
-    _, total = powers(row, row)
+    _, total = shifted_exponentials(row, row)
     for j in range(len(row)):
         row[j] /= total

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from w2v.errors import SettingsError
 from w2v.losses import _trees
 from w2v.losses.loss import Alpha, Array, Integers, Loss, LossOptions, Worker, log_softmax
-from w2v.losses.rows import draw_words, effective, logistic, prefetch_draws, set_importance, softmax
+from w2v.losses.rows import draw_words, effective_samples, logistic, prefetch_draws, set_importance, softmax
 from w2v.options import option
 from w2v.settings import LOSS, MAX_ADAPTIVE_BLOCKS, GeneralOptions
 
@@ -205,7 +205,7 @@ def choose_adaptively(s: Worker, centre: int, x: Array) -> int:
 
 
 def link_adaptively(s: Worker, scores: Array) -> float:
-    s.scratch.least[0] = min(s.scratch.least[0], effective(scores, s.weight, s.room))
+    s.scratch.least[0] = min(s.scratch.least[0], effective_samples(scores, s.weight, s.room))
     return softmax(s, scores)
 
 
