@@ -21,7 +21,7 @@ from w2v.evaluation.rank import rank
 from w2v.formats import bfloat16, word2vec
 from w2v.formats.native import read_native, write_native
 from w2v.formats.vector_file import VectorFile
-from w2v.losses.hierarchical_softmax import tree_of
+from w2v.losses.hierarchical_softmax import build_tree
 from w2v.system import memory
 from w2v.text.corpus import Corpus
 from w2v.text.words import Words
@@ -225,7 +225,7 @@ def test_a_tree_clustered_from_bfloat16_is_the_same(
     layers = []
     for model in bf16_and_float32:
         model.save(tmp_path / "m.safetensors", force=True)
-        layers.append(tree_of(model.vocabulary, "clustered", tmp_path / "m.safetensors"))
+        layers.append(build_tree(model.vocabulary, "clustered", tmp_path / "m.safetensors"))
     np.testing.assert_array_equal(layers[0].parents, layers[1].parents)
     np.testing.assert_array_equal(layers[0].bits, layers[1].bits)
 

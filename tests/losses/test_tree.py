@@ -11,7 +11,7 @@ import w2v
 from tests.helpers import FALLING_COUNTS as COUNTS
 from tests.helpers import QUICK, run, run_json
 from w2v.errors import W2VError
-from w2v.losses.hierarchical_softmax import tree_of
+from w2v.losses.hierarchical_softmax import build_tree
 from w2v.losses.tree import MAX_CODE_LENGTH, Tree, read_codes
 
 
@@ -127,7 +127,7 @@ def test_similar_words_share_the_beginnings_of_clustered_codes(tmp_path: Path, l
     vocabulary = w2v.Vocabulary(list("abcdef"), [3, 3, 2, 2, 1, 1])
     vectors = [[1, 0.1], [-1, 0.1], [0.9, 0], [-1, 0], [1, -0.1]]
     w2v.KeyedVectors(list("abcde"), length * np.array(vectors)).save(tmp_path / "vectors.bin")
-    tree = tree_of(vocabulary, "clustered", tmp_path / "vectors.bin")
+    tree = build_tree(vocabulary, "clustered", tmp_path / "vectors.bin")
     codes = [tree.code(word) for word in range(6)]
     assert codes[0][0] == codes[2][0] == codes[4][0] != codes[1][0] == codes[3][0] == codes[5][0]
     assert [len(code) for code in codes] == [2, 2, 3, 3, 3, 3]
