@@ -1,4 +1,4 @@
-"""Runs a user's loss in plain Python before it is compiled, so that errors name their line."""
+"""The trial of a user's own loss in plain Python before it is compiled, so that errors have file and line."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from w2v.errors import W2VError
 from w2v.losses.loss import Loss, Worker, call_method, fail
 from w2v.losses.rows import score
 
-INPUTS = 2  # rows
+INPUT_ROWS = 2
 
 
 def dry_run(loss: Loss, s: Worker, words: int) -> None:
     """Predict the first, the middle and the last word from two rows, on copies of the parameters.
 
-    Raises W2VError, with file and line, for a mistake.
+    Raises:
+        W2VError: The loss has a mistake; the message has file and line.
     """
     for name in ("choose", "link") if loss.step is None else ("step",):
         if getattr(loss, name) is getattr(Loss, name):
@@ -30,7 +31,7 @@ def dry_run(loss: Loss, s: Worker, words: int) -> None:
 
 
 def predict(loss: Loss, s: Worker, centre: int) -> None:
-    n = min(INPUTS, len(s.x))
+    n = min(INPUT_ROWS, len(s.x))
     x = s.x[:n].copy()
     x[:, : loss.settings.vector_size] = 0.1
     if loss.step is not None:
