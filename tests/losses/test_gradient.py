@@ -1,4 +1,4 @@
-"""check_gradient finds mistakes in a user's own loss, and reports what is wrong in which line."""
+"""check_gradient finds mistakes in a user's own loss, and reports each with its line."""
 
 import re
 from typing import Any

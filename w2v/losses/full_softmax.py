@@ -55,7 +55,7 @@ def check_size(loss: Loss, instead: str) -> None:
 
     Args:
         loss: A loss with SoftmaxOptions.
-        instead: What the message suggests.
+        instead: The alternative that the message suggests.
     """
     size = len(loss.vocabulary)
     if size > MAX_WORDS and not loss.options.large_softmax:

@@ -9,7 +9,9 @@ How the dataclasses of options fit together:
     Settings         below           GeneralOptions, with loss, objective and kernel, and the options of the chosen loss
 
 A user writes options in one flat list, before the loss is known: on the command line, in a file, or as arguments of
-`w2v.train`. FlatSettings defines this list. Settings keeps only the options that the run uses.
+`w2v.train`. FlatSettings defines this list. Settings keeps only the options that the run uses. A loss reads them as
+`self.settings`, with the static type GeneralOptions, and `self.options`, an instance of its subclass of LossOptions.
+Losses cannot import Settings, because this module imports the losses.
 
 To add a loss, add its class to `LOSSES`. If it has options, add their dataclass to the bases of `AllLossOptions`.
 """
@@ -211,10 +213,11 @@ class Settings(GeneralOptions):
         """The learning rate at the start: `alpha`, or the default of the model and the loss."""
         if self.alpha is not None:
             return self.alpha
-        if self.model == "cbow":
-            factor = CORRECTED_CBOW_FACTOR if self.cbow_gradient == "corrected" else 1
-        else:
-            factor = SUBWORD_SKIPGRAM_FACTOR if self.subwords else 1
+        factor = 1.0
+        if self.model == "cbow" and self.cbow_gradient == "corrected":
+            factor = CORRECTED_CBOW_FACTOR
+        elif self.model == "skipgram" and self.subwords:
+            factor = SUBWORD_SKIPGRAM_FACTOR
         return round(getattr(self.loss_class.alpha, self.model) * factor, 6)
 
     @property

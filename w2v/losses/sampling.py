@@ -158,10 +158,10 @@ class SampledSoftmax(SamplingLoss):
     The logarithm of a word's expected count is subtracted from its score. The softmax then gives the probability that
     this word, of all these words, is the word of the text.
 
-    With `adaptive`, the number of drawn words doubles, up to 16 K, after a window in which the effective number of
-    samples of a context word, (Σr)² / Σr² with importance ratios r, was below K / 2 (Bengio & Senécal 2008). The
-    previous window decides, because deciding by the same sample dilutes heavy words just when they are drawn, and
-    measured worse.
+    With `adaptive`, the loss draws up to 16 K words. It doubles their number if the effective number of samples of a
+    context word, (Σr)² / Σr² with importance ratios r, was below K / 2 in the previous window (Bengio & Senécal 2008),
+    and halves it again if all were above K. The same sample must not decide: it would dilute heavy words just when they
+    are drawn, and measured worse.
     """
 
     name = branch = "sampled"
