@@ -208,7 +208,7 @@ def test_compiled_code_is_found_again(text: Path, tmp_path: Path) -> None:
 # -- a loss of your own ---------------------------------------------------------------------
 
 
-hinge_choose, hinge_link = Hinge.choose, Hinge.link  # Numba cannot compile calls of static methods.
+hinge_choose, hinge_link = Hinge.choose, Hinge.link  # Numba cannot compile Hinge.choose(…).
 
 
 class BiasedHinge(Hinge):

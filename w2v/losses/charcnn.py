@@ -37,7 +37,7 @@ class CharacterCNN(Loss):
     Attributes:
         length: The number of values of a character's vector.
         filters: The number of filters.
-        correction: The number of values of the correction that each word has for itself.
+        correction: The number of values of a word's own correction.
     """
 
     name = "charcnn"

@@ -71,7 +71,7 @@ def floats_as(dtype: DTypeLike, arrays: Mapping[str, NDArray[Any]]) -> dict[str,
 
 def as_named_tuple(kind: str, values: Mapping[str, Any]) -> Any:
     """Return the values as a named tuple, which Numba can compile, unlike a dict."""
-    values = values or {"nothing": 0}  # Numba cannot compile an empty named tuple.
+    values = values or {"nothing": 0}
     return _named_tuple_type("__".join([f"named_{kind}", *values]))(**values)
 
 
