@@ -41,8 +41,7 @@ class Option:
         positive: Whether 0 is excluded although it is the minimum.
         flags: The names on the command line; by default the field's name with dashes.
         default_text: What `--help` shows for a default that is computed.
-        only_with: A setting and values: the option has an effect only if the setting has one of the values or, if there
-            are no values, is set.
+        only_with: A setting and its values with which the option has an effect; () means every value that is set.
         choices: A function that returns the possible values, each with its meaning. It is called only when the values
             are needed.
         fixed: Whether the option must stay the same when training is continued, because the matrices depend on it.
