@@ -35,6 +35,7 @@ from w2v.kernel import loop
 from w2v.kernel.plan import Plan
 from w2v.losses.loss import Loss
 from w2v.losses.registry import LOSSES, Settings, loss_for
+from w2v.losses.rows import below, draw, index_of
 from w2v.losses.sampling import alias_table, noise_weights
 from w2v.losses.worker import new_worker
 from w2v.progress import Progress, Report
@@ -266,6 +267,31 @@ def loss_with_draws(counts: Any, name: str, negative: int, **settings: Any) -> L
     loss.data = {"alias_table": alias_table(weights), "offsets": loss.offsets(weights)}
     result: Loss = loss
     return result
+
+
+class Hinge(Loss):
+    """The loss of docs/own-loss.md, written by a user."""
+
+    max_rows = 6
+
+    @staticmethod
+    def choose(s: Any, centre: int, x: Any) -> int:
+        s.rows[0], s.target[0], m = centre, 1, 1
+        for _ in range(5):
+            word = below(draw(s.random), len(s.parameters.outputs))
+            if index_of(s.rows, word, m) == m:
+                s.rows[m], s.target[m], m = word, -1, m + 1
+        return m
+
+    @staticmethod
+    def link(s: Any, scores: Any) -> float:
+        loss = 0.0
+        for i in range(scores.shape[0]):
+            for j in range(scores.shape[1]):
+                short = max(1 - s.target[j] * scores[i, j], 0)
+                loss += short
+                scores[i, j] = s.target[j] if short > 0 else 0
+        return loss
 
 
 def log_probability(loss: Loss, outputs: np.ndarray, row: np.ndarray, word: int) -> float:

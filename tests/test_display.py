@@ -73,7 +73,7 @@ CELLS = [
     "model",
     "model.wv",
     "model.wv.plot()",
-    "w2v.analogies(w2v.load({model!r}), top=100)",
+    "w2v.analogies(w2v.load({model!r}), restrict_vocab=100)",
     "progress.SHOWN_AFTER = 0\nw2v.train(sentences, epochs=3, negative=2, min_count=1, vector_size=8)",
 ]
 

@@ -1,9 +1,10 @@
-"""Settings: possible values are kept, impossible ones named."""
+"""Settings accept possible values, refuse impossible ones by name, and compute defaults."""
 
 import copy
 import inspect
 import pickle
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,21 +12,19 @@ from hypothesis import strategies as st
 
 import w2v
 from w2v.losses.hierarchical_softmax import TreeOptions
-from w2v.losses.registry import LOSSES, AnyLossOptions, Settings
+from w2v.losses.registry import LOSSES, AllLossOptions, Settings
 from w2v.losses.sampling import SamplingOptions
 from w2v.options import options_of
 from w2v.system.threads import processors
 
-CHOICES = {"model": "glove", "loss": "hinge", "storage": "bf8", "sample_formula": "c", "cbow_gradient": "wrong"}
-
-
+WRONG_CHOICES = {"model": "glove", "loss": "hinge", "storage": "bf8", "sample_formula": "c", "cbow_gradient": "wrong"}
 WRONG = [
     ("", ["vector_size", "window", "min_count", "max_vocab", "negative", "epochs", "workers", "seed"],
      [-1, 1.5, "5", True, 1 << 70, float("nan"), [1]]),
     ("", ["ns_exponent", "sample", "alpha", "min_alpha"], [float("nan"), float("inf"), -11, "0.1", False, 1e9]),
     ("{!r}: it must be True or False", ["per_pair", "shrink_windows"], ["no", 0, None]),
     ("None", ["vector_size", "negative", "epochs", "seed", "sample", "ns_exponent"], [None]),
-    *(("{!r}: choose from ", [name], [value]) for name, value in CHOICES.items()),
+    *(("{!r}: choose from ", [name], [value]) for name, value in WRONG_CHOICES.items()),
 ]  # fmt: skip
 
 
@@ -33,7 +32,7 @@ WRONG = [
     ("name", "value", "message"),
     [(name, value, message) for message, names, values in WRONG for name in names for value in values],
 )
-def test_impossible_values(name, value, message):
+def test_impossible_values_are_refused_by_name(name: str, value: Any, message: str) -> None:
     if value == 1 << 70 and name in ("min_count", "max_vocab"):
         assert getattr(Settings(**{name: value}), name) == value
         return
@@ -41,16 +40,16 @@ def test_impossible_values(name, value, message):
         Settings(**{name: value})
 
 
-def test_what_has_no_default_may_be_left_open():
+def test_none_means_the_default_that_training_computes() -> None:
     assert Settings(alpha=None, min_alpha=None, window=None, workers=None, max_vocab=None) == Settings()
 
 
-def test_the_window_depends_on_the_model():
+def test_the_default_window_depends_on_the_model() -> None:
     assert (Settings(model="skipgram").window_size, Settings().window_size) == (5, 8)
     assert Settings(window=3).as_dict()["window"] == 3
 
 
-def test_windows_of_two_sides():
+def test_a_window_may_differ_before_and_after_the_centre_word() -> None:
     for window in "5,0", (5, 0), [5, 0]:
         settings = Settings(window=window)
         assert (settings.window_sides, settings.window_size, settings.as_dict()["window"]) == ((5, 0), 5, "5,0")
@@ -59,18 +58,18 @@ def test_windows_of_two_sides():
             Settings(window=wrong)
 
 
-def test_a_single_value_is_not_combined():
+def test_vectors_of_one_value_are_not_combined() -> None:
     assert (Settings(vector_size=1).word_vectors, Settings(vector_size=2).word_vectors) == ("input", "combined")
 
 
-def test_a_rate_of_zero_learns_nothing():
+def test_a_learning_rate_of_zero_is_refused() -> None:
     with pytest.raises(w2v.SettingsError, match="alpha 0"):
         Settings(alpha=0)
     assert Settings(min_alpha=0).end_alpha == 0
 
 
 @given(st.floats(1e-6, 1000), st.floats(0, 1000))
-def test_rate_falls(alpha, min_alpha):
+def test_the_learning_rate_must_not_rise(alpha: float, min_alpha: float) -> None:
     if min_alpha > alpha:
         with pytest.raises(w2v.SettingsError, match=r"min_alpha .* above alpha"):
             Settings(alpha=alpha, min_alpha=min_alpha)
@@ -94,7 +93,7 @@ RATES = {  # loss: skip-gram, CBOW
 
 
 @pytest.mark.parametrize("loss", [*LOSSES, "objective"])
-def test_default_rate_is_that_of_model_and_loss(loss):
+def test_the_default_learning_rate_depends_on_the_model_and_the_loss(loss: str) -> None:
     named = {"objective": "module:Name"} if loss == "objective" else {}
     for model, rate in zip(("skipgram", "cbow"), RATES[loss], strict=True):
         settings = Settings(model=model, loss=loss, **named)
@@ -103,11 +102,11 @@ def test_default_rate_is_that_of_model_and_loss(loss):
         assert Settings(model=model, loss=loss, alpha=0.5, **named).start_alpha == 0.5
 
 
-def test_the_corrected_gradient_takes_twice_the_rate():
+def test_the_corrected_gradient_doubles_the_default_learning_rate() -> None:
     assert Settings(model="cbow", cbow_gradient="corrected").start_alpha == 0.15
 
 
-def test_a_setting_that_contradicts_the_loss_is_refused():
+def test_a_setting_that_contradicts_the_loss_is_refused() -> None:
     with pytest.raises(w2v.SettingsError, match=r"objective module:Name replaces loss ns: give only one of them"):
         Settings(loss="ns", objective="module:Name")
     for options, what in (
@@ -124,7 +123,7 @@ def test_a_setting_that_contradicts_the_loss_is_refused():
     assert Settings().kernel == "cython"
 
 
-def test_only_settings_that_have_an_effect_are_in_effect():
+def test_only_settings_that_have_an_effect_are_in_effect() -> None:
     assert {"negative", "ns_exponent", "cbow_gradient"} <= Settings().in_effect().keys()
     assert not {"tree", "classes", "mixtures", "per_pair", "objective", "buckets"} & Settings().in_effect().keys()
     assert "tree" in Settings(loss="hs", model="cbow").in_effect()
@@ -134,14 +133,14 @@ def test_only_settings_that_have_an_effect_are_in_effect():
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_loss_has_only_its_own_options(loss):
+def test_a_loss_has_only_its_own_options(loss: str) -> None:
     settings = Settings(loss=loss)
     assert type(settings.loss_options) is LOSSES[loss].options_class
-    others = options_of(AnyLossOptions).keys() - options_of(settings.loss_options)
+    others = options_of(AllLossOptions).keys() - options_of(settings.loss_options)
     assert settings.as_dict().keys() == {*Settings.names()} - others
 
 
-def test_options_are_given_and_read_by_name():
+def test_options_are_given_and_read_by_name() -> None:
     settings = Settings(negative=10)
     assert settings.loss_options == SamplingOptions(negative=10)
     assert settings.negative == 10
@@ -152,7 +151,7 @@ def test_options_are_given_and_read_by_name():
         Settings(negatives=10)
 
 
-def test_replace_keeps_the_options_that_the_new_loss_has():
+def test_replace_keeps_the_options_that_the_new_loss_has() -> None:
     settings = replace(Settings(negative=10), ns_exponent=0.75)
     assert settings.loss_options == SamplingOptions(negative=10, ns_exponent=0.75)
     assert replace(settings, loss="nce").loss_options == settings.loss_options
@@ -161,39 +160,39 @@ def test_replace_keeps_the_options_that_the_new_loss_has():
     assert replace(replace(settings, loss="hs"), loss="ns").negative == 5
 
 
-def test_options_of_other_losses_are_checked_and_left_out():
+def test_options_of_other_losses_are_checked_and_left_out() -> None:
     assert Settings(loss="ns", tree="balanced", mixtures=9, blocks="not of this loss") == Settings()
     with pytest.raises(w2v.SettingsError, match=r"^mixtures 0: it must be a whole number, from 1 to 1,024$"):
         Settings(loss="ns", mixtures=0)
 
 
-def test_options_that_contradict_each_other_are_refused_for_their_loss_only():
+def test_options_that_contradict_each_other_are_refused_for_their_loss_only() -> None:
     for loss, options in ("hs", {"tree": "clustered"}), ("sampled", {"negative": 2, "adaptive_samples": True}):
         with pytest.raises(w2v.SettingsError, match=r"tree_vectors|adaptive_samples"):
             Settings(loss=loss, **options)
         Settings(loss="softmax", **options)
 
 
-def test_a_loss_of_ones_own_has_the_options_of_all():
+def test_a_users_loss_has_the_options_of_all_losses() -> None:
     settings = Settings(objective="module:Name", negative=7, tree="balanced")
-    assert isinstance(settings.loss_options, AnyLossOptions)
+    assert isinstance(settings.loss_options, AllLossOptions)
     assert (settings.negative, settings.tree, settings.mixtures) == (7, "balanced", 4)
 
 
-def test_settings_are_copied_and_pickled():
+def test_settings_are_copied_and_pickled() -> None:
     settings = Settings(loss="sampled", negative=7)
     assert pickle.loads(pickle.dumps(settings)) == copy.deepcopy(settings) == copy.copy(settings) == settings
     assert hash(copy.copy(settings)) == hash(settings)
 
 
-def test_the_signature_shows_every_option():
+def test_the_signature_shows_every_option() -> None:
     shown = inspect.signature(Settings).parameters
     assert list(shown) == Settings.names()
     assert {"alpha", "negative", "tree", "classes", "blocks", "mixtures", "large_softmax"} <= shown.keys()
     assert (shown["negative"].default, shown["negative"].annotation) == (5, "int")
 
 
-def test_as_dict_has_the_values_that_training_uses():
+def test_as_dict_has_the_values_that_training_uses() -> None:
     values = Settings(epochs=2).as_dict()
     assert list(values) == [name for name in Settings.names() if name in values]
     assert values["epochs"] == 2
@@ -202,6 +201,6 @@ def test_as_dict_has_the_values_that_training_uses():
     assert Settings(**values).as_dict() == values
 
 
-def test_settings_do_not_change():
+def test_settings_are_immutable() -> None:
     with pytest.raises(AttributeError):
         Settings().epochs = 3

@@ -1,6 +1,6 @@
-"""Options. Each is defined once, as a dataclass field with its default, help, range and names.
+"""Options as dataclass fields: `option` attaches the help, the range and the command-line names to a field.
 
-The command line, `w2v.train` and the checks of values are made from these fields.
+Each option is defined once. The command line, the arguments of `w2v.train` and the checks of values all read its field.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import difflib
 import inspect
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache, wraps
@@ -23,24 +24,28 @@ Parameters = ParamSpec("Parameters")
 First = TypeVar("First")
 Returned = TypeVar("Returned")
 
-SIMILAR, ALMOST_BEST = 0.6, 0.9  # of suggested names: ratio of matching characters (difflib), and share of the best's
-SUGGESTIONS = 3
+# A name is suggested for an unknown one if its similarity (difflib: the ratio of matching characters) is at least
+# SIMILAR, and at least ALMOST_BEST times the highest similarity of any name.
+SIMILAR, ALMOST_BEST = 0.6, 0.9
+MAX_SUGGESTIONS = 3
 
 
 @dataclass(frozen=True)
 class Option:
-    """The attributes of an option, except its name, type and default.
+    """Everything about an option that its dataclass field does not say itself (name, type and default).
 
     Attributes:
-        help: one sentence.
-        group: the heading under which `--help` lists it.
-        minimum, maximum: the range of a number, inclusive; `positive`: without 0, its minimum.
-        flags: its names on the command line, by default made from the field's name.
-        default_text: the description of a computed default in help.
-        only_with: a setting and its values; with other values the option has no effect.
-        choices: returns the possible values and what each means; called when they are needed.
-        fixed: whether a model's matrices depend on it, so that it cannot change when training is continued.
-        common: whether `--help` lists it; --help-all lists all.
+        help: One sentence for `--help`.
+        group: The heading of `--help` that lists the option.
+        minimum, maximum: The range of a number, inclusive.
+        positive: Whether 0 is excluded although it is the minimum.
+        flags: The names on the command line; by default the field's name with dashes.
+        default_text: What `--help` shows for a default that is computed.
+        only_with: A setting and its values with which the option has an effect; () means every value that is set.
+        choices: A function that returns the possible values, each with its meaning. It is called only when the values
+            are needed.
+        fixed: Whether the option must stay the same when training is continued, because the matrices depend on it.
+        common: Whether `--help` lists the option; `--help-all` lists every option.
     """
 
     help: str
@@ -57,17 +62,17 @@ class Option:
 
 
 def option(default: Any, help: str, group: str, **more: Any) -> Any:
-    """A field of a dataclass of options; `more` are attributes of Option."""
+    """Return a dataclass field for an option; `more` are other attributes of Option."""
     return field(default=default, metadata={"option": Option(help, group, **more)})
 
 
 def options_of(kind: Any) -> dict[str, Option]:
-    """The options of a dataclass (or of one of its objects) by name."""
+    """Return the options of a dataclass, or of an instance, by name."""
     return {each.name: each.metadata["option"] for each in fields(kind) if "option" in each.metadata}
 
 
 def type_of(kind: Any, name: str) -> Any:
-    """The type of an option, without None: int, float, bool, str, or a Literal."""
+    """Return the type of an option without None: int, float, bool, str, or a Literal."""
     hint = _hints(kind)[name]
     if get_origin(hint) in (Union, UnionType):
         return next(part for part in get_args(hint) if part is not type(None))
@@ -80,17 +85,20 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def words_of(kind: Any, name: str) -> tuple[str, ...]:
-    """The words that a numeric option accepts instead of a number."""
+    """Return the words that a numeric option accepts instead of a number, such as "auto"."""
     return tuple(word for part in get_args(_hints(kind)[name]) for word in get_args(part) if type_of(kind, name) is int)
 
 
 def takes_pair(kind: Any, name: str) -> bool:
-    """Whether a numeric option also accepts two numbers, as text with a comma."""
+    """Return whether a numeric option also accepts two numbers, as text with a comma."""
     return str in get_args(_hints(kind)[name]) and type_of(kind, name) is int
 
 
 def choices_of(kind: type, name: str) -> Mapping[str, str]:
-    """The values that an option can have and what each means ("" if its name says it), if there is a list of them."""
+    """Return the values that an option allows, each with its meaning; empty if the values cannot be listed.
+
+    The meaning is "" if the value explains itself.
+    """
     hint, option = type_of(kind, name), options_of(kind).get(name)
     if option and option.choices:
         return option.choices()
@@ -98,24 +106,28 @@ def choices_of(kind: type, name: str) -> Mapping[str, str]:
 
 
 def check_options(values: Any) -> None:
-    """Check the options of a frozen dataclass, and convert NumPy's numbers to Python's and paths to text.
+    """Check every option of a frozen dataclass, and convert NumPy numbers to Python numbers and paths to text.
 
-    Raises SettingsError, naming option and value, for an impossible value.
+    Raises:
+        SettingsError: A value is impossible; the message has the option and the value.
     """
     for name in options_of(values):
         object.__setattr__(values, name, checked_value(type(values), name, getattr(values, name)))
 
 
 def checked_value(kind: type, name: str, value: Any) -> Any:
-    """A value for an option of a dataclass, converted. Raises SettingsError, naming both, for an impossible value.
+    """Return a value for a field of a dataclass, converted as in `check_options`.
 
-    Fields that are not made by `option` can be checked too, unless they are numbers.
+    The field need not be made by `option`, unless it is a number.
+
+    Raises:
+        SettingsError: The value is impossible; the message has the option and the value.
     """
     default, value_type = kind.__dataclass_fields__[name].default, type_of(kind, name)  # type: ignore[attr-defined]
     if value is None and default is None:
         return None
     if choices := choices_of(kind, name):
-        if value not in [*choices, default]:  # a list: not every value can be hashed
+        if value not in [*choices, default]:  # in a list, since a value may not be hashable
             raise SettingsError(f"{name} {value!r}: {suggestion(str(value), choices)}")
         return value
     if value_type is bool:
@@ -142,51 +154,63 @@ def _checked_number(name: str, value: Any, kind: Callable[[Any], Any], limits: O
         low = f"{limits.minimum:,}"
         span = f"{low} or more" if limits.maximum is None else f"from {low} to {limits.maximum:,}"
         span += ", but not 0" * limits.positive
-        other = "".join(f", or {word}" for word in words)
-        raise SettingsError(f"{name} {value!r}: it must be {wanted}, {span}{other}")
+        or_words = "".join(f", or {word}" for word in words)
+        raise SettingsError(f"{name} {value!r}: it must be {wanted}, {span}{or_words}")
     return kind(value)
 
 
 def check_whole(minimum: int, **values: Any) -> None:
-    """Raise SettingsError, naming the argument, for one that is not a whole number, `minimum` or more."""
+    """Raise SettingsError if an argument is not a whole number of at least `minimum`; the message has its name."""
     for name, value in values.items():
         _checked_number(name, value, int, Option("", "", minimum), ())
 
 
-def taking(
+def with_parameters_of(
     arguments: Callable[Parameters, object],
 ) -> Callable[[Callable[Concatenate[First, ...], Returned]], Callable[Concatenate[First, Parameters], Returned]]:
-    """Give a function, after its first parameter, those of a dataclass: for type checkers, completion and help."""
+    """Return a decorator for a function of one argument and **options, where a dataclass defines the options.
+
+    Type checkers, completion and help() then show the fields of the dataclass as parameters of the function.
+    """
 
     def decorate(
         function: Callable[Concatenate[First, ...], Returned],
     ) -> Callable[Concatenate[First, Parameters], Returned]:
-        own = inspect.signature(function)
-        parameters = [next(iter(own.parameters.values())), *inspect.signature(arguments).parameters.values()]
-        vars(function)["__signature__"] = own.replace(parameters=parameters)
+        signature = inspect.signature(function)
+        parameters = [next(iter(signature.parameters.values())), *inspect.signature(arguments).parameters.values()]
+        vars(function)["__signature__"] = signature.replace(parameters=parameters)
         return function
 
     return decorate
 
 
 def formerly(**names: str) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
-    """A decorator for a function whose arguments had other names, which still work: old="new"."""
+    """Return a decorator for a function with renamed arguments: the old names still work, with a DeprecationWarning.
+
+    Args:
+        names: The new name of each argument by its old name, as in formerly(world="communicator").
+    """
 
     def decorate(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
         @wraps(function)
-        def called(*args: Parameters.args, **given: Parameters.kwargs) -> Returned:
+        def wrapper(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
             for old, new in names.items():
-                if old in given and new not in given:
-                    given[new] = given.pop(old)
-            return function(*args, **given)
+                if old in kwargs and new not in kwargs:
+                    kwargs[new] = kwargs.pop(old)
+                    message = f"the argument {old} of {function.__name__} is now {new}"
+                    warnings.warn(message, DeprecationWarning, stacklevel=2)
+            return function(*args, **kwargs)
 
-        return called
+        return wrapper
 
     return decorate
 
 
 def refuse_unknown(given: Iterable[str], known: Iterable[str], renamed: Mapping[str, str]) -> None:
-    """Raise SettingsError, which suggests similar known names, for a name in `given` that is not `known`."""
+    """Raise SettingsError if a name in `given` is not `known`; the message suggests similar names.
+
+    For a name in `renamed`, the message says what to write instead.
+    """
     known = list(known)
     for name in given:
         if name in known:
@@ -196,27 +220,29 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str], renamed: Mapping[
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """The known names that an unknown one may stand for, the best first; all if none is similar.
+    """Return a question with the known names that are similar to an unknown one, or a list of all known names.
 
-    A name may also be the beginning of one, or of what one means, if `known` is a mapping to that: "neg" is ns.
+    A name that begins with the unknown one counts as similar. If `known` is a mapping, the values are meanings, and
+    may begin with the unknown name too: "neg" suggests ns, which means negative sampling.
     """
-    wanted, means = _folded(name), known if isinstance(known, Mapping) else dict.fromkeys(known, "")
+    wanted = _normalised(name)
+    meanings = known if isinstance(known, Mapping) else dict.fromkeys(known, "")
 
-    def likeness(other: str) -> float:
-        begins = any(_folded(text).startswith(wanted) for text in (other, means[other]))
-        return 1 if begins else difflib.SequenceMatcher(None, wanted, _folded(other)).ratio()
+    def similarity(other: str) -> float:
+        is_prefix = any(_normalised(text).startswith(wanted) for text in (other, meanings[other]))
+        return 1 if is_prefix else difflib.SequenceMatcher(None, wanted, _normalised(other)).ratio()
 
-    ordered = sorted(means, key=likeness, reverse=True)
-    least = max(SIMILAR, ALMOST_BEST * max(map(likeness, means), default=0))
-    found = [other for other in ordered if likeness(other) >= least]
-    return did_you_mean(found[:SUGGESTIONS]) if wanted and found else f"choose from {', '.join(means)}"
+    threshold = max(SIMILAR, ALMOST_BEST * max(map(similarity, meanings), default=0))
+    by_similarity = sorted(meanings, key=similarity, reverse=True)
+    similar = [other for other in by_similarity if similarity(other) >= threshold]
+    return did_you_mean(similar[:MAX_SUGGESTIONS]) if wanted and similar else f"choose from {', '.join(meanings)}"
 
 
-def _folded(name: str) -> str:
+def _normalised(name: str) -> str:
     return name.lower().replace("_", "-").replace(" ", "-").strip("-")
 
 
 def did_you_mean(names: Sequence[str]) -> str:
-    """A question: "did you mean a, b or c?"."""
+    """Return the question "did you mean a, b or c?"."""
     *others, last = names
     return f"did you mean {', '.join(others)} or {last}?" if others else f"did you mean {last}?"

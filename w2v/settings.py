@@ -1,4 +1,8 @@
-"""The options of a run with any loss. A loss has its own beside it, and `Settings` (losses/registry.py) holds both."""
+"""GeneralOptions: the options that a training run has with every loss.
+
+The losses read them, so they are defined in a module that imports no loss. `Settings` adds the options of a loss; see
+losses/registry.py for how both fit together.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +19,17 @@ Formula = Literal["word2vec", "paper"]
 Gradient = Literal["corrected", "faithful"]
 WordVectors = Literal["combined", "concatenated", "input"]
 
-MAX_INPUTS_PER_STEP = 16  # context words of a window that take a step together (bench/NOTES.md)
-MAX_ADAPTIVE_BLOCKS = 16  # with adaptive_samples, the most blocks of `negative` samples drawn for a prediction
+MAX_INPUTS_PER_STEP = 16  # maximum number of context words that a training step combines (bench/NOTES.md)
+MAX_ADAPTIVE_BLOCKS = 16  # adaptive_samples draws at most this many times `negative` words for a prediction
 
 MAX_WINDOW = 1 << 14
 
 # The headings of `w2v train --help`.
 TEXT, MODEL, LOSS, TRAINING, RUN = "Text", "Model", "Loss", "Training", "Run"
 
-PAIRS = {"subwords": "-", "window": ","}  # settings that may be pairs of numbers, and what is between these as text
+PAIR_SEPARATORS = {"subwords": "-", "window": ","}  # settings that may be two numbers, and what separates them in text
 
-# The names of our settings in gensim, word2vec.c and fastText.
+# What to write here for a setting of gensim, word2vec.c or fastText.
 RENAMED = {
     "size": "vector_size",
     "iter": "epochs",
@@ -53,7 +57,7 @@ RENAMED = {
 
 @dataclass(frozen=True, kw_only=True)
 class GeneralOptions:
-    """The options of a run with any loss, under the names that gensim made common."""
+    """The options that a training run has with every loss. Where gensim has the option, the name is the same."""
 
     model: ModelName = option(
         "cbow",
@@ -88,15 +92,15 @@ class GeneralOptions:
     vectors: WordVectors | None = option(
         None,
         "The word vectors: input and output rows combined into --vector-size values, concatenated into twice as many, "
-        "or the input rows alone.",
+        "or only the input rows.",
         MODEL,
-        default_text="combined; input with --subwords, above 1,024 dimensions, and for losses whose output rows do not "
-        "belong to words",
+        default_text="combined; input with --subwords, above 1,024 dimensions, and for losses with output rows that do "
+        "not belong to words",
     )
     subwords: str | tuple[int, int] | None = option(
         None,
-        "Build each word's vector from its character n-grams, for instance those of 3 to 6 characters (3-6), so that "
-        "unknown words get a vector too.",
+        "Build each word's vector from its character n-grams, for instance of 3 to 6 characters (3-6), so that unknown "
+        "words get a vector too.",
         MODEL,
         default_text="none",
         fixed=True,
@@ -203,18 +207,18 @@ class GeneralOptions:
     )
 
     def __post_init__(self) -> None:
-        for name in PAIRS:
+        for name in PAIR_SEPARATORS:
             object.__setattr__(self, name, join_pair(name, getattr(self, name)))
-        self.ngram_lengths, self.window_sides  # noqa: B018 - raise SettingsError
+        self.ngram_lengths, self.window_sides  # noqa: B018 - both raise SettingsError for an impossible value
         check_options(self)
 
     @property
     def ngram_lengths(self) -> tuple[int, int] | None:
-        """The lengths of the shortest and longest n-gram. Raises SettingsError if `subwords` is no range of lengths."""
+        """The lengths of the shortest and longest n-gram, from `subwords`; None without n-grams."""
         if self.subwords is None:
             return None
-        found = re.fullmatch(r"([1-9]\d?)-([1-9]\d?)", str(self.subwords), re.ASCII)
-        shortest, longest = map(int, found.groups()) if found else (1, 0)
+        lengths = re.fullmatch(r"([1-9]\d?)-([1-9]\d?)", str(self.subwords), re.ASCII)
+        shortest, longest = map(int, lengths.groups()) if lengths else (1, 0)
         if shortest > longest:
             raise SettingsError(
                 f"subwords {str(self.subwords)[:60]!r}: write the shortest and longest n-gram, as in 3-6"
@@ -223,9 +227,9 @@ class GeneralOptions:
 
     @property
     def window_sides(self) -> tuple[int, int]:
-        """The most words before and after the centre. By default, the better of 5 and 8 in bench/README.md.
+        """The maximum number of context words before and after the centre word.
 
-        Raises SettingsError if `window` is no such pair.
+        The default for each model is the better one of 5 and 8 (bench/README.md).
         """
         if not isinstance(self.window, str):
             return (self.window or (8 if self.model == "cbow" else 5),) * 2
@@ -238,5 +242,6 @@ class GeneralOptions:
 
 
 def join_pair(name: str, value: Any) -> Any:
-    """Return the value of a setting, as text if it is a pair of numbers."""
-    return PAIRS[name].join(map(str, value)) if name in PAIRS and isinstance(value, list | tuple) else value
+    """Return the value of a setting; a pair of numbers becomes text, as in window (5, 0): "5,0"."""
+    is_pair = name in PAIR_SEPARATORS and isinstance(value, list | tuple)
+    return PAIR_SEPARATORS[name].join(map(str, value)) if is_pair else value

@@ -145,7 +145,7 @@ def test_malformed_lines_are_counted_and_unusable_files_refused(tmp_path: Path) 
 def test_impossible_settings_are_refused(tmp_path: Path) -> None:
     path = write_questions(tmp_path / "questions", {"all": all_questions(range(2))})
     with pytest.raises(SettingsError, match="restrict_vocab 0: it must be"):
-        analogies(related_vectors(3), path, top=0)
+        analogies(related_vectors(3), path, restrict_vocab=0)
     with pytest.raises(SettingsError, match="divide"):
         analogies(related_vectors(3), path, method="divide")  # type: ignore[arg-type]
 

@@ -266,7 +266,7 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         "vocabulary": Vocabulary.load,
         "questions": lambda path: analogies(known, path),
         "pairs": lambda path: word_pairs(known, path),
-        "tree": lambda path: hierarchical_softmax.tree_of(vocabulary, str(path)),
+        "tree": lambda path: hierarchical_softmax.build_tree(vocabulary, str(path)),
         "config": read_options,
         "phrases": lambda path: load_with_gensim_errors(Phrases.load, path),
         "pickle": read_model,

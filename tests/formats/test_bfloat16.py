@@ -21,7 +21,7 @@ from w2v.evaluation.rank import rank
 from w2v.formats import bfloat16, word2vec
 from w2v.formats.native import read_native, write_native
 from w2v.formats.vector_file import VectorFile
-from w2v.losses.hierarchical_softmax import tree_of
+from w2v.losses.hierarchical_softmax import build_tree
 from w2v.system import memory
 from w2v.text.corpus import Corpus
 from w2v.text.words import Words
@@ -70,10 +70,10 @@ def bf16_and_float32(request: pytest.FixtureRequest, sample: Path) -> tuple[w2v.
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"kernel": "numba"}, "^storage bf16: kernel numba keeps float32 only; choose storage float32$"),
-        ({"loss": "mos"}, "^storage bf16: loss mos keeps float32 only"),
-        ({"loss": "softmax"}, "^storage bf16: loss softmax keeps float32 only"),
-        ({"objective": "module:Name"}, "^storage bf16: objective module:Name keeps float32 only"),
+        ({"kernel": "numba"}, "^storage bf16: kernel numba supports only float32; choose storage float32$"),
+        ({"loss": "mos"}, "^storage bf16: loss mos supports only float32"),
+        ({"loss": "softmax"}, "^storage bf16: loss softmax supports only float32"),
+        ({"objective": "module:Name"}, "^storage bf16: objective module:Name supports only float32"),
     ],
 )
 def test_settings_that_need_float32_are_refused(options: dict[str, Any], expected: str) -> None:
@@ -225,7 +225,7 @@ def test_a_tree_clustered_from_bfloat16_is_the_same(
     layers = []
     for model in bf16_and_float32:
         model.save(tmp_path / "m.safetensors", force=True)
-        layers.append(tree_of(model.vocabulary, "clustered", tmp_path / "m.safetensors"))
+        layers.append(build_tree(model.vocabulary, "clustered", tmp_path / "m.safetensors"))
     np.testing.assert_array_equal(layers[0].parents, layers[1].parents)
     np.testing.assert_array_equal(layers[0].bits, layers[1].bits)
 
@@ -315,4 +315,4 @@ def test_the_train_command_takes_storage_bf16(sample: Path, tmp_path: Path) -> N
     run("train", sample, "-o", more, "--continue", tmp_path / "half.safetensors", "--storage", "float32")
     assert w2v.Model.load(more).inputs.dtype == np.float32
     numba = ["--continue", tmp_path / "half.safetensors", "--kernel", "numba"]
-    assert "storage bf16: kernel numba keeps float32 only" in run("train", sample, *numba, code=2).stderr
+    assert "storage bf16: kernel numba supports only float32" in run("train", sample, *numba, code=2).stderr

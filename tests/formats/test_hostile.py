@@ -26,7 +26,7 @@ from tests.helpers import assert_refused, memory_below
 from w2v.errors import W2VError
 from w2v.formats import fasttext
 from w2v.formats.native import read_native, write_native
-from w2v.losses.hierarchical_softmax import tree_of
+from w2v.losses.hierarchical_softmax import build_tree
 from w2v.losses.loss import PREFIX
 from w2v.losses.registry import Settings, loss_for
 from w2v.losses.tree import Tree
@@ -377,7 +377,7 @@ def test_a_large_tree_that_is_not_full_is_refused_in_little_memory(tmp_path: Pat
     vocabulary = Vocabulary([f"w{row}" for row in range(600)], np.ones(600, np.int64))
     refused = "tree: the tree is not full: codes have more than 1200 prefixes"
     with memory_below(8 << 20), pytest.raises(W2VError, match=refused):
-        tree_of(vocabulary, str(tmp_path / "tree"))
+        build_tree(vocabulary, str(tmp_path / "tree"))
 
 
 def test_a_tree_with_too_many_levels_is_refused() -> None:

@@ -16,7 +16,7 @@ from w2v.gensim.models.fasttext import FastText, FastTextKeyedVectors
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.phrases import Phrases
 from w2v.gensim.models.word2vec import Word2Vec
-from w2v.losses.registry import LOSSES, AnyLossOptions
+from w2v.losses.registry import LOSSES, AllLossOptions
 from w2v.options import options_of
 from w2v.training.config import read_options
 
@@ -45,7 +45,7 @@ def assert_content(found: Any, expected: dict[str, Any]) -> None:
 
 def of_the_loss(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of a file without the options of other losses, which earlier versions also stored."""
-    others = options_of(AnyLossOptions).keys() - options_of(LOSSES[settings["loss"]].options_class)
+    others = options_of(AllLossOptions).keys() - options_of(LOSSES[settings["loss"]].options_class)
     return {name: value for name, value in settings.items() if name not in others}
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.helpers import log_probability, loss_of, loss_with_draws, thread_of, train_in_python, training_plan
 from w2v.losses import rows
-from w2v.losses.binding import bound
+from w2v.losses.binding import bind
 from w2v.losses.gradient import numerical_gradient
 from w2v.losses.loss import Loss
 from w2v.losses.sampling import SamplingLoss
@@ -163,7 +163,7 @@ def step_of_rows(m: int, target: Any) -> Callable[..., float]:
         s.rows[:m], s.target[:m] = range(m), target
         return m
 
-    return bound(rows.rows_step, ((rows.choose, choose), (rows.link, rows.logistic)))
+    return bind(rows.rows_step, ((rows.choose, choose), (rows.link, rows.logistic)))
 
 
 @given(

@@ -1,4 +1,4 @@
-"""The output of `w2v tree`, and how it recognises a vocabulary file."""
+"""code_lengths and `w2v tree`, which also recognises vocabulary files."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ TEXT = "a a a a b b c d\n"
 WORDS = "</s> 1\na 4\nb 2\nc 1\nd 1\n"
 
 
-def test_code_lengths_of_halves() -> None:
+def test_code_lengths_of_counts_that_are_powers_of_two() -> None:
     found = code_lengths(w2v.Vocabulary(list("abcd"), [4, 2, 1, 1]), words=["a", "d"])
     assert (found.vocabulary_size, found.tokens, found.entropy_bits) == (4, 8, 1.75)
     balanced, huffman = found.trees
@@ -26,7 +26,7 @@ def test_code_lengths_of_halves() -> None:
     assert [len(word.codes["balanced"]) for word in found.words] == [2, 2]
 
 
-def test_tree_of_a_file(tmp_path: Path) -> None:
+def test_tree_command_compares_a_tree_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "words").write_text(WORDS, "utf-8")
     (tmp_path / "tree").write_text("a 111\nb 110\nc 10\nd 0\n", "utf-8")
     found = run_json("tree", tmp_path / "words", "--min-count", 1, "--tree", tmp_path / "tree", "--word", "c")
@@ -35,7 +35,7 @@ def test_tree_of_a_file(tmp_path: Path) -> None:
     assert found["words"][0]["codes"][str(tmp_path / "tree")] == "10"
 
 
-def test_a_text_and_its_vocabulary_say_the_same(sample: Path, model: Path, tmp_path: Path) -> None:
+def test_tree_command_shows_the_same_for_a_text_and_its_vocabulary(sample: Path, model: Path, tmp_path: Path) -> None:
     run("vocab", sample, "-o", tmp_path / "words", "--quiet")
     options = ["--max-vocab", 1000, "--word", "france", "--word", "the", "--tree", "clustered", "--tree-vectors", model]
     found = run_json("tree", sample, *options)
@@ -57,13 +57,13 @@ VOCABULARIES = [WORDS, "a 4", "b 1\na 1\n", "</s> 9\n" + "".join(f"word{number} 
 OTHERS = [TEXT, "", "\n", "</s> 1\n", "chapter 3\nchapter 2\n", "page 1\nfolio 2\n", "a 4\nb 0\n", "4 2\na 0.1 0.2\n"]
 
 
-def test_what_looks_like_a_vocabulary() -> None:
+def test_vocabulary_files_are_recognised_by_their_content() -> None:
     kinds = [[kind_of(content.encode()) for content in contents] for contents in (VOCABULARIES, OTHERS)]
     assert set(kinds[0]) == {"vocabulary"}
     assert "vocabulary" not in kinds[1]
 
 
-def test_an_option_says_what_a_file_is(tmp_path: Path) -> None:
+def test_options_force_how_a_file_is_read(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("a 4\nb 2\n", "utf-8")
     options = ["tree", tmp_path / "file", "--min-count", 1]
     assert run_json(*options) == run_json(*options, "--vocabulary")

@@ -1,4 +1,4 @@
-"""The numerical check of a user's own loss finds mistakes, and says what and where they are."""
+"""check_gradient finds mistakes in a user's own loss, and reports each with its line."""
 
 import re
 from typing import Any
@@ -7,69 +7,52 @@ import numpy as np
 import pytest
 
 import w2v
+from tests.helpers import Hinge
 from w2v.losses import check_gradient
 from w2v.losses.loss import Loss
 from w2v.losses.registry import LOSSES
-from w2v.losses.rows import below, draw, index_of
-
-
-class Hinge(Loss):
-    """The loss of docs/own-loss.md."""
-
-    max_rows = 6
-
-    @staticmethod
-    def choose(s: Any, centre: int, x: Any) -> int:
-        s.rows[0], s.target[0], m = centre, 1, 1
-        for _ in range(5):
-            word = below(draw(s.random), len(s.parameters.outputs))
-            if index_of(s.rows, word, m) == m:
-                s.rows[m], s.target[m], m = word, -1, m + 1
-        return m
-
-    @staticmethod
-    def link(s: Any, scores: Any) -> float:
-        return linked(s, scores, 1)
-
-
-def linked(s: Any, scores: Any, factor: float) -> float:
-    loss = 0.0
-    for i in range(scores.shape[0]):
-        for j in range(scores.shape[1]):
-            short = max(1 - s.target[j] * scores[i, j], 0)
-            loss += short
-            scores[i, j] = factor * s.target[j] if short > 0 else 0
-    return loss
 
 
 class Upwards(Hinge):
+    """The sign of the gradient is wrong."""
+
     @staticmethod
     def link(s: Any, scores: Any) -> float:
-        return linked(s, scores, -1)
+        loss = Hinge.link(s, scores)
+        scores *= -1
+        return loss
 
 
 class Doubled(Hinge):
+    """The gradient is twice as large."""
+
     @staticmethod
     def link(s: Any, scores: Any) -> float:
-        return linked(s, scores, 2)
+        loss = Hinge.link(s, scores)
+        scores *= 2
+        return loss
 
 
 class Forgetful(Hinge):
+    """The gradient leaves out an output row."""
+
     @staticmethod
     def link(s: Any, scores: Any) -> float:
-        loss = linked(s, scores, 1)
+        loss = Hinge.link(s, scores)
         scores[:, 1] = 0
         return loss
 
 
-class NoNumber(Hinge):
+class NotANumber(Hinge):
+    """The loss is a number for untrained vectors only."""
+
     @staticmethod
     def link(s: Any, scores: Any) -> float:
-        return linked(s, scores, 1) + float(np.log(0.5 - scores.max()))  # a number for untrained vectors
+        return Hinge.link(s, scores) + float(np.log(0.5 - scores.max()))
 
 
 class Squares(Loss):
-    """(x · y − 1)² for the output row y of the centre word, with a step of its own."""
+    """(x · y − 1)² for the output row y of the centre word, computed by `step`."""
 
     max_rows = 1
 
@@ -78,16 +61,20 @@ class Squares(Loss):
         return squares(s, centre, x, change, alpha, 1)
 
 
-class Lazy(Squares):
+class InputsOnly(Squares):
+    """The step does not update the output row."""
+
     @staticmethod
     def step(s: Any, centre: int, x: Any, change: Any, alpha: float) -> float:
         return squares(s, centre, x, change, alpha, 0)
 
 
 class Raising(Squares):
+    """The step raises an exception, but not in the dry run."""
+
     @staticmethod
     def step(s: Any, centre: int, x: Any, change: Any, alpha: float) -> float:
-        if x[0, 0] != np.float32(0.1):  # the row of the dry run
+        if x[0, 0] != np.float32(0.1):  # the values of the dry run
             raise ValueError("out of luck")
         return 0.0
 
@@ -104,9 +91,9 @@ def squares(s: Any, centre: int, x: Any, change: Any, alpha: float, scale: float
 
 @pytest.mark.parametrize("loss", [Hinge, Squares])
 def test_correct_losses_pass(loss: type[Loss]) -> None:
-    found = w2v.losses.check_gradient(loss(), tolerance=1e-6)
-    assert found.keys() == {"x", "outputs"}
-    assert min(found.values()) > 0.1
+    largest = w2v.losses.check_gradient(loss(), tolerance=1e-6)
+    assert largest.keys() == {"x", "outputs"}
+    assert min(largest.values()) > 0.1
 
 
 @pytest.mark.parametrize(
@@ -118,34 +105,34 @@ def test_correct_losses_pass(loss: type[Loss]) -> None:
         ),
         (Doubled, r"link, PLACE: .* NUMBER: 2 times as much$"),
         (Forgetful, r"link, PLACE: .* x\[\d, \d\] by NUMBER · alpha, but the negative gradient of the loss is NUMBER$"),
-        (NoNumber, r"link, PLACE: .* nan"),
-        (Lazy, r"step, PLACE: predicting 'the', it changes outputs\[0, \d\] by 0 · alpha, .* is NUMBER$"),
+        (NotANumber, r"link, PLACE: .* nan"),
+        (InputsOnly, r"step, PLACE: predicting 'the', it changes outputs\[0, \d\] by 0 · alpha, .* is NUMBER$"),
         (Raising, r"step, PLACE: ValueError: out of luck$"),
     ],
 )
-def test_mistakes_are_one_line_with_the_place(loss: type[Loss], expected: str) -> None:
+def test_mistakes_are_reported_in_one_line_with_file_and_line_number(loss: type[Loss], expected: str) -> None:
     pattern = expected.replace("PLACE", r"test_gradient.py, line \d+").replace("NUMBER", r"-?[\d.e-]+")
     with pytest.raises(w2v.W2VError, match=f"{loss.__name__}: {pattern}") as raised:
         check_gradient(loss())
     assert "\n" not in str(raised.value)
 
 
-def test_large_matrices_are_checked_in_part() -> None:
+def test_only_a_part_of_large_matrices_is_checked() -> None:
     calls = []
 
     class Counting(Hinge):
         @staticmethod
         def link(s: Any, scores: Any) -> float:
             calls.append(1)
-            return linked(s, scores, 1)
+            return Hinge.link(s, scores)
 
     counts = np.arange(300, 0, -1)
     vocabulary = w2v.Vocabulary([f"w{row}" for row in counts.tolist()], counts)
     check_gradient(Counting(), vocabulary=vocabulary, vector_size=100)
-    assert 1000 < len(calls) < 4000  # 180,000 for all values of the output layer
+    assert 1000 < len(calls) < 4000  # Checking all values of the output layer takes 180,000 calls.
 
 
-def test_wrong_arguments_are_named() -> None:
+def test_impossible_arguments_are_refused() -> None:
     with pytest.raises(w2v.SettingsError, match=re.escape("it must be a Loss, as in check_gradient(Hinge())")):
         check_gradient(Hinge)  # type: ignore[arg-type]
     with pytest.raises(w2v.SettingsError, match="negative"):

@@ -1,4 +1,4 @@
-"""What losses compute, as plain Python in float64, where gradients can be checked, and compiled."""
+"""The computations of each loss: in plain Python and float64, to check gradients, and compiled."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ EXACT = "softmax", "dsoftmax", "mos"
 
 
 def new_loss(case: str, small: bool = True) -> Loss:
-    """Return the loss of a case; if `small`, with few features of characters, as only plain Python accepts."""
+    """Return the loss of a case. If `small`, it has fewer character features than compiled code can handle."""
     loss = LOSSES[CASES[case]["loss"]]()
     if isinstance(loss, CharacterCNN):
         loss.filters, loss.length, loss.correction = (4, 2, 2) if small else (16, 16, 16)
@@ -50,8 +50,8 @@ def prepared_loss(case: str, small: bool = True) -> Loss:
 
 @pytest.mark.parametrize("case", CASES)
 def test_updates_follow_the_gradient(case: str) -> None:
-    found = check_gradient(new_loss(case), vocabulary=WORDS, tolerance=2e-6, **CASES[case])
-    assert min(found.values()) > 1e-3, found
+    largest = check_gradient(new_loss(case), vocabulary=WORDS, tolerance=2e-6, **CASES[case])
+    assert min(largest.values()) > 1e-3, largest
     if case in EXACT:
         loss = prepared_loss(case)
         trial, centre = Trial(loss, np.random.default_rng(4)), 3
@@ -60,7 +60,7 @@ def test_updates_follow_the_gradient(case: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
-def test_vectors_from_characters_are_those_of_training() -> None:
+def test_character_cnn_computes_the_output_vectors_of_training() -> None:
     loss = prepared_loss("charcnn")
     assert isinstance(loss, CharacterCNN)
     trial = Trial(loss, np.random.default_rng(4), inputs=1)
@@ -74,11 +74,11 @@ COMPILED = ["dsoftmax", "mos", "sampled mos", "charcnn"]
 
 
 @pytest.mark.parametrize("case", COMPILED)
-def test_compiled_trains_what_python_trains(case: str) -> None:
-    """The compiled loop in float32 against the same code in plain Python and float64."""
+def test_compiled_loop_trains_what_plain_python_trains(case: str) -> None:
+    """Compare the compiled loop in float32 with the same code in plain Python and float64."""
     loss, random = prepared_loss(case, small=False), np.random.default_rng(8)
     ids = np.append(random.integers(1, 8, 40), 0).astype(np.uint32)
-    ids.flags.writeable = False  # as those of a text: what is compiled for one is there for the other
+    ids.flags.writeable = False  # as for a text, so that Numba compiles the loop for one array type only
     plan = new_plan(
         loss, alpha=0.05, min_alpha=0.01, ids=ids, words=np.arange(-1, 7, dtype=np.int32), sides=(2, 2), seed=3,
         tokens_before=np.array([0, 40]), vector_size=SIZE, chunk=100,
@@ -90,18 +90,18 @@ def test_compiled_trains_what_python_trains(case: str) -> None:
     inputs = memory.aligned_rows(7, SIZE)
     inputs[:, :SIZE] = random.normal(0, 1, (7, SIZE))
     doubles = inputs.astype(np.float64)
-    slow, kernel = loop.Kernel(plan, doubles, exact), Kernel(plan, inputs, rounded)
-    for each in slow, kernel:
-        each.run(0)
-    assert kernel.predictions.tolist() == slow.predictions.tolist()
-    assert kernel.losses == pytest.approx(slow.losses, rel=1e-5)
+    in_python, compiled = loop.Kernel(plan, doubles, exact), Kernel(plan, inputs, rounded)
+    for kernel in in_python, compiled:
+        kernel.run(0)
+    assert compiled.predictions.tolist() == in_python.predictions.tolist()
+    assert compiled.losses == pytest.approx(in_python.losses, rel=1e-5)
     np.testing.assert_allclose(inputs, doubles, atol=1e-4)
     for name, array in rounded.items():
         np.testing.assert_allclose(array, exact[name], atol=1e-4, err_msg=name)
 
 
 @pytest.mark.parametrize("case", COMPILED)
-def test_model_learns_and_is_kept(case: str, tmp_path: Any) -> None:
+def test_model_learns_and_can_be_saved_and_resumed(case: str, tmp_path: Any) -> None:
     text = [line.split() for line in "".join(make.corpus(3000, seed=2)).splitlines()]
     options: dict[str, Any] = {"min_count": 1, "sample": 1e-3, "epochs": 3, "vector_size": SIZE, "workers": 1}
     options |= CASES[case]
@@ -132,7 +132,7 @@ def test_model_learns_and_is_kept(case: str, tmp_path: Any) -> None:
         (None, 1, ([1], [100])),
     ],
 )
-def test_blocks(blocks: str | None, size: int, expected: Any) -> None:
+def test_blocks_get_their_lengths_and_numbers_of_words(blocks: str | None, size: int, expected: Any) -> None:
     assert blocks_of(blocks, 100, size) == expected
 
 
@@ -148,6 +148,6 @@ def test_blocks(blocks: str | None, size: int, expected: Any) -> None:
         ("1" * 5000, "write lengths and numbers"),
     ],
 )
-def test_blocks_that_cannot_be(blocks: str, expected: str) -> None:
+def test_impossible_blocks_are_refused(blocks: str, expected: str) -> None:
     with pytest.raises(w2v.SettingsError, match=expected):
         blocks_of(blocks, 100, 100)

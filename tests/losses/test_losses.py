@@ -1,4 +1,4 @@
-"""What the losses promise: the limit of the sampled ones, and the probabilities that each learns."""
+"""What the losses learn: sampled losses approach the full softmax, and each learns the true probabilities."""
 
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ CENTRE = 2
 
 
 def mean_step(loss: Loss, inputs: np.ndarray, outputs: np.ndarray, draws: int) -> np.ndarray:
-    """The mean change of inputs and outputs in a step at learning rate 1 that predicts CENTRE."""
+    """Return the mean change of inputs and outputs in a step at learning rate 1 that predicts CENTRE."""
     thread, step = thread_of(loss, outputs.copy(), len(inputs)), step_of(loss)
     inputs_change, outputs_change = np.zeros_like(inputs), np.zeros_like(outputs)
     with np.errstate(over="ignore"):
@@ -28,9 +28,10 @@ def mean_step(loss: Loss, inputs: np.ndarray, outputs: np.ndarray, draws: int) -
 
 @pytest.mark.parametrize("loss", ["nce", "sampled"])
 def test_sampled_losses_approach_the_full_softmax(loss: Literal["nce", "sampled"]) -> None:
-    """The bias of the mean gradient goes with 1 / K (Gutmann & Hyvärinen 2012; Bengio & Senécal 2003).
+    """The bias of the mean gradient is proportional to 1 / K (Gutmann & Hyvärinen 2012; Bengio & Senécal 2003).
 
-    That of noise-contrastive estimation is the softmax's where the scores are normalised: Σ exp(s) = V.
+    The gradient of noise-contrastive estimation approaches the softmax gradient only if the scores are normalised,
+    Σ exp(s) = V.
     """
     random = np.random.default_rng(5)
     inputs, outputs = random.normal(0, 1, (1, 3)), random.normal(0, 1, (len(COUNTS), 3))
@@ -39,30 +40,30 @@ def test_sampled_losses_approach_the_full_softmax(loss: Literal["nce", "sampled"
     full = mean_step(loss_of(COUNTS, "softmax"), inputs, outputs, 1)
     distances = []
     for k in range(9):
-        draws = 2 ** (13 - k) if k < 8 else 2**8  # more for the one bounded below
-        moved = mean_step(loss_with_draws(COUNTS, loss, 2**k), inputs, outputs, draws)
-        distances.append(np.linalg.norm(moved - full) / np.linalg.norm(full))
+        draws = 2 ** (13 - k) if k < 8 else 2**8  # more draws for the last K, which has the tightest bound below
+        sampled = mean_step(loss_with_draws(COUNTS, loss, 2**k), inputs, outputs, draws)
+        distances.append(np.linalg.norm(sampled - full) / np.linalg.norm(full))
     assert (np.diff(distances) < 0).all()
     assert distances[0] > 0.3  # K = 1
     assert distances[-1] < 0.01  # K = 256
 
 
 @pytest.mark.parametrize("name", CYTHON_LOSSES)
-def test_updates_are_those_of_the_rows_that_predictions_choose(name: Any) -> None:
+def test_expected_updates_match_the_rows_that_predictions_choose(name: Any) -> None:
     counts = np.arange(40, 0, -1)
     words = counts / counts.sum()
     loss = loss_of(counts, name)
     random, thread = np.random.default_rng(5), thread_of(loss)
-    found, draws = np.zeros(loss.rows), 4000
+    updates, draws = np.zeros(loss.rows), 4000
     with np.errstate(over="ignore"):
         for centre in random.choice(len(words), draws, p=words):
-            found[thread.rows[: loss.choose(thread, int(centre), thread.x)]] += 1 / draws
-    # A word that is drawn repeatedly is one row; the rest is chance.
-    np.testing.assert_allclose(found, loss.updates(words), rtol=0.15, atol=0.03)
+            updates[thread.rows[: loss.choose(thread, int(centre), thread.x)]] += 1 / draws
+    # A word that is drawn repeatedly is only one row. The other differences are chance.
+    np.testing.assert_allclose(updates, loss.updates(words), rtol=0.15, atol=0.03)
 
 
 @pytest.mark.parametrize("name", ["softmax", "mos"])
-def test_full_softmax_of_many_words_is_to_be_asked_for(name: str) -> None:
+def test_full_softmax_requires_opt_in_for_large_vocabularies(name: str) -> None:
     counts = np.ones(30_001, np.int64)
     message = f"loss {name}: each prediction computes the scores of all 30,001 words.*large_softmax"
     with pytest.raises(w2v.SettingsError, match=message):
@@ -71,13 +72,13 @@ def test_full_softmax_of_many_words_is_to_be_asked_for(name: str) -> None:
 
 
 def learnt(**options: Any) -> tuple[w2v.Model, np.ndarray, np.ndarray]:
-    """A model of pairs of words, its scores, and the true p(word | row's word): (V, V)."""
+    """Return a model of pairs of words, its scores, and the true p(column's word | row's word), (V, V)."""
     model, scores, counts = learnt_pairs(**{"sample": 0, "alpha": 0.05} | options)
     return model, scores, counts / counts.sum(axis=1, keepdims=True)
 
 
 def divergence(true: np.ndarray, model: w2v.Model) -> float:
-    """The largest Kullback–Leibler divergence of the model's distributions given a word, in nats."""
+    """Return the largest Kullback–Leibler divergence, in nats, of the model's distributions given a word."""
     logs = model.log_probabilities(model.inputs)
     return float((true * (np.log(true) - logs)).sum(axis=1).max())
 
@@ -102,7 +103,7 @@ def test_exact_losses_learn_the_conditional_distribution(options: dict[str, Any]
 @pytest.mark.parametrize("model", ["skipgram", "cbow"])
 @pytest.mark.parametrize("options", [{"negative": 5}, {"negative": 19, "ns_exponent": 0.5}], ids=str)
 def test_noise_contrastive_estimation_learns_normalised_probabilities(options: dict[str, Any], model: str) -> None:
-    """Its scores are log p + log V without normalisation."""
+    """The scores are log p + log V without normalisation."""
     found, scores, true = learnt(loss="nce", model=model, **options)
     np.testing.assert_allclose(np.exp(scores).mean(axis=1), 1, atol=0.04)
     assert divergence(true, found) < 0.005
@@ -110,7 +111,7 @@ def test_noise_contrastive_estimation_learns_normalised_probabilities(options: d
 
 @pytest.mark.parametrize("model", ["skipgram", "cbow"])
 def test_sampled_softmax_learns_the_conditional_distribution(model: str) -> None:
-    """However few words are drawn."""
+    """Few samples suffice."""
     few, many, adaptive = (
         learnt(loss="sampled", model=model, ns_exponent=1, **options)
         for options in ({"negative": 3}, {"negative": 19}, {"negative": 3, "adaptive_samples": True})
@@ -123,13 +124,14 @@ def test_sampled_softmax_learns_the_conditional_distribution(model: str) -> None
 @pytest.mark.parametrize("negative", [1, 2])
 @pytest.mark.parametrize("model", ["skipgram", "cbow"])
 def test_negative_sampling_scores_are_at_their_optimum(model: str, negative: int) -> None:
-    """s = log p − log E[how often the word is among the negatives], which are never the centre word.
+    """The optimum is s = log p − log E[number of times that the word is among the negatives].
 
-    The second of two negatives is no repetition of the first.
+    A negative is never the centre word, and the second of two negatives never repeats the first.
     """
     found, scores, true = learnt(model=model, loss="ns", negative=negative)
     noise = found.vocabulary.counts**0.5
-    drawn = np.where(np.eye(len(noise), dtype=bool), 0, noise)  # of each word, given the centre word
+    # The expected number of times that each word (column) is drawn, given the centre word (row).
+    drawn = np.where(np.eye(len(noise), dtype=bool), 0, noise)
     drawn /= drawn.sum(axis=1, keepdims=True)
     if negative == 2:
         times = drawn / (1 - drawn)
@@ -137,4 +139,4 @@ def test_negative_sampling_scores_are_at_their_optimum(model: str, negative: int
     away = scores - np.log(true) + np.log(true @ drawn)
     assert np.abs(away).mean() < 0.08
     assert away.mean() == pytest.approx(0, abs=0.02)
-    assert divergence(true, found) < 0.02  # with p / (1 − p) taken for p
+    assert divergence(true, found) < 0.02  # not 0: log_probabilities takes p / (1 − p) for p

@@ -1,4 +1,4 @@
-"""Every registered loss fulfils the protocol; a new one works everywhere without any other change."""
+"""Every registered loss fulfils the protocol, and a new loss works everywhere without any other change."""
 
 import re
 from dataclasses import make_dataclass, replace
@@ -13,8 +13,8 @@ from tests.helpers import SMALL, loss_of, run_json, stopped
 from w2v import _kernels
 from w2v.evaluation.rank import rank
 from w2v.losses import registry
-from w2v.losses.loss import Alpha, Array, Loss, LossOptions, Worker, file_names
-from w2v.losses.registry import LOSSES, AnyLossOptions, Settings, loss_for
+from w2v.losses.loss import Alpha, Array, Loss, LossOptions, Worker, by_tensor_name
+from w2v.losses.registry import LOSSES, AllLossOptions, Settings, loss_for
 from w2v.losses.rows import below, draw, index_of, logistic
 from w2v.losses.sampling import NegativeSampling
 from w2v.text.corpus import Corpus
@@ -27,17 +27,17 @@ COUNTS = np.array([40, 30, 20, 10, 8, 6, 4, 2, 2, 1])
 
 
 PAGE = (Path(__file__).parents[2] / "docs" / "new-loss.md").read_text("utf-8")
-WRITTEN: dict[str, Any] = {"__name__": "written"}
+PAGE_CODE: dict[str, Any] = {"__name__": "page_code"}
 for block in re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
-    exec(block, WRITTEN)
+    exec(block, PAGE_CODE)
 
 
 class Contrast(Loss):
-    """Logistic regression of the word and one uniform negative."""
+    """Logistic regressions for the word and one uniform negative."""
 
     name = "contrast"
     help = "one negative"
-    options_class = WRITTEN["MarginOptions"]
+    options_class = PAGE_CODE["MarginOptions"]
     alpha = Alpha(0.1, 0.1)
     max_rows = 2
     fixed_vocabulary = ""
@@ -50,16 +50,16 @@ class Contrast(Loss):
         return 2 - int(index_of(s.rows, s.rows[1], 1) == 0)
 
 
-# Negative sampling with uniform noise, which inherits its compiled branch, and a loss written in Python.
-NEW = {"uniform": WRITTEN["UniformNegatives"], "contrast": Contrast}
+# Negative sampling with uniform noise, which inherits the branch of the Cython kernel, and a loss in Python.
+NEW_LOSSES = {"uniform": PAGE_CODE["UniformNegatives"], "contrast": Contrast}
 RUNS = [("uniform", "cython"), ("uniform", "numba"), ("contrast", "numba")]
 
 
 @pytest.fixture
 def new_losses(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, kind in NEW.items():
+    for name, kind in NEW_LOSSES.items():
         monkeypatch.setitem(LOSSES, name, kind)
-    bases = (registry.FlatSettings, WRITTEN["MarginOptions"])
+    bases = (registry.FlatSettings, PAGE_CODE["MarginOptions"])
     monkeypatch.setattr(registry, "FlatSettings", make_dataclass("FlatSettings", [], bases=bases, frozen=True))
 
 
@@ -74,13 +74,13 @@ def test_loss_fulfils_the_protocol(name: str) -> None:
     assert "numba" in kind.kernels
     assert ("cython" in kind.kernels) == (kind.branch in _kernels.LOSS_KINDS)
     assert issubclass(kind.options_class, LossOptions)
-    assert issubclass(AnyLossOptions, kind.options_class)
+    assert issubclass(AllLossOptions, kind.options_class)
     assert kind.storages[0] == "float32"
     assert set(kind.storages) <= {"float32", "bf16"}
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_shapes_are_those_of_what_is_stored(name: str) -> None:
+def test_shapes_match_the_stored_parameters(name: str) -> None:
     for storage in LOSSES[name].storages:
         loss = loss_of(COUNTS, name, vector_size=6, storage=storage)
         stored = loss.stored(loss.new_parameters())
@@ -88,9 +88,9 @@ def test_shapes_are_those_of_what_is_stored(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_tensors_round_trip(name: str) -> None:
+def test_tensors_restore_the_loss(name: str) -> None:
     loss = loss_of(COUNTS, name, vector_size=6)
-    stored = file_names(loss.stored(loss.new_parameters()))
+    stored = by_tensor_name(loss.stored(loss.new_parameters()))
     restored = loss_for(loss.settings, loss.vocabulary, loss.tensors | stored)
     assert restored.tensors.keys() == loss.tensors.keys()
     for found, expected in ((restored.tensors, loss.tensors), (restored.data, loss.data)):
@@ -101,7 +101,7 @@ def test_tensors_round_trip(name: str) -> None:
 
 @pytest.mark.parametrize("scale", [0.1, 0.5, 30])
 @pytest.mark.parametrize("name", LOSSES)
-def test_probabilities(name: str, scale: float) -> None:
+def test_probabilities_add_up_to_one_however_they_are_computed(name: str, scale: float) -> None:
     loss, random = loss_of(COUNTS, name, vector_size=6), np.random.default_rng(2)
     stored = {key: random.normal(0, scale, shape) for key, shape in loss.shapes.items()}
     rows = random.normal(size=(4, 6))
@@ -122,13 +122,13 @@ def test_new_loss_works_everywhere(name: str, kernel: str, sample: Path, tmp_pat
     settings = Settings(**SMALL, model="skipgram", loss=name, kernel=kernel, sample=0, **own)
     assert settings.in_effect().items() >= own.items()
     model = w2v.train(sample, settings=settings)
-    assert isinstance(model.loss, NEW[name])
+    assert isinstance(model.loss, NEW_LOSSES[name])
     assert model.metrics["loss"][-1] < model.metrics["loss"][0]
     path = tmp_path / "m.safetensors"
     model.save(path)
     loaded = w2v.Model.load(path)
     assert loaded.settings.as_dict() == replace(model.settings, workers=None).as_dict()
-    assert isinstance(loaded.loss, NEW[name])
+    assert isinstance(loaded.loss, NEW_LOSSES[name])
     for key, array in model.learnt.items():
         np.testing.assert_array_equal(loaded.learnt[key], array)
     result = w2v.perplexity(loaded, sample)
@@ -149,7 +149,7 @@ def test_new_loss_works_everywhere(name: str, kernel: str, sample: Path, tmp_pat
 
 @pytest.mark.usefixtures("new_losses")
 @pytest.mark.parametrize(("name", "kernel"), RUNS)
-def test_memory_of_a_new_loss(name: str, kernel: str, sample: Path) -> None:
+def test_memory_estimate_includes_the_matrices_of_a_new_loss(name: str, kernel: str, sample: Path) -> None:
     with read_corpus(Corpus(sample)) as store:
         vocabulary = Vocabulary.from_store(store)
         settings = [
@@ -169,33 +169,33 @@ def test_both_kernels_train_the_same_new_loss(sample: Path) -> None:
 
 
 class OwnNegatives(NegativeSampling):
-    """A user's own loss with the options of a built-in one."""
+    """A user's own loss with the options of a built-in loss."""
 
     name = Loss.name
     kernels = ("numba",)
 
 
-def test_a_loss_of_ones_own_has_the_options_of_the_class_it_is_derived_from(sample: Path) -> None:
+def test_a_users_loss_can_inherit_the_options_of_a_built_in_loss(sample: Path) -> None:
     with read_corpus(Corpus(sample)) as store:
         vocabulary = Vocabulary.from_store(store)
     loss = OwnNegatives()
     settings = Settings(objective=loss, negative=3, ns_exponent=0.25)
     prepared = loss.prepared(vocabulary, settings)
     assert (prepared.negative, prepared.options.ns_exponent) == (3, 0.25)
-    loss.options_class = WRITTEN["MarginOptions"]
-    with pytest.raises(w2v.SettingsError, match="its options_class MarginOptions is not that of a built-in loss"):
+    loss.options_class = PAGE_CODE["MarginOptions"]
+    with pytest.raises(w2v.SettingsError, match="its options_class MarginOptions does not belong to a built-in loss"):
         loss.prepared(vocabulary, settings)
 
 
-def test_a_loss_reads_the_option_that_the_page_shows() -> None:
-    assert WRITTEN["MarginOptions"](margin=2).margin == 2
+def test_the_option_of_the_page_is_checked() -> None:
+    assert PAGE_CODE["MarginOptions"](margin=2).margin == 2
     with pytest.raises(w2v.SettingsError, match=r"^margin -1: it must be a number, 0 or more$"):
-        WRITTEN["MarginOptions"](margin=-1)
+        PAGE_CODE["MarginOptions"](margin=-1)
 
 
 @pytest.mark.usefixtures("new_losses")
-def test_settings_that_a_new_loss_does_not_have(sample: Path) -> None:
+def test_kernels_and_storages_that_a_new_loss_lacks_are_refused(sample: Path) -> None:
     with pytest.raises(w2v.SettingsError, match=r"^kernel cython: loss contrast needs kernel numba"):
         w2v.train(sample, loss="contrast", kernel="cython")
-    with pytest.raises(w2v.SettingsError, match=r"^storage bf16: loss contrast keeps float32 only"):
+    with pytest.raises(w2v.SettingsError, match=r"^storage bf16: loss contrast supports only float32"):
         w2v.train(sample, loss="contrast", storage="bf16")

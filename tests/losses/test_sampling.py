@@ -1,4 +1,4 @@
-"""The noise distribution as an alias table, and the words drawn from it."""
+"""The alias table of the noise distribution, and the words drawn from it."""
 
 import importlib
 import sys
@@ -25,7 +25,7 @@ def noise(counts: np.ndarray, exponent: float = 0.5) -> np.ndarray:
 
 
 def choose_negatives(thread: Any, centre: int) -> list[int]:
-    """The centre word, and the words that are drawn for it."""
+    """Return the centre word and the words drawn for it."""
     with np.errstate(over="ignore"):
         m = draw_words(thread, centre, 1, counted=False)
     return list(thread.rows[:m].tolist())
@@ -36,8 +36,8 @@ def test_alias_table_holds_the_noise_distribution(counts: np.ndarray, exponent: 
     loss = loss_of(counts, negative=1, ns_exponent=exponent)
     thresholds, aliases = loss.data["alias_table"].T
     own = (thresholds + 1.0) / 2**32
-    held = (own + np.bincount(aliases, 1 - own, len(counts))) / len(counts)
-    np.testing.assert_allclose(held, noise(counts, exponent), rtol=0, atol=1e-8)
+    distribution = (own + np.bincount(aliases, 1 - own, len(counts))) / len(counts)
+    np.testing.assert_allclose(distribution, noise(counts, exponent), rtol=0, atol=1e-8)
 
 
 def test_draws_follow_the_noise_distribution() -> None:
@@ -47,11 +47,15 @@ def test_draws_follow_the_noise_distribution() -> None:
     expected = noise(ZIPF)[others]
     assert drawn[centre] == 0
     assert chisquare(drawn[others], draws * expected / expected.sum()).pvalue > 0.01
-    assert chisquare(drawn[others], draws * noise(ZIPF[others], 0.65)).pvalue < 1e-6  # the test sees a small difference
+    assert (
+        chisquare(drawn[others], draws * noise(ZIPF[others], 0.65)).pvalue < 1e-6
+    )  # The test can detect a small difference.
 
 
 @given(COUNTS, st.integers(0, 2**64 - 1), st.data())
-def test_negatives_are_others_and_differ(counts: np.ndarray, seed: int, data: st.DataObject) -> None:
+def test_negatives_differ_from_the_centre_word_and_from_each_other(
+    counts: np.ndarray, seed: int, data: st.DataObject
+) -> None:
     size = len(counts)
     negative = data.draw(st.integers(1, min(size - 1, 30)))
     loss = loss_of(counts, negative=negative)
@@ -64,13 +68,13 @@ def test_negatives_are_others_and_differ(counts: np.ndarray, seed: int, data: st
 
 @pytest.mark.parametrize("centre", [0, 1, 7])
 def test_all_other_words_can_be_negatives(centre: int) -> None:
-    counts = np.array([10**15] + [1] * 7)  # the rest would take ages to be drawn
+    counts = np.array([10**15] + [1] * 7)  # Random draws practically never find the seven rare words.
     loss = loss_of(counts, negative=7, ns_exponent=1)
     assert sorted(choose_negatives(thread_of(loss), centre)) == list(range(8))
 
 
 @pytest.mark.parametrize("kind", ["ns", "nce", "sampled"])
-def test_few_words_are_all_drawn(kind: str) -> None:
+def test_negatives_are_limited_to_the_other_words_of_the_vocabulary(kind: str) -> None:
     loss = loss_of(np.array([5, 2, 1]), kind, negative=100)
     assert loss.max_rows == 3
     assert loss.notice == "negative 100: the vocabulary has 3 words, so 2 are drawn for each prediction"
@@ -83,7 +87,7 @@ def test_toy_vocabularies_train(caplog: pytest.LogCaptureFixture) -> None:
     assert "so 2 are drawn for each prediction" in caplog.text
 
 
-def test_the_former_module_of_negative_sampling_still_works() -> None:
+def test_the_old_module_of_negative_sampling_still_works() -> None:
     sys.modules.pop("w2v.losses.negative_sampling", None)
     with pytest.warns(DeprecationWarning, match=r"w2v\.losses\.negative_sampling is now w2v\.losses\.sampling"):
         former = importlib.import_module("w2v.losses.negative_sampling")

@@ -1,4 +1,4 @@
-"""Trees: Huffman's is optimal, full and prefix-free; those of files and clusters, good and bad."""
+"""Trees of hierarchical softmax: Huffman's, and trees from files and from clusters, good and bad."""
 
 import heapq
 from pathlib import Path
@@ -11,7 +11,7 @@ import w2v
 from tests.helpers import FALLING_COUNTS as COUNTS
 from tests.helpers import QUICK, run, run_json
 from w2v.errors import W2VError
-from w2v.losses.hierarchical_softmax import tree_of
+from w2v.losses.hierarchical_softmax import build_tree
 from w2v.losses.tree import MAX_CODE_LENGTH, Tree, read_codes
 
 
@@ -20,7 +20,7 @@ def entropy(shares: np.ndarray) -> float:
 
 
 def heap_cost(counts: np.ndarray) -> int:
-    """Total bits of the optimal code, by Huffman's algorithm with a heap."""
+    """Return the total bits of the optimal code, by Huffman's algorithm with a heap."""
     heap, cost = counts.tolist(), 0
     heapq.heapify(heap)
     while len(heap) > 1:
@@ -35,13 +35,13 @@ def test_huffman_code_is_optimal(counts: np.ndarray) -> None:
     lengths = Tree.huffman(counts).lengths
     shares = counts / counts.sum()
     assert sum(n * bits for n, bits in zip(counts.tolist(), lengths.tolist(), strict=True)) == heap_cost(counts)
-    assert (np.diff(lengths) >= 0).all()  # of two equal counts, the later word's code is not the shorter
+    assert (np.diff(lengths) >= 0).all()  # also for words with equal counts
     assert entropy(shares) - 1e-9 <= shares @ lengths < entropy(shares) + 1
 
 
 @given(COUNTS)
-def test_paths_are_of_one_tree(counts: np.ndarray) -> None:
-    """So codes are prefix-free and complete."""
+def test_paths_of_all_words_form_one_tree(counts: np.ndarray) -> None:
+    """It follows that the codes are prefix-free and complete."""
     tree = Tree.huffman(counts)
     size = len(counts)
     assert len(tree.starts) - 2 == size - 1
@@ -62,10 +62,10 @@ def test_tree_of_doubling_counts_is_a_comb() -> None:
     assert Tree.huffman(counts).lengths.tolist() == [*range(1, 40), 39]
 
 
-def test_branches_that_are_neither_0_nor_1() -> None:
+def test_branches_other_than_0_and_1_are_refused() -> None:
     parents, bits = np.array([4, 4, 5, 5, 6, 6], np.int32), np.array([0, 1, 0, 1, 0, 1], np.int8)
     assert Tree.from_tensors({"tree_parents": parents, "tree_bits": bits}, 4).lengths.tolist() == [2, 2, 2, 2]
-    parents[4], bits[4] = 5, 2  # as far along as branch 0 of node 6
+    parents[4], bits[4] = 5, 2  # 2 · parent + bit is the same as for branch 0 of node 6
     with pytest.raises(w2v.W2VError, match="it is not a binary tree over its 4 words"):
         Tree.from_tensors({"tree_parents": parents, "tree_bits": bits}, 4)
 
@@ -98,7 +98,7 @@ def text(tmp_path: Path) -> Path:
         (b"\xff 0\n", "tree, line 1: b'\\xff' is not UTF-8"),
     ],
 )
-def test_bad_trees(codes: bytes, expected: str, text: Path, tmp_path: Path) -> None:
+def test_commands_refuse_bad_trees(codes: bytes, expected: str, text: Path, tmp_path: Path) -> None:
     (tmp_path / "tree").write_bytes(codes)
     options = ["--min-count", 1, "--tree", tmp_path / "tree"]
     for command in ["tree", text, *options], ["train", text, "-o", tmp_path / "m.bin", "--hs", *QUICK, *options]:
@@ -106,7 +106,7 @@ def test_bad_trees(codes: bytes, expected: str, text: Path, tmp_path: Path) -> N
     assert not (tmp_path / "m.bin").exists()
 
 
-def test_vectors_that_cannot_be_clustered(text: Path, tmp_path: Path) -> None:
+def test_commands_refuse_models_that_cannot_be_clustered(text: Path, tmp_path: Path) -> None:
     foreign, missing = tmp_path / "foreign.bin", tmp_path / "missing.bin"
     w2v.KeyedVectors(["x", "y"], np.eye(2, dtype=np.float32)).save(foreign)
     for path, expected in (
@@ -122,19 +122,19 @@ def test_vectors_that_cannot_be_clustered(text: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("length", [1, 1e30, 1e-30])
-def test_similar_words_share_the_beginnings_of_clustered_codes(tmp_path: Path, length: float) -> None:
-    """A word that is not in the model is between the clusters, and joins the one that makes both halves equal."""
+def test_clustered_codes_of_similar_words_share_prefixes(tmp_path: Path, length: float) -> None:
+    """A word that is not in the model is between the clusters, and joins the cluster that makes both halves equal."""
     vocabulary = w2v.Vocabulary(list("abcdef"), [3, 3, 2, 2, 1, 1])
     vectors = [[1, 0.1], [-1, 0.1], [0.9, 0], [-1, 0], [1, -0.1]]
     w2v.KeyedVectors(list("abcde"), length * np.array(vectors)).save(tmp_path / "vectors.bin")
-    tree = tree_of(vocabulary, "clustered", tmp_path / "vectors.bin")
+    tree = build_tree(vocabulary, "clustered", tmp_path / "vectors.bin")
     codes = [tree.code(word) for word in range(6)]
     assert codes[0][0] == codes[2][0] == codes[4][0] != codes[1][0] == codes[3][0] == codes[5][0]
     assert [len(code) for code in codes] == [2, 2, 3, 3, 3, 3]
 
 
-def test_a_tree_is_kept_with_its_model(text: Path, tmp_path: Path) -> None:
-    """The model needs its file no more."""
+def test_a_model_stores_its_tree(text: Path, tmp_path: Path) -> None:
+    """The file of the tree is not needed afterwards."""
     (tmp_path / "tree").write_text("a 111\nb 110\nc 10\nd 0\n", "utf-8")
     output = tmp_path / "m.safetensors"
     run("train", text, "-o", output, "--hs", "--tree", tmp_path / "tree", "--min-count", 1, "--sample", 0, *QUICK)
@@ -144,7 +144,7 @@ def test_a_tree_is_kept_with_its_model(text: Path, tmp_path: Path) -> None:
     assert run_json("perplexity", output, text)["tokens"] == 40
 
 
-def test_codes_are_read_in_order(tmp_path: Path) -> None:
+def test_codes_are_read_line_by_line(tmp_path: Path) -> None:
     (tmp_path / "codes").write_text(f"\ufeffthe 0\r\n\n  köln\t10 \nlong {'1' * MAX_CODE_LENGTH}", "utf-8")
     found = [(place.split(", ")[-1], word, code) for place, word, code in read_codes(tmp_path / "codes")]
     assert found == [("line 1", "the", "0"), ("line 3", "köln", "10"), ("line 4", "long", "1" * 1024)]
@@ -163,12 +163,12 @@ def test_codes_are_read_in_order(tmp_path: Path) -> None:
         ("the 0\nof 1\n".encode("utf-16"), "codes is UTF-16"),
     ],
 )
-def test_faults_in_a_file_of_codes(tmp_path: Path, data: bytes, message: str) -> None:
+def test_malformed_code_files_are_refused(tmp_path: Path, data: bytes, message: str) -> None:
     (tmp_path / "codes").write_bytes(data)
     with pytest.raises(W2VError, match=f"codes(, | ).*{message}" if "codes" not in message else message):
         list(read_codes(tmp_path / "codes"))
 
 
-def test_a_file_of_codes_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_code_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(W2VError, match=r"cannot read .*codes: No such file"):
         list(read_codes(tmp_path / "codes"))

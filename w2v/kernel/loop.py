@@ -30,11 +30,11 @@ from numpy.typing import DTypeLike, NDArray
 
 from w2v._kernels import END_OF_SENTENCE
 from w2v.kernel.plan import Plan
-from w2v.losses.binding import Functions, bound, functions_of
+from w2v.losses.binding import Functions, bind, functions_of
 from w2v.losses.dry_run import dry_run
 from w2v.losses.loss import Array, Loss, Worker, user_error
 from w2v.losses.rows import GOLDEN, below, draw, prefetch, scramble, step
-from w2v.losses.worker import named, new_worker
+from w2v.losses.worker import as_named_tuple, new_worker
 from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.text._text import SENTENCE_END_ID
 from w2v.text.subword_rows import SubwordRows
@@ -268,7 +268,7 @@ class Kernel:
 
     def _bound(self, functions: Functions) -> Any:
         """Return train_chunk with the functions of the loss."""
-        return bound(train_chunk, functions)
+        return bind(train_chunk, functions)
 
     def run(self, worker: int, end: int | None = None) -> None:
         """Train chunks until position `end`, by default the end of the run, or until `stop` is called.
@@ -320,7 +320,7 @@ def shared_plan(plan: Plan, inputs: Array) -> Any:
     parts, shares = (plan.subwords, plan.shares) if plan.subwords else (NO_SUBWORDS, np.empty(0, np.float32))
     fields |= {"part_starts": parts.starts, "parts": parts.rows, "sizes": parts.sizes, "shares": shares}
     fields |= {"alpha": inputs.dtype.type(plan.alpha), "min_alpha": inputs.dtype.type(plan.min_alpha)}
-    return named("plan", fields | {"seed": np.uint64(plan.seed)})
+    return as_named_tuple("plan", fields | {"seed": np.uint64(plan.seed)})
 
 
 def new_thread(plan: Plan, parameters: Mapping[str, Array], width: int, dtype: DTypeLike) -> Worker:

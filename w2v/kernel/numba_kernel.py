@@ -39,7 +39,7 @@ if getattr(numba.config, "DISABLE_JIT", 0):
 from w2v.kernel import loop, numba_vectors
 from w2v.kernel.loop import train_chunk
 from w2v.losses import rows
-from w2v.losses.binding import Functions, copied, needed, plain, referred
+from w2v.losses.binding import Functions, copy_function, pairs_used_by, plain_function, references
 
 # Pairs of a function of the loop and the faster function that replaces it when it is compiled.
 FAST: Functions = (
@@ -109,17 +109,17 @@ def _hashed_copy(function: FunctionType, functions: Functions) -> tuple[Function
     digest = hashlib.sha256(repr(parts).encode())
 
     def inlined(value: FunctionType) -> Any:
-        value = plain(dict(functions).get(value, value))
-        compiled_function, its_digest = _inlined(value, needed(value, functions))
+        value = plain_function(dict(functions).get(value, value))
+        compiled_function, its_digest = _inlined(value, pairs_used_by(value, functions))
         digest.update(its_digest)
         return compiled_function
 
-    for name, value in referred(function).items():
+    for name, value in references(function).items():
         if isinstance(value, np.ndarray):
             digest.update(name.encode() + repr((value.dtype, value.shape)).encode() + value.tobytes())
         elif isinstance(value, int | float | str | tuple | np.generic):
             digest.update(name.encode() + repr(value).encode())
-    copy = copied(function, inlined)
+    copy = copy_function(function, inlined)
     copy.__qualname__ = f"{function.__name__}_{digest.hexdigest()[:16]}"
     return copy, digest.digest()
 

@@ -4,13 +4,14 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t
 
 
 def fill_alias(double[::1] weights, uint32_t[:, ::1] alias_table, int64_t[::1] stacks) -> None:
-    """Walker's alias table by Vose's method (1991).
+    """Fill Walker's alias table by Vose's method (1991).
 
     Args:
         weights: float64 (V,), with mean 1; overwritten.
         alias_table: uint32 (V, 2), filled with a threshold and an alias per entry. Entry i draws i if a uniform 32-bit
             number is at most the threshold, otherwise the alias.
-        stacks: int64 (V,), scratch: the entries with weight below 1 from the left, the others from the right.
+        stacks: int64 (V,), working memory. The stack of entries with weight below 1 grows from the left, the stack of
+            all other entries from the right.
     """
     cdef int64_t size = weights.shape[0], small = 0, large = size, i, donor
     with nogil:
@@ -37,10 +38,14 @@ def fill_alias(double[::1] weights, uint32_t[:, ::1] alias_table, int64_t[::1] s
 
 
 def fill_huffman(const int64_t[::1] counts, int64_t[::1] sums, int32_t[::1] parents, int8_t[::1] bits) -> None:
-    """Huffman's tree with two queues: the words, the rarest first, and the inner nodes in order of creation.
+    """Fill Huffman's tree, with two queues: the words, the rarest first, and the inner nodes in order of creation.
 
-    Words are nodes 0 to V - 1, in descending order of counts. Inner node k is node V + k, with the count sums[k]; the
-    last one is the root. Fills sums (V - 1,), and the parent and code bit of every node except the root.
+    Words are nodes 0 to V - 1, in descending order of counts. Inner node k is node V + k, and the last one is the root.
+
+    Args:
+        counts: The count of each word, int64 (V,).
+        sums: Filled with the count of each inner node, int64 (V - 1,).
+        parents, bits: Filled with the parent and the code bit of each node except the root, (2V - 2,).
     """
     cdef int64_t size = counts.shape[0], word = size - 1, inner = 0, new, child
     cdef int8_t bit
@@ -61,7 +66,7 @@ def fill_huffman(const int64_t[::1] counts, int64_t[::1] sums, int32_t[::1] pare
 
 
 def fill_depths(const int32_t[::1] parents, int64_t[::1] depths) -> None:
-    """Fills in the depth of each node. The root is the last node, and every parent comes after its children."""
+    """Fill the depth of each node. The root must be the last node, and every parent must come after its children."""
     cdef int64_t node
     with nogil:
         depths[depths.shape[0] - 1] = 0
@@ -76,7 +81,10 @@ def fill_paths(
     int32_t[::1] nodes,
     int8_t[::1] codes,
 ) -> None:
-    """Fills in each word's inner nodes, numbered from 0, and code bits from the root down, from starts[word] on."""
+    """Fill the inner nodes, numbered from 0, and the code bits of the path of each word from the root down.
+
+    The path of a word begins at starts[word].
+    """
     cdef int64_t size = starts.shape[0] - 1, word, node, k
     with nogil:
         for word in range(size):

@@ -1,4 +1,7 @@
-"""A softmax over classes, and one over the words of a class (Goodman 2001; Mikolov et al. 2011, section 3)."""
+"""Class-based softmax: a softmax over classes of words, and a softmax over the words of a class.
+
+Source: Goodman 2001; Mikolov et al. 2011, section 3.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,10 @@ class ClassOptions(LossOptions):
 
 
 class ClassSoftmax(Loss):
-    """data: starts, int64 (C + 1,): class c has the words from starts[c] to starts[c + 1], and output row V + c;
-    class_of, int32 (V,): the class of each word.
+    """The softmax over C classes, times the softmax over the words of the class.
+
+    `data` holds starts, int64 (C + 1,), and class_of, int32 (V,), the class of each word. Class c has the words from
+    starts[c] to starts[c + 1], and output row V + c.
     """
 
     name = branch = "class"
@@ -45,9 +50,9 @@ class ClassSoftmax(Loss):
     fixed_vocabulary = "its output rows belong to classes, which new words would change"
 
     def prepare(self) -> None:
-        kept = self.vocabulary.keep_probabilities(self.settings.sample, self.settings.sample_formula)
-        masses = self.vocabulary.counts * kept  # expected counts after subsampling
-        self._set(equal_classes(masses, self.options.classes))
+        keep = self.vocabulary.keep_probabilities(self.settings.sample, self.settings.sample_formula)
+        masses = self.vocabulary.counts * keep  # expected counts after subsampling
+        self._set_classes(equal_classes(masses, self.options.classes))
 
     def restore(self, tensors: Mapping[str, Array]) -> None:
         size = len(self.vocabulary)
@@ -58,15 +63,17 @@ class ClassSoftmax(Loss):
             raise W2VError(f"the model's classes are damaged: they do not divide its {size} words")
         if (starts[1:] <= starts[:-1]).any():
             raise W2VError("the model's classes are damaged: one is empty")
-        self._set(np.ascontiguousarray(starts))
+        self._set_classes(np.ascontiguousarray(starts))
 
-    def _set(self, starts: NDArray[np.int64]) -> None:
-        self.classes = self.rank_above_size = len(starts) - 1  # a normaliser for each class
+    def _set_classes(self, starts: NDArray[np.int64]) -> None:
+        self.classes = self.rank_above_size = (
+            len(starts) - 1
+        )  # The normaliser of each class adds at most 1 to the rank.
         sizes, words = np.diff(starts), len(self.vocabulary)
         class_of = np.repeat(np.arange(self.classes, dtype=np.int32), sizes)
         self.data, self.tensors = {"starts": starts, "class_of": class_of}, {"class_starts": starts}
         self.rows, self.max_rows = words + self.classes, self.classes + int(sizes.max())
-        self.expected_rows = self.classes + words / self.classes  # classes of equal mass
+        self.expected_rows = self.classes + words / self.classes  # since all classes have about the same mass
 
     @classmethod
     def summary(cls, tensors: Mapping[str, Array]) -> dict[str, Any]:
@@ -74,12 +81,13 @@ class ClassSoftmax(Loss):
         return {"classes": len(starts) - 1} if starts.ndim else {}
 
     def updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
-        of_classes = np.bincount(self.data["class_of"], words)
-        return np.append(of_classes[self.data["class_of"]], np.ones(self.classes))  # the classes are the last rows
+        class_probabilities = np.bincount(self.data["class_of"], words)
+        # Each prediction updates the rows of all classes, which are the last ones.
+        return np.append(class_probabilities[self.data["class_of"]], np.ones(self.classes))
 
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
-        """The rows of the classes, then those of the words of the centre's class."""
+        """Choose the rows of all classes, and then the rows of the words in the class of the centre word."""
         classes, own = len(s.data.starts) - 1, s.data.class_of[centre]
         first, words = s.data.starts[own], s.data.starts[own + 1] - s.data.starts[own]
         for j in range(classes):
@@ -93,8 +101,8 @@ class ClassSoftmax(Loss):
     @staticmethod
     def link(s: Worker, scores: Array) -> float:
         classes = len(s.data.starts) - 1
-        of_class = softmax_of(scores, s.target, s.room, 0, classes)
-        return of_class + softmax_of(scores, s.target, s.room, classes, scores.shape[1])
+        class_loss = softmax_of(scores, s.target, s.room, 0, classes)
+        return class_loss + softmax_of(scores, s.target, s.room, classes, scores.shape[1])
 
     def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
         scores: Array = rows @ parameters["outputs"].T
@@ -108,14 +116,14 @@ class ClassSoftmax(Loss):
     def log_probabilities_of(
         self, parameters: Mapping[str, Array], rows: Array, indices: Integers, words: Integers, common: Integers
     ) -> tuple[Array, Array]:
-        """Computes only the scores of the classes, and of the words in each word's class."""
+        """Compute only the scores of the classes, and of the words in the class of each word."""
         starts, class_of, outputs = self.data["starts"], self.data["class_of"], parameters["outputs"]
         classes = log_softmax(rows @ outputs[len(self.vocabulary) :].T)
         logs, table = classes[indices, class_of[words]], classes[:, class_of[common]]
         for group, positions in grouped(class_of[words]):
             first, end = starts[group : group + 2]
-            distinct, which = np.unique(indices[positions], return_inverse=True)
-            logs[positions] += log_softmax(rows[distinct] @ outputs[first:end].T)[which, words[positions] - first]
+            distinct, inverse = np.unique(indices[positions], return_inverse=True)
+            logs[positions] += log_softmax(rows[distinct] @ outputs[first:end].T)[inverse, words[positions] - first]
         for group, columns in grouped(class_of[common]):
             first, end = starts[group : group + 2]
             table[:, columns] += log_softmax(rows @ outputs[first:end].T)[:, common[columns] - first]
@@ -123,16 +131,25 @@ class ClassSoftmax(Loss):
 
 
 def equal_classes(masses: Array, classes: int | None = None) -> NDArray[np.int64]:
-    """The first word of each class, and V: int64 (C + 1,). The about `classes` classes (default √V) have equal mass.
+    """Divide the words into classes of about equal mass.
 
-    A word with more than the mass of a class is a class by itself, so there can be fewer. Raises SettingsError for more
-    classes than words.
+    A word with more than the mass of a class is a class by itself, so there can be fewer than `classes` classes.
+
+    Args:
+        masses: The mass of each word, (V,).
+        classes: The approximate number of classes, √V by default.
+
+    Returns:
+        The first word of each class, and V at the end: int64 (C + 1,).
+
+    Raises:
+        SettingsError: There are fewer words than classes.
     """
     size = len(masses)
     if classes is not None and classes > size:
         raise SettingsError(f"classes {classes}: the vocabulary has {size} words; lower classes")
-    wanted = classes or math.ceil(math.sqrt(size))
+    count = classes or math.ceil(math.sqrt(size))
     masses = masses.astype(np.float64)
-    before = (np.cumsum(masses) - masses) / (masses.sum() or 1)  # subsampling may leave nothing
-    _, starts = np.unique((before * wanted).astype(np.int64), return_index=True)
+    before = (np.cumsum(masses) - masses) / (masses.sum() or 1)  # The sum is 0 if subsampling leaves nothing.
+    _, starts = np.unique((before * count).astype(np.int64), return_index=True)
     return np.append(starts, size).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Comparison of binary trees by expected code length, the cost of hierarchical softmax."""
+"""Binary trees compared by expected code length, which is the cost of hierarchical softmax."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from w2v.errors import W2VError
-from w2v.losses.hierarchical_softmax import tree_of
+from w2v.losses.hierarchical_softmax import build_tree
 from w2v.system.files import PathLike
 from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.unknown_words import UnknownWordError
@@ -16,11 +16,14 @@ from w2v.vectors.unknown_words import UnknownWordError
 
 @dataclass(frozen=True)
 class TreeLength:
-    """A tree over V words.
+    """The code lengths of a tree over V words.
 
-    `expected_bits` is the mean code length over all occurrences, that is, the mean number of rows of a prediction;
-    `speed_up` is V / expected_bits, since the full softmax uses V rows; `longest_bits` is the length of the longest
-    code.
+    Attributes:
+        name: The name of the tree, or its file.
+        expected_bits: The mean code length over all occurrences of words. This is the mean number of output rows of a
+            prediction.
+        longest_bits: The length of the longest code.
+        speed_up: V / expected_bits, because the full softmax uses V rows.
     """
 
     name: str
@@ -31,7 +34,13 @@ class TreeLength:
 
 @dataclass(frozen=True)
 class WordCodes:
-    """A word, its count, −log2 of its share of all occurrences, and its codes by the name of the tree."""
+    """The codes of a word.
+
+    Attributes:
+        word, count: The word, and how often it occurs.
+        information_bits: −log2 of the share that the word has of all occurrences.
+        codes: The code of the word in each tree, by the name of the tree.
+    """
 
     word: str
     count: int
@@ -41,10 +50,16 @@ class WordCodes:
 
 @dataclass(frozen=True)
 class CodeLengths:
-    """Trees over a vocabulary whose words occur `tokens` times in all.
+    """A comparison of trees over the same vocabulary.
 
-    The expected length of every tree is at least `entropy_bits`, and that of Huffman's less than one bit more.
-    `huffman_speed_up` is the expected length of the balanced tree divided by Huffman's.
+    Attributes:
+        vocabulary_size: The number of words.
+        tokens: The number of occurrences of all words.
+        entropy_bits: The entropy of the words. No tree has a smaller expected length, and the expected length of
+            Huffman's tree is less than one bit larger.
+        huffman_speed_up: The expected length of the balanced tree divided by the expected length of Huffman's tree.
+        trees: The trees.
+        words: The codes of the words that were asked for.
     """
 
     vocabulary_size: int
@@ -58,9 +73,16 @@ class CodeLengths:
 def code_lengths(
     vocabulary: Vocabulary, tree: str = "huffman", tree_vectors: PathLike | None = None, words: Sequence[str] = ()
 ) -> CodeLengths:
-    """Compare the balanced tree, Huffman's, and `tree` (see Settings) if it is another; with the codes of `words`.
+    """Compare the balanced tree, Huffman's tree and, if it is neither, `tree`.
 
-    Raises W2VError for a vocabulary of one word and for a tree that cannot be used, UnknownWordError for unknown words.
+    Args:
+        vocabulary: The words and their counts.
+        tree, tree_vectors: See `w2v train --help`.
+        words: The words to show the codes of.
+
+    Raises:
+        UnknownWordError: Some of `words` are not in the vocabulary.
+        W2VError: The vocabulary has one word, or the tree cannot be used.
     """
     if len(vocabulary) < 2:
         raise W2VError(f"the vocabulary has one word, {vocabulary.words[0][:60]!r}: a tree needs at least 2")
@@ -69,10 +91,10 @@ def code_lengths(
     if unknown:
         raise UnknownWordError(unknown, numbers)
     names = dict.fromkeys(["balanced", "huffman", tree])
-    found = {name: tree_of(vocabulary, name, tree_vectors) for name in names}
+    trees = {name: build_tree(vocabulary, name, tree_vectors) for name in names}
     shares = vocabulary.counts / vocabulary.tokens
     information = -np.log2(shares)
-    expected = {name: float(shares @ each.lengths) for name, each in found.items()}
+    expected = {name: float(shares @ each.lengths) for name, each in trees.items()}
     return CodeLengths(
         vocabulary_size=len(vocabulary),
         tokens=vocabulary.tokens,
@@ -80,14 +102,14 @@ def code_lengths(
         huffman_speed_up=expected["balanced"] / expected["huffman"],
         trees=[
             TreeLength(name, expected[name], int(each.lengths.max()), len(vocabulary) / expected[name])
-            for name, each in found.items()
+            for name, each in trees.items()
         ],
         words=[
             WordCodes(
                 word,
                 int(vocabulary.counts[numbers[word]]),
                 float(information[numbers[word]]),
-                {name: each.code(numbers[word]) for name, each in found.items()},
+                {name: each.code(numbers[word]) for name, each in trees.items()},
             )
             for word in words
         ],

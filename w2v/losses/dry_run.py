@@ -1,4 +1,4 @@
-"""Runs a user's loss in plain Python before it is compiled, so that errors name their line."""
+"""The trial of a user's own loss in plain Python before it is compiled, so that errors have file and line."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from w2v.errors import W2VError
-from w2v.losses.loss import Loss, Worker, call_user, fail
+from w2v.losses.loss import Loss, Worker, call_method, fail
 from w2v.losses.rows import score
 
-INPUTS = 2  # rows
+INPUT_ROWS = 2
 
 
 def dry_run(loss: Loss, s: Worker, words: int) -> None:
     """Predict the first, the middle and the last word from two rows, on copies of the parameters.
 
-    Raises W2VError, with file and line, for a mistake.
+    Raises:
+        W2VError: The loss has a mistake; the message has file and line.
     """
     for name in ("choose", "link") if loss.step is None else ("step",):
         if getattr(loss, name) is getattr(Loss, name):
@@ -30,15 +31,15 @@ def dry_run(loss: Loss, s: Worker, words: int) -> None:
 
 
 def predict(loss: Loss, s: Worker, centre: int) -> None:
-    n = min(INPUTS, len(s.x))
+    n = min(INPUT_ROWS, len(s.x))
     x = s.x[:n].copy()
     x[:, : loss.settings.vector_size] = 0.1
     if loss.step is not None:
         change = np.zeros_like(x)
-        value = call_user(loss, "step", s, centre, x, change, x.dtype.type(0.01))
+        value = call_method(loss, "step", s, centre, x, change, x.dtype.type(0.01))
         check_result(loss, "step", value, change)
         return
-    m = call_user(loss, "choose", s, centre, x)
+    m = call_method(loss, "choose", s, centre, x)
     if isinstance(m, bool) or not isinstance(m, int | np.integer) or not 0 < m <= loss.max_rows:
         fail(loss, "choose", f"returned {m!r}: it must be the number of rows, from 1 to {loss.max_rows}")
     outputs = s.parameters.outputs
@@ -54,7 +55,7 @@ def predict(loss: Loss, s: Worker, centre: int) -> None:
         fail(loss, "choose", "chose a row twice: choose it once and raise its weight")
     scores = s.scores[: n * m].reshape(n, m)
     score(x, outputs, s.rows, s.offset, scores)
-    value = call_user(loss, "link", s, scores)
+    value = call_method(loss, "link", s, scores)
     check_result(loss, "link", value, scores)
 
 

@@ -1,4 +1,7 @@
-"""Differentiated softmax: rarer words have shorter output vectors (Chen et al. 2015, arXiv:1512.04906, section 2.4)."""
+"""Differentiated softmax: the output vectors of rare words are shorter.
+
+Source: Chen et al. 2015, arXiv:1512.04906, section 2.4.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from w2v.options import option
 from w2v.settings import LOSS, GeneralOptions
 from w2v.system import memory
 
-BLOCK = "[0-9]{1,9}(:[0-9]{1,9})?"  # a length and, perhaps, a number of words
+BLOCK = "[0-9]{1,9}(:[0-9]{1,9})?"  # a regular expression: a length, and optionally a number of words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +37,11 @@ class BlockOptions(SoftmaxOptions):
 
 
 class DifferentiatedSoftmax(Loss):
-    """The full softmax, with output vectors of different lengths for blocks of words; blocks are by frequency.
+    """The full softmax, with blocks of words by frequency, and shorter output vectors in later blocks.
 
-    As in the paper, each block has its own part of the input row: the first block the first values, the next one those
-    that follow. So the lengths add up to vector_size. In memory, rows are padded to whole cache lines; in the model and
-    its file, block k is "block_k", (words, length), without padding.
+    As in the paper, each block uses its own part of the input row: the first block uses the first values, the second
+    block the next values, and so on. So the lengths of the blocks add up to vector_size. In memory, rows are padded to
+    full cache lines. In the model and its file, block k is "block_k", (words, length), without padding.
     """
 
     name = "dsoftmax"
@@ -112,42 +115,56 @@ class DifferentiatedSoftmax(Loss):
 
 
 def part_of(s: Worker, flat: Array, k: int, n: int) -> Array:
-    """The part of n rows that belongs to block k, (n, width)."""
+    """Return the part of n rows that belongs to block k, (n, width)."""
     return flat[n * s.data.places[k] : n * s.data.places[k + 1]].reshape(n, -1)
 
 
 def outputs_of(s: Worker, k: int) -> Array:
-    """The output rows of block k, (words, width)."""
+    """Return the output rows of block k, (words, width)."""
     flat = s.parameters.blocks.reshape(-1)[s.data.offsets[k] : s.data.offsets[k + 1]]
     return flat.reshape(s.data.starts[k + 1] - s.data.starts[k], -1)
 
 
 def block_lengths(blocks: str | None, size: int) -> tuple[list[int], list[int]]:
-    """The lengths, and the numbers of words if given, in text like "300:1000,150:4000,75". Raises SettingsError.
+    """Return the lengths of the blocks, and the numbers of words of all but the last, which may be missing.
 
-    By default there are up to three blocks: half of the vector, a quarter and the rest.
+    Args:
+        blocks: Text such as "300:1000,150:4000,75". By default there are up to three blocks: half of the vector, a
+            quarter and the rest.
+        size: vector_size.
+
+    Raises:
+        SettingsError: The text is malformed, or does not fit vector_size.
     """
     parts = size - size // 2, size // 2 - size // 4, size // 4
     text = blocks or ",".join(str(part) for part in parts if part)
     if not re.fullmatch(f"{BLOCK}(,{BLOCK})*", text):
         raise SettingsError(f"blocks {text[:60]!r}: write lengths and numbers of words, like 300:1000,150:4000,75")
     *others, last = (list(map(int, block.split(":"))) for block in text.split(","))
-    lengths, given = [block[0] for block in (*others, last)], [block[1] for block in others if len(block) > 1]
+    lengths, counts = [block[0] for block in (*others, last)], [block[1] for block in others if len(block) > 1]
     if sum(lengths) != size or 0 in lengths:
         total = f"{sum(lengths)}; they must add up to vector_size, {size}, and none may be 0"
         raise SettingsError(f"blocks {text[:60]}: the lengths add up to {total}")
-    if len(given) not in (0, len(others)) or len(last) > 1:
+    if len(counts) not in (0, len(others)) or len(last) > 1:
         rest = "all blocks but the last, which has the rest"
         raise SettingsError(f"blocks {text[:60]}: give a number of words for {rest}")
-    return lengths, given
+    return lengths, counts
 
 
 def blocks_of(blocks: str | None, words: int, size: int) -> tuple[list[int], list[int]]:
-    """The lengths and numbers of words of all blocks; without numbers, blocks are equal. Raises SettingsError."""
-    lengths, given = block_lengths(blocks, size)
-    ends = np.cumsum(given).tolist() if given else [words * k // len(lengths) for k in range(1, len(lengths))]
+    """Return the lengths and the numbers of words of all blocks. Without numbers, blocks have equally many words.
+
+    Args:
+        blocks, size: See block_lengths.
+        words: The number of words in the vocabulary.
+
+    Raises:
+        SettingsError: The text is malformed, or does not fit vector_size or the vocabulary.
+    """
+    lengths, counts = block_lengths(blocks, size)
+    ends = np.cumsum(counts).tolist() if counts else [words * k // len(lengths) for k in range(1, len(lengths))]
     sizes = np.diff([0, *ends, words]).tolist()
     if min(sizes) < 1:
-        asked = blocks or ",".join(map(str, lengths))
-        raise SettingsError(f"blocks {asked}: each block needs a word, and the vocabulary has {counted(words, 'word')}")
+        text = blocks or ",".join(map(str, lengths))
+        raise SettingsError(f"blocks {text}: each block needs a word, and the vocabulary has {counted(words, 'word')}")
     return lengths, sizes

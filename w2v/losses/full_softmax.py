@@ -10,20 +10,22 @@ from w2v.losses.rows import softmax
 from w2v.options import option
 from w2v.settings import LOSS
 
-LARGE_SOFTMAX = 30_000  # words
+MAX_WORDS = 30_000  # of a vocabulary, unless large_softmax allows more
 
 
 @dataclass(frozen=True, kw_only=True)
 class SoftmaxOptions(LossOptions):
     large_softmax: bool = option(
         False,
-        "Allow more than 30,000 words, although each prediction computes the scores of all.",
+        "Allow more than 30,000 words, although each prediction computes the scores of all words.",
         LOSS,
         flags=("--large-softmax/--no-large-softmax",),
     )
 
 
 class FullSoftmax(Loss):
+    """The softmax over the scores of all words."""
+
     name = branch = "softmax"
     help = "full softmax"
     kernels = ("cython", "numba")
@@ -49,11 +51,16 @@ class FullSoftmax(Loss):
 
 
 def check_size(loss: Loss, instead: str) -> None:
-    """Raise SettingsError for a vocabulary that makes a softmax too slow, unless large_softmax allows it."""
+    """Raise SettingsError if the vocabulary makes the softmax very slow, unless large_softmax allows it.
+
+    Args:
+        loss: A loss with SoftmaxOptions.
+        instead: The alternative that the message suggests.
+    """
     size = len(loss.vocabulary)
-    if size > LARGE_SOFTMAX and not loss.options.large_softmax:
+    if size > MAX_WORDS and not loss.options.large_softmax:
         raise SettingsError(
             f"loss {loss.name}: each prediction computes the scores of all {size:,} words, {size / 6:,.0f} times as "
-            f"many as negative sampling with 5; lower max_vocab to {LARGE_SOFTMAX:,}, {instead}, or set large_softmax "
+            f"many as negative sampling with 5; lower max_vocab to {MAX_WORDS:,}, {instead}, or set large_softmax "
             "to allow it"
         )

@@ -1,4 +1,4 @@
-"""A numerical check of a loss: do its updates follow the gradient of the loss that it reports?"""
+"""A numerical check whether the updates of a loss follow the gradient of the loss that it reports."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError
 from w2v.losses import rows
-from w2v.losses.binding import bound
+from w2v.losses.binding import bind
 from w2v.losses.dry_run import dry_run
-from w2v.losses.loss import Array, Loss, Worker, call_user, fail, user_error
+from w2v.losses.loss import Array, Loss, Worker, call_method, fail, user_error
 from w2v.losses.registry import Settings
 from w2v.losses.worker import floats_as, new_worker
 from w2v.system import memory
@@ -22,11 +22,11 @@ from w2v.text.vocabulary import Vocabulary
 
 WORDS = ["the", "of", "and", "king", "queen", "a", "man", "woman", "cat", "cats", "élan", "q"]
 VECTOR_SIZE = 5
-INPUTS = 2  # rows of x
-ALPHA = 1e-7  # so small that the update of one value does not depend on that of another
-DIFFERENCE = 1e-5  # of a value, on each side
-SPREAD = 0.5  # standard deviation of what is added to the initial parameters, of which many are zero
-MAX_CHECKED = 200  # values of a matrix that an update changes, and as many of those that it leaves alone
+INPUT_ROWS = 2
+ALPHA = 1e-7  # so small that the update of one value does not change the update of another
+DIFFERENCE = 1e-5  # central differences change a value by this much in both directions
+NOISE = 0.5  # standard deviation of the noise added to initial parameters, because many of them are zero
+MAX_CHECKED = 200  # values checked in a matrix: this many that the update changes, and this many that it does not
 
 
 def check_gradient(
@@ -42,21 +42,23 @@ def check_gradient(
 
     The loss runs in plain Python, in float64 and with random parameters. It predicts the first, the middle and the last
     word of a small vocabulary from two input rows. Each value of x and of the parameters must then change by −alpha
-    times the derivative of the loss by that value. Of large matrices, only a random part of the values is checked.
+    times the derivative of the loss by that value. In large matrices, only a random part of the values is checked.
 
     Args:
-        loss: your own loss, such as Hinge(), or a built-in one.
-        vocabulary: the words and counts to use instead of twelve words.
-        tolerance: the largest difference allowed, relative to the largest derivative in a matrix, or to 1 if that is
+        loss: Your own loss, such as Hinge(), or a built-in one.
+        vocabulary: The words and counts to use instead of twelve words.
+        tolerance: The largest difference allowed, relative to the largest derivative in a matrix, or to 1 if that is
             smaller.
-        seed: for the parameters, the input rows and the words that the loss draws.
-        settings: of the run, such as negative=3; vector_size is 5 unless given.
+        seed: The seed of the parameters, the input rows and the words that the loss draws.
+        settings: Settings of the run, such as negative=3. The default of vector_size is 5.
 
-    Returns the largest absolute derivative found in x and in each parameter, by name: 0 means that the loss does not
-    depend on it.
+    Returns:
+        The largest absolute derivative by x and by each parameter, by name. 0 means that the loss does not depend on
+        the parameter.
 
-    Raises W2VError, with file and line, for an update that differs from the gradient and for any other mistake in the
-    loss; SettingsError for impossible settings.
+    Raises:
+        W2VError: An update differs from the gradient, or the loss has another mistake; the message has file and line.
+        SettingsError: The settings are impossible.
     """
     if not isinstance(loss, Loss):
         raise SettingsError(f"{loss!r}: it must be a Loss, as in check_gradient(Hinge())")
@@ -75,9 +77,10 @@ def check_gradient(
         for name, matrix in trial.matrices.items():
             elements = _chosen_elements(updates[name], random)
             slopes = numerical_gradient(partial(trial.predict, centre), matrix, elements)
-            found = np.array([updates[name][at] for at in elements])
-            if wrong := _difference(name, elements, found, -slopes, tolerance):
-                fail(loss, "link" if loss.step is None else "step", f"predicting {vocabulary.words[centre]!r}, {wrong}")
+            actual = np.array([updates[name][at] for at in elements])
+            if difference := _difference(name, elements, actual, -slopes, tolerance):
+                method = "link" if loss.step is None else "step"
+                fail(loss, method, f"predicting {vocabulary.words[centre]!r}, {difference}")
             largest[name] = max(largest.get(name, 0.0), float(np.abs(slopes).max(initial=0.0)))
     return largest
 
@@ -85,9 +88,15 @@ def check_gradient(
 def numerical_gradient(
     function: Callable[[], float], matrix: Array, elements: Sequence[tuple[int, ...]] | None = None
 ) -> NDArray[np.float64]:
-    """Return the central differences of `function` by the elements of `matrix`, which it reads.
+    """Return the numerical derivatives of a function by elements of a matrix that it reads: central differences.
 
-    The result has the shape of the matrix, or one value for each of `elements`, a list of indices.
+    Args:
+        function: The function.
+        matrix: The matrix, which is changed during the call.
+        elements: The indices of the elements, all by default.
+
+    Returns:
+        The derivatives in the shape of the matrix, or one for each of `elements`.
     """
     slopes = []
     for at in np.ndindex(matrix.shape) if elements is None else elements:
@@ -104,11 +113,12 @@ class Trial:
     """One prediction of a loss in plain Python and float64, which can be repeated with other values.
 
     Attributes:
-        x: the input rows, (INPUTS, D padded). parameters: those of the loss, far from their initial values.
-        matrices: views of both without padding, by name.
+        x: The input rows, (inputs, padded D).
+        parameters: The parameters of the loss, with noise added to the initial values.
+        matrices: Views of x and of the parameters without padding, by name.
     """
 
-    def __init__(self, loss: Loss, random: np.random.Generator, inputs: int = INPUTS) -> None:
+    def __init__(self, loss: Loss, random: np.random.Generator, inputs: int = INPUT_ROWS) -> None:
         size = loss.settings.vector_size
         self.loss, self.step = loss, step_of(loss)
         self.x = np.zeros((inputs, memory.row_width(size)))
@@ -116,16 +126,16 @@ class Trial:
         self.parameters = floats_as(np.float64, loss.new_parameters())
         stored = loss.stored(self.parameters)
         for matrix in stored.values():
-            matrix += random.normal(0, SPREAD, matrix.shape)
+            matrix += random.normal(0, NOISE, matrix.shape)
         self.matrices = {"x": self.x[:, :size], **stored}
-        self._numbers = random.integers(0, 1 << 64, loss.predrawn + 1, np.uint64)
+        self._random_numbers = random.integers(0, 1 << 64, loss.predrawn + 1, np.uint64)
 
     def worker(self) -> Worker:
-        """A new worker, on a copy of the parameters, which draws the same random numbers as the one before."""
+        """Return a new thread state, with a copy of the parameters. All states draw the same random numbers."""
         copies = {name: array.copy() for name, array in self.parameters.items()}
         n, width = self.x.shape
         worker = new_worker(self.loss, copies, n, width, np.float64)
-        worker.random[:] = self._numbers
+        worker.random[:] = self._random_numbers
         return worker
 
     def predict(self, centre: int) -> float:
@@ -136,43 +146,48 @@ class Trial:
         """Return what predicting a word adds to each of `matrices`, divided by alpha."""
         worker, change = self.worker(), np.zeros_like(self.x)
         self._run(worker, centre, change, ALPHA)
-        moved = self.loss.stored(worker.parameters._asdict())
-        found = {name: (matrix - self.matrices[name]) / ALPHA for name, matrix in moved.items()}
-        return {"x": change[:, : self.matrices["x"].shape[1]] / ALPHA, **found}
+        updated = self.loss.stored(worker.parameters._asdict())
+        updates = {name: (matrix - self.matrices[name]) / ALPHA for name, matrix in updated.items()}
+        return {"x": change[:, : self.matrices["x"].shape[1]] / ALPHA, **updates}
 
     def _run(self, worker: Worker, centre: int, change: Array, alpha: float) -> float:
         try:
-            with np.errstate(over="ignore"):  # of random numbers, which are integers that wrap around
+            with np.errstate(over="ignore"):  # The random generator computes with integers that wrap around.
                 return float(self.step(worker, centre, self.x, change, alpha))
         except Exception as error:
             raise user_error(self.loss, "step", error, self.step.__code__.co_filename) from error
 
 
 def step_of(loss: Loss) -> FunctionType:
-    """Return the step of a loss as plain Python, which calls its `choose` and `link`."""
-    choose, link = partial(call_user, loss, "choose"), partial(call_user, loss, "link")
-    return bound(loss.step or rows.rows_step, ((rows.choose, choose), (rows.link, link)))
+    """Return the step of a loss in plain Python, which calls `choose` and `link` of the loss."""
+    choose, link = partial(call_method, loss, "choose"), partial(call_method, loss, "link")
+    return bind(loss.step or rows.rows_step, ((rows.choose, choose), (rows.link, link)))
 
 
 def _chosen_elements(updates: Array, random: np.random.Generator) -> list[tuple[int, ...]]:
-    """Return indices of random elements: of those that an update changes, and of those that it leaves alone."""
+    """Return the indices of random elements: some that an update changes, and some that it does not."""
     order = random.permutation(updates.size)
     changed = updates.ravel()[order] != 0
     chosen = np.concatenate([order[changed][:MAX_CHECKED], order[~changed][:MAX_CHECKED]])
     return list(zip(*(each.tolist() for each in np.unravel_index(chosen, updates.shape)), strict=True))
 
 
-def _difference(name: str, elements: Sequence[tuple[int, ...]], found: Array, expected: Array, tolerance: float) -> str:
-    """Say how the updates of a matrix, divided by alpha, differ most from what they should be; empty if they do not."""
+def _difference(
+    name: str, elements: Sequence[tuple[int, ...]], actual: Array, expected: Array, tolerance: float
+) -> str:
+    """Describe the largest difference of the updates of a matrix from the expected ones; "" if all are close.
+
+    Both are divided by alpha.
+    """
     limit = tolerance * max(1.0, np.abs(expected).max(initial=0.0))
-    if np.allclose(found, expected, rtol=0, atol=limit):
+    if np.allclose(actual, expected, rtol=0, atol=limit):
         return ""
-    worst = int(np.nan_to_num(np.abs(found - expected), nan=np.inf).argmax())
-    factor = found @ expected / (expected @ expected) if expected.any() else 0.0
+    worst = int(np.nan_to_num(np.abs(actual - expected), nan=np.inf).argmax())
+    factor = actual @ expected / (expected @ expected) if expected.any() else 0.0
     hint = ""
-    if factor and np.allclose(found, factor * expected, rtol=0, atol=limit):
+    if factor and np.allclose(actual, factor * expected, rtol=0, atol=limit):
         hint = ": the sign is wrong" if abs(factor + 1) < tolerance else f": {factor:.3g} times as much"
     return (
-        f"it changes {name}[{', '.join(map(str, elements[worst]))}] by {found[worst]:.6g} · alpha, but the negative "
+        f"it changes {name}[{', '.join(map(str, elements[worst]))}] by {actual[worst]:.6g} · alpha, but the negative "
         f"gradient of the loss is {expected[worst]:.6g}{hint}"
     )

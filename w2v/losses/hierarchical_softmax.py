@@ -1,6 +1,6 @@
-"""Hierarchical softmax: a logistic regression at each inner node of a binary tree (Morin & Bengio 2005).
+"""Hierarchical softmax: the nodes on the path from the root of a binary tree to a word predict the word.
 
-The nodes on the path from the root to a word predict the word.
+Each inner node is a logistic regression. Source: Morin & Bengio 2005.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from w2v.vectors.keyed import load
 
 
 def clustered_tree(vocabulary: Vocabulary, vectors: PathLike | None) -> Tree:
+    """Return the tree of clustered vectors, which are read from a model."""
     if vectors is None:
-        raise SettingsError("tree clustered: give tree_vectors, the model whose vectors are to be clustered")
+        raise SettingsError("tree clustered: give tree_vectors, a model with the vectors to cluster")
     return Tree.from_codes(cluster(vocabulary, load(vectors), str(vectors)), vocabulary)
 
 
@@ -45,7 +46,7 @@ class TreeOptions(LossOptions):
         fixed=True,
     )
     tree_vectors: str | None = option(
-        None, "Model whose vectors --tree clustered clusters.", LOSS, default_text="none", fixed=True
+        None, "Model with the vectors that --tree clustered uses.", LOSS, default_text="none", fixed=True
     )
 
     def __post_init__(self) -> None:
@@ -57,35 +58,35 @@ class TreeOptions(LossOptions):
 
 
 class HierarchicalSoftmax(Loss):
-    """Inner node V + k of the tree has output row k. The nodes near the root are in every prediction, so the steps of
-    the context words of a window are sequential.
+    """A logistic regression at each inner node of a binary tree.
 
-    data: starts, nodes and codes, the paths; see Tree.
+    Inner node V + k of the tree has output row k. The nodes near the root are part of every prediction, so the context
+    words of a window are trained one after the other. `data` holds the paths: starts, nodes and codes of the Tree.
     """
 
     name = branch = "hs"
     help = "hierarchical softmax"
     kernels = ("cython", "numba")
-    curvature = 0.25  # that of the logistic loss where both codes are as likely, as at the root
+    curvature = 0.25  # of the logistic loss if both codes are equally likely, as at the root
     ordered = True
     alpha = Alpha(0.025, 0.05)
     options_class = TreeOptions
     options: TreeOptions
     storages = ("float32", "bf16")
-    fixed_vocabulary = "its output rows belong to nodes of a tree, in which new words have no leaf"
+    fixed_vocabulary = "its output rows belong to nodes of a tree, and new words have no leaf in it"
     no_word_outputs = "output rows belong to nodes of the tree, not to words"
     sequential = True
     link = staticmethod(logistic)
 
     def prepare(self) -> None:
-        self._set(tree_of(self.vocabulary, self.options.tree, self.options.tree_vectors))
+        self._set_tree(build_tree(self.vocabulary, self.options.tree, self.options.tree_vectors))
 
     def restore(self, tensors: Mapping[str, Array]) -> None:
-        if "tree_parents" not in tensors:  # do not read the file of options.tree instead
+        if "tree_parents" not in tensors:  # options.tree may be a path from somebody else, which must not be read.
             raise W2VError("tree_parents is missing")
-        self._set(Tree.from_tensors(tensors, len(self.vocabulary)))
+        self._set_tree(Tree.from_tensors(tensors, len(self.vocabulary)))
 
-    def _set(self, tree: Tree) -> None:
+    def _set_tree(self, tree: Tree) -> None:
         self.tree = tree
         self.data = {"starts": tree.starts, "nodes": tree.nodes, "codes": tree.codes}
         self.tensors = {"tree_parents": tree.parents, "tree_bits": tree.bits}
@@ -104,25 +105,31 @@ class HierarchicalSoftmax(Loss):
         return end - start
 
     def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
-        return self._from_the_root(parameters["outputs"], rows, np.arange(2 * len(self.vocabulary) - 1))
+        return self._descend(parameters["outputs"], rows, np.arange(2 * len(self.vocabulary) - 1))
 
     def log_probabilities_of(
         self, parameters: Mapping[str, Array], rows: Array, indices: Integers, words: Integers, common: Integers
     ) -> tuple[Array, Array]:
-        """Computes only the scores of the nodes on each word's path."""
+        """Compute only the scores of the nodes on the path of each word."""
         tree, outputs, logs = self.tree, parameters["outputs"], np.empty(len(words), rows.dtype)
         for word, positions in grouped(words):
             path = slice(tree.starts[word], tree.starts[word + 1])
             scores = rows[indices[positions]] @ outputs[tree.nodes[path]].T
             logs[positions] = log_logistic((1 - 2 * tree.codes[path]) * scores).sum(axis=1)
-        return logs, self._from_the_root(outputs, rows, tree.above(common))
+        return logs, self._descend(outputs, rows, tree.above(common))
 
-    def _from_the_root(self, outputs: Array, rows: Array, nodes: Integers) -> Array:
-        """log p of the words among these nodes, (N, U). Nodes are in ascending order, each with those above it."""
+    def _descend(self, outputs: Array, rows: Array, nodes: Integers) -> Array:
+        """Return log p of the words among these nodes, (N, U), from the root down.
+
+        Args:
+            outputs: The output rows.
+            rows: Input rows, (N, D).
+            nodes: Nodes of the tree in ascending order, with all nodes above them.
+        """
         tree, size = self.tree, len(self.vocabulary)
         depths = tree.depths[nodes]
         logs = np.zeros((len(nodes), len(rows)), rows.dtype)
-        for level in np.split(np.argsort(depths), np.cumsum(np.bincount(depths)))[1:-1]:  # from the root down
+        for level in np.split(np.argsort(depths), np.cumsum(np.bincount(depths)))[1:-1]:
             above = tree.parents[nodes[level]]
             scores = outputs[above - size] @ rows.T
             scores *= 1 - 2 * tree.bits[nodes[level], None]
@@ -130,14 +137,18 @@ class HierarchicalSoftmax(Loss):
         return logs[: np.searchsorted(nodes, size)].T
 
 
-def tree_of(vocabulary: Vocabulary, name: str, vectors: PathLike | None = None) -> Tree:
-    """The tree that `TreeOptions.tree` names. Raises W2VError for a file that cannot be used."""
+def build_tree(vocabulary: Vocabulary, name: str, vectors: PathLike | None = None) -> Tree:
+    """Return the tree with a name of TREES, or the tree in a file of codes.
+
+    Raises:
+        W2VError: The file, or the model with the vectors, cannot be used.
+    """
     if build := TREES.get(name):
         return build(vocabulary, vectors)
     return Tree.from_codes(codes_of_words(read_codes(name), vocabulary, name), vocabulary, f"{name}: ")
 
 
 def log_logistic(scores: Array) -> Array:
-    """log σ of each score, exact even if σ underflows."""
+    """Return log σ of each score, exact even if σ underflows."""
     logs: Array = np.minimum(scores, 0) - np.log1p(np.exp(-np.abs(scores)))
     return logs

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from w2v.losses.full_softmax import FullSoftmax, SoftmaxOptions, check_size
 from w2v.losses.loss import Array, Loss, Worker, log_softmax
-from w2v.losses.rows import choose, powers, score, update
+from w2v.losses.rows import choose, score, shifted_exponentials, update
 from w2v.losses.sampling import SampledSoftmax, SamplingOptions, sampling_data
 from w2v.options import option
 from w2v.settings import LOSS
@@ -21,10 +21,10 @@ from w2v.system import memory
 
 @dataclass(frozen=True, kw_only=True)
 class MixtureOptions(SamplingOptions, SoftmaxOptions):
-    mixtures: int = option(4, "Number of softmaxes that are mixed.", LOSS, minimum=1, maximum=1 << 10, fixed=True)
+    mixtures: int = option(4, "Number of softmaxes in the mixture.", LOSS, minimum=1, maximum=1 << 10, fixed=True)
     sampled_mixtures: bool = option(
         False,
-        "Compute each softmax over sampled words, or over all words.",
+        "Compute each softmax over sampled words (--sampled-mixtures), or over all words (--full-mixtures).",
         LOSS,
         flags=("--sampled-mixtures/--full-mixtures",),
     )
@@ -33,15 +33,15 @@ class MixtureOptions(SamplingOptions, SoftmaxOptions):
 class MixtureOfSoftmaxes(Loss):
     """p(w | x) = Σ_k π_k softmax(Y tanh(W_k x))_w, with weights π = softmax(G x) of K components.
 
-    Parameters: outputs Y (V, D), projections W (K D, D), gates G (K, D). The softmaxes are over all words or, with
-    sampled_mixtures, over the word itself and `negative` drawn ones, as in sampled softmax.
+    Parameters: outputs Y (V, D), projections W (K D, D), gates G (K, D). Each softmax is over all words or, with
+    sampled_mixtures, over the centre word and `negative` drawn words, as in sampled softmax.
     """
 
     name = "mos"
     help = "mixture of softmaxes"
     options_class = MixtureOptions
     options: MixtureOptions
-    no_word_outputs = "output rows are compared with projections of the input rows, not with these"
+    no_word_outputs = "output rows are compared with projections of the input rows, not with the input rows"
 
     def prepare(self) -> None:
         options, vector_size = self.options, self.settings.vector_size
@@ -58,7 +58,7 @@ class MixtureOfSoftmaxes(Loss):
         self.memory_rows = self.rows + options.mixtures * (vector_size + 1)
 
     def restore(self, tensors: Mapping[str, Array]) -> None:
-        self.check_stored(tensors)  # first, since the options determine the size of `data`
+        self.check_stored(tensors)  # before `prepare`, which allocates as much memory as the options require
         self.prepare()
 
     @property
@@ -76,50 +76,50 @@ class MixtureOfSoftmaxes(Loss):
 
     def scratch(self, inputs: int) -> dict[str, Array]:
         size, mixtures = self.settings.vector_size, self.options.mixtures
-        rows = {name: memory.aligned_rows(inputs * mixtures, size) for name in ("hidden", "moved")}
-        sizes = {"logits": self.max_rows, "before": size, "gates": 1}
+        rows = {name: memory.aligned_rows(inputs * mixtures, size) for name in ("hidden", "hidden_change")}
+        sizes = {"logits": self.max_rows, "projected": size, "gates": 1}
         return rows | {name: memory.aligned_rows(1, inputs * mixtures * each)[0] for name, each in sizes.items()}
 
     def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
-        learnt = {name: array.astype(rows.dtype) for name, array in parameters.items()}
-        weights = log_softmax(rows @ learnt["gates"].T)
-        projections = np.split(learnt["projections"], self.options.mixtures)
-        parts = (
-            log_softmax(np.tanh(rows @ projection.T) @ learnt["outputs"].T) + weight[:, np.newaxis]
-            for projection, weight in zip(projections, weights.T, strict=True)
+        matrices = {name: array.astype(rows.dtype) for name, array in parameters.items()}
+        log_weights = log_softmax(rows @ matrices["gates"].T)
+        projections = np.split(matrices["projections"], self.options.mixtures)
+        components = (
+            log_softmax(np.tanh(rows @ projection.T) @ matrices["outputs"].T) + log_weight[:, np.newaxis]
+            for projection, log_weight in zip(projections, log_weights.T, strict=True)
         )
-        return reduce(np.logaddexp, parts)
+        return reduce(np.logaddexp, components)
 
     @staticmethod
     def step(s: Worker, centre: int, x: Array, change: Array, alpha: float) -> float:
-        learnt, room = s.parameters, s.scratch
-        n, m, mixtures = len(x), choose(s, centre, x), len(learnt.gates)
-        size = len(learnt.projections) // mixtures
-        hidden, moved = room.hidden[: n * mixtures], room.moved[: n * mixtures]
-        before = room.before[: n * mixtures * size].reshape(n, mixtures * size)
-        gates = room.gates[: n * mixtures].reshape(n, mixtures)
-        logits = room.logits[: n * mixtures * m].reshape(n * mixtures, m)
-        score(x, learnt.gates, s.data.identity, s.data.zeros, gates)
-        score(x, learnt.projections, s.data.identity, s.data.zeros, before)
+        parameters, scratch = s.parameters, s.scratch
+        n, m, mixtures = len(x), choose(s, centre, x), len(parameters.gates)
+        size = len(parameters.projections) // mixtures
+        hidden, hidden_change = scratch.hidden[: n * mixtures], scratch.hidden_change[: n * mixtures]
+        projected = scratch.projected[: n * mixtures * size].reshape(n, mixtures * size)
+        gates = scratch.gates[: n * mixtures].reshape(n, mixtures)
+        logits = scratch.logits[: n * mixtures * m].reshape(n * mixtures, m)
+        score(x, parameters.gates, s.data.identity, s.data.zeros, gates)
+        score(x, parameters.projections, s.data.identity, s.data.zeros, projected)
         for row in range(n * mixtures):
             i, first = row // mixtures, row % mixtures * size
             for d in range(size):
-                hidden[row, d] = math.tanh(before[i, first + d])
-        score(hidden, learnt.outputs, s.rows, s.offset, logits)
-        loss = mixed(s, gates, logits, m, alpha)
-        moved[:] = 0
-        update(hidden, moved, learnt.outputs, s.rows, logits)
-        for row in range(n * mixtures):
+                hidden[row, d] = math.tanh(projected[i, first + d])
+        score(hidden, parameters.outputs, s.rows, s.offset, logits)
+        loss = mixture_gradient(s, gates, logits, m, alpha)
+        hidden_change[:] = 0
+        update(hidden, hidden_change, parameters.outputs, s.rows, logits)
+        for row in range(n * mixtures):  # `projected` now takes the changes of the projected rows.
             i, first = row // mixtures, row % mixtures * size
             for d in range(size):
-                before[i, first + d] = moved[row, d] * (1 - hidden[row, d] * hidden[row, d])
-        update(x, change, learnt.projections, s.data.identity, before)
-        update(x, change, learnt.gates, s.data.identity, gates)
+                projected[i, first + d] = hidden_change[row, d] * (1 - hidden[row, d] * hidden[row, d])
+        update(x, change, parameters.projections, s.data.identity, projected)
+        update(x, change, parameters.gates, s.data.identity, gates)
         return loss
 
 
-def mixed(s: Worker, gates: Array, logits: Array, m: int, alpha: float) -> float:
-    """Gates (n, K) and logits (n K, m) ← −alpha times the gradient of −Σ log p; returns −Σ log p."""
+def mixture_gradient(s: Worker, gates: Array, logits: Array, m: int, alpha: float) -> float:
+    """Replace gates (n, K) and logits (n K, m) by −alpha times the gradient of −Σ log p, and return −Σ log p."""
     n, mixtures = gates.shape
     loss, target_column = 0.0, 0
     for j in range(m):
@@ -134,17 +134,17 @@ def mixed(s: Worker, gates: Array, logits: Array, m: int, alpha: float) -> float
         loss -= math.log(p)
         for k in range(mixtures):
             row = logits[i * mixtures + k]
-            share = gates[i, k] * row[target_column] / p  # the posterior probability of the component
-            scale = gates.dtype.type(-alpha * share)
+            posterior = gates[i, k] * row[target_column] / p  # p(component | word)
+            scale = gates.dtype.type(-alpha * posterior)
             for j in range(m):
                 row[j] *= scale
             row[target_column] -= scale
-            gates[i, k] = alpha * (share - gates[i, k])
+            gates[i, k] = alpha * (posterior - gates[i, k])
     return loss
 
 
 def normalise(row: Array) -> None:
-    """row ← softmax(row)"""
-    _, total = powers(row, row)
+    """Replace a row by its softmax."""
+    _, total = shifted_exponentials(row, row)
     for j in range(len(row)):
         row[j] /= total

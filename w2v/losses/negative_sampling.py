@@ -1,4 +1,4 @@
-"""The former place of NegativeSampling, which version 0.3 will remove."""
+"""The old module of NegativeSampling, which will be removed in version 0.3."""
 
 import warnings
 

@@ -1,6 +1,19 @@
-"""The built-in losses, and Settings, which has the general options and those of the loss.
+"""The built-in losses by name, and `Settings`, the settings of a training run.
 
-To add a loss, add its class to `LOSSES`, and the dataclass of its options, if any, to the bases of `AnyLossOptions`.
+How the dataclasses of options fit together:
+
+    GeneralOptions   settings.py     the options of every loss: vector_size, window, epochs, …
+    LossOptions      losses/loss.py  the base class of one loss's options; SamplingOptions has negative and ns_exponent
+    AllLossOptions   below           the options of all built-in losses
+    FlatSettings     below           AllLossOptions and GeneralOptions, with loss, objective and kernel
+    Settings         below           GeneralOptions, with loss, objective and kernel, and the options of the chosen loss
+
+A user writes options in one flat list, before the loss is known: on the command line, in a file, or as arguments of
+`w2v.train`. FlatSettings defines this list. Settings keeps only the options that the run uses. A loss reads them as
+`self.settings`, with the static type GeneralOptions, and `self.options`, an instance of its subclass of LossOptions.
+Losses cannot import Settings, because this module imports the losses.
+
+To add a loss, add its class to `LOSSES`. If it has options, add their dataclass to the bases of `AllLossOptions`.
 """
 
 from __future__ import annotations
@@ -21,7 +34,7 @@ from w2v.losses.hierarchical_softmax import HierarchicalSoftmax, TreeOptions
 from w2v.losses.loss import Array, Loss, LossOptions
 from w2v.losses.mos import MixtureOfSoftmaxes, MixtureOptions
 from w2v.losses.sampling import NegativeSampling, NoiseContrastive, SampledSoftmax, SampledSoftmaxOptions
-from w2v.options import check_options, option, options_of, taking
+from w2v.options import check_options, option, options_of, with_parameters_of
 from w2v.settings import LOSS, TRAINING, GeneralOptions, WordVectors
 from w2v.system.threads import processors
 from w2v.system.version import __version__
@@ -42,33 +55,42 @@ LOSSES: dict[str, type[Loss]] = {
         CharacterCNN,
     )
 }
-OWN = Loss.name  # the `loss` of settings with an objective
+OWN_LOSS = Loss.name  # the value of `loss` in settings with an objective, which is a user's own loss
 DEFAULT_LOSS, KERNELS = NegativeSampling.name, ("cython", "numba")
-MAX_COMBINED = 1024  # the largest vector_size at which vectors are combined by default
-CORRECTED = 2  # the best learning rate of CBOW's corrected gradient, relative to the faithful one's
-WITH_SUBWORDS = 0.8  # the best learning rate of skip-gram with subwords, relative to that without; CBOW has the same
+MAX_COMBINED_SIZE = 1024  # input and output rows are combined by default up to this vector_size
+# Factors of the default learning rate, each the best that was measured. CBOW with subwords needs no factor.
+CORRECTED_CBOW_FACTOR = 2  # with cbow_gradient "corrected"
+SUBWORD_SKIPGRAM_FACTOR = 0.8
 
-_known: dict[str, Loss] = {}
+_own_losses: dict[str, Loss] = {}  # by name, module:Name
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnyLossOptions(SampledSoftmaxOptions, TreeOptions, ClassOptions, BlockOptions, MixtureOptions):
-    """The options of all built-in losses; also those of a user's own loss, which may be derived from any of them."""
+class AllLossOptions(SampledSoftmaxOptions, TreeOptions, ClassOptions, BlockOptions, MixtureOptions):
+    """The options of all built-in losses in one dataclass.
+
+    FlatSettings inherits them. A user's own loss gets all of them, because it may be derived from any built-in loss.
+    """
 
     def __post_init__(self) -> None:
-        check_options(self)  # not whether they contradict each other, since only those of one loss are used
+        # A subclass of LossOptions may also refuse options that contradict each other. A run uses the options of one
+        # loss, so contradictions between the options of other losses do not matter here.
+        check_options(self)
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlatSettings(AnyLossOptions, GeneralOptions):
-    """All options by name, as the command line, files and the arguments of `w2v.train` and `Settings` have them."""
+class FlatSettings(AllLossOptions, GeneralOptions):
+    """Every option that a user can set, whichever the loss.
+
+    The command line, settings files and the arguments of `w2v.train` and `Settings` are made from these fields.
+    """
 
     loss: str = option(
         "",
         "; ".join(f"{name}: {kind.help}" for name, kind in LOSSES.items()) + ".",
         LOSS,
         default_text=DEFAULT_LOSS,
-        choices=lambda: {name: kind.help for name, kind in LOSSES.items()} | {OWN: ""},
+        choices=lambda: {name: kind.help for name, kind in LOSSES.items()} | {OWN_LOSS: ""},
         common=True,
         fixed=True,
     )
@@ -89,20 +111,29 @@ class FlatSettings(AnyLossOptions, GeneralOptions):
 
     def __post_init__(self) -> None:
         if isinstance(self.objective, Loss):
-            object.__setattr__(self, "objective", use(self.objective))
+            object.__setattr__(self, "objective", register(self.objective))
         GeneralOptions.__post_init__(self)
 
 
 @dataclass(frozen=True, init=False, kw_only=True)
 class Settings(GeneralOptions):
-    """The settings of a training run: the general options and those of its loss; `w2v train --help` describes each.
+    """The settings of a training run: the general options and the options of its loss.
 
-    The arguments are the options by name, such as Settings(loss="ns", negative=10). Options of other losses are checked
-    and left out. Raises SettingsError, naming the value, for impossible values and for two that contradict each other.
+    `w2v train --help` describes each option.
+
+    Args:
+        given: Options by name, as in Settings(loss="ns", negative=10). Options of other losses are checked, but not
+            stored.
 
     Attributes:
-        loss, kernel: those of the run, also if they were not given. objective: the name of a loss of one's own.
-        loss_options: an object of the options_class of the loss. Its options are also attributes of the settings.
+        loss: The name of the loss; "objective" for a user's own loss.
+        objective: The name of a user's own loss, module:Name, or None.
+        kernel: "cython" or "numba".
+        loss_options: The options of the loss, an instance of its options_class (of AllLossOptions for a user's own
+            loss). Each of them can also be read from the settings, as in settings.negative.
+
+    Raises:
+        SettingsError: A value is impossible, or two values contradict each other.
     """
 
     loss: str
@@ -110,55 +141,55 @@ class Settings(GeneralOptions):
     kernel: str
     loss_options: LossOptions
 
-    @taking(FlatSettings)
+    @with_parameters_of(FlatSettings)
     def __init__(self, **given: Any) -> None:
-        before = given.pop("loss_options", LossOptions())  # given by dataclasses.replace
-        flat = FlatSettings(**vars(before) | given)
+        replaced_options = given.pop("loss_options", LossOptions())  # dataclasses.replace passes all fields
+        flat = FlatSettings(**vars(replaced_options) | given)
         for each in fields(self):
             if each.name != "loss_options":
                 object.__setattr__(self, each.name, getattr(flat, each.name))
         self._choose_loss()
-        kind = AnyLossOptions if self.loss == OWN else self.loss_class.options_class
-        options = kind(**{name: getattr(flat, name) for name in options_of(kind)})
-        object.__setattr__(self, "loss_options", options)
+        options_class = AllLossOptions if self.loss == OWN_LOSS else self.loss_class.options_class
+        loss_options = options_class(**{name: getattr(flat, name) for name in options_of(options_class)})
+        object.__setattr__(self, "loss_options", loss_options)
         self._check()
 
     def _choose_loss(self) -> None:
         if self.objective is not None:
             if ":" not in str(self.objective) or not str(self.objective).isprintable():
                 raise SettingsError(f"objective {one_line(repr(self.objective))}: write module:Name")
-            if self.loss not in ("", OWN):
+            if self.loss not in ("", OWN_LOSS):
                 raise SettingsError(
                     f"objective {one_line(self.objective)} replaces loss {self.loss}: give only one of them"
                 )
-            object.__setattr__(self, "loss", OWN)
-        elif self.loss == OWN:
-            raise SettingsError(f"loss {OWN}: name your loss with objective, as module:Name")
+            object.__setattr__(self, "loss", OWN_LOSS)
+        elif self.loss == OWN_LOSS:
+            raise SettingsError(f"loss {OWN_LOSS}: name your loss with objective, as module:Name")
         elif not self.loss:
             object.__setattr__(self, "loss", DEFAULT_LOSS)
 
     def _check(self) -> None:
-        """Raise SettingsError for settings that the loss or the kernel does not allow; choose the kernel."""
+        """Choose the kernel, and raise SettingsError for settings that the loss or the kernel does not allow."""
         kind = self.loss_class
-        where = f"objective {one_line(self.objective)}" if self.objective else f"loss {self.loss}"
+        loss = f"objective {one_line(self.objective)}" if self.objective else f"loss {self.loss}"
         if not self.kernel:
             object.__setattr__(self, "kernel", kind.kernels[0])
         if self.kernel not in kind.kernels:
-            raise SettingsError(f"kernel {self.kernel}: {where} needs kernel {kind.kernels[0]}; leave kernel out")
+            raise SettingsError(f"kernel {self.kernel}: {loss} needs kernel {kind.kernels[0]}; leave kernel out")
         if self.storage not in kind.storages or (self.storage == "bf16" and self.kernel == "numba"):
-            what = "kernel numba" if self.storage in kind.storages else where
-            raise SettingsError(f"storage {self.storage}: {what} keeps float32 only; choose storage float32")
+            what = "kernel numba" if self.storage in kind.storages else loss
+            raise SettingsError(f"storage {self.storage}: {what} supports only float32; choose storage float32")
         if self.deterministic and self.workers != 1 and not (kind.ordered and self.kernel == "cython"):
-            what = "kernel numba" if kind.ordered else where
+            what = "kernel numba" if kind.ordered else loss
             raise SettingsError(f"deterministic: with {what} it needs workers 1")
         kind.check(self, self.loss_options)
-        if not self.objective:  # otherwise Loss.prepared does
+        if not self.objective:  # the class of a user's own loss may not be imported yet; Loss.prepared checks it
             kind.check_vectors(self)
         if self.min_alpha is not None and self.min_alpha > self.start_alpha:
             raise SettingsError(f"min_alpha {self.min_alpha}: it is above alpha, {self.start_alpha}")
 
     def __getattr__(self, name: str) -> Any:
-        options = vars(self).get("loss_options", LossOptions())  # there are none while it is unpickled
+        options = vars(self).get("loss_options", LossOptions())  # pickle reads attributes before it restores any
         if name not in options_of(options):
             raise AttributeError(f"settings with loss {vars(self).get('loss')} do not have {name!r}")
         return getattr(options, name)
@@ -169,21 +200,25 @@ class Settings(GeneralOptions):
 
     @property
     def ngrams(self) -> Subwords | None:
-        """The n-grams that make up a word's vector."""
+        """The n-grams that make up the vector of a word; None without `subwords`."""
         return Subwords(*self.ngram_lengths, self.buckets) if self.ngram_lengths else None
 
     @property
     def window_size(self) -> int:
-        """The longer of both sides."""
+        """The larger of the two `window_sides`."""
         return max(self.window_sides)
 
     @property
     def start_alpha(self) -> float:
+        """The learning rate at the start: `alpha`, or the default of the model and the loss."""
         if self.alpha is not None:
             return self.alpha
-        corrected = self.model == "cbow" and self.cbow_gradient == "corrected"
-        composed = WITH_SUBWORDS if self.subwords and self.model == "skipgram" else 1
-        return round(getattr(self.loss_class.alpha, self.model) * (CORRECTED if corrected else 1) * composed, 6)
+        factor = 1.0
+        if self.model == "cbow" and self.cbow_gradient == "corrected":
+            factor = CORRECTED_CBOW_FACTOR
+        elif self.model == "skipgram" and self.subwords:
+            factor = SUBWORD_SKIPGRAM_FACTOR
+        return round(getattr(self.loss_class.alpha, self.model) * factor, 6)
 
     @property
     def end_alpha(self) -> float:
@@ -191,8 +226,12 @@ class Settings(GeneralOptions):
 
     @property
     def word_vectors(self) -> WordVectors:
-        """The kind of word vectors: combined by default, unless computing their eigenvectors would take minutes."""
-        combined = 2 <= self.vector_size <= MAX_COMBINED and not (self.loss_class.no_word_outputs or self.subwords)
+        """How word vectors are made of the rows: `vectors`, or a default.
+
+        The default is "combined" if the loss has an output row for each word, without n-grams, and for vectors of 2 to
+        MAX_COMBINED_SIZE values: above, computing the eigenvectors takes minutes.
+        """
+        combined = 2 <= self.vector_size <= MAX_COMBINED_SIZE and not (self.loss_class.no_word_outputs or self.subwords)
         return self.vectors or ("combined" if combined else "input")
 
     @property
@@ -200,7 +239,11 @@ class Settings(GeneralOptions):
         return self.workers or processors()
 
     def as_dict(self, computed: bool = True) -> dict[str, Any]:
-        """Every setting, by name. Those that training computes have the value that it uses if `computed`, else None."""
+        """Return every setting by name.
+
+        Training computes some settings that are None, such as alpha. With `computed`, they have the value that training
+        uses.
+        """
         values = vars(self) | vars(self.loss_options)
         if computed:
             values |= {"alpha": self.start_alpha, "min_alpha": self.end_alpha, "workers": self.threads}
@@ -208,7 +251,7 @@ class Settings(GeneralOptions):
         return {name: values[name] for name in self.names() if name in values}
 
     def in_effect(self, computed: bool = True) -> dict[str, Any]:
-        """The settings of `as_dict` that have an effect in this run, without those that are None.
+        """Return the settings of `as_dict` that have an effect in this run and are not None.
 
         Without `computed`, the kernel is left out too if it is the default of the loss.
         """
@@ -218,88 +261,99 @@ class Settings(GeneralOptions):
         return {name: value for name, value in values.items() if value is not None and self._has_effect(name)}
 
     def _has_effect(self, name: str) -> bool:
-        if (needs := only_with(name)) is None:
+        if (condition := only_with(name)) is None:
             return True
-        setting, values = needs
-        found = getattr(self, setting)
-        return found in values if values else bool(found)
+        setting, values = condition
+        value = getattr(self, setting)
+        return value in values if values else bool(value)
 
     @classmethod
     def names(cls) -> list[str]:
-        """The names of all arguments."""
+        """Return the names of all arguments of Settings, for every loss."""
         return [each.name for each in fields(FlatSettings)]
 
 
 def settings_from(stored: Mapping[str, Any], where: object, **missing: Any) -> Settings:
-    """The settings in the header of a file; `missing` are values of settings that older versions did not have.
+    """Return the settings in the header of a file.
 
-    Raises W2VError, beginning with `where`, if they are damaged, OtherVersion for one that this version does not have.
+    Args:
+        stored: The settings by name.
+        where: What error messages begin with.
+        missing: Values of settings that are not in files of older versions.
+
+    Raises:
+        OtherVersion: This version does not have one of the settings.
+        W2VError: The settings are damaged.
     """
-    found = missing | dict(stored)
-    for name in found.keys() - {*Settings.names()}:
+    values = missing | dict(stored)
+    for name in values.keys() - {*Settings.names()}:
         raise OtherVersion(
             f"{where}: w2v {__version__} does not know {one_line(name)[:60]!r}: use the version that wrote it"
         )
     try:
-        return Settings(**found)
+        return Settings(**values)
     except SettingsError as error:
         raise W2VError(f"{where}: damaged: {one_line(error)}") from error
 
 
 def only_with(name: str) -> tuple[str, tuple[str, ...]] | None:
-    """Return (setting, values): an option has an effect only if this setting has one of the values, or any if () is.
+    """Return the condition under which an option has an effect, or None if it always has one.
 
-    None: it always has one.
+    The condition is (setting, values): the setting must have one of the values. Without values, it must be set.
     """
     losses = tuple(loss for loss, kind in LOSSES.items() if name in options_of(kind.options_class))
     return ("loss", losses) if losses else options_of(FlatSettings)[name].only_with
 
 
 def loss_for(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[str, Array] | None = None) -> Loss:
-    """The loss of these settings, restored from the `tensors` of a file, if given.
+    """Return the loss of these settings, prepared for a run or restored from the `tensors` of a file.
 
-    It never imports a user's code. Raises LossMissing for an objective that is not registered, and the errors of
-    Loss.prepared.
+    This never imports a user's code.
+
+    Raises:
+        LossMissing: The objective is not registered.
+        SettingsError, W2VError: See Loss.prepared.
     """
     if settings.loss in LOSSES:
         return LOSSES[settings.loss]().prepared(vocabulary, settings, tensors)
     name = str(settings.objective)
-    if name not in _known:
+    if name not in _own_losses:
         raise LossMissing(
             f"the model's objective is {name}, and files run no code: name it with --objective {name}, or in Python "
             "with w2v.losses.registry.find"
         )
-    return _known[name].prepared(vocabulary, settings, tensors)
+    return _own_losses[name].prepared(vocabulary, settings, tensors)
 
 
-def use(loss: Loss) -> str:
-    """Register a user's loss, so that models can refer to it; returns its name, module:Name."""
+def register(loss: Loss) -> str:
+    """Register a user's own loss, so that settings and models can refer to it, and return its name, module:Name."""
     if not isinstance(loss, Loss):
         raise SettingsError(f"objective {loss!r}: it must be a Loss, or module:Name of one")
     name = f"{type(loss).__module__}:{type(loss).__qualname__}"
-    _known[name] = loss
+    _own_losses[name] = loss
     return name
 
 
 def find(name: str) -> Loss:
-    """Import and register the loss "module:Name", also from the working directory.
+    """Import and register the loss "module:Name"; the module may be in the working directory.
 
-    Raises SettingsError if it cannot be found.
+    Raises:
+        SettingsError: The module or the loss cannot be imported, or it is not a Loss.
     """
-    if name in _known:
-        return _known[name]
-    module, _, kind = name.partition(":")
-    if not module or not kind:
+    if name in _own_losses:
+        return _own_losses[name]
+    module, _, class_name = name.partition(":")
+    if not module or not class_name:
         raise SettingsError(f"objective {name!r}: write module:Name")
-    here = str(Path.cwd())
-    sys.path.insert(0, here)
+    folder = str(Path.cwd())
+    sys.path.insert(0, folder)
     try:
-        found = getattr(importlib.import_module(module), kind)()
+        loss = getattr(importlib.import_module(module), class_name)()
     except Exception as error:
         raise SettingsError(f"objective {name}: {type(error).__name__}: {error}") from error
     finally:
-        sys.path.remove(here)
-    if not isinstance(found, Loss):
+        sys.path.remove(folder)
+    if not isinstance(loss, Loss):
         raise SettingsError(f"objective {name}: it is not a Loss")
-    _known[name] = found
-    return found
+    _own_losses[name] = loss
+    return loss

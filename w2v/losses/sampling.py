@@ -1,6 +1,6 @@
-"""Losses that draw words from the noise distribution q(w) ∝ count(w)^exponent.
+"""Negative sampling, noise-contrastive estimation and sampled softmax.
 
-They are negative sampling, noise-contrastive estimation and sampled softmax.
+These losses draw words from the noise distribution q(w) ∝ count(w)^exponent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from w2v.errors import SettingsError
 from w2v.losses import _trees
 from w2v.losses.loss import Alpha, Array, Integers, Loss, LossOptions, Worker, log_softmax
-from w2v.losses.rows import draw_words, effective, logistic, prefetch_draws, set_importance, softmax
+from w2v.losses.rows import draw_words, effective_samples, logistic, prefetch_draws, set_importance, softmax
 from w2v.options import option
 from w2v.settings import LOSS, MAX_ADAPTIVE_BLOCKS, GeneralOptions
 
@@ -30,15 +30,16 @@ class SamplingOptions(LossOptions):
 
 
 class SamplingLoss(Loss):
-    """A loss over the word itself and K words drawn from the noise distribution by an alias table.
+    """A loss over the centre word and K words drawn from the noise distribution with an alias table.
 
-    data: alias_table, uint32 (V, 2), thresholds and aliases: entry i draws i if a uniform 32-bit number is at most the
-    threshold, otherwise the alias; offsets, float32 (V,), which are subtracted from scores.
+    `data` holds alias_table, uint32 (V, 2), with a threshold and an alias per entry: entry i draws word i if a uniform
+    32-bit number is at most the threshold, otherwise the alias. It also holds offsets, float32 (V,), which are
+    subtracted from scores.
 
     Attributes:
         negative: K.
-        adaptive: whether more words are drawn when few carry weight; see SampledSoftmax.
-        weighted: whether a repeated word counts again; otherwise it is replaced by another draw.
+        adaptive: Whether more words are drawn when few of them carry weight; see SampledSoftmax.
+        weighted: Whether a word that is drawn again counts again; otherwise another word is drawn.
     """
 
     kernels = ("cython", "numba")
@@ -55,18 +56,23 @@ class SamplingLoss(Loss):
     adaptive: bool = False
 
     def prepare(self) -> None:
-        size, wanted = len(self.vocabulary), self.options.negative
-        self.negative = self.predrawn = min(wanted, size - 1)
+        size, requested = len(self.vocabulary), self.options.negative
+        self.negative = self.predrawn = min(requested, size - 1)
         self.max_rows = self.negative + 1
-        if self.negative < wanted:
+        if self.negative < requested:
             self.notice = (
-                f"negative {wanted}: the vocabulary has {size} words, so {self.negative} are drawn for each prediction"
+                f"negative {requested}: the vocabulary has {size} words, so {self.negative} are drawn for each "
+                "prediction"
             )
         weights = noise_weights(self.vocabulary.counts, self.options.ns_exponent)
         self.data = {"alias_table": alias_table(weights), "offsets": self.offsets(weights)}
 
     def offsets(self, weights: NDArray[np.float64]) -> NDArray[np.float32]:
-        """The offsets subtracted from scores, (V,), by default zeros; the noise distribution is weights / V."""
+        """Return what is subtracted from the score of each word, (V,): by default 0.
+
+        Args:
+            weights: The noise distribution times V, (V,).
+        """
         return np.zeros(len(weights), np.float32)
 
     def updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -75,12 +81,15 @@ class SamplingLoss(Loss):
 
 
 class NegativeSampling(SamplingLoss):
-    """Logistic regressions that separate the word from K different noise words (Mikolov et al. 2013b, section 2.2)."""
+    """Logistic regressions that separate the centre word from K different noise words.
+
+    Source: Mikolov et al. 2013b, section 2.2.
+    """
 
     name = branch = "ns"
     help = "negative sampling"
     alpha = Alpha(0.05, 0.075)
-    rank_above_size = 2  # log q adds one
+    rank_above_size = 2  # 1 for the normaliser of the softmax, and 1 for log q
     weighted = False
     link = staticmethod(logistic)
 
@@ -91,19 +100,20 @@ class NegativeSampling(SamplingLoss):
         return m
 
     def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
-        """Scores estimate log(p / q) + constant (Levy & Goldberg 2014), so this adds log q.
+        """Return the log softmax of scores + log q, because scores estimate log(p / q) + constant.
 
-        Negatives drawn without replacement, as ours are, follow q as long as K is much smaller than V.
+        Source: Levy & Goldberg 2014. Our negatives are drawn without replacement. They follow q as long as K is much
+        smaller than V.
         """
-        noise = self.options.ns_exponent * np.log(self.vocabulary.counts)
-        return log_softmax(rows @ parameters["outputs"].T + noise.astype(rows.dtype))
+        log_noise = self.options.ns_exponent * np.log(self.vocabulary.counts)
+        return log_softmax(rows @ parameters["outputs"].T + log_noise.astype(rows.dtype))
 
 
 class NoiseContrastive(SamplingLoss):
-    """Negative sampling whose scores are log-probabilities: noise-contrastive estimation (Mnih & Teh 2012).
+    """Noise-contrastive estimation: as negative sampling, but the scores are log probabilities (Mnih & Teh 2012).
 
-    Logistic regressions on s − log(K q(w)), where s = log p(w) + log V: the normaliser is fixed at V, so zero vectors
-    mean a uniform distribution.
+    The logistic regressions get s − log(K q(w)) instead of the score s. So s becomes log p(w) + log V: the normaliser
+    is fixed at V, and zero vectors mean a uniform distribution.
     """
 
     name = branch = "nce"
@@ -113,7 +123,7 @@ class NoiseContrastive(SamplingLoss):
     link = staticmethod(logistic)
 
     def offsets(self, weights: NDArray[np.float64]) -> NDArray[np.float32]:
-        """log(K q V)"""
+        """Return log(K q V) for each word."""
         return np.log(weights * self.negative).astype(np.float32)
 
     @staticmethod
@@ -138,20 +148,21 @@ class SampledSoftmaxOptions(SamplingOptions):
         super().__post_init__()
         if self.adaptive_samples and self.negative < 3:
             raise SettingsError(
-                f"negative {self.negative}: adaptive_samples draws more when fewer than half of the drawn words carry "
-                "weight, and one always does: give 3 or more"
+                f"negative {self.negative}: adaptive_samples draws more words when fewer than half of the drawn words "
+                "carry weight, and one always does: give 3 or more"
             )
 
 
 class SampledSoftmax(SamplingLoss):
-    """A softmax over the word itself and K drawn ones (Bengio & Senécal 2003; Jean et al. 2015, section 3.1).
+    """A softmax over the centre word and K drawn words (Bengio & Senécal 2003; Jean et al. 2015, section 3.1).
 
-    The logarithm of a word's expected count is subtracted from its score; the softmax is then the probability that, of
-    all these words, this one is from the text.
+    The logarithm of a word's expected count is subtracted from its score. The softmax then gives the probability that
+    this word, of all these words, is the word of the text.
 
-    With `adaptive`, more words are drawn, up to 16 K, after a window in which the effective number of samples of a
-    context word, (Σr)² / Σr² with importance ratios r, was below K / 2 (Bengio & Senécal 2008). The previous window
-    decides: deciding by the same sample would dilute heavy words just when they are drawn, and measured worse.
+    With `adaptive`, the loss draws up to 16 K words. It doubles their number if the effective number of samples of a
+    context word, (Σr)² / Σr² with importance ratios r, was below K / 2 in the previous window (Bengio & Senécal 2008),
+    and halves it again if all were above K. The same sample must not decide: it would dilute heavy words just when they
+    are drawn, and measured worse.
     """
 
     name = branch = "sampled"
@@ -190,6 +201,7 @@ class SampledSoftmax(SamplingLoss):
 
 
 def choose_adaptively(s: Worker, centre: int, x: Array) -> int:
+    """Draw as many blocks of K words as the previous window needed; see SampledSoftmax."""
     blocks, least, negative = s.scratch.blocks, s.scratch.least, len(s.random) - 1
     if s.position[0] == 0:
         blocks[0] = 1
@@ -206,30 +218,30 @@ def choose_adaptively(s: Worker, centre: int, x: Array) -> int:
 
 
 def link_adaptively(s: Worker, scores: Array) -> float:
-    s.scratch.least[0] = min(s.scratch.least[0], effective(scores, s.weight, s.room))
+    s.scratch.least[0] = min(s.scratch.least[0], effective_samples(scores, s.weight, s.room))
     return softmax(s, scores)
 
 
 def noise_weights(counts: Integers, exponent: float) -> NDArray[np.float64]:
-    """The noise distribution times V, with mean 1: float64 (V,)."""
+    """Return the noise distribution times V, which has mean 1: float64 (V,)."""
     weights = counts.astype(np.float64) ** exponent
     weights /= weights.mean()
     return weights
 
 
 def alias_table(weights: NDArray[np.float64]) -> NDArray[np.uint32]:
-    """The alias table of weights of mean 1 (Vose 1991): uint32 (V, 2), see SamplingLoss."""
+    """Return the alias table of weights with mean 1 (Vose 1991): uint32 (V, 2), see SamplingLoss."""
     table: NDArray[Any] = np.empty((len(weights), 2), np.uint32)
-    _trees.fill_alias(weights.copy(), table, np.empty(len(weights), np.int64))  # the copy is overwritten
+    _trees.fill_alias(weights.copy(), table, np.empty(len(weights), np.int64))  # a copy, since it is overwritten
     return table
 
 
 def sampling_data(counts: Integers, options: SamplingOptions) -> dict[str, NDArray[Any]]:
-    """What draw_words and set_importance need of `data`: the alias table and the offsets of sampled softmax."""
+    """Return the `data` that draw_words and set_importance need: the alias table and the offsets of sampled softmax."""
     weights = noise_weights(counts, options.ns_exponent)
     return {"alias_table": alias_table(weights), "offsets": log_expected_draws(weights, options.negative)}
 
 
 def log_expected_draws(weights: NDArray[np.float64], negative: int) -> NDArray[np.float32]:
-    """log(K q(w)), the logarithm of the expected count of each word among K draws, (V,)."""
+    """Return log(K q(w)), the logarithm of the expected count of each word among K draws, (V,)."""
     return np.log(weights * (negative / len(weights))).astype(np.float32)

@@ -1,4 +1,4 @@
-"""The state of a thread, `s`, that the training loop and the functions of a loss get: see Loss."""
+"""The state `s` of a training thread, which the training loop passes to the functions of a loss: see Loss."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from w2v.losses.loss import Loss, Worker
-from w2v.losses.rows import WHOLE
+from w2v.losses.rows import SCORE_BLOCK
 from w2v.system import memory
 
 
@@ -24,24 +24,31 @@ def new_worker(
     chunk: int = 0,
     composed: int = 0,
 ) -> Worker:
-    """The state of a thread, for steps of at most n input rows; with subwords, of a vocabulary of `composed` words.
+    """Return the state of a thread.
 
-    dtype: of the rows, float32, or float64 to check the results.
+    Args:
+        loss: The loss, prepared for a run.
+        parameters: The parameters of the loss, which all threads share.
+        n: The maximum number of input rows of a step.
+        width: The number of values of a row, with padding.
+        dtype: The dtype of the rows: float32, or float64 to check results.
+        chunk: The maximum number of tokens of a chunk of text.
+        composed: The number of words in the vocabulary if their rows are composed of subwords, otherwise 0.
     """
     m, kept = loss.max_rows, chunk + n + 2
     distinct = min(kept, composed)
     fields: dict[str, Any] = {
-        "parameters": named("parameters", parameters),
-        "data": named("data", floats_as(dtype, loss.data)),
-        "scratch": named("scratch", floats_as(dtype, loss.new_scratch(n))),
+        "parameters": as_named_tuple("parameters", parameters),
+        "data": as_named_tuple("data", floats_as(dtype, loss.data)),
+        "scratch": as_named_tuple("scratch", floats_as(dtype, loss.new_scratch(n))),
         "random": np.zeros(loss.predrawn + 1, np.uint64),
         "position": np.zeros(2, np.int64),
         "rows": np.zeros(m, np.int64),
         "target": np.zeros(m, dtype),
         "offset": np.zeros(m, dtype),
         "weight": np.ones(m, dtype),
-        "scores": memory.zeros((n * m + WHOLE,), dtype),
-        "room": memory.zeros((n * m + WHOLE,), dtype),
+        "scores": memory.zeros((n * m + SCORE_BLOCK,), dtype),
+        "room": memory.zeros((n * m + SCORE_BLOCK,), dtype),
         "x": memory.zeros((n, width), dtype),
         "change": memory.zeros((n, width), dtype),
         "context": np.zeros(n, np.int64),
@@ -52,31 +59,31 @@ def new_worker(
         "composed": memory.zeros((distinct, width), dtype),
         "composed_before": memory.zeros((distinct, width), dtype),
     }
-    return named("worker", fields)
+    return as_named_tuple("worker", fields)
 
 
 def floats_as(dtype: DTypeLike, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The float32 arrays among these as another type, and all others unchanged."""
+    """Return the arrays by name, with float32 arrays converted to another dtype."""
     return {
         name: array.astype(dtype, copy=False) if array.dtype == np.float32 else array for name, array in arrays.items()
     }
 
 
-def named(kind: str, values: Mapping[str, Any]) -> Any:
-    """A named tuple, the kind of structure that Numba can compile."""
+def as_named_tuple(kind: str, values: Mapping[str, Any]) -> Any:
+    """Return the values as a named tuple, which Numba can compile, unlike a dict."""
     values = values or {"nothing": 0}
-    return _type("__".join([f"named_{kind}", *values]))(**values)
+    return _named_tuple_type("__".join([f"named_{kind}", *values]))(**values)
 
 
 @cache
-def _type(name: str) -> Any:
-    made = namedtuple(name, name.split("__")[1:])  # type: ignore[misc]
-    made.__module__ = __name__
-    return made
+def _named_tuple_type(name: str) -> Any:
+    kind = namedtuple(name, name.split("__")[1:])  # type: ignore[misc]
+    kind.__module__ = __name__
+    return kind
 
 
 def __getattr__(name: str) -> Any:
-    """The types of `named`, to which machine code on disk refers by name."""
+    """Return a type of `as_named_tuple`: machine code that Numba has stored on disk looks it up in this module."""
     if not name.startswith("named_"):
         raise AttributeError(name)
-    return _type(name)
+    return _named_tuple_type(name)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from w2v.errors import LossMissing, OtherVersion, SettingsError, W2VError, one_line
 from w2v.formats import bfloat16, native
 from w2v.formats.header import ModelHeader
-from w2v.losses.loss import Loss, file_names
+from w2v.losses.loss import Loss, by_tensor_name
 from w2v.losses.registry import Settings, loss_for, settings_from
 from w2v.system.files import PathLike, errors_named, open_regular
 from w2v.system.schema import Count, checked, decode, encode
@@ -455,7 +455,7 @@ def _parse(path: Path, arrays: Arrays, header: ModelHeader) -> Checkpoint:
     position = checked(Position, description["position"], "its position")
     vocabulary = Vocabulary(Words(arrays["words"], arrays["word_offsets"]), arrays["counts"])
     loss = loss_for(settings, vocabulary, arrays)
-    shapes = {"inputs": (len(vocabulary), settings.vector_size), **file_names(loss.shapes)}
+    shapes = {"inputs": (len(vocabulary), settings.vector_size), **by_tensor_name(loss.shapes)}
     if settings.ngrams:
         shapes["ngrams"] = (SubwordRows.of(settings.ngrams, vocabulary.words).shared, settings.vector_size)
     parameters = {name: arrays[INPUTS_TENSOR if name == "inputs" else name] for name in shapes}

@@ -13,7 +13,7 @@ from typing import Any
 from w2v.errors import SettingsError, W2VError, one_line
 from w2v.formats import table
 from w2v.losses.hierarchical_softmax import TREES
-from w2v.losses.registry import OWN, FlatSettings, Settings
+from w2v.losses.registry import OWN_LOSS, FlatSettings, Settings
 from w2v.options import checked_value, options_of, refuse_unknown
 from w2v.settings import RENAMED, join_pair
 from w2v.system.files import PathLike, atomic_write, errors_named, is_nameable
@@ -238,7 +238,7 @@ def _options_of_model(path: Path) -> dict[str, Any]:
     if header.settings is None:
         raise W2VError(f"{path}: it has no settings: train with -o model.safetensors, which {WHOLE_MODEL}")
     values = dict(header.settings)
-    if values.get("loss") == OWN or values.get("objective") is not None:
+    if values.get("loss") == OWN_LOSS or values.get("objective") is not None:
         raise SettingsError(f"{path}: its loss is your own, and model files run no code: write a TOML file of settings")
     if values.get("tree") not in (None, *TREES) or values.get("tree_vectors") is not None:
         raise SettingsError(

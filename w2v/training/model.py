@@ -19,7 +19,7 @@ from w2v.evaluation.analogies import AnalogyResult, analogies
 from w2v.formats import bfloat16, table
 from w2v.formats.header import ModelHeader
 from w2v.formats.vector_file import VectorFile
-from w2v.losses.loss import PREFIX, Array, Integers, Loss, file_names, is_parameter
+from w2v.losses.loss import PREFIX, Array, Integers, Loss, by_tensor_name, is_parameter
 from w2v.losses.registry import Settings, loss_for, settings_from
 from w2v.settings import WordVectors
 from w2v.system.files import PathLike
@@ -172,7 +172,7 @@ class Model(HasVectors):
     def learnt(self) -> dict[str, NDArray[Any]]:
         """The matrices of the output layer and of the loss, by their names in a file."""
         outputs = {"outputs": self.outputs} if len(self.outputs) else {}
-        return file_names(outputs | self.parameters)
+        return by_tensor_name(outputs | self.parameters)
 
     def log_probabilities(self, rows: Array) -> Array:
         """Return ln p(word | row) for each word of the vocabulary.

@@ -16,7 +16,7 @@ from w2v._kernels import Kernel
 from w2v.errors import Diverged, NothingToTrain, W2VError
 from w2v.formats import bfloat16
 from w2v.kernel.plan import Plan
-from w2v.losses.loss import file_names
+from w2v.losses.loss import by_tensor_name
 from w2v.losses.registry import Settings
 from w2v.progress import Meter, Report
 from w2v.system import memory
@@ -154,7 +154,7 @@ class Run:
         inputs = initial_inputs(input_row_count(plan), plan.vector_size, plan.seed, bfloat16.dtype_of(plan.storage))
         parameters = plan.loss.new_parameters()
         # These are views without the padding.
-        self.parameters = {"inputs": inputs[:words, : plan.vector_size]} | file_names(plan.loss.stored(parameters))
+        self.parameters = {"inputs": inputs[:words, : plan.vector_size]} | by_tensor_name(plan.loss.stored(parameters))
         if self.settings.ngrams:
             self.parameters["ngrams"] = inputs[words:, : plan.vector_size]
         for name, array in initial.parameters.items():

@@ -8,7 +8,7 @@ from typing import Any
 
 from w2v.errors import SettingsError, W2VError, one_line
 from w2v.losses.registry import FlatSettings, Settings
-from w2v.options import formerly, refuse_unknown, taking
+from w2v.options import formerly, refuse_unknown, with_parameters_of
 from w2v.progress import Report
 from w2v.settings import RENAMED
 from w2v.system.files import PathLike
@@ -44,7 +44,7 @@ class Arguments(ReadingOptions, FlatSettings):
 
 
 @formerly(world="communicator")
-@taking(Arguments)
+@with_parameters_of(Arguments)
 def train(corpus: Source, **given: Any) -> Model:
     """Train word vectors, and return a model.
 
