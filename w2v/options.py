@@ -25,6 +25,12 @@ Returned = TypeVar("Returned")
 
 SIMILAR, ALMOST_BEST = 0.6, 0.9  # of suggested names: ratio of matching characters (difflib), and share of the best's
 SUGGESTIONS = 3
+# The smallest value of each whole number that is both an argument of a function and an option of a command, but not a
+# setting.
+MINIMUM = {
+    "clusters": 1, "contexts": 2, "dims": 1, "max_size": 1, "restrict_vocab": 1, "seed": 0, "show": 0, "skip": 0,
+    "targets": 2, "top": 1,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -151,6 +157,12 @@ def check_whole(minimum: int, **values: Any) -> None:
     """Raise SettingsError, naming the argument, for one that is not a whole number, `minimum` or more."""
     for name, value in values.items():
         _checked_number(name, value, int, Option("", "", minimum), ())
+
+
+def check_numbers(**values: Any) -> None:
+    """Raise SettingsError, naming the argument, unless it is a whole number of at least its MINIMUM."""
+    for name, value in values.items():
+        check_whole(MINIMUM[name], **{name: value})
 
 
 def taking(

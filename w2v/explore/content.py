@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError
 from w2v.formats.storage import quantise
-from w2v.options import check_whole
+from w2v.options import check_numbers
 from w2v.plotting.projection import Projection, project
 from w2v.plotting.words import CLUSTERS, clusters_of, nearest_cluster, skipped
 from w2v.progress import Report
@@ -55,7 +55,7 @@ def map_of(vectors: KeyedVectors, top: int, method: Projection, progress: Report
     Raises SettingsError for a `top` below 1, W2VError for a model without words or with values that are not finite, and
     where a library is missing.
     """
-    check_whole(1, top=top)
+    check_numbers(top=top)
     if not vectors.vectors.size:
         raise W2VError("the model has no words")
     rows, words = unit(np.asarray(vectors.vectors[:top])), vectors.first_words(top)

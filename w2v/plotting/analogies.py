@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from w2v.evaluation.analogies import section_pairs
-from w2v.options import check_whole
+from w2v.options import check_numbers
 from w2v.plotting.figure import COLOURS, MAX_TITLE, Lettering, Picture, map_axes
 from w2v.plotting.labels import place_labels
 from w2v.plotting.projection import project
@@ -30,7 +30,7 @@ def analogy_map(
     The plane is that of the two principal components of the words' unit vectors. `section` and `questions` are those of
     `section_pairs`, which also names the errors; raises SettingsError for a `top` below 1.
     """
-    check_whole(1, top=top)
+    check_numbers(top=top)
     name, pairs = section_pairs(vectors, questions, section)
     rows, places = np.unique(pairs[:top], return_inverse=True)
     places = places.reshape(-1, 2)
