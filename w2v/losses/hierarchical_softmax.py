@@ -45,7 +45,7 @@ class TreeOptions(LossOptions):
         fixed=True,
     )
     tree_vectors: str | None = option(
-        None, "Model whose vectors --tree clustered clusters.", LOSS, default_text="none", fixed=True
+        None, "Model with the vectors that --tree clustered groups into a tree.", LOSS, default_text="none", fixed=True
     )
 
     def __post_init__(self) -> None:
