@@ -90,10 +90,10 @@ def test_run_is_repeated_from_saved_config(sample: Path, tmp_path: Path) -> None
     first, second, file = tmp_path / "1.safetensors", tmp_path / "2.bin", tmp_path / "run.toml"
     options = ["--cbow", "--alpha", "0.03", "--max-types", 100_000, "--negative", 7]
     run("train", sample, "-o", first, *QUICK, *options, "--save-config", file)
-    options = read_options(file)
-    assert (options["corpus"], options["output"]) == ((str(sample),), str(first))
-    assert options["max_types"] == 100_000
-    assert "tree" not in options
+    saved = read_options(file)
+    assert (saved["corpus"], saved["output"]) == ((str(sample),), str(first))
+    assert saved["max_types"] == 100_000
+    assert "tree" not in saved
     run("train", "--config", file, "-o", second)
     expected = w2v.load(first)
     assert w2v.load(second).vectors.tobytes() == expected.vectors.tobytes()

@@ -638,6 +638,13 @@ def test_reading_options_are_checked_before_a_model_is_loaded(command: str, samp
     assert "max_types 0: it must be" in run(*command.format(sample).split(), code=2).stderr
 
 
+@pytest.mark.parametrize("source", ["--init", "--continue", "--resume"])
+def test_train_checks_settings_before_it_opens_a_model_or_checkpoint(source: str, sample: Path) -> None:
+    command = ["train", sample, "-o", "missing/m.bin", source, "missing"]
+    assert "epochs 0: it must be" in run(*command, "--epochs", 0, code=2).stderr
+    assert "checkpoint_every '5x'" in run(*command, "--checkpoint-every", "5x", code=2).stderr
+
+
 @pytest.mark.parametrize("wrong", [["--time", "soon"], ["--alpha", -1], ["--max-types", 0]])
 def test_tune_keeps_earlier_trials_if_an_option_is_wrong(wrong: list[object], sample: Path, tmp_path: Path) -> None:
     trials = tmp_path / "best.tune.json"

@@ -280,9 +280,9 @@ def test_output_cannot_replace_a_file_of_a_model_that_is_read(
 ) -> None:
     monkeypatch.chdir(models)
     Path("b.vec").write_text("a\n")
-    command = command.format(corpus=sample, folder=models.name).split()
+    arguments = command.format(corpus=sample, folder=models.name).split()
     before = {path: path.read_bytes() for path in models.rglob("*") if path.is_file()}
-    result = run(*command, "--force", code=1 if "would be" in message else 2)
+    result = run(*arguments, "--force", code=1 if "would be" in message else 2)
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
     assert {path: path.read_bytes() for path in models.rglob("*") if path.is_file()} == before

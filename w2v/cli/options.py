@@ -405,7 +405,12 @@ def check_effect(
 
 
 def given_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that the user has given. Raise click.UsageError if two of them contradict each other."""
+    """Return the settings that the user has given.
+
+    Raises:
+        SettingsError: A value is impossible.
+        click.UsageError: Two settings contradict each other.
+    """
     names = set(Settings.names())
     lengths = [given.get("min_ngram"), given.get("max_ngram")]
     if any(lengths):
@@ -423,7 +428,9 @@ def given_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     for flag, (name, value) in SETTING_FLAGS.items():
         if given.get(flag) and chosen.setdefault(name, (value, f"--{flag}"))[0] != value:
             raise click.UsageError(f"--{flag} contradicts {chosen[name][1]}")
-    return {name: value for name, (value, _) in chosen.items()}
+    values = {name: value for name, (value, _) in chosen.items()}
+    FlatSettings(**values)  # raises SettingsError now, before the command opens a model
+    return values
 
 
 def refuse_together(option: str, others: Iterable[str]) -> None:

@@ -150,9 +150,10 @@ def resumed_run(given: Mapping[str, Any], communicator: Communicator | None) -> 
     others = ("vocabulary", "continue_from", "vocab", "init", "freeze", "checkpoint", "config", "save_config")
     refuse_together("--resume", (*(name for name in options_of(ReadingOptions) if name != "cache"), *others))
     find_objective(given["objective"])
+    chosen = given_settings(given)
     state = latest(folder)
     settings = state.settings.as_dict()
-    for name, value in given_settings(given).items():
+    for name, value in chosen.items():
         if value != settings[name]:
             raise SettingsError(
                 f"{first_name(name)} {value}: the run in {folder} has {settings[name]}; "

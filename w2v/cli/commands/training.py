@@ -42,7 +42,7 @@ from w2v.training.config import RunConfig
 from w2v.training.initialisation import Vocab
 from w2v.training.model import WHOLE_MODEL, Model
 from w2v.training.prepare import prepare
-from w2v.training.schedule import DEFAULT_INTERVAL
+from w2v.training.schedule import DEFAULT_INTERVAL, interval
 
 DEFAULT_OUTPUT = f"[default: {OUTPUT}, or {OUTPUT.with_suffix('.safetensors')} with --subwords]"
 NO_FILE = ""  # the value of --phrases without FILE
@@ -62,6 +62,12 @@ JOIN_PHRASES = click.option(
     help="Before training, join the words of each phrase. FILE lists the phrases and is written by w2v phrases "
     "--save-phrases; without FILE, phrases are searched for in CORPUS.",
 )
+
+
+def check_interval(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    if value is not None:
+        interval(value)  # raises SettingsError
+    return value
 
 
 def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
@@ -143,6 +149,7 @@ def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
     "--checkpoint-every",
     cls=Option,
     metavar="INTERVAL",
+    callback=check_interval,
     help="Write a checkpoint after each interval: a time (30s, 10m, 2h) or a part of the text (1epoch, 500chunks). "
     "never: write a checkpoint only when the run ends or is stopped.  "
     f"[default: {DEFAULT_INTERVAL}]",
