@@ -1,6 +1,6 @@
-"""The compiled modules. Everything else about the package stands in pyproject.toml.
+"""Build the compiled modules. pyproject.toml has all other settings of the package.
 
-W2V_BUILD=checked, sanitize or thread makes builds that look for mistakes; `make sanitize` uses them.
+Set W2V_BUILD to checked, sanitize or thread for builds that detect errors at run time; `make sanitize` uses them.
 """
 
 import os
@@ -15,13 +15,13 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 VARIANT = os.environ.get("W2V_BUILD", "")
-BUILD = Path("build", VARIANT or "release", "c")  # never beside the sources
+BUILD = Path("build", VARIANT or "release", "c")  # keeps the generated C code out of the source folders
 SHARED = "_shared"
-# The baseline instruction set: faster ones are compiled beside it inside the step and chosen at import.
+# These flags use the baseline instruction set. step.c also compiles faster versions and chooses one at import.
 FLAGS = ["-O3", "-fno-math-errno", "-ffp-contract=fast", "-Wno-unused-function", "-Wno-unreachable-code"]
 SANITIZERS = {
     "": [],
-    "checked": [],  # every index of every array is checked
+    "checked": [],  # Cython checks every array index
     "sanitize": ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-wrapv"],
     "thread": ["-fsanitize=thread"],
 }[VARIANT]
@@ -31,13 +31,13 @@ else:
     FLAGS.append("-g0")
 STRIP = [] if VARIANT else ["-Wl,-x" if sys.platform == "darwin" else "-s"]
 
-# A wheel serves Python 3.11 and all later ones by the limited API, which free-threaded Pythons do not have. A build in
-# place serves the Python that runs this.
+# A wheel works with Python 3.11 and all later versions, because it uses the limited API. Free-threaded Pythons do not
+# support this API. A build in place works only with the Python that runs this file.
 LIMITED = "bdist_wheel" in sys.argv and not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
 def extension(name: str, *sources: str, depends: Sequence[str] = ()) -> Extension:
-    """`name` is dotted, below w2v; the paths are below w2v/ too."""
+    """Return an extension module w2v.`name`, built from its .pyx file and `sources`. All paths are relative to w2v/."""
     return Extension(
         f"w2v.{name}",
         [f"w2v/{path}" for path in (name.replace(".", "/") + ".pyx", *sources)],
@@ -50,22 +50,21 @@ def extension(name: str, *sources: str, depends: Sequence[str] = ()) -> Extensio
     )
 
 
-def shared() -> Extension:
-    """The module of Cython's own code that all others share, so that it is compiled once: half of the time."""
+def shared_extension() -> Extension:
+    """Return the module of Cython's utility code. All modules share it, which halves the time of the build."""
     source = BUILD / Cython.__version__ / "_shared.c"
     if not source.exists():
         source.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run([sys.executable, "-m", "cython", "--generate-shared", str(source)], check=True)
-    made = extension(SHARED)
-    made.sources = [str(source)]
-    return made
+    shared = extension(SHARED)
+    shared.sources = [str(source)]
+    return shared
 
 
 modules = cythonize(
     [
-        extension(
-            "_kernels", "kernel/step.c", depends=["kernel/step.h", "kernel/step_body.h", "text/hash_table.h"]
-        ),  # the longest first
+        # The slowest to compile is first, because modules are compiled in parallel.
+        extension("_kernels", "kernel/step.c", depends=["kernel/step.h", "kernel/step_body.h", "text/hash_table.h"]),
         extension("text._text", depends=["text/_text.h", "text/hash_table.h"]),
         extension("text._phrases", depends=["text/_phrases.h", "text/_text.h", "text/hash_table.h"]),
         extension("text._subwords"),
@@ -81,7 +80,7 @@ modules = cythonize(
         "language_level": 3,
         "boundscheck": VARIANT == "checked",
         "initializedcheck": VARIANT == "checked",
-        "wraparound": False,  # a negative index is a mistake, not one from the end
+        "wraparound": False,  # no code here uses negative indices
         "cdivision": True,
         "auto_pickle": False,
         "autotestdict": False,
@@ -92,5 +91,5 @@ setup(
         "build_ext": {"parallel": os.cpu_count()},
         **({"bdist_wheel": {"py_limited_api": "cp311"}} if LIMITED else {}),
     },
-    ext_modules=[*modules, shared()],
+    ext_modules=[*modules, shared_extension()],
 )

@@ -1,11 +1,11 @@
-"""What the whole-program tests share: a small sample corpus, and a model trained on it."""
+"""Fixtures of all tests: a small sample corpus, and a model trained on one like it."""
 
 import os
 import signal
 from pathlib import Path
 from typing import Any
 
-# Before NumPy is imported: pytest-xdist has a process for each core, and more threads of these wait in busy loops.
+# Set before NumPy is imported. pytest-xdist runs one process per core; more BLAS threads would only wait in busy loops.
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
 import pytest
@@ -17,25 +17,25 @@ from w2v.data import make
 
 pytest.register_assert_rewrite("tests.helpers")
 
-# The checks of a variant must not pass with the ordinary modules; see faults/variants.py.
+# The tests of a build variant must not pass with the modules of the ordinary build; see faults/variants.py.
 assert_origin()
 
-# No test measures time: on a busy machine or with a sanitizer, all takes long. The same examples are tried on each run;
-# HYPOTHESIS_PROFILE=random tries others.
-PATIENT: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("same", derandomize=True, **PATIENT)
-settings.register_profile("random", **PATIENT)
+# Tests must not depend on speed, so Hypothesis gets no time limits: a busy machine or a sanitizer can make them slow.
+# By default, each run tries the same examples. HYPOTHESIS_PROFILE=random tries others.
+NO_TIME_LIMITS: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("same", derandomize=True, **NO_TIME_LIMITS)
+settings.register_profile("random", **NO_TIME_LIMITS)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
-# What a shell runs in the background ignores Ctrl-C, and under nohup the end of the terminal; the programs that tests
-# start and stop would, too.
+# In the background, a shell makes programs ignore Ctrl-C, and nohup makes them ignore the end of the terminal. The
+# programs that tests start would inherit this, but the tests must be able to stop them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A text of 100,000 words."""
+    """Return a text of 100,000 words."""
     path = tmp_path_factory.mktemp("sample") / "corpus.txt"
     path.write_text("".join(make.corpus(100_000, seed=1)), "utf-8")
     return path
@@ -43,7 +43,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def model(sample: Path) -> Path:
-    """A model of 300,000 words, with the words of all bundled questions, and all that the native format keeps."""
+    """Return a native file of a model trained on 300,000 words. It knows the words of all bundled questions."""
     path = sample.with_name("model.safetensors")
     sentences = (line.split() for line in make.corpus(300_000, seed=1))
     w2v.train(sentences, model="skipgram", epochs=5, vector_size=50, alpha=0.1, sample=3e-4, workers=1).save(path)

@@ -1,4 +1,4 @@
-"""What several test files use: the command line, stopped runs, models of a known answer, texts and their ids."""
+"""Helpers of several test files: command line, stopped runs, models with a known solution, vector files, texts."""
 
 import errno
 import fcntl
@@ -58,7 +58,7 @@ QUICK = ["--epochs", "1", "--vector-size", "8", "--workers", "1"]
 
 
 def run(*arguments: object, code: int = 0, stdin: str | bytes | None = None) -> Result:
-    """Run a command in this process and check its exit code; a failure prints one line."""
+    """Run a command in this process and check its exit code. A failing command must print one line."""
     result = CliRunner().invoke(cli.main, list(map(str, arguments)), input=stdin, prog_name="w2v")
     assert (result.exit_code, type(result.exception)) in [(0, type(None)), (code, SystemExit)], result.stderr
     assert result.exit_code == code, result.output
@@ -80,7 +80,7 @@ def command_of(context: click.Context, name: str) -> click.Command:
 
 
 class Started(subprocess.Popen[Any]):
-    """A process that is killed if its `with` block fails: otherwise the test would wait for its end."""
+    """A child process that is killed if its `with` block fails: otherwise the test would wait for its end."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -91,13 +91,17 @@ class Started(subprocess.Popen[Any]):
 
 
 def start(*arguments: object, before: str = "", **options: Any) -> Started:
-    """Start a command in a process of its own, which first runs the code `before`."""
+    """Start a command in a new process, which first runs the Python code `before`."""
     program = [*PROGRAM[:2], before + PROGRAM[2], *map(str, arguments)]
     return Started(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
 
 class Terminal:
-    """A Python program on a pseudo-terminal, which ends with the `with` block, and what it has shown."""
+    """A Python program on a pseudo-terminal. It is killed at the end of the `with` block.
+
+    Attributes:
+        shown: the output so far.
+    """
 
     def __init__(self, *arguments: object, width: int = 80, **variables: str) -> None:
         self.shown = b""
@@ -110,7 +114,7 @@ class Terminal:
             stderr=follower,
             env=os.environ | {"TERM": "xterm"} | variables,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # so that what is typed as Ctrl-C is a signal
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # turns a typed Ctrl-C into a signal
         )
         os.close(follower)
 
@@ -126,14 +130,14 @@ class Terminal:
         os.write(self._leader, text)
 
     def read_until(self, expected: bytes) -> None:
-        """Read, no further than until this is shown."""
+        """Read until the program prints `expected`."""
         start = len(self.shown)
         while expected not in self.shown[start:]:
-            self.shown += os.read(self._leader, 1)  # raises OSError where the program ends
+            self.shown += os.read(self._leader, 1)  # raises OSError at the end of the program
 
     def wait(self) -> int:
-        """Read to the end; returns the exit code."""
-        with suppress(OSError):  # how Linux tells that nobody is left at the other end
+        """Read to the end, and return the exit code."""
+        with suppress(OSError):  # Linux raises it when the program has closed its end of the terminal
             while data := os.read(self._leader, 4096):
                 self.shown += data
         return self.process.wait()
@@ -144,30 +148,30 @@ class Terminal:
         self._leader = -1
 
 
-# The `turn`-th call of a function, "module.function" or "module:Class.method", raises an error or a signal.
+# Lets call number `turn` of a function, "module.function" or "module:Class.method", raise an error or a signal.
 FAULT = """
 import itertools, pkgutil, signal
 def fault(name, kind, turn):
-    place, _, name = name.rpartition(".")
-    owner = pkgutil.resolve_name(place)
-    whole, turns = getattr(owner, name), itertools.count()
-    def replaced(*arguments, **options):
+    owner_name, _, name = name.rpartition(".")
+    owner = pkgutil.resolve_name(owner_name)
+    original, turns = getattr(owner, name), itertools.count()
+    def faulty(*arguments, **options):
         if next(turns) == turn:
             if kind == "error":
                 raise RuntimeError("broken")
             signal.raise_signal(signal.Signals[kind])
-        return whole(*arguments, **options)
-    setattr(owner, name, replaced)
+        return original(*arguments, **options)
+    setattr(owner, name, faulty)
 """
 
 
 def fault(name: str, kind: str, turn: int = 0, where: str = "True") -> str:
-    """Code for `before` that makes a call of a function fail, or signals at that moment, if `where`; see FAULT."""
+    """Return code for `before` that injects a fault into a call of a function if `where` is true; see FAULT."""
     return f"{FAULT}if {where}:\n    fault({name!r}, {kind!r}, {turn})\n"
 
 
 def full_disk(*_: object, **__: object) -> None:
-    """Stands for a function that writes."""
+    """Raise the error of a full disk, in place of a function that writes."""
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
@@ -183,10 +187,12 @@ SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 3, "workers": 1}
 
 
 class Stop(Exception):
-    """Ends a run from its progress callback."""
+    """An exception that a progress callback raises to stop a run."""
 
 
 def stop_at(share: float) -> Report:
+    """Return a progress callback that stops training after this share of it."""
+
     def stop(progress: Progress) -> None:
         if progress.phase == "train" and progress.total and share <= progress.done / progress.total < 1:
             raise Stop
@@ -195,25 +201,25 @@ def stop_at(share: float) -> Report:
 
 
 def stopped(folder: Path, corpus: Any, share: float = 0.2, **options: Any) -> checkpoint.Checkpoint:
-    """Stop a run after this share of it, with two or more checkpoints written, and return the last."""
+    """Train, stop the run after this share of it, and return the last of its checkpoints. It writes two or more."""
     options = options if "settings" in options else SMALL | options
     with pytest.raises(Stop):
         w2v.train(corpus, checkpoint=folder, checkpoint_every="2chunks", progress=stop_at(share), **options)
-    found = checkpoint.latest(folder)
-    assert 0 < found.position.done < found.position.end
+    latest = checkpoint.latest(folder)
+    assert 0 < latest.position.done < latest.position.end
     assert len(checkpoint.files(folder)) == 2
-    return found
+    return latest
 
 
 def interrupted(*arguments: object) -> str:
-    """Run `w2v train` until it saves its model, where Ctrl-C ends it; what it says."""
+    """Run `w2v train`, send Ctrl-C when it saves its model, and return what it prints to stderr."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(w2v.Model, "save", lambda *_, **__: signal.raise_signal(signal.SIGINT))
         return run("train", *arguments, code=130).stderr
 
 
 def assert_same(one: w2v.Model, other: w2v.Model) -> None:
-    """Two models hold the same bits and report the same losses and counts."""
+    """Assert that two models have bit-identical matrices and the same losses and counts."""
     assert one.vocabulary.words == other.vocabulary.words
     np.testing.assert_array_equal(one.inputs, other.inputs)
     np.testing.assert_array_equal(one.outputs, other.outputs)
@@ -225,12 +231,12 @@ def assert_same(one: w2v.Model, other: w2v.Model) -> None:
         assert one.metrics[name] == other.metrics[name], name
 
 
-# -- models with a known answer -------------------------------------------------------------
+# -- models with a known solution -----------------------------------------------------------
 
 
 @cache
 def pairs() -> tuple[list[list[str]], np.ndarray]:
-    """Sentences of two words, and how often each word occurs next to each: (V, V), symmetric, none 0."""
+    """Return sentences of two words, and the symmetric counts of all word pairs, (V, V), all above 0."""
     size, random = 20, np.random.default_rng(5)
     joint = random.gamma(0.7, size=(size, size)) + 0.05
     joint = joint + joint.T
@@ -240,7 +246,11 @@ def pairs() -> tuple[list[list[str]], np.ndarray]:
 
 
 def learnt_pairs(**options: Any) -> tuple[w2v.Model, np.ndarray, np.ndarray]:
-    """A model of `pairs`; its scores (V, R) of each word's outputs; and the joint counts in its vocabulary's order."""
+    """Train a model on the sentences of `pairs`.
+
+    Returns:
+        The model, its scores (V, R) of all output rows for each word, and the pair counts in the vocabulary's order.
+    """
     sentences, counts = pairs()
     defaults = {"vector_size": 24, "window": 1, "min_count": 1, "sample": 0, "epochs": 6, "workers": 1}
     model = w2v.train(sentences, **(defaults | options))
@@ -249,24 +259,24 @@ def learnt_pairs(**options: Any) -> tuple[w2v.Model, np.ndarray, np.ndarray]:
 
 
 def loss_of(counts: Any, loss: str = "ns", **settings: Any) -> Loss:
-    """A loss over words that occur so often, by default without subsampling."""
+    """Return a loss over words with these counts, by default without subsampling."""
     vocabulary = w2v.Vocabulary([f"w{row}" for row in range(len(counts))], np.asarray(counts, np.int64))
     return loss_for(Settings(loss=loss, **{"sample": 0, **settings}), vocabulary)
 
 
 def loss_with_draws(counts: Any, name: str, negative: int, **settings: Any) -> Loss:
-    """A loss that draws more words than there are, so that it draws words again."""
+    """Return a loss with more noise draws than words, so that it draws some words repeatedly."""
     loss: Any = loss_of(counts, name, negative=negative, **settings)
     loss.negative = loss.predrawn = negative
     loss.max_rows = negative + 1
     weights = noise_weights(counts, loss.options.ns_exponent)
     loss.data = {"alias_table": alias_table(weights), "offsets": loss.offsets(weights)}
-    found: Loss = loss
-    return found
+    result: Loss = loss
+    return result
 
 
 def log_probability(loss: Loss, outputs: np.ndarray, row: np.ndarray, word: int) -> float:
-    """log p(word | row) by the definition of a loss, one factor after the other."""
+    """Return log p(word | row), computed factor by factor from the definition of a loss."""
     data: Any = loss.data
     scores, size, starts = outputs @ row, len(loss.vocabulary), data.get("starts")
     if loss.name == "hs":
@@ -280,12 +290,12 @@ def log_probability(loss: Loss, outputs: np.ndarray, row: np.ndarray, word: int)
     return _log_softmax(scores[:size] + noise, word)
 
 
-def _log_softmax(scores: np.ndarray, at: int) -> float:
-    return float(scores[at] - np.log(np.exp(scores).sum()))
+def _log_softmax(scores: np.ndarray, index: int) -> float:
+    return float(scores[index] - np.log(np.exp(scores).sum()))
 
 
 def new_plan(loss: Loss, *, alpha: float, **settings: Any) -> Plan:
-    """A plan, by default of skip-gram with one worker for an epoch at a learning rate that stays."""
+    """Return a plan; by default, of skip-gram with one worker for one epoch at a constant learning rate."""
     defaults = {
         "tokens_before": np.zeros(2, np.int64), "keep": np.full(len(loss.vocabulary), 2**32 - 1, np.uint32),
         "cbow": False, "corrected": True, "shrink_windows": True, "per_pair": False, "min_alpha": alpha, "epochs": 1,
@@ -295,17 +305,17 @@ def new_plan(loss: Loss, *, alpha: float, **settings: Any) -> Plan:
 
 
 def training_plan(loss: Loss, *, chunk: int = 1000, **settings: Any) -> Plan:
-    """A plan for a text of `ids`, whose known tokens it counts; see new_plan."""
+    """Return a plan for a text of `ids`, with the counts of its known tokens; see new_plan."""
     known = settings["words"][settings["ids"]] >= 0
     before = np.append(0, np.cumsum(np.add.reduceat(known.astype(np.int64), range(0, len(known), chunk))))
     return new_plan(loss, chunk=chunk, tokens_before=before, **settings)
 
 
 def train_in_python(plan: Plan, inputs: np.ndarray, parameters: dict[str, np.ndarray]) -> loop.Kernel:
-    """Train matrices with the loop in plain Python, in place.
+    """Train matrices in place with the loop in plain Python.
 
-    Deterministic workers train in rounds: each trains its chunk on the matrices as they were before the round, and the
-    changes of all add up.
+    Deterministic workers train in rounds. Each worker trains one chunk, starting from the matrices at the beginning of
+    the round. The sum of all changes is then added to the matrices.
     """
     kernel = loop.Kernel(plan, inputs, parameters)
     matrices, workers = [inputs, *parameters.values()], plan.workers if plan.deterministic else 1
@@ -324,7 +334,7 @@ def train_in_python(plan: Plan, inputs: np.ndarray, parameters: dict[str, np.nda
 
 
 def thread_of(loss: Loss, outputs: np.ndarray | None = None, inputs: int = 1, seed: int = 1) -> Any:
-    """The state of a thread in plain Python, in float64, that predicts from this many input rows."""
+    """Return the state of a worker of the loop in plain Python, in float64, for this number of input rows."""
     outputs = np.zeros((loss.rows, 3)) if outputs is None else outputs
     thread = new_worker(loss, {"outputs": outputs}, inputs, outputs.shape[1], np.float64)
     with np.errstate(over="ignore"):
@@ -333,7 +343,7 @@ def thread_of(loss: Loss, outputs: np.ndarray | None = None, inputs: int = 1, se
 
 
 def plan_for(loss: Loss, settings: Settings, chunk: int) -> Plan:
-    """A plan without a text: its sizes are those of a run with these settings."""
+    """Return a plan for a run with these settings, without a text."""
     return new_plan(
         loss, alpha=1, chunk=chunk, cbow=settings.model == "cbow", corrected=False, per_pair=settings.per_pair,
         **dict.fromkeys(("ids", "words", "keep"), np.zeros(0, np.int64)), sides=settings.window_sides,
@@ -342,12 +352,12 @@ def plan_for(loss: Loss, settings: Settings, chunk: int) -> Plan:
 
 
 def schedule_of(rounds: int, **plan: Any) -> Schedule:
-    """A schedule with only these attributes of a plan."""
-    made: Any = SimpleNamespace(**plan)
-    return Schedule(made, rounds)
+    """Return a schedule for a plan with only these attributes."""
+    partial_plan: Any = SimpleNamespace(**plan)
+    return Schedule(partial_plan, rounds)
 
 
-# Counts of a vocabulary: at least two words, the most frequent first.
+# The counts of a vocabulary of at least two words, the most frequent first.
 FALLING_COUNTS = st.lists(st.integers(1, 20) | st.integers(1, 10**12), min_size=2, max_size=200).map(
     lambda counts: np.array(sorted(counts, reverse=True), np.int64)
 )
@@ -355,7 +365,7 @@ FALLING_COUNTS = st.lists(st.integers(1, 20) | st.integers(1, 10**12), min_size=
 
 @contextmanager
 def memory_below(limit: float) -> Iterator[None]:
-    """Asserts that what a `with` block allocates in Python and NumPy stays below so many bytes."""
+    """Assert that a `with` block allocates less than `limit` bytes in Python and NumPy at any time."""
     tracemalloc.start()
     try:
         yield
@@ -370,7 +380,7 @@ VOCABULARY = ["the", "köln", "case", "1", "[UNK]", '"', "a/b", "ﬁ", "大"]
 
 
 def content(words: list[str] | int = VOCABULARY, columns: int = 3) -> VectorFile:
-    """Vectors of these words, or of so many, with counts, output rows and settings."""
+    """Return vectors for these words, or for a number of words, with counts, output rows and settings."""
     words = [f"wörd{row}" for row in range(words)] if isinstance(words, int) else words
     vectors = np.random.default_rng(1).standard_normal((len(words), columns)).astype(np.float32)
     header = ModelHeader({"loss": "ns", "model": "skipgram"})
@@ -378,28 +388,28 @@ def content(words: list[str] | int = VOCABULARY, columns: int = 3) -> VectorFile
 
 
 def write_with_strings(path: Path, **strings: str) -> None:
-    """Write a native file of one word with these strings, whatever they hold."""
+    """Write a native file of one word with these strings as its metadata, valid or not."""
     words = Words.of(["a"])
     tensors = {"words": words.blob, "word_offsets": words.offsets, "vectors": np.ones((1, 1), np.float32)}
     write_native(path, tensors, strings)
 
 
 def assert_same_content(found: VectorFile, expected: VectorFile) -> None:
-    """Words are the same, and vectors have the same bits."""
+    """Assert that the words are equal and the vectors bit-identical."""
     assert list(found.words) == list(expected.words)
     assert found.vectors.dtype == np.float32
     np.testing.assert_array_equal(found.vectors.view(np.uint32), expected.vectors.view(np.uint32))
 
 
 def assert_refused(path: Path, message: str, data: bytes | None = None, mmap: bool = False) -> None:
-    """A file, which holds this data if any is given, is refused in one short line that matches the message."""
+    """Assert that a file is refused in one short line that matches `message`. Write `data` to it first, if given."""
     if data is not None:
         path.write_bytes(data)
     with pytest.raises(W2VError, match=message) as caught:
         table.read(path, mmap).words.tolist()
-    said = str(caught.value)
-    assert "\n" not in said
-    assert len(said) < 600 + len(str(path))
+    error = str(caught.value)
+    assert "\n" not in error
+    assert len(error) < 600 + len(str(path))
 
 
 # -- texts and their ids --------------------------------------------------------------------
@@ -415,28 +425,29 @@ LATIN_1 = st.text("aé\ufffd", min_size=1, max_size=3).map(lambda word: word.enc
 
 
 def texts(words: st.SearchStrategy[bytes]) -> st.SearchStrategy[bytes]:
+    """Return a strategy for texts of these words with any separators."""
     pieces = st.lists(st.tuples(words, SEPARATORS), max_size=200)
     return pieces.map(lambda pairs: b"".join(itertools.chain.from_iterable(pairs)) + b"\n")
 
 
 def read_text(corpus: Corpus, *, workers: int = 1, progress: Report | None = None, **reading: Any) -> IdStore:
-    """Read a corpus with these options, as keyword arguments; what looks like a table is plain text."""
+    """Read a corpus with these options. Read it as plain text even if it looks like a table."""
     return read_corpus(corpus, ReadingOptions(**{"column": PLAIN, **reading}), workers=workers, progress=progress)
 
 
 def reference(text: bytes, errors: str = "strict") -> tuple[list[int], list[bytes]]:
-    """(ids, types) of a text, by definition."""
+    """Return the ids and the types of a text, computed from their definition."""
     numbers: dict[bytes, int] = {}
     ids: list[int] = []
     for line in text.split(b"\n"):
         words = [word.decode(errors=errors).encode() for word in line.split()]
-        found = [numbers.setdefault(word, len(numbers) + FIRST_TYPE) for word in words if word]
-        ids += [*found, SENTENCE_END_ID] if found else []
+        sentence = [numbers.setdefault(word, len(numbers) + FIRST_TYPE) for word in words if word]
+        ids += [*sentence, SENTENCE_END_ID] if sentence else []
     return ids, list(numbers)
 
 
 def related_vectors(rows: int, columns: int = 8, seed: int = 5, noise: float = 0.4) -> w2v.KeyedVectors:
-    """Pairs of words a0 b0, a1 b1… whose second is the first plus a shift and noise: some analogies hold."""
+    """Return vectors of pairs a0 b0, a1 b1, … for which some analogies hold: each b is its a plus a shift and noise."""
     random = np.random.default_rng(seed)
     first = random.standard_normal((rows, columns))
     second = first + random.standard_normal(columns) + noise * random.standard_normal((rows, columns))

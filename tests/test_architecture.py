@@ -1,4 +1,4 @@
-"""The package as a whole: its public names, who imports whom, and the README's promises."""
+"""The package as a whole: public names, imports between folders, and links and examples in the documentation."""
 
 import ast
 import importlib
@@ -19,19 +19,19 @@ from w2v.errors import ON_INDEX
 
 ROOT = Path(__file__).parents[1]
 PACKAGE, TESTS = ROOT / "w2v", ROOT / "tests"
-# Each room imports only from those before it. Base is the files of w2v/ itself, but for those of the kernel.
+# The folders in order: each imports only from earlier ones. "base" has the files directly in w2v/, without the kernel.
 ROOMS = [
     "errors", "system", "base", "text", "formats", "vectors", "losses", "kernel", "evaluation", "training", "plotting",
     "gensim", "explore", "cli", "data", "top",
 ]  # fmt: skip
 KERNEL = {"w2v._kernels"}
 TOP = {"w2v", "w2v.__main__", "w2v.sklearn"}
-# Modules with methods or functions that import from higher rooms when they are called.
-HANDING_UP = {"w2v.vectors.keyed", "w2v.evaluation.models"}
-# Names defined elsewhere: the public ones, and those that gensim has there.
-HANDING_ON = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec", "w2v.losses"}
+# Modules with functions that import from later rooms when they are called.
+UPWARD_IMPORTERS = {"w2v.vectors.keyed", "w2v.evaluation.models"}
+# Modules that re-export names from other modules: public names, and names in gensim's places.
+RE_EXPORTERS = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec", "w2v.losses"}
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-NAMING = {"", ".c", ".h", ".md", ".pxd", ".py", ".pyx", ".sh"}  # suffixes of files that name others
+TEXT_SUFFIXES = {"", ".c", ".h", ".md", ".pxd", ".py", ".pyx", ".sh"}  # of files in which to look for file names
 FILE_NAME = re.compile(r"(?<![\w./-])(?:bench|docs|tests|w2v)/[\w/-]+\.(?:c|h|md|pxd|pyx?|sh)\b")
 CYTHON_IMPORT = re.compile(
     r"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<module>[\w.]+)[ \t]+c?import[ \t]+(?P<names>\([^)]*\)|[^\n]*)"
@@ -42,8 +42,8 @@ CYTHON_IMPORT = re.compile(
 
 class Import(NamedTuple):
     module: str
-    names: tuple[str, ...]  # taken from the module; none where the module itself is imported
-    late: bool  # inside a function, or only for type checkers
+    names: tuple[str, ...]  # the names imported from the module; empty if the module itself is imported
+    late: bool  # the import is inside a function, or only for type checkers
 
 
 def module_name(path):
@@ -65,14 +65,14 @@ def python_imports(tree, late=False):
             assert not node.level, "a relative import"
             yield Import(str(node.module), tuple(alias.name for alias in node.names), late)
         elif isinstance(node, ast.Constant) and node.value in MODULES - PACKAGES:
-            yield Import(str(node.value), (), late)  # by its name, with import_module
+            yield Import(str(node.value), (), late)  # a string argument of import_module
         else:
             checked = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
             yield from python_imports(node, late or checked or isinstance(node, ast.FunctionDef))
 
 
 def cython_imports(source):
-    """Imports and cimports. An indented one is inside a function."""
+    """Yield the imports and cimports. An indented one is inside a function."""
     source = re.sub(r'"""(?:.|\n)*?"""|#.*', "", source)
     for found in CYTHON_IMPORT.finditer(source):
         late = bool(found["indent"])
@@ -94,19 +94,19 @@ def imports(path):
 
 
 def targets(one):
-    """The modules that an import names: `from package import module` names the module."""
+    """Return the modules that an import names: `from package import module` names the module."""
     inner = {f"{one.module}.{name}" for name in one.names} & MODULES
     return inner | ({one.module} if len(inner) < len(one.names) or not one.names else set())
 
 
 def imported_modules(path):
-    """The package's modules that a file imports, also inside functions and for type checkers.
+    """Return the package's modules that a file imports, including imports in functions and for type checkers.
 
-    Where a module hands work up to higher rooms, imports inside its functions do not count.
+    In UPWARD_IMPORTERS, imports in functions do not count.
     """
-    hands_up = module_name(path) in HANDING_UP
-    counted = (one for one in imports(path) if not (one.late and hands_up))
-    return {module for one in counted for module in targets(one) if module.split(".")[0] == "w2v"}
+    ignore_late = module_name(path) in UPWARD_IMPORTERS
+    counted = (each for each in imports(path) if not (each.late and ignore_late))
+    return {module for each in counted for module in targets(each) if module.split(".")[0] == "w2v"}
 
 
 def room(module):
@@ -127,7 +127,7 @@ def test_public_names():
     assert dir(w2v) == w2v.__all__
 
 
-def test_imports_of_every_kind_are_seen():
+def test_imports_of_every_kind_are_detected():
     source = (
         "import a, b.c as d\nfrom e.f import (\n    g,  # one\n    h as i,\n)\ncimport j\nfrom k cimport l, m\n"
         'def n():\n    """\n    from the docstring import nothing\n    """\n    from o import p\n'
@@ -145,12 +145,12 @@ def test_imports_of_every_kind_are_seen():
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_each_room_imports_from_those_before_it(path):
+def test_rooms_import_only_from_earlier_rooms(path):
     own = ROOMS.index(room(module_name(path)))
     assert [module for module in sorted(imported_modules(path)) if ROOMS.index(room(module)) > own] == []
 
 
-def test_no_imports_go_in_a_circle():
+def test_imports_have_no_cycles():
     graph = {module: set() for module in MODULES}
     for path in SOURCES:
         name = module_name(path)
@@ -158,53 +158,53 @@ def test_no_imports_go_in_a_circle():
     assert set(TopologicalSorter(graph).static_order()) == MODULES  # raises CycleError
 
 
-def test_names_come_from_where_they_are_defined():
-    """Only w2v/__init__.py, and for gensim's paths some modules, hand names on; other __init__ hold a docstring."""
+def test_names_are_imported_from_the_modules_that_define_them():
+    """Only RE_EXPORTERS re-export names. All other __init__ files have only a docstring."""
     for path in PACKAGE.rglob("__init__.py"):
         body = parsed(path).body
-        assert module_name(path) in HANDING_ON or [type(part) for part in body] == [ast.Expr], path
-    taken = {
+        assert module_name(path) in RE_EXPORTERS or [type(part) for part in body] == [ast.Expr], path
+    imported_names = {
         module_name(path): {name for one in imports(path) for name in one.names or (one.module,)}
         for path in SOURCES
-        if module_name(path) not in HANDING_ON
+        if module_name(path) not in RE_EXPORTERS
     }
-    handed_on = [
+    indirect = [
         (str(path.relative_to(ROOT)), module, *names)
         for path in [*SOURCES, *TESTS.rglob("*.py"), *(ROOT / "bench").glob("*.py")]
         for module, all_names, _ in imports(path)
-        if (names := taken.get(module, set()) & set(all_names))
+        if (names := imported_names.get(module, set()) & set(all_names))
     ]
-    assert handed_on == []
+    assert indirect == []
 
 
-def test_every_package_is_installed():
+def test_pyproject_lists_every_package():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     assert set(settings["tool"]["setuptools"]["packages"]) == PACKAGES
 
 
-def test_click_is_of_the_command_line():
+def test_only_the_command_line_uses_click():
     using = {
         room(module_name(path)) for path in SOURCES for one in imports(path) if one.module.split(".")[0] == "click"
     }
     assert using == {"cli", "data"}
 
 
-def test_tests_share_helpers_alone():
+def test_tests_import_only_helpers_from_tests():
     for path in TESTS.rglob("*.py"):
         shared = {module for module, *_ in imports(path) if module.split(".")[0] in {"tests", "conftest"}}
         assert all(re.match(r"tests\.(helpers|faults)\b", module) for module in shared), path
         assert not re.search(r"""["'(]/tmp\b""", path.read_text("utf-8").replace(r'["\'(]/tmp', "")), path
 
 
-def test_no_test_depends_on_how_quickly_something_runs():
-    """A run is stopped at a position: see tests.helpers.stopped."""
+def test_tests_do_not_depend_on_speed():
+    """Tests stop a run at a position instead of a time: see tests.helpers.stopped."""
     for path in TESTS.rglob("*.py"):
         timed = re.search(r"\bsleep\(|\bPOLL_SECONDS\b|\bmonotonic\(|\bperf_counter\(", path.read_text("utf-8"))
         assert not timed or path.parent.name in {"faults", "browser"}, f"{path}: {timed}"
 
 
 @pytest.mark.parametrize("path", COMPILED, ids=lambda path: path.stem)
-def test_compiled_module_has_a_stub_with_its_names(path):
+def test_stub_names_exist_in_the_compiled_module(path):
     stub = parsed(path.with_suffix(".pyi"))
     names = {part.name for part in stub.body if isinstance(part, ast.FunctionDef | ast.ClassDef)}
     compiled = importlib.import_module(module_name(path))
@@ -213,23 +213,23 @@ def test_compiled_module_has_a_stub_with_its_names(path):
 
 
 @pytest.mark.parametrize("path", COMPILED, ids=lambda path: path.stem)
-def test_compiler_directives_stand_in_one_place(path):
-    """In setup.py: those in the head of a file cannot be changed by the builds that check every index."""
+def test_compiler_directives_are_only_in_setup_py(path):
+    """A directive in a source file would override the settings of the builds that check every index."""
     assert "# cython:" not in path.read_text("utf-8")
 
 
-def test_generated_c_is_not_beside_the_sources():
+def test_generated_c_is_outside_the_source_folders():
     for path in COMPILED:
         assert not path.with_suffix(".c").exists(), path
 
 
 def test_nothing_is_unpickled():
-    for path in set(SOURCES) - {PACKAGE / "gensim" / "utils.py"}:  # whose unpickle is told to
+    for path in set(SOURCES) - {PACKAGE / "gensim" / "utils.py"}:  # has gensim's unpickle
         assert not re.search(r"import pickle\b|allow_pickle=True|np\.load\(", path.read_text("utf-8")), path
 
 
-def test_readme_does_what_it_says(sample, tmp_path, monkeypatch):
-    """The pages of docs/ are run by make docs."""
+def test_readme_examples_run(sample, tmp_path, monkeypatch):
+    """`make docs` runs the examples of the pages in docs/."""
     monkeypatch.chdir(tmp_path)
     queried = {"france", "king", "man", "queen", "woman"}
     lines = sample.read_text("utf-8").splitlines(keepends=True)
@@ -252,8 +252,8 @@ def run_block(language, block):
     assert done.stdout or (language == "python" and "print" not in block)
 
 
-def test_every_line_about_installing_names_what_the_errors_name():
-    """Before w2v is on the package index, its name there may be a stranger's."""
+def test_install_instructions_name_the_same_package_as_the_errors():
+    """While w2v is not on the package index, its name there could belong to someone else."""
     named = re.compile(r"pip install '?([\w.]+)\[")
     expected = "w2v" if ON_INDEX else "."
     for file in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *PACKAGE.rglob("*.py")]:
@@ -261,19 +261,19 @@ def test_every_line_about_installing_names_what_the_errors_name():
             assert set(named.findall(file.read_text("utf-8"))) <= {expected}, file
 
 
-def test_pages_link_to_headings_that_are_there():
+def test_links_between_pages_lead_to_existing_headings():
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "bench").glob("*.md")]
     for page in pages:
         for target in re.findall(r"(?:\]\(|src=\")(?!https?:)([^)\"]+)", page.read_text("utf-8")):
             name, _, heading = target.partition("#")
             file = page.parent / name if name else page
             assert file.exists(), (page, target)
-            if heading and file.name != "measurements.md":  # which includes another page
+            if heading and file.name != "measurements.md":  # this page includes another
                 assert heading in headings(file), (page, target)
 
 
-def test_pages_say_where_their_text_is():
-    """Those that include another file are read in the repository too, where nothing is included."""
+def test_pages_that_include_a_file_link_to_it():
+    """Readers in the repository see the page without the included text."""
     for page in (ROOT / "docs").glob("*.md"):
         text = page.read_text("utf-8")
         shown = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
@@ -281,24 +281,24 @@ def test_pages_say_where_their_text_is():
             assert f"]({name})" in shown, page
 
 
-def test_files_that_are_named_exist():
+def test_named_files_exist():
     tracked = [path for folder in ("bench", "docs", "tests", "w2v") for path in (ROOT / folder).rglob("*.*")]
-    naming = [path for path in [*tracked, *ROOT.glob("*.md"), ROOT / "Makefile"] if path.suffix in NAMING]
+    naming = [path for path in [*tracked, *ROOT.glob("*.md"), ROOT / "Makefile"] if path.suffix in TEXT_SUFFIXES]
     named = {(path, name) for path in naming for name in FILE_NAME.findall(path.read_text("utf-8"))}
     assert len(named) > 50
-    example = "w2v/losses/uniform.py"  # which docs/new-loss.md asks its reader to write
+    example = "w2v/losses/uniform.py"  # the reader of docs/new-loss.md creates it
     missing = {f"{path.name}: {name}" for path, name in named if name != example and not (ROOT / name).exists()}
     assert not missing
 
 
 def headings(page):
-    """The headings of a page, as links name them."""
+    """Return the anchors of the headings of a page."""
     found = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
     return [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found]
 
 
-def test_the_demo_expects_what_the_page_measured():
-    """bench/demo.py reads the table of docs/small-text.md."""
+def test_demo_reads_expected_scores_from_the_documentation():
+    """bench/demo.py reads the table in docs/small-text.md."""
     program = "import demo; print(demo.expected(300_000)['text'], demo.expected(10**9)['text'], demo.table_rows()[0])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT / "bench")
     assert done.stdout.startswith("2 MB 100 MB {'model': 'cbow', 'text': '1 MB'"), done.stderr
@@ -306,7 +306,7 @@ def test_the_demo_expects_what_the_page_measured():
         assert f"'{column}'" in done.stdout
 
 
-def test_the_demo_wants_a_text():
+def test_demo_without_a_text_is_one_line():
     command = [sys.executable, ROOT / "bench/demo.py", "--shared", ROOT / "nothing"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
@@ -323,8 +323,8 @@ def test_the_demo_wants_a_text():
         ("", "", ""),
     ],
 )
-def test_the_source_of_debian_packages(tmp_path, variable, apt, expected):
-    """It is the one that the user or the machine's apt names; the script names none."""
+def test_debian_packages_come_from_the_users_or_apts_source(tmp_path, variable, apt, expected):
+    """The script itself names no mirror."""
     for name, script in ("apt-get", f"echo '{apt}'"), ("debootstrap", 'echo "$@" >&2; exit 3'):
         (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
         (tmp_path / name).chmod(0o755)

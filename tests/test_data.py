@@ -1,4 +1,4 @@
-"""The bundled data: sound facts, files that their program reproduces, a corpus with a natural spectrum."""
+"""The bundled data: valid facts, reproducible files, and a corpus with natural word frequencies."""
 
 import hashlib
 import re
@@ -31,7 +31,7 @@ def counts(sentences: list[list[str]]) -> Counter[str]:
 
 
 def pairs() -> list[str]:
-    """Those of the committed file, which are made in seconds; see test_committed_file_is_reproduced_exactly."""
+    """Return the lines of the committed file: generating them takes seconds."""
     return Path(make.FOLDER, "pairs.txt").read_text("utf-8").splitlines(keepends=True)
 
 
@@ -39,7 +39,7 @@ def question_words() -> set[str]:
     return {word for line in make.questions(seed=1) if line[0] != ":" for word in line.split()}
 
 
-def test_facts_are_words_and_only_a_city_shares_the_first_of_its_relation():
+def test_facts_are_words_with_one_fact_per_first_word():
     facts = make.facts()
     assert len({(fact.relation, fact.first) for fact in facts}) == len(facts)
     for relation, first, second in facts:
@@ -84,20 +84,20 @@ def test_questions_are_well_formed():
             assert answer not in (first, second, third)
 
 
-def test_pairs_are_scored_and_different():
+def test_pairs_are_distinct_and_scored():
     rows = [line.split("\t") for line in pairs() if not line.startswith("#")]
     assert len(rows) >= 200
     assert len({frozenset(row[:2]) for row in rows}) == len(rows)
     assert all(len(set(row)) == 3 and 0 <= float(row[2]) <= 10 for row in rows)
 
 
-def test_corpus_is_the_same_everywhere_and_other_with_another_seed():
+def test_corpus_depends_only_on_the_seed():
     one, same, other = ("".join(make.corpus(20_000, seed)) for seed in (1, 1, 2))
     assert one == same != other
     assert hashlib.sha256(one.encode()).hexdigest() == DIGEST
 
 
-def test_corpus_is_varied_and_as_long_as_asked_for(sentences: list[list[str]], counts: Counter[str]):
+def test_corpus_is_varied_and_has_the_requested_length(sentences: list[list[str]], counts: Counter[str]):
     total = sum(map(len, sentences))
     assert TOKENS <= total < TOKENS + len(sentences[-1])
     assert [word for word in counts if not WORD.fullmatch(word)] == []
@@ -106,8 +106,8 @@ def test_corpus_is_varied_and_as_long_as_asked_for(sentences: list[list[str]], c
     assert small == sentences[: len(small)]
 
 
-def test_spectrum_is_like_that_of_a_natural_text(counts: Counter[str]):
-    """Frequency falls as 1 / rank over the first thousand words, function words lead, many words are rare."""
+def test_word_frequencies_follow_zipfs_law(counts: Counter[str]):
+    """Frequency falls as 1 / rank over the first thousand words. Function words lead, and many words are rare."""
     frequencies = np.array(sorted(counts.values(), reverse=True))
     ranks = np.arange(1, 1001)
     slope = np.polyfit(np.log(ranks), np.log(frequencies[:1000]), 1)[0]
@@ -117,18 +117,18 @@ def test_spectrum_is_like_that_of_a_natural_text(counts: Counter[str]):
     assert np.mean(frequencies < 20) > 0.5
 
 
-def test_no_question_is_written_in_the_corpus(sentences: list[list[str]]):
-    asked = {tuple(line.split()) for line in make.questions(seed=1)}
+def test_corpus_contains_no_question(sentences: list[list[str]]):
+    questions = {tuple(line.split()) for line in make.questions(seed=1)}
     windows = (tuple(s[i : i + 4]) for s in sentences for i in range(len(s) - 3))
-    assert not any(window in asked for window in windows)
+    assert not any(window in questions for window in windows)
 
 
-def test_every_question_and_pair_word_is_frequent_enough_to_be_learned(counts: Counter[str]):
+def test_words_of_questions_and_pairs_are_frequent(counts: Counter[str]):
     pair_words = {word for line in pairs() if line[0] != "#" for word in line.split()[:2]}
     assert {word: counts[word] for word in question_words() | pair_words if counts[word] < 5} == {}
 
 
-def test_file_is_written_once_and_overwritten_by_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_file_is_overwritten_only_by_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     file = tmp_path / "corpus.txt"
     command = ["corpus", "--tokens", "100", "-o", str(file)]
     for more, code, seed in (([], 0, 1), (["--seed", "2"], 1, 1), (["--seed", "2", "--force"], 0, 2)):
@@ -152,7 +152,7 @@ def test_file_is_written_once_and_overwritten_by_force(tmp_path: Path, monkeypat
         (["pairs", "-o", "no/such/folder/pairs.txt"], 1),
     ],
 )
-def test_wrong_use_is_told_in_one_line(arguments: list[str], code: int):
+def test_invalid_arguments_are_one_line(arguments: list[str], code: int):
     result = CliRunner().invoke(make.main, arguments)
     assert result.exit_code == code
     assert_one_line(result.stderr)
@@ -160,7 +160,7 @@ def test_wrong_use_is_told_in_one_line(arguments: list[str], code: int):
 
 
 @pytest.mark.parametrize("redirected", [">/dev/full", ">&-", "-o {file} --force >&- 2>/dev/full"])
-def test_what_cannot_be_written_is_one_line(redirected: str, tmp_path: Path):
+def test_unwritable_output_is_one_line(redirected: str, tmp_path: Path):
     file = tmp_path / "corpus.txt"
     script = f'"$@" {redirected.format(file=file)}'
     program = [sys.executable, "-m", "w2v.data.make", "corpus", "--tokens", "1000"]

@@ -1,4 +1,4 @@
-"""Files of other tools are named as what they are, and what is said to convert them does."""
+"""Files of other kinds and tools are recognised, and the error says how to use or convert them."""
 
 import re
 from collections.abc import Callable
@@ -16,30 +16,29 @@ from w2v.text.corpus import Corpus
 from w2v.vectors.keyed import load
 
 
-def line(path: Path) -> str:
-    """What is said of a file, the same by all that read vectors."""
+def error_line(path: Path) -> str:
+    """Return the error about a file, after checking that all readers of vectors raise the same."""
     with pytest.raises(W2VError) as caught:
         load(path)
     for read in (lambda: load(path, mmap=True), lambda: w2v.Model.load(path), lambda: detect_format(path)):
         with pytest.raises(W2VError, match=f"^{re.escape(str(caught.value))}$"):
             read()
-    said = str(caught.value)
-    assert said.startswith(f"{path}: ")
-    assert said.isprintable()
-    assert len(said) < 500 + 3 * len(str(path))
-    return said
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ")
+    assert message.isprintable()
+    assert len(message) < 500 + 3 * len(str(path))
+    return message
 
 
-def test_files_of_numpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numpy_files_are_recognised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     vectors = np.eye(3, dtype=np.float32)
     np.save("v.npy", vectors)
-    assert ": a NumPy array, without words: write them beside it, one on each line" in line(tmp_path / "v.npy")
+    assert ": a NumPy array, without words: write one word on each line of a file" in error_line(tmp_path / "v.npy")
     for save in (np.savez, np.savez_compressed):
         save("v.npz", vectors=vectors)
-        assert f": a NumPy archive: load words and vectors by numpy.load('{tmp_path}/v.npz')" in line(
-            tmp_path / "v.npz"
-        )
+        advice = f": a NumPy archive: load words and vectors by numpy.load('{tmp_path}/v.npz')"
+        assert advice in error_line(tmp_path / "v.npz")
 
 
 @pytest.mark.parametrize(
@@ -49,20 +48,20 @@ def test_files_of_numpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         ("2 3\nthe 1 2 3\nof 4 5 6\n".encode("utf-16"), "UTF-16 or UTF-32 text: convert it to UTF-8: iconv "),
         ("the 1 2 3\nof 4 5 6\n".encode("utf-16-le"), "UTF-16 or UTF-32 text: convert it to UTF-8: iconv "),
         (b"PK\x03\x04" + bytes(26) + b"word/document.xml", "an office document, without vectors"),
-        (b"\x89HDF\r\n\x1a\n\0\0\0\0", "an HDF5 file: read its words and vectors, by h5py"),
+        (b"\x89HDF\r\n\x1a\n\0\0\0\0", "an HDF5 file: read its words and vectors, for instance by h5py"),
         (b"\x80\x04\x95\x10\0\0\0\0\0\0\0}\x94.", "a Python pickle, which can run any code when it is loaded"),
         (b"\x80\x02}q\0U" + b"x" * 60 + b"gensim.models.word2vec\nWord2Vec", "a Python pickle"),
     ],
 )
-def test_other_files(tmp_path: Path, data: bytes, message: str) -> None:
+def test_files_of_other_tools_are_recognised(tmp_path: Path, data: bytes, message: str) -> None:
     (tmp_path / "file").write_bytes(data)
-    assert f"file: {message}" in line(tmp_path / "file")
+    assert f"file: {message}" in error_line(tmp_path / "file")
 
 
 WORDS = [f"w{number}" for number in range(40)]
 VECTORS = w2v.KeyedVectors(WORDS, np.linspace(-1, 1, 40 * 30).reshape(40, 30))
-# The files of each kind.
-MAKE: dict[str, dict[str, Callable[[Path], object]]] = {
+# For each kind, functions that write files of this kind.
+WRITERS: dict[str, dict[str, Callable[[Path], object]]] = {
     "model": {
         "m.bin": VECTORS.save,
         "m.vec": VECTORS.save,
@@ -75,11 +74,11 @@ MAKE: dict[str, dict[str, Callable[[Path], object]]] = {
         "p.tsv": lambda path: path.write_text("word\tother\tscore\n" + 20 * "a\tb\t7\n"),
     },
     "vocabulary": {"v.txt": lambda path: w2v.Vocabulary(WORDS, range(40, 0, -1)).save(path, 3)},
-    "ids": {"ids": lambda path: cached(path)},
+    "ids": {"ids": lambda path: write_ids(path)},
     "text": {"t.txt": lambda path: path.write_text("w1 w2 w3\nw4 w5\n" * 20)},
 }
-# What reads them, and the kind that it wants.
-READ: dict[str, Callable[[Path], object]] = {
+# A reader of each kind.
+READERS: dict[str, Callable[[Path], object]] = {
     "model": load,
     "questions": lambda path: w2v.analogies(VECTORS, path),
     "pairs": lambda path: w2v.word_pairs(VECTORS, path),
@@ -88,42 +87,43 @@ READ: dict[str, Callable[[Path], object]] = {
 }
 
 
-def cached(path: Path) -> None:
+def write_ids(path: Path) -> None:
     (path.parent / "text").write_text("a b c\n" * 9)
     read_text(Corpus(path.parent / "text"), cache=path.parent / "cache").close()
     next((path.parent / "cache").iterdir()).rename(path)
 
 
-@pytest.mark.parametrize("wanted", READ)
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, files in MAKE.items() for name in files])
-def test_files_of_another_kind(tmp_path: Path, kind: str, name: str, wanted: str) -> None:
-    MAKE[kind][name](tmp_path / name)
-    if kind == wanted:
-        READ[wanted](tmp_path / name)
-    elif kind == "text" and wanted != "model":
+@pytest.mark.parametrize("expected", READERS)
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, files in WRITERS.items() for name in files])
+def test_readers_refuse_files_of_another_kind(tmp_path: Path, kind: str, name: str, expected: str) -> None:
+    WRITERS[kind][name](tmp_path / name)
+    if kind == expected:
+        READERS[expected](tmp_path / name)
+    elif kind == "text" and expected != "model":
         with pytest.raises(W2VError, match=r"no questions|no pairs|is not a word and its count"):
-            READ[wanted](tmp_path / name)
+            READERS[expected](tmp_path / name)
     else:
-        (holds, use), wants = detect._KINDS[kind], detect._KINDS[wanted][0]
-        with pytest.raises(W2VError, match=f"^{re.escape(f'{tmp_path / name}: {holds}, not {wants}: {use}')}$"):
-            READ[wanted](tmp_path / name)
+        (description, use), expected_kind = detect._KINDS[kind], detect._KINDS[expected][0]
+        message = f"{tmp_path / name}: {description}, not {expected_kind}: {use}"
+        with pytest.raises(W2VError, match=f"^{re.escape(message)}$"):
+            READERS[expected](tmp_path / name)
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        *("a 3\n", "a b 1\n", ": a\nb c d e\n", "page 8\nline 7\n", "5 2\n1 2 3\n"),  # too short to be anything else
+        *("a 3\n", "a b 1\n", ": a\nb c d e\n", "page 8\nline 7\n", "5 2\n1 2 3\n"),  # too short to be a word list
         "".join(f"{n} {n * 7 % 9} {n * 5 % 9}\n" for n in range(40)),  # walks on a graph
         "".join(f"{n % 7} {40 - n}\n" for n in range(40)),
-        ": one\n" + 20 * "a b c d e\n",  # not four words, as questions have
+        ": one\n" + 20 * "a b c d e\n",  # five words per line, but questions have four
     ],
 )
-def test_what_is_a_text(tmp_path: Path, content: str) -> None:
+def test_texts_that_look_like_other_kinds_are_read(tmp_path: Path, content: str) -> None:
     (tmp_path / "text").write_text(content)
     assert b"".join(block.text for block in Corpus(tmp_path / "text").blocks()).strip() == content.strip().encode()
 
 
-def test_nobody_is_told_to_replace_bytes_of_a_binary_file(tmp_path: Path) -> None:
+def test_errors_about_binary_files_do_not_suggest_replacing_bytes(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"words \0 and\xff\n")
     with pytest.raises(W2VError, match=r"in b'and\\xff', is not UTF-8; it is binary, not text$"):
         read_text(Corpus(tmp_path / "file"))
@@ -132,12 +132,12 @@ def test_nobody_is_told_to_replace_bytes_of_a_binary_file(tmp_path: Path) -> Non
         load(tmp_path / "file")
 
 
-def test_the_command_says_which_argument_is_which(tmp_path: Path) -> None:
-    for files in MAKE.values():
-        for name, make in files.items():
-            make(tmp_path / name)
+def test_commands_name_the_kind_of_swapped_arguments(tmp_path: Path) -> None:
+    for files in WRITERS.values():
+        for name, write in files.items():
+            write(tmp_path / name)
     model, pairs, questions, text = (tmp_path / name for name in ("m.bin", "p.txt", "q.txt", "t.txt"))
-    for arguments, said in (
+    for arguments, message in (
         (["train", model], "m.bin: a model, not a text: give it to"),
         (["similarity", pairs, model], "p.txt: scored word pairs, not a model: give"),
         (["analogy", questions, model], "q.txt: analogy questions, not a model: give"),
@@ -145,4 +145,4 @@ def test_the_command_says_which_argument_is_which(tmp_path: Path) -> None:
         (["perplexity", text, model], "t.txt: a text, not a model: w2v train CORPUS learns"),
         (["train", text, "--read-vocab", model, "-o", tmp_path / "n.bin"], "m.bin: a model, not words and their count"),
     ):
-        assert said in run(*arguments, code=1).stderr
+        assert message in run(*arguments, code=1).stderr

@@ -1,4 +1,4 @@
-"""What notebooks show: tables of hostile words as text, curves, results."""
+"""HTML in notebooks: tables with hostile words, curves, and results."""
 
 import nbformat
 import numpy as np
@@ -9,11 +9,11 @@ from w2v.display import html_curve, html_result, html_table, text
 from w2v.evaluation.rank import Rank
 
 
-def test_values_as_text():
+def test_values_are_formatted_on_one_line():
     assert text({"a": 1234567, "b": [1.23456, None, True]}) == "a 1,234,567, b 1.235 none yes"
 
 
-def test_a_table_escapes_and_shortens():
+def test_table_escapes_and_shortens_values():
     shown = html_table([["<script>", "&\x1b\u202e", "x" * 10_000]], ["<b>"])
     assert shown.count("<") == shown.count(">")
     assert "&lt;script&gt;" in shown
@@ -24,14 +24,14 @@ def test_a_table_escapes_and_shortens():
     assert "<td>&lt;table&gt;" in html_table([["<table>"]])
 
 
-def test_a_curve():
+def test_curve_is_scaled_and_labelled():
     shown = html_curve([(0, 3), (5, 2), (10, 1)], 'falls "fast"')
     assert 'points="0.0,0.0 160.0,45.0 320.0,90.0"' in shown
     assert 'aria-label="falls &quot;fast&quot;"' in shown
     assert "nan" not in html_curve([(1, 1), (1, 1)], "flat")
 
 
-def test_vectors():
+def test_notebook_shows_vectors_as_a_table():
     words = ["<b>&", *(f"w{row}" for row in range(30))]
     shown = w2v.KeyedVectors(words, np.eye(31), 5000 - np.arange(31))._repr_html_()
     assert "31 words, 31 values each" in shown
@@ -40,15 +40,15 @@ def test_vectors():
     assert "count" not in w2v.KeyedVectors(["a"], np.eye(1))._repr_html_()
 
 
-def test_results(model):
+def test_notebook_shows_results_as_tables(model):
     shown = w2v.analogies(w2v.load(model))._repr_html_()
     assert "<td>accuracy</td>" in shown
-    assert shown.count("<table>") == 2  # that of the sections in the other
+    assert shown.count("<table>") == 2  # the table of sections is inside the other
     assert "man-woman" in shown
     assert "1 0.5 … (20 in all)" in html_result(Rank(2, None, 3, 4, 5, [1.0, 0.5] * 10))
 
 
-def test_model(model):
+def test_notebook_shows_a_model_with_its_loss_curve(model):
     loaded = w2v.Model.load(model)
     shown = loaded._repr_html_()
     assert loaded.loss_curve == list(
@@ -78,17 +78,17 @@ CELLS = [
 ]
 
 
-def test_a_notebook(model, monkeypatch, tmp_path):
+def test_notebook_runs_without_errors(model, monkeypatch, tmp_path):
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     cells = [nbformat.v4.new_code_cell(cell.replace("{model!r}", repr(str(model)))) for cell in CELLS]
     NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=None, startup_timeout=600).execute()
     assert not [part for cell in cells for part in cell.outputs if part.output_type in ("stream", "error")]
     outputs = [cell.outputs for cell in cells[2:]]
-    assert not outputs[0]  # no bar for quick work
+    assert not outputs[0]  # quick work shows no progress bar
     assert "<svg" in outputs[1][0].data["text/html"]
     assert "&lt;i&gt;" in outputs[2][0].data["text/html"]
     assert "image/png" in outputs[3][0].data
     assert "country-capital" in outputs[4][-1].data["text/html"]
     *bars, result = (part.data["text/html"] for part in outputs[5])
-    assert bars == [""] * len(bars) != []  # they have disappeared
+    assert bars == [""] * len(bars) != []  # the bars have disappeared
     assert "tokens trained" in result

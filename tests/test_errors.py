@@ -1,4 +1,4 @@
-"""How to install what is missing."""
+"""Errors about missing packages name the command that installs them."""
 
 import re
 import tomllib
@@ -22,7 +22,7 @@ def test_errors_name_the_packages_of_an_extra(monkeypatch: pytest.MonkeyPatch) -
     assert install("plot") == "pip install 'w2v[plot]'"
 
 
-def test_every_extra_that_the_code_names_has_packages() -> None:
+def test_every_extra_in_the_code_exists_and_has_packages() -> None:
     with (ROOT / "pyproject.toml").open("rb") as file:
         extras = tomllib.load(file)["project"]["optional-dependencies"]
     code = "".join(path.read_text("utf-8") for path in (ROOT / "w2v").rglob("*.py"))
@@ -33,7 +33,7 @@ def test_every_extra_that_the_code_names_has_packages() -> None:
         assert install(extra) == f"pip install {' '.join(packages)}"
 
 
-def test_sources_that_are_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_installs_an_extra_from_uninstalled_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> None:
         raise metadata.PackageNotFoundError(name)
 

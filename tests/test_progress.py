@@ -1,4 +1,4 @@
-"""What progress callbacks get: the rate of this process, and the state of training."""
+"""Progress callbacks: rates, remaining time, and the state of training."""
 
 import pytest
 
@@ -11,32 +11,32 @@ from w2v.formats import row_blocks, table
 from w2v.progress import PHASES, Meter, NotebookBar, Progress, duration, quantity
 
 
-def at(monkeypatch, seconds):
+def set_clock(monkeypatch, seconds):
     monkeypatch.setattr("time.monotonic", lambda: seconds)
 
 
-def test_rate_and_time_left_count_from_where_the_phase_began(monkeypatch):
+def test_rate_and_remaining_time_count_from_the_start_of_the_phase(monkeypatch):
     reports = []
-    at(monkeypatch, 100)
+    set_clock(monkeypatch, 100)
     meter = Meter(reports.append, "train", 800, epochs=2)
     meter(800, 1000)
-    at(monkeypatch, 102)
+    set_clock(monkeypatch, 102)
     meter(900, 1000, epoch=2, loss=1.5)
     assert [(report.rate, report.seconds_left) for report in reports] == [(None, None), (50, 2)]
     assert reports[1] == Progress("train", 900, 1000, "words", 50, 2, epoch=2, epochs=2, loss=1.5)
 
 
-def test_a_total_that_is_not_known(monkeypatch):
+def test_total_may_be_unknown(monkeypatch):
     reports = []
-    at(monkeypatch, 100)
+    set_clock(monkeypatch, 100)
     meter = Meter(reports.append, "read")
-    at(monkeypatch, 110)
+    set_clock(monkeypatch, 110)
     meter(500, None)
     assert reports == [Progress("read", 500, None, "bytes", 50, None)]
-    Meter(None, "read")(500, None)  # nobody listens
+    Meter(None, "read")(500, None)  # without a callback
 
 
-def test_a_notebook_shows_a_bar_for_long_work_until_it_ends(monkeypatch):
+def test_notebook_shows_a_bar_during_long_work(monkeypatch):
     shown = []
 
     class Display:
@@ -44,10 +44,10 @@ def test_a_notebook_shows_a_bar_for_long_work_until_it_ends(monkeypatch):
             shown.append(line.data)
 
     monkeypatch.setattr("IPython.display.display", lambda line, display_id: shown.append(line.data) or Display())
-    at(monkeypatch, 100)
+    set_clock(monkeypatch, 100)
     bar = NotebookBar()
     for seconds, done in (100.9, 1), (101.1, 2), (101.15, 3), (101.3, 4), (101.31, 10):
-        at(monkeypatch, seconds)
+        set_clock(monkeypatch, seconds)
         bar(Progress("train", done, 10, "words", epoch=1, epochs=2, loss=0.5))
     lines = [f'<div>train <progress value="{done}" max="10"></progress> epoch 1/2, loss 0.500</div>' for done in (2, 4)]
     assert shown == [*lines, ""]
@@ -72,17 +72,17 @@ def test_training_reports_epoch_loss_and_learning_rate(sample):
     assert reading[-1].loss is reading[-1].alpha is reading[-1].epoch is reading[-1].memory is None
 
 
-def test_a_resumed_run_does_not_count_what_was_trained_before(sample, tmp_path, monkeypatch):
-    """Its rate is that of what it trains itself, not of all words in the seconds since it was resumed."""
+def test_rate_of_a_resumed_run_excludes_earlier_words(sample, tmp_path, monkeypatch):
+    """The run divides only its own words, not all words, by the seconds since it was resumed."""
     state = stopped(tmp_path, sample, 0.8)
     reports = []
 
-    def report(now):
-        if now.phase == "train":
-            reports.append(now)
-            at(monkeypatch, 105)
+    def report(progress):
+        if progress.phase == "train":
+            reports.append(progress)
+            set_clock(monkeypatch, 105)
 
-    at(monkeypatch, 100)
+    set_clock(monkeypatch, 100)
     w2v.resume(tmp_path, sample, progress=report)
     first, *_, last = reports
     assert first.done == state.position.tokens_trained
@@ -98,8 +98,8 @@ def test_perplexity_reports_words(model, sample):
     assert (last.unit, last.done, last.epoch) == ("words", last.total, None)
 
 
-def test_other_long_work_reports_to_its_end(model, tmp_path, monkeypatch):
-    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 10_000)  # so that every thread reads some
+def test_other_long_work_reports_until_its_end(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 10_000)  # small, so that every thread reads a block
     vectors = w2v.load(model)
     text = tmp_path / "m.txt"
     for path in (text, tmp_path / "m.safetensors"):
@@ -116,14 +116,14 @@ def test_other_long_work_reports_to_its_end(model, tmp_path, monkeypatch):
     for phase, function in work.items():
         reports = []
         function(reports.append)
-        mine = [report for report in reports if report.phase == phase]
-        assert mine, phase
-        assert [report.done for report in mine] == sorted(report.done for report in mine) or phase == "compare"
-        assert mine[-1].done == mine[-1].total
-        assert {report.unit for report in mine} == {PHASES[phase]}
+        of_phase = [report for report in reports if report.phase == phase]
+        assert of_phase, phase
+        assert [report.done for report in of_phase] == sorted(report.done for report in of_phase) or phase == "compare"
+        assert of_phase[-1].done == of_phase[-1].total
+        assert {report.unit for report in of_phase} == {PHASES[phase]}
 
 
-def test_quantities_and_durations():
+def test_quantities_and_durations_are_formatted():
     numbers = {0.5: "0.5", 99.4: "99.4", 1234: "1,234", 12_000: "0.01 M", 2.5e6: "2.50 M"}
     assert [quantity(number) for number in numbers] == [*numbers.values()]
     seconds = {45: "45 seconds", 600: "10 minutes", 4320: "72 minutes", 9000: "2.5 hours"}

@@ -1,4 +1,4 @@
-"""WordVectors among scikit-learn's own tools and checks."""
+"""WordVectors with scikit-learn's own checks and tools."""
 
 import runpy
 import sys
@@ -22,9 +22,9 @@ TEXTS = ["the king and his queen", "a prince", "paris is in france", "rome is in
 KINDS = ["people", "people", "places", "places"] * 3
 
 
-@pytest.mark.filterwarnings("ignore:Can't test estimator")  # all checks that fit take tables of numbers
+@pytest.mark.filterwarnings("ignore:Can't test estimator")  # scikit-learn's checks that call fit use tables of numbers
 @pytest.mark.parametrize("estimator", [WordVectors(), WordVectors("m.bin", "mean", {"vector_size": 5})], ids=str)
-def test_the_checks_of_scikit_learn(estimator: WordVectors) -> None:
+def test_estimator_passes_scikit_learns_checks(estimator: WordVectors) -> None:
     checks.check_estimator(estimator)
     for check in (
         checks.check_no_attributes_set_in_init,
@@ -38,7 +38,7 @@ def test_the_checks_of_scikit_learn(estimator: WordVectors) -> None:
         check("WordVectors", estimator)
 
 
-def test_in_a_search_over_a_pipeline(model: Path) -> None:
+def test_grid_search_over_a_pipeline(model: Path) -> None:
     vectors = w2v.load(model)
     steps = make_pipeline(WordVectors(vectors), LogisticRegression(C=100))
     search = GridSearchCV(steps, {"wordvectors__weights": ["mean", "idf", "sif"]}, cv=3).fit(np.array(TEXTS), KINDS)
@@ -46,7 +46,7 @@ def test_in_a_search_over_a_pipeline(model: Path) -> None:
     assert search.best_estimator_[0].vectors_ is vectors  # not copied
 
 
-def test_output_as_a_table(model: Path) -> None:
+def test_output_can_be_a_data_frame(model: Path) -> None:
     table = pd.DataFrame({"text": TEXTS, "kind": KINDS}, index=range(100, 112))
     steps = make_column_transformer((WordVectors(model), "text")).set_output(transform="pandas")
     found = steps.fit_transform(table)
@@ -55,7 +55,7 @@ def test_output_as_a_table(model: Path) -> None:
     np.testing.assert_array_equal(found.to_numpy(), w2v.load(model).encode(TEXTS))
 
 
-def test_it_trains_on_the_texts() -> None:
+def test_fit_trains_on_the_texts() -> None:
     training = {"vector_size": 4, "min_count": 1, "epochs": 1, "workers": 1}
     words = [text.split() for text in TEXTS]
     found = WordVectors(training=training).fit_transform(words)
@@ -68,9 +68,9 @@ def test_missing_texts_are_skipped_in_training_and_get_zeros() -> None:
     texts = pd.Series([*TEXTS, None, float("nan")])
     with pytest.warns(w2v.TextWarning) as caught:
         found = WordVectors(training=training).fit_transform(texts)
-    told = [str(each.message) for each in caught if "missing" in str(each.message)]
-    about = "(None, NaN, or an empty field of CSV)"
-    assert told == [f"skipped 2 missing texts {about}", f"gave zeros to 2 missing texts {about}"]
+    messages = [str(warning.message) for warning in caught if "missing" in str(warning.message)]
+    kinds = "(None, NaN, or an empty field of CSV)"
+    assert messages == [f"skipped 2 missing texts {kinds}", f"gave zeros to 2 missing texts {kinds}"]
     np.testing.assert_array_equal(found[:12], w2v.train(TEXTS, **training).wv.encode(TEXTS))
     assert not found[12:].any()
     estimator = WordVectors(w2v.train(TEXTS, **training))
@@ -78,7 +78,7 @@ def test_missing_texts_are_skipped_in_training_and_get_zeros() -> None:
         np.testing.assert_array_equal(estimator.fit_transform(pyarrow.array([*TEXTS, None])), found[:13])
 
 
-def test_texts_are_not_looked_up_as_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_are_not_opened_as_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("king").mkdir()
     texts = ["king queen", "king"] * 99
@@ -86,7 +86,7 @@ def test_texts_are_not_looked_up_as_files(tmp_path: Path, monkeypatch: pytest.Mo
     assert set(found.vectors_.index_to_key) == {"king", "queen"}
 
 
-def test_what_it_refuses(model: Path) -> None:
+def test_invalid_input_is_refused(model: Path) -> None:
     with pytest.raises(NotFittedError):
         WordVectors().transform(TEXTS)
     for texts in ("one text", pd.DataFrame({"text": TEXTS}), 5, iter(TEXTS), set(TEXTS), dict.fromkeys(TEXTS)):
@@ -100,7 +100,7 @@ def test_what_it_refuses(model: Path) -> None:
         WordVectors(5).fit(TEXTS)
 
 
-def test_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_scikit_learn_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.base", None)
     with pytest.raises(w2v.W2VError, match=r"^w2v\.sklearn needs scikit-learn: pip install"):
         runpy.run_path(str(w2v.sklearn.__file__))

@@ -1,4 +1,4 @@
-"""What `import w2v` and `w2v --help` load, and the public names, which are imported when they are used."""
+"""The startup: which modules `import w2v` and `w2v --help` load, and public names that are imported on first use."""
 
 import ast
 import importlib
@@ -42,13 +42,13 @@ except SystemExit as end:
     ],
     ids=["import", "help", "public names", "losses", "star"],
 )
-def test_imports(script, shown):
-    """Neither import nor help loads a heavy module, and only public names are shown."""
+def test_imports_are_lazy(script, shown):
+    """Assert that neither import nor help loads a heavy module, and that dir() shows only public names."""
     assert run(script).splitlines()[-1] == shown
 
 
-def test_sources_that_are_not_built_give_way_to_the_installed_package(tmp_path):
-    """As when Python runs in the folder in which `pip install .` ran."""
+def test_unbuilt_sources_give_way_to_the_installed_package(tmp_path):
+    """This happens when Python runs in the folder where the user ran `pip install .`."""
     built = Path(w2v.__file__).parent
     sources, installed, other = (tmp_path / name for name in ("sources", "installed", "other"))
     (sources / "w2v").mkdir(parents=True)
@@ -59,7 +59,7 @@ def test_sources_that_are_not_built_give_way_to_the_installed_package(tmp_path):
     (other / "setup.py").touch()
 
     def imported(*folders):
-        program = [sys.executable, "-S", "-c", "import w2v; print(*w2v.__path__)"]  # -S: no folders but these
+        program = [sys.executable, "-S", "-c", "import w2v; print(*w2v.__path__)"]  # -S: search only these folders
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, folders))}
         return subprocess.run(program, cwd=sources, env=environment, capture_output=True, text=True)
 
@@ -75,7 +75,7 @@ def test_sources_that_are_not_built_give_way_to_the_installed_package(tmp_path):
     [("w2v", ["info"]), ("w2v", ["encode", "{model}", "-o", "{out}.parquet"]), ("w2v.data.make", ["--help"])],
 )
 def test_modules_of_the_working_directory_are_not_imported(module, arguments, model, tmp_path):
-    """As when `python -m w2v` runs in a folder of unknown origin."""
+    """`python -m w2v` may run in a folder of unknown origin."""
     own = {path.stem for path in Path(w2v.__file__).parent.iterdir()}
     names = ["pathlib", "json", "numpy", "click", "rich", "scipy", "pyarrow", "msgspec", "numba", "sitecustomize"]
     for name in [*names, *(own - {"__init__", "__main__"})]:
@@ -87,7 +87,7 @@ def test_modules_of_the_working_directory_are_not_imported(module, arguments, mo
 
 
 def test_numba_reads_no_machine_code_from_the_working_directory(tmp_path):
-    pytest.importorskip("yaml")  # without which Numba reads no settings there
+    pytest.importorskip("yaml")  # Numba needs it to read settings there
     (tmp_path / ".numba_config.yaml").write_text("cache_dir: theirs")
     script = """if True:
         import sys
@@ -105,8 +105,8 @@ def test_numba_reads_no_machine_code_from_the_working_directory(tmp_path):
     assert done.stdout.splitlines()[-1] == "''", done.stderr
 
 
-def test_the_sources_run_in_their_folder(tmp_path):
-    """Without being installed; and a path that the user names stays, even that of the working directory."""
+def test_sources_run_without_being_installed(tmp_path):
+    """A path that the user names in PYTHONPATH stays in sys.path, even if it is the working directory."""
     (tmp_path / "w2v").symlink_to(Path(w2v.__file__).parent)
     (tmp_path / "mine.py").touch()
     paths = [path for path in sys.path if "site-packages" in path]
@@ -119,7 +119,7 @@ def test_the_sources_run_in_their_folder(tmp_path):
     assert subprocess.run(program, env=environment, capture_output=True, text=True).stderr == ""
 
 
-def test_type_checkers_see_the_names_that_are_imported():
+def test_type_checkers_see_the_public_names():
     tree = ast.parse(Path(w2v.__file__).read_text("utf-8"))
     block = next(each for each in tree.body if isinstance(each, ast.If) and ast.unparse(each.test) == "TYPE_CHECKING")
     found = {}
@@ -131,8 +131,8 @@ def test_type_checkers_see_the_names_that_are_imported():
     assert found == w2v._MODULES
 
 
-def test_no_module_takes_the_place_of_a_public_name():
-    public = set(w2v.__all__) - {"losses"}  # which is a module
+def test_no_module_shadows_a_public_name():
+    public = set(w2v.__all__) - {"losses"}  # this name is a module
     assert not {module.name for module in pkgutil.iter_modules(w2v.__path__)} & public
     script = "import w2v.training.train, w2v.evaluation.perplexity, w2v; print(w2v.train, w2v.perplexity)"
     train, perplexity = run(script).split(" at ")[:2]
@@ -140,12 +140,12 @@ def test_no_module_takes_the_place_of_a_public_name():
     assert perplexity.endswith("<function perplexity")
 
 
-def test_names_that_are_not_there():
+def test_unknown_name_raises_attribute_error():
     with pytest.raises(AttributeError, match=r"^module 'w2v' has no attribute 'trian'$"):
         _ = w2v.trian
 
 
-def test_help_names_each_command_as_it_describes_itself():
+def test_help_describes_each_command_by_its_own_docstring():
     for name, (_, text) in main.COMMANDS.items():
         command = main.main.get_command(click.Context(main.main), name)
         assert command

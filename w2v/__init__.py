@@ -1,13 +1,13 @@
 """Train, evaluate and query word2vec embeddings.
 
-The public names are imported when they are first used, so that `import w2v` and `w2v --help` are quick.
+Public names are imported on first use, so that `import w2v` and `w2v --help` are fast.
 """
 
 import sys
 
 if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
-    # `python -m w2v` puts the working directory first in sys.path, so that its numpy.py or pyarrow.py would be imported
-    # in place of the real one. This file runs before all that the program imports.
+    # `python -m w2v` puts the working directory first in sys.path, so a numpy.py or pyarrow.py there would be imported
+    # instead of the real package. This file runs before all other imports of the program.
     del sys.path[0]
 
 from importlib import import_module
@@ -44,7 +44,7 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.vectors.keyed import load as load
     from w2v.vectors.unknown_words import UnknownWordError as UnknownWordError
 
-_MODULES = {  # of the public names
+_MODULES = {  # the module of each public name
     "KeyedVectors": "w2v.vectors.keyed",
     "Loss": "w2v.losses.loss",
     "Model": "w2v.training.model",
@@ -75,8 +75,8 @@ _MODULES = {  # of the public names
 }
 __all__ = list(_MODULES)
 
-# In a folder with sources that are not built, as after `pip install .`, take the modules of the installed package.
-# An entry of sys.path with a setup.py is another folder with sources, perhaps of another version.
+# If Python runs in a folder with sources that are not built, as after `pip install .`, use the installed package.
+# Skip entries of sys.path with a setup.py: they are other source folders, perhaps of another version.
 _installed = [str(Path(entry, "w2v")) for entry in sys.path if not Path(entry, "setup.py").exists()]
 _built = PathFinder.find_spec("w2v._kernels", [*__path__, *_installed])
 if _built is None or _built.origin is None:
@@ -90,8 +90,8 @@ if not TYPE_CHECKING:  # type checkers would take it to define every name
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         module = import_module(_MODULES[name])
-        globals()[name] = found = module if module.__name__ == f"w2v.{name}" else getattr(module, name)
-        return found
+        globals()[name] = value = module if module.__name__ == f"w2v.{name}" else getattr(module, name)
+        return value
 
 
 def __dir__() -> list[str]:

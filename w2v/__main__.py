@@ -1,11 +1,11 @@
-"""The `w2v` program. While its modules are imported, Ctrl-C ends it as it ends other programs: without a traceback."""
+"""The `w2v` program. Ctrl-C ends it without a traceback even while its modules are being imported."""
 
 import os
 import signal
 
 
 def main() -> None:
-    # Otherwise Numba takes this from .numba_config.yaml in the working directory, and runs machine code from there.
+    # Without this, a .numba_config.yaml in the working directory could make Numba run machine code from any folder.
     os.environ.setdefault("NUMBA_CACHE_DIR", "")
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""Recognises files by their content: models, questions, pairs, vocabularies, and files of other tools."""
+"""Recognise files by their content: models, questions, word pairs, vocabularies, and files of other tools."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from w2v.system.files import (
     unchanged,
 )
 
-HEAD_BYTES = 1 << 20  # inspected at the start of a file
-HEAD_LINES = 16  # in which numbers are counted, to find the number of columns
+HEAD_BYTES = 1 << 20  # bytes to inspect at the start of a file
+HEAD_LINES = 16  # lines to inspect for the number of columns
 MAX_LINE_BYTES = 1 << 24
-LAYOUT_LINES = 20  # that show how the lines of a file of word pairs are written
-KIND_BYTES = 1 << 15  # inspected where a file should be of another kind
-SENTENCE_END_WORD = b"</s>"  # stands for the sentence ends in a vocabulary file
+LAYOUT_LINES = 20  # lines to inspect for the layout of a file of word pairs
+KIND_BYTES = 1 << 15  # bytes to inspect to recognise the kind of a file
+SENTENCE_END_WORD = b"</s>"  # the entry for sentence ends in a vocabulary file
 
 _HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r]*\n")
 _BLANKS = re.compile(rb"[ \t\r]+")
@@ -42,7 +42,7 @@ _NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _DECIMAL_COMMA = re.compile(r"([+-]?[0-9]*),([0-9]+)")
 
 
-# What a file is, by kind, and where it is given.
+# By kind: a description, and the commands that take such a file.
 _KINDS = {
     "text": (
         "a text",
@@ -60,32 +60,33 @@ _KINDS = {
 }
 
 
-def other_kind(path: object, found: str, wanted: str) -> W2VError:
-    """An error: a file is of one kind, and should be of another."""
-    holds, use = _KINDS[found]
-    return W2VError(f"{path}: {holds}, not {_KINDS.get(wanted, [wanted])[0]}: {use}")
+def wrong_kind_error(path: object, kind: str, expected: str) -> W2VError:
+    """Return an error that says which kind a file has, which one is expected, and which commands take it."""
+    description, use = _KINDS[kind]
+    return W2VError(f"{path}: {description}, not {_KINDS.get(expected, [expected])[0]}: {use}")
 
 
-def refuse_other(path: PathLike, head: bytes, wanted: str, least: int = 1) -> None:
-    """Raise W2VError if the file that begins with `head` is of another kind than wanted; see `kind_of`.
+def refuse_other(path: PathLike, head: bytes, expected: str, min_lines: int = 1) -> None:
+    """Raise W2VError if the file that begins with `head` has another kind than expected; see `kind_of`.
 
-    If no kind is wanted, only models and ids are refused.
+    If `expected` is empty, refuse only models and id files.
     """
-    found = "ids" if b"\0" in head and is_id_file(path) else kind_of(head[:KIND_BYTES], least)
-    if found and found != wanted and (wanted or found in ("model", "ids")):
-        raise other_kind(path, found, wanted or "text")
+    kind = "ids" if b"\0" in head and is_id_file(path) else kind_of(head[:KIND_BYTES], min_lines)
+    if kind and kind != expected and (expected or kind in ("model", "ids")):
+        raise wrong_kind_error(path, kind, expected or "text")
 
 
 def head(path: PathLike) -> bytes:
-    """The first HEAD_BYTES of a file. Raises W2VError if it cannot be read."""
+    """Return the first HEAD_BYTES of a file. Raises W2VError if it cannot be read."""
     with errors_named(path), Path(path).open("rb") as file:
         return file.read(HEAD_BYTES)
 
 
-def kind_of(head: bytes, least: int = 1) -> str:
-    """The kind of a file that begins with `head`; "" for a text and others.
+def kind_of(head: bytes, min_lines: int = 1) -> str:
+    """Return the kind of the file that begins with `head`; "" for a text or an unknown kind.
 
-    Files of words need `least` lines: more than one where a text is expected, which may look like them at first.
+    A word list must have at least `min_lines` lines to be recognised. Where a text is expected, give a higher number:
+    a short text can look like a word list.
     """
     head = head.removeprefix(BYTE_ORDER_MARK)
     header = _HEADER.match(head)
@@ -93,24 +94,27 @@ def kind_of(head: bytes, least: int = 1) -> str:
         return "model" if header or is_native(head) else ""
     lines = head.split(b"\n")
     if len(lines) > 1:
-        del lines[-1]  # it is cut, or empty
+        del lines[-1]  # it is empty, or truncated
     lines = [line for line in lines if line.strip() and not line.startswith(b"#")]
     rows = [line.split() for line in lines]
     if header and _are_vectors(rows[1:], int(header[2])):
         return "model"
-    if len(rows) < max(1, least):
+    if len(rows) < max(1, min_lines):
         return ""
     if _are_vectors(rows):
         return "model"
     if _are_questions(rows):
         return "questions"
-    if _are_pairs(lines, tables=least == 1):
+    if _are_pairs(lines, tables=min_lines == 1):
         return "pairs"
     return "vocabulary" if _is_vocabulary(rows) else ""
 
 
 def _are_vectors(rows: list[list[bytes]], columns: int = 0) -> bool:
-    """Whether rows are a word and so many numbers, some with decimals; by default, two or more."""
+    """Return whether each row is a word and `columns` numbers, one of them with a decimal point.
+
+    By default, the first row gives the number of columns, which must be at least two.
+    """
     columns = columns or (len(rows[0]) - 1 if rows and len(rows[0]) > 2 else 0)
     return bool(rows and columns) and all(
         len(row) == columns + 1 and any(b"." in field for field in row[1:]) and all(map(_is_number, row[1:]))
@@ -119,17 +123,18 @@ def _are_vectors(rows: list[list[bytes]], columns: int = 0) -> bool:
 
 
 def _are_questions(rows: list[list[bytes]]) -> bool:
-    """Whether rows are four words, or begin with a colon, as the first does."""
+    """Return whether each row has four words or is a section header, which begins with a colon, as the first does."""
     sections = [row[0].startswith(b":") for row in rows]
     return sections[0] and not all(sections) and all(len(row) == 4 or row[0].startswith(b":") for row in rows)
 
 
 class PairLayout(NamedTuple):
-    """How the lines of a file of scored word pairs are written.
+    """The layout of the lines of a file of scored word pairs.
 
     Attributes:
-        separator: of fields: a tab, a comma, a semicolon, or a space for any white space.
-        first: the field of the first word, which the second follows. score: the field of the score.
+        separator: the separator of fields: a tab, a comma, a semicolon, or a space for any white space.
+        first: the index of the field with the first word. The second word is in the next field.
+        score: the index of the field with the score.
     """
 
     separator: str
@@ -137,56 +142,59 @@ class PairLayout(NamedTuple):
     score: int
 
     def fields(self, line: str) -> list[str]:
-        """The fields of a line, without white space around them; none if it is not CSV where it should be."""
+        """Split a line into fields without surrounding white space. Return [] if it is invalid CSV."""
         if self.separator == " ":
-            found = line.split("\t" if "\t" in line else None)
+            fields = line.split("\t" if "\t" in line else None)
         elif self.separator == "\t":
-            found = line.split("\t")
+            fields = line.split("\t")
         else:
             try:
-                found = next(csv.reader([line], delimiter=self.separator, skipinitialspace=True), [])
+                fields = next(csv.reader([line], delimiter=self.separator, skipinitialspace=True), [])
             except csv.Error:
                 return []
-        return [field.strip() for field in found]
+        return [field.strip() for field in fields]
 
     def pair(self, fields: list[str]) -> tuple[str, str, float] | None:
-        """Return the words and the score in the fields of a line; None if one is missing or the score is not finite."""
+        """Return the two words and the score of a line, or None if a word or a finite score is missing."""
         score = _score(fields[self.score]) if len(fields) > self.score else None
         words = fields[self.first : self.first + 2]
         return None if score is None or not all(words) else (words[0], words[1], score)
 
     def is_header(self, fields: list[str]) -> bool:
-        """Whether the fields of the first line are names of columns: they have text in place of the score."""
+        """Return whether the fields of the first line are column names, with text instead of a score."""
         if len(fields) <= self.score:
             return False
+        if _DECIMAL_COMMA.fullmatch(fields[self.score]):
+            return False
         try:
-            float(fields[self.score])
+            float(fields[self.score])  # NaN and infinity are not scores, but not column names either
         except ValueError:
             return True
         return False
 
 
 def pair_layout(lines: Sequence[str]) -> PairLayout | None:
-    """The layout that most of these lines have, which are the first of a file of scored word pairs; None without any.
+    """Return the most common layout of the first lines of a file of scored word pairs, or None if no line has one.
 
-    The score is the first number after two words; a number before them, as of a table's row, does not count.
+    The score is the first number after two words. A number before the words, such as the row number of a table, is
+    ignored.
     """
-    found: Counter[PairLayout] = Counter()
-    for separator in "\t;, ":  # the first of equal counts is taken; semicolons before commas, which may be decimal
+    layouts: Counter[PairLayout] = Counter()
+    for separator in "\t;, ":  # of equal counts, the first wins; semicolons before commas, which may be decimal
         for line in lines:
             fields = PairLayout(separator, 0, 2).fields(line)
             if separator in ("\t", " ") or separator in line:
                 numbers = [_score(field) is not None for field in fields]
                 first = int(numbers[:3] == [True, False, False])
                 if True in numbers[first + 2 :] and all(fields[first : first + 2]):
-                    found[PairLayout(separator, first, numbers.index(True, first + 2))] += 1
-    return found.most_common(1)[0][0] if found else None
+                    layouts[PairLayout(separator, first, numbers.index(True, first + 2))] += 1
+    return layouts.most_common(1)[0][0] if layouts else None
 
 
 def _are_pairs(lines: list[bytes], tables: bool) -> bool:
-    """Whether all lines are two words, without spaces in them, and a score; before them may be names of columns.
+    """Return whether each line has two words, without spaces in them, and a score. Column names may come first.
 
-    Without `tables`, they must not have more columns, nor commas or semicolons: a table can also hold a text.
+    Without `tables`, refuse additional columns and the separators comma and semicolon, because a table can be a text.
     """
     texts = [line.decode(errors="replace") for line in lines]
     layout = pair_layout(texts[:LAYOUT_LINES])
@@ -203,10 +211,10 @@ def _are_pairs(lines: list[bytes], tables: bool) -> bool:
 
 
 def _is_vocabulary(rows: list[list[bytes]]) -> bool:
-    """Whether rows are different words with their counts, sorted by count."""
+    """Return whether the rows are different words with counts in descending order."""
     rows = rows[rows[0][0] == SENTENCE_END_WORD :]
-    fits = all(len(row) == 2 and row[1].isdigit() and len(row[1]) < 20 and int(row[1]) for row in rows)
-    counts = [int(row[1]) for row in rows] if fits else []
+    have_counts = all(len(row) == 2 and row[1].isdigit() and len(row[1]) < 20 and int(row[1]) for row in rows)
+    counts = [int(row[1]) for row in rows] if have_counts else []
     return bool(counts) and len({row[0] for row in rows}) == len(rows) and counts == sorted(counts, reverse=True)
 
 
@@ -224,27 +232,27 @@ def _score(field: str) -> float | None:
 
 
 def is_native(head: bytes) -> bool:
-    """Whether a file that begins with `head` is a safetensors file: a header length below 4 GB, then a brace."""
+    """Return whether `head` begins like a safetensors file: a header length below 4 GB, then a brace."""
     return len(head) > 8 and head[8:9] == b"{" and int.from_bytes(head[:8], "little") < 1 << 32
 
 
 def is_id_file(path: PathLike) -> bool:
-    """Whether a file ends with the signature of id files."""
+    """Return whether a file ends with the signature of id files."""
     with suppress(OSError, ValueError), Path(path).open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - 32))
-        return IDS in file.read(32)  # a device has no end
+        return IDS in file.read(32)  # limited, because a device such as /dev/zero never ends
     return False
 
 
-def lines(path: PathLike, wanted: str = "") -> Iterator[tuple[int, bytes]]:
-    """Yield (line number from 1, line) of a text file, without a byte order mark.
+def lines(path: PathLike, expected: str = "") -> Iterator[tuple[int, bytes]]:
+    """Yield (line number from 1, line) of a text file, without the byte order mark.
 
-    Raises W2VError for a file that cannot be read, changes while it is read, is recognised as not being UTF-8 text or
-    as another kind than `wanted`, or has a line longer than MAX_LINE_BYTES.
+    Raises W2VError if the file cannot be read, changes while it is read, is not UTF-8 text, has another kind than
+    `expected`, or has a line longer than MAX_LINE_BYTES.
     """
     with errors_named(path), Path(path).open("rb") as file, unchanged(path, file):
-        refuse_other(path, file.peek(), wanted)
+        refuse_other(path, file.peek(), expected)
         for number in itertools.count(1):
             line = file.readline(MAX_LINE_BYTES + 1)
             if number == 1:
@@ -263,17 +271,17 @@ class Layout(NamedTuple):
     """The layout of the rows of a word2vec file."""
 
     kind: Literal["binary", "text"]
-    rows: int | None  # according to the header; None without a header, as in the files of GloVe and koan
+    rows: int | None  # from the header; None without a header, as in the files of GloVe and koan
     columns: int
-    start: int  # bytes before the first row
+    start: int  # offset of the first row in bytes
 
     def min_bytes(self, rows: int) -> int:
-        """The minimum of bytes that `rows` rows of different words take, with numbers of one digit."""
-        length = 0 if self.kind == "binary" else 1  # of the shortest word
-        row = 4 * self.columns + 1 if self.kind == "binary" else 2 * self.columns + 1
-        size = rows * row - (self.kind == "text")  # the last line may lack its newline
+        """Return the smallest size of `rows` rows, if their words differ and their numbers have one digit."""
+        length = 0 if self.kind == "binary" else 1  # length of the shortest possible words
+        row_bytes = 4 * self.columns + 1 if self.kind == "binary" else 2 * self.columns + 1
+        size = rows * row_bytes - (self.kind == "text")  # the last line may lack its newline
         while rows > 0:
-            words = min(rows, 1 << 8 * length)  # words of this length
+            words = min(rows, 1 << 8 * length)  # the number of words of this length
             size += words * length
             rows -= words
             length += 1
@@ -281,7 +289,7 @@ class Layout(NamedTuple):
 
 
 def recognise(path: PathLike, head: bytes) -> Layout:
-    """The layout of the word2vec file that begins with `head` (HEAD_BYTES, or all of it).
+    """Return the layout of the word2vec file that begins with `head`: HEAD_BYTES, or the whole file.
 
     Raises W2VError for any other file.
     """
@@ -290,18 +298,18 @@ def recognise(path: PathLike, head: bytes) -> Layout:
     start = header.end() if header else mark
     *lines, last = head[start:].split(b"\n", HEAD_LINES)
     numbers = [_count_numbers(line) for line in lines or [last] if line.strip()]
-    usual = Counter(numbers).most_common(1)[0][0] if numbers else 0
+    usual = Counter(numbers).most_common(1)[0][0] if numbers else 0  # the most common number of columns
     is_text = not _NOT_TEXT.search((lines or [last])[0]) and b"\0" not in head
     first_line_is_whole = bool(lines) or len(head) < HEAD_BYTES
     if not header:
         if is_text and not usual:
-            raise other_kind(path, "text", "model")
+            raise wrong_kind_error(path, "text", "model")
         if not (is_text and first_line_is_whole):
             raise W2VError(f"{path}: not a vector file: it begins with {head[:24]!r}")
         if all(b"\t" in line and _is_number(line.split(b"\t", 1)[0]) for line in lines or [last] if line.strip()):
             raise W2VError(
-                f"{path}: vectors without words, as w2v encode writes them: if they have words, put these beside it, "
-                "one on each line, in a file of the same name with .metadata.tsv instead of .tsv"
+                f"{path}: vectors without words, as w2v encode writes them: if they have words, put one on each line "
+                "of a file in the same folder, of the same name with .metadata.tsv instead of .tsv"
             )
         return Layout("text", None, usual, start)
     rows, columns = int(header[1]), int(header[2])
@@ -310,12 +318,12 @@ def recognise(path: PathLike, head: bytes) -> Layout:
     if usual != columns and (not is_text or (first_line_is_whole and 2 * usual < columns)):
         return Layout("binary", rows, columns, start)
     if usual != columns and lines:
-        raise W2VError(f"{path}: wrong header: it says {columns} values in a row, its rows have {usual}")
+        raise W2VError(f"{path}: wrong header: it says {columns} values per row, but the rows have {usual}")
     return Layout("text", rows, columns, start)
 
 
 def _count_numbers(line: bytes) -> int:
-    """The number of numeric fields at the end of a line. The first field is a word, even if it looks like a number."""
+    """Return the number of numeric fields at the end of a line. The first field is a word even if it is numeric."""
     count = 0
     for field in reversed(_BLANKS.split(line.strip(b" \t\r"))[1:]):
         try:
@@ -330,10 +338,10 @@ def _count_numbers(line: bytes) -> int:
 
 _NPZ = re.compile(ZIP + rb".{26}[\w./-]{1,200}\.npy", re.DOTALL)
 _BUILD = "w2v.KeyedVectors(words, vectors).save('vectors.bin')"
-_OTHERS = {  # signature: what the file is, and how to convert it; {path} is the quoted path
-    NUMPY: "a NumPy array, without words: write them beside it, one on each line, to a file of the same name with "
-    ".words.txt instead of .npy",
-    HDF5: f"an HDF5 file: read its words and vectors, by h5py for instance, and use {_BUILD}",
+_OTHER_TOOLS = {  # signature: description of the file, and how to convert it; {path} is the quoted path
+    NUMPY: "a NumPy array, without words: write one word on each line of a file in the same folder, of the same name "
+    "with .words.txt instead of .npy",
+    HDF5: f"an HDF5 file: read its words and vectors, for instance by h5py, and use {_BUILD}",
     PICKLE: "a Python pickle, which can run any code when it is loaded, so w2v does not read it: load it with the tool "
     f"that wrote it, and use {_BUILD}",
     DOCUMENT: "an office document, without vectors",
@@ -343,12 +351,12 @@ _OTHERS = {  # signature: what the file is, and how to convert it; {path} is the
 
 
 def refuse_foreign(path: PathLike, head: bytes) -> None:
-    """Raise W2VError, with a way to convert it, if the file that begins with `head` is a known file of another tool."""
+    """Raise W2VError, with a way to convert the file, if `head` is the start of another tool's file."""
     quoted = repr(os.fspath(path))
     if not _HEADER.match(head):
         refuse_other(path, head, "model")
     if _NPZ.match(head):
         raise W2VError(f"{path}: a NumPy archive: load words and vectors by numpy.load({quoted}), and use {_BUILD}")
-    for signature, kind in _OTHERS.items():
+    for signature, advice in _OTHER_TOOLS.items():
         if re.match(signature, head):
-            raise W2VError(f"{path}: {kind.replace('{path}', quoted)}")
+            raise W2VError(f"{path}: {advice.replace('{path}', quoted)}")

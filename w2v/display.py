@@ -1,4 +1,4 @@
-"""Format values for people: as text, and as HTML in notebooks."""
+"""Format values as text, and as HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 from w2v.errors import printable
 from w2v.system.files import PathLike, atomic_write
 
-MAX_CHARACTERS = 200  # of a value in a table
-MAX_ITEMS = 10  # of a list of numbers or words
-WIDTH, HEIGHT = 320, 90  # of a curve, in pixels
-FRAME_HEIGHT = 720  # of a page, in pixels
+MAX_CHARACTERS = 200  # length of a value in a table
+MAX_ITEMS = 10  # items shown of a list
+WIDTH, HEIGHT = 320, 90  # size of a curve in pixels
+FRAME_HEIGHT = 720  # height of a page in pixels
 
 
 def text(value: object) -> str:
-    """A value on one line."""
+    """Format a value on one line."""
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {text(part)}" for name, part in value.items())
     if isinstance(value, list):
@@ -32,7 +32,7 @@ def text(value: object) -> str:
 
 
 def html_table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> str:
-    """Rows of values as an HTML table. Values that are Html, such as other tables, are not escaped."""
+    """Format rows of values as an HTML table. Values of type Html, such as nested tables, are not escaped."""
     head = "".join(f"<th>{_cell(name)}</th>" for name in header)
     body = "".join(f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row)}</tr>" for row in rows)
     return Html(f"<table>{f'<thead><tr>{head}</tr></thead>' if header else ''}<tbody>{body}</tbody></table>")
@@ -50,7 +50,7 @@ def _cell(value: object) -> str:
 
 
 def html_curve(points: Sequence[tuple[float, float]], label: str) -> str:
-    """A curve through points (x, y) as an inline SVG, without axes; `label` describes it."""
+    """Draw a curve through points (x, y) as inline SVG, without axes. `label` describes it to screen readers."""
     (left, right), (low, high) = ((min(axis), max(axis)) for axis in zip(*points, strict=True))
     scaled = [
         f"{WIDTH * (x - left) / (right - left or 1):.1f},{HEIGHT - HEIGHT * (y - low) / (high - low or 1):.1f}"
@@ -64,21 +64,22 @@ def html_curve(points: Sequence[tuple[float, float]], label: str) -> str:
 
 
 class Result:
-    """A dataclass of results, which notebooks show as a table."""
+    """A base of dataclasses of results, which notebooks show as a table."""
 
     def _repr_html_(self) -> str:
         return html_result(self)
 
 
 def html_result(result: Any) -> str:
-    """The fields of a dataclass, one per row; a list of dataclasses becomes a nested table."""
-    return html_table([(each.name.replace("_", " "), _value(getattr(result, each.name))) for each in fields(result)])
+    """Format a dataclass as an HTML table with one row per field. A list of dataclasses becomes a nested table."""
+    return html_table([(field.name.replace("_", " "), _value(getattr(result, field.name))) for field in fields(result)])
 
 
 def _value(value: object) -> object:
+    """Return a value as a table shows it: a list of dataclasses as a nested table, a long list shortened."""
     if isinstance(value, list) and value and is_dataclass(value[0]):
-        names = [each.name for each in fields(value[0])]
-        return html_table([[_value(getattr(one, name)) for name in names] for one in value], names)
+        names = [field.name for field in fields(value[0])]
+        return html_table([[_value(getattr(item, name)) for name in names] for item in value], names)
     if isinstance(value, list) and len(value) > MAX_ITEMS:
         return f"{text(value[:MAX_ITEMS])} … ({len(value):,} in all)"
     return value
@@ -86,7 +87,7 @@ def _value(value: object) -> object:
 
 @dataclass(frozen=True, repr=False)
 class Page:
-    """A page to explore models with, complete in itself. A notebook displays it."""
+    """A self-contained HTML page to explore models. A notebook displays it."""
 
     html: str
 
@@ -96,7 +97,7 @@ class Page:
             file.write(self.html.encode())
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, which has no access to the notebook."""
+        """Return the page in a frame that has no access to the notebook."""
         return (
             f'<iframe srcdoc="{escape(self.html)}" sandbox="allow-scripts allow-forms" title="w2v explore" '
             f'style="width: 100%; height: {FRAME_HEIGHT}px; border: 0"></iframe>'

@@ -1,4 +1,4 @@
-"""The errors and warnings that a user's data or settings can cause, and text that is safe to print."""
+"""Errors and warnings about the user's data and settings, and text that is safe to print."""
 
 import re
 import sys
@@ -6,50 +6,50 @@ import warnings
 from importlib import import_module
 from typing import Any
 
-# Control characters, line and paragraph separators, those that change the direction of the text, and lone surrogates.
+# Control characters, line and paragraph separators, characters that change the text direction, and lone surrogates.
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
-ON_INDEX = False  # whether w2v is on the package index, from which its extras can then be installed
+ON_INDEX = False  # whether the package index has w2v, so that pip can install its extras by name
 
 
 class W2VError(ValueError):
-    """A user's data cannot be used: one line that says what was found, where, and what to do."""
+    """The user's data cannot be used. The message is one line: what was found, where, and what to do."""
 
 
 class SettingsError(W2VError):
-    """An option or argument has an impossible value, or contradicts another."""
+    """An option or argument is invalid, or contradicts another."""
 
 
 class CutFile(W2VError):
-    """A file ends before its content does."""
+    """A file is truncated."""
 
 
 class NothingToTrain(W2VError):
-    """A text has no training pairs: no word of the vocabulary, or none with another in its window after subsampling."""
+    """A text has no training pairs: it has no known words, or subsampling leaves none with another in its window."""
 
 
 class Diverged(W2VError):
-    """Training has made NaN or infinite values, or its loss has risen to a multiple."""
+    """Training has diverged: it produced NaN or infinite values, or the loss has multiplied."""
 
 
 class OtherVersion(W2VError):
-    """A file was written by a version of w2v whose files this one cannot read."""
+    """A file comes from another version of w2v, and this version cannot read it."""
 
 
 class OnlyVectors(W2VError):
-    """A file holds words and vectors, but no model."""
+    """A file has words and vectors, but a model is needed."""
 
 
 class LossMissing(W2VError):
-    """A file names a user's own loss that has not been imported."""
+    """A file needs a user-defined loss that has not been imported."""
 
 
 class TextWarning(UserWarning):
-    """A text can be used, but a change of it or of an option would give better vectors: one line says which."""
+    """A text is usable, but the vectors would be better if it or an option were changed. The message says which."""
 
 
 def warn_of_text(line: str) -> None:
-    """Issue a TextWarning that names the line of the user's code that called this package."""
+    """Issue a TextWarning that points at the line of user code that called this package."""
     level, frame = 1, sys._getframe()
     while frame.f_globals.get("__name__", "").split(".")[0] == "w2v" and frame.f_back:
         level, frame = level + 1, frame.f_back
@@ -57,9 +57,12 @@ def warn_of_text(line: str) -> None:
 
 
 def optional(need: str, extra: str, *modules: str, kind: type[W2VError] = W2VError) -> Any:
-    """Import modules of an optional package, which the extra installs, and return the first.
+    """Import modules of an optional package and return the first.
 
-    Raises `kind`, with `need` and how to install the extra, if the package is missing.
+    Args:
+        need: the beginning of the error message, such as "the Numba kernel needs Numba".
+        extra: the extra of this package that installs the modules.
+        kind: the error to raise if a module is missing.
     """
     try:
         first, *_ = map(import_module, modules)
@@ -69,45 +72,45 @@ def optional(need: str, extra: str, *modules: str, kind: type[W2VError] = W2VErr
 
 
 def install(extra: str) -> str:
-    """How to install the packages of an optional extra, such as "plot", which the metadata of this package name."""
+    """Return the command that installs the packages of an optional extra, such as "plot"."""
     from importlib import metadata  # slow to import
 
     if ON_INDEX:
         return f"pip install 'w2v[{extra}]'"
     try:
-        needed = metadata.requires("w2v") or []
-    except metadata.PackageNotFoundError:  # sources that are used without having been installed
+        requirements = metadata.requires("w2v") or []
+    except metadata.PackageNotFoundError:  # Python runs the sources, and w2v is not installed
         return f"pip install '.[{extra}]' in the folder of w2v's sources"
-    of_extra = re.compile(rf"([\w.-]+)[^;]*;.*\bextra == [\"']{extra}[\"']")
-    return f"pip install {' '.join(found[1] for found in map(of_extra.match, needed) if found)}"
+    in_extra = re.compile(rf"([\w.-]+)[^;]*;.*\bextra == [\"']{extra}[\"']")
+    return f"pip install {' '.join(match[1] for match in map(in_extra.match, requirements) if match)}"
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun in singular or plural: "1 word", "2,000 words"."""
+    """Return a number with its noun in singular or plural: "1 word", "2,000 words"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def malformed_lines(number: int, first: int | None) -> str:
-    """The number of malformed lines and the first of them: "1 malformed line: line 5"."""
+    """Return the number of malformed lines and the first line's number: "1 malformed line: line 5"."""
     return f"{counted(number, 'malformed line')}: {'' if number == 1 else 'the first is '}line {first}"
 
 
 def printable(text: str) -> str:
-    """One line of text in which characters that could control a terminal are escaped, as \\x1b for instance."""
-    return UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    """Escape the characters of a text that break lines or control a terminal: \\x1b, for instance."""
+    return UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def one_line(error: object) -> str:
-    """The message of an error, or other text, as one short printable line: a damaged file can put any text there."""
+    """Return a message as one short printable line: it may contain arbitrary text from a damaged file."""
     return printable(str(error)[:300] or type(error).__name__)[:300]
 
 
 def described(error: Exception) -> str:
-    """What an error says to a user."""
+    """Return the message of an error for users, without a traceback."""
     if isinstance(error, W2VError):
         return str(error)
     if isinstance(error, MemoryError):
         return "out of memory"
     if isinstance(error, OSError):
         return ": ".join(map(str, filter(None, (error.filename, error.strerror or str(error)))))
-    return f"internal error: {type(error).__name__}: {error}"  # a bug of ours
+    return f"internal error: {type(error).__name__}: {error}"  # a bug in w2v

@@ -1,4 +1,4 @@
-"""Progress reports of long work."""
+"""Progress reports of long computations."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-# The phases of the work, and the unit in which each is counted.
+# The phases and their units.
 PHASES = {
-    "read": "bytes",  # of a text
-    "count": "words",  # whose pairs are counted
-    "join": "words",  # into phrases
+    "read": "bytes",  # read a text
+    "count": "words",  # count word pairs, to find phrases
+    "join": "words",  # join phrases
     "train": "words",
     "tune": "seconds",
-    "predict": "words",  # of a text, by perplexity, or of the vocabulary, by rank
-    "encode": "bytes",  # of texts
-    "load": "rows",  # of a vector file
+    "predict": "words",  # predict the words of a text (perplexity) or of the vocabulary (rank)
+    "encode": "bytes",  # encode texts
+    "load": "rows",  # load a vector file
     "save": "rows",
-    "answer": "words",  # that answers to analogy questions are searched among
-    "evaluate": "measures",  # of models
-    "compare": "words",  # of two models
-    "project": "iterations",  # of t-SNE or UMAP
-    "index": "words",  # for approximate search
+    "answer": "words",  # search all words for the answers to analogy questions
+    "evaluate": "measures",  # evaluate models
+    "compare": "words",  # compare two models
+    "project": "iterations",  # run t-SNE or UMAP
+    "index": "words",  # build an index for approximate search
 }
 
 SHOWN_AFTER, REDRAWN_EVERY = 1.0, 0.1  # seconds until a notebook shows a bar, and between its updates
@@ -32,20 +32,20 @@ SHOWN_AFTER, REDRAWN_EVERY = 1.0, 0.1  # seconds until a notebook shows a bar, a
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a phase of the work. Values that are not known (yet) are None.
+    """The progress of one phase. Unknown values are None.
 
     Attributes:
-        phase: see PHASES.
-        done, total: units done, and in all; equal in the last report of work that succeeds. A resumed run counts from
-            the beginning of the whole run.
-        unit: that of the phase.
+        phase: the name of the phase; see PHASES.
+        done, total: the units done and the units in all. They are equal in the last report of a successful phase. A
+            resumed run counts from the beginning of the whole run.
+        unit: the unit of the phase.
         rate: units per second since this process began the phase.
-        seconds_left: time that the rest takes at that rate.
-        epoch, epochs: the epoch being trained, from 1, and their number.
-        loss: mean loss per prediction so far in this epoch.
+        seconds_left: the remaining time at this rate.
+        epoch, epochs: the current epoch, from 1, and the number of epochs.
+        loss: the mean loss per prediction so far in this epoch.
         alpha: the learning rate.
-        score: the best so far, of tuning.
-        memory, memory_limit: estimated bytes that training needs at its peak, and bytes that this process may take.
+        score: the best score so far, in tuning.
+        memory, memory_limit: the estimated peak memory of training, and the memory that this process may use, in bytes.
     """
 
     phase: str
@@ -67,47 +67,44 @@ Report = Callable[[Progress], None]
 
 
 def formatted_values(progress: Progress) -> list[str]:
-    """The known values of a report, the most important first."""
-    found = []
+    """Format the known values of a report, the most important first."""
+    values = []
     if progress.seconds_left:
-        found.append(f"{timedelta(seconds=round(progress.seconds_left))} left".removeprefix("0:"))
+        values.append(f"{timedelta(seconds=round(progress.seconds_left))} left".removeprefix("0:"))
     if progress.score is not None:
-        found.append(f"best score {100 * progress.score:.2f}")
+        values.append(f"best score {100 * progress.score:.2f}")
     if progress.epochs is not None:
-        found.append(f"epoch {progress.epoch}/{progress.epochs}")
+        values.append(f"epoch {progress.epoch}/{progress.epochs}")
     if progress.rate is not None:
-        found.append(f"{quantity(progress.rate)} {progress.unit}/s")
+        values.append(f"{quantity(progress.rate)} {progress.unit}/s")
     if progress.loss is not None:
-        found.append(f"loss {progress.loss:.3f}")
+        values.append(f"loss {progress.loss:.3f}")
     if progress.alpha is not None:
-        found.append(f"alpha {progress.alpha:.2g}")
-    return found
+        values.append(f"alpha {progress.alpha:.2g}")
+    return values
 
 
 def duration(seconds: float) -> str:
-    """A time to read: "45 seconds", "72 minutes", "2.5 hours"."""
+    """Format a duration for people: "45 seconds", "72 minutes", "2.5 hours"."""
     if seconds < 120:
         return f"{seconds:.0f} seconds"
     return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
 
 
 def quantity(number: float) -> str:
-    """A number of units with about three digits, in millions if it is large."""
+    """Format a number with about three digits, in millions if it is large."""
     return f"{number / 1e6:,.2f} M" if number >= 1e4 else f"{number:,.3g}" if number < 100 else f"{number:,.0f}"
 
 
 class NotebookBar:
-    """Progress of one phase as a bar below the running cell of a notebook; it disappears when the phase ends.
-
-    Work of less than a second shows none.
-    """
+    """A progress bar below the running cell of a notebook. It appears after SHOWN_AFTER, and disappears at the end."""
 
     def __init__(self) -> None:
         self._display: Any = None
         self._next = time.monotonic() + SHOWN_AFTER
 
     def __call__(self, progress: Progress) -> None:
-        from IPython import display  # always installed in a notebook
+        from IPython import display  # a notebook always has IPython
 
         now, ended = time.monotonic(), progress.done == progress.total
         if now < self._next if not ended else not self._display:
@@ -115,36 +112,39 @@ class NotebookBar:
         self._next = now + REDRAWN_EVERY
         share = f' value="{progress.done}" max="{progress.total}"' if progress.total else ""
         values = ", ".join(formatted_values(progress))
-        line = display.HTML("" if ended else f"<div>{progress.phase} <progress{share}></progress> {values}</div>")
+        html = display.HTML("" if ended else f"<div>{progress.phase} <progress{share}></progress> {values}</div>")
         if self._display:
-            self._display.update(line)
+            self._display.update(html)
         else:
-            self._display = display.display(line, display_id=True)
+            self._display = display.display(html, display_id=True)
 
 
 def notebook_bar() -> Report | None:
-    """A bar, if this process runs a notebook."""
+    """Return a progress bar if this process runs a notebook, or None."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return NotebookBar() if hasattr(shell, "kernel") else None
 
 
 class Meter:
-    """Reports one phase, which begins at `start` units. `known` are other fields of Progress, which do not change.
+    """Reports the progress of one phase.
 
-    Without a `report`, notebooks show a bar.
+    Args:
+        report: the callback; without one, notebooks show a bar.
+        start: the units that were done before this process began the phase.
+        constants: fields of Progress that do not change.
     """
 
-    def __init__(self, report: Report | None, phase: str, start: int = 0, **known: Any) -> None:
+    def __init__(self, report: Report | None, phase: str, start: int = 0, **constants: Any) -> None:
         self._report = report or notebook_bar()
         self._start = start
-        self._known = {"phase": phase, "unit": PHASES[phase], **known}
+        self._constants = {"phase": phase, "unit": PHASES[phase], **constants}
         self._started = time.monotonic()
 
-    def __call__(self, done: int, total: int | None, **more: Any) -> None:
-        """Report that `done` of `total` units are done; `more` are other fields of Progress."""
+    def __call__(self, done: int, total: int | None, **values: Any) -> None:
+        """Report that `done` of `total` units are done. `values` are other fields of Progress."""
         if self._report is None:
             return
         seconds = time.monotonic() - self._started
         rate = (done - self._start) / seconds if done > self._start and seconds else None
         left = (total - done) / rate if rate and total is not None else None
-        self._report(Progress(done=done, total=total, rate=rate, seconds_left=left, **self._known, **more))
+        self._report(Progress(done=done, total=total, rate=rate, seconds_left=left, **self._constants, **values))

@@ -1,4 +1,4 @@
-"""Texts as vectors in scikit-learn: a transformer for Pipeline, GridSearchCV and ColumnTransformer."""
+"""A scikit-learn transformer from texts to vectors, for Pipeline, GridSearchCV and ColumnTransformer."""
 
 from __future__ import annotations
 
@@ -29,20 +29,19 @@ Texts = Iterable[str] | Iterable[Sequence[str]]
 
 
 class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turns n texts, or lists of words, into their vectors, float32 (n, D): see KeyedVectors.encode.
+    """A transformer from n texts, or lists of words, to their vectors, float32 (n, D); see KeyedVectors.encode.
 
-    Missing texts (None, NaN) are skipped in training, and get zeros.
+    Training skips missing texts (None, NaN), and their vectors are zeros. The methods raise W2VError if a file cannot
+    be read or the texts cannot be trained on, ValueError if the input is not a list of texts.
 
     Args:
-        model: word vectors: a file that w2v.load reads, KeyedVectors or a Model; None to train them in `fit`.
-        weights: "sif", "idf" or "mean": see w2v.vectors.encode.Encoder. Files without counts need "mean".
-        training: arguments of w2v.train, for `fit` without a model: {"vector_size": 50, "seed": 2}.
+        model: word vectors: a file that w2v.load reads, KeyedVectors, or a Model, which is neither copied nor changed.
+            None to train word vectors in `fit`.
+        weights: "sif", "idf" or "mean"; see w2v.vectors.encode.Encoder. Files without counts need "mean".
+        training: arguments of w2v.train for `fit` without a model, such as {"vector_size": 50, "seed": 2}.
 
     Attributes:
-        vectors_: the KeyedVectors, once fitted.
-
-    It follows scikit-learn's conventions; a model that is given is neither copied nor changed. Raises W2VError for a
-    file that cannot be read and texts that cannot be trained on, ValueError for what is no list of texts.
+        vectors_: the KeyedVectors, after `fit`.
     """
 
     def __init__(
@@ -57,20 +56,20 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def fit(self, X: Texts, y: object = None) -> Self:
         """Load the model or, without one, train word vectors on the texts."""
-        texts = _checked(X)
+        texts = _check_texts(X)
         if self.model is not None and self.training is not None:
-            raise ValueError("training has no effect with a model: give one of them")
+            raise ValueError("training has no effect with a model: give only one of them")
         if self.model is None:
             self.vectors_ = train(texts, **self.training or {}).wv
         else:
             self.vectors_ = load(self.model) if isinstance(self.model, str | os.PathLike) else vectors_of(self.model)
-        self.vectors_.encoder(self.weights)  # raises for weights that the vectors do not allow
+        self.vectors_.encoder(self.weights)  # raises an error if the vectors lack the counts that the weights need
         return self
 
     def transform(self, X: Texts) -> NDArray[np.float32]:
-        """The vectors of the texts."""
+        """Return the vectors of the texts, float32 (n, D)."""
         check_is_fitted(self)
-        return self.vectors_.encode(_checked(X), self.weights)
+        return self.vectors_.encode(_check_texts(X), self.weights)
 
     @property
     def _n_features_out(self) -> int:
@@ -84,13 +83,16 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return tags
 
 
-def _checked(texts: Texts) -> list[Any]:
-    """The texts as a list. Raises ValueError for a single text, a table, what can be read only once or has no order,
-    and what is neither text nor list of words."""
+def _check_texts(texts: Texts) -> list[Any]:
+    """Return the texts as a list.
+
+    Raises ValueError for a single text, a table, an iterator, a set or a mapping, and if an item is neither a text nor
+    a list of words.
+    """
     refused = isinstance(texts, str | Mapping | Set | Iterator)
     if refused or getattr(texts, "ndim", 1) != 1 or not isinstance(texts, Iterable):
         raise ValueError("a list of texts is needed, such as one column of a table")
-    found = list(python_values(texts))
-    if not all(isinstance(text, str | list | tuple) or is_missing(text) for text in found):
+    checked = list(python_values(texts))
+    if not all(isinstance(text, str | list | tuple) or is_missing(text) for text in checked):
         raise ValueError("each text must be a str, a list of words, or missing (None, NaN)")
-    return found
+    return checked

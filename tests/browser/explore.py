@@ -1,6 +1,6 @@
-"""The page of `w2v explore` in a real browser, from a file and served. `make browser` runs these tests.
+"""The page of `w2v explore` in a real browser, as a file and from the server. `make browser` runs these tests.
 
-Screenshots are kept in build/browser/.
+They save screenshots in build/browser/.
 """
 
 import json
@@ -24,11 +24,11 @@ import w2v
 from tests.helpers import run, start
 from w2v.explore.content import examples
 
-# These tests do not measure time: on a busy machine, what is expected may take long.
-PATIENCE = 60_000  # milliseconds
-expect.set_options(timeout=PATIENCE)
+# Long, because these tests must not depend on speed: the machine may be busy.
+TIMEOUT = 60_000  # milliseconds
+expect.set_options(timeout=TIMEOUT)
 
-PICTURES = Path(__file__).parents[2] / "build" / "browser"
+SCREENSHOTS = Path(__file__).parents[2] / "build" / "browser"
 SOURCES = ["file", "served"]
 PHONE = {"width": 390, "height": 780}
 DESKTOP = {"width": 1280, "height": 800}
@@ -48,8 +48,8 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def other(model: Path) -> Path:
-    """A second model of the same words, with vectors that differ."""
+def noisy_model(model: Path) -> Path:
+    """Save a second model with the same words, and vectors with noise."""
     vectors = w2v.load(model)
     noise = np.random.default_rng(1).normal(scale=0.1, size=vectors.vectors.shape)
     path = model.with_name("other.safetensors")
@@ -58,8 +58,8 @@ def other(model: Path) -> Path:
 
 
 @contextmanager
-def address(source: str, *models: Path) -> Iterator[str]:
-    """Where the page of some models is."""
+def page_url(source: str, *models: Path) -> Iterator[str]:
+    """Write or serve the page of some models, and yield its URL."""
     if source == "file":
         path = models[0].with_suffix(f".{len(models)}.html")
         run("explore", *models, "-o", path, "--force")
@@ -70,15 +70,15 @@ def address(source: str, *models: Path) -> Iterator[str]:
             yield json.loads(server.stdout.readline())["url"]
         finally:
             server.send_signal(signal.SIGINT)
-            assert server.wait(PATIENCE / 1000) == 128 + signal.SIGINT, server.stderr.read()
+            assert server.wait(TIMEOUT / 1000) == 128 + signal.SIGINT, server.stderr.read()
 
 
 @contextmanager
-def opened(browser: Browser, url: str, **options: Any) -> Iterator[Page]:
-    """A page of which nothing fails: no error of a script, no request to elsewhere, no dialog."""
+def open_page(browser: Browser, url: str, **options: Any) -> Iterator[Page]:
+    """Open a page. Fail at the end if it logged to the console, had a script error, or requested anything elsewhere."""
     failures: list[str] = []
     context: BrowserContext = browser.new_context(**{"viewport": DESKTOP, "reduced_motion": "reduce"} | options)
-    context.set_default_timeout(PATIENCE)
+    context.set_default_timeout(TIMEOUT)
     page = context.new_page()
     page.on("console", lambda message: failures.append(f"console: {message.text}"))
     page.on("pageerror", lambda error: failures.append(f"error: {error}"))
@@ -90,54 +90,54 @@ def opened(browser: Browser, url: str, **options: Any) -> Iterator[Page]:
     yield page
     context.close()
     assert requests
-    assert [each for each in requests if each.split("#")[0] != url.split("#")[0] and each != "data:,"] == []
+    assert [target for target in requests if target.split("#")[0] != url.split("#")[0] and target != "data:,"] == []
     assert failures == []
 
 
 @pytest.fixture(scope="module", params=SOURCES)
-def place(request: pytest.FixtureRequest, model: Path) -> Iterator[str]:
-    with address(request.param, model) as url:
+def url(request: pytest.FixtureRequest, model: Path) -> Iterator[str]:
+    with page_url(request.param, model) as url:
         yield url
 
 
 @pytest.fixture
-def page(browser: Browser, place: str) -> Iterator[Page]:
-    with opened(browser, place) as page:
+def page(browser: Browser, url: str) -> Iterator[Page]:
+    with open_page(browser, url) as page:
         yield page
 
 
 def visit(page: Page, url: str, fragment: dict[str, Any]) -> None:
-    """Show another view, and wait until it is complete."""
-    after = f"#{urlencode(fragment, doseq=True)}"
+    """Open another view, and wait until it is complete."""
+    target = f"#{urlencode(fragment, doseq=True)}"
     link = page.locator("nav [aria-current=page]")
-    expect(link).not_to_have_attribute("href", after)
-    page.goto(url + after)
-    expect(link).to_have_attribute("href", after)
+    expect(link).not_to_have_attribute("href", target)
+    page.goto(url + target)
+    expect(link).to_have_attribute("href", target)
     expect(page.locator("main")).not_to_have_attribute("aria-busy", "true")
 
 
-def view(page: Page, name: str) -> Locator:
+def view_link(page: Page, name: str) -> Locator:
     return page.get_by_role("navigation").get_by_role("link", name=name)
 
 
-def shows_neighbours(page: Page, word: str) -> None:
-    """Wait until the neighbours of a word are shown, and until the address is theirs."""
+def expect_neighbours(page: Page, word: str) -> None:
+    """Wait until the neighbours of a word are shown, and until the page_url is theirs."""
     expect(page.locator("h2")).to_have_text(f"Neighbours of {word}")
     expect(page.locator("table.results caption")).to_have_text(re.compile(f"^Neighbours of {re.escape(word)} in "))
     expect(page).to_have_url(re.compile(f"[#&]view=neighbours&(.*&)?word={re.escape(quote_plus(word))}(&|$)"))
 
 
 def follow_first(page: Page) -> str:
-    """Follow the link of the first result, and wait until it is shown; the word."""
+    """Follow the link of the first result, wait until its view is shown, and return the word."""
     link = page.locator("table.results a").first
     word = link.text_content() or ""
     link.click()
-    shows_neighbours(page, word)
+    expect_neighbours(page, word)
     return word
 
 
-def unfold(page: Page) -> list[Locator]:
-    """Open what is folded, and wait until it is filled; what folds it again."""
+def open_details(page: Page) -> list[Locator]:
+    """Open all folded tables, wait until they are filled, and return the elements to click to fold them again."""
     summaries = page.locator("details summary").all()
     for summary in summaries:
         summary.click()
@@ -145,19 +145,22 @@ def unfold(page: Page) -> list[Locator]:
     return summaries
 
 
-def state(page: Page) -> dict[str, list[str]]:
+def state_in_address(page: Page) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).fragment)
 
 
 @contextmanager
 def moving(page: Page) -> Iterator[list[float]]:
-    """x, y and zoom of a map after what moves it: its link changes when it has rested for 250 ms."""
-    place: list[float] = []
+    """Yield a list that gets x, y and zoom of the map after the block, which must move the map.
+
+    The address changes when the map has not moved for 250 ms.
+    """
+    position: list[float] = []
     before = page.url
-    yield place
+    yield position
     expect(page).not_to_have_url(before)
     expect(page.locator(".map")).not_to_have_attribute("aria-busy", "true")
-    place += map(float, state(page)["at"][0].split(","))
+    position += map(float, state_in_address(page)["at"][0].split(","))
 
 
 def words(table: Locator) -> list[str]:
@@ -168,19 +171,19 @@ def scores(table: Locator) -> list[float]:
     return list(map(float, table.locator(".score > span:first-child").all_text_contents()))
 
 
-def assert_like(table: Locator, exact: list[tuple[str, float]], place: str) -> None:
-    """A table has these results: all the same if they are served, nearly so with 8-bit vectors."""
+def assert_results(table: Locator, exact: list[tuple[str, float]], url: str) -> None:
+    """Assert that a table has these results: exactly if the page is served, approximately with 8-bit vectors."""
     expected = dict(exact)
     expect(table.locator("tbody tr")).to_have_count(len(exact))
     found = words(table)
-    if place.startswith("http"):
+    if url.startswith("http"):
         assert found == list(expected)
     assert len(set(found) & set(expected)) >= 0.9 * len(expected)
-    near = [(score, expected[word]) for word, score in zip(found, scores(table), strict=True) if word in expected]
-    assert max(abs(one - other) for one, other in near) < (0.0006 if place.startswith("http") else 0.02)
+    pairs = [(score, expected[word]) for word, score in zip(found, scores(table), strict=True) if word in expected]
+    assert max(abs(score - exact_score) for score, exact_score in pairs) < (0.0006 if url.startswith("http") else 0.02)
 
 
-def test_a_typed_word_is_completed_and_has_neighbours(page: Page, place: str, model: Path) -> None:
+def test_typed_word_is_completed_and_shows_neighbours(page: Page, url: str, model: Path) -> None:
     field = page.get_by_role("combobox", name="Find a word")
     field.press_sequentially("FRÁN")
     option = page.get_by_role("option", name="france")
@@ -196,10 +199,10 @@ def test_a_typed_word_is_completed_and_has_neighbours(page: Page, place: str, mo
             break
     assert field.get_attribute("aria-activedescendant") == option.get_attribute("id")
     field.press("Enter")
-    shows_neighbours(page, "france")
+    expect_neighbours(page, "france")
     vectors = w2v.load(model)
     table = page.locator("table.results")
-    assert_like(table, vectors.most_similar("france"), place)
+    assert_results(table, vectors.most_similar("france"), url)
     counts = [int(text.replace(",", "")) for text in table.locator(".count").all_text_contents()]
     assert counts == [vectors.counts[vectors.key_to_index[word]] for word in words(table)]
     assert page.locator("svg.bars rect").count() == vectors.vector_size
@@ -212,26 +215,26 @@ def test_a_typed_word_is_completed_and_has_neighbours(page: Page, place: str, mo
     expect(table.locator("tbody tr")).to_have_count(20)
     field.fill("KING")
     field.press("Enter")
-    shows_neighbours(page, "king")
+    expect_neighbours(page, "king")
 
 
-def test_links_go_back_and_survive_a_reload(page: Page) -> None:
-    view(page, "Neighbours").click()
+def test_back_forward_and_reload_restore_the_view(page: Page) -> None:
+    view_link(page, "Neighbours").click()
     expect(page.locator("h2")).to_contain_text("Neighbours of ")
     first = follow_first(page)
     second = follow_first(page)
     found = words(page.locator("table.results"))
     page.reload()
-    shows_neighbours(page, second)
+    expect_neighbours(page, second)
     assert words(page.locator("table.results")) == found
     page.go_back()
-    shows_neighbours(page, first)
+    expect_neighbours(page, first)
     page.go_forward()
-    shows_neighbours(page, second)
+    expect_neighbours(page, second)
 
 
-def test_an_analogy_is_solved_by_both_formulas(page: Page, place: str, model: Path) -> None:
-    view(page, "Analogy").click()
+def test_analogy_is_solved_by_both_formulas(page: Page, url: str, model: Path) -> None:
+    view_link(page, "Analogy").click()
     for name, text in {"Word": "King", "minus word": "man", "plus word": "woman"}.items():
         page.get_by_label(name, exact=True).fill(text)
         page.get_by_label(name, exact=True).press("Escape")
@@ -240,14 +243,14 @@ def test_an_analogy_is_solved_by_both_formulas(page: Page, place: str, model: Pa
     expect(page.locator(".equation")).to_contain_text("king − man + woman")
     tables = page.locator("table.results")
     expect(tables).to_have_count(2)
-    assert state(page)["plus"] == ["king", "woman"]
+    assert state_in_address(page)["plus"] == ["king", "woman"]
     vectors = w2v.load(model)
-    assert_like(tables.nth(0), vectors.most_similar(["king", "woman"], ["man"]), place)
-    assert_like(tables.nth(1), vectors.most_similar_cosmul(["king", "woman"], ["man"]), place)
+    assert_results(tables.nth(0), vectors.most_similar(["king", "woman"], ["man"]), url)
+    assert_results(tables.nth(1), vectors.most_similar_cosmul(["king", "woman"], ["man"]), url)
     expect(page.locator(".equation")).to_have_text(f"king − man + woman ≈ {words(tables.nth(0))[0]}")
 
 
-def test_the_map_zooms_pans_and_selects(page: Page) -> None:
+def test_map_zooms_pans_and_selects(page: Page) -> None:
     canvas, tip = page.locator("canvas"), page.locator(".tip")
     box = canvas.bounding_box()
     assert box
@@ -274,13 +277,13 @@ def test_the_map_zooms_pans_and_selects(page: Page) -> None:
         page.mouse.down()
         page.mouse.up()
     expect(page.locator(".chip a")).to_have_text([word or ""])
-    assert state(page)["list"] == [word]
-    assert selected == panned, "the map has moved"
+    assert state_in_address(page)["list"] == [word]
+    assert selected == panned, "selecting a word moved the map"
     with moving(page) as clicked:
         page.mouse.wheel(0, 300)
         page.mouse.down()
         page.mouse.up()
-    assert clicked[2] < panned[2], "a click soon after has undone the zoom"
+    assert clicked[2] < panned[2], "a click soon after zooming undid the zoom"
     expect(page.locator(".chip a")).not_to_have_text([word or ""])
     page.go_back()
     expect(page.locator(".chip a")).to_have_text([word or ""])
@@ -291,13 +294,13 @@ def test_the_map_zooms_pans_and_selects(page: Page) -> None:
     expect(page.locator(".chip")).to_have_count(0)
 
 
-def test_the_keyboard_is_enough(page: Page) -> None:
+def test_page_works_by_keyboard(page: Page) -> None:
     page.keyboard.press("Tab")
     page.keyboard.type("king")
     expect(page.get_by_role("option").first).to_be_visible()
     page.keyboard.press("Enter")
-    shows_neighbours(page, "king")
-    view(page, "Map").focus()
+    expect_neighbours(page, "king")
+    view_link(page, "Map").focus()
     page.keyboard.press("Enter")
     expect(page.locator("canvas")).to_be_visible()
     for _ in range(10):
@@ -324,11 +327,11 @@ def test_the_keyboard_is_enough(page: Page) -> None:
 
 
 def test_selected_words_are_compared(page: Page, model: Path) -> None:
-    view(page, "Compare").click()
-    chosen = ("king", "queen", "paris")
+    view_link(page, "Compare").click()
+    selected = ("king", "queen", "paris")
     field = page.get_by_role("combobox", name="Add a word")
     cells = page.locator(".matrix td")
-    for number, word in enumerate(chosen, 1):
+    for number, word in enumerate(selected, 1):
         field.fill(word)
         field.press("Escape")
         page.get_by_role("button", name="Add").click()
@@ -336,7 +339,7 @@ def test_selected_words_are_compared(page: Page, model: Path) -> None:
         expect(cells).to_have_count(number * number)
     found = np.array(list(map(float, cells.all_text_contents()))).reshape(3, 3)
     vectors = w2v.load(model)
-    exact = [[vectors.similarity(one, other) for other in chosen] for one in chosen]
+    exact = [[vectors.similarity(row, column) for column in selected] for row in selected]
     assert np.abs(found - exact).max() < 0.02
     assert page.locator("svg.bars").count() == 3
     page.get_by_role("button", name="Unselect queen").click()
@@ -345,7 +348,7 @@ def test_selected_words_are_compared(page: Page, model: Path) -> None:
     expect(page.locator(".chip")).to_have_count(0)
 
 
-def test_the_theme_changes_and_is_kept(page: Page) -> None:
+def test_theme_can_be_changed_and_is_remembered(page: Page) -> None:
     def background() -> str:
         return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
 
@@ -359,47 +362,50 @@ def test_the_theme_changes_and_is_kept(page: Page) -> None:
     expect(page.locator("body")).to_have_css("background-color", light)
 
 
-def test_an_unknown_word_is_one_line_with_others_like_it(page: Page, place: str) -> None:
-    visit(page, place, {"view": "neighbours", "word": "frnce"})
+def test_unknown_word_is_one_line_with_suggestions(page: Page, url: str) -> None:
+    visit(page, url, {"view": "neighbours", "word": "frnce"})
     expect(page.locator(".error p").first).to_have_text("frnce: not in the vocabulary")
     assert page.locator(".error a").count() > 0
-    visit(page, place, {"view": "analogy", "plus": ["king", "woman"], "minus": "frnce"})
+    visit(page, url, {"view": "analogy", "plus": ["king", "woman"], "minus": "frnce"})
     expect(page.locator(".error p").first).to_have_text("frnce: not in the vocabulary")
-    visit(page, place, {"view": "compare", "list": ["king", "frnce"]})
+    visit(page, url, {"view": "compare", "list": ["king", "frnce"]})
     expect(page.locator(".error")).to_have_text("frnce: not in the vocabulary")
-    page.goto(f"{place}#view=none&n=7&at=x,y&at=&word=frnce")
+    page.goto(f"{url}#view=none&n=7&at=x,y&at=&word=frnce")
     expect(page.locator("canvas")).to_be_visible()
 
 
-def test_it_opens_with_clusters_and_examples_of_its_own_words(page: Page, place: str, model: Path) -> None:
+def test_page_opens_with_clusters_and_examples_of_its_own_words(page: Page, url: str, model: Path) -> None:
     vectors = w2v.load(model)
     shown = examples([vectors], len(vectors))
     colours = page.locator(".legend i").evaluate_all("all => all.map(i => getComputedStyle(i).backgroundColor)")
     assert len(set(colours)) == 8
     expect(page.get_by_role("heading", name=f"Neighbours of {shown['word']}")).to_be_visible()
-    assert_like(page.locator("table.results"), vectors.most_similar(shown["word"]), place)
-    view(page, "Neighbours").click()
+    assert_results(page.locator("table.results"), vectors.most_similar(shown["word"]), url)
+    view_link(page, "Neighbours").click()
     expect(page.locator("h2")).to_have_text(f"Neighbours of {shown['word']}")
-    view(page, "Analogy").click()
+    view_link(page, "Analogy").click()
     a, b, c = shown["analogy"]
     expect(page.locator(".equation")).to_have_text(f"{a} − {b} + {c} ≈ {shown['word']}")
     assert [field.input_value() for field in page.locator(".analogy input").all()] == [a, b, c]
-    view(page, "Compare").click()
+    view_link(page, "Compare").click()
     expect(page.locator(".matrix tbody th")).to_have_text([a, b, c, shown["word"]])
     expect(page.locator(".chip")).to_have_count(0)
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_an_unknown_word_with_ngrams(browser: Browser, sample: Path, tmp_path: Path, source: str) -> None:
+def test_only_the_server_composes_an_unknown_word_from_ngrams(
+    browser: Browser, sample: Path, tmp_path: Path, source: str
+) -> None:
     model = tmp_path / "subwords.safetensors"
     w2v.train(sample, vector_size=20, subwords="3-4", epochs=2).save(model)
-    with address(source, model) as url, opened(browser, f"{url}#view=neighbours&word=kingship") as page:
+    with page_url(source, model) as url, open_page(browser, f"{url}#view=neighbours&word=kingship") as page:
         if source == "file":
-            told = "kingship: not in the vocabulary; w2v explore without -o computes its vector from its n-grams"
-            expect(page.locator(".error p").first).to_have_text(told)
+            message = "kingship: not in the vocabulary; w2v explore without -o computes its vector from its n-grams"
+            expect(page.locator(".error p").first).to_have_text(message)
         else:
-            expect(page.locator("p.facts")).to_contain_text("Not in the vocabulary: made of its n-grams; vector length")
-            assert_like(page.locator("table.results"), w2v.load(model).most_similar("kingship"), url)
+            facts = "Not in the vocabulary: composed of its n-grams; vector length"
+            expect(page.locator("p.facts")).to_contain_text(facts)
+            assert_results(page.locator("table.results"), w2v.load(model).most_similar("kingship"), url)
 
 
 VIEWS = {
@@ -417,39 +423,44 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("looks", ["light", "dark", "phone"])
-def test_every_view_is_accessible_and_fits(browser: Browser, model: Path, other: Path, source: str, looks: str) -> None:
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    options: dict[str, Any] = {"color_scheme": "dark" if looks == "dark" else "light"}
-    options |= {"viewport": PHONE, "has_touch": True} if looks == "phone" else {}
-    for models in ([model], [model, other]):
-        with address(source, *models) as url, opened(browser, url, **options) as page:
+@pytest.mark.parametrize("appearance", ["light", "dark", "phone"])
+def test_every_view_is_accessible_and_fits(
+    browser: Browser, model: Path, noisy_model: Path, source: str, appearance: str
+) -> None:
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    options: dict[str, Any] = {"color_scheme": "dark" if appearance == "dark" else "light"}
+    options |= {"viewport": PHONE, "has_touch": True} if appearance == "phone" else {}
+    for models in ([model], [model, noisy_model]):
+        with page_url(source, *models) as url, open_page(browser, url, **options) as page:
             for name, fragment in VIEWS.items():
                 visit(page, url, fragment)
-                if looks != "phone" and len(models) == 1:
+                if appearance != "phone" and len(models) == 1:
                     assert page.evaluate("document.documentElement.scrollHeight <= innerHeight"), f"{name} is too high"
-                unfolded = unfold(page)
+                summaries = open_details(page)
                 result = Axe().run(page)
                 assert result.violations_count == 0, f"{name}: {result.generate_report()}"
                 assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} is too wide"
-                for summary in unfolded:
+                for summary in summaries:
                     summary.click()
-                page.screenshot(path=PICTURES / f"{source}-{len(models)}-{name}-{looks}.png", full_page=True)
+                page.screenshot(path=SCREENSHOTS / f"{source}-{len(models)}-{name}-{appearance}.png", full_page=True)
 
 
-def test_two_models_show_the_neighbours_that_they_share(browser: Browser, model: Path, other: Path) -> None:
-    with address("served", model, other) as url, opened(browser, f"{url}#view=neighbours&word=france") as page:
+def test_shared_neighbours_of_two_models_are_marked(browser: Browser, model: Path, noisy_model: Path) -> None:
+    with (
+        page_url("served", model, noisy_model) as url,
+        open_page(browser, f"{url}#view=neighbours&word=france") as page,
+    ):
         tables = page.locator("table.results")
         expect(tables).to_have_count(2)
         found = [words(tables.nth(i)) for i in range(2)]
-        assert found == [[word for word, _ in w2v.load(path).most_similar("france")] for path in (model, other)]
+        assert found == [[word for word, _ in w2v.load(path).most_similar("france")] for path in (model, noisy_model)]
         shared = set(found[0]) & set(found[1])
         assert 0 < len(shared) < 10
         expect(page.locator(".shared-line")).to_contain_text(f"{len(shared)} of 10 ")
         for i in range(2):
             assert set(tables.nth(i).locator("tr:has(.shared) bdi").all_text_contents()) == shared
         expect(tables.nth(1).locator(".count")).to_have_count(0)
-        view(page, "Map").click()
+        view_link(page, "Map").click()
         page.locator("canvas").nth(1).press("+")
         expect(page).to_have_url(re.compile("at=&at="))
         page.reload()
@@ -457,11 +468,11 @@ def test_two_models_show_the_neighbours_that_they_share(browser: Browser, model:
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_hostile_words_are_text(browser: Browser, tmp_path: Path, source: str) -> None:
+def test_hostile_words_are_shown_as_text(browser: Browser, tmp_path: Path, source: str) -> None:
     vectors = np.random.default_rng(1).normal(size=(len(HOSTILE), 5))
     path = tmp_path / "<img src=x onerror=alert(2)>.safetensors"
     w2v.KeyedVectors(HOSTILE, vectors, range(len(HOSTILE))).save(path)
-    with address(source, path) as url, opened(browser, url) as page:
+    with page_url(source, path) as url, open_page(browser, url) as page:
         for word in HOSTILE:
             visit(page, url, {"view": "neighbours", "word": word, "list": word})
             expect(page.locator("table.results tbody tr")).to_have_count(len(HOSTILE) - 1)
@@ -476,10 +487,10 @@ def test_hostile_words_are_text(browser: Browser, tmp_path: Path, source: str) -
             field.fill(word)
             expect(page.get_by_role("option").first).to_contain_text(word)
             field.press("Escape")
-        view(page, "Map").click()
+        view_link(page, "Map").click()
         page.get_by_text("Words in view as a table").click()
         expect(page.locator("details tbody tr")).to_have_count(len(HOSTILE))
-        page.screenshot(path=PICTURES / f"{source}-hostile.png", full_page=True)
+        page.screenshot(path=SCREENSHOTS / f"{source}-hostile.png", full_page=True)
 
 
 SMALL = {
@@ -505,31 +516,31 @@ def test_small_models_show_no_nan(browser: Browser, tmp_path: Path, source: str,
         {"view": "analogy", "plus": ["w0", known[-1]], "minus": known[len(known) // 2]},
         {"view": "compare", "list": known},
     ]
-    with address(source, path) as url, opened(browser, url) as page:
+    with page_url(source, path) as url, open_page(browser, url) as page:
         for fragment in states:
             visit(page, url, fragment)
             expect(page.locator("main .card")).to_be_visible()
-            unfold(page)
+            open_details(page)
             text = page.locator("main").inner_html() + page.locator("footer").inner_html()
-            assert not any(bad in text for bad in ("NaN", "Infinity", "undefined", "null"))
+            assert not any(value in text for value in ("NaN", "Infinity", "undefined", "null"))
             assert page.locator(".error").count() == 0
 
 
-def test_a_notebook_shows_the_page_in_a_frame(browser: Browser, model: Path, tmp_path: Path) -> None:
+def test_notebook_shows_the_page_in_a_frame(browser: Browser, model: Path, tmp_path: Path) -> None:
     notebook = tmp_path / "notebook.html"
-    frame_of = w2v.load(model).explore(top=1000)._repr_html_()
+    output = w2v.load(model).explore(top=1000)._repr_html_()
     notebook.write_text(
-        f"<!doctype html><meta charset=utf-8><title>notebook</title><main><h2>In a cell</h2></main>{frame_of}", "utf-8"
+        f"<!doctype html><meta charset=utf-8><title>notebook</title><main><h2>In a cell</h2></main>{output}", "utf-8"
     )
-    with opened(browser, notebook.as_uri()) as page:
+    with open_page(browser, notebook.as_uri()) as page:
         frame = page.frame_locator("iframe")
         field = frame.get_by_role("combobox", name="Find a word")
         field.fill("the")
         field.press("Enter")
         expect(frame.locator("h2")).to_have_text("Neighbours of the")
-        other = frame.locator("table.results a").first
-        word = other.text_content()
-        other.click()
+        neighbour = frame.locator("table.results a").first
+        word = neighbour.text_content()
+        neighbour.click()
         expect(frame.locator("h2")).to_have_text(f"Neighbours of {word}")
         link = frame.get_by_role("link", name="Map", exact=True)
         link.click()
@@ -539,38 +550,39 @@ def test_a_notebook_shows_the_page_in_a_frame(browser: Browser, model: Path, tmp
         expect(frame.get_by_role("button", name="Light theme")).to_be_visible()
 
 
-def test_late_answers_change_nothing(browser: Browser, model: Path) -> None:
-    """Answers about france arrive when something else is shown already."""
-    held: list[Route] = []
+def test_late_answers_are_ignored(browser: Browser, model: Path) -> None:
+    """Answers about france arrive only when the page already shows something else."""
+    delayed: list[Route] = []
 
     def is_late(request: Request) -> bool:
         return "france" in (request.post_data or "")
 
     def release() -> None:
-        for route in held:
-            with page.expect_response(lambda response, late=route.request: response.request == late) as answer:
+        for route in delayed:
+            with page.expect_response(lambda response, sent=route.request: response.request == sent) as answer:
                 route.continue_()
             answer.value.finished()
-        assert held
-        held.clear()
-        page.evaluate("fetch(location.pathname).then((answer) => answer.text())")  # the page has the answers before
+        assert delayed
+        delayed.clear()
+        # This request ends after the delayed ones, so the page has received their answers by then.
+        page.evaluate("fetch(location.pathname).then((answer) => answer.text())")
 
-    with address("served", model) as url, opened(browser, url) as page:
-        page.route("**", lambda route: held.append(route) if is_late(route.request) else route.continue_())
-        for view_of, place in {"map": "main h4", "neighbours": "#status"}.items():
+    with page_url("served", model) as url, open_page(browser, url) as page:
+        page.route("**", lambda route: delayed.append(route) if is_late(route.request) else route.continue_())
+        for view, selector in {"map": "main h4", "neighbours": "#status"}.items():
             with page.expect_request(is_late):
-                page.goto(f"{url}#view={view_of}&word=france")
-            visit(page, url, {"view": view_of, "word": "king"})
+                page.goto(f"{url}#view={view}&word=france")
+            visit(page, url, {"view": view, "word": "king"})
             release()
-            assert page.locator(place).text_content() == "Neighbours of king"
+            assert page.locator(selector).text_content() == "Neighbours of king"
         field = page.get_by_role("combobox", name="Find a word")
         for word in ("france", "queen"):
             field.fill(word)
             field.press("Enter")
-        shows_neighbours(page, "queen")
+        expect_neighbours(page, "queen")
         release()
-        shows_neighbours(page, "queen")
-        view(page, "Map").click()
+        expect_neighbours(page, "queen")
+        view_link(page, "Map").click()
         expect(page.locator("canvas")).to_be_visible()
         with page.expect_request(is_late):
             page.goto(f"{url}#view=map&word=france")
@@ -583,11 +595,11 @@ def test_late_answers_change_nothing(browser: Browser, model: Path) -> None:
         assert second[2] == pytest.approx(1.6 * first[2], abs=0.02)
 
 
-def test_a_server_that_has_ended_is_one_line(browser: Browser, model: Path) -> None:
+def test_stopped_server_is_one_line(browser: Browser, model: Path) -> None:
     with start("explore", model, "--json") as server, browser.new_page() as page:
         page.goto(f"{json.loads(server.stdout.readline())['url']}#view=neighbours")
         expect(page.locator("table.results a").first).to_be_visible()
         server.send_signal(signal.SIGINT)
-        server.wait(PATIENCE / 1000)
+        server.wait(TIMEOUT / 1000)
         page.locator("table.results a").first.click()
-        expect(page.locator(".error").first).to_contain_text("the server has ended")
+        expect(page.locator(".error").first).to_contain_text("the server has stopped")

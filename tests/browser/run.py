@@ -1,4 +1,4 @@
-"""Run the tests in a browser. What they need is installed if possible; if not, one line says what is missing."""
+"""Run the browser tests. Install their packages and a browser if possible; otherwise print one line and skip them."""
 
 import importlib.util
 import os
@@ -11,42 +11,43 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def main() -> None:
-    if not has_packages():
-        print("browser tests left out: playwright and axe-playwright-python cannot be installed")
+    if not install_packages():
+        print("browser tests skipped: playwright and axe-playwright-python cannot be installed")
         return
-    program = browser()
+    program = find_or_install_browser()
     if program is None:
-        print("browser tests left out: there is no Chromium; on Debian: apt install chromium")
+        print("browser tests skipped: Chromium is missing; on Debian: apt install chromium")
         return
-    # The file has another name than pytest looks for, so that `make test` needs no browser.
+    # explore.py does not match pytest's file pattern, so that `make test` needs no browser.
     tests = [sys.executable, "-m", "pytest", str(Path(__file__).with_name("explore.py"))]
     sys.exit(subprocess.call(tests, env=os.environ | {"CHROMIUM": program}))
 
 
-def has_packages() -> bool:
+def install_packages() -> bool:
+    """Install playwright and axe if they are missing. Return whether they can be imported."""
     if not importlib.util.find_spec("playwright") or not importlib.util.find_spec("axe_playwright_python"):
-        return succeeds([sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "w2v[browser]"])
+        return run_silently([sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "w2v[browser]"])
     return True
 
 
-def browser() -> str | None:
-    """The path of a browser that starts; if there is none, Debian's is installed."""
-    found = installed_browser()
-    if found is None and shutil.which("apt-get") and os.geteuid() == 0:
+def find_or_install_browser() -> str | None:
+    """Return the path of a browser that starts. If there is none, install Debian's Chromium."""
+    browser = find_browser()
+    if browser is None and shutil.which("apt-get") and os.geteuid() == 0:
         os.environ["DEBIAN_FRONTEND"] = "noninteractive"
-        succeeds(["apt-get", "update"])
-        succeeds(["apt-get", "install", "--yes", "--no-install-recommends", "chromium", "fonts-dejavu-core"])
-        found = installed_browser()
-    return found
+        run_silently(["apt-get", "update"])
+        run_silently(["apt-get", "install", "--yes", "--no-install-recommends", "chromium", "fonts-dejavu-core"])
+        browser = find_browser()
+    return browser
 
 
-def installed_browser() -> str | None:
-    found = filter(None, map(shutil.which, BROWSERS))
-    return next((path for path in found if succeeds([path, "--version"])), None)
+def find_browser() -> str | None:
+    paths = filter(None, map(shutil.which, BROWSERS))
+    return next((path for path in paths if run_silently([path, "--version"])), None)
 
 
-def succeeds(command: list[str]) -> bool:
-    """Run a command silently: main says in one line what is missing."""
+def run_silently(command: list[str]) -> bool:
+    """Run a command without output, and return whether it succeeds."""
     return subprocess.run(command, capture_output=True).returncode == 0
 
 

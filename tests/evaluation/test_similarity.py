@@ -81,6 +81,7 @@ SETS = {
     "spaces": "word1 word2 similarity\na0 b0 1.5\na1   b1 2.5 \na2 b2 0.5\n",
     "decimal commas, semicolons": "x;y;score;1\na0;b0;1,5;3,1\na1;b1;2,50;2,1\na2;b2;,5;0\n",
     "decimal commas, TSV": "x\ty\tscore\na0\tb0\t1,5\na1\tb1\t2,500\na2\tb2\t0,5\n",
+    "decimal commas, no header": "a0;b0;1,5\na1;b1;2,5\na2;b2;0,5\n",
     "decimal commas, CSV": 'a0,b0,"1,5"\na1,b1,"2,5"\na2,b2,"0,5"\n',
     "a comment": "# Word 1, Word 2, score\na0\tb0\t1.5\na1\tb1\t2.5\na2\tb2\t0.5\n",
 }

@@ -1,4 +1,4 @@
-"""Vectors as 8-bit integers, places on the map, and the examples with which a page opens."""
+"""The data of a page: 8-bit vectors, map coordinates, and examples."""
 
 import base64
 from pathlib import Path
@@ -13,55 +13,55 @@ from hypothesis.extra import numpy as arrays
 import w2v
 from tests.helpers import SMALL
 from w2v.explore import content
-from w2v.explore.content import MAX_COORDINATE, embedded, encoded, examples, map_of
+from w2v.explore.content import MAX_COORDINATE, embedded_model, encode_array, examples, map_data
 from w2v.explore.explorer import Explorer
 from w2v.formats.storage import quantise
 
 
-def decoded(text: str, dtype: str) -> Any:
+def decode_array(text: str, dtype: str) -> Any:
     return np.frombuffer(base64.b64decode(text), dtype)
 
 
 @given(arrays.arrays(np.float32, (3, 4), elements=st.floats(-(2.0**100), 2.0**100, width=32)))
-def test_no_value_is_off_by_more_than_half_a_step(vectors: Any) -> None:
+def test_quantisation_error_is_at_most_half_a_step(vectors: Any) -> None:
     integers, scales = quantise(vectors)
     largest = np.abs(vectors).max(axis=1, keepdims=True).astype(np.float64)
     error = np.abs(integers * scales[:, None].astype(np.float64) - vectors)
     assert (error <= largest / 253 + 1e-43).all()
 
 
-def test_signs_of_the_smallest_values_stay() -> None:
-    values = np.array([[1.4e-45, 0, -1.4e-45], [2.6e-43, -1.3e-43, 0]], np.float32)  # their scales round to 0 and down
+def test_quantisation_keeps_the_signs_of_the_smallest_values() -> None:
+    values = np.array([[1.4e-45, 0, -1.4e-45], [2.6e-43, -1.3e-43, 0]], np.float32)  # the scales round to 0, and down
     assert quantise(values)[0].tolist() == [[127, 0, -127], [127, -64, 0]]
 
 
-def test_the_map_has_the_greatest_coordinate_and_no_other_scale_for_either_axis() -> None:
+def test_map_fills_the_coordinate_range_with_equal_scales() -> None:
     corners = np.array([[1, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 0]], np.float32)
-    found = map_of(w2v.KeyedVectors(list("abcd"), 5 * corners, [4, 3, 2, 1]), 10, "pca")
-    places = decoded(found["map"], "<i2").reshape(4, 2)
-    assert np.abs(places).max() == MAX_COORDINATE
-    assert (places[0] + places[2]).tolist() == [0, 0]
-    distances = np.linalg.norm(places.astype(float), axis=1)
+    found = map_data(w2v.KeyedVectors(list("abcd"), 5 * corners, [4, 3, 2, 1]), 10, "pca")
+    points = decode_array(found["map"], "<i2").reshape(4, 2)
+    assert np.abs(points).max() == MAX_COORDINATE
+    assert (points[0] + points[2]).tolist() == [0, 0]
+    distances = np.linalg.norm(points.astype(float), axis=1)
     assert distances == pytest.approx(distances[0], rel=1e-3)
     assert found["words"] == list("abcd")
     assert found["counts"] == [4, 3, 2, 1]
 
 
-def test_clusters_are_those_of_the_words_with_which_the_map_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clusters_come_from_the_words_shown_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(content, "SHOWN", 4)
-    found = map_of(w2v.KeyedVectors(list("abcdefgh"), np.vstack([np.eye(4), np.eye(4)])), 10, "pca")
+    found = map_data(w2v.KeyedVectors(list("abcdefgh"), np.vstack([np.eye(4), np.eye(4)])), 10, "pca")
     assert (found["skipped"], found["shown"]) == (4, 4)
     assert found["names"] == list("efgh")
-    assert decoded(found["clusters"], "u1").tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
+    assert decode_array(found["clusters"], "u1").tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(
     "vectors", [[[1.0, 2.0]], [[1.0], [2.0]], [[0.0, 0.0]] * 3, [[1.0, 1.0]] * 3, [[1e38], [1e-45]]]
 )
-def test_small_models_have_places(vectors: list[list[float]]) -> None:
-    found = embedded("m", w2v.KeyedVectors([str(row) for row in range(len(vectors))], vectors), 10, "pca")
-    assert len(decoded(found["map"], "<i2")) == 2 * len(vectors)
-    assert np.isfinite(decoded(found["scales"], "<f4")).all()
+def test_small_models_have_finite_coordinates(vectors: list[list[float]]) -> None:
+    found = embedded_model("m", w2v.KeyedVectors([str(row) for row in range(len(vectors))], vectors), 10, "pca")
+    assert len(decode_array(found["map"], "<i2")) == 2 * len(vectors)
+    assert np.isfinite(decode_array(found["scales"], "<f4")).all()
 
 
 @pytest.mark.parametrize(
@@ -72,39 +72,39 @@ def test_small_models_have_places(vectors: list[list[float]]) -> None:
         ([[1.0]], 0, "top 0: it must be a whole number, 1 or more"),
     ],
 )
-def test_models_that_cannot_be_shown_are_refused(vectors: Any, top: int, message: str) -> None:
+def test_models_without_a_map_are_refused(vectors: Any, top: int, message: str) -> None:
     with pytest.raises(w2v.SettingsError if top == 0 else w2v.W2VError, match=message):
-        map_of(w2v.KeyedVectors(["a"][: len(vectors)], vectors), top, "pca")
+        map_data(w2v.KeyedVectors(["a"][: len(vectors)], vectors), top, "pca")
 
 
-def test_only_the_first_words_are_in_the_page(model: Path) -> None:
+def test_page_contains_only_the_first_words(model: Path) -> None:
     vectors = w2v.load(model)
-    found = embedded("m", vectors, 7, "pca")
+    found = embedded_model("m", vectors, 7, "pca")
     assert found["words"] == vectors.first_words(7)
     assert found["size"] == len(vectors)
     assert "first 7 words" in found["search"]
-    assert len(decoded(found["vectors"], "i1")) == 7 * vectors.vector_size
+    assert len(decode_array(found["vectors"], "i1")) == 7 * vectors.vector_size
 
 
-def test_numbers_are_little_endian() -> None:
-    assert base64.b64decode(encoded(np.array([1, 256], ">i2"))) == b"\1\0\0\1"
+def test_arrays_are_encoded_little_endian() -> None:
+    assert base64.b64decode(encode_array(np.array([1, 256], ">i2"))) == b"\1\0\0\1"
 
 
-def test_a_page_computes_vectors_of_unknown_words_only_with_a_server(sample: Path) -> None:
+def test_only_a_server_composes_vectors_of_unknown_words(sample: Path) -> None:
     vectors = w2v.train(sample, **SMALL | {"subwords": "3-4", "buckets": 1000}).wv
     explorer = Explorer(vectors, 10, "pca")
     found = explorer.vector("kingship")
     assert (found["row"], found["count"]) == (None, None)
     np.testing.assert_array_equal(np.float32(found["values"]), vectors["kingship"])
-    assert [each["word"] for each in explorer.nearest(["kingship"], [], "add", 3)] == [
+    assert [answer["word"] for answer in explorer.nearest(["kingship"], [], "add", 3)] == [
         word for word, _ in vectors.most_similar("kingship", topn=3)
     ]
-    assert embedded("m", vectors, 10, "pca")["composes"] is True
+    assert embedded_model("m", vectors, 10, "pca")["composes"] is True
     plain = w2v.KeyedVectors(list(vectors), vectors.vectors)
-    assert embedded("m", plain, 10, "pca")["composes"] is False
+    assert embedded_model("m", plain, 10, "pca")["composes"] is False
 
 
-def test_the_analogy_is_answered_as_it_says(model: Path) -> None:
+def test_model_answers_the_example_analogy(model: Path) -> None:
     vectors = w2v.load(model)
     found = examples([vectors], len(vectors))
     a, b, c = found["analogy"]
@@ -112,12 +112,12 @@ def test_the_analogy_is_answered_as_it_says(model: Path) -> None:
     assert vectors.most_similar([a, c], [b])[0][0] == found["word"]
 
 
-def test_parallel_offsets_are_found_in_any_language() -> None:
+def test_example_analogy_has_parallel_offsets_in_any_language() -> None:
     random = np.random.default_rng(1)
-    place, capital = random.normal(size=(2, 30))
-    countries = random.normal(size=(3, 30))
+    country, capital = random.normal(size=(2, 30))
+    pairs = random.normal(size=(3, 30))
     words = ["나라1", "나라2", "나라3", "서울1", "서울2", "서울3", "빵", "물"]
-    vectors = np.vstack([3 * countries + place, 3 * countries + capital, random.normal(size=(2, 30))])
+    vectors = np.vstack([3 * pairs + country, 3 * pairs + capital, random.normal(size=(2, 30))])
     found = examples([w2v.KeyedVectors(words, vectors)], 10)
     answer = {"나라": "서울", "서울": "나라"}
     a, b, c = found["analogy"]
@@ -126,7 +126,7 @@ def test_parallel_offsets_are_found_in_any_language() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 9])
-def test_small_and_equal_models_have_no_other_words(size: int) -> None:
+def test_examples_of_small_models_use_their_own_words(size: int) -> None:
     words = [f"w{row}" for row in range(size)]
     for vectors in (np.ones((size, 2)), np.zeros((size, 2)), np.random.default_rng(1).normal(size=(size, 2))):
         found = examples([w2v.KeyedVectors(words, vectors)], 5)
@@ -134,7 +134,7 @@ def test_small_and_equal_models_have_no_other_words(size: int) -> None:
         assert len(found["analogy"]) in (0, 3)
 
 
-def test_every_model_has_the_words() -> None:
+def test_examples_use_words_that_all_models_have() -> None:
     random = np.random.default_rng(1)
     words = [f"w{row}" for row in range(60)]
     one = w2v.KeyedVectors(words, random.normal(size=(60, 4)))

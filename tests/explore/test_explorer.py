@@ -1,4 +1,4 @@
-"""Words found by what is typed."""
+"""Completion of typed text to words."""
 
 import pytest
 
@@ -14,7 +14,7 @@ WORDS = ["the", "Köln", "Straße", "kol", "koln", "İzmir", "ΟΔΟΣ", "οδό
         ("ｕｂｅｒ", "über"), ("A B", "a\nb"),
     ],
 )  # fmt: skip
-def test_case_and_accents_do_not_matter(typed: str, word: str) -> None:
+def test_completion_ignores_case_and_accents(typed: str, word: str) -> None:
     assert word in [WORDS[row] for row in Completer(WORDS).rows(typed, 3)]
 
 
@@ -26,14 +26,14 @@ def test_case_and_accents_do_not_matter(typed: str, word: str) -> None:
         ("a b c", "", 2, [0, 1]), ("a  c", "", 9, [1, 0, 2]),
     ],
 )  # fmt: skip
-def test_whole_words_come_before_beginnings_and_these_before_parts(
+def test_completion_sorts_whole_words_then_prefixes_then_substrings(
     words: str, typed: str, n: int, rows: list[int]
 ) -> None:
     assert Completer(words.split(" ")).rows(typed, n) == rows
     assert Completer([]).rows(typed, n) == []
 
 
-def test_each_word_is_found_by_itself_once() -> None:
+def test_each_word_completes_to_itself_once() -> None:
     completer = Completer(WORDS)
     for row, word in enumerate(WORDS):
         found = completer.rows(word, len(WORDS))
@@ -41,5 +41,5 @@ def test_each_word_is_found_by_itself_once() -> None:
         assert len(found) == len(set(found))
 
 
-def test_folding_leaves_letters() -> None:
+def test_fold_gives_plain_capital_letters() -> None:
     assert fold("naïve Café ﬁ") == "NAIVE CAFE FI"

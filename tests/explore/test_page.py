@@ -1,4 +1,4 @@
-"""The page as a file: its size, its policy, and words that look like parts of it."""
+"""The page as a file: its size, its security policy, and words that look like HTML."""
 
 import base64
 import hashlib
@@ -21,13 +21,13 @@ HOSTILE = [
 
 
 def scripts(page: str) -> dict[str, str]:
-    """The content of each script and style, by the element's type or name."""
+    """Return the content of each script and style element, by the element's type or name."""
     found = re.findall(r'<(style|script)(?: type="(.*?)")?.*?>(.*?)</\1', page, re.DOTALL | re.IGNORECASE)
     assert [kind or name for name, kind, _ in found] == ["style", "application/json", "module"]
     return {kind or name: content for name, kind, content in found}
 
 
-def test_hostile_words_are_data() -> None:
+def test_hostile_words_stay_data() -> None:
     vectors = w2v.KeyedVectors(HOSTILE, np.eye(len(HOSTILE)), range(len(HOSTILE)))
     page = explore({"</title><script>": vectors}).html
     text = scripts(page)["application/json"]
@@ -35,10 +35,10 @@ def test_hostile_words_are_data() -> None:
     model = json.loads(text)["models"][0]
     assert model["words"] == HOSTILE
     assert model["counts"] == list(range(len(HOSTILE)))
-    page.encode()  # no lone surrogate is left
+    page.encode()  # fails if the page contains a lone surrogate
 
 
-def test_only_the_pages_own_script_and_style_may_run() -> None:
+def test_policy_allows_only_the_pages_own_script_and_style() -> None:
     page = explore({"m": w2v.KeyedVectors(["a"], [[1.0]])}).html
     script, style = (
         base64.b64encode(hashlib.sha256(scripts(page)[name].encode()).digest()).decode() for name in ("module", "style")
@@ -49,15 +49,15 @@ def test_only_the_pages_own_script_and_style_may_run() -> None:
     ) in page
 
 
-def test_a_page_of_10_000_words_has_less_than_3_megabytes() -> None:
+def test_page_of_10_000_words_is_below_3_megabytes() -> None:
     random = np.random.default_rng(1)
     words = [f"{row}-{'x' * 20}" for row in range(10_000)]
     vectors = w2v.KeyedVectors(words, random.normal(size=(10_000, 100)), random.integers(1, 10**9, 10_000))
     assert len(explore({"m": vectors}).html.encode()) < 3_000_000
 
 
-def test_modules_import_from_those_before_them_and_share_no_name() -> None:
-    """So that they can be put together as one."""
+def test_scripts_can_be_concatenated() -> None:
+    """Each module imports only from earlier ones, and no two define the same name."""
     assert {path.stem for path in ASSETS.glob("*.js")} == set(MODULES)
     names: list[str] = []
     for index, module in enumerate(MODULES):
@@ -72,12 +72,12 @@ def test_modules_import_from_those_before_them_and_share_no_name() -> None:
     assert len(names) == len(set(names))
 
 
-def test_nothing_in_the_page_names_another_host() -> None:
+def test_page_names_no_other_host() -> None:
     page = explore({"m": w2v.KeyedVectors(["a"], [[1.0]])}).html
     assert set(re.findall(r"\w+://[^\"'` ]+", page)) == {"http://www.w3.org/2000/svg"}  # a name, not an address
 
 
-def test_a_notebook_gets_the_page_in_a_frame() -> None:
+def test_notebook_shows_the_page_in_a_frame() -> None:
     page = w2v.KeyedVectors(['"><b>'], [[1.0]]).explore()
     frame = r'<iframe srcdoc="([^"<>]*)" sandbox="allow-scripts allow-forms" [^<>]*></iframe>'
     found = re.fullmatch(frame, page._repr_html_())
@@ -86,7 +86,7 @@ def test_a_notebook_gets_the_page_in_a_frame() -> None:
     assert repr(page).startswith("<Page: ")
 
 
-def test_the_command_writes_a_file(model: Path, tmp_path: Path) -> None:
+def test_command_writes_a_file(model: Path, tmp_path: Path) -> None:
     output = tmp_path / "page.html"
     found = run_json("explore", model, "-o", output, "--top", 50)
     assert found == {"output": str(output), "bytes": output.stat().st_size}
@@ -95,7 +95,7 @@ def test_the_command_writes_a_file(model: Path, tmp_path: Path) -> None:
     assert "--port has no effect" in run("explore", model, "-o", output, "--force", "--port", 1, code=2).stderr
 
 
-def test_methods_and_the_function_are_one(model: Path) -> None:
+def test_methods_and_function_build_the_same_page(model: Path) -> None:
     one, other = w2v.KeyedVectors(["a"], [[1.0]]), w2v.KeyedVectors(["b"], [[2.0]])
     assert one.explore(other, top=3, method="pca").html == explore({"vectors": one, "other": other}, 3, "pca").html
     trained = w2v.Model.load(model)

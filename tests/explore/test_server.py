@@ -1,4 +1,4 @@
-"""The server: who may ask, what is answered, and how it ends."""
+"""The server of the page: access, answers, connection limits, and shutdown."""
 
 import errno
 import http.client
@@ -21,7 +21,7 @@ import w2v
 from tests.helpers import assert_one_line, run, start
 from w2v.explore import server as serving
 from w2v.explore.explorer import Explorer
-from w2v.explore.server import MAX_BYTES, MAX_STRANGERS, Server
+from w2v.explore.server import MAX_BYTES, MAX_UNAUTHENTICATED, Server
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def server(model: Path) -> Iterator[Server]:
     thread.join()
 
 
-def connected(server: Server) -> socket.socket:
+def connect(server: Server) -> socket.socket:
     return socket.create_connection(("127.0.0.1", server.server_port))
 
 
@@ -44,8 +44,11 @@ def send(connection: socket.socket, server: Server, method: str = "GET", header:
 
 
 def get(connection: socket.socket, server: Server) -> None:
-    """Ask for the page, on a connection that stays open. An answer in two pieces would fail: the second waits for an
-    acknowledgement of the first, which systems delay by 40 ms."""
+    """Request the page on an open connection.
+
+    The answer must arrive in one piece: a second piece would wait for the acknowledgement of the first, which systems
+    delay by 40 ms.
+    """
     send(connection, server)
     assert connection.recv(1 << 16).endswith(b"\r\n\r\nthe page")
 
@@ -61,13 +64,13 @@ def request(server: Server, method: str, path: str = "", body: Any = None, **hea
         connection.close()
 
 
-def ask(server: Server, question: str, **more: Any) -> Any:
-    status, text = request(server, "POST", body={"question": question, "model": 0, **more})
+def query(server: Server, question: str, **arguments: Any) -> Any:
+    status, text = request(server, "POST", body={"question": question, "model": 0, **arguments})
     assert status == 200, text
     return json.loads(text)
 
 
-def test_the_page_is_at_its_address_alone(server: Server) -> None:
+def test_page_requires_the_token(server: Server) -> None:
     assert request(server, "GET") == (200, "the page")
     for path in ("/", server.path[:-1], server.path + "x", server.path.upper(), "/.." + server.path, "/%C3%A9%00"):
         assert request(server, "GET", path)[0] == 403
@@ -77,7 +80,7 @@ def test_the_page_is_at_its_address_alone(server: Server) -> None:
         assert other.path != server.path
 
 
-def test_only_a_host_of_this_machine_may_be_named(server: Server) -> None:
+def test_host_header_must_name_this_machine(server: Server) -> None:
     for host in ("127.0.0.1", f"localhost:{server.server_port}", "LOCALHOST:80", "[::1]:80"):
         assert request(server, "GET", Host=host)[0] == 200, host
     for host in ("evil.example", "127.0.0.1.evil.example", "localhost@evil.example", "", "[", "10.0.0.1", "::1"):
@@ -85,7 +88,7 @@ def test_only_a_host_of_this_machine_may_be_named(server: Server) -> None:
         assert request(server, "POST", body={}, Host=host)[0] == 403, host
 
 
-def test_other_addresses_are_served_where_they_are_asked_for() -> None:
+def test_other_addresses_are_served_on_request() -> None:
     with Server("0.0.0.0", 0) as everywhere:
         assert everywhere.is_named("192.168.1.2:8000")
         assert everywhere.is_named("[fe80::1]:8000")
@@ -97,25 +100,25 @@ def test_other_addresses_are_served_where_they_are_asked_for() -> None:
         assert one.url.startswith("http://127.0.0.2:")
 
 
-def test_answers_are_those_of_the_vectors(server: Server, model: Path) -> None:
+def test_answers_match_the_vectors(server: Server, model: Path) -> None:
     vectors = w2v.load(model)
-    found = ask(server, "nearest", plus=["france"], minus=[], method="add", n=5)["answer"]
-    assert [(one["word"], pytest.approx(one["score"])) for one in found] == vectors.most_similar("france", topn=5)
-    found = ask(server, "nearest", plus=["king", "woman"], minus=["man"], method="mul", n=3)["answer"]
-    assert [one["word"] for one in found] == [w for w, _ in vectors.most_similar_cosmul(["king", "woman"], ["man"], 3)]
+    found = query(server, "nearest", plus=["france"], minus=[], method="add", n=5)["answer"]
+    assert [(row["word"], pytest.approx(row["score"])) for row in found] == vectors.most_similar("france", topn=5)
+    found = query(server, "nearest", plus=["king", "woman"], minus=["man"], method="mul", n=3)["answer"]
+    assert [row["word"] for row in found] == [w for w, _ in vectors.most_similar_cosmul(["king", "woman"], ["man"], 3)]
     assert found[0]["count"] == vectors.counts[vectors.key_to_index[found[0]["word"]]]
-    found = ask(server, "vector", word="king")["answer"]
+    found = query(server, "vector", word="king")["answer"]
     assert found["values"] == pytest.approx(vectors["king"].tolist())
     assert found["row"] == vectors.key_to_index["king"]
-    assert ask(server, "complete", text="KING", n=2)["answer"][0]["word"] == "king"
-    assert ask(server, "complete", text="", n=2)["answer"] == ask(server, "complete", text="", n=3)["answer"][:2]
-    assert ask(server, "map")["answer"]["words"] == vectors.first_words(100)
+    assert query(server, "complete", text="KING", n=2)["answer"][0]["word"] == "king"
+    assert query(server, "complete", text="", n=2)["answer"] == query(server, "complete", text="", n=3)["answer"][:2]
+    assert query(server, "map")["answer"]["words"] == vectors.first_words(100)
 
 
-def test_mistakes_are_told(server: Server) -> None:
-    assert ask(server, "vector", word="frnce") == {"error": "not in the vocabulary"}
-    assert ask(server, "nearest", plus=["frnce"], minus=[], method="add", n=5) == {"error": "not in the vocabulary"}
-    assert "error" in ask(server, "nearest", plus=[], minus=[], method="add", n=5)
+def test_invalid_queries_are_errors(server: Server) -> None:
+    assert query(server, "vector", word="frnce") == {"error": "not in the vocabulary"}
+    assert query(server, "nearest", plus=["frnce"], minus=[], method="add", n=5) == {"error": "not in the vocabulary"}
+    assert "error" in query(server, "nearest", plus=[], minus=[], method="add", n=5)
     for body in (
         {}, [], {"question": "quit", "model": 0}, {"question": "map", "model": 1}, {"question": "map", "model": -1},
         {"question": "complete", "model": 0, "text": "a", "n": 10**9}, {"question": "vector", "model": 0, "word": 5},
@@ -127,24 +130,24 @@ def test_mistakes_are_told(server: Server) -> None:
 
 
 @pytest.mark.parametrize("length", ["", "-1", "x", "1e3", f"{MAX_BYTES + 1}", 5000 * "9"])
-def test_a_question_without_a_length_or_too_long_is_refused(server: Server, length: str) -> None:
-    with connected(server) as connection:
+def test_query_needs_a_valid_content_length(server: Server, length: str) -> None:
+    with connect(server) as connection:
         send(connection, server, "POST", f"Content-Length: {length}\r\n" if length else "")
         assert connection.makefile("rb").readline().split()[1] == b"413"
 
 
-def test_connections_that_ask_nothing_keep_out_nobody(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_connections_do_not_lock_out_the_user(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving._Handler, "timeout", 1000)
     with ExitStack() as stack:
-        user = stack.enter_context(connected(server))
+        user = stack.enter_context(connect(server))
         get(user, server)
-        idle = [stack.enter_context(connected(server)) for _ in range(MAX_STRANGERS + 5)]
+        idle = [stack.enter_context(connect(server)) for _ in range(MAX_UNAUTHENTICATED + 5)]
         assert [one.recv(1) for one in idle[:5]] == 5 * [b""]  # closed
-        for one in (user, idle[-1], connected(server)):
+        for one in (user, idle[-1], connect(server)):
             get(stack.enter_context(one), server)
 
 
-def test_a_connection_has_less_time_for_its_first_request(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_first_request_has_a_shorter_timeout(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     times: list[float | None] = []
     send = serving._Handler._send
 
@@ -157,22 +160,22 @@ def test_a_connection_has_less_time_for_its_first_request(server: Server, monkey
     request(server, "GET")
     assert times == [5, 60]
     monkeypatch.setattr(serving._Handler, "timeout", 0.001)
-    with connected(server) as idle:
+    with connect(server) as idle:
         assert idle.recv(1) == b""
 
 
-def test_it_waits_at_the_limit_of_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_pauses_at_the_limit_of_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
     monkeypatch.setattr(serving, "time", types.SimpleNamespace(sleep=pauses.append))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with Server("127.0.0.1", 0) as one, connected(one), ExitStack() as limit:
+    with Server("127.0.0.1", 0) as one, connect(one), ExitStack() as limit:
         limit.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
         resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
-        one._handle_request_noblock()  # as serve_forever does when a connection waits
-    assert pauses == [serving.PAUSE]
+        one._handle_request_noblock()  # what serve_forever calls for a waiting connection
+    assert pauses == [serving.ACCEPT_PAUSE]
 
 
-def test_at_the_limit_of_open_files_the_oldest_connections_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_closes_the_oldest_connections_at_the_limit_of_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
     accept = socketserver.TCPServer.get_request
     failures = iter(3 * [OSError(errno.EMFILE, "Too many open files")])
 
@@ -184,7 +187,7 @@ def test_at_the_limit_of_open_files_the_oldest_connections_end(monkeypatch: pyte
     with Server("127.0.0.1", 0) as server, ExitStack() as stack:
         threading.Thread(target=server.run, args=("the page", []), daemon=True).start()
         stack.callback(server.shutdown)
-        waiting = [stack.enter_context(connected(server)) for _ in range(3)]
+        waiting = [stack.enter_context(connect(server)) for _ in range(3)]
         for user in waiting[1:]:
             get(user, server)
         monkeypatch.setattr(socketserver.TCPServer, "get_request", limited)
@@ -193,10 +196,10 @@ def test_at_the_limit_of_open_files_the_oldest_connections_end(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("shown", [True, False])
-def test_the_browser_gets_no_secret_as_an_argument(
+def test_browser_gets_a_private_file_instead_of_the_address(
     shown: bool, model: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """But a file, which goes when the page is shown, or at the end."""
+    """The server removes the file when the page is shown, or at the end."""
     opened: list[str] = []
 
     def open_in_browser(url: str) -> bool:
@@ -223,32 +226,32 @@ def test_the_browser_gets_no_secret_as_an_argument(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_is_printed_if_it_is_to_be_quiet(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quiet_prints_nothing(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Server, "run", lambda server, *_: server.server_close())
     result = run("explore", model, "--quiet")
     assert (result.stdout, result.stderr) == ("", "")
 
 
-def test_a_browser_that_leaves_is_no_failure(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
+def test_closed_connections_are_not_logged(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
     for _ in range(5):
-        with connected(server) as connection:
+        with connect(server) as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # reset, not closed
             send(connection, server)
     assert request(server, "GET")[0] == 200
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_port_in_use_is_one_line(server: Server, model: Path) -> None:
+def test_port_in_use_is_one_line(server: Server, model: Path) -> None:
     found = run("explore", model, "--port", server.server_port, code=1).stderr
     assert f"port {server.server_port} is in use" in found
     assert "cannot serve at 203.0.113.1" in run("explore", model, "--host", "203.0.113.1", code=1).stderr
 
 
-def test_ctrl_c_ends_it_at_once(model: Path) -> None:
+def test_ctrl_c_stops_the_server_immediately(model: Path) -> None:
     with start("explore", model, "--json", text=True) as process:
         url = urlsplit(json.loads(process.stdout.readline())["url"])
         assert url.hostname == "127.0.0.1"
-        with socket.create_connection((url.hostname, url.port or 0)):  # one that asks nothing, and stays
+        with socket.create_connection((url.hostname, url.port or 0)):  # an idle connection
             process.send_signal(signal.SIGINT)
             assert process.wait() == 128 + signal.SIGINT
         assert_one_line(process.stderr.read())

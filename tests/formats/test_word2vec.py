@@ -180,7 +180,7 @@ def test_wrong_headers_are_refused_in_little_memory(tmp_path: Path, kind: str, h
         (b"2 2\na 1 2\n 3 4\n", "row 2 is not a word and 2 numbers"),
         (b"\n5 5\n\v\n", "words and their counts, not a model"),
         (b"2 2\na 1 2\nb 3 4\nc 5 6\n", "declares 2 rows, but more follow"),
-        (b"2 2\na 1 2 3\nb 3 4 5\n", "says 2 values in a row, its rows have 3"),
+        (b"2 2\na 1 2 3\nb 3 4 5\n", "says 2 values per row, but the rows have 3"),
         (b"2 1\na " + struct.pack("<f", np.nan) + b"b " + struct.pack("<f", 1), "row 1 ('a') holds NaN"),
     ],
 )

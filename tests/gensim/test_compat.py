@@ -1,4 +1,4 @@
-"""w2v.gensim has gensim's public names and their arguments. `make compat` runs gensim's own tests against it."""
+"""w2v.gensim has gensim's public names and arguments. `make compat` also runs gensim's own tests against it."""
 
 import importlib
 import inspect
@@ -18,7 +18,7 @@ CLASSES = {
     "models.callbacks": ["CallbackAny2Vec"],
 }
 PICKLES = "of gensim's pickles"
-NOT_THERE = {
+MISSING = {  # the reason why w2v.gensim lacks a name
     "similarity_unseen_docs": "raises NotImplementedError in gensim, too",
     "CompatVocab": PICKLES,
     "Vocab": PICKLES,
@@ -34,14 +34,14 @@ def both(module: str) -> list[Any]:
 
 
 def parameters(function: Any) -> dict[str, tuple[Any, int]]:
-    """The parameters of a function that have names, with their defaults and positions."""
+    """Return the defaults and positions of a function's named parameters."""
     found = inspect.signature(function).parameters.values()
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return {each.name: (each.default, place) for place, each in enumerate(found) if each.kind not in variadic}
 
 
-def compare(name: str, ours: Any, theirs: Any) -> None:
-    """Ours takes what theirs takes, in the same order and with the same defaults."""
+def assert_same_parameters(name: str, ours: Any, theirs: Any) -> None:
+    """Assert that our function has all parameters of gensim's, in the same order and with the same defaults."""
     variadic = {each.kind for each in inspect.signature(theirs).parameters.values()}
     if inspect.Parameter.VAR_POSITIONAL in variadic:
         return
@@ -53,39 +53,40 @@ def compare(name: str, ours: Any, theirs: Any) -> None:
 
 
 def public(names: Iterable[str]) -> list[str]:
-    return [name for name in names if not name.startswith("_") and name not in NOT_THERE]
+    return [name for name in names if not name.startswith("_") and name not in MISSING]
 
 
 @pytest.mark.parametrize(("module", "name"), [(module, name) for module in CLASSES for name in CLASSES[module]])
-def test_methods_and_their_arguments_are_gensims(module: str, name: str) -> None:
+def test_methods_and_arguments_match_gensim(module: str, name: str) -> None:
     ours, theirs = (getattr(one, name) for one in both(module))
-    compare(name, ours, theirs)
+    assert_same_parameters(name, ours, theirs)
     for member in public(dir(theirs)):
         assert hasattr(ours, member), f"{name}.{member}"
         if inspect.isroutine(getattr(theirs, member)):
-            compare(f"{name}.{member}", getattr(ours, member), getattr(theirs, member))
+            assert_same_parameters(f"{name}.{member}", getattr(ours, member), getattr(theirs, member))
 
 
-@pytest.mark.parametrize("module", sorted(CLASSES.keys() - {"models.callbacks"}))  # others there: of topic models
-def test_modules_have_gensims_functions_and_classes(module: str) -> None:
+# models.callbacks is left out, because gensim's also has callbacks of topic models.
+@pytest.mark.parametrize("module", sorted(CLASSES.keys() - {"models.callbacks"}))
+def test_modules_have_the_functions_and_classes_of_gensim(module: str) -> None:
     ours, theirs = both(module)
     for name in public(vars(theirs)):
         if getattr(getattr(theirs, name), "__module__", None) == theirs.__name__:
             assert hasattr(ours, name), f"{module}.{name}"
             if inspect.isfunction(getattr(theirs, name)):
-                compare(name, getattr(ours, name), getattr(theirs, name))
+                assert_same_parameters(name, getattr(ours, name), getattr(theirs, name))
 
 
-def test_functions_of_utils_are_gensims() -> None:
+def test_arguments_of_utils_match_gensim() -> None:
     ours, theirs = both("utils")
     common = [name for name in public(vars(theirs)) if inspect.isfunction(getattr(ours, name, None))]
     assert {"any2unicode", "simple_preprocess", "simple_tokenize", "tokenize", "to_utf8"} <= set(common)
     for name in common:
-        compare(name, getattr(ours, name), getattr(theirs, name))
+        assert_same_parameters(name, getattr(ours, name), getattr(theirs, name))
 
 
-def test_a_program_needs_one_import_and_one_call() -> None:
-    """Scripts say `import gensim`, and then gensim.models.Word2Vec or gensim.utils.simple_preprocess."""
+def test_one_import_and_one_call_replace_gensim() -> None:
+    """Scripts use `import gensim`, and then gensim.models.Word2Vec or gensim.utils.simple_preprocess."""
     program = (
         "import sys; sys.modules['gensim'] = None\n"
         "from w2v import gensim; gensim.models.word2vec.LineSentence; gensim.models.phrases.Phraser\n"
@@ -99,7 +100,7 @@ def test_a_program_needs_one_import_and_one_call() -> None:
     assert done.stderr == "not saved: the attribute note, which is neither an array of numbers nor JSON\n"
 
 
-def test_doc2vec_says_that_it_is_not_there() -> None:
+def test_doc2vec_raises_not_implemented_error() -> None:
     for use in (Doc2Vec, Doc2Vec.load):
         with pytest.raises(NotImplementedError, match="has no Doc2Vec: "):
             use()

@@ -1,4 +1,4 @@
-"""Files that gensim has downloaded."""
+"""Reading of files that gensim has downloaded."""
 
 import gzip
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from w2v.gensim import downloader
 
 
-def test_files_that_are_there_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_downloaded_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(downloader, "BASE_DIR", str(tmp_path))
     for name, content in (("vectors", b"2 2\na 1 2\nb 3 4\n"), ("text8", b" one two")):
         (tmp_path / name).mkdir()

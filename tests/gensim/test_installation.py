@@ -1,4 +1,4 @@
-"""w2v.gensim under the name gensim."""
+"""w2v.gensim imported as gensim, and its missing modules."""
 
 import importlib
 import importlib.metadata
@@ -9,11 +9,11 @@ import pytest
 import w2v.gensim
 from w2v.gensim.utils import VERSION
 
-NOT_HERE = "^w2v.gensim has no {}, only word vectors: import it from gensim itself$"
+MISSING = "^w2v.gensim has no {}, only word vectors: import it from gensim itself$"
 
 
 @pytest.mark.parametrize(
-    ("statement", "wanted"),
+    ("statement", "missing"),
     [
         ("from w2v.gensim import corpora", "corpora"),
         ("import w2v.gensim.corpora", "corpora"),
@@ -22,8 +22,8 @@ NOT_HERE = "^w2v.gensim has no {}, only word vectors: import it from gensim itse
         ("from w2v.gensim.models.ldamodel import LdaModel", "models.ldamodel"),
     ],
 )
-def test_gensims_other_modules_are_named_in_one_line(statement: str, wanted: str) -> None:
-    with pytest.raises(ImportError, match=NOT_HERE.format(wanted)):
+def test_missing_modules_of_gensim_are_one_line(statement: str, missing: str) -> None:
+    with pytest.raises(ImportError, match=MISSING.format(missing)):
         exec(statement)
     assert not hasattr(w2v.gensim, "corpora")
 
@@ -34,8 +34,8 @@ def test_gensim_itself_is_not_hidden() -> None:
         importlib.import_module("gensim.nothing")
 
 
-def test_a_block_has_our_gensim_and_then_the_one_before() -> None:
-    before = pytest.importorskip("gensim")
+def test_install_is_undone_after_the_with_block() -> None:
+    real_gensim = pytest.importorskip("gensim")
     own = [module for name, module in sys.modules.items() if name.startswith("gensim")]
     installed = importlib.metadata.version("gensim")
     with w2v.gensim.install():
@@ -44,8 +44,8 @@ def test_a_block_has_our_gensim_and_then_the_one_before() -> None:
             assert importlib.import_module(f"gensim.{name}") is importlib.import_module(f"w2v.gensim.{name}")
         assert importlib.metadata.version("gensim") == w2v.gensim.__version__ == VERSION
         assert importlib.metadata.version("numpy") != VERSION
-        with pytest.raises(ModuleNotFoundError, match=NOT_HERE.format("corpora")):
+        with pytest.raises(ModuleNotFoundError, match=MISSING.format("corpora")):
             importlib.import_module("gensim.corpora")
-    assert importlib.import_module("gensim") is before
+    assert importlib.import_module("gensim") is real_gensim
     assert [module for name, module in sys.modules.items() if name.startswith("gensim")] == own
     assert importlib.metadata.version("gensim") == installed

@@ -1,4 +1,4 @@
-"""The small functions under gensim.matutils, beside gensim's."""
+"""gensim.matutils, compared with gensim's own functions."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from w2v.gensim import matutils
 
 @pytest.mark.parametrize("norm", ["l1", "l2", "unique"])
 @pytest.mark.parametrize("vector", [np.array([3.0, 0, -4], np.float32), np.array([1, 2]), np.zeros(3)])
-def test_unit_vectors_are_gensims(norm: Any, vector: np.ndarray) -> None:
+def test_unitvec_matches_gensim(norm: Any, vector: np.ndarray) -> None:
     found, expected = (module.unitvec(vector, norm, return_norm=True) for module in (matutils, theirs))
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-6)
     assert found[0].dtype == expected[0].dtype
@@ -22,11 +22,11 @@ def test_unit_vectors_are_gensims(norm: Any, vector: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"topn": 2}, {"topn": 2, "reverse": True}, {"topn": 9}, {"topn": 0}])
-def test_sorting_is_gensims(options: dict[str, Any]) -> None:
+def test_argsort_matches_gensim(options: dict[str, Any]) -> None:
     values = [3.0, 1, 2, 5, 4]
     assert list(matutils.argsort(values, **options)) == list(theirs.argsort(values, **options))
 
 
-def test_aligned_zeros() -> None:
-    made = matutils.zeros_aligned((3, 5), np.float32, align=256)
-    assert (made.shape, made.dtype, made.any(), made.ctypes.data % 256) == ((3, 5), np.float32, False, 0)
+def test_zeros_aligned_are_aligned() -> None:
+    zeros = matutils.zeros_aligned((3, 5), np.float32, align=256)
+    assert (zeros.shape, zeros.dtype, zeros.any(), zeros.ctypes.data % 256) == ((3, 5), np.float32, False, 0)

@@ -1,4 +1,4 @@
-"""The readers of sentences, beside gensim's."""
+"""The sentence readers, compared with gensim's own."""
 
 import bz2
 from pathlib import Path
@@ -19,10 +19,10 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_readers_are_gensims(file: Path) -> None:
-    packed = file.with_name("packed.bz2")
-    packed.write_bytes(bz2.compress(file.read_bytes() + b"\n\ncaf\xc3\xa9 last"))
-    for name, path in [("LineSentence", file), ("LineSentence", packed), ("PathLineSentences", file.parent)]:
+def test_readers_match_gensim(file: Path) -> None:
+    compressed = file.with_name("compressed.bz2")
+    compressed.write_bytes(bz2.compress(file.read_bytes() + b"\n\ncaf\xc3\xa9 last"))
+    for name, path in [("LineSentence", file), ("LineSentence", compressed), ("PathLineSentences", file.parent)]:
         for options in ({}, {"max_sentence_length": 5}, {"limit": 3}):
             ours = getattr(sentences, name)(path, **options)
             assert list(ours) == list(getattr(theirs, name)(str(path), **options)), (name, options)
@@ -38,18 +38,18 @@ class Chunk(bytes):
         raise AssertionError("the unfinished line is copied for each chunk")
 
 
-def test_long_lines(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_lines_are_joined_without_repeated_copies(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chunks = [b"a b", b"c d", b"e\nf", b"g"]
     monkeypatch.setattr(sentences, "_chunks", lambda _: map(Chunk, chunks))
     assert list(LineSentence(file)) == [["a", "bc", "de"], ["fg"]]
 
 
-def test_lines_are_no_file() -> None:
+def test_line_sentence_refuses_a_list() -> None:
     with pytest.raises(TypeError, match="LineSentence takes"):
         list(LineSentence(["a line"]))  # type: ignore[arg-type]
 
 
-def test_tagged_text_is_gensims(tmp_path: Path) -> None:
+def test_brown_corpus_matches_gensim(tmp_path: Path) -> None:
     (tmp_path / "ca01").write_text("The/at Jury/nn-tl said/vbd ,/, 1/2/cd\n\n./.\nTerm-end/nn plain\n")
     assert list(BrownCorpus(tmp_path)) == list(theirs.BrownCorpus(str(tmp_path)))
     assert next(iter(BrownCorpus(tmp_path))) == ["the/at", "jury/nn", "said/vb"]

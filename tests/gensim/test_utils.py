@@ -1,4 +1,4 @@
-"""The small functions under gensim.utils."""
+"""gensim.utils, compared with gensim's own functions."""
 
 from pathlib import Path
 
@@ -18,17 +18,17 @@ TEXTS = [
 
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("deacc", [False, True])
-def test_words_are_gensims(text: str, deacc: bool) -> None:
+def test_tokens_match_gensim(text: str, deacc: bool) -> None:
     assert utils.simple_preprocess(text, deacc, max_len=9) == theirs.simple_preprocess(text, deacc, max_len=9)
     assert utils.simple_preprocess(text.encode()) == theirs.simple_preprocess(text.encode())
     assert list(utils.tokenize(text, deacc=deacc)) == list(theirs.tokenize(text, deacc=deacc))
 
 
-def test_preprocessing() -> None:
+def test_simple_preprocess_drops_accents_digits_and_short_words() -> None:
     assert utils.simple_preprocess("The Größe of 3 _cats_, a b", deacc=True) == ["the", "große", "of"]
 
 
-def test_corpora_of_corpora_are_gensims() -> None:
+def test_corpus_wrappers_match_gensim() -> None:
     for kind, number in [("RepeatCorpus", 5), ("RepeatCorpusNTimes", 2), ("ClippedCorpus", 1), ("ClippedCorpus", None)]:
         ours = getattr(utils, kind)([["a"], ["b"]], number)
         assert list(ours) == list(ours) == list(getattr(theirs, kind)([["a"], ["b"]], number))
@@ -40,7 +40,7 @@ class Counter(utils.SaveLoad):
     number = 0
 
 
-def test_objects_of_programs_are_pickled(tmp_path: Path) -> None:
+def test_user_defined_objects_are_pickled(tmp_path: Path) -> None:
     counter = Counter()
     counter.number = 3
     counter.add_lifecycle_event("counted", by=3)
@@ -55,7 +55,7 @@ def test_objects_of_programs_are_pickled(tmp_path: Path) -> None:
     assert utils.unpickle(tmp_path / "object") == {1: (2,)}
 
 
-def test_encodings(tmp_path: Path) -> None:
+def test_text_is_converted_between_encodings(tmp_path: Path) -> None:
     assert utils.any2unicode("café".encode("latin1"), "latin1") == "café"
     assert utils.any2utf8("café".encode("latin1"), encoding="latin1") == utils.to_utf8("café") == b"caf\xc3\xa9"
     utils.save_as_line_sentence([["a", "b"], ["é"]], str(tmp_path / "text"))

@@ -1,4 +1,4 @@
-"""Analogies as arrows."""
+"""Plots of analogies as arrows."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from w2v.plotting.analogies import analogy_map
 
 @pytest.fixture
 def vectors() -> w2v.KeyedVectors:
-    """Four pairs with the same offset, and a word in none."""
+    """Return vectors of four pairs with the same offset, and of a word without a pair."""
     base = np.array([[3, 0, 1], [3, 1, 1], [3, 2, 1], [3, 3, 1]])
     words = ["a1", "b1", "c1", "d1", "a2", "b2", "c2", "d2", "e"]
     return w2v.KeyedVectors(words, np.vstack([base, base + np.array([0, 0, 3]), np.ones((1, 3))]))
@@ -37,7 +37,7 @@ def test_each_pair_is_an_arrow(vectors: w2v.KeyedVectors, questions: Path) -> No
     assert (picture.words, picture.labels) == (8, 8)
 
 
-def test_both_ends_of_every_arrow_have_labels_where_there_is_no_space(tmp_path: Path) -> None:
+def test_both_ends_of_every_arrow_have_labels_even_without_space(tmp_path: Path) -> None:
     pairs = [(f"first{number}", f"second{number}") for number in range(60)]
     vectors = w2v.KeyedVectors([word for pair in pairs for word in pair], 60 * [[1.0, 0.0], [0.0, 1.0]])
     (tmp_path / "questions").write_text("".join(f"{a} {b} {a} {b}\n" for a, b in pairs))
@@ -46,7 +46,7 @@ def test_both_ends_of_every_arrow_have_labels_where_there_is_no_space(tmp_path: 
     assert picture.axes[0].get_xticks().size == picture.axes[0].get_yticks().size == 0
 
 
-def test_sections_and_number_of_pairs(vectors: w2v.KeyedVectors, questions: Path) -> None:
+def test_section_and_top_select_pairs(vectors: w2v.KeyedVectors, questions: Path) -> None:
     assert analogy_map(vectors, "$x$", questions).words == 4
     assert analogy_map(vectors, "pairs", questions, top=1).words == 2
     for section, file, message in (
@@ -60,7 +60,7 @@ def test_sections_and_number_of_pairs(vectors: w2v.KeyedVectors, questions: Path
         analogy_map(vectors, top=0)
 
 
-def test_command(model: Path, tmp_path: Path) -> None:
+def test_command_draws_reproducible_pictures(model: Path, tmp_path: Path) -> None:
     found = run_json("plot", model, "--analogies", "-o", tmp_path / "a.svg")
     assert found["words"] == 40
     assert found["labels"] > 35

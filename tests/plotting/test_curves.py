@@ -1,4 +1,4 @@
-"""Pictures of a run, also of one that was resumed, and of singular values."""
+"""Plots of a training run, including a resumed one, and of singular values."""
 
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ from w2v.plotting.curves import run_picture, spectrum
 from w2v.training import run as running
 
 
-def check(model: w2v.Model) -> None:
-    """The history is cumulative, and agrees with what was measured."""
+def check_history(model: w2v.Model) -> None:
+    """Assert that the history is cumulative and agrees with the metrics."""
     words, seconds, losses, predictions = model.history.T
     assert (np.diff(model.history, axis=0) >= 0).all()
     assert (np.diff(words) > 0).all()
@@ -26,9 +26,9 @@ def check(model: w2v.Model) -> None:
     assert losses[-1] == pytest.approx(summed)
 
 
-def test_a_picture_shows_loss_rate_and_speed(sample: Path, tmp_path: Path) -> None:
+def test_picture_shows_loss_learning_rate_and_speed(sample: Path, tmp_path: Path) -> None:
     model = w2v.train(sample, checkpoint=tmp_path, checkpoint_every="3chunks", **SMALL)
-    check(model)
+    check_history(model)
     panels = run_picture(model, "$title$").axes
     loss, alpha, speed = (panel.lines[0].get_xydata() for panel in panels)
     assert panels[0].get_title() == "$title$"
@@ -39,16 +39,18 @@ def test_a_picture_shows_loss_rate_and_speed(sample: Path, tmp_path: Path) -> No
     assert [len(panel.lines) - 1 for panel in panels] == [2, 2, 2]  # ends of epochs
 
 
-def test_a_resumed_run_has_its_whole_history(sample: Path, tmp_path: Path) -> None:
+def test_resumed_run_keeps_its_history(sample: Path, tmp_path: Path) -> None:
     state = stopped(tmp_path, sample, share=0.5)
     assert len(state.history)
     model = w2v.resume(tmp_path, sample)
-    check(model)
+    check_history(model)
     np.testing.assert_array_equal(model.history[: len(state.history)], state.history)
     run_picture(model)
 
 
-def test_train_command(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_train_command_saves_the_model_before_drawing(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plot, model = tmp_path / "run.svg", tmp_path / "m.bin"
     run("train", sample, "-o", model, "--plot", plot, *QUICK)
     assert b"<svg" in plot.read_bytes()
@@ -59,7 +61,7 @@ def test_train_command(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (tmp_path / "saved.bin").exists()
 
 
-def test_a_resumed_command_draws_the_picture(sample: Path, tmp_path: Path) -> None:
+def test_resumed_command_draws_the_run(sample: Path, tmp_path: Path) -> None:
     states, plot = tmp_path / "states", tmp_path / "run.png"
     interrupted(sample, "-o", tmp_path / "m.bin", "--plot", plot, "--checkpoint", states, *QUICK)
     assert not plot.exists()
@@ -67,7 +69,7 @@ def test_a_resumed_command_draws_the_picture(sample: Path, tmp_path: Path) -> No
     assert plot.read_bytes()[1:4] == b"PNG"
 
 
-def test_singular_values_relative_to_the_first() -> None:
+def test_spectrum_is_relative_to_the_first_singular_value() -> None:
     axes = spectrum(Rank(2, 3, 4, 4, 2, [8.0, 4.0, 0.08, 0.008]), "price $ \udcff").axes[0]
     values, limit, rank = axes.lines
     np.testing.assert_allclose(values.get_xydata(), [[1, 1], [2, 0.5], [3, 0.01], [4, 0.001]])
@@ -76,7 +78,7 @@ def test_singular_values_relative_to_the_first() -> None:
     assert len(spectrum(Rank(2, None, 4, 4, 2, [8.0, 4.0]), "no limit").axes[0].lines) == 2
 
 
-def test_rank_command(tmp_path: Path) -> None:
+def test_rank_command_draws_the_spectrum(tmp_path: Path) -> None:
     model, drawn = tmp_path / "m.safetensors", tmp_path / "rank.svg"
     settings: dict[str, Any] = {"min_count": 1, "negative": 2, "epochs": 1, "vector_size": 4, "sample": 0, "workers": 1}
     w2v.train([["a", "b", "c", "d"]] * 50, **settings).save(model)

@@ -1,4 +1,4 @@
-"""Any text in a picture, and the same bytes each time."""
+"""Pictures with arbitrary text, saved as the same bytes every time."""
 
 import subprocess
 import sys
@@ -32,7 +32,7 @@ def hostile_picture() -> Picture:
 
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
-def test_the_same_bytes_without_a_warning(extension: str, tmp_path: Path) -> None:
+def test_saved_bytes_are_reproducible(extension: str, tmp_path: Path) -> None:
     files = [tmp_path / f"{name}{extension}" for name in ("first", "second")]
     for file in files:
         with warnings.catch_warnings():
@@ -43,12 +43,12 @@ def test_the_same_bytes_without_a_warning(extension: str, tmp_path: Path) -> Non
     assert content[:1000].find({".png": b"PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}[extension]) in (0, 1)
 
 
-def test_words_are_shown_as_they_are_or_shortened() -> None:
+def test_words_are_drawn_literally_and_shortened() -> None:
     lettering = Lettering(HOSTILE)
     assert lettering("$x$") == "$x$"
     assert lettering("x" * 10_000) == "x" * 23 + "…"
     assert lettering("\x1b[31m\n") == r"\x1b[31m\n"
-    assert lettering("\ufdd0") == NO_GLYPH  # in no font: it is not a character
+    assert lettering("\ufdd0") == NO_GLYPH  # no font has it, because it is not a character
     picture = hostile_picture()
     assert picture.axes[0].texts[0].get_text() == "$x$"
     assert not any(
@@ -56,11 +56,11 @@ def test_words_are_shown_as_they_are_or_shortened() -> None:
     )
 
 
-def test_another_font_is_found_for_what_the_usual_one_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = font_manager.findfont(font_manager.FontProperties())
+def test_another_font_draws_characters_that_the_default_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    default = font_manager.findfont(font_manager.FontProperties())
 
     def without_glyph(file: str, characters: list[str]) -> list[str]:
-        return [character for character in characters if (file == usual and character in "語日") or character == "本"]
+        return [character for character in characters if (file == default and character in "語日") or character == "本"]
 
     monkeypatch.setattr(figure, "_without_glyph", without_glyph)
     families, missing = families_for(["a", "日", "本", "語"])
@@ -71,18 +71,16 @@ def test_another_font_is_found_for_what_the_usual_one_lacks(monkeypatch: pytest.
 
 @pytest.fixture
 def few_fonts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The fonts that matplotlib brings, whatever is installed."""
+    """Hide all fonts except those that come with matplotlib."""
     fonts = font_manager.fontManager.ttflist
-    brought = [font for font in fonts if Path(font.fname).is_relative_to(mpl.get_data_path())]
-    monkeypatch.setattr(font_manager.fontManager, "ttflist", brought)
+    bundled = [font for font in fonts if Path(font.fname).is_relative_to(mpl.get_data_path())]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", bundled)
     monkeypatch.setattr(font_manager, "findSystemFonts", list)
 
 
 @pytest.mark.usefixtures("few_fonts")
-def test_a_font_installed_since_matplotlib_made_its_list_is_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A thin one, as the first of a font of variable weight is."""
+def test_newly_installed_font_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The font is thin, like the first instance of a variable font. matplotlib's own list lacks it."""
     damaged, thin = tmp_path / "damaged.ttf", tmp_path / "thin.ttf"
     damaged.write_bytes(b"no font")
     pen = TTGlyphPen(None)
@@ -110,20 +108,22 @@ def test_a_font_installed_since_matplotlib_made_its_list_is_used(
 
 @pytest.mark.usefixtures("few_fonts")
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message_end"),
     [
         ("한국 中", "such as 中 국 한: install one (on Debian and Ubuntu: apt install fonts-noto-cjk)"),
         ("ไทย中🫠", "apt install fonts-noto-cjk fonts-noto-core fonts-symbola)"),
         ("abc\ufdd0", ""),
     ],
 )
-def test_a_package_with_a_missing_script_is_named(text: str, said: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_warning_names_the_package_with_a_missing_font(
+    text: str, message_end: str, caplog: pytest.LogCaptureFixture
+) -> None:
     assert NO_GLYPH in Lettering([text])(text)
-    assert len(caplog.messages) == bool(said)
-    assert "".join(caplog.messages).endswith(said)
+    assert len(caplog.messages) == bool(message_end)
+    assert "".join(caplog.messages).endswith(message_end)
 
 
-def test_a_picture_is_not_replaced_unasked(tmp_path: Path) -> None:
+def test_existing_picture_is_replaced_only_by_force(tmp_path: Path) -> None:
     picture = hostile_picture()
     (tmp_path / "a.png").write_text("mine")
     with pytest.raises(W2VError, match="File exists"):
@@ -135,7 +135,7 @@ def test_a_picture_is_not_replaced_unasked(tmp_path: Path) -> None:
     assert picture._repr_png_()[1:4] == b"PNG"
 
 
-MISSING = """
+PLOT_WITHOUT_EACH_LIBRARY = """
 import sys
 import w2v
 vectors = w2v.KeyedVectors(list("abcd"), [[1.0, 2.0], [3.0, 4.0], [5.0, 7.0], [0.0, 1.0]])
@@ -150,7 +150,7 @@ for library, method in (("matplotlib", "pca"), ("textalloc", "pca"), ("openTSNE"
 
 
 def test_missing_libraries_are_named() -> None:
-    done = subprocess.run([sys.executable, "-c", MISSING], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", PLOT_WITHOUT_EACH_LIBRARY], capture_output=True, text=True)
     assert done.stdout.splitlines() == [
         f"a picture needs matplotlib: {install('plot')}",
         f"a picture with labels needs textalloc: {install('plot')}",

@@ -1,4 +1,4 @@
-"""Points of a map: finite for every model, the same each time."""
+"""Projections to the plane: finite for every matrix, and reproducible."""
 
 import os
 import subprocess
@@ -24,14 +24,14 @@ MATRICES = {
 
 @pytest.mark.parametrize("method", ["pca", "tsne"])
 @pytest.mark.parametrize("matrix", MATRICES.values(), ids=MATRICES)
-def test_every_matrix_has_finite_points(matrix: np.ndarray, method: Projection) -> None:
+def test_points_are_finite_for_every_matrix(matrix: np.ndarray, method: Projection) -> None:
     points = project(matrix.astype(np.float32), method)
     assert points.dtype == np.float32
     assert points.shape == (len(matrix), 2)
     assert np.isfinite(points).all()
 
 
-def test_principal_components() -> None:
+def test_pca_gives_the_principal_components_with_fixed_signs() -> None:
     generator = np.random.default_rng(5)
     axes = np.linalg.qr(generator.normal(size=(7, 7)))[0]
     rows = generator.normal(size=(300, 7)) * [9, 5, 1, 1, 1, 1, 1] @ axes.T + 3
@@ -42,7 +42,7 @@ def test_principal_components() -> None:
     assert (components[np.arange(2), np.abs(components).argmax(axis=1)] > 0).all()
 
 
-def test_tsne_parts_clusters_and_repeats_itself() -> None:
+def test_tsne_separates_clusters_and_is_reproducible() -> None:
     generator = np.random.default_rng(5)
     groups = np.repeat(np.arange(3), 15)
     rows = (10 * np.eye(3, 8)[groups] + generator.normal(size=(45, 8))).astype(np.float32)
@@ -56,18 +56,18 @@ def test_tsne_parts_clusters_and_repeats_itself() -> None:
     assert (groups[distances.argmin(axis=1)] == groups).all()
 
 
-def test_umap_is_given_what_makes_it_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a stand-in: the library itself compiles for half a minute."""
-    given: dict[str, Any] = {}
+def test_umap_gets_the_arguments_that_make_it_reproducible(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fake replaces the library, which would compile for half a minute."""
+    arguments: dict[str, Any] = {}
 
     class UMAP:
         def __init__(self, **options: Any) -> None:
-            given.update(options)
+            arguments.update(options)
 
         def fit_transform(self, rows: np.ndarray) -> np.ndarray:
             assert np.abs(rows).max() == 1
-            for text in ("\r0/20", "\r15/20", "\n"):  # as tqdm does
-                given["tqdm_kwds"]["file"].write(text)
+            for text in ("\r0/20", "\r15/20", "\n"):  # the output of tqdm
+                arguments["tqdm_kwds"]["file"].write(text)
             return rows[:, :2].astype(np.float32)
 
     monkeypatch.setitem(sys.modules, "umap", types.SimpleNamespace(UMAP=UMAP))
@@ -75,37 +75,37 @@ def test_umap_is_given_what_makes_it_repeatable(monkeypatch: pytest.MonkeyPatch)
     reports: list[Progress] = []
     points = project(rows, "umap", seed=8, progress=reports.append)
     np.testing.assert_allclose(points, rows[:, :2] / np.abs(rows).max(), rtol=1e-6)
-    assert [(report.phase, report.done, report.total) for report in reports] == [("project", at, 20) for at in (0, 15)]
-    start = given.pop("init")
-    del given["tqdm_kwds"]
-    assert given == {"n_neighbors": 9, "random_state": 8, "n_jobs": 1}
+    assert [(report.phase, report.done, report.total) for report in reports] == [("project", n, 20) for n in (0, 15)]
+    start = arguments.pop("init")
+    del arguments["tqdm_kwds"]
+    assert arguments == {"n_neighbors": 9, "random_state": 8, "n_jobs": 1}
     assert np.corrcoef(start.ravel(), project(rows).ravel())[0, 1] > 0.999
     assert 9 < np.abs(start).max() < 11
 
 
-@pytest.mark.parametrize(("folder", "kept"), [("/proc/none", False), ("~/none", False), ("{}/own", True)])
-def test_machine_code_of_umap_is_kept_only_in_a_folder_of_this_user(
-    folder: str, kept: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(("folder", "trusted"), [("/proc/none", False), ("~/none", False), ("{}/own", True)])
+def test_numba_caches_machine_code_only_in_a_folder_of_this_user(
+    folder: str, trusted: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", folder.format(tmp_path))
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     monkeypatch.setitem(sys.modules, "umap", types.SimpleNamespace())
     project(np.eye(1), "umap")
-    assert (numba.config.CACHE_DIR == "") == kept
-    if not kept:
+    assert (numba.config.CACHE_DIR == "") == trusted
+    if not trusted:
         assert Path(numba.config.CACHE_DIR).stat().st_mode & 0o777 == 0o700
         assert list(tmp_path.iterdir()) == []
 
 
-def test_variables_of_numba_are_one_line() -> None:
+def test_invalid_numba_variable_is_one_line() -> None:
     script = "import numpy; from w2v.plotting.projection import project; project(numpy.eye(3), 'umap')"
     variables = os.environ | {"NUMBA_NUM_THREADS": "0"}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=variables)
     assert done.stderr.splitlines()[-1].startswith("w2v.errors.W2VError: umap cannot be used: ")
 
 
-def test_errors() -> None:
+def test_unknown_methods_and_nan_are_refused() -> None:
     with pytest.raises(SettingsError, match="mds"):
         project(np.eye(3), "mds")  # type: ignore[arg-type]
     with pytest.raises(W2VError, match="not numbers"):

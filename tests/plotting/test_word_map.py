@@ -1,4 +1,4 @@
-"""Maps of words: labels that do not overlap, colours of groups, models of any size."""
+"""Word maps: labels that do not overlap, colours of groups, models of any size."""
 
 import itertools
 import json
@@ -14,36 +14,36 @@ from w2v.plotting.word_map import read_sections, word_map
 from w2v.plotting.words import k_means
 
 
-def vectors_of(words: int, size: int = 20, counts: bool = True) -> w2v.KeyedVectors:
+def random_vectors(words: int, size: int = 20, counts: bool = True) -> w2v.KeyedVectors:
     random = np.random.default_rng(7)
     names = ["".join(random.choice([*"abcdefghij"], 3 + row % 8)) + str(row) for row in range(words)]
-    found = 10_000 // np.arange(1, words + 1) + 1
-    return w2v.KeyedVectors(names, random.normal(size=(words, size)), found if counts else None)
+    zipf_counts = 10_000 // np.arange(1, words + 1) + 1
+    return w2v.KeyedVectors(names, random.normal(size=(words, size)), zipf_counts if counts else None)
 
 
 def legend(picture: Picture) -> list[str]:
     return [text.get_text() for text in picture.legends[0].get_texts()]
 
 
-def overlaps(picture: Picture) -> int:
-    """How many pairs of labels overlap in the picture as it is drawn."""
+def count_overlaps(picture: Picture) -> int:
+    """Return the number of pairs of labels that overlap in the drawn picture."""
     picture.draw_without_rendering()
     boxes = [text.get_window_extent() for text in picture.axes[0].texts if text.get_text()]
     return sum(first.overlaps(second) for first, second in itertools.combinations(boxes, 2))
 
 
 def test_labels_do_not_overlap() -> None:
-    picture = word_map(vectors_of(260), top=260)
+    picture = word_map(random_vectors(260), top=260)
     texts = picture.axes[0].texts
     assert (picture.words, picture.labels) == (260, len(texts))
     assert len(texts) >= 200
-    assert overlaps(picture) == 0
+    assert count_overlaps(picture) == 0
     texts[1].set_position(texts[0].get_position())
-    assert overlaps(picture) > 0
+    assert count_overlaps(picture) > 0
 
 
-def test_labels_are_beside_their_points() -> None:
-    vectors = vectors_of(30)
+def test_labels_are_close_to_their_points() -> None:
+    vectors = random_vectors(30)
     picture = word_map(vectors, title="thirty")
     picture.draw_without_rendering()
     axes = picture.axes[0]
@@ -60,8 +60,8 @@ def test_labels_are_beside_their_points() -> None:
 @pytest.mark.parametrize(
     ("words", "size", "equal"), [(1, 3, False), (2, 3, False), (3, 1, False), (9, 1, False), (9, 3, True)]
 )
-def test_models_of_any_size(words: int, size: int, equal: bool, groups: str, tmp_path: Path) -> None:
-    vectors = vectors_of(words, size)
+def test_models_of_any_size_have_finite_points(words: int, size: int, equal: bool, groups: str, tmp_path: Path) -> None:
+    vectors = random_vectors(words, size)
     if equal:
         vectors.vectors[:], vectors.counts[:] = 0.1, 5  # type: ignore[index]
     picture = word_map(vectors, groups=groups)  # type: ignore[arg-type]
@@ -69,9 +69,9 @@ def test_models_of_any_size(words: int, size: int, equal: bool, groups: str, tmp
     picture.save(tmp_path / "map.svg")
 
 
-def test_frequent_words_are_larger_and_sections_coloured() -> None:
+def test_frequent_words_have_larger_points_and_sections_have_colours() -> None:
     for counts in (True, False):
-        vectors = vectors_of(12, counts=counts)
+        vectors = random_vectors(12, counts=counts)
         names = vectors.index_to_key
         picture = word_map(vectors, {"_odd": names[11::-2], "$even$": names[::2]})
         markers = picture.axes[0].collections[0]
@@ -82,15 +82,15 @@ def test_frequent_words_are_larger_and_sections_coloured() -> None:
 
 @pytest.mark.parametrize(("words", "skip", "first"), [(400, None, 100), (250, None, 50), (30, None, 0), (400, 7, 7)])
 def test_the_most_frequent_words_are_skipped(words: int, skip: int | None, first: int) -> None:
-    vectors = vectors_of(words)
+    vectors = random_vectors(words)
     picture = word_map(vectors, skip=skip)
     drawn = vectors.index_to_key[first : first + 200]
     assert picture.words == len(drawn)
     assert {text.get_text() for text in picture.axes[0].texts} <= set(drawn)
 
 
-def test_few_words_have_a_small_picture_of_one_colour_and_both_axes_one_scale() -> None:
-    vectors = vectors_of(200)
+def test_few_words_have_a_small_picture_of_one_colour_with_equal_scales() -> None:
+    vectors = random_vectors(200)
     few, many = word_map(vectors, top=6), word_map(vectors)
     assert few.get_figwidth() < many.get_figwidth() / 1.5
     assert len(np.unique(few.axes[0].collections[0].get_facecolors(), axis=0)) == 1
@@ -102,8 +102,8 @@ def test_few_words_have_a_small_picture_of_one_colour_and_both_axes_one_scale() 
         assert axes.get_xticks().size == axes.get_yticks().size == 0
 
 
-def test_a_number_of_clusters_takes_the_place_of_sections() -> None:
-    vectors = vectors_of(40)
+def test_number_of_clusters_overrides_sections() -> None:
+    vectors = random_vectors(40)
     sections = {f"section {word}": [word] for word in vectors}
     assert len(legend(word_map(vectors, sections, clusters=3))) == 3
     assert len(legend(word_map(vectors, sections, groups="clusters", clusters=3))) == 3
@@ -123,7 +123,7 @@ def test_k_means_finds_clusters() -> None:
     assert k_means(rows[:3], 8, seed=1).tolist() == [0, 1, 2]
 
 
-def test_sections_of_a_file(tmp_path: Path) -> None:
+def test_words_are_read_from_a_file_by_section(tmp_path: Path) -> None:
     path = tmp_path / "words.txt"
     path.write_text("one two\n: animals\ncat\ndog cat\n\n: none\n: animals\ncow\n", "utf-8")
     assert read_sections(path) == {"": ["one", "two"], "animals": ["cat", "dog", "cat", "cow"]}
@@ -135,15 +135,15 @@ def test_sections_of_a_file(tmp_path: Path) -> None:
         read_sections(path)
 
 
-def test_methods_draw_the_map(model: Path, tmp_path: Path) -> None:
+def test_methods_and_function_draw_the_same_map(model: Path, tmp_path: Path) -> None:
     trained = w2v.Model.load(model)
-    for number, drawn in enumerate((trained.plot(top=9), trained.wv.plot(top=9), word_map(trained.wv, top=9))):
-        drawn.save(tmp_path / f"{number}.svg")  # type: ignore[attr-defined]
+    for number, picture in enumerate((trained.plot(top=9), trained.wv.plot(top=9), word_map(trained.wv, top=9))):
+        picture.save(tmp_path / f"{number}.svg")  # type: ignore[attr-defined]
     assert len({path.read_bytes() for path in tmp_path.iterdir()}) == 1
 
 
-def test_errors() -> None:
-    vectors = vectors_of(5)
+def test_invalid_words_and_options_are_refused() -> None:
+    vectors = random_vectors(5)
     with pytest.raises(w2v.UnknownWordError, match="'nothing'"):
         word_map(vectors, "nothing")
     with pytest.raises(w2v.W2VError, match="a list of words is needed, not the string 'w1 w2'"):
@@ -157,15 +157,15 @@ def test_errors() -> None:
             word_map(vectors, **wrong)  # type: ignore[arg-type]
 
 
-def test_command(model: Path, tmp_path: Path) -> None:
-    drawn, words = tmp_path / "map.svg", tmp_path / "words.txt"
+def test_command_draws_reproducible_maps(model: Path, tmp_path: Path) -> None:
+    picture, words = tmp_path / "map.svg", tmp_path / "words.txt"
     arguments = ["plot", model, "--top", 40, "--seed", 3, "-o"]
-    found = run_json(*arguments, drawn)
-    assert found == {"output": str(drawn), "words": 40, "labels": 40}
+    found = run_json(*arguments, picture)
+    assert found == {"output": str(picture), "words": 40, "labels": 40}
     assert "40" in run(*arguments, tmp_path / "again.svg").stdout
-    assert drawn.read_bytes() == (tmp_path / "again.svg").read_bytes()
-    run(*arguments, drawn, "--force", "--groups", "frequency", "--quiet")
-    assert drawn.read_bytes() != (tmp_path / "again.svg").read_bytes()
+    assert picture.read_bytes() == (tmp_path / "again.svg").read_bytes()
+    run(*arguments, picture, "--force", "--groups", "frequency", "--quiet")
+    assert picture.read_bytes() != (tmp_path / "again.svg").read_bytes()
     assert run_json("plot", model, "france", "paris", "-o", tmp_path / "few.pdf")["words"] == 2
     words.write_text(": places\nfrance paris\n: others\nking nosuchword\n", "utf-8")
     result = run("plot", model, "--words", words, "-o", tmp_path / "groups.png", "--json")
@@ -186,7 +186,7 @@ def test_command(model: Path, tmp_path: Path) -> None:
         (["-o", "x.png", "--analogies", "nothing"], 1, "'nothing' is not a section of the questions: choose from"),
     ],
 )
-def test_wrong_use_is_one_line(
+def test_contradictory_options_are_one_line(
     arguments: list[str], code: int, message: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

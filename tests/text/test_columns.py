@@ -170,13 +170,13 @@ PROSE = st.lists(
 def test_prose_is_not_mistaken_for_a_table(pairs: list[tuple[str, str]]) -> None:
     for text in ("".join(map("".join, pairs)), "\n".join(word for word, _ in pairs)):
         refuse_table("text", text.encode())
-        assert kind_of(text.encode(), least=10) == ""
+        assert kind_of(text.encode(), min_lines=10) == ""
 
 
 def test_text_files_are_not_mistaken_for_tables(sample: Path) -> None:
     for file in (sample, *Path(__file__).parents[2].glob("**/*.md")):
         refuse_table(file.name, file.read_bytes())
-        assert kind_of(file.read_bytes(), least=10) == ""
+        assert kind_of(file.read_bytes(), min_lines=10) == ""
 
 
 def test_parquet_columns_without_text_are_refused(tmp_path: Path) -> None:

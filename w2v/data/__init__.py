@@ -1,1 +1,1 @@
-"""Small data sets written for this project, and the program that makes them."""
+"""Small data sets written for this project, and the program that generates them."""

@@ -1,7 +1,7 @@
-"""Makes the bundled data out of facts.tsv, topics.tsv and templates.txt: a corpus, questions and word pairs.
+"""Generate the bundled data from facts.tsv, topics.tsv and templates.txt: a corpus, questions and word pairs.
 
-The corpus is generated, not collected, so that the whole program can be tried in seconds. The same seed gives the same
-bytes on every machine: all choices come from ``Random.random`` and weights that are plain quotients.
+The corpus is generated so that users can try the whole program in seconds, without a download. The same seed gives the
+same bytes on every machine, because all choices use only ``Random.random`` and weights that are simple quotients.
 """
 
 import re
@@ -33,10 +33,10 @@ SYNTACTIC = [
 ]  # fmt: skip
 QUESTIONS_PER_SECTION = 300
 PAIRS_PER_SCORE = 30
-NAMES, TOWNS = 20, 8  # invented names around each word of the facts
-STRANGERS, PLACES = 2000, 1000  # invented names that may be anywhere
-GENERAL_SHARE = 0.15  # of the sentences are about nothing in particular
-SEXES = [
+FAMILY_NAMES, FAMILY_TOWNS = 20, 8  # invented names that occur only in the sentences of one family
+COMMON_NAMES, COMMON_PLACES = 2000, 1000  # invented names that can occur in any sentence
+GENERAL_SHARE = 0.15  # share of sentences without a word of the facts
+PRONOUNS = [
     {"person": "{man}", "he": "he", "him": "him", "his": "his", "himself": "himself"},
     {"person": "{woman}", "he": "she", "him": "her", "his": "her", "himself": "herself"},
 ]
@@ -54,7 +54,7 @@ PAIRS_HEADER = """\
 
 
 class Fact(NamedTuple):
-    relation: str  # "first-second": the kinds of the two words
+    relation: str  # the kinds of the two words, such as "country-capital"
     first: str
     second: str
 
@@ -64,7 +64,7 @@ class Slot(NamedTuple):
 
 
 class Choice(Generic[T]):
-    """Items drawn by weight, by default 1 / (rank + offset): a small offset lets the first stand out."""
+    """Items to draw by weight, by default 1 / (rank + offset). The smaller the offset, the more frequent the first."""
 
     def __init__(self, items: Iterable[T], offset: float = 1, weights: Iterable[float] | None = None) -> None:
         self.items = list(items)
@@ -92,7 +92,11 @@ def topics() -> dict[str, list[str]]:
 
 
 class Family:
-    """A word with the words that the facts relate to it (``words``, by kind) and the topics of its sentences."""
+    """A word of the facts, the related words, and the topics of its sentences.
+
+    Attributes:
+        words: the word and its related words, by kind.
+    """
 
     def __init__(self, kind: str, word: str, topics: list[str]) -> None:
         self.kind = kind
@@ -104,15 +108,15 @@ class Family:
 
 
 def families() -> list[Family]:
-    about = topics()
-    found: dict[tuple[str, str], Family] = {}
+    topics_of = topics()
+    by_word: dict[tuple[str, str], Family] = {}
     for relation, first, second in facts():
         kind, other = relation.split("-")
         if other == "country":  # a city belongs to the family of its country
             kind, first, other, second = other, second, kind, first
-        family = found.setdefault((kind, first), Family(kind, first, about[first]))
+        family = by_word.setdefault((kind, first), Family(kind, first, topics_of[first]))
         family.words.setdefault(other, []).append(second)
-    return list(found.values())
+    return list(by_word.values())
 
 
 @cache
@@ -132,7 +136,7 @@ def literals(words: Iterable[str], offset: float = 1) -> Choice[Template]:
 
 
 def invented_names(random: Random, taken: set[str]) -> Iterator[str]:
-    """An endless sequence of different pronounceable words that are not in ``taken``."""
+    """Yield endlessly many different pronounceable words that are not in ``taken``."""
     starts = Choice([*"ktsrlnbdvpghfmjz", "", "br", "st", "tr", "th", "gr", "sh", "kl"], 12)
     vowels = Choice(["a", "e", "i", "o", "u", "ai", "ea", "ou", "ie"], 3)
     ends = Choice(["", "n", "r", "l", "s", "m", "t", "nd", "rk", "x"])
@@ -146,14 +150,17 @@ def invented_names(random: Random, taken: set[str]) -> Iterator[str]:
 
 
 def read_templates() -> tuple[Grammar, list[str]]:
-    """The named expansions and the sentences of templates.txt; those with {person} once for a man, once for a woman."""
+    """Return the named expansions and the sentences of templates.txt.
+
+    A sentence with {person} is returned twice: with the pronouns for a man, and for a woman.
+    """
     grammar, sentences = {}, []
     for (line,) in rows("templates.txt"):
         name, equals, expansions = line.partition(" = ")
         if equals:
             grammar[name] = Choice([compile_template(text) for text in expansions.split(" | ")])
         elif "{person}" in line:
-            for words in SEXES:
+            for words in PRONOUNS:
                 text = line
                 for slot, word in words.items():
                     text = text.replace(f"{{{slot}}}", word)
@@ -163,40 +170,41 @@ def read_templates() -> tuple[Grammar, list[str]]:
     return grammar, sentences
 
 
-def grammars(random: Random) -> Choice[Grammar]:
-    """One grammar for each family and one for sentences about nothing in particular."""
+def build_grammars(random: Random) -> Choice[Grammar]:
+    """Return one grammar for each family, and one for sentences without a word of the facts."""
     common, sentences = read_templates()
-    everyone = families()
-    kinds = {kind for family in everyone for kind in family.words}
+    all_families = families()
+    kinds = {kind for family in all_families for kind in family.words}
     needs = {text: kinds & set(re.findall(r"\{(\w+)\}", text)) for text in sentences}
     taken = {word for text in sentences for word in re.findall(r"\w+", text)}
-    taken |= {word for family in everyone for _, word in family.members()}
-    taken |= {word for family in everyone for word in family.topics}
+    taken |= {word for family in all_families for _, word in family.members()}
+    taken |= {word for family in all_families for word in family.topics}
     names = invented_names(random, taken)
 
-    def some(count: int, offset: float) -> Choice[Template]:
+    def invented(count: int, offset: float) -> Choice[Template]:
         return literals((next(names) for _ in range(count)), offset)
 
     def body(kinds: set[str]) -> Choice[Template]:
-        fitting = [text for text, need in needs.items() if need <= kinds and bool(need) == bool(kinds)]
-        return Choice([compile_template(text) for text in fitting], offset=len(fitting))
+        usable = [text for text, need in needs.items() if need <= kinds and bool(need) == bool(kinds)]
+        return Choice([compile_template(text) for text in usable], offset=len(usable))
 
-    common["someone"], common["somewhere"] = some(STRANGERS, 3), some(PLACES, 3)
-    common["thing"] = literals(sorted({word for family in everyone for word in family.topics}), 5)
-    made, shares = [], []
-    for family in everyone:
+    common["someone"], common["somewhere"] = invented(COMMON_NAMES, 3), invented(COMMON_PLACES, 3)
+    common["thing"] = literals(sorted({word for family in all_families for word in family.topics}), 5)
+    grammars, weights = [], []
+    for family in all_families:
         own = {kind: literals(words) for kind, words in family.words.items()}
-        own |= {"topic": literals(family.topics, 3), "name": some(NAMES, 6), "town": some(TOWNS, 4)}
-        made.append(common | own | {"body": body(set(family.words))})
-        shares.append(3.0 + len(family.members()))  # small families get a little more than their share
-    anything = {"topic": common["thing"], "name": common["someone"], "town": common["somewhere"]}
-    made.append(common | anything | {"body": body(set())})
-    shares.append(sum(shares) * GENERAL_SHARE / (1 - GENERAL_SHARE))
-    return Choice(made, weights=shares)
+        own |= {"topic": literals(family.topics, 3), "name": invented(FAMILY_NAMES, 6)}
+        own["town"] = invented(FAMILY_TOWNS, 4)
+        grammars.append(common | own | {"body": body(set(family.words))})
+        weights.append(3.0 + len(family.members()))  # the constant gives small families a little more weight
+    general = {"topic": common["thing"], "name": common["someone"], "town": common["somewhere"]}
+    grammars.append(common | general | {"body": body(set())})
+    weights.append(sum(weights) * GENERAL_SHARE / (1 - GENERAL_SHARE))
+    return Choice(grammars, weights=weights)
 
 
 def expand(template: Template, grammar: Grammar, random: Random, used: list[Template]) -> str:
-    """The words of a template. Items in ``used`` are drawn again only if their choice has no others."""
+    """Expand a template to text. Draw an item of ``used`` again only if the choice has no other items."""
     pieces = []
     for part in template:
         if isinstance(part, str):
@@ -212,18 +220,18 @@ def expand(template: Template, grammar: Grammar, random: Random, used: list[Temp
 
 
 def corpus(tokens: int, seed: int) -> Iterator[str]:
-    """Sentences, each with its newline, until there are ``tokens`` words."""
+    """Yield sentences, each with its newline, until they have ``tokens`` words."""
     random = Random(seed)
-    grammar = grammars(random)
-    made = 0
-    while made < tokens:
-        words = expand((Slot("sentence"),), grammar.draw(random), random, []).split()
-        made += len(words)
+    grammars = build_grammars(random)
+    generated = 0
+    while generated < tokens:
+        words = expand((Slot("sentence"),), grammars.draw(random), random, []).split()
+        generated += len(words)
         yield A_BEFORE_VOWEL.sub("an ", " ".join(words)) + "\n"
 
 
 def sample(items: Iterable[T], count: int, random: Random) -> list[T]:
-    """``count`` of the items, or all if there are fewer, in a random order."""
+    """Return ``count`` of the items in random order, or all if there are fewer."""
     return sorted(items, key=lambda _: random.random())[:count]
 
 
@@ -234,28 +242,28 @@ def questions(seed: int) -> Iterator[str]:
         number = f"gram{SYNTACTIC.index(relation) + 1}-" if relation in SYNTACTIC else ""
         yield f": {number}{relation}\n"
         pairs = [(first, second) for name, first, second in table if name == relation]
-        if relation != "city-country":  # an answer must belong to one word only
+        if relation != "city-country":  # in other relations, drop answers that belong to several words
             owners = Counter(second for _, second in pairs)
             pairs = [pair for pair in pairs if owners[pair[1]] == 1]
-        asked = [p + q for p, q in permutations(pairs, 2) if p[1] != q[1]]
-        for words in sample(asked, QUESTIONS_PER_SECTION, random):
+        candidates = [p + q for p, q in permutations(pairs, 2) if p[1] != q[1]]
+        for words in sample(candidates, QUESTIONS_PER_SECTION, random):
             yield " ".join(words) + "\n"
 
 
 def pairs(seed: int) -> Iterator[str]:
     random = Random(seed)
-    everyone = families()
-    members = [(family, kind, word) for family in everyone for kind, word in family.members()]
-    joined = {frozenset(fact[1:]) for fact in facts()}
-    two = list(combinations(members, 2))
+    all_families = families()
+    members = [(family, kind, word) for family in all_families for kind, word in family.members()]
+    related = {frozenset(fact[1:]) for fact in facts()}
+    member_pairs = list(combinations(members, 2))
     scored = {
         9: [fact[1:] for fact in facts() if fact.relation in SYNTACTIC],
         8: [fact[1:] for fact in facts() if fact.relation in SEMANTIC],
-        7: [(family.members()[0][1], word) for family in everyone for word in family.topics[:2]],
-        6: [(v, w) for (f, _, v), (g, _, w) in two if f is g and frozenset((v, w)) not in joined],
-        4: [(v, w) for (f, j, v), (g, k, w) in two if f is not g and j == k],
-        2: [(v, w) for (f, j, v), (g, k, w) in two if f is not g and j != k and f.kind == g.kind],
-        0: [(v, w) for (f, _, v), (g, _, w) in two if f.kind != g.kind],
+        7: [(family.members()[0][1], word) for family in all_families for word in family.topics[:2]],
+        6: [(v, w) for (f, _, v), (g, _, w) in member_pairs if f is g and frozenset((v, w)) not in related],
+        4: [(v, w) for (f, j, v), (g, k, w) in member_pairs if f is not g and j == k],
+        2: [(v, w) for (f, j, v), (g, k, w) in member_pairs if f is not g and j != k and f.kind == g.kind],
+        0: [(v, w) for (f, _, v), (g, _, w) in member_pairs if f.kind != g.kind],
     }
     yield PAIRS_HEADER
     seen: set[frozenset[str]] = set()
@@ -270,10 +278,10 @@ def pairs(seed: int) -> Iterator[str]:
 @click.argument("what", type=click.Choice(["corpus", "questions", "pairs"]))
 @click.option("-o", "--output", type=FILE, help="File to write.  [default: standard output]")
 @click.option("--tokens", type=click.IntRange(min=1), help="Size of the corpus, in words.  [default: 2,000,000]")
-@click.option("--seed", type=int, default=1, show_default=True, help="Another seed makes other sentences.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Another seed gives other sentences.")
 @FORCE
 def main(what: str, output: Path | None, tokens: int | None, seed: int, force: bool) -> None:
-    """Make the sample corpus, the analogy questions or the word pairs."""
+    """Generate the sample corpus, the analogy questions or the word pairs."""
     if tokens and what != "corpus":
         raise click.UsageError("--tokens is for the corpus only")
     if what == "corpus":

@@ -1,4 +1,4 @@
-"""What a page holds of a model: words, counts, vectors as 8-bit integers, places on the map, and examples."""
+"""Prepare the data of the explore page: words, counts, 8-bit vectors, map coordinates, and examples."""
 
 from __future__ import annotations
 
@@ -13,47 +13,54 @@ from w2v.errors import W2VError
 from w2v.formats.storage import quantise
 from w2v.options import check_numbers
 from w2v.plotting.projection import Projection, project
-from w2v.plotting.words import CLUSTERS, clusters_of, nearest_cluster, skipped
+from w2v.plotting.words import CLUSTERS, cluster_words, default_skip, nearest_cluster
 from w2v.progress import Report
 from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import KeyedVectors
 
 Content = dict[str, Any]
 
-TOP = 10_000  # words, by default
-SHOWN = 1_500  # on the map when it opens
-MAX_COORDINATE = 32767  # of a map
-TRIED = 10  # analogies, until one is answered as expected
-SEARCHED = 10_000  # words for the answer
+TOP = 10_000  # default number of words in a page
+SHOWN = 1_500  # words on the map when it opens
+MAX_COORDINATE = 32767
+TRIED = 10  # candidates for the example analogy, until the model answers one as expected
+SEARCHED = 10_000  # words among which the model searches the answer
 
 
-def embedded(name: str, vectors: KeyedVectors, top: int, method: Projection, progress: Report | None = None) -> Content:
-    """All that a page holds of the first `top` words of a model. Raises as map_of."""
+def embedded_model(
+    name: str, vectors: KeyedVectors, top: int, method: Projection, progress: Report | None = None
+) -> Content:
+    """Return the data of a page that works without a server: `top` words with their vectors. Raises as map_data."""
     integers, scales = quantise(np.asarray(vectors.vectors[:top]))
     searched = "all words" if top >= len(vectors) else f"the first {top:,} words"
     return {
-        **facts(name, vectors, f"search in {searched}, with vectors rounded to 8 bits"),
-        **map_of(vectors, top, method, progress),
-        "vectors": encoded(integers),
-        "scales": encoded(scales),
-        "composes": vectors.ngrams is not None,  # a page without a server has no n-grams
+        **model_facts(name, vectors, f"search in {searched}, with vectors rounded to 8 bits"),
+        **map_data(vectors, top, method, progress),
+        "vectors": encode_array(integers),
+        "scales": encode_array(scales),
+        "composes": vectors.ngrams is not None,  # the page explains that only a server can use the n-grams
     }
 
 
-def facts(name: str, vectors: KeyedVectors, search: str) -> Content:
-    """What a page says about a model; `search` tells how its words are searched."""
+def model_facts(name: str, vectors: KeyedVectors, search: str) -> Content:
+    """Return the facts that a page shows about a model. `search` describes how its words are searched."""
     return {"name": name, "size": len(vectors), "dimensions": vectors.vector_size, "search": search}
 
 
-def map_of(vectors: KeyedVectors, top: int, method: Projection, progress: Report | None = None) -> Content:
-    """The first `top` words, their counts (or None), and their places on a map: pairs of 16-bit integers, as base64.
+def map_data(vectors: KeyedVectors, top: int, method: Projection, progress: Report | None = None) -> Content:
+    """Return the data of a map of the first `top` words. It projects unit vectors, so close words have high cosines.
 
-    The map shows unit vectors: words that are near each other have a high cosine. It opens with the
-    `shown` words after those `skipped`; their clusters have `names`, and each word is in the nearest one (8-bit
-    integers).
+    Returns:
+        words: the words, the most frequent first.
+        counts: their counts, or None.
+        map: their coordinates x, y, x, y, …, int16 as base64.
+        skipped, shown: the map opens with `shown` words after the first `skipped`, which are clustered.
+        clusters: the nearest cluster of each word, uint8 as base64.
+        names: the names of the clusters.
 
-    Raises SettingsError for a `top` below 1, W2VError for a model without words or with values that are not finite, and
-    where a library is missing.
+    Raises:
+        SettingsError: `top` is below 1.
+        W2VError: the model has no words, a value is not finite, or a library is not installed.
     """
     check_numbers(top=top)
     if not vectors.vectors.size:
@@ -62,15 +69,15 @@ def map_of(vectors: KeyedVectors, top: int, method: Projection, progress: Report
     points = project(rows, method, progress=progress)
     points -= (points.min(axis=0) + points.max(axis=0)) / 2
     points *= MAX_COORDINATE / (np.abs(points).max() or 1)
-    start = skipped(len(words), SHOWN)
+    start = default_skip(len(words), SHOWN)
     opening = slice(start, start + SHOWN)
-    numbers, names = clusters_of(words[opening], rows[opening], CLUSTERS, seed=1)
+    numbers, names = cluster_words(words[opening], rows[opening], CLUSTERS, seed=1)
     clusters = nearest_cluster(rows, rows[opening], numbers)
     return {
         "words": words,
         "counts": None if vectors.counts is None else vectors.counts[:top].tolist(),
-        "map": encoded(np.rint(points).astype(np.int16)),
-        "clusters": encoded(clusters.astype(np.uint8)),
+        "map": encode_array(np.rint(points).astype(np.int16)),
+        "clusters": encode_array(clusters.astype(np.uint8)),
         "names": names,
         "skipped": start,
         "shown": SHOWN,
@@ -78,14 +85,17 @@ def map_of(vectors: KeyedVectors, top: int, method: Projection, progress: Report
 
 
 def examples(models: Sequence[KeyedVectors], top: int) -> dict[str, Any]:
-    """Return what a page shows before anything is asked: a word, and an analogy a - b + c whose answer it is.
+    """Choose the examples that a page shows at first: a word, and an analogy a - b + c with this word as its answer.
 
-    All models have these words, each among its first `top`. The word is None where no word is in all models, the
-    analogy [] for fewer than four words. Two words and their nearest ones make an analogy: that of the most parallel
-    offsets.
+    An analogy consists of two words and the nearest word of each. The function prefers the pairs with the most
+    parallel offsets, and takes the first analogy that the first model answers correctly.
+
+    Returns:
+        word: a word that every model has among its first `top` words; None if there is none.
+        analogy: [a, b, c]; [] if there are fewer than four such words.
     """
     first, *others = models
-    start = skipped(min(top, len(first)), SHOWN)
+    start = default_skip(min(top, len(first)), SHOWN)
     words = [
         word
         for word in first.first_words(min(top, start + SHOWN))[start:]
@@ -101,16 +111,16 @@ def examples(models: Sequence[KeyedVectors], top: int) -> dict[str, Any]:
     left, right = np.triu_indices(len(words), 1)
     different = (nearest[left] != nearest[right]) & (nearest[left] != right) & (nearest[right] != left)
     left, right = left[different], right[different]
-    found = []
+    candidates = []
     for pair in np.argsort(-(offsets @ offsets.T)[left, right], kind="stable")[:TRIED]:
-        places = left[pair], nearest[left[pair]], nearest[right[pair]], right[pair]
-        a, b, c, answer = (words[place] for place in places)
-        found.append({"word": answer, "analogy": [a, b, c]})
+        rows = left[pair], nearest[left[pair]], nearest[right[pair]], right[pair]
+        a, b, c, answer = (words[row] for row in rows)
+        candidates.append({"word": answer, "analogy": [a, b, c]})
         if first.most_similar([a, c], [b], 1, SEARCHED)[0][0] == answer:
-            return found[-1]
-    return found[0] if found else {"word": words[0], "analogy": []}
+            return candidates[-1]
+    return candidates[0] if candidates else {"word": words[0], "analogy": []}
 
 
-def encoded(values: NDArray[Any]) -> str:
-    """The values, little-endian, as base64."""
+def encode_array(values: NDArray[Any]) -> str:
+    """Encode the values as base64 of their little-endian bytes."""
     return base64.b64encode(values.astype(values.dtype.newbyteorder("<")).tobytes()).decode()

@@ -1,4 +1,4 @@
-"""The page itself: one HTML file with its style and modules inside, which fetches nothing from elsewhere."""
+"""Build the explore page: one HTML file that contains its style and scripts, and requests nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -12,36 +12,43 @@ from importlib import resources
 
 from w2v.display import Page
 from w2v.errors import printable
-from w2v.explore.content import TOP, Content, embedded, examples
+from w2v.explore.content import TOP, Content, embedded_model, examples
 from w2v.plotting.projection import Projection
 from w2v.progress import Report
 from w2v.vectors.keyed import KeyedVectors
 
-# Each after those that it imports.
+# In the order of imports: each module imports only from earlier ones.
 MODULES = ("words", "state", "parts", "embedded", "served", "combobox", "map", "views", "main")
 MARKER = re.compile(r"\{\{(\w+)\}\}")
 IMPORT = re.compile(r"^import .*;\n", re.MULTILINE)
 EXPORT = re.compile(r"^export ", re.MULTILINE)
-UNSAFE = re.compile("[<\u2028\u2029\ud800-\udfff]")  # within a script element: </script>, <!--, and what UTF-8 lacks
+# Unsafe inside a script element: "<" of </script> and <!--, line separators, and surrogates, which UTF-8 cannot encode.
+UNSAFE = re.compile("[<\u2028\u2029\ud800-\udfff]")
 
 
 def explore(
     models: Mapping[str, KeyedVectors], top: int = TOP, method: Projection = "pca", progress: Report | None = None
 ) -> Page:
-    """A page with the first `top` words of one or more models, by name. `progress` is called in phase "project".
+    """Build a page with the first `top` words of one or more models, given by name.
 
-    Raises SettingsError for a `top` below 1 or an unknown method, W2VError for a model without words or with
-    values that are not finite, and where a library of the method is missing.
+    Args:
+        progress: called in phase "project".
+
+    Raises:
+        SettingsError: `top` is below 1, or the method is unknown.
+        W2VError: a model has no words, a value is not finite, or the library of the method is not installed.
     """
-    contents = [embedded(name, vectors, top, method, progress) for name, vectors in models.items()]
-    return Page(page(contents, examples([*models.values()], top)))
+    contents = [embedded_model(name, vectors, top, method, progress) for name, vectors in models.items()]
+    return Page(build_html(contents, examples([*models.values()], top)))
 
 
-def page(models: Sequence[Content], shown: Content, connect: str = "'none'") -> str:
-    """The HTML of a page about models, each as content.embedded or content.facts gives it.
+def build_html(models: Sequence[Content], shown_examples: Content, connect: str = "'none'") -> str:
+    """Return the HTML of a page.
 
-    `shown` are the examples with which it opens. `connect` is the source of its policy for requests: 'self' where a
-    server answers.
+    Args:
+        models: the data of each model, from embedded_model or model_facts.
+        shown_examples: the examples that the page shows at first.
+        connect: connect-src of the Content-Security-Policy; "'self'" if a server answers queries.
     """
     assets = resources.files("w2v.explore") / "assets"
     style = (assets / "style.css").read_text("utf-8")
@@ -53,15 +60,15 @@ def page(models: Sequence[Content], shown: Content, connect: str = "'none'") -> 
         f"connect-src {connect}; base-uri 'none'; form-action 'none'",
         "style": style,
         "script": script,
-        "data": script_safe({"models": models, "examples": shown}),
+        "data": script_safe_json({"models": models, "examples": shown_examples}),
     }
-    return MARKER.sub(lambda found: parts[found[1]], (assets / "index.html").read_text("utf-8"))
+    return MARKER.sub(lambda match: parts[match[1]], (assets / "index.html").read_text("utf-8"))
 
 
-def script_safe(value: object) -> str:
-    """JSON that can stand within a script element, whatever its strings hold."""
+def script_safe_json(value: object) -> str:
+    """Return JSON that is safe inside a script element, whatever strings it contains."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _hash(text: str) -> str:

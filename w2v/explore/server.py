@@ -1,4 +1,4 @@
-"""A server of the page for one user: on this machine, at a random address, for the whole vocabulary."""
+"""Serve the explore page to one user of this machine, at an address with a secret token, for the whole vocabulary."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from w2v.vectors.unknown_words import UnknownWordError
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 EVERY_ADDRESS = {"", "0.0.0.0", "::"}
-MAX_BYTES = 1 << 20  # of a question
+MAX_BYTES = 1 << 20  # size of a query
 MAX_RESULTS = 1000
-MAX_STRANGERS = 32  # connections that have not named the right address yet
-FIRST_TIMEOUT, TIMEOUT = 5, 60  # seconds until the first request of a connection, and until another
-PAUSE = 0.1  # seconds before the next connection when one could not be accepted
+MAX_UNAUTHENTICATED = 32  # connections that have not sent the token yet
+FIRST_TIMEOUT, TIMEOUT = 5, 60  # seconds that a connection may wait with its first request, and with later ones
+ACCEPT_PAUSE = 0.1  # seconds to wait after a connection could not be accepted
 REDIRECT = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>w2v explore</title>
 <meta http-equiv="refresh" content="0; url={url}"><p><a href="{url}">w2v explore</a></p></html>
@@ -42,7 +42,7 @@ HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",  # the address is a secret
+    "Referrer-Policy": "no-referrer",  # other sites must not see the token in the address
     "X-Content-Type-Options": "nosniff",
 }
 
@@ -50,8 +50,12 @@ Number = Annotated[int, msgspec.Meta(ge=1, le=MAX_RESULTS)]
 Index = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class Question(msgspec.Struct, tag_field="question", tag=str.lower, forbid_unknown_fields=True):
-    """A question of a page: the method of Explorer named by the class, its arguments, and the index of the model."""
+class Query(msgspec.Struct, tag_field="question", tag=str.lower, forbid_unknown_fields=True):
+    """A query of the page: the name of the class is a method of Explorer, and the fields are its arguments.
+
+    Attributes:
+        model: the index of the model.
+    """
 
     model: Index
 
@@ -61,39 +65,39 @@ class Question(msgspec.Struct, tag_field="question", tag=str.lower, forbid_unkno
         return getattr(explorer, type(self).__name__.lower())(**arguments)
 
 
-class Complete(Question):
+class Complete(Query):
     text: str
     n: Number
 
 
-class Nearest(Question):
+class Nearest(Query):
     plus: list[str]
     minus: list[str]
     method: Method
     n: Number
 
 
-class Vector(Question):
+class Vector(Query):
     word: str
 
 
-class Map(Question):
+class Map(Query):
     pass
 
 
 class Server(ThreadingHTTPServer):
-    """Serves a page and its answers under `url`, once `run`; each request is a thread of its own.
+    """A server of one page and its queries at `url`. A thread serves each connection.
 
-    The address has a random token, and the Host header must name this server, so that no other page in the browser
-    can query it: neither by guessing the address nor by DNS rebinding.
+    Other pages in the user's browser must not reach the server. They cannot guess its address, because it has a
+    random token. They cannot use DNS rebinding, because the Host header must name this server.
     """
 
     daemon_threads = True
-    request_queue_size = 128  # connections that wait to be accepted
-    block_on_close = False  # Ctrl-C ends it at once, whatever is being answered
+    request_queue_size = 128  # connections that the system queues until the server accepts them
+    block_on_close = False  # Ctrl-C stops the server without waiting for answers
 
     def __init__(self, host: str, port: int) -> None:
-        """Take a port, any free one for 0. Raises W2VError if that is not possible."""
+        """Bind to a port; 0 takes any free one. Raises W2VError if the system refuses."""
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._host = host
         try:
@@ -105,13 +109,13 @@ class Server(ThreadingHTTPServer):
         self.path = f"/{secrets.token_urlsafe(16)}/"
         self.page = b""
         self.explorers: Sequence[Explorer] = ()
-        # Connections that wait for a request, the oldest first: of strangers, and of those who named the address.
-        self.strangers: OrderedDict[socket.socket, None] = OrderedDict()
-        self.users: OrderedDict[socket.socket, None] = OrderedDict()
+        # Idle connections, the oldest first: before and after they have sent the token.
+        self.unauthenticated: OrderedDict[socket.socket, None] = OrderedDict()
+        self.authenticated: OrderedDict[socket.socket, None] = OrderedDict()
         self.redirect: Path | None = None
 
     def server_bind(self) -> None:
-        socketserver.TCPServer.server_bind(self)  # HTTPServer's own looks up its name, which can take seconds
+        socketserver.TCPServer.server_bind(self)  # HTTPServer's method looks up the host name, which can take seconds
         self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]
 
     @property
@@ -120,18 +124,20 @@ class Server(ThreadingHTTPServer):
         return f"http://{f'[{host}]' if ':' in host else host}:{self.server_port}{self.path}"
 
     def run(self, page: str, explorers: Sequence[Explorer]) -> None:
-        """Serve until an exception, such as KeyboardInterrupt."""
+        """Serve until an exception such as KeyboardInterrupt."""
         self.page, self.explorers = page.encode(), explorers
         with self:
             self.serve_forever()
 
     @contextmanager
     def redirecting(self) -> Iterator[Path]:
-        """A file that only this user can read, which leads a browser to the page; it goes when the page is first sent.
+        """Create a file, readable only by this user, that redirects a browser to the page. Yield its path.
 
-        Other users can see the arguments of a browser, so the address itself must not be one. The file is in the home
-        folder, under a name that is not hidden: browsers in containers may read no other. Raises W2VError if neither
-        this folder nor that of temporary files can be written to.
+        The browser gets this path, because other users can see its arguments, and must not see the token. The file is
+        removed when the page is first sent, or at the end. It is not hidden and in the home folder, because browsers
+        in containers may be unable to read other files.
+
+        Raises W2VError if neither the home folder nor the temporary folder is writable.
         """
         self.redirect = _private_file(REDIRECT.format(url=escape(self.url)))
         try:
@@ -143,33 +149,36 @@ class Server(ThreadingHTTPServer):
         try:
             return super().get_request()
         except OSError:
-            self._end_oldest()  # perhaps this is the limit of open files
-            time.sleep(PAUSE)  # otherwise it would be tried again at once, without end
+            self._close_oldest()  # the process may have reached its limit of open files
+            time.sleep(ACCEPT_PAUSE)  # without it, the server would retry in a busy loop
             raise
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection. Beyond MAX_STRANGERS, the oldest stranger has to go, so that none keeps out the user."""
-        self.strangers[request] = None
-        if len(self.strangers) > MAX_STRANGERS:
-            self._end_oldest()
+        """Serve a connection.
+
+        Close the oldest unauthenticated connection beyond MAX_UNAUTHENTICATED, so that they cannot lock the user out.
+        """
+        self.unauthenticated[request] = None
+        if len(self.unauthenticated) > MAX_UNAUTHENTICATED:
+            self._close_oldest()
         super().process_request(request, client_address)
 
-    def _end_oldest(self) -> None:
-        """End a connection that waits for a request; browsers open another when they need one."""
-        with suppress(OSError, KeyError):  # it has just gone itself
-            (self.strangers or self.users).popitem(last=False)[0].shutdown(socket.SHUT_RDWR)
+    def _close_oldest(self) -> None:
+        """Close the oldest idle connection. A browser opens a new one when it needs it."""
+        with suppress(OSError, KeyError):  # the client has just closed it
+            (self.unauthenticated or self.authenticated).popitem(last=False)[0].shutdown(socket.SHUT_RDWR)
 
-    def forget(self, request: Any) -> None:
-        """A connection waits no longer."""
-        self.strangers.pop(request, None)
-        self.users.pop(request, None)
+    def remove_idle(self, request: Any) -> None:
+        """Remove a connection from the idle ones: it has sent a request, or is closed."""
+        self.unauthenticated.pop(request, None)
+        self.authenticated.pop(request, None)
 
     def shutdown_request(self, request: Any) -> None:
-        self.forget(request)
+        self.remove_idle(request)
         super().shutdown_request(request)
 
     def is_named(self, header: str) -> bool:
-        """Whether a Host header names this server, at any port: a tunnel may have another."""
+        """Return whether a Host header names this server. The port does not matter: a tunnel may use another."""
         try:
             name = urlsplit(f"//{header}").hostname
         except ValueError:
@@ -182,21 +191,22 @@ class Server(ThreadingHTTPServer):
 
     def handle_error(self, request: object, client_address: object) -> None:
         error = sys.exception()
-        if not isinstance(error, ConnectionError | TimeoutError):  # the browser has gone
+        if not isinstance(error, ConnectionError | TimeoutError):  # these mean that the browser left
             logging.getLogger("w2v").warning("a request failed: %s: %s", type(error).__name__, error)
 
 
 def _private_file(content: str) -> Path:
-    for find in (Path.home, tempfile.gettempdir):
+    """Write a file that only this user can read to the home folder, or else to the temporary folder."""
+    for find_folder in (Path.home, tempfile.gettempdir):
         with (
             suppress(OSError, RuntimeError),
             tempfile.NamedTemporaryFile(
-                "w", encoding="utf-8", suffix=".html", prefix="w2v-explore-", dir=find(), delete=False
+                "w", encoding="utf-8", suffix=".html", prefix="w2v-explore-", dir=find_folder(), delete=False
             ) as file,
         ):
             file.write(content)
             return Path(file.name)
-    raise W2VError("neither the home folder nor one for temporary files can be written to: leave out --open")
+    raise W2VError("neither the home folder nor the temporary folder is writable: leave out --open")
 
 
 def _is_address(name: str) -> bool:
@@ -209,57 +219,59 @@ def _is_address(name: str) -> bool:
 
 class _Handler(BaseHTTPRequestHandler):
     server: Server
-    protocol_version = "HTTP/1.1"  # connections stay open, so that an answer takes one round trip
-    wbufsize = -1  # header and body leave together: apart, the body waits 40 ms for an acknowledgement of the header
+    protocol_version = "HTTP/1.1"  # keeps connections open, so that an answer takes one round trip
+    wbufsize = (
+        -1
+    )  # sends header and body together: a separate body would wait 40 ms for the acknowledgement of the header
     server_version, sys_version = "w2v", ""
     timeout = FIRST_TIMEOUT
 
     def handle_one_request(self) -> None:
         super().handle_one_request()
         if not self.close_connection:
-            self.server.users[self.request] = None
+            self.server.authenticated[self.request] = None
 
     def do_GET(self) -> None:
-        if self._may_ask():
+        if self._authenticate():
             if self.server.redirect:
                 self.server.redirect.unlink(missing_ok=True)
             self._send(200, "text/html; charset=utf-8", self.server.page)
 
     def do_POST(self) -> None:
         length = self.headers.get("Content-Length", "")
-        if not self._may_ask():
+        if not self._authenticate():
             return
         if not length.isdecimal() or len(length) > len(str(MAX_BYTES)) or int(length) > MAX_BYTES:
-            self._refuse(413, f"a question has at most {MAX_BYTES:,} bytes")
+            self._refuse(413, f"a query has at most {MAX_BYTES:,} bytes")
             return
         try:
-            question = msgspec.json.decode(self.rfile.read(int(length)), type=Complete | Nearest | Vector | Map)
-            explorer = self.server.explorers[question.model]
+            query = msgspec.json.decode(self.rfile.read(int(length)), type=Complete | Nearest | Vector | Map)
+            explorer = self.server.explorers[query.model]
         except (msgspec.DecodeError, IndexError) as error:
-            self._refuse(400, f"not a question: {error}")
+            self._refuse(400, f"not a query: {error}")
             return
-        found: dict[str, Any]
+        response: dict[str, Any]
         try:
-            found = {"answer": question.answer(explorer)}
+            response = {"answer": query.answer(explorer)}
         except UnknownWordError:
-            found = {"error": "not in the vocabulary"}  # the page knows the word, and names others
+            response = {"error": "not in the vocabulary"}  # the page adds the word and suggests others
         except W2VError as error:
-            found = {"error": str(error)}
-        self._send(200, "application/json", msgspec.json.encode(found))
+            response = {"error": str(error)}
+        self._send(200, "application/json", msgspec.json.encode(response))
 
-    def _may_ask(self) -> bool:
-        """Whether Host and token are right; if not, the request is refused."""
+    def _authenticate(self) -> bool:
+        """Check the Host header and the token. If they are wrong, refuse the request and return False."""
         allowed = self.server.is_named(self.headers.get("Host", ""))
         allowed &= secrets.compare_digest(self.path.encode(), self.server.path.encode())
         if not allowed:
             self._refuse(403, "wrong address: use the one that w2v explore printed")
             return False
-        self.server.forget(self.request)
+        self.server.remove_idle(self.request)
         self.connection.settimeout(TIMEOUT)
         return True
 
     def _refuse(self, status: int, reason: str) -> None:
-        self.close_connection = True  # what else was sent is not read
+        self.close_connection = True  # the rest of the request is not read
         self._send(status, "text/plain; charset=utf-8", reason.encode())
 
     def _send(self, status: int, kind: str, body: bytes) -> None:
@@ -272,4 +284,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Requests are not logged."""
+        """Log nothing: http.server would print each request."""

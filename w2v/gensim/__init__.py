@@ -1,4 +1,4 @@
-"""gensim's modules for word vectors: its names and behaviour, with w2v doing the work."""
+"""gensim's modules for word vectors, with gensim's names and behaviour, implemented by w2v."""
 
 import logging
 
@@ -6,6 +6,6 @@ from w2v.gensim import matutils, models, similarities, utils
 from w2v.gensim.installation import install
 from w2v.gensim.utils import VERSION as __version__
 
-logging.getLogger("gensim").addHandler(logging.NullHandler())  # silent until a program asks for its messages
+logging.getLogger("gensim").addHandler(logging.NullHandler())  # silent until a program configures logging
 
 __all__ = ["__version__", "install", "matutils", "models", "similarities", "utils"]

@@ -1,4 +1,4 @@
-"""Attributes that programs set on an object, in a native file: arrays of numbers as arrays, all else as JSON."""
+"""Save the attributes that a program sets on a model: arrays of numbers as tensors, all others as JSON."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from numpy.typing import NDArray
 from w2v.system.files import PathLike
 from w2v.system.schema import decode
 
-log = logging.getLogger("w2v")  # gensim's loggers are silent by default, and a loss must be seen
+log = logging.getLogger("w2v")  # gensim's loggers are silent by default, and users must see that data is lost
 
 Arrays = dict[str, NDArray[Any]]
 
 
-def set_by_programs(owner: object, own: Collection[str]) -> dict[str, Any]:
-    """The public attributes of an object but for its `own`."""
-    return {name: value for name, value in vars(owner).items() if _is_programs(owner, own, name)}
+def user_attributes(owner: object, own: Collection[str]) -> dict[str, Any]:
+    """Return the public attributes of an object that are neither in `own` nor defined by its class."""
+    return {name: value for name, value in vars(owner).items() if _is_user_attribute(owner, own, name)}
 
 
 def restore(owner: object, own: Collection[str], values: Mapping[str, Any]) -> None:
-    """Set attributes that `set_by_programs` found; others, which only a forged file has, are left out."""
-    vars(owner).update({name: value for name, value in values.items() if _is_programs(owner, own, name)})
+    """Set the attributes that `user_attributes` returned. Ignore all others: only a forged file has them."""
+    vars(owner).update({name: value for name, value in values.items() if _is_user_attribute(owner, own, name)})
 
 
-def _is_programs(owner: object, own: Collection[str], name: str) -> bool:
+def _is_user_attribute(owner: object, own: Collection[str], name: str) -> bool:
     return not (name in own or name.startswith("_") or hasattr(type(owner), name))
 
 
-def packed(name: str, values: Mapping[str, Any]) -> Arrays:
-    """Values as arrays whose names begin with `name`; a warning names those that a file cannot give back."""
+def pack(name: str, values: Mapping[str, Any]) -> Arrays:
+    """Convert values to arrays named `name` or `name`.KEY. Warn of each value that could not be read back."""
     arrays: Arrays = {}
-    others: dict[str, Any] = {}
+    json_values: dict[str, Any] = {}
     for key, value in values.items():
         if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "biuf" and value.itemsize <= 8:
             arrays[f"{name}.{key}"] = value.astype(value.dtype.newbyteorder("="), copy=False)
@@ -44,22 +44,22 @@ def packed(name: str, values: Mapping[str, Any]) -> Arrays:
         plain = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
         with suppress(TypeError, ValueError, RecursionError):
             if json.loads(json.dumps(plain)) == plain:
-                others[key] = plain
+                json_values[key] = plain
                 continue
         warn_not_saved(f"the attribute {key}, which is neither an array of numbers nor JSON")
-    if others:
-        arrays[name] = np.frombuffer(json.dumps(others).encode(), np.uint8)
+    if json_values:
+        arrays[name] = np.frombuffer(json.dumps(json_values).encode(), np.uint8)
     return arrays
 
 
-def warn_not_saved(what: str) -> None:
-    """Warn of a part of an object that its file will not have."""
-    log.warning("not saved: %s", what)
+def warn_not_saved(part: str) -> None:
+    """Log a warning that the file will lack this part of the object."""
+    log.warning("not saved: %s", part)
 
 
-def unpacked(path: PathLike, name: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """The values that `packed` made these arrays of. Raises W2VError if they are damaged."""
-    found: dict[str, Any] = {}
+def unpack(path: PathLike, name: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """Return the values that `pack` converted to these arrays. Raises W2VError if they are damaged."""
+    values: dict[str, Any] = {}
     if name in arrays:
-        found |= decode(dict[str, Any], arrays[name].tobytes(), f"{path}: its attributes")
-    return found | {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}
+        values |= decode(dict[str, Any], arrays[name].tobytes(), f"{path}: its attributes")
+    return values | {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}

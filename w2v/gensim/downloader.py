@@ -1,4 +1,4 @@
-"""gensim.downloader: files that gensim has downloaded. This package downloads none."""
+"""gensim.downloader: read files that gensim has downloaded. This package does not download."""
 
 import os
 from pathlib import Path
@@ -11,14 +11,14 @@ BASE_DIR = base_dir = os.environ.get("GENSIM_DATA_DIR", str(Path("~/gensim-data"
 
 
 def load(name: str, return_path: bool = False) -> Any:
-    """The vectors or, for "text8", the text of this name in BASE_DIR, or the path of the file.
+    """Return the vectors called `name` in BASE_DIR, the sentences for "text8", or with `return_path` the file's path.
 
-    Raises FileNotFoundError if it has not been downloaded.
+    Raises FileNotFoundError if gensim has not downloaded the file.
     """
     path = Path(BASE_DIR) / name / f"{name}.gz"
     if not path.is_file():
         raise FileNotFoundError(
-            f"{path} is not there: get it with gensim: python -m gensim.downloader --download {name}"
+            f"{path} does not exist: download it with gensim: python -m gensim.downloader --download {name}"
         )
     if return_path:
         return str(path)

@@ -1,4 +1,4 @@
-"""Analogies and scored pairs of words, with gensim's rules for files and its results."""
+"""Evaluation on analogies and scored word pairs, with gensim's file rules and result formats."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ log = logging.getLogger("gensim.models.keyedvectors")
 
 
 class EvaluatedVectors(GrowingVectors):
-    """The part of KeyedVectors that answers questions; see there."""
+    """The part of KeyedVectors that evaluates vectors; see KeyedVectors for the attributes."""
 
     def evaluate_word_analogies(
         self,
@@ -31,7 +31,11 @@ class EvaluatedVectors(GrowingVectors):
         dummy4unknown: bool = False,
         similarity_function: str = "most_similar",
     ) -> tuple[float, list[dict[str, Any]]]:
-        """The share answered correctly, and the questions of each section; the last section is "Total accuracy"."""
+        """Return the accuracy, 0 to 1, and the correct and incorrect questions by section.
+
+        The last section, "Total accuracy", has the questions of all sections. Raises ValueError for a question before
+        the first section header.
+        """
         fold = str.upper if case_insensitive else str
         first, heads, variants = index_words(fold(str(key)) for key in self.index_to_key[:restrict_vocab])
         sections: list[dict[str, Any]] = []
@@ -50,9 +54,11 @@ class EvaluatedVectors(GrowingVectors):
         method: Method = "mul" if similarity_function == "most_similar_cosmul" else "add"
         best = best_answers(self.vectors, rows[known, :3], variants, method)
         correct[known] = heads[best] == rows[known, 3]
-        for (section, words), right in zip(questions, correct.tolist(), strict=True):
-            section["correct" if right else "incorrect"].append(words)
-        total = {name: list(chain.from_iterable(one[name] for one in sections)) for name in ("correct", "incorrect")}
+        for (section, words), is_correct in zip(questions, correct.tolist(), strict=True):
+            section["correct" if is_correct else "incorrect"].append(words)
+        total = {
+            name: list(chain.from_iterable(section[name] for section in sections)) for name in ("correct", "incorrect")
+        }
         sections.append({"section": "Total accuracy", **total})
         for section in sections:
             self.log_accuracy(section)
@@ -60,7 +66,7 @@ class EvaluatedVectors(GrowingVectors):
 
     @staticmethod
     def log_accuracy(section: Mapping[str, Any]) -> None:
-        """Log the share of the questions of a section that were answered correctly, if it has any."""
+        """Log the accuracy of a section, unless the section is empty."""
         correct = len(section["correct"])
         if total := correct + len(section["incorrect"]):
             log.info("%s: %.1f%% (%d/%d)", section["section"], 100 * correct / total, correct, total)
@@ -74,12 +80,15 @@ class EvaluatedVectors(GrowingVectors):
         case_insensitive: bool = True,
         dummy4unknown: bool = False,
     ) -> tuple[Any, Any, float]:
-        """SciPy's results for Pearson's and Spearman's correlation, and the percentage of pairs not found."""
+        """Return SciPy's results for Pearson's and Spearman's correlation, and the percentage of unknown pairs.
+
+        Raises ValueError if the file has no pair to score.
+        """
         from scipy import stats  # slow to import
 
         fold = str.upper if case_insensitive else str
         row_of = index_words(fold(str(key)) for key in self.index_to_key[:restrict_vocab])[0]
-        wanted, found = [], []
+        scores, cosines = [], []
         unknown = 0
         for line in read_bytes(pairs).decode(encoding).splitlines():
             fields = line.split(delimiter)
@@ -92,17 +101,17 @@ class EvaluatedVectors(GrowingVectors):
             known = first in row_of and second in row_of
             unknown += not known
             if known or dummy4unknown:
-                wanted.append(score)
-                found.append(cosine(*self.vectors[[row_of[first], row_of[second]]]) if known else 0.0)
-        if not wanted:
+                scores.append(score)
+                cosines.append(cosine(*self.vectors[[row_of[first], row_of[second]]]) if known else 0.0)
+        if not scores:
             raise ValueError(f"No valid similarity judgements found in {pairs}: invalid format, or all words unknown")
-        missing = 100 * unknown / (len(wanted) + (0 if dummy4unknown else unknown))
-        result = stats.pearsonr(wanted, found), stats.spearmanr(wanted, found), missing
+        oov = 100 * unknown / (len(scores) + (0 if dummy4unknown else unknown))
+        result = stats.pearsonr(scores, cosines), stats.spearmanr(scores, cosines), oov
         self.log_evaluate_word_pairs(*result, pairs)
         return result
 
     @staticmethod
     def log_evaluate_word_pairs(pearson: Any, spearman: Any, oov: float, pairs: object) -> None:
-        """Log a result of evaluate_word_pairs."""
+        """Log the result of evaluate_word_pairs; `oov` is the percentage of pairs with an unknown word."""
         log.info("%s: Pearson's correlation %.4f, Spearman's %.4f", pairs, pearson[0], spearman[0])
         log.info("%s: %.1f%% of the pairs have an unknown word", pairs, oov)

@@ -1,4 +1,4 @@
-"""This package under the name gensim, for libraries that import that, and what is said of gensim's other modules."""
+"""Make this package importable as `gensim`, and explain that gensim's other modules are missing."""
 
 import importlib
 import pkgutil
@@ -11,62 +11,65 @@ from types import ModuleType
 
 from w2v.gensim.utils import VERSION
 
-OURS, NAME = "w2v.gensim", "gensim"
+PACKAGE, ALIAS = "w2v.gensim", "gensim"
 
 
 def install() -> ExitStack:
-    """Let `import gensim` and the version of the distribution lead here; in a `with` statement, for its block only.
+    """Make `import gensim` import this package, and importlib.metadata report its version as gensim's.
 
-    Modules that have imported gensim before keep it. close() of what is returned undoes it, too.
+    Modules that have already imported gensim keep the real one.
+
+    Returns:
+        A context manager. Leaving its `with` block, or calling its close(), undoes the change.
     """
-    package = importlib.import_module(OURS)
-    names = [OURS, *(module.name for module in pkgutil.walk_packages(package.__path__, f"{OURS}."))]
+    package = importlib.import_module(PACKAGE)
+    names = [PACKAGE, *(module.name for module in pkgutil.walk_packages(package.__path__, f"{PACKAGE}."))]
     modules = {name.removeprefix("w2v."): importlib.import_module(name) for name in names}
-    finder, installed = _Finder(), ExitStack()
-    installed.callback(_replace, _replace(modules))
+    finder, undo = _DistributionFinder(), ExitStack()
+    undo.callback(_replace_modules, _replace_modules(modules))
     sys.meta_path.insert(0, finder)
-    installed.callback(sys.meta_path.remove, finder)
-    return installed
+    undo.callback(sys.meta_path.remove, finder)
+    return undo
 
 
-def _replace(modules: dict[str, ModuleType]) -> dict[str, ModuleType]:
-    """Put these modules in the place of all that have the name gensim, or a name inside it; returns those before."""
-    before = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] == NAME}
+def _replace_modules(modules: dict[str, ModuleType]) -> dict[str, ModuleType]:
+    """Remove `gensim` and its submodules from sys.modules, add these modules, and return the removed ones."""
+    removed = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] == ALIAS}
     sys.modules.update(modules)
-    return before
+    return removed
 
 
-class _NotHere:
-    """A finder, asked last, that says of gensim's other modules and classes that they are not here."""
+class _MissingModuleFinder:
+    """The last import finder: it names the modules and classes of gensim that this package lacks."""
 
     @staticmethod
     def find_spec(name: str, *_: object) -> None:
-        package, dot, wanted = name.removeprefix("w2v.").partition(".")
-        is_ours = name.startswith(f"{OURS}.") or sys.modules.get(NAME) is sys.modules.get(OURS, ())
-        if package == NAME and dot and is_ours and not wanted.rpartition(".")[2].startswith("_"):
-            # Without a `name`: Python would replace the message in `from w2v.gensim import corpora`.
-            raise ModuleNotFoundError(f"w2v.gensim has no {wanted}, only word vectors: import it from gensim itself")
+        package, dot, submodule = name.removeprefix("w2v.").partition(".")
+        is_ours = name.startswith(f"{PACKAGE}.") or sys.modules.get(ALIAS) is sys.modules.get(PACKAGE, ())
+        if package == ALIAS and dot and is_ours and not submodule.rpartition(".")[2].startswith("_"):
+            # Leave out the argument `name`: with it, `from w2v.gensim import corpora` would show Python's own message.
+            raise ModuleNotFoundError(f"w2v.gensim has no {submodule}, only word vectors: import it from gensim itself")
 
 
-sys.meta_path.append(_NotHere)
+sys.meta_path.append(_MissingModuleFinder)
 
 
-class _Gensim(Distribution):
-    """What importlib.metadata tells of gensim."""
+class _GensimDistribution(Distribution):
+    """The metadata that importlib.metadata reports for gensim."""
 
     def read_text(self, filename: str) -> str | None:
-        return f"Name: {NAME}\nVersion: {VERSION}\n" if filename == "METADATA" else None
+        return f"Name: {ALIAS}\nVersion: {VERSION}\n" if filename == "METADATA" else None
 
     def locate_file(self, path: object) -> Path:
         return Path(__file__).parent / str(path)
 
 
-class _Finder(DistributionFinder):
-    """Finds that distribution, and no modules."""
+class _DistributionFinder(DistributionFinder):
+    """A finder of gensim's distribution. It finds no modules."""
 
     def find_spec(self, *_: object) -> None:
         return None
 
     def find_distributions(self, context: DistributionFinder.Context | None = None) -> Iterator[Distribution]:
-        if context is None or context.name == NAME:
-            yield _Gensim()
+        if context is None or context.name == ALIAS:
+            yield _GensimDistribution()

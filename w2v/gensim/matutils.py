@@ -1,4 +1,4 @@
-"""gensim.matutils: what scripts that use word vectors take of it."""
+"""gensim.matutils: the functions that scripts with word vectors use."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 
 def unitvec(vec: ArrayLike, norm: Literal["l1", "l2", "unique"] = "l2", return_norm: bool = False) -> Any:
-    """A dense array over its norm, or over its number of values that are not 0 ("unique"), and that norm if wanted.
+    """Divide a dense array by its norm and, with `return_norm`, also return the norm.
 
-    Zeros stay as they are, and have the norm 1. Raises ValueError for another norm.
+    The norm "unique" is the number of nonzero values. An array of zeros is not changed; its norm is 1.0. Raises
+    ValueError for an unknown norm.
     """
     vector = np.asarray(vec)
     if norm not in ("l1", "l2", "unique"):
@@ -19,13 +20,13 @@ def unitvec(vec: ArrayLike, norm: Literal["l1", "l2", "unique"] = "l2", return_n
     length = np.count_nonzero(vector) if norm == "unique" else np.linalg.norm(vector.ravel(), int(norm[1]))
     if not length:
         return (vector, 1.0) if return_norm else vector
-    kind = float if np.issubdtype(vector.dtype, np.integer) else vector.dtype
-    scaled = (vector / length).astype(kind)
+    dtype = float if np.issubdtype(vector.dtype, np.integer) else vector.dtype
+    scaled = (vector / length).astype(dtype)
     return (scaled, length) if return_norm else scaled
 
 
 def argsort(x: ArrayLike, topn: int | None = None, reverse: bool = False) -> NDArray[np.intp]:
-    """The places of the `topn` smallest values, or with `reverse` the largest, these first; by default of all."""
+    """Return the indices that sort the values, or only the first `topn`. With `reverse`, the largest come first."""
     values = np.asarray(x)
     order: NDArray[np.intp] = np.argsort(-values if reverse else values)
     return order[: max(0, len(order) if topn is None else topn)]
@@ -34,7 +35,7 @@ def argsort(x: ArrayLike, topn: int | None = None, reverse: bool = False) -> NDA
 def zeros_aligned(
     shape: int | tuple[int, ...], dtype: DTypeLike, order: Literal["C", "F"] = "C", align: int = 128
 ) -> NDArray[Any]:
-    """Zeros whose first byte has an address that `align` divides."""
+    """Return an array of zeros that starts at a multiple of `align` bytes."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     buffer = np.zeros(size + align, np.uint8)
     start = -buffer.ctypes.data % align

@@ -1,4 +1,4 @@
-"""What Word2Vec.save writes: a native file of vectors, with the output layers and the model's numbers."""
+"""Save and load Word2Vec: a native file with vectors, output layers and the model's settings."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from w2v.gensim.training import OUTPUT_LAYERS, Saved, Trainable
 from w2v.system.files import PathLike
 from w2v.system.schema import checked
 
-KINDS = ("Word2Vec", "FastText")  # of models in files
-OF_MODEL = "gensim.model"  # names attributes of the model that programs set
+MODEL_CLASSES = ("Word2Vec", "FastText")
+USER_ATTRIBUTES = "gensim.model"  # prefix of the tensors that hold the user's attributes
 LOCKS = "vectors_lockf"
 SAVED = get_type_hints(Saved, include_extras=True)
-Found = TypedDict("Found", SAVED, total=False)  # type: ignore[misc]  # gensim's own files may lack some
+FileAttributes = TypedDict("FileAttributes", SAVED, total=False)  # type: ignore[misc]  # gensim's files may lack some
 
-# Attributes of a model that are not set by programs.
-OWN = {*SAVED, *OUTPUT_LAYERS, "wv", "layer1_size", "raw_vocab", "hashfxn", "random", "load"}
+OWN_ATTRIBUTES = {*SAVED, *OUTPUT_LAYERS, "wv", "layer1_size", "raw_vocab", "hashfxn", "random", "load"}
 
 
 def content_of(model: Trainable) -> VectorFile:
-    """The content of a model's file: whatever fits its vectors; a warning names what does not."""
+    """Return the content of a model's file. Leave out, with a warning, arrays that do not fit the vectors."""
     content = model.wv._content()
     arrays = {LOCKS: model.wv.vectors_lockf} | {name: getattr(model, name, None) for name in OUTPUT_LAYERS}
     for key, array in arrays.items():
@@ -34,32 +33,35 @@ def content_of(model: Trainable) -> VectorFile:
             content.tensors[key] = array
         elif array is not None:
             attributes.warn_not_saved(f"{key} of shape {array.shape}, for vectors of shape {content.vectors.shape}")
-    content.tensors.update(attributes.packed(OF_MODEL, attributes.set_by_programs(model, OWN)))
+    content.tensors.update(attributes.pack(USER_ATTRIBUTES, attributes.user_attributes(model, OWN_ATTRIBUTES)))
     saved = GensimObject(model._kind, {name: getattr(model, name) for name in SAVED})
     return replace(content, header=replace(content.header, gensim=saved))
 
 
-def restore(model: Trainable, path: PathLike, found: VectorFile) -> None:
-    """Give a new model the content of its file. Raises AttributeError for vectors only, W2VError for a damaged file."""
-    saved = found.header.gensim
-    if not saved or saved.kind not in KINDS:
-        raise AttributeError(f"{path} is no Word2Vec model: it holds vectors; use KeyedVectors.load")
-    given = dict(saved.attributes)
-    for name, value in given.items():
-        if isinstance(value, bool) and SAVED.get(name) is not bool:  # gensim 3 has True for numbers
-            given[name] = int(value)
-    attributes_found = checked(Found, given, f"{path}: its settings")
-    arrays = {name: found.tensors[name] for name in (LOCKS, *OUTPUT_LAYERS) if name in found.tensors}
+def restore(model: Trainable, path: PathLike, content: VectorFile) -> None:
+    """Give a new model the content of its file.
+
+    Raises AttributeError if the file holds only vectors, W2VError if it is damaged.
+    """
+    saved = content.header.gensim
+    if not saved or saved.kind not in MODEL_CLASSES:
+        raise AttributeError(f"{path} is not a Word2Vec model: it holds only vectors; use KeyedVectors.load")
+    settings = dict(saved.attributes)
+    for name, value in settings.items():
+        if isinstance(value, bool) and SAVED.get(name) is not bool:  # gensim 3 saves some numbers as True
+            settings[name] = int(value)
+    settings = dict(checked(FileAttributes, settings, f"{path}: its settings"))
+    arrays = {name: content.tensors[name] for name in (LOCKS, *OUTPUT_LAYERS) if name in content.tensors}
     for name, array in arrays.items():
-        if array.shape not in _shapes(name, found.vectors) or array.dtype != np.float32:
+        if array.shape not in _shapes(name, content.vectors) or array.dtype != np.float32:
             raise W2VError(f"{path}: damaged: its arrays do not fit together")
-    model.wv = type(model.wv)._from_file(path, found)
+    model.wv = type(model.wv)._from_file(path, content)
     model.wv.vectors_lockf = arrays.pop(LOCKS, model.wv.vectors_lockf)
-    vars(model).update(attributes_found, **arrays)
+    vars(model).update(settings, **arrays)
     model.layer1_size = model.vector_size
-    attributes.restore(model, OWN, attributes.unpacked(path, OF_MODEL, found.tensors))
+    attributes.restore(model, OWN_ATTRIBUTES, attributes.unpack(path, USER_ATTRIBUTES, content.tensors))
 
 
 def _shapes(name: str, vectors: Array) -> list[tuple[int, ...]]:
-    """The shapes that an array of a file may have."""
+    """Return the shapes that an array of a model with these vectors may have."""
     return [(1,), (len(vectors),)] if name == LOCKS else [vectors.shape]

@@ -1,4 +1,4 @@
-"""The readers of sentences: files as lists of words."""
+"""gensim's sentence readers: iterables over the sentences of files, each a list of words."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ from w2v.text.columns import lines_of
 from w2v.text.decompress import decompress
 
 MAX_WORDS_IN_BATCH = 10_000
-BYTES_AT_ONCE = 1 << 16
+READ_BYTES = 1 << 16
 
 Sentences = Iterable[Iterable[Any]]
 
 
 class LineSentence:
-    """The lines of a file, or of an open one, as lists of words; a longer line is cut into several lists.
+    """The lines of a file as lists of words. A line of more than `max_sentence_length` words gives several lists.
 
-    The file may be compressed. Given to Word2Vec by name and without limits of its own, it is read by w2v's own reader.
+    Args:
+        source: the path of a file, which may be compressed, or an open binary file.
+        limit: the number of lines to read; None for all.
+
+    Given a path and the default limits, Word2Vec does not iterate this object: w2v's own reader reads the file.
     """
 
     def __init__(
@@ -47,7 +51,7 @@ class LineSentence:
 
 
 class PathLineSentences(LineSentence):
-    """As LineSentence, for all files of a folder, sorted by name; `limit` counts the lines of each file."""
+    """The lines of all files of a folder, sorted by file name. `limit` applies to each file; see LineSentence."""
 
     def __init__(
         self, source: PathLike, max_sentence_length: int = MAX_WORDS_IN_BATCH, limit: int | None = None
@@ -64,27 +68,30 @@ class PathLineSentences(LineSentence):
 
 
 class Text8Corpus:
-    """A file of one long line, as lists of `max_sentence_length` words."""
+    """A file of one long line, split into lists of `max_sentence_length` words."""
 
     def __init__(self, fname: PathLike, max_sentence_length: int = MAX_WORDS_IN_BATCH) -> None:
         self.fname, self.max_sentence_length = fname, max_sentence_length
 
     def __iter__(self) -> Iterator[list[str]]:
         words: list[str] = []
-        rest = b""
+        cut_word = b""  # the bytes after the last space of a chunk: the next chunk may continue the word
         for chunk in _chunks(self.fname):
-            head, space, rest = (rest + chunk).rpartition(b" ")
+            head, space, cut_word = (cut_word + chunk).rpartition(b" ")
             words += (head + space).decode().split()
             while len(words) >= self.max_sentence_length:
                 yield words[: self.max_sentence_length]
                 del words[: self.max_sentence_length]
-        words += rest.decode().split()
+        words += cut_word.decode().split()
         if words:
             yield words
 
 
 class BrownCorpus:
-    """The files of a folder in the format of the Brown corpus, WORD/TAG: lists of word/TA, tags of letters only."""
+    """The lines of all files of a folder in the format of the Brown corpus, WORD/TAG.
+
+    A token becomes word/TA, lower case with the first two letters of its tag. Tokens with other tags are left out.
+    """
 
     def __init__(self, dirname: PathLike) -> None:
         self.dirname = dirname
@@ -100,13 +107,13 @@ class BrownCorpus:
 
 
 def _chunks(path: PathLike) -> Iterator[bytes]:
-    """The content of a file, unpacked if it is compressed."""
+    """Yield the content of a file, decompressed if necessary."""
     with Path(path).open("rb") as file:
-        yield from decompress(str(path), iter(lambda: file.read(BYTES_AT_ONCE), b""))
+        yield from decompress(str(path), iter(lambda: file.read(READ_BYTES), b""))
 
 
 def read_bytes(path: PathLike) -> bytes:
-    """The content of a file, unpacked if it is compressed."""
+    """Return the content of a file, decompressed if necessary."""
     return b"".join(_chunks(path))
 
 
@@ -115,9 +122,10 @@ def _lines(path: PathLike) -> Iterator[bytes]:
 
 
 def files_of(sentences: Sentences | None, corpus_file: PathLike | None) -> list[Path] | None:
-    """The files that w2v's own reader, which cuts no lines, can read instead of sentences.
+    """Return the files that w2v's own reader can read instead of iterating the sentences.
 
-    None for sentences that are cut shorter than by default, for other iterables, and if a file is missing.
+    Return None if there are no such files: for an iterable other than gensim's readers, for sentences that are cut
+    shorter than by default (w2v's reader cuts none), and if a file is missing.
     """
     files: list[PathLike] = []
     if corpus_file is not None:

@@ -1,4 +1,4 @@
-"""What a model of gensim's needs to be trained by w2v: both matrices, its settings as w2v's, sentences as rows."""
+"""Train gensim's model with w2v: convert its matrices, settings and sentences to w2v's, and copy the results back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from w2v.errors import NothingToTrain, TextWarning, warn_of_text
 from w2v.gensim import utils
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.sentences import Sentences
-from w2v.gensim.vocabulary import sample_share
+from w2v.gensim.vocabulary import sample_as_share
 from w2v.losses.registry import Settings, loss_for
 from w2v.progress import Progress, Report
 from w2v.system.files import PathLike, temporary_folder
@@ -34,12 +34,14 @@ from w2v.training.train import train
 log = logging.getLogger("gensim.models.word2vec")
 
 OUTPUT_LAYERS = "syn1", "syn1neg"
-# Private methods of gensim's that subclasses override, and that are not called here.
-NOT_CALLED = "_do_train_epoch", "_train_epoch", "_worker_loop", "_job_producer", "_get_next_alpha", "_raw_word_count"
+# Private methods of gensim's class that subclasses override, but that this class would never call.
+UNSUPPORTED_OVERRIDES = (
+    "_do_train_epoch", "_train_epoch", "_worker_loop", "_job_producer", "_get_next_alpha", "_raw_word_count",
+)  # fmt: skip
 
 
 class Saved:
-    """The attributes of a model that its file keeps besides arrays."""
+    """The attributes of a model that its file stores in addition to the arrays."""
 
     vector_size: Count
     window: Count
@@ -73,23 +75,23 @@ class Saved:
 
 
 class Trainable(Saved, HasVectors, utils.SaveLoad):
-    """The part of Word2Vec that holds both matrices and trains them; see there for the attributes."""
+    """The part of Word2Vec that holds the matrices and trains them; see Word2Vec for the attributes."""
 
     wv: KeyedVectors
     syn1: NDArray[np.float32]
     syn1neg: NDArray[np.float32]
     layer1_size: int
     random: np.random.RandomState
-    _cache: str | None = None  # a folder that keeps the ids of files
-    _kind: ClassVar = "Word2Vec"  # names the class in its files
-    _taken: list[Any]  # the sentences that _do_train_job was given
-    _batches = math.inf  # in an epoch, of gensim's
-    _warned = False  # of the text: once for each model
+    _cache: str | None = None  # the folder that stores the ids of a text
+    _kind: ClassVar = "Word2Vec"  # the name of the class in its files
+    _job_sentences: list[Any]  # the sentences of the last call of _do_train_job
+    _batches = math.inf  # the number of batches into which gensim would divide an epoch
+    _warned = False  # whether training has warned of an unsuitable text: it does so once per model
 
     # -- the matrices -------------------------------------------------------------------------------
 
     def _layers(self) -> list[tuple[str, int]]:
-        """The names of the output layers, and whether each is used."""
+        """Return the names of the output layers, and whether each is used."""
         return list(zip(OUTPUT_LAYERS, (self.hs, self.negative), strict=True))
 
     def prepare_weights(self, update: bool = False) -> None:
@@ -99,14 +101,14 @@ class Trainable(Saved, HasVectors, utils.SaveLoad):
             self.init_weights()
 
     def init_weights(self) -> None:
-        """Draw new vectors, and set the output rows to 0."""
+        """Initialise the vectors randomly and the output rows with 0."""
         log.info("resetting layer weights")
         self.wv.vectors = self.wv.vectors[:0]
         self.wv.resize_vectors(self.seed)
         self._resize_outputs(keep=0)
 
     def update_weights(self) -> None:
-        """Make vectors and output rows for words that have been added."""
+        """Add vectors and output rows for the words that the last build_vocab added."""
         log.info("updating layer weights")
         known = len(self.wv.vectors)
         if not known:
@@ -128,30 +130,37 @@ class Trainable(Saved, HasVectors, utils.SaveLoad):
     # -- the settings -------------------------------------------------------------------------------
 
     def _alpha_at(self, epoch: int) -> float:
-        """The learning rate after so many epochs. It ends at that of gensim's last batch, in which it does not fall."""
+        """Return the learning rate after `epoch` epochs, so that training ends with the same rate as in gensim.
+
+        gensim lowers the rate between batches only, so its last batch still has a rate above min_alpha.
+        """
         start, batches = max(self.alpha, self.min_alpha), self.epochs * max(1, self._batches)
         return start + (self.min_alpha - start) * (1 - 1 / batches) * epoch / self.epochs
 
-    def _by_count(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The rows of the words, the most frequent first, and their counts, at least 1, both (V,)."""
+    def _rows_by_count(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the rows of the words, the most frequent first, and their counts, at least 1: int64 (V,) each."""
         counts = np.maximum(1, self.wv.expandos["count"])
         rows = np.argsort(-counts, kind="stable")
         return rows, counts[rows]
 
     def _model(self, loss: str, as_rows: bool = True, first: int = 0, last: int = 1) -> tuple[Model, NDArray[np.int64]]:
-        """w2v's model with one loss, to train from epoch `first` to `last`, and the rows here of its words, (V,).
+        """Return a w2v model that trains one loss from epoch `first` to `last`.
 
-        Its words are sorted by count, as a Vocabulary has them; with `as_rows` they are row numbers, for any object may
-        be a word here.
+        Args:
+            as_rows: name each word after its row in `wv`, because in gensim any object can be a word. Models with
+                subwords ignore this: they need the letters.
+
+        Returns:
+            The model, with a vocabulary sorted by count, and the row in `wv` of each of its words, (V,).
         """
         wv, subwords = self.wv, self.wv.subwords
-        rows, counts = self._by_count()
+        rows, counts = self._rows_by_count()
         as_rows = as_rows and not subwords
         words = list(map(str, rows.tolist())) if as_rows else [wv.index_to_key[row] for row in rows.tolist()]
         vocabulary = Vocabulary(words, counts)
-        others: dict[str, Any] = {"negative": self.negative, "ns_exponent": self.ns_exponent} if loss == "ns" else {}
+        options: dict[str, Any] = {"negative": self.negative, "ns_exponent": self.ns_exponent} if loss == "ns" else {}
         if subwords:
-            others |= {"subwords": (subwords.shortest, subwords.longest), "buckets": subwords.buckets}
+            options |= {"subwords": (subwords.shortest, subwords.longest), "buckets": subwords.buckets}
         seed = int(self.random.randint(1 << 31)) if self.seed is None else self.seed
         settings = Settings(
             model="skipgram" if self.sg else "cbow",
@@ -160,24 +169,25 @@ class Trainable(Saved, HasVectors, utils.SaveLoad):
             window=self.window,
             shrink_windows=self.shrink_windows,
             min_count=0,
-            sample=sample_share(self.sample, vocabulary.tokens),
+            sample=sample_as_share(self.sample, vocabulary.tokens),
             epochs=last - first,
             alpha=self._alpha_at(first),
             min_alpha=self._alpha_at(last),
             seed=seed + 1_000_003 * self.train_count + first,
-            workers=max(1, math.ceil(min(self.workers, self._batches))),  # one thread trains a batch in gensim
-            **others,
+            workers=max(1, math.ceil(min(self.workers, self._batches))),  # in gensim, one thread trains a batch
+            **options,
         )
-        inputs = wv.vectors[rows] * np.float32(self._length)
+        inputs = wv.vectors[rows] * np.float32(self._vector_scale)
         outputs = self.syn1[:-1] if loss == "hs" else self.syn1neg[rows]
         return Model(settings, vocabulary, inputs, outputs, loss_for(settings, vocabulary), ngrams=wv.ngrams), rows
 
     @property
-    def _length(self) -> float:
-        """The length of w2v's vectors as a multiple of those here, which only differ with cbow_mean=0.
+    def _vector_scale(self) -> float:
+        """The factor from vectors in `wv` to w2v's vectors. It differs from 1 only with cbow_mean=0.
 
-        gensim then predicts from the sum of n context vectors, each of which receives 1/n of its gradient. That is what
-        w2v does with the mean of vectors n times as long, were n the same in all windows. Here, 1/n is its mean.
+        With cbow_mean=0, gensim predicts from the sum of the n context vectors, and adds 1/n of the gradient to each.
+        w2v predicts from the mean. If all windows had n words, the mean of vectors n times as long would train the
+        same. The factor uses the mean of 1/n over the window sizes.
         """
         if self.sg or self.cbow_mean:
             return 1.0
@@ -189,13 +199,13 @@ class Trainable(Saved, HasVectors, utils.SaveLoad):
     def _run(
         self, loss: str, text: list[Path] | Rows, first: int, last: int, progress: Report | None
     ) -> tuple[int, int]:
-        """Train from one epoch to another with one loss, on files or sentences; returns (words trained, words read).
+        """Train one loss from epoch `first` to `last`, on files or sentences. Return (words trained, words read).
 
-        Trained are those that subsampling keeps: their expected number.
+        The words trained are the number that subsampling is expected to keep.
         """
         sentences = text if isinstance(text, Rows) else None
         model, rows = self._model(loss, sentences is not None, first, last)
-        if sentences and not self._warned:  # w2v gets the rows of their words, and so can say nothing about the words
+        if sentences and not self._warned:  # w2v sees row numbers instead of these words, so it cannot check them
             words = FirstWords(list(map(str, self.wv.index_to_key[:TYPES])), self.wv.expandos["count"][:TYPES])
             if line := size_advice(words, sentences.words, None):
                 warn_of_text(line)
@@ -205,55 +215,60 @@ class Trainable(Saved, HasVectors, utils.SaveLoad):
                     warnings.simplefilter("ignore", TextWarning)
                 self._warned = True
                 source = sentences.file or sentences if sentences else text
-                found = train(source, continue_from=model, cache=self._cache, progress=progress)
+                trained = train(source, continue_from=model, cache=self._cache, progress=progress)
         except NothingToTrain as error:
             logging.getLogger("w2v").warning("%s", error)
             return 0, sentences.words * (last - first) if sentences else 0
-        self._take(loss, found, model, rows)
-        keep = model.vocabulary.keep_probabilities(model.settings.sample)
-        kept = float(keep @ model.vocabulary.counts) / model.vocabulary.tokens
-        read = sentences.words if sentences else int(found.metrics["tokens_read"])
-        return round(found.metrics["tokens_trained"] * kept), read * (last - first)
+        self._copy_results(loss, trained, model, rows)
+        keep_probabilities = model.vocabulary.keep_probabilities(model.settings.sample)
+        kept_share = float(keep_probabilities @ model.vocabulary.counts) / model.vocabulary.tokens
+        read = sentences.words if sentences else int(trained.metrics["tokens_read"])
+        return round(trained.metrics["tokens_trained"] * kept_share), read * (last - first)
 
-    def _take(self, loss: str, found: Model, model: Model, rows: NDArray[np.int64]) -> None:
-        """Take the matrices and the loss of a run that began with `model`, whose words are these rows here."""
+    def _copy_results(self, loss: str, trained: Model, before: Model, rows: NDArray[np.int64]) -> None:
+        """Copy the matrices and the loss of a run into this object.
+
+        Args:
+            before: the model at the start of the run.
+            rows: the row in `wv` of each of its words.
+        """
         wv = self.wv
-        changed = np.asarray(found.inputs, np.float32)
+        inputs = np.asarray(trained.inputs, np.float32)
         locks = wv.vectors_lockf[rows if len(wv.vectors_lockf) > 1 else slice(None), None]
         if (locks != 1).any():
-            changed = model.inputs + locks * (changed - model.inputs)
-        wv.vectors = _written(wv.vectors, rows, changed / np.float32(self._length))
-        if found.ngrams:
-            vars(wv)["ngrams"] = found.ngrams
+            inputs = before.inputs + locks * (inputs - before.inputs)
+        wv.vectors = _replace_rows(wv.vectors, rows, inputs / np.float32(self._vector_scale))
+        if trained.ngrams:
+            vars(wv)["ngrams"] = trained.ngrams
         if loss == "hs":
-            self.syn1 = _written(self.syn1, slice(len(wv) - 1), found.outputs)
+            self.syn1 = _replace_rows(self.syn1, slice(len(wv) - 1), trained.outputs)
         else:
-            self.syn1neg = _written(self.syn1neg, rows, found.outputs)
+            self.syn1neg = _replace_rows(self.syn1neg, rows, trained.outputs)
         if self.compute_loss:
-            means, counts = found.metrics["loss"], found.metrics["predictions"]
+            means, counts = trained.metrics["loss"], trained.metrics["predictions"]
             self.running_training_loss += sum(mean * n for mean, n in zip(means, counts, strict=True) if n)
 
     def _do_train_job(self, sentences: list[Any], alpha: float, inits: Any) -> tuple[int, int]:
-        """Take a batch of sentences, to be trained later. A subclass that overrides this hands others on."""
-        self._taken += sentences
+        """Store a batch of sentences for training. A subclass can override this and pass on other sentences."""
+        self._job_sentences += sentences
         words = sum(map(len, sentences))
         return words, words
 
     @property
-    def _hands_on(self) -> bool:
+    def _overrides_train_job(self) -> bool:
         """Whether a subclass overrides _do_train_job."""
         return type(self)._do_train_job is not Trainable._do_train_job
 
     @contextmanager
-    def _ids_kept(self) -> Iterator[Path]:
-        """Keep the ids of a text from run to run, so that it is read once; yields a temporary folder."""
-        before = self._cache
+    def _id_cache(self) -> Iterator[Path]:
+        """Store the ids of a text for later runs, which then need not read it. Yield the temporary folder."""
+        previous = self._cache
         with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
-            self._cache = before or folder
+            self._cache = previous or folder
             try:
                 yield Path(folder)
             finally:
-                self._cache = before
+                self._cache = previous
 
     # -- checks -------------------------------------------------------------------------------------
 
@@ -288,31 +303,33 @@ class Trainable(Saved, HasVectors, utils.SaveLoad):
         if not epochs or epochs < 0:
             raise ValueError("give the number of epochs, such as epochs=model.epochs")
         self._check_matrices()
-        for name in NOT_CALLED:
+        for name in UNSUPPORTED_OVERRIDES:
             if hasattr(self, name):
                 raise NotImplementedError(
-                    f"{type(self).__name__}.{name} would not be called: of gensim's private methods, w2v calls "
-                    "_do_train_job alone; train this class with gensim"
+                    f"{type(self).__name__}.{name} would not be called: of gensim's private methods, w2v calls only "
+                    "_do_train_job; train this class with gensim"
                 )
 
     def _check_matrices(self) -> None:
-        """Raise RuntimeError if the vectors were replaced by those of other words, without their counts and outputs."""
+        """Raise RuntimeError if the program replaced the words and vectors, but not the counts or output rows."""
         shape = len(self.wv), self.vector_size
         arrays: dict[str, NDArray[Any]] = {"wv.vectors": self.wv.vectors}
         arrays |= {name: getattr(self, name, np.empty((0, 0))) for name, used in self._layers() if used}
         for name, array in arrays.items():
             if array.shape != shape:
-                raise RuntimeError(f"{name} has shape {array.shape}, where the words of the model need {shape}")
+                raise RuntimeError(f"{name} has shape {array.shape}, but the words of the model need {shape}")
         if self.wv.counts is None:
             raise RuntimeError("the words of the model have no counts, which training needs: build_vocab counts them")
 
 
 class Rows:
-    """Sentences without unknown words, and with the numbers of rows in the place of words that have no subwords.
+    """Sentences for training: each word is replaced by its row number, and unknown words are left out.
+
+    Models with subwords keep the words themselves.
 
     Attributes:
-        words: how many were read in the last iteration, unknown ones too.
-        file: a file to read instead, once it is written.
+        words: the number of words read in the last iteration, including unknown ones.
+        file: the file with the same sentences, if `write` has been called.
     """
 
     words = 0
@@ -320,79 +337,82 @@ class Rows:
 
     def __init__(self, sentences: Sentences, wv: KeyedVectors) -> None:
         self.sentences = sentences
-        self.names = {word: word if wv.subwords else str(row) for word, row in wv.key_to_index.items()}
+        self.replacements = {word: word if wv.subwords else str(row) for word, row in wv.key_to_index.items()}
 
     def __iter__(self) -> Iterator[list[str]]:
         self.words = 0
         for sentence in self.sentences:
             words = list(sentence)
             self.words += len(words)
-            yield [self.names[word] for word in words if word in self.names]
+            yield [self.replacements[word] for word in words if word in self.replacements]
 
     def write(self, path: Path) -> None:
-        """Write the file."""
+        """Write the sentences to a file, one per line."""
         with path.open("w") as file:
             file.writelines(" ".join(sentence) + "\n" for sentence in self)
         self.file = path
 
 
 class Jobs:
-    """Sentences as a subclass's _do_train_job hands them on: walks, for instance, in the place of their first nodes."""
+    """The sentences that a subclass's _do_train_job makes of batches: for instance walks, from their first nodes."""
 
     def __init__(self, sentences: Sentences, model: Trainable) -> None:
         self.sentences, self.model = sentences, model
-        self._begun: Iterator[Any] | None = None
+        self._counted: Iterator[Any] | None = None  # an iterator that repeats the sentences read by count()
 
     def count(self) -> int:
-        """The number of words, counted no further than to 20 batches; they are kept for the iteration that follows."""
-        self._begun, counted = itertools.tee(self._all())
+        """Return the number of words, or stop counting after 20 batches.
+
+        The next iteration repeats the sentences that this method read, so that a generator loses none.
+        """
+        self._counted, sentences = itertools.tee(self._iterate())
         words = 0
-        for sentence in counted:
+        for sentence in sentences:
             words += len(sentence)
             if words > 20 * self.model.batch_words:
                 break
         return words
 
     def __iter__(self) -> Iterator[Any]:
-        begun, self._begun = self._begun, None
-        return begun or self._all()
+        counted, self._counted = self._counted, None
+        return counted or self._iterate()
 
-    def _all(self) -> Iterator[Any]:
+    def _iterate(self) -> Iterator[Any]:
         batch: list[Any] = []
         words = 0
         for sentence in self.sentences:
             words += len(sentence)  # type: ignore[arg-type]
             if batch and words > self.model.batch_words:
-                yield from self._handed_on(batch)
+                yield from self._call_train_job(batch)
                 batch, words = [], len(sentence)  # type: ignore[arg-type]
             batch.append(sentence)
         if batch:
-            yield from self._handed_on(batch)
+            yield from self._call_train_job(batch)
 
-    def _handed_on(self, batch: list[Any]) -> list[Any]:
-        self.model._taken = []
+    def _call_train_job(self, batch: list[Any]) -> list[Any]:
+        self.model._job_sentences = []
         self.model._do_train_job(batch, self.model.alpha, None)
-        return self.model._taken
+        return self.model._job_sentences
 
 
 class ProgressLog:
-    """Logs the progress of training, at most once in so many seconds."""
+    """A progress callback that logs at most once per `report_delay` seconds."""
 
     def __init__(self, report_delay: float) -> None:
-        self.delay, self.last = report_delay, time.perf_counter()
+        self.delay, self.last_time = report_delay, time.perf_counter()
 
     def __call__(self, progress: Progress) -> None:
         now = time.perf_counter()
-        if progress.phase == "train" and progress.total and now - self.last >= self.delay:
-            self.last = now
+        if progress.phase == "train" and progress.total and now - self.last_time >= self.delay:
+            self.last_time = now
             log.info(
                 "EPOCH %d - PROGRESS: at %.2f%% words, %.0f words/s",
                 (progress.epoch or 1) - 1, 100 * progress.done / progress.total, progress.rate or 0,
             )  # fmt: skip
 
 
-def _written(array: NDArray[Any], rows: Any, values: NDArray[Any]) -> NDArray[Any]:
-    """The array with these rows replaced: in place, or in a copy of one that is read-only."""
+def _replace_rows(array: NDArray[Any], rows: Any, values: NDArray[Any]) -> NDArray[Any]:
+    """Replace rows of an array in place, or of a copy if the array is read-only. Return the changed array."""
     array = array if array.flags.writeable else array.copy()
     array[rows] = values
     return array

@@ -1,4 +1,4 @@
-"""gensim.utils: what scripts that train word vectors use of it."""
+"""gensim.utils: the functions that scripts with word vectors use."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from w2v.errors import CutFile, W2VError
 from w2v.system.files import PathLike, atomic_write
 from w2v.text.normalise import normalized
 
-VERSION = "4.4.0"  # of the gensim whose names and behaviour this package has
+VERSION = "4.4.0"  # the version of gensim that this package imitates
 
 log = logging.getLogger("gensim.utils")
 
-RULE_DEFAULT, RULE_DISCARD, RULE_KEEP = 0, 1, 2  # what a trim_rule says about a word
+RULE_DEFAULT, RULE_DISCARD, RULE_KEEP = 0, 1, 2  # the possible results of a trim_rule
 
-TrimRule = Callable[..., int]  # of (word, count, min_count)
+TrimRule = Callable[..., int]  # called with (word, count, min_count)
 
 _ALPHABETIC = re.compile(r"((?:(?!\d)\w)+)")
 
@@ -40,7 +40,7 @@ any2unicode = to_unicode
 
 
 def any2utf8(text: str | bytes, errors: str = "strict", encoding: str = "utf8") -> bytes:
-    """The text in UTF-8; bytes are in `encoding`."""
+    """Return the text as UTF-8. If it is bytes, decode them from `encoding` first."""
     return to_unicode(text, encoding, errors).encode()
 
 
@@ -48,7 +48,7 @@ to_utf8 = any2utf8
 
 
 def deaccent(text: str | bytes) -> str:
-    """The text without accents."""
+    """Return the text without accents."""
     decomposed = normalized(to_unicode(text), "NFD")
     return normalized("".join(mark for mark in decomposed if unicodedata.category(mark) != "Mn"), "NFC")
 
@@ -62,7 +62,7 @@ def tokenize(
     to_lower: bool = False,
     lower: bool = False,
 ) -> Iterator[str]:
-    """The runs of letters (and underscores) in a text, without digits."""
+    """Return an iterator over the tokens of a text: runs of letters and underscores, without digits."""
     text = to_unicode(text, encoding, errors)
     if lowercase or to_lower or lower:
         text = text.lower()
@@ -70,39 +70,39 @@ def tokenize(
 
 
 def simple_tokenize(text: str) -> Iterator[str]:
-    """As tokenize, of a text as it is."""
-    return (found.group() for found in _ALPHABETIC.finditer(text))
+    """Return the tokens of a text, as `tokenize` does with its default options."""
+    return (match.group() for match in _ALPHABETIC.finditer(text))
 
 
 def simple_preprocess(doc: str | bytes, deacc: bool = False, min_len: int = 2, max_len: int = 15) -> list[str]:
-    """The lower-case words of a text that have from `min_len` to `max_len` letters."""
+    """Return the tokens of `min_len` to `max_len` characters, in lower case."""
     words = tokenize(doc, lower=True, deacc=deacc, errors="ignore")
     return [word for word in words if min_len <= len(word) <= max_len and not word.startswith("_")]
 
 
 def keep_vocab_item(word: object, count: int, min_count: float, trim_rule: TrimRule | None = None) -> bool:
-    """Whether a word stays in the vocabulary: as the rule says, by default if it occurs `min_count` times."""
+    """Return whether a word stays in the vocabulary: as `trim_rule` decides, or else if it occurs `min_count` times."""
     decision = trim_rule(word, count, min_count) if trim_rule else RULE_DEFAULT
     return decision == RULE_KEEP or (decision == RULE_DEFAULT and count >= min_count)
 
 
 def prune_vocab(vocab: dict[Any, int], min_reduce: int, trim_rule: TrimRule | None = None) -> int:
-    """Drop words that occur at most `min_reduce` times, unless the rule says otherwise; returns the words' counts."""
+    """Drop words of count `min_reduce` or less, unless the rule keeps them. Return the sum of the dropped counts."""
     dropped = [word for word, count in vocab.items() if not keep_vocab_item(word, count, min_reduce + 1, trim_rule)]
     return sum(vocab.pop(word) for word in dropped)
 
 
 class SaveLoad:
-    """The base of gensim's classes: files, and a record of what was done to an object.
+    """The base of gensim's classes: it saves and loads objects, and records events.
 
     Attributes:
-        lifecycle_events: a dict for each event, or None to record none.
+        lifecycle_events: one dict per event; None to record no events.
     """
 
     lifecycle_events: list[dict[str, Any]] | None
 
     def add_lifecycle_event(self, event_name: str, log_level: int = logging.INFO, **event: Any) -> None:
-        """Record an event with its time and this system, and log it at `log_level`, if that is not 0."""
+        """Record an event, its time and the versions in use. Log it at `log_level`, unless that is 0."""
         event = copy.deepcopy(event) | {
             "datetime": datetime.now().isoformat(),
             "gensim": VERSION,
@@ -117,20 +117,22 @@ class SaveLoad:
             events.append(event)
 
     def save(self, fname_or_handle: PathLike | BinaryIO, **_: Any) -> None:
-        """Pickle the object; classes of this package have formats of their own."""
+        """Pickle the object. Classes of this package override this: they save no pickles."""
         self.add_lifecycle_event("saving", fname_or_handle=str(fname_or_handle))
         pickle(self, fname_or_handle)
 
     @classmethod
     def load(cls, fname: PathLike, mmap: str | None = None) -> Any:
-        """Unpickle an object of a class of yours, which runs any code that the file asks for."""
+        """Unpickle an object. A pickle can run any code: load only files that you trust."""
         return unpickle(fname)
 
 
 @contextmanager
-def gensims_exceptions(path: PathLike) -> Iterator[None]:
-    """Raises OSError, such as FileNotFoundError, for a file that the system refuses to open, EOFError for one that is
-    cut, and W2VError, a ValueError, for other damage.
+def gensim_exceptions(path: PathLike) -> Iterator[None]:
+    """Raise the exceptions that gensim raises for a file.
+
+    These are OSError, such as FileNotFoundError, if the system refuses to open it, EOFError if it is truncated, and
+    W2VError, a ValueError, for other damage.
     """
     try:
         yield
@@ -143,33 +145,33 @@ def gensims_exceptions(path: PathLike) -> Iterator[None]:
         raise
 
 
-def writing(fname_or_handle: PathLike | BinaryIO) -> AbstractContextManager[BinaryIO]:
-    """An open file as it is, or the file of a name, which replaces another only once it is complete."""
+def open_output(fname_or_handle: PathLike | BinaryIO) -> AbstractContextManager[BinaryIO]:
+    """Open a path for an atomic write, or return an open file as it is."""
     if isinstance(fname_or_handle, str | os.PathLike):
         return atomic_write(fname_or_handle)
     return nullcontext(fname_or_handle)
 
 
 def pickle(obj: object, fname: PathLike | BinaryIO, protocol: int = 4) -> None:
-    """Pickle an object into a file."""
-    with writing(fname) as file:
+    """Pickle an object to a path or an open file."""
+    with open_output(fname) as file:
         pickles.dump(obj, file, protocol)
 
 
 def unpickle(fname: PathLike) -> Any:
-    """The object in a pickle, which runs any code that the file asks for: give it only files of your own."""
+    """Unpickle the object in a file. A pickle can run any code: load only files that you trust."""
     with Path(fname).open("rb") as file:
         return pickles.load(file)
 
 
 def save_as_line_sentence(corpus: Iterable[Iterable[str]], filename: PathLike) -> None:
-    """Write sentences, one to a line, with spaces between the words."""
+    """Write one sentence per line, with spaces between the words."""
     with atomic_write(filename) as file:
         file.writelines((" ".join(sentence) + "\n").encode() for sentence in corpus)
 
 
 class RepeatCorpus:
-    """The first `reps` items of a corpus that is repeated without end."""
+    """The first `reps` items of an endlessly repeated corpus."""
 
     def __init__(self, corpus: Iterable[Any], reps: int) -> None:
         self.corpus, self.reps = corpus, reps
@@ -189,7 +191,7 @@ class RepeatCorpusNTimes:
 
 
 class ClippedCorpus:
-    """The first `max_docs` items of a corpus, by default all."""
+    """The first `max_docs` items of a corpus, all by default."""
 
     def __init__(self, corpus: Collection[Any], max_docs: int | None = None) -> None:
         self.corpus, self.max_docs = corpus, max_docs

@@ -1,4 +1,4 @@
-"""Files of keys and vectors: w2v's native format, and word2vec's formats as gensim reads and writes them."""
+"""Read and write keys and vectors: in w2v's native format, and in word2vec's formats with gensim's rules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 from w2v.errors import W2VError
 from w2v.formats import gensim, native, table, word2vec
 from w2v.formats.vector_file import Array, VectorFile
-from w2v.gensim.utils import gensims_exceptions
+from w2v.gensim.utils import gensim_exceptions
 from w2v.options import check_whole
 from w2v.system.files import Errors, PathLike, atomic_write_together
 from w2v.text.words import Words
@@ -26,35 +26,38 @@ log = logging.getLogger("gensim.models.keyedvectors")
 # -- w2v's native format ----------------------------------------------------------------------------
 
 
-def words_of(keys: Sequence[Any]) -> tuple[Words, dict[str, Array]]:
-    """Keys as words, and an array that says which are numbers. Raises W2VError for keys of other types."""
+def keys_to_words(keys: Sequence[Any]) -> tuple[Words, dict[str, Array]]:
+    """Convert keys to words; if some are ints, also return a bool array (V,) that marks them.
+
+    Raises W2VError if a key is neither str nor int.
+    """
     if set(map(type, keys)) == {str}:
         return Words.of(keys), {}
-    numbers = np.array([isinstance(key, int | np.integer) and not isinstance(key, bool) for key in keys], bool)
-    for key, number in zip(keys, numbers.tolist(), strict=True):
+    is_int = np.array([isinstance(key, int | np.integer) and not isinstance(key, bool) for key in keys], bool)
+    for key, number in zip(keys, is_int.tolist(), strict=True):
         if not (number or isinstance(key, str)):
             raise W2VError(f"not written: the key {key!r:.60} is neither str nor int; save_word2vec_format writes it")
-    return Words.of(map(str, keys)), {gensim.INT_KEYS: numbers}
+    return Words.of(map(str, keys)), {gensim.INT_KEYS: is_int}
 
 
-def keys_of(path: PathLike, found: VectorFile) -> list[Any]:
-    """The keys that `words_of` made words of. Raises W2VError for a file whose numbers are none."""
-    words: list[Any] = found.words.tolist()
-    numbers = found.tensors.get(gensim.INT_KEYS, np.zeros(0, bool))
-    if numbers.shape not in ((0,), (len(words),)):
-        raise W2VError(f"{path}: damaged: {len(words)} keys, but {numbers.shape} signs of numbers")
+def words_to_keys(path: PathLike, content: VectorFile) -> list[Any]:
+    """Convert the words of a file back to the keys that `keys_to_words` got. Raises W2VError if the file is damaged."""
+    keys: list[Any] = content.words.tolist()
+    is_int = content.tensors.get(gensim.INT_KEYS, np.zeros(0, bool))
+    if is_int.shape not in ((0,), (len(keys),)):
+        raise W2VError(f"{path}: damaged: it has {len(keys)} keys, but marks of int keys of shape {is_int.shape}")
     try:
-        for row in np.flatnonzero(numbers).tolist():
-            words[row] = int(words[row])
+        for row in np.flatnonzero(is_int).tolist():
+            keys[row] = int(keys[row])
     except ValueError:
-        raise W2VError(f"{path}: damaged: the key {words[row]!r:.60} is no number") from None
-    return words
+        raise W2VError(f"{path}: damaged: the key {keys[row]!r:.60} is marked as an int, but is not one") from None
+    return keys
 
 
 def write(fname_or_handle: PathLike | BinaryIO, content: VectorFile) -> None:
-    """Write a native file, or its bytes to an open file."""
+    """Write a native file to a path or to an open file."""
     if isinstance(fname_or_handle, str | os.PathLike):
-        with gensims_exceptions(fname_or_handle):
+        with gensim_exceptions(fname_or_handle):
             native.write(fname_or_handle, content)
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -64,9 +67,9 @@ def write(fname_or_handle: PathLike | BinaryIO, content: VectorFile) -> None:
 
 
 def read(path: PathLike, mmap: bool = False) -> VectorFile:
-    """Read any file that w2v.load reads; of a model that gensim saved, as of one saved here."""
-    with gensims_exceptions(path), table.watched_format(path) as found:
-        return gensim.read_saved(path) if found.name == "gensim" else table.read(path, mmap)
+    """Read any file that w2v.load reads, including the whole content of a model that gensim saved."""
+    with gensim_exceptions(path), table.watched_format(path) as file_format:
+        return gensim.read_saved(path) if file_format.name == "gensim" else table.read(path, mmap)
 
 
 # -- word2vec's formats -----------------------------------------------------------------------------
@@ -82,9 +85,16 @@ def write_word2vec(
     append: bool,
     vocabulary: tuple[PathLike, Array] | None,
 ) -> None:
-    """Write keys and vectors, in the text format also keys that hold spaces, as that format can be read.
+    """Write keys and vectors in word2vec's text or binary format.
 
-    The `vocabulary` is a file that is replaced together with this one, and the values to write to it after the keys.
+    The text format allows spaces inside keys, because a reader can count the values from the end of a line.
+
+    Args:
+        total: the number of vectors in the header.
+        vocabulary: a second file, replaced together with `path`, and the value to write to it after each key.
+
+    Raises:
+        W2VError: a key cannot be stored in this format.
     """
     for key in keys:
         if key != key.strip():
@@ -92,10 +102,10 @@ def write_word2vec(
     content = VectorFile(Words.of(keys), vectors.astype(np.float32, copy=False))
     blocks = word2vec.encode_rows(path, content, binary=binary, separators=b" \t\n\r" if binary else b"\t\n\r")
     paths = [path] if vocabulary is None else [vocabulary[0], path]
-    with opened(paths, append) as (*lists, plain), word2vec.gzip_if_named(path, plain) as out:
+    with open_outputs(paths, append) as (*vocabulary_file, raw), word2vec.gzip_if_named(path, raw) as out:
         if vocabulary:
             pairs = zip(keys, vocabulary[1], strict=True)
-            lists[0].writelines(f"{key} {value}\n".encode() for key, value in pairs)
+            vocabulary_file[0].writelines(f"{key} {value}\n".encode() for key, value in pairs)
         if header:
             out.write(f"{total} {vectors.shape[1]}\n".encode())
         for _, block in blocks:
@@ -103,9 +113,9 @@ def write_word2vec(
 
 
 @contextmanager
-def opened(paths: list[PathLike], append: bool) -> Iterator[list[BinaryIO]]:
-    """Files to write, which replace others only once all are complete, or to append to."""
-    with gensims_exceptions(paths[-1]), ExitStack() as stack:
+def open_outputs(paths: list[PathLike], append: bool) -> Iterator[list[BinaryIO]]:
+    """Open files to append to, or to replace atomically: none is replaced before all are complete."""
+    with gensim_exceptions(paths[-1]), ExitStack() as stack:
         if append:
             yield [stack.enter_context(Path(path).open("ab")) for path in paths]
         else:
@@ -113,21 +123,22 @@ def opened(paths: list[PathLike], append: bool) -> Iterator[list[BinaryIO]]:
 
 
 def read_word2vec(path: PathLike, encoding: str, errors: Errors, limit: int | None) -> VectorFile:
-    """The words, in this encoding, and vectors of a file; of a word that stands there twice, the first.
+    """Read the first `limit` words and vectors of a file. If a word occurs twice, its first vector counts.
 
-    Raises OSError, EOFError for a file that is cut, UnicodeDecodeError, and W2VError for other damage.
+    Raises OSError if the file cannot be read, EOFError if it is truncated, UnicodeDecodeError if a word is not in
+    `encoding`, and W2VError for other damage.
     """
     if limit is not None:
         check_whole(1, limit=limit)
-    with gensims_exceptions(path):
-        found = table.read(path, errors=None, limit=limit)
-    words = found.words
+    with gensim_exceptions(path):
+        content = table.read(path, errors=None, limit=limit)
+    words = content.words
     if encoding.lower().replace("-", "") not in ("utf8", "ascii") or not words.is_utf8():
         words = words.decoded(errors, encoding)
     if not words.repeated():
-        return VectorFile(words, found.vectors)
-    first: dict[str, int] = {}
+        return VectorFile(words, content.vectors)
+    first_rows: dict[str, int] = {}
     for row, word in enumerate(words.tolist()):
-        if first.setdefault(word, row) != row:
+        if first_rows.setdefault(word, row) != row:
             log.warning("duplicate word '%s' in word2vec file, ignoring all but first", word)
-    return VectorFile(Words.of(first), found.vectors[list(first.values())])
+    return VectorFile(Words.of(first_rows), content.vectors[list(first_rows.values())])

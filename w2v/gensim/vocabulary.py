@@ -1,4 +1,4 @@
-"""Counting words, and choosing those of a vocabulary, as gensim does."""
+"""Count words and choose the vocabulary by gensim's rules."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from w2v.text.idstore import ReadingOptions, read_corpus
 log = logging.getLogger("gensim.models.word2vec")
 
 
-Counted = tuple[dict[Any, int], int, int]  # the count of each word, and how many words and sentences there are
+WordCounts = tuple[dict[Any, int], int, int]  # the count of each word, the number of words, the number of sentences
 
 
-def count_files(files: list[Path], max_vocab_size: int | None, cache: PathLike | None, workers: int) -> Counted:
-    """Count the words of files, which `cache`, a folder, keeps as ids for a training that follows."""
+def count_files(files: list[Path], max_vocab_size: int | None, cache: PathLike | None, workers: int) -> WordCounts:
+    """Count the words of files. Store their ids in the folder `cache`, which spares training reading the text again."""
     options = ReadingOptions(cache=cache, max_types=max_vocab_size or ReadingOptions.max_types)
     try:
         with read_corpus(Corpus(files), options, workers=workers) as store:
             words = store.words(np.arange(FIRST_TYPE, len(store.counts)))
             counts = store.counts[FIRST_TYPE:].tolist()
-            known = {word: count for word, count in zip(words, counts, strict=True) if count}
-            return known, store.tokens, store.sentences
+            count_of = {word: count for word, count in zip(words, counts, strict=True) if count}
+            return count_of, store.tokens, store.sentences
     except NothingToTrain:
         return {}, 0, 0
 
 
 def count_sentences(
     sentences: Sentences, max_vocab_size: int | None, trim_rule: TrimRule | None, progress_per: int
-) -> Counted:
-    """Count the words of sentences; with more than `max_vocab_size` different ones, the rarest are dropped."""
+) -> WordCounts:
+    """Count the words of sentences. Drop the rarest whenever there are more than `max_vocab_size` different words."""
     counts: dict[Any, int] = defaultdict(int)
     words = number = 0
-    least = 1
+    min_reduce = 1  # gensim's name of the highest count that is dropped
     for number, sentence in enumerate(sentences, 1):
         if number == 1 and isinstance(sentence, str):
             log.warning(
@@ -59,28 +59,33 @@ def count_sentences(
         for word in sentence:
             counts[word] += 1
         if max_vocab_size and len(counts) > max_vocab_size:
-            prune_vocab(counts, least, trim_rule)
-            least += 1
+            prune_vocab(counts, min_reduce, trim_rule)
+            min_reduce += 1
     return counts, words, number
 
 
-def lowest_count(counts: Mapping[Any, int], min_count: float, max_final_vocab: int | None) -> float:
-    """The count below which words are left out, so that no more than `max_final_vocab` stay."""
+def effective_min_count(counts: Mapping[Any, int], min_count: float, max_final_vocab: int | None) -> float:
+    """Return the smallest min_count, at least `min_count`, that leaves at most `max_final_vocab` words."""
     if max_final_vocab is None or max_final_vocab >= len(counts):
         return min_count
     return max(sorted(counts.values(), reverse=True)[max_final_vocab] + 1, min_count)
 
 
-def sample_share(sample: float, total: int) -> float:
-    """The threshold of subsampling as a share of all words; gensim takes 1 and more as a count of words."""
+def sample_as_share(sample: float, total: int) -> float:
+    """Convert gensim's `sample`, which is a number of words from 1 on, to a share of the `total` words."""
     return sample if sample < 1 else min(1.0, int(sample * (3 + np.sqrt(5)) / 2) / max(1, total))
 
 
 def effect_on_vocabulary(known: int, kept: list[int], sample: float) -> dict[str, int]:
-    """What prepare_vocab returns: how many of the known words are kept and dropped, and what subsampling will leave."""
+    """Return gensim's report of prepare_vocab: words that are kept and dropped, and the effect of subsampling.
+
+    Args:
+        known: the number of different words before min_count.
+        kept: the counts of the words of the vocabulary.
+    """
     counts = np.array(kept, np.int64)
     total = int(counts.sum())
-    threshold = sample_share(sample, total) * total or total
+    threshold = sample_as_share(sample, total) * total or total
     share = np.minimum(1, np.sqrt(threshold / counts) + threshold / counts)
     return {
         "drop_unique": known - len(kept),

@@ -1,4 +1,4 @@
-"""Vectors by key that can grow and carry attributes."""
+"""Add keys, change vectors, and give each key attributes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Key = str | int
 
 
 class Removed:
-    """An attribute that gensim 4 removed: reading it raises AttributeError, which names the replacement."""
+    """An attribute that gensim 4 removed. Reading it raises AttributeError, which names the replacement."""
 
     def __init__(self, instead: str) -> None:
         self.instead = instead
@@ -33,7 +33,7 @@ class Removed:
 
 
 class GrowingVectors(keyed.KeyedVectors):
-    """The part of KeyedVectors that adds and changes keys, vectors and attributes; see there."""
+    """The part of KeyedVectors that adds and changes keys, vectors and attributes; see KeyedVectors."""
 
     norms: Vector | None  # type: ignore[assignment]
 
@@ -47,7 +47,7 @@ class GrowingVectors(keyed.KeyedVectors):
         self.vectors = np.zeros((count, vector_size), dtype)
         self.index_to_key: list[Any] = [None] * count
         self.key_to_index: dict[Any, int] = {}
-        self.next_index = 0  # where add_vector puts the next vector, if it is reserved
+        self.next_index = 0  # the row of the next add_vector, if that row is reserved
         self.norms = None
         self.expandos: dict[str, NDArray[Any]] = {}
         self.vectors_lockf: Vector = np.ones(1, REAL)
@@ -56,7 +56,7 @@ class GrowingVectors(keyed.KeyedVectors):
 
     @property
     def vector_size(self) -> int:
-        """D. Where there are vectors, these tell it, and setting it has no effect."""
+        """The number of values of a vector. It can be set only before vectors are added."""
         return int(self.vectors.shape[1])
 
     @vector_size.setter
@@ -73,8 +73,8 @@ class GrowingVectors(keyed.KeyedVectors):
 
     @property
     def counts(self) -> NDArray[np.int64] | None:
-        found = self._fitting().get("count")
-        return None if found is None else found.astype(np.int64)
+        counts = self._complete_attributes().get("count")
+        return None if counts is None else counts.astype(np.int64)
 
     def __str__(self) -> str:
         return f"{type(self).__name__}<vector_size={self.vector_size}, {len(self)} keys>"
@@ -84,11 +84,11 @@ class GrowingVectors(keyed.KeyedVectors):
     # -- keys, vectors and attributes -----------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Vector]:
-        """The vectors: gensim's objects are iterated by index."""
+        """Iterate over the vectors, not the keys: gensim's class has no __iter__, so Python iterates it by row."""
         return iter(self.vectors)
 
     def get_index(self, key: Any, default: int | None = None) -> int:
-        """The row of a key or row; `default`, or KeyError, if there is none."""
+        """Return the row of a key; an int that is not a key is a row. Without `default`, raise KeyError if unknown."""
         if key in self:
             return self._rows([key])[0]
         if default is None:
@@ -96,7 +96,7 @@ class GrowingVectors(keyed.KeyedVectors):
         return default
 
     def _row(self, key: Any) -> int | None:
-        """Return the row of a key; an int that is not a key is a row, as in gensim."""
+        """Return the row of a key, or None. An int that is not a key is a row, as in gensim."""
         row = super()._row(key)
         if row is None and isinstance(key, int | np.integer) and 0 <= key < len(self):
             return int(key)
@@ -129,7 +129,7 @@ class GrowingVectors(keyed.KeyedVectors):
         return isinstance(key, str | int | np.integer) and key not in self
 
     def add_vector(self, key: Key, vector: ArrayLike) -> int:
-        """Put a vector into the next reserved row, or append it; returns its row."""
+        """Put a vector into the next reserved row, or append it. Return its row."""
         row = self.next_index
         if row >= len(self) or self.index_to_key[row] is not None:
             self.add_vectors([key], [vector])
@@ -145,7 +145,7 @@ class GrowingVectors(keyed.KeyedVectors):
     def add_vectors(
         self, keys: Any, weights: Any, extras: Mapping[str, NDArray[Any]] | None = None, replace: bool = False
     ) -> None:
-        """Append keys with vectors and the attributes `extras`; known keys are left alone unless `replace`."""
+        """Append keys with vectors and the attributes `extras`. Change known keys only with `replace`."""
         if isinstance(keys, str | int | np.integer):
             keys, weights = [keys], np.reshape(weights, (1, -1))
         weights = np.asarray(weights)
@@ -156,23 +156,26 @@ class GrowingVectors(keyed.KeyedVectors):
         extras = extras or {}
         new = np.array([key not in self.key_to_index for key in keys], bool)
         self.allocate_vecattrs(list(extras), [extra.dtype for extra in extras.values()])
-        for place in np.flatnonzero(new).tolist():
-            self.key_to_index[keys[place]] = len(self.index_to_key)
-            self.index_to_key.append(keys[place])
+        for position in np.flatnonzero(new).tolist():
+            self.key_to_index[keys[position]] = len(self.index_to_key)
+            self.index_to_key.append(keys[position])
         self.vectors = np.vstack([self.vectors, weights[new].astype(self.vectors.dtype)])
         self.allocate_vecattrs()
-        changed = new | bool(replace)
-        rows = [self.key_to_index[key] for key, wanted in zip(keys, changed, strict=True) if wanted]
-        self.vectors[rows] = weights[changed]
+        written = new | bool(replace)
+        rows = [self.key_to_index[key] for key, is_written in zip(keys, written, strict=True) if is_written]
+        self.vectors[rows] = weights[written]
         for name, extra in extras.items():
-            self.expandos[name][rows] = extra[changed]
+            self.expandos[name][rows] = extra[written]
         self.norms = None
 
     def __setitem__(self, keys: Any, weights: Any) -> None:
         self.add_vectors(keys, weights, replace=True)
 
     def allocate_vecattrs(self, attrs: Iterable[str] | None = None, types: Iterable[Any] | None = None) -> None:
-        """Make arrays for attributes of these types, or lengthen those there are, to one value for each key."""
+        """Create arrays for attributes `attrs` of `types`, one value per key. Without arguments, extend all arrays.
+
+        Raises TypeError if an attribute already has another type.
+        """
         if attrs is None or types is None:
             attrs, types = list(self.expandos), [array.dtype for array in self.expandos.values()]
         for name, kind in zip(attrs, types, strict=True):
@@ -194,7 +197,7 @@ class GrowingVectors(keyed.KeyedVectors):
         return self.expandos[attr][self.get_index(key)]
 
     def sort_by_descending_frequency(self) -> None:
-        """Sort by the attribute "count"; equal counts stay in their order reversed, as gensim has them."""
+        """Sort the keys by the attribute "count", highest first. Keys of equal count are reversed, as in gensim."""
         if not len(self):
             return
         counts = self.expandos["count"].astype(np.int64)
@@ -206,8 +209,8 @@ class GrowingVectors(keyed.KeyedVectors):
             self.vectors = self.vectors[order]
         self.norms = None
 
-    def _fitting(self) -> dict[str, NDArray[Any]]:
-        """The attributes that have one value for each key: programs may set other keys and forget the attributes."""
+    def _complete_attributes(self) -> dict[str, NDArray[Any]]:
+        """Return the attributes with one value per key: a program may have replaced the keys but not the attributes."""
         return {name: array for name, array in self.expandos.items() if len(array) == len(self)}
 
     # -- lengths ------------------------------------------------------------------------------------

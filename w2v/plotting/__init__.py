@@ -1,1 +1,1 @@
-"""Pictures of models: maps of words, analogies as arrows, the course of a training run."""
+"""Plots of models: word maps, analogies as arrows, and curves of a training run."""

@@ -1,4 +1,4 @@
-"""Analogies as arrows: pairs related in the same way have parallel offsets (Mikolov et al. 2013, figure 2)."""
+"""Draw analogies as arrows: pairs with the same relation have parallel offsets (Mikolov et al. 2013, figure 2)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from w2v.system.files import PathLike
 from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import KeyedVectors
 
-SPACE = 3.5  # that a labelled point takes with its arrow, relative to one without
+SPACE = 3.5  # area of a labelled point with its arrow, relative to a labelled point without one
 
 
 def analogy_map(
@@ -25,27 +25,33 @@ def analogy_map(
     top: int = PAIRS,
     title: str = "",
 ) -> Picture:
-    """Draw the first `top` pairs of a section of a questions file, each as an arrow from its first to its second word.
+    """Draw the first `top` pairs of a section of a questions file as arrows from the first to the second word.
 
-    The plane is that of the two principal components of the words' unit vectors. `section` and `questions` are those of
-    `section_pairs`, which also names the errors; raises SettingsError for a `top` below 1.
+    The axes are the first two principal components of the words' unit vectors.
+
+    Args:
+        section: the name of a section; see `section_pairs` for the default.
+        questions: a file of analogy questions; None for the bundled one.
+        title: by default, the name of the section.
+
+    Raises:
+        SettingsError: `top` is below 1.
+        W2VError: there is no such section, or it has no pair of known words.
     """
     check_numbers(top=top)
     name, pairs = section_pairs(vectors, questions, section)
-    rows, places = np.unique(pairs[:top], return_inverse=True)
-    places = places.reshape(-1, 2)
+    rows, ends = np.unique(pairs[:top], return_inverse=True)
+    ends = ends.reshape(-1, 2)
     points = project(unit(vectors.vectors[rows]))
     words = [vectors.index_to_key[row] for row in rows]
 
     lettering = Lettering([*words, title or name])
     picture, axes = map_axes(points, SPACE)
     lettering.set(axes.title, title or name, MAX_TITLE)
-    colours = np.where(np.isin(np.arange(len(rows)), places[:, 0]), COLOURS[0], COLOURS[3])
+    colours = np.where(np.isin(np.arange(len(rows)), ends[:, 0]), COLOURS[0], COLOURS[3])
     markers = axes.scatter(points[:, 0], points[:, 1], s=14, c=colours, zorder=2)
-    for start, end in points[places]:
+    for start, end in points[ends]:
         arrow = {"arrowstyle": "-|>", "color": "#999999", "linewidth": 0.8, "shrinkA": 2, "shrinkB": 2}
         axes.annotate("", end, start, arrowprops=arrow, zorder=1)
-    place_labels(
-        axes, points, words, lettering, markers=markers, colours=[*colours], lines=points[places], draw_all=True
-    )
+    place_labels(axes, points, words, lettering, markers=markers, colours=[*colours], lines=points[ends], draw_all=True)
     return picture

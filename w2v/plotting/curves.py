@@ -1,4 +1,4 @@
-"""Curves: loss, learning rate and speed over a training run, and the singular values of what a model predicts."""
+"""Plot curves: loss, learning rate and speed during training, and the singular values of a model's scores."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from w2v.training.model import Model
 
 
 def run_picture(model: Model, title: str = "") -> Picture:
-    """Draw loss, learning rate and words a second over the words trained, from `model.history`.
+    """Plot loss, learning rate and words per second against the number of words trained, from `model.history`.
 
-    Each value of loss and speed is the mean since the one before; a resumed run continues where it was stopped.
+    Each value of loss and speed is the mean since the previous value. The curves of a resumed run include the part
+    before it was stopped.
     """
     settings, tokens = model.settings, model.metrics["tokens"]
     words, seconds = np.vstack([np.zeros(2), model.history[:, :2]]).T
-    measured = np.diff(seconds) > 0  # a clock may stand still
+    measured = np.diff(seconds) > 0  # two values can have the same time if the clock is coarse
     epochs = np.arange(1, model.metrics["tokens_trained"] // tokens)
     alphas = settings.start_alpha + (settings.end_alpha - settings.start_alpha) * words / words[-1]
     curves = [
@@ -26,8 +27,8 @@ def run_picture(model: Model, title: str = "") -> Picture:
     ]
     picture = Picture(7, 6.5)
     panels = picture.subplots(len(curves), sharex=True)
-    for axes, (label, places, values), colour in zip(panels, curves, COLOURS, strict=False):
-        axes.plot(places / 1e6, values, color=colour, linewidth=1.4, marker="o", markersize=2)
+    for axes, (label, x, y), colour in zip(panels, curves, COLOURS, strict=False):
+        axes.plot(x / 1e6, y, color=colour, linewidth=1.4, marker="o", markersize=2)
         axes.set_ylabel(label)
         axes.grid(axis="y", color="#eeeeee")
         axes.spines[["top", "right"]].set_visible(False)
@@ -42,7 +43,7 @@ def run_picture(model: Model, title: str = "") -> Picture:
 
 
 def spectrum(result: Rank, name: str) -> Picture:
-    """Draw the singular values relative to the first, with the rank and the limit of the loss; `name` is the title."""
+    """Plot the singular values relative to the first, with the rank and the limit of the loss. `name` is the title."""
     picture = Picture(6, 4)
     axes = picture.subplots()
     values = np.array(result.singular_values)

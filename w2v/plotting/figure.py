@@ -1,4 +1,4 @@
-"""Figures: any word as text in them, and the same bytes each time that they are saved."""
+"""Figures that can show any word as text, and that are saved as the same bytes every time."""
 
 from __future__ import annotations
 
@@ -30,53 +30,59 @@ except ImportError as error:
 
 EXTENSIONS = (".png", ".svg", ".pdf")
 DOTS_PER_INCH = 150
-SQUARE_INCHES = 0.45  # of a map, for each word
-WIDTHS = (5, 16)  # of a map, in inches
-HEIGHTS = (0.6, 1.15)  # of a map, as shares of its width
-MAX_LEGEND = 30  # groups named
-MAX_CHARACTERS = 24  # of a word in a picture
-MAX_NAME, MAX_TITLE = 40, 80  # characters of the name of a group, and of a title
+SQUARE_INCHES_PER_WORD = 0.45  # the area of a map grows with its words
+WIDTHS = (5, 16)  # smallest and largest width of a map, in inches
+HEIGHTS = (0.6, 1.15)  # smallest and largest height of a map, relative to its width
+MAX_LEGEND = 30  # groups listed in a legend
+MAX_CHARACTERS = 24  # length of a word in a picture
+MAX_NAME, MAX_TITLE = 40, 80  # characters of a group's name and of a title
 NO_GLYPH = "\N{REPLACEMENT CHARACTER}"
-USUAL_WEIGHT = 400  # of a font
-# The metadata of each format that would differ from run to run.
-DATES: dict[str, dict[str, None]] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-# In the order of use: those of Okabe & Ito (2008), which colour-blind people can tell apart.
+REGULAR_WEIGHT = 400  # the weight of a regular font
+# Metadata to leave out of each format, because it would differ between runs.
+OMITTED_METADATA: dict[str, dict[str, None]] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+# The palette of Okabe & Ito (2008), which colour-blind people can distinguish, in order of use.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#B8A800", "#555555")
 
 log = logging.getLogger("w2v")
 
 
 def format_of(path: PathLike) -> str:
-    """The format of a picture of this name. Raises SettingsError for an unknown extension."""
-    kind = Path(path).suffix.lower()
-    if kind not in EXTENSIONS:
+    """Return the format of a picture from its file name. Raises SettingsError for an unknown extension."""
+    extension = Path(path).suffix.lower()
+    if extension not in EXTENSIONS:
         raise SettingsError(f"{path}: unknown extension of a picture: use .png, .svg or .pdf")
-    return kind.removeprefix(".")
+    return extension.removeprefix(".")
 
 
 class Picture(Figure):
-    """A figure of matplotlib that notebooks show, and whose files are the same bytes each time."""
+    """A matplotlib figure that notebooks display, and that is saved as the same bytes every time.
+
+    Attributes:
+        words: the number of points drawn.
+        labels: the number of points with a label.
+    """
 
     def __init__(self, width: float, height: float) -> None:
-        """`width` and `height` are in inches."""
+        """Create a figure. `width` and `height` are in inches."""
         super().__init__(figsize=(width, height), dpi=DOTS_PER_INCH, layout="constrained")
-        self.words = self.labels = 0  # drawn
+        self.words = self.labels = 0
 
     def save(self, path: PathLike, *, force: bool = False) -> None:
-        """Write a file, atomically, in the format of the extension.
+        """Write the picture atomically, in the format of the extension: PNG, SVG or PDF.
 
-        Raises SettingsError for an extension that is not one of EXTENSIONS; W2VError where the file cannot be written,
-        or exists and `force` is false.
+        Raises:
+            SettingsError: the extension is unknown.
+            W2VError: the file cannot be written, or it exists and `force` is false.
         """
-        kind = format_of(path)
+        file_format = format_of(path)
         with atomic_write(path, force) as file:
-            self._write(file, kind)
+            self._write(file, file_format)
 
-    def _write(self, file: Any, kind: str) -> None:
+    def _write(self, file: Any, file_format: str) -> None:
         with mpl.rc_context({"svg.hashsalt": "w2v"}), warnings.catch_warnings():
-            # Of glyphs that a font has, but that its layout cannot use.
+            # Matplotlib warns of glyphs that it cannot lay out, although a font has them.
             warnings.filterwarnings("ignore", "Glyph|Matplotlib currently does not support", UserWarning)
-            self.savefig(file, format=kind, dpi=DOTS_PER_INCH, metadata=DATES[kind])
+            self.savefig(file, format=file_format, dpi=DOTS_PER_INCH, metadata=OMITTED_METADATA[file_format])
 
     def _repr_png_(self) -> bytes:
         file = io.BytesIO()
@@ -85,13 +91,14 @@ class Picture(Figure):
 
 
 class Lettering:
-    """How arbitrary words are drawn: literally, not as formulas, with the fonts of this machine.
+    """Converts arbitrary words to text that a picture can show, and chooses fonts for it.
 
-    Long words are cut, control characters are escaped, and characters that no font has become NO_GLYPH.
+    Words are drawn literally, not as formulas. Long words are shortened, control characters are escaped, and a
+    character in no font of this machine becomes NO_GLYPH.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
-        """`texts` are all texts to be drawn."""
+        """Choose fonts for all texts of a picture."""
         characters = sorted({character for text in texts for character in short(text, MAX_TITLE)})
         families, missing = families_for(characters)
         self._table = dict.fromkeys(map(ord, missing), NO_GLYPH)
@@ -101,18 +108,18 @@ class Lettering:
         return short(text, limit).translate(self._table)
 
     def set(self, text: Text, words: str, limit: int = MAX_CHARACTERS) -> None:
-        """Set a text of a figure to these words."""
+        """Set a text of a figure to `words`."""
         text.set(text=self(words, limit), **self.style)
 
 
 def map_axes(points: NDArray[Any], space: float = 1) -> tuple[Picture, Axes]:
-    """A picture for labelled points of a plane (n, 2), and its axes, which have the same scale and no ticks.
+    """Return a picture for labelled points (n, 2), and its axes, which have equal scales and no ticks.
 
-    A point takes `space` times the area that it needs without lines to others.
+    `space` is the area of a point relative to a labelled point without lines.
     """
-    across, along = np.ptp(points, axis=0) + 1e-30
-    height = np.clip(along / across, *HEIGHTS)
-    width = np.clip((SQUARE_INCHES * space * len(points) / height) ** 0.5, *WIDTHS)
+    x_range, y_range = np.ptp(points, axis=0) + 1e-30
+    height = np.clip(y_range / x_range, *HEIGHTS)
+    width = np.clip((SQUARE_INCHES_PER_WORD * space * len(points) / height) ** 0.5, *WIDTHS)
     picture = Picture(float(width), float(width * height))
     axes = picture.subplots()
     axes.set(xticks=[], yticks=[])
@@ -123,7 +130,7 @@ def map_axes(points: NDArray[Any], space: float = 1) -> tuple[Picture, Axes]:
 
 
 def add_legend(picture: Picture, names: Sequence[str], lettering: Lettering) -> None:
-    """Name groups below the picture, each with its colour."""
+    """List the groups with their colours below the picture."""
     shown = list(names[:MAX_LEGEND])
     handles = [
         Line2D([], [], marker="o", linestyle="", markersize=5, color=colour_of(number)) for number in range(len(shown))
@@ -135,18 +142,19 @@ def add_legend(picture: Picture, names: Sequence[str], lettering: Lettering) -> 
     legend = picture.legend(
         handles, ["-"] * len(shown), loc="outside lower center", ncols=columns, fontsize=8, frameon=False
     )
-    for text, name in zip(legend.get_texts(), shown, strict=True):  # not as labels: matplotlib drops those with a _
+    # The names are set only now, because matplotlib would drop labels that begin with _.
+    for text, name in zip(legend.get_texts(), shown, strict=True):
         lettering.set(text, name, MAX_NAME)
 
 
 def colour_of(number: int) -> Any:
-    """The colour of a group: those of COLOURS, then lighter ones, then again from the first."""
+    """Return the colour of a group: COLOURS in order, then lighter versions of them, then COLOURS again."""
     return blend(COLOURS[number % len(COLOURS)], "white", 0.5 * (number // len(COLOURS) % 2))
 
 
 def blend(colour: Any, other: Any, share: float) -> Any:
-    """A colour with this share of another."""
-    return tuple((1 - share) * one + share * two for one, two in zip(to_rgb(colour), to_rgb(other), strict=True))
+    """Mix a colour with a share, 0 to 1, of another."""
+    return tuple((1 - share) * a + share * b for a, b in zip(to_rgb(colour), to_rgb(other), strict=True))
 
 
 def set_title(axes: Axes, title: str) -> None:
@@ -154,21 +162,21 @@ def set_title(axes: Axes, title: str) -> None:
 
 
 def short(text: str, limit: int) -> str:
-    """A text as one printable line of at most `limit` characters."""
+    """Return a text as one printable line of at most `limit` characters."""
     text = printable(text[: limit + 1])
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def families_for(characters: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The font families that draw these characters, the usual ones first; and the characters that none has.
+    """Return the font families that have these characters, matplotlib's default first, and the characters in no font.
 
-    Says in one line what to install where a character is missing.
+    If characters are missing, log one line that names the packages to install.
     """
     families = list(mpl.rcParams["font.family"])
     missing = _without_glyph(font_manager.findfont(font_manager.FontProperties(family=families)), characters)
     if missing:
         missing = _add_families(families, missing)
-    if missing and _new_fonts():
+    if missing and _add_new_fonts():
         missing = _add_families(families, missing)
     if drawable := [character for character in missing if unicodedata.category(character)[0] != "C"]:
         packages = " ".join(sorted({_package(character) for character in drawable}))
@@ -180,46 +188,46 @@ def families_for(characters: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _add_families(families: list[str], missing: list[str]) -> list[str]:
-    """Add the families that have most of the missing characters. Returns the characters that are still missing."""
-    lacks: dict[str, set[str]] = {}
-    for font in sorted(font_manager.fontManager.ttflist, key=_choice):
-        if font.name not in lacks and "Last Resort" not in font.name:  # it has one sign for all characters of a script
-            lacks[font.name] = set(_without_glyph(font.fname, missing))
-    while missing and lacks:
-        best = min(lacks, key=lambda family: len(lacks[family].intersection(missing)))
-        if len(left := [character for character in missing if character in lacks[best]]) == len(missing):
+    """Add the families that have most of the missing characters. Return the characters that are still missing."""
+    lacking: dict[str, set[str]] = {}  # the missing characters that a family lacks too
+    for font in sorted(font_manager.fontManager.ttflist, key=_preference):
+        if font.name not in lacking and "Last Resort" not in font.name:  # that font shows one symbol for a whole script
+            lacking[font.name] = set(_without_glyph(font.fname, missing))
+    while missing and lacking:
+        best = min(lacking, key=lambda family: len(lacking[family].intersection(missing)))
+        if len(remaining := [character for character in missing if character in lacking[best]]) == len(missing):
             break
         families.append(best)
-        missing = left
+        missing = remaining
     return missing
 
 
-def _choice(font: font_manager.FontEntry) -> tuple[object, ...]:
-    """Sorts fonts: those without serifs first, upright and of usual weight, in an order that does not change."""
-    plain = any(kind in font.name.lower() for kind in ("sans", "gothic"))
+def _preference(font: font_manager.FontEntry) -> tuple[object, ...]:
+    """Return a sort key that prefers sans-serif, upright fonts of regular weight, and sorts equal ones by name."""
+    sans_serif = any(word in font.name.lower() for word in ("sans", "gothic"))
     weight = font_manager.weight_dict[font.weight] if isinstance(font.weight, str) else font.weight
-    usual = (font.style, font.stretch) == ("normal", "normal")
-    return not plain, not usual, abs(weight - USUAL_WEIGHT), font.name, font.fname
+    upright = (font.style, font.stretch) == ("normal", "normal")
+    return not sans_serif, not upright, abs(weight - REGULAR_WEIGHT), font.name, font.fname
 
 
-def _new_fonts() -> bool:
-    """Whether there are fonts that were installed after matplotlib made its list, which are then in the list, too."""
+def _add_new_fonts() -> bool:
+    """Add fonts that were installed after matplotlib built its font list. Return whether there are any."""
     known = {font.fname for font in font_manager.fontManager.ttflist}
     for path in set(font_manager.findSystemFonts()) - known:
-        with suppress(Exception):  # of a damaged font: any
+        with suppress(Exception):  # a damaged font can raise any exception
             font_manager.fontManager.addfont(path)
     return len(font_manager.fontManager.ttflist) > len(known)
 
 
 def _package(character: str) -> str:
-    """The package of Debian that has a font with a character."""
+    """Return the Debian package with a font for a character."""
     if unicodedata.category(character)[0] == "S":
         return "fonts-symbola"
     return "fonts-noto-cjk" if unicodedata.east_asian_width(character) in "FHW" else "fonts-noto-core"
 
 
 def _without_glyph(file: str, characters: Sequence[str]) -> list[str]:
-    """The characters that a font cannot draw: all of them if it is a bitmap font or damaged."""
+    """Return the characters that a font cannot draw: all of them if the font is damaged or is a bitmap font."""
     try:
         font = font_manager.get_font(file)
     except (OSError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Labels of points that overlap neither each other nor the points."""
+"""Place labels so that they overlap neither each other nor the points."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FONT_SIZE = 7.5  # points
-DARKER = 0.25  # share of black that a text has more than its marker, to be legible
-HALO = 1.5  # points of white around a text, which lines to other points may cross
+DARKENING = 0.25  # share of black mixed into the colour of a marker for its label, so that the label is legible
+HALO = 1.5  # width of the white outline of a label, in points: lines to other points may cross it
 MARGIN = 0.0025  # around a label, as a share of the width of the axes
-MIN_DISTANCE, MAX_DISTANCE = 0.006, 0.06  # of a label from its point, as shares of the width
+MIN_DISTANCE, MAX_DISTANCE = 0.006, 0.06  # from a point to its label, as shares of the width of the axes
 CANDIDATES = 300  # positions tried for each label
 
 
@@ -40,16 +40,21 @@ def place_labels(
     lines: NDArray[Any] | None = None,
     draw_all: bool = False,
 ) -> None:
-    """Label the points (n, 2) with n words, the first ones first, and leave out those without space unless `draw_all`.
+    """Label points (n, 2) with n words, in order, and fix the layout of the figure.
 
-    Labels do not cover the `markers`, a scatter plot, or the `lines`, (m, 2, 2). A label away from its point is joined
-    to it by a line. The layout of the figure is fixed from here on.
+    A line joins a distant label to its point.
+
+    Args:
+        markers: the scatter plot of the points; no label covers it.
+        colours: the colours of the points.
+        lines: line segments (m, 2, 2) that no label covers.
+        draw_all: draw all labels, even where they overlap others.
     """
     figure: Any = axes.get_figure()
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
-    others: dict[str, Any] = {} if lines is None else {"x_lines": [*lines[..., 0]], "y_lines": [*lines[..., 1]]}
-    with contextlib.redirect_stdout(io.StringIO()):  # it prints when there is no space at all
+    obstacles: dict[str, Any] = {} if lines is None else {"x_lines": [*lines[..., 0]], "y_lines": [*lines[..., 1]]}
+    with contextlib.redirect_stdout(io.StringIO()):  # textalloc prints a message if it finds no space
         _, _, texts, _ = textalloc.allocate(
             axes,
             points[:, 0],
@@ -57,7 +62,7 @@ def place_labels(
             [lettering(word) for word in words],
             scatter_plot=markers,
             textsize=FONT_SIZE,
-            textcolor=[blend(colour, "black", DARKER) for colour in colours],
+            textcolor=[blend(colour, "black", DARKENING) for colour in colours],
             margin=MARGIN,
             min_distance=MIN_DISTANCE,
             max_distance=MAX_DISTANCE,
@@ -66,7 +71,7 @@ def place_labels(
             linecolor="#999999",
             linewidth=0.4,
             path_effects=[withStroke(linewidth=HALO, foreground="white")],
-            **others,
+            **obstacles,
             **lettering.style,
         )
     figure.words, figure.labels = len(words), sum(text is not None for text in texts)

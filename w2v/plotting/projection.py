@@ -1,4 +1,4 @@
-"""From word vectors to points of a map: PCA, t-SNE (openTSNE) or UMAP (umap-learn)."""
+"""Project word vectors to the plane by PCA, t-SNE (openTSNE) or UMAP (umap-learn)."""
 
 from __future__ import annotations
 
@@ -20,33 +20,42 @@ from w2v.system.files import temporary_folder
 
 Projection = Literal["pca", "tsne", "umap"]
 
-PERPLEXITY = 30  # of t-SNE: van der Maaten & Hinton (2008) suggest 5 to 50
-NEIGHBOURS = 15  # of UMAP: its own default
-EXAGGERATED, ITERATIONS = 250, 500  # of t-SNE: first with early exaggeration, then without
-REPORTED = 10  # iterations between reports
-MIN_POINTS = 4  # for t-SNE and UMAP to find neighbours
-START_SCALE = 1e-4  # standard deviation of the points from which t-SNE starts (Kobak & Berens 2019)
-START_WIDTH = 10.0  # largest coordinate of the points from which UMAP starts, as in its own spectral start
+TSNE_PERPLEXITY = 30  # van der Maaten & Hinton (2008) suggest 5 to 50
+TSNE_EXAGGERATED, TSNE_ITERATIONS = 250, 500  # iterations with early exaggeration, then without
+TSNE_REPORT_EVERY = 10  # iterations between progress reports
+TSNE_START_STD = 1e-4  # standard deviation of the initial points (Kobak & Berens 2019)
+UMAP_NEIGHBOURS = 15  # umap-learn's default
+UMAP_START_MAX = 10.0  # largest coordinate of the initial points, as in umap-learn's spectral initialisation
+MIN_POINTS = 4  # t-SNE and UMAP need as many different points to find neighbours
 
 
 def project(
     matrix: NDArray[Any], method: Projection = "pca", seed: int = 1, progress: Report | None = None
 ) -> NDArray[np.float32]:
-    """Project the rows of `matrix`, floats (n, D), to points of the plane: float32 (n, 2).
+    """Project the rows of `matrix`, floats (n, D), to points in the plane.
 
-    The distances are Euclidean: scale rows to length 1 first for those of cosines. The same arguments give the same
-    points; `seed` has no effect on PCA, whose components have the sign that makes their greatest coefficient positive.
-    The others start from the two principal components. Fewer than MIN_POINTS different rows are projected by PCA
-    whatever the method; missing components are 0. `progress` is called while t-SNE and UMAP work.
+    All methods use Euclidean distances: scale the rows to length 1 first to use cosines. The same arguments always
+    give the same points. PCA makes the largest coefficient of each component positive. t-SNE and UMAP start from the
+    two principal components.
 
-    Raises SettingsError for an unknown method, W2VError for values that are not finite or a library that is missing.
+    Args:
+        method: fewer than MIN_POINTS different rows are projected by PCA, whatever the method.
+        seed: of t-SNE and UMAP; it has no effect on PCA.
+        progress: called in phase "project" by t-SNE and UMAP.
+
+    Returns:
+        The points, float32 (n, 2). A component that the rows do not have is 0.
+
+    Raises:
+        SettingsError: the method is unknown.
+        W2VError: a value is not finite, or the library of the method is not installed.
     """
     if method not in get_args(Projection):
         raise SettingsError(f'the projection must be "pca", "tsne" or "umap", not {method!r}')
     library = _library(method)
     rows = np.asarray(matrix, np.float64)
     if not np.isfinite(rows).all():
-        raise W2VError("the vectors to project have values that are not numbers: the model has diverged")
+        raise W2VError("the vectors to project contain values that are not numbers: the model has diverged")
     points = principal_components(rows)
     if method != "pca" and len(np.unique(points, axis=0)) >= MIN_POINTS:
         rows = rows / np.abs(rows).max()  # squares neither overflow nor vanish
@@ -58,9 +67,9 @@ def project(
 
 
 def principal_components(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The two principal components of rows (n, D): float64 (n, 2), of mean 0."""
+    """Return the first two principal components of rows (n, D): float64 (n, 2), with mean 0."""
     points = np.zeros((len(rows), 2))
-    centred = rows - rows[:1]  # first, so that equal rows become exactly 0
+    centred = rows - rows[:1]  # before subtracting the mean, so that equal rows become exactly 0
     if centred.any():
         centred -= centred.mean(axis=0)
         scaled = centred / np.abs(centred).max()  # squares neither overflow nor vanish
@@ -71,7 +80,7 @@ def principal_components(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _library(method: Projection) -> Any:
-    """The module that does the work; None for PCA. Raises W2VError if it is missing."""
+    """Import the library of a method; return None for PCA. Raises W2VError if it is missing or cannot be used."""
     try:
         if method == "tsne":
             import openTSNE
@@ -79,23 +88,24 @@ def _library(method: Projection) -> Any:
             return openTSNE
         if method == "umap":
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # it warns that Tensorflow is missing, which is not used
-                _keep_code_apart()
+                warnings.simplefilter("ignore")  # umap warns that Tensorflow is missing, which is not needed here
+                _secure_numba_cache()
                 import umap
 
             return umap
     except ImportError as error:
         name = "t-SNE needs openTSNE" if method == "tsne" else "UMAP needs umap-learn"
         raise W2VError(f"{name}: {install('maps')}, or use the method pca") from error
-    except Exception as error:  # of Numba, which reads its variables then
+    except Exception as error:  # Numba reads its environment variables on import, and raises many kinds of errors
         raise W2VError(f"{method} cannot be used: {one_line(error)}") from error
     return None
 
 
-def _keep_code_apart() -> None:
-    """Give Numba a folder of this process for umap's machine code unless its own is, or can be made, this user's.
+def _secure_numba_cache() -> None:
+    """Let Numba cache umap's machine code in a temporary folder, unless its default folder belongs to this user.
 
-    Numba fails without such a folder, and runs what it finds there: without a home, in ./~ of the working folder.
+    Numba runs the machine code that it finds in its cache, and fails without a cache folder. Without a home folder,
+    its default is ./~ in the working directory, where anybody may have put code.
     """
     import numba
     from numba.misc import appdirs
@@ -111,42 +121,43 @@ def _keep_code_apart() -> None:
             tempfile.TemporaryFile(dir=folder).close()
             if folder.stat().st_uid == os.geteuid():
                 return
-    config.CACHE_DIR = _folder_of_this_process().name
+    config.CACHE_DIR = _process_folder().name
 
 
 @cache
-def _folder_of_this_process() -> tempfile.TemporaryDirectory[str]:
+def _process_folder() -> tempfile.TemporaryDirectory[str]:
+    """Return a temporary folder that exists as long as this process."""
     return tempfile.TemporaryDirectory(prefix="w2v-", dir=temporary_folder())
 
 
-def _start(points: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
-    """The points scaled to a largest coordinate of 1, with a little noise: equal ones would never separate."""
+def _initial_points(points: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
+    """Scale the points to a largest coordinate of 1 and add a little noise: equal points would never separate."""
     noise = np.random.default_rng(seed).normal(scale=1e-4, size=points.shape)
-    started: NDArray[np.float64] = points / np.abs(points).max() + noise
-    return started
+    initial: NDArray[np.float64] = points / np.abs(points).max() + noise
+    return initial
 
 
 def _tsne(
     library: Any, rows: NDArray[np.float64], points: NDArray[np.float64], seed: int, progress: Report | None
 ) -> Any:
-    start = _start(points, seed)
+    start = _initial_points(points, seed)
     meter = Meter(progress, "project")
     done = 0
 
     def report(*_: object) -> None:
         nonlocal done
-        done += REPORTED
-        meter(done, EXAGGERATED + ITERATIONS)
+        done += TSNE_REPORT_EVERY
+        meter(done, TSNE_EXAGGERATED + TSNE_ITERATIONS)
 
     fitted = library.TSNE(
-        perplexity=min(PERPLEXITY, (len(rows) - 1) / 3),
-        initialization=start / start[:, 0].std() * START_SCALE,
-        early_exaggeration_iter=EXAGGERATED,
-        n_iter=ITERATIONS,
+        perplexity=min(TSNE_PERPLEXITY, (len(rows) - 1) / 3),
+        initialization=start / start[:, 0].std() * TSNE_START_STD,
+        early_exaggeration_iter=TSNE_EXAGGERATED,
+        n_iter=TSNE_ITERATIONS,
         callbacks=report,
-        callbacks_every_iters=REPORTED,
+        callbacks_every_iters=TSNE_REPORT_EVERY,
         random_state=seed,
-        n_jobs=1,  # threads would add in varying order
+        n_jobs=1,  # several threads would add floats in varying order
     ).fit(rows)
     return np.asarray(fitted)
 
@@ -155,23 +166,23 @@ def _umap(
     library: Any, rows: NDArray[np.float64], points: NDArray[np.float64], seed: int, progress: Report | None
 ) -> Any:
     return library.UMAP(
-        n_neighbors=min(NEIGHBOURS, len(rows) - 1),
-        init=_start(points, seed) * START_WIDTH,
+        n_neighbors=min(UMAP_NEIGHBOURS, len(rows) - 1),
+        init=_initial_points(points, seed) * UMAP_START_MAX,
         random_state=seed,
-        n_jobs=1,  # what it would choose itself for a random state, but with a warning
-        tqdm_kwds={"disable": False, "file": _Bar(Meter(progress, "project")), "bar_format": "{n_fmt}/{total_fmt}"},
+        n_jobs=1,  # umap-learn would choose 1 itself for a random state, but with a warning
+        tqdm_kwds={"disable": False, "file": _BarFile(Meter(progress, "project")), "bar_format": "{n_fmt}/{total_fmt}"},
     ).fit_transform(rows)
 
 
-class _Bar:
-    """The file to which umap-learn writes its progress bar, the only report that it gives."""
+class _BarFile:
+    """A file object that receives umap-learn's progress bar: umap-learn has no progress callback."""
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
 
     def write(self, text: str) -> None:
-        if found := re.search(r"(\d+)/(\d+)", text):
-            self._meter(int(found[1]), int(found[2]))
+        if match := re.search(r"(\d+)/(\d+)", text):
+            self._meter(int(match[1]), int(match[2]))
 
     def flush(self) -> None:
-        """tqdm calls it."""
+        """Do nothing; tqdm calls this method."""

@@ -1,4 +1,4 @@
-"""A map of words: words used in similar contexts are near each other."""
+"""Draw a word map, where words from similar contexts are close to each other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from w2v.options import check_numbers
 from w2v.plotting.figure import MAX_TITLE, Lettering, Picture, add_legend, colour_of, map_axes
 from w2v.plotting.labels import place_labels
 from w2v.plotting.projection import Projection, project
-from w2v.plotting.words import CLUSTERS, WORDS, WORDS_OF_A_CLUSTER, Groups, clusters_of, skipped
+from w2v.plotting.words import CLUSTERS, WORDS, WORDS_PER_CLUSTER, Groups, cluster_words, default_skip
 from w2v.progress import Report
 from w2v.system.files import PathLike
 from w2v.text.words import as_list
@@ -22,14 +22,14 @@ from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.unknown_words import UnknownWordError
 
-AREAS = (8.0, 70.0)  # of the markers of the rarest and the most frequent word, in square points
-NAMES: dict[Projection, str] = {"pca": "two principal components", "tsne": "t-SNE", "umap": "UMAP"}
+AREAS = (8.0, 70.0)  # areas of the markers of the rarest and the most frequent word, in square points
+METHOD_NAMES: dict[Projection, str] = {"pca": "two principal components", "tsne": "t-SNE", "umap": "UMAP"}
 
 
 def read_sections(path: PathLike) -> dict[str, list[str]]:
-    """The words of a file by section: words separated by spaces or lines, and a line ": name" before each section.
+    """Read the words of a file by section. A line ": name" begins a section; spaces or line breaks separate words.
 
-    Words before the first such line are in section "". Raises W2VError for a file that cannot be read or has no words.
+    Words before the first section are in section "". Raises W2VError if the file cannot be read or has no words.
     """
     sections: dict[str, list[str]] = {}
     name = ""
@@ -42,10 +42,10 @@ def read_sections(path: PathLike) -> dict[str, list[str]]:
             name = text[1:].strip()
         else:
             sections.setdefault(name, []).extend(text.split())
-    found = {name: words for name, words in sections.items() if words}
-    if not found:
+    sections = {name: words for name, words in sections.items() if words}
+    if not sections:
         raise W2VError(f'{path}: no words: separate them by spaces or lines, with ": name" before each section')
-    return found
+    return sections
 
 
 def word_map(
@@ -61,15 +61,25 @@ def word_map(
     title: str = "",
     progress: Report | None = None,
 ) -> Picture:
-    """Draw words as points in the plane, by a projection of their unit vectors; frequent words have larger points.
+    """Draw words as points in the plane by projecting their unit vectors. Frequent words have larger points.
 
-    `words` are those to draw, optionally by section; by default `top` words after the `skip` most frequent ones, as
-    `skipped` has it. `groups` says what colours mean: sections, `clusters` (by default CLUSTERS, fewer for few words)
-    by k-means, or frequency; by default sections if there are several and no number of clusters is given, otherwise
-    clusters. Labels without space are left out, those of rare words first.
+    If labels would overlap, the labels of rare words are left out.
 
-    Raises UnknownWordError for an unknown word, SettingsError for impossible options, W2VError if a library is missing
-    or there is no word.
+    Args:
+        words: the words to draw, optionally by section.
+        top: without `words`, the number of words to draw.
+        skip: without `words`, the number of most frequent words to leave out; by default, see `default_skip`.
+        method: the projection; see `project`.
+        groups: the meaning of the colours: "sections", "clusters" (by k-means) or "frequency". By default, sections if
+            there are several and `clusters` is not given; otherwise clusters.
+        clusters: the number of clusters; by default CLUSTERS, or fewer for few words.
+        seed: of the projection and of k-means.
+        title: by default, the name of the projection.
+
+    Raises:
+        UnknownWordError: a word is not in the vocabulary.
+        SettingsError: an option is invalid.
+        W2VError: the list of words is empty, or a library is not installed.
     """
     if groups not in (None, *get_args(Groups)):
         raise SettingsError(f'groups must be "sections", "clusters" or "frequency", not {groups!r}')
@@ -85,10 +95,10 @@ def word_map(
     unknown = [word for word in section_of if word not in vectors.key_to_index]
     if unknown:
         raise UnknownWordError(unknown, vectors.key_to_index)
-    names = sorted(section_of, key=vectors.key_to_index.__getitem__)  # the frequent ones first
+    names = sorted(section_of, key=vectors.key_to_index.__getitem__)  # the most frequent first
     matrix, occurrences = unit(vectors[names]), _occurrences(vectors, names)
     points = project(matrix, method, seed, progress)
-    title = title or NAMES[method]
+    title = title or METHOD_NAMES[method]
     lettering = Lettering([*names, *sections, title])
     picture, axes = map_axes(points)
     lettering.set(axes.title, title, MAX_TITLE)
@@ -103,8 +113,8 @@ def word_map(
         if groups == "sections" or (groups is None and clusters is None and len(sections) > 1):
             numbers, legend = np.array([section_of[name] for name in names]), list(sections)
         else:
-            clusters = clusters or max(1, min(CLUSTERS, len(names) // WORDS_OF_A_CLUSTER))
-            numbers, legend = clusters_of(names, matrix, clusters, seed)
+            clusters = clusters or max(1, min(CLUSTERS, len(names) // WORDS_PER_CLUSTER))
+            numbers, legend = cluster_words(names, matrix, clusters, seed)
         colours = [colour_of(number) for number in numbers.tolist()]
         markers = axes.scatter(x, y, c=colours, **style)
         if len(legend) > 1:
@@ -116,11 +126,12 @@ def word_map(
 def _sections(
     vectors: KeyedVectors, words: Iterable[str] | Mapping[str, Sequence[str]] | None, top: int, skip: int | None
 ) -> Mapping[str, Sequence[str]]:
+    """Return the words to draw by section; without sections, in section ""."""
     check_numbers(top=top)
     if skip is not None:
         check_numbers(skip=skip)
     if words is None:
-        start = skipped(len(vectors), top) if skip is None else skip
+        start = default_skip(len(vectors), top) if skip is None else skip
         words = vectors.first_words(start + top)[start:]
     if isinstance(words, Mapping):
         return {name: as_list(part) for name, part in words.items()}
@@ -128,12 +139,13 @@ def _sections(
 
 
 def _occurrences(vectors: KeyedVectors, names: Sequence[str]) -> NDArray[np.float64]:
-    """How often each of n words occurs, (n,), or, if that is unknown, one over its rank."""
+    """Return the counts of n words, (n,), or 1 / rank if the counts are unknown."""
     rows = np.array([vectors.key_to_index[name] for name in names])
     return 1 / (rows + 1.0) if vectors.counts is None else np.maximum(vectors.counts[rows], 1.0)
 
 
 def _areas(occurrences: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the areas of the markers, which grow with the logarithm of the counts."""
     logs = np.log(occurrences)
     shares = (logs - logs.min()) / (np.ptp(logs) or 1)
     areas: NDArray[np.float64] = AREAS[0] + (AREAS[1] - AREAS[0]) * shares

@@ -1,4 +1,4 @@
-"""The words of a picture: how many it has by default, which are left out, and their clusters."""
+"""Choose the words of a picture, and group them into clusters."""
 
 from __future__ import annotations
 
@@ -14,43 +14,53 @@ from w2v.vectors.cosines import Vector
 
 Groups = Literal["sections", "clusters", "frequency"]
 
-SKIPPED = 100  # of the most frequent words, which say little about a model: the, of, and
-WORDS = 200  # of a map, by default
-PAIRS = 20  # of a section of analogy questions, by default
-CLUSTERS = 8
-WORDS_OF_A_CLUSTER = 5  # at least, on average, by default
-NAMING_WORDS = 3  # after which a cluster is named: those nearest to its middle
+SKIPPED = 100  # by default, the most frequent words are left out: "the" and "of" say little about a model
+WORDS = 200  # default number of words of a map
+PAIRS = 20  # default number of pairs of a section of analogy questions
+CLUSTERS = 8  # default number of clusters
+WORDS_PER_CLUSTER = 5  # default minimum of the average size of a cluster
+NAME_WORDS = 3  # a cluster is named after this many words, the ones nearest to its centre
 ITERATIONS = 50  # of k-means
 
 
-def skipped(words: int, top: int) -> int:
-    """Return how many of the most frequent words are left out by default: SKIPPED, if `top` words remain then."""
+def default_skip(words: int, top: int) -> int:
+    """Return how many of the most frequent words to leave out: SKIPPED, or fewer so that `top` words remain."""
     return max(0, min(SKIPPED, words - top))
 
 
-def clusters_of(words: Sequence[str], rows: Vector, clusters: int, seed: int) -> tuple[NDArray[np.int64], list[str]]:
-    """The cluster of each of n words with the unit vectors `rows` (n, D), int64 (n,), and the names of the clusters."""
+def cluster_words(words: Sequence[str], rows: Vector, clusters: int, seed: int) -> tuple[NDArray[np.int64], list[str]]:
+    """Cluster n words by their unit vectors `rows` (n, D). Return each word's cluster, int64 (n,), and the names."""
     numbers = k_means(rows, clusters, seed)
     names = []
     for number in range(numbers.max() + 1):
         members = np.flatnonzero(numbers == number)
         cosines = rows[members] @ rows[members].mean(axis=0)
-        nearest = members[np.argsort(-cosines, kind="stable")[:NAMING_WORDS]]
-        names.append(", ".join(words[place] for place in nearest))
+        nearest = members[np.argsort(-cosines, kind="stable")[:NAME_WORDS]]
+        names.append(", ".join(words[member] for member in nearest))
     return numbers, names
 
 
 def nearest_cluster(rows: Vector, members: Vector, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
-    """The cluster of each of n rows (n, D) by its nearest mean, int32 (n,), from the clusters of m members (m, D)."""
+    """Assign rows (n, D) to the clusters with the nearest mean.
+
+    Args:
+        members: m rows (m, D) with known clusters.
+        numbers: the cluster of each member, int64 (m,).
+
+    Returns:
+        The cluster of each row, int32 (n,).
+    """
     means = np.stack([members[numbers == number].mean(axis=0) for number in range(numbers.max() + 1)])
-    found: NDArray[np.int32] = vq(rows, means)[0]
-    return found
+    nearest: NDArray[np.int32] = vq(rows, means)[0]
+    return nearest
 
 
 def k_means(rows: Vector, clusters: int, seed: int) -> NDArray[np.int64]:
-    """The cluster of each of n rows (n, D), int64 (n,), by k-means from k-means++ (Arthur & Vassilvitskii 2007).
+    """Cluster rows (n, D) by k-means, initialised by k-means++ (Arthur & Vassilvitskii 2007).
 
-    There are at most as many clusters as different rows; they are numbered from 0 in the order of their first rows.
+    Returns:
+        The cluster of each row, int64 (n,). Clusters are numbered from 0 in the order of their first rows. There are
+        fewer than `clusters` if there are fewer different rows, or if k-means empties a cluster.
     """
     random = np.random.default_rng(seed)
     matrix = rows.astype(np.float64)
@@ -58,8 +68,8 @@ def k_means(rows: Vector, clusters: int, seed: int) -> NDArray[np.int64]:
     while len(centres) < clusters and (weights := vq(matrix, centres)[1] ** 2).any():
         centres = np.vstack([centres, matrix[random.choice(len(matrix), p=weights / weights.sum())]])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that a cluster has become empty, which is left out
-        found = kmeans2(matrix, centres, minit="matrix", iter=ITERATIONS)[1]
-    _, first, numbers = np.unique(found, return_index=True, return_inverse=True)
+        warnings.simplefilter("ignore", UserWarning)  # SciPy warns of empty clusters, which np.unique drops
+        labels = kmeans2(matrix, centres, minit="matrix", iter=ITERATIONS)[1]
+    _, first, numbers = np.unique(labels, return_index=True, return_inverse=True)
     renumbered: NDArray[np.int64] = np.argsort(np.argsort(first))[numbers]
     return renumbered

@@ -1,4 +1,4 @@
-"""w2v.gensim's FastText: vectors of unknown words, training that is continued, and files that gensim reads, too."""
+"""w2v.gensim's FastText: vectors of unknown words, continued training, and files shared with gensim."""
 
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def test_files_keep_ngrams(model: FastText, tmp_path: Path) -> None:
     np.testing.assert_array_equal(w2v.load(path)[UNKNOWN], model.wv[UNKNOWN])
 
 
-def test_words_are_added_and_trained(model: FastText, tmp_path: Path) -> None:
+def test_new_words_can_be_added_and_trained(model: FastText, tmp_path: Path) -> None:
     model.save(str(tmp_path / "model"))
     more = FastText.load(str(tmp_path / "model"))
     new = [["zebrafish", "king"] * 5] * 10
@@ -66,7 +66,8 @@ def test_gensim_reads_the_same_vectors(model: FastText, tmp_path: Path) -> None:
         for other in (theirs.wv, ours.wv, load_facebook_vectors(path)):
             np.testing.assert_allclose(other[word], model.wv[word], atol=1e-6)
     np.testing.assert_allclose(theirs.wv.vectors_vocab, model.wv.vectors_vocab, atol=1e-5)
-    assert [list(each) for each in theirs.wv.buckets_word] == [each.tolist() for each in model.wv.buckets_word]
+    expected_buckets = [list(buckets) for buckets in theirs.wv.buckets_word]
+    assert expected_buckets == [buckets.tolist() for buckets in model.wv.buckets_word]
     np.testing.assert_array_equal(ours.syn1neg, model.syn1neg)
     (tmp_path / "text.bin").write_text("king queen " * 50)
     with pytest.raises(w2v.W2VError, match=r": not a fastText model$"):
@@ -74,11 +75,11 @@ def test_gensim_reads_the_same_vectors(model: FastText, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("word", ["night", "a", "straße", "日本語"])
-def test_buckets_are_those_of_gensim(word: str) -> None:
+def test_buckets_match_gensim(word: str) -> None:
     assert ft_ngram_hashes(word, 3, 6, 1000) == gensim.models.fasttext.ft_ngram_hashes(word, 3, 6, 1000)
 
 
-def test_models_that_gensim_saved_are_loaded_and_trained(tmp_path: Path) -> None:
+def test_model_saved_by_gensim_can_be_loaded_and_trained(tmp_path: Path) -> None:
     path = str(tmp_path / "model")
     theirs = gensim.models.FastText(SENTENCES, vector_size=4, bucket=200, epochs=1, workers=1, sg=1)
     theirs.save(path)

@@ -1,4 +1,4 @@
-"""KeyedVectors under gensim's path, beside gensim's own."""
+"""KeyedVectors under gensim's path, compared with gensim's own."""
 
 import gzip
 from pathlib import Path
@@ -18,7 +18,7 @@ WORDS = [f"w{row}" for row in range(40)]
 VECTORS = np.random.default_rng(3).normal(size=(len(WORDS), 8)).astype(np.float32)
 
 
-def filled(kind: Any) -> Any:
+def fill(kind: Any) -> Any:
     vectors = kind(8)
     vectors.add_vectors(WORDS, VECTORS.copy())
     return vectors
@@ -26,12 +26,12 @@ def filled(kind: Any) -> Any:
 
 @pytest.fixture
 def ours() -> KeyedVectors:
-    return filled(KeyedVectors)
+    return fill(KeyedVectors)
 
 
 @pytest.fixture
 def gensims() -> Any:
-    return filled(gensim.models.KeyedVectors)
+    return fill(gensim.models.KeyedVectors)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def gensims() -> Any:
         lambda wv: wv.vectors_for_all(["w1", "unknown", "w3"], copy_vecattrs=True).expandos["count"],
     ],
 )
-def test_answers_are_gensims(ours: KeyedVectors, gensims: Any, query: Any) -> None:
+def test_answers_match_gensim(ours: KeyedVectors, gensims: Any, query: Any) -> None:
     found, expected = query(ours), query(gensims)
     assert type(found) is type(expected)
     if isinstance(found, list):  # of words and numbers
@@ -94,20 +94,20 @@ def test_answers_are_gensims(ours: KeyedVectors, gensims: Any, query: Any) -> No
         (ValueError, lambda wv: wv.get_vector("w1").__setitem__(0, 1)),
     ],
 )
-def test_exceptions_are_gensims(ours: KeyedVectors, gensims: Any, error: type[Exception], query: Any) -> None:
+def test_exceptions_match_gensim(ours: KeyedVectors, gensims: Any, error: type[Exception], query: Any) -> None:
     for vectors in (gensims, ours):
         with pytest.raises(error):
             query(vectors)
 
 
-def test_growing(ours: KeyedVectors) -> None:
+def test_keys_can_be_added_and_changed(ours: KeyedVectors) -> None:
     ours.set_vecattr("w3", "topic", 7)
     ours.most_similar("w1")
     ours["new"] = 9 * VECTORS[1]
     assert ours.most_similar("w1")[0] == ("new", pytest.approx(1))
     ours.add_vectors(["w1", "newer"], [np.zeros(8), np.ones(8)])
     assert len(ours) == len(WORDS) + 2
-    assert (ours["w1"] == VECTORS[1]).all()  # known keys are kept
+    assert (ours["w1"] == VECTORS[1]).all()  # known keys are not changed
     topics = {"topic": np.array([5, 6])}
     ours.add_vectors(["w1", "w2"], [np.zeros(8), VECTORS[2]], topics, replace=True)
     assert not ours["w1"].any()
@@ -125,7 +125,7 @@ def test_reserved_rows_are_filled_first() -> None:
     assert vectors.vectors.tolist() == [[0, 1], [1, 1], [2, 1]]
 
 
-def test_vectors_of_another_size_change_nothing(ours: KeyedVectors) -> None:
+def test_vectors_of_wrong_size_change_nothing(ours: KeyedVectors) -> None:
     for vectors in (ours, KeyedVectors(8, count=2)):
         before = list(vectors.index_to_key), dict(vectors.key_to_index), vectors.vectors.shape
         with pytest.raises(ValueError, match="shape"):
@@ -136,13 +136,13 @@ def test_vectors_of_another_size_change_nothing(ours: KeyedVectors) -> None:
 
 
 @pytest.mark.parametrize("name", ["vocab", "index2word", "index2entity", "vectors_norm"])
-def test_attributes_of_gensim_3(ours: KeyedVectors, gensims: Any, name: str) -> None:
+def test_removed_attributes_of_gensim_3_name_their_replacements(ours: KeyedVectors, gensims: Any, name: str) -> None:
     assert not hasattr(gensims, name)
     with pytest.raises(AttributeError, match=f"{name} was removed in gensim 4: use"):
         getattr(ours, name)
 
 
-def test_files_keep_what_programs_set(
+def test_files_keep_user_attributes(
     ours: KeyedVectors, gensims: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     for vectors in (ours, gensims):
@@ -166,12 +166,12 @@ def test_files_keep_what_programs_set(
     ours.set_vecattr("w1", "topic", {"a set"})
     ours.function = len
     ours.save(tmp_path / "any.kv")
-    for name in ("topic", "function"):  # which no file can hold
+    for name in ("topic", "function"):  # cannot be stored in a file
         assert f"not saved: the attribute {name}" in caplog.text
     assert w2v.load(tmp_path / "any.kv").counts.tolist() == list(range(40, 0, -1))
 
 
-def test_a_forged_file_sets_nothing_else(ours: KeyedVectors, tmp_path: Path) -> None:
+def test_forged_file_cannot_set_other_attributes(ours: KeyedVectors, tmp_path: Path) -> None:
     ours.other = 1
     content = ours._content()
     forged = b'{"most_similar":1,"_words":2,"vectors":3,"good":4}'
@@ -186,7 +186,7 @@ def test_a_forged_file_sets_nothing_else(ours: KeyedVectors, tmp_path: Path) -> 
 def test_aligned_vectors_are_saved(
     ours: KeyedVectors, gensims: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Of scripts that align two models, which replace words and vectors."""
+    """Scripts that align two models replace words and vectors, but not the other attributes."""
     words = WORDS[30:10:-1]
     for vectors in (ours, gensims):
         vectors.expandos["count"] = np.arange(40, 0, -1)
@@ -205,7 +205,7 @@ def test_aligned_vectors_are_saved(
     assert not (tmp_path / "any.kv").exists()
 
 
-def test_keys_that_are_numbers(tmp_path: Path, gensims: Any) -> None:
+def test_keys_can_be_ints(tmp_path: Path, gensims: Any) -> None:
     """An int is a key or, as in gensim, a row; in w2v.load, where words are strings, it is neither."""
     for kind in (KeyedVectors, type(gensims)):
         vectors = kind(2)
@@ -235,7 +235,7 @@ def test_keys_that_are_numbers(tmp_path: Path, gensims: Any) -> None:
 
 
 def test_word_pairs_are_looked_up_as_keys(tmp_path: Path) -> None:
-    """Not as rows, which may be other keys."""
+    """Integer words must not be taken as rows, which can belong to other keys."""
     (tmp_path / "pairs").write_text("0\t1\t5\n1\t2\t3\n2\t0\t1\n")
     found = []
     for kind in (int, str):
@@ -245,8 +245,8 @@ def test_word_pairs_are_looked_up_as_keys(tmp_path: Path) -> None:
     assert found[0] == found[1]
 
 
-def test_keys_with_spaces(tmp_path: Path) -> None:
-    """node2vec writes the vectors of edges, whose keys are pairs."""
+def test_text_format_allows_keys_with_spaces(tmp_path: Path) -> None:
+    """node2vec writes vectors of edges, and the keys of edges are pairs."""
     vectors = KeyedVectors(3)
     vectors.add_vectors(["('1', '2')", "a 1 2", "plain"], np.eye(3) / 3)
     vectors.save_word2vec_format(tmp_path / "edges.txt")
@@ -261,7 +261,7 @@ def test_keys_with_spaces(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["3 2\ncaf\xe9 1 2\nb 3 4\ncaf\xe9 5 6\n", "3 2\na 1 2\na 3 4\nb 5 6\n"])
-def test_other_encodings_and_words_that_stand_twice(
+def test_other_encodings_and_repeated_words_match_gensim(
     tmp_path: Path, gensims: Any, content: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "vectors.txt"
@@ -269,12 +269,12 @@ def test_other_encodings_and_words_that_stand_twice(
     found, expected = (
         kind.load_word2vec_format(str(path), encoding="latin1") for kind in (KeyedVectors, type(gensims))
     )
-    assert [*found.index_to_key, None] == expected.index_to_key  # gensim leaves an empty place
+    assert [*found.index_to_key, None] == expected.index_to_key  # gensim leaves an empty row
     assert found.vectors.tolist() == expected.vectors[:2].tolist()
     assert caplog.text.count("duplicate word") == 2  # ours and theirs
 
 
-def test_the_size_may_be_set(ours: KeyedVectors, gensims: Any) -> None:
+def test_vector_size_can_be_set(ours: KeyedVectors, gensims: Any) -> None:
     for vectors in (ours, gensims):
         vectors.vectors = vectors.vectors[:, :3]
         vectors.vector_size = 3
@@ -285,7 +285,7 @@ def test_the_size_may_be_set(ours: KeyedVectors, gensims: Any) -> None:
     assert empty["a"].tolist() == [1, 2]
 
 
-def test_system_refuses(ours: KeyedVectors, tmp_path: Path) -> None:
+def test_missing_folders_raise_file_not_found_error(ours: KeyedVectors, tmp_path: Path) -> None:
     missing = tmp_path / "missing" / "any.kv"
     for use in (ours.save, ours.save_word2vec_format, KeyedVectors.load, KeyedVectors.load_word2vec_format):
         with pytest.raises(FileNotFoundError, match=r"missing/any\.kv"):
@@ -293,7 +293,9 @@ def test_system_refuses(ours: KeyedVectors, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("binary", [True, False])
-def test_word2vec_files_go_both_ways(tmp_path: Path, ours: KeyedVectors, gensims: Any, binary: bool) -> None:
+def test_word2vec_files_are_exchanged_with_gensim(
+    tmp_path: Path, ours: KeyedVectors, gensims: Any, binary: bool
+) -> None:
     files = tmp_path / "ours", tmp_path / "theirs"
     for vectors, file in zip((ours, gensims), files, strict=True):
         vectors.expandos["count"] = np.array([row % 7 + 1 for row in range(40)])
@@ -311,7 +313,7 @@ def test_word2vec_files_go_both_ways(tmp_path: Path, ours: KeyedVectors, gensims
             assert len(found) == (limit or 40)
 
 
-def test_files_in_parts(tmp_path: Path, ours: KeyedVectors) -> None:
+def test_file_can_be_written_in_parts(tmp_path: Path, ours: KeyedVectors) -> None:
     path = tmp_path / "parts.txt"
     for start in (0, 20):
         part = ours.vectors_for_all(WORDS[start : start + 20])
@@ -319,7 +321,7 @@ def test_files_in_parts(tmp_path: Path, ours: KeyedVectors) -> None:
     np.testing.assert_array_equal(KeyedVectors.load_word2vec_format(path).vectors, VECTORS)
 
 
-def test_damaged_and_foreign_files(tmp_path: Path, ours: KeyedVectors) -> None:
+def test_damaged_files_raise_specific_errors(tmp_path: Path, ours: KeyedVectors) -> None:
     path = tmp_path / "vectors.txt"
     ours.save_word2vec_format(path)
     path.write_bytes(path.read_bytes().replace(b"40 8", b"41 8", 1))
@@ -333,7 +335,7 @@ def test_damaged_and_foreign_files(tmp_path: Path, ours: KeyedVectors) -> None:
 
 
 @pytest.mark.parametrize("mmap", [None, "r"])
-def test_gensims_own_files(tmp_path: Path, gensims: Any, mmap: str | None) -> None:
+def test_file_saved_by_gensim_can_be_loaded(tmp_path: Path, gensims: Any, mmap: str | None) -> None:
     gensims.save(str(tmp_path / "theirs.kv"))
     found = KeyedVectors.load(tmp_path / "theirs.kv", mmap=mmap)
     assert found.index_to_key == gensims.index_to_key
@@ -341,7 +343,7 @@ def test_gensims_own_files(tmp_path: Path, gensims: Any, mmap: str | None) -> No
     assert found.vectors.flags.writeable
 
 
-def test_evaluation_is_gensims(tmp_path: Path, ours: KeyedVectors, gensims: Any) -> None:
+def test_evaluation_matches_gensim(tmp_path: Path, ours: KeyedVectors, gensims: Any) -> None:
     random = np.random.default_rng(1)
     lines = [" ".join(f"W{row}" for row in random.choice(42, 4, replace=False)) for _ in range(60)]
     answered = f"w1 w2 w3 {ours.most_similar(['w2', 'w3'], ['w1'])[0][0]}"
@@ -366,18 +368,18 @@ def test_evaluation_is_gensims(tmp_path: Path, ours: KeyedVectors, gensims: Any)
             evaluate(file)
 
 
-def test_intersecting_takes_and_locks_vectors(tmp_path: Path, ours: KeyedVectors) -> None:
-    given = ours.vectors_for_all(["w2", "w5"])
-    given.vectors[:] = 1
-    given["other"] = np.ones(8)
-    given.save_word2vec_format(tmp_path / "given.txt")
-    ours.intersect_word2vec_format(tmp_path / "given.txt", lockf=0.25)
+def test_intersect_replaces_and_locks_vectors(tmp_path: Path, ours: KeyedVectors) -> None:
+    pretrained = ours.vectors_for_all(["w2", "w5"])
+    pretrained.vectors[:] = 1
+    pretrained["other"] = np.ones(8)
+    pretrained.save_word2vec_format(tmp_path / "pretrained.txt")
+    ours.intersect_word2vec_format(tmp_path / "pretrained.txt", lockf=0.25)
     assert np.flatnonzero((ours.vectors == 1).all(axis=1)).tolist() == [2, 5]
     assert np.flatnonzero(ours.vectors_lockf == 0.25).tolist() == [2, 5]
     assert len(ours) == len(WORDS)
 
 
-def test_word_movers_distance(ours: KeyedVectors) -> None:
+def test_word_movers_distance_of_simple_documents(ours: KeyedVectors) -> None:
     pytest.importorskip("ot")
     assert ours.wmdistance(["w1", "w2"], ["w2", "w1"]) == 0
     assert ours.wmdistance(["w1"], ["w2"], norm=False) == pytest.approx(np.linalg.norm(VECTORS[1] - VECTORS[2]))

@@ -1,4 +1,4 @@
-"""Phrases under gensim's path, beside gensim's own."""
+"""Phrases under gensim's path, compared with gensim's own."""
 
 import math
 import pickle
@@ -32,7 +32,7 @@ SENTENCES = [[WORDS[k] for k in RANDOM.zipf(1.3, 9) % len(WORDS)] + ["new", "yor
         {"min_count": 1, "threshold": -0.2, "scoring": "npmi", "delimiter": " "},
     ],
 )
-def test_phrases_are_gensims(options: dict[str, Any]) -> None:
+def test_phrases_match_gensim(options: dict[str, Any]) -> None:
     assert theirs.ENGLISH_CONNECTOR_WORDS - {""} == ENGLISH_CONNECTOR_WORDS
     ours, expected = Phrases(SENTENCES, **options), theirs.Phrases(SENTENCES, **options)
     assert ours.vocab == expected.vocab
@@ -49,26 +49,28 @@ def test_phrases_are_gensims(options: dict[str, Any]) -> None:
     assert ours.vocab == expected.vocab
 
 
-def one(worda_count: int, wordb_count: int, bigram_count: int, len_vocab: int, min_count: int, corpus_word_count: int):
+def constant_scorer(
+    worda_count: int, wordb_count: int, bigram_count: int, len_vocab: int, min_count: int, corpus_word_count: int
+):
     return 1.0
 
 
-def test_scorers_where_they_have_no_value() -> None:
+def test_undefined_scores_are_negative_infinity() -> None:
     numbers = {"len_vocab": 10, "min_count": 2, "corpus_word_count": 9}
     for scorer in (original_scorer, npmi_scorer):
         assert scorer(worda_count=0, wordb_count=3, bigram_count=3, **numbers) == -math.inf
-    for count in (0, 1, 9):  # none, fewer than min_count, and the whole text
+    for count in (0, 1, 9):  # no pair, fewer than min_count, and the whole text
         assert npmi_scorer(3, 3, count, **numbers) == -math.inf
     assert type(npmi_scorer(3, 4, 3, **numbers)) is type(original_scorer(3, 4, 3, **numbers)) is float
 
 
-@pytest.mark.parametrize("scoring", ["default", "npmi", one])
-def test_files(tmp_path: Path, scoring: Any) -> None:
+@pytest.mark.parametrize("scoring", ["default", "npmi", constant_scorer])
+def test_saved_phrases_are_loaded_and_other_files_refused(tmp_path: Path, scoring: Any) -> None:
     model = Phrases(SENTENCES, min_count=1, threshold=0.1, scoring=scoring, connector_words={"of"})
-    for kind, made in ((Phrases, pickle.loads(pickle.dumps(model))), (FrozenPhrases, Phraser(model))):
-        made.save(tmp_path / "phrases")
+    for kind, phrases in ((Phrases, pickle.loads(pickle.dumps(model))), (FrozenPhrases, Phraser(model))):
+        phrases.save(tmp_path / "phrases")
         loaded = kind.load(tmp_path / "phrases")
-        assert list(loaded[SENTENCES]) == list(made[SENTENCES])
+        assert list(loaded[SENTENCES]) == list(phrases[SENTENCES])
         assert loaded.scoring is model.scoring
         assert loaded.connector_words == {"of"}
     assert isinstance(Phrases.load(tmp_path / "phrases"), FrozenPhrases)  # as gensim's

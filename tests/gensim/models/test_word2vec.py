@@ -1,4 +1,4 @@
-"""Word2Vec under gensim's path: trained by w2v, used as gensim's."""
+"""Word2Vec under gensim's path, compared with gensim's own."""
 
 import copy
 import itertools
@@ -40,7 +40,7 @@ def model() -> Word2Vec:
     return Word2Vec(SENTENCES, **SMALL)
 
 
-def untrained(**options: Any) -> Word2Vec:
+def untrained_model(**options: Any) -> Word2Vec:
     model = Word2Vec(**SMALL | options)
     model.build_vocab(SENTENCES)
     return model
@@ -50,19 +50,19 @@ def train(model: Any, epochs: int = 1, text: Any = SENTENCES, **options: Any) ->
     return model.train(text, total_examples=400, epochs=epochs, **options)
 
 
-def same(one: Word2Vec, other: Word2Vec) -> bool:
+def same_vectors(one: Word2Vec, other: Word2Vec) -> bool:
     return one.wv.index_to_key == other.wv.index_to_key and bool((one.wv.vectors == other.wv.vectors).all())
 
 
 @pytest.mark.parametrize("options", [{}, {"sg": 1}, {"hs": 1, "negative": 0}, {"sg": 1, "hs": 1, "negative": 0}])
-def test_lists_files_and_steps_train_the_same(file: Path, options: dict[str, Any]) -> None:
+def test_lists_files_and_separate_steps_train_the_same_vectors(file: Path, options: dict[str, Any]) -> None:
     model = Word2Vec(SENTENCES, **SMALL, **options)
-    assert same(model, Word2Vec(LineSentence(file), **SMALL, **options))
-    assert same(model, Word2Vec(corpus_file=str(file), **SMALL, **options))
-    stepwise = untrained(**options)
+    assert same_vectors(model, Word2Vec(LineSentence(file), **SMALL, **options))
+    assert same_vectors(model, Word2Vec(corpus_file=str(file), **SMALL, **options))
+    stepwise = untrained_model(**options)
     before = stepwise.wv.vectors.copy()
     train(stepwise, epochs=3)
-    assert same(model, stepwise)
+    assert same_vectors(model, stepwise)
     assert isinstance(stepwise.wv, KeyedVectors)
     assert (before != stepwise.wv.vectors).any(axis=1).all()
     assert (model.corpus_count, model.corpus_total_words) == (400, 4800)
@@ -79,7 +79,7 @@ def test_lists_files_and_steps_train_the_same(file: Path, options: dict[str, Any
         {"trim_rule": lambda word, count, least: 1 if word == "w1" else 2 if word == "w59" else 0},
     ],
 )
-def test_vocabulary_is_gensims(options: dict[str, Any]) -> None:
+def test_vocabulary_matches_gensim(options: dict[str, Any]) -> None:
     ours, theirs = (kind(SENTENCES, **SMALL, **options) for kind in BOTH)
     assert ours.effective_min_count == theirs.effective_min_count
     np.testing.assert_allclose(ours.cum_table, theirs.cum_table, atol=1)
@@ -90,7 +90,7 @@ def test_vocabulary_is_gensims(options: dict[str, Any]) -> None:
         assert ours.wv.expandos["count"].tolist() == theirs.wv.expandos["count"].tolist()
 
 
-def test_training_continues_from_wv_vectors_that_are_not_locked(model: Word2Vec) -> None:
+def test_training_continues_from_wv_vectors_except_locked_rows(model: Word2Vec) -> None:
     model.wv.vectors[:] += 100
     model.wv.vectors_lockf = np.ones(len(model.wv), np.float32)
     model.wv.vectors_lockf[3] = 0
@@ -100,7 +100,7 @@ def test_training_continues_from_wv_vectors_that_are_not_locked(model: Word2Vec)
     assert np.flatnonzero((before == model.wv.vectors).all(axis=1)).tolist() == [3]
 
 
-def test_words_are_added_and_the_others_kept(model: Word2Vec) -> None:
+def test_update_adds_words_and_keeps_the_others(model: Word2Vec) -> None:
     before = model.wv.vectors.copy()
     more = [["new", "w1"]] * 5
     model.build_vocab(more, update=True)
@@ -134,19 +134,19 @@ def test_callbacks_see_each_epoch() -> None:
     assert model.get_latest_training_loss() == losses[-1]
 
 
-class Readings(list[list[str]]):
-    number = 0
+class CountedIterations(list[list[str]]):
+    iterations = 0
 
     def __iter__(self) -> Iterator[list[str]]:
-        self.number += 1
+        self.iterations += 1
         return super().__iter__()
 
 
 @pytest.mark.parametrize("options", [{}, {"hs": 1}, {"callbacks": [CallbackAny2Vec()]}])
 def test_sentences_are_read_once(options: dict[str, Any]) -> None:
-    readings = Readings(SENTENCES)
-    model = Word2Vec(readings, **SMALL, **options)
-    assert readings.number == 2  # to count the words, and to train
+    sentences = CountedIterations(SENTENCES)
+    model = Word2Vec(sentences, **SMALL, **options)
+    assert sentences.iterations == 2  # once to count the words, once to train
     assert train(model, 2, [["unknown", "w1"]]) == (0, 4)
     if "hs" in options:  # both losses
         assert model.syn1.any()
@@ -155,14 +155,14 @@ def test_sentences_are_read_once(options: dict[str, Any]) -> None:
 
 
 def test_loss_is_the_sum_over_predictions() -> None:
-    model = untrained(sg=1)
+    model = untrained_model(sg=1)
     train(model, compute_loss=True, start_alpha=1e-9, end_alpha=1e-9)
     found = w2v.train(SENTENCES, model="skipgram", alpha=1e-9, min_alpha=1e-9, **SMALL | {"epochs": 1})
     predictions = found.metrics["predictions"][0]
     assert model.get_latest_training_loss() == pytest.approx(6 * np.log(2) * predictions, rel=0.02)
 
 
-def test_words_read_and_trained_are_gensims(file: Path) -> None:
+def test_word_totals_match_gensim(file: Path) -> None:
     ours, theirs = (kind(SENTENCES, **SMALL | {"min_count": 40}) for kind in BOTH)
     unknown = [*SENTENCES, ["unknown", "w1", "w2"], ["unknown"]]
     for text, same_text, words in (
@@ -175,7 +175,7 @@ def test_words_read_and_trained_are_gensims(file: Path) -> None:
         assert found[1] == expected[1] == 9 * words
 
 
-def test_an_impossible_alpha_leaves_the_model_as_it_was(model: Word2Vec) -> None:
+def test_invalid_alpha_does_not_change_the_model(model: Word2Vec) -> None:
     before = model.alpha, model.min_alpha, model.epochs
     for wrong in (-0.05, float("nan"), float("inf"), 1e9):
         for name in ("start_alpha", "end_alpha"):
@@ -184,7 +184,7 @@ def test_an_impossible_alpha_leaves_the_model_as_it_was(model: Word2Vec) -> None
     assert (model.alpha, model.min_alpha, model.epochs) == before
 
 
-def test_any_object_is_a_word() -> None:
+def test_any_hashable_object_can_be_a_word() -> None:
     model = Word2Vec([[1, "new york", (2, 3)]] * 20, vector_size=4, min_count=1, workers=1, sample=0)
     assert {"new york", (2, 3)} < set(model.wv.key_to_index)
     assert model.wv.most_similar("new york")
@@ -193,31 +193,39 @@ def test_any_object_is_a_word() -> None:
 @pytest.mark.parametrize(
     ("text", "one", "other"),
     [
-        (np.array(SENTENCES), {}, {}),  # without a truth value, such as a column of a data frame
+        (np.array(SENTENCES), {}, {}),  # has no truth value, like a column of a data frame
         (SENTENCES, {"sample": None}, {"sample": 0}),
-        (SENTENCES, {"workers": 4}, {}),  # a small text gives the same vectors however many threads are asked for
+        (
+            SENTENCES,
+            {"workers": 4},
+            {},
+        ),  # a small text gives the same vectors for any number of threads
         (SENTENCES, {"workers": 0}, {}),
         (SENTENCES, {"workers": -1}, {}),
-        (SENTENCES, {"alpha": 0.001, "min_alpha": 0.01}, {"alpha": 0.01, "min_alpha": 0.01}),  # scripts lower one alone
+        (
+            SENTENCES,
+            {"alpha": 0.001, "min_alpha": 0.01},
+            {"alpha": 0.01, "min_alpha": 0.01},
+        ),  # scripts lower only alpha
     ],
     ids=["array", "sample", "workers", "no workers", "fewer", "alpha"],
 )
-def test_what_makes_no_difference_as_in_gensim(text: Any, one: dict[str, Any], other: dict[str, Any]) -> None:
-    assert same(Word2Vec(text, **SMALL | one), Word2Vec(SENTENCES, **SMALL | other))
+def test_equivalent_arguments_train_the_same_vectors(text: Any, one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert same_vectors(Word2Vec(text, **SMALL | one), Word2Vec(SENTENCES, **SMALL | other))
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
-def test_copies_train_on(copied: Any, model: Word2Vec) -> None:
+def test_copies_can_be_trained(copied: Any, model: Word2Vec) -> None:
     found = copied(model)
-    assert same(model, found)
+    assert same_vectors(model, found)
     train(found)
-    assert same(model, found) == (copied is copy.copy)  # which shares the vectors, as gensim's does
+    assert same_vectors(model, found) == (copied is copy.copy)  # a shallow copy shares the vectors, as in gensim
     with pytest.raises(AttributeError, match="on the class"):
         found.load("any.model")
 
 
 @pytest.mark.parametrize("options", [{}, {"hs": 1}, {"hs": 1, "negative": 0}])
-def test_small_members_are_gensims(options: dict[str, Any]) -> None:
+def test_other_members_match_gensim(options: dict[str, Any]) -> None:
     ours, theirs = (kind(SENTENCES, **SMALL, **options) for kind in BOTH)
     assert ours.estimate_memory() == theirs.estimate_memory()
     assert ours.estimate_memory(10**6, {"text": 5}) == theirs.estimate_memory(10**6, {"text": 5})
@@ -239,20 +247,20 @@ def test_small_members_are_gensims(options: dict[str, Any]) -> None:
     np.testing.assert_allclose(ours.cum_table[:-1], theirs.cum_table, atol=20)  # ours has the new word
 
 
-def test_a_saved_model_trains_on(tmp_path: Path) -> None:
+def test_saved_model_can_be_trained(tmp_path: Path) -> None:
     model = Word2Vec(SENTENCES, **SMALL, ns_exponent=-0.5, hs=1)
     model.save(tmp_path / "any.model")
     for mmap in (None, "r"):
         loaded, again = (Word2Vec.load(tmp_path / "any.model", mmap=each) for each in (mmap, None))
-        assert same(model, loaded)
+        assert same_vectors(model, loaded)
         assert (loaded.ns_exponent, loaded.corpus_count, loaded.epochs) == (-0.5, 400, 3)
         for one in (loaded, again):
             train(one)
-        assert same(again, loaded)
-        assert not same(model, loaded)
+        assert same_vectors(again, loaded)
+        assert not same_vectors(model, loaded)
 
 
-def test_predictions_are_gensims() -> None:
+def test_predictions_match_gensim() -> None:
     ours, theirs = (kind(SENTENCES, **SMALL) for kind in BOTH)
     theirs.wv.vectors, theirs.syn1neg = ours.wv.vectors.copy(), ours.syn1neg.copy()
     found, expected = (model.predict_output_word(["w1", 3, "unknown"], topn=4) for model in (ours, theirs))
@@ -261,7 +269,7 @@ def test_predictions_are_gensims() -> None:
     assert ours.predict_output_word(["unknown"]) is None
 
 
-def test_sums_of_vectors_are_learnt_and_predict_as_gensims() -> None:
+def test_cbow_sum_learns_and_predicts_as_gensim() -> None:
     random = np.random.default_rng(1)
     topics = [[f"{'ab'[number % 2]}{word}" for word in random.integers(0, 8, 10)] for number in range(300)]
     options = SMALL | {"cbow_mean": 0, "sample": 0, "alpha": 0.1}
@@ -277,7 +285,7 @@ def test_sums_of_vectors_are_learnt_and_predict_as_gensims() -> None:
 
 
 @pytest.mark.parametrize("options", [{"sg": 1}, {"sg": 0}, {"cbow_mean": 0}])
-def test_scores_add_up_log_probabilities(options: dict[str, int]) -> None:
+def test_score_is_the_sum_of_log_probabilities(options: dict[str, int]) -> None:
     model = Word2Vec(SENTENCES, **SMALL, **options, hs=1, negative=0, window=2)
     sentence = SENTENCES[0][:6]
     inner, rows = model._model("hs")
@@ -297,7 +305,7 @@ def test_scores_add_up_log_probabilities(options: dict[str, int]) -> None:
     np.testing.assert_allclose(model.syn1, before, atol=1e-6)
 
 
-def test_whole_models_open_as_such(tmp_path: Path) -> None:
+def test_keyed_vectors_load_returns_the_saved_model(tmp_path: Path) -> None:
     path = tmp_path / "any.model"
     for model, kind in ((Word2Vec(SENTENCES, **SMALL), KeyedVectors), (BOTH[1](**SMALL), gensim.models.KeyedVectors)):
         model.language, model.wv.source, model.shares = "de", ["a", 1], np.arange(4) / 4
@@ -310,7 +318,7 @@ def test_whole_models_open_as_such(tmp_path: Path) -> None:
         assert type(model).load(str(path)).language == "de"
 
 
-def test_an_aligned_model_is_saved_and_not_trained(
+def test_aligned_model_can_be_saved_but_not_trained(
     model: Word2Vec, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     shared = model.wv.index_to_key[30:10:-1]
@@ -328,7 +336,7 @@ def test_an_aligned_model_is_saved_and_not_trained(
     assert Word2Vec.load(tmp_path / "any.model").wv.vector_size == 2
 
 
-def test_forged_files(model: Word2Vec, tmp_path: Path) -> None:
+def test_forged_model_files_are_refused(model: Word2Vec, tmp_path: Path) -> None:
     content = content_of(model)
     assert content.header.gensim
     saved = replace(content.header.gensim, attributes={**content.header.gensim.attributes, "negative": True})
@@ -342,7 +350,7 @@ def test_forged_files(model: Word2Vec, tmp_path: Path) -> None:
 
 
 class Walker(Word2Vec):
-    """As fastnode2vec: sentences are starts of walks, which _do_train_job makes."""
+    """A model like fastnode2vec's: its _do_train_job makes random walks from the first words of the sentences."""
 
     def __init__(self, graph: dict[str, str], **options: Any) -> None:
         super().__init__(min_count=1, vector_size=8, sg=1, workers=1, batch_words=10, **options)
@@ -354,7 +362,7 @@ class Walker(Word2Vec):
         return super()._do_train_job(walks, alpha, inits)
 
 
-def test_a_subclass_hands_sentences_on(tmp_path: Path) -> None:
+def test_subclass_can_replace_sentences_in_do_train_job(tmp_path: Path) -> None:
     graph = {f"{name}{row}": f"{'ba'[name == 'b']}{row}" for row in range(10) for name in "ab"}
     model = Walker(graph, sample=0, alpha=0.1)
     starts = [[node] * 5 for node in graph] * 50
@@ -362,39 +370,39 @@ def test_a_subclass_hands_sentences_on(tmp_path: Path) -> None:
     assert model.train(starts, total_examples=len(starts), epochs=10) == (50_000, 50_000)
     assert model.wv.similarity("a3", "b3") > 0.5 > model.wv.similarity("a3", "b4")
     model.save(tmp_path / "any.model")
-    loaded = Walker.load(tmp_path / "any.model")  # without the constructor, which requires a graph
+    loaded = Walker.load(tmp_path / "any.model")  # load does not call the constructor, which requires a graph
     assert isinstance(loaded, Walker)
     assert loaded.graph == graph
 
 
-def test_without_a_seed_all_differs(tmp_path: Path) -> None:
+def test_models_without_a_seed_differ(tmp_path: Path) -> None:
     one, other = (Word2Vec(SENTENCES, **SMALL, seed=None) for _ in range(2))
-    assert not same(one, other)
+    assert not same_vectors(one, other)
     assert one.random.random() != other.random.random()
     one.save(tmp_path / "any.model")
     assert Word2Vec.load(tmp_path / "any.model").seed is None
 
 
-def test_the_learning_rate_ends_at_gensims_last_batch() -> None:
-    """gensim keeps one rate in a batch of 10,000 words, so that it falls less in a small text."""
+def test_final_learning_rate_matches_gensims_last_batch() -> None:
+    """gensim uses one rate for a batch of 10,000 words, so that the rate falls less in a small text."""
     for size, epochs in ((10_000, 1), (4801, 2), (2400, 1), (480, 3)):
         options = SMALL | {"batch_words": size, "epochs": epochs}
         found, expected = (kind(SENTENCES, **options).min_alpha_yet_reached for kind in BOTH)
         assert found == pytest.approx(expected, abs=2e-4)
 
 
-def test_progress_is_logged_every_so_many_sentences(caplog: pytest.LogCaptureFixture) -> None:
+def test_progress_per_sets_the_interval_of_log_messages(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "gensim.models.word2vec")
-    told = []
+    messages = []
     for kind in (Word2Vec, gensim.models.Word2Vec):
         caplog.clear()
         kind(min_count=1).build_vocab(SENTENCES, progress_per=150)
-        told.append([record.getMessage() for record in caplog.records if "PROGRESS" in record.getMessage()])
-    assert told[0] == told[1]
-    assert len(told[0]) == 3
+        messages.append([record.getMessage() for record in caplog.records if "PROGRESS" in record.getMessage()])
+    assert messages[0] == messages[1]
+    assert len(messages[0]) == 3
 
 
-def test_messages_are_of_gensims_loggers(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+def test_messages_use_gensims_loggers(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     caplog.set_level("INFO")
     Word2Vec(SENTENCES, **SMALL).save(tmp_path / "any.model")
     assert {record.name for record in caplog.records} == {"gensim.models.word2vec", "gensim.utils"}
@@ -404,18 +412,18 @@ def test_messages_are_of_gensims_loggers(caplog: pytest.LogCaptureFixture, tmp_p
 
 
 @pytest.mark.parametrize("reader", [LineSentence, Text8Corpus])
-def test_shorter_sentences_are_kept(file: Path, reader: Any) -> None:
+def test_max_sentence_length_is_respected(file: Path, reader: Any) -> None:
     sentences = reader(file, max_sentence_length=5)
     model = Word2Vec(sentences, **SMALL)
-    assert same(model, Word2Vec(list(sentences), **SMALL))
+    assert same_vectors(model, Word2Vec(list(sentences), **SMALL))
     assert model.corpus_count == len(list(sentences)) > 400
 
 
-class Other(Word2Vec):
+class Unsupported(Word2Vec):
     def _train_epoch(self) -> None: ...
 
 
-def broken() -> Iterator[list[str]]:
+def interrupted() -> Iterator[list[str]]:
     yield SENTENCES[0]
     raise KeyboardInterrupt
 
@@ -433,16 +441,26 @@ def broken() -> Iterator[list[str]]:
         (RuntimeError, "prior vocabulary", lambda file: Word2Vec().build_vocab(SENTENCES, update=True)),
         (ValueError, "hs=1 or negative", lambda file: Word2Vec(SENTENCES, hs=0, negative=0)),
         (AttributeError, "on the class", lambda file: Word2Vec(SENTENCES, **SMALL).load(file)),
-        (KeyboardInterrupt, None, lambda file: Word2Vec(SENTENCES, **SMALL).train(broken(), total_words=9, epochs=1)),
-        (NotImplementedError, r"Other\._train_epoch would not be called", lambda file: Other(SENTENCES, **SMALL)),
+        (
+            KeyboardInterrupt,
+            None,
+            lambda file: Word2Vec(SENTENCES, **SMALL).train(interrupted(), total_words=9, epochs=1),
+        ),
+        (
+            NotImplementedError,
+            r"Unsupported\._train_epoch would not be called",
+            lambda file: Unsupported(SENTENCES, **SMALL),
+        ),
     ],
 )
-def test_mistakes_raise_gensims_exceptions(file: Path, error: type[Exception], message: str | None, call: Any) -> None:
+def test_invalid_use_raises_gensims_exceptions(
+    file: Path, error: type[Exception], message: str | None, call: Any
+) -> None:
     with pytest.raises(error, match=message):
         call(file)
 
 
-def test_untrainable_text_is_a_warning(model: Word2Vec, caplog: pytest.LogCaptureFixture) -> None:
+def test_untrainable_text_logs_a_warning(model: Word2Vec, caplog: pytest.LogCaptureFixture) -> None:
     before = model.wv.vectors.copy()
     assert train(model, 2, [["unknown"]]) == (0, 2)
     assert "holds no words" in caplog.text
@@ -452,7 +470,7 @@ def test_untrainable_text_is_a_warning(model: Word2Vec, caplog: pytest.LogCaptur
 
 
 @pytest.mark.parametrize("options", [{}, {"hs": 1, "negative": 0, "sg": 1}, {"hs": 1, "negative": 3}], ids=str)
-def test_gensims_own_models(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_model_saved_by_gensim_can_be_loaded_and_trained(tmp_path: Path, options: dict[str, Any]) -> None:
     theirs = BOTH[1](SENTENCES, **SMALL, **options)
     theirs.save(str(tmp_path / "their.model"))
     ours = Word2Vec.load(tmp_path / "their.model")
@@ -468,5 +486,5 @@ def test_gensims_own_models(tmp_path: Path, options: dict[str, Any]) -> None:
     assert not np.array_equal(ours.wv.vectors, before)
     for vectors in (theirs.wv, ours.wv):
         vectors.save(str(tmp_path / "any.kv"))
-        with pytest.raises(AttributeError, match=r"kv is no Word2Vec model: it holds vectors; use KeyedVectors\.load"):
+        with pytest.raises(AttributeError, match=r"kv is not a Word2Vec model: it holds only vectors; use Keyed"):
             Word2Vec.load(tmp_path / "any.kv")

@@ -1,4 +1,4 @@
-"""GloVe's files, beside gensim's."""
+"""The conversion of GloVe's files, compared with gensim's."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from w2v.gensim.scripts.glove2word2vec import glove2word2vec
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::pytest.PytestUnraisableExceptionWarning")  # gensim's
-def test_files_are_gensims(tmp_path: Path) -> None:
+def test_converted_file_matches_gensim(tmp_path: Path) -> None:
     theirs = pytest.importorskip("gensim.scripts.glove2word2vec")
     (tmp_path / "glove.txt").write_text("the 0.25 -1.5\n. 1.5 2.5\n")
     for name, convert in (("ours", glove2word2vec), ("theirs", theirs.glove2word2vec)):

@@ -1,4 +1,4 @@
-"""Approximate search in the place of Annoy's."""
+"""Approximate search under the name of Annoy."""
 
 from pathlib import Path
 
@@ -12,12 +12,13 @@ from w2v.gensim.similarities.annoy import AnnoyIndexer
 VECTORS = np.random.default_rng(3).normal(size=(200, 8)).astype(np.float32)
 
 
-def test_an_index_answers_and_is_kept(tmp_path: Path) -> None:
+def test_index_answers_and_can_be_saved(tmp_path: Path) -> None:
     vectors = KeyedVectors(8)
     vectors.add_vectors([f"w{row}" for row in range(200)], VECTORS)
     indexer = AnnoyIndexer(vectors, 2)
     found = vectors.most_similar("w7", topn=5, indexer=indexer)
-    expected = [("w7", 1.0), *vectors.most_similar("w7", topn=4)]  # an indexer knows no words of the query
+    # Unlike most_similar, an indexer does not leave out the words of the query.
+    expected = [("w7", 1.0), *vectors.most_similar("w7", topn=4)]
     assert [word for word, _ in found] == [word for word, _ in expected]
     np.testing.assert_allclose([cosine for _, cosine in found], [cosine for _, cosine in expected], atol=1e-5)
     indexer.save(tmp_path / "index")
@@ -27,7 +28,7 @@ def test_an_index_answers_and_is_kept(tmp_path: Path) -> None:
     assert loaded.num_trees == 2
 
 
-def test_mistakes_are_one_line(tmp_path: Path) -> None:
+def test_invalid_models_and_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="Only a Word2Vec"):
         AnnoyIndexer("a model", 2)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="the index is empty"):

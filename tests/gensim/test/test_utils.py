@@ -1,4 +1,4 @@
-"""What gensim's examples take of its tests."""
+"""gensim.test.utils, compared with gensim's own."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from gensim.test import utils as theirs
 from w2v.gensim.test import utils
 
 
-def test_texts_and_paths_are_gensims() -> None:
+def test_texts_and_paths_match_gensim() -> None:
     assert utils.common_texts == theirs.common_texts
     assert utils.datapath("questions-words.txt") == theirs.datapath("questions-words.txt")
     with pytest.raises(FileNotFoundError, match="none: gensim's test data"):

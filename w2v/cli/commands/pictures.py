@@ -115,7 +115,7 @@ def plot(
     outputs.check(output, force, filter(None, (words_file, questions)), models=[model])
     outputs.check_picture_format(output)
     from w2v.plotting.analogies import analogy_map
-    from w2v.plotting.word_map import NAMES, read_sections, word_map
+    from w2v.plotting.word_map import METHOD_NAMES, read_sections, word_map
 
     chosen = read_sections(words_file) if words_file else {"": list(words)} if words else None
     vectors = load(model, errors=errors, progress=progress)
@@ -127,7 +127,7 @@ def plot(
         if words_file and chosen and unknown:
             say(f"{words_file}: {counted(len(unknown), 'word')} not in the vocabulary: {', '.join(unknown[:5])}")
             chosen = {name: [word for word in part if vectors.is_known(word)] for name, part in chosen.items()}
-        title = f"{model.name}, {NAMES[drawing['method']]}"
+        title = f"{model.name}, {METHOD_NAMES[drawing['method']]}"
         picture = word_map(
             vectors, chosen, top=WORDS if top is None else top, **drawing, title=title, progress=progress
         )
@@ -222,7 +222,7 @@ def explore(
         if open_page:
             open_in_browser(stack.enter_context(server.redirecting()).as_uri())
         start = examples([each.vectors for each in explorers], top)
-        server.run(pages.page(facts, start, connect="'self'"), explorers)
+        server.run(pages.build_html(facts, start, connect="'self'"), explorers)
 
 
 def _serve(
@@ -234,7 +234,7 @@ def _serve(
         index = ApproximateIndex(vectors.vectors, progress)
         recall = index.recall(vectors.vectors)
         search = f"approximate search in all words, with a recall of {recall:.1%} of the {RECALL_TOPN} nearest words"
-    facts = content.facts(name, vectors, search)
+    facts = content.model_facts(name, vectors, search)
     return facts, Explorer(vectors, top, method, index, progress)
 
 

@@ -1,12 +1,12 @@
-/** A text field that lists words as one types: the ARIA pattern "editable combobox with list autocomplete". */
+/** A text field that suggests words as the user types: the ARIA pattern "editable combobox with list autocomplete". */
 
 import { bdi, element, setAttributes } from "./parts.js";
 import { grouped } from "./words.js";
 
-const SHOWN = 8;
+const MAX_OPTIONS = 8;
 
-/** Make `input` complete words by `complete(text, n)`. `chosen` is called when one is taken from the list. */
-export function combobox(input, complete, chosen = () => {}) {
+/** Let `input` suggest the words that `complete(text, n)` returns. Call `onChoose` when the user takes one of them. */
+export function combobox(input, complete, onChoose = () => {}) {
   const id = `${input.id}-list`;
   const list = element("ul", { role: "listbox", id, "aria-label": "Words", class: "options" });
   input.after(list);
@@ -19,11 +19,11 @@ export function combobox(input, complete, chosen = () => {}) {
     spellcheck: "false",
     input: () => open().catch(close),
     blur: close,
-    keydown: keyPressed,
+    keydown: onKeyDown,
   });
   let words = [];
   let active = -1;
-  let asked = 0; // answers to earlier questions are dropped
+  let latestRequest = 0; // answers to earlier requests are dropped
   show(false);
 
   function show(visible) {
@@ -33,7 +33,7 @@ export function combobox(input, complete, chosen = () => {}) {
   }
 
   function close() {
-    asked++;
+    latestRequest++;
     show(false);
   }
 
@@ -48,11 +48,11 @@ export function combobox(input, complete, chosen = () => {}) {
   }
 
   async function open() {
-    const question = ++asked;
-    const found = input.value ? await complete(input.value, SHOWN) : [];
-    if (question !== asked) return;
-    words = found.map(({ word }) => word);
-    const options = found.map(({ word, count }, i) => {
+    const request = ++latestRequest;
+    const completions = input.value ? await complete(input.value, MAX_OPTIONS) : [];
+    if (request !== latestRequest) return;
+    words = completions.map(({ word }) => word);
+    const options = completions.map(({ word, count }, i) => {
       const attributes = { role: "option", id: `${id}-${i}`, pointerdown: (event) => take(event, i) };
       return element("li", attributes, bdi(word), Number.isInteger(count) ? element("span", grouped(count)) : "");
     });
@@ -61,13 +61,13 @@ export function combobox(input, complete, chosen = () => {}) {
   }
 
   function take(event, index) {
-    event.preventDefault(); // the field keeps the focus, and its form is not sent
+    event.preventDefault(); // keeps the focus in the field, and does not submit its form
     input.value = words[index];
     close();
-    chosen();
+    onChoose();
   }
 
-  function keyPressed(event) {
+  function onKeyDown(event) {
     if (event.isComposing) return;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step && list.hidden) open().catch(close);

@@ -1,11 +1,11 @@
-/** The page: reads the models, shows the view that its address names, and keeps what stands around the views. */
+/** The page: it loads the models, shows the view that the address names, and updates the header and footer. */
 
 import { combobox } from "./combobox.js";
 import { EmbeddedModel } from "./embedded.js";
 import { bdi, element } from "./parts.js";
 import { ServedModel } from "./served.js";
-import { VIEWS, change, changeLater, current, follow, isLatest, link, toShow, toggle } from "./state.js";
-import { analogy, compare, completeIn, map, meant, neighbours } from "./views.js";
+import { VIEWS, beginRender, change, changeLater, current, follow, isLatest, link, toggle } from "./state.js";
+import { analogy, compare, completeIn, map, neighbours, resolveWord } from "./views.js";
 import { grouped, shown } from "./words.js";
 
 const { models: facts, examples } = JSON.parse(document.getElementById("data").textContent);
@@ -14,28 +14,29 @@ const views = { neighbours, analogy, map, compare };
 const main = document.querySelector("main");
 
 async function render() {
-  const state = toShow();
-  surround();
+  const state = beginRender();
+  renderHeader();
   main.setAttribute("aria-busy", "true");
   let nodes;
   try {
-    nodes = (await views[state.view](state, models, examples, surround)).filter((node) => node !== null);
+    nodes = (await views[state.view](state, models, examples, renderHeader)).filter((node) => node !== null);
   } catch (error) {
     nodes = [element("p", { class: "error" }, error.message)];
   }
   if (!isLatest(state)) return;
-  const before = document.activeElement;
-  const focused = main.contains(before);
-  if (nodes.some((node, i) => node !== main.children[i])) main.replaceChildren(...nodes); // the map stays, and its focus
-  if (focused && !main.contains(document.activeElement)) {
-    (main.contains(before) ? before : main).focus({ preventScroll: true }); // a node that stays may have lost it
+  const focused = document.activeElement;
+  const focusInMain = main.contains(focused);
+  // Nodes that are still the same, such as the map, are left in place, so that they keep the focus.
+  if (nodes.some((node, i) => node !== main.children[i])) main.replaceChildren(...nodes);
+  if (focusInMain && !main.contains(document.activeElement)) {
+    (main.contains(focused) ? focused : main).focus({ preventScroll: true }); // moving a node takes its focus away
   }
   main.removeAttribute("aria-busy");
   document.title = [main.querySelector("h2")?.textContent, "w2v explore"].filter(Boolean).join(" – ");
 }
 
-/** The navigation and the selected words: their links keep the rest of the state. */
-function surround() {
+/** Render the navigation and the selected words. Their links keep the rest of the state. */
+function renderHeader() {
   const state = current();
   const links = Object.entries(VIEWS).map(([view, name]) =>
     element("a", { href: link({ view }), "aria-current": view === state.view ? "page" : null }, name),
@@ -56,19 +57,19 @@ function surround() {
   selection.replaceChildren(element("span", { class: "facts" }, "Selected"), ...chips, clear);
 }
 
-function search() {
+function setUpSearch() {
   const form = document.getElementById("search");
   const input = form.querySelector("input");
   combobox(input, completeIn(models), () => form.requestSubmit());
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (!input.value) return;
-    await changeLater(meant(models, input.value).then((word) => ({ view: "neighbours", word })));
+    await changeLater(resolveWord(models, input.value).then((word) => ({ view: "neighbours", word })));
     input.select();
   });
 }
 
-function theme() {
+function setUpTheme() {
   const button = document.getElementById("theme");
   const system = matchMedia("(prefers-color-scheme: dark)");
   const { style } = document.documentElement;
@@ -78,27 +79,26 @@ function theme() {
     document.dispatchEvent(new Event("themechange"));
   };
   button.addEventListener("click", () => {
-    style.colorScheme = remember("w2v-theme", dark() ? "light" : "dark");
+    style.colorScheme = dark() ? "light" : "dark";
+    withStorage((storage) => storage.setItem("w2v-theme", style.colorScheme));
     show();
   });
   system.addEventListener("change", show);
-  const before = remember("w2v-theme");
-  if (before === "dark" || before === "light") style.colorScheme = before;
+  const stored = withStorage((storage) => storage.getItem("w2v-theme"));
+  if (stored === "dark" || stored === "light") style.colorScheme = stored;
   show();
 }
 
-/** The value, which the browser keeps, or without one the value that it keeps; within a notebook it keeps nothing. */
-function remember(name, value) {
+/** Call a function with the browser's storage. Return undefined where there is none, as inside a notebook. */
+function withStorage(use) {
   try {
-    if (value === undefined) return localStorage.getItem(name);
-    localStorage.setItem(name, value);
+    return use(localStorage);
   } catch {
-    // not allowed here
+    return undefined;
   }
-  return value;
 }
 
-function footer() {
+function renderFooter() {
   const lines = models.map(({ data: { name, size, dimensions, search } }) => {
     const text = `: ${grouped(size)} words, ${grouped(dimensions)} dimensions; ${search}.`;
     return element("p", element("strong", shown(name)), text);
@@ -113,7 +113,7 @@ document.addEventListener("click", (event) => {
   follow(anchor.getAttribute("href"));
 });
 addEventListener("hashchange", render);
-search();
-theme();
-footer();
+setUpSearch();
+setUpTheme();
+renderFooter();
 render();

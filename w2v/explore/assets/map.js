@@ -1,44 +1,44 @@
-/** A map of words on a canvas: zoom, pan, hover, select; and a table of the words in view. */
+/** A word map on a canvas, with zooming, panning and selecting, and a table of the words in view. */
 
 import { bdi, element, table } from "./parts.js";
 import { current, link, replace, toggle } from "./state.js";
 import { grouped, shown } from "./words.js";
 
 const MAX_COORDINATE = 32767;
-const CELL = 6; // pixels: the grain in which labels keep apart
-const LINE = 15; // pixels: the height of a label
-const GAP = 6; // pixels after a label
-const REACH = 14; // pixels from the pointer within which a word is found
-const CLOSE = 20; // the highest zoom at which the page itself shows a word and its neighbours
-const ZOOMS = [0.5, 400];
+const CELL = 6; // pixels: the size of the grid cells that a label can occupy
+const LABEL_HEIGHT = 15; // pixels
+const LABEL_GAP = 6; // pixels after a label
+const HOVER_DISTANCE = 14; // pixels between the pointer and a word under it
+const MAX_AUTO_ZOOM = 20; // the highest zoom that the page chooses itself, to show a word and its neighbours
+const [MIN_ZOOM, MAX_ZOOM] = [0.5, 400];
 const ZOOM_STEP = 1.6; // of a button or key
 const PAN_STEP = 60; // pixels, of a key
-const CLICK = 4; // pixels: a pointer that has travelled less is not dragging
-const LISTED = 100; // words in the table
-const PAUSE = 250; // milliseconds without movement after which the link is renewed
+const DRAG_DISTANCE = 4; // pixels: a shorter movement of the pointer is a click
+const MAX_TABLE_ROWS = 100;
+const SETTLE_DELAY = 250; // milliseconds without movement before the link and the table are updated
 
 const between = (low, value, high) => Math.min(high, Math.max(low, value));
-const clamp = (zoom) => between(ZOOMS[0], zoom, ZOOMS[1]);
+const clampZoom = (zoom) => between(MIN_ZOOM, zoom, MAX_ZOOM);
 
 export class WordMap {
-  /** The map of the model `index`. `moved` is called when the link has another centre and zoom. */
-  constructor(data, name, index, moved) {
+  /** Create the map of model `index`. Call `onMove` when a new centre and zoom are in the link. */
+  constructor(data, name, index, onMove) {
     this.data = data;
     this.index = index;
-    this.moved = moved;
+    this.onMove = onMove;
     this.rows = new Map(data.words.map((word, row) => [word, row]));
-    this.widths = new Map(); // of labels
-    this.view = this.home = this.opening();
+    this.labelWidths = new Map();
+    this.view = this.home = this.homeView();
     this.marks = { list: [], word: null, near: [] };
     this.pointers = new Map();
     this.build(name);
-    this.width = this.height = 1; // of the canvas, in pixels; reading it from the canvas is slow
+    this.width = this.height = 1; // size of the canvas in pixels, stored because reading it from the canvas is slow
     new ResizeObserver(() => {
       [this.width, this.height] = [this.canvas.clientWidth, this.canvas.clientHeight];
-      this.redraw();
-      this.list();
+      this.requestDraw();
+      this.updateTable();
     }).observe(this.canvas);
-    document.addEventListener("themechange", () => this.redraw());
+    document.addEventListener("themechange", () => this.requestDraw());
   }
 
   build(name) {
@@ -46,12 +46,12 @@ export class WordMap {
       tabindex: "0",
       role: "application",
       "aria-roledescription": "map",
-      "aria-label": `Map of ${grouped(this.data.words.length)} words of ${name}. Arrow keys move it, + and - zoom, 0 shows the first view. The words in view are in the table below.`,
-      keydown: (event) => this.keyPressed(event),
-      wheel: (event) => this.wheelTurned(event),
-      pointerdown: (event) => this.pointerDown(event),
-      pointermove: (event) => this.pointerMoved(event),
-      pointerup: (event) => this.pointerUp(event),
+      "aria-label": `Map of ${grouped(this.data.words.length)} words of ${name}. Arrow keys move it, + and - zoom, 0 shows the first view. The table below lists the words in view.`,
+      keydown: (event) => this.onKeyDown(event),
+      wheel: (event) => this.onWheel(event),
+      pointerdown: (event) => this.onPointerDown(event),
+      pointermove: (event) => this.onPointerMove(event),
+      pointerup: (event) => this.onPointerUp(event),
       pointercancel: (event) => this.pointers.delete(event.pointerId),
       pointerleave: () => this.hover(null),
     });
@@ -66,11 +66,11 @@ export class WordMap {
       button("−", "Zoom out", () => this.zoomBy(1 / ZOOM_STEP)),
       button("⤢", "First view", () => this.moveTo(this.home)),
     );
-    const label = "Clusters, each named after the words in its middle";
+    const label = "Clusters, named after their central words";
     const clusters = this.data.names.map((words, cluster) => element("li", this.dots[cluster], bdi(words)));
-    this.listed = element("div");
+    this.tableArea = element("div");
     const summary = element("summary", "Words in view as a table");
-    this.details = element("details", { toggle: () => this.list() }, summary, this.listed);
+    this.details = element("details", { toggle: () => this.updateTable() }, summary, this.tableArea);
     this.element = element(
       "div",
       { class: "map" },
@@ -80,107 +80,112 @@ export class WordMap {
     );
   }
 
-  /** Show a state: `at` is "x,y,zoom" or undefined; `near` are the neighbours of `word`, which is shown if `close`. A map
-   *  that is being moved stays where it is. */
-  show(at, marks, close) {
+  /** Show a state, but do not move a map that the user is moving.
+   *
+   *  `at` is "x,y,zoom" or undefined. `marks` has the selected words, a word, and `near`, its neighbours. Without `at`,
+   *  `zoomIn` shows the word and its neighbours. */
+  show(at, marks, zoomIn) {
     this.marks = marks;
     const [x, y, zoom] = (at ?? "").split(",").map(Number);
     const row = this.rows.get(marks.word);
-    const opening = close && row !== undefined ? this.around(row, marks.near) : this.home;
-    const view = at && [x, y, zoom].every(Number.isFinite) ? { x, y, zoom: clamp(zoom) } : opening;
+    const initial = zoomIn && row !== undefined ? this.viewAround(row, marks.near) : this.home;
+    const view = at && [x, y, zoom].every(Number.isFinite) ? { x, y, zoom: clampZoom(zoom) } : initial;
     if (!this.timer) this.view = view;
-    this.redraw();
-    this.list();
+    this.requestDraw();
+    this.updateTable();
   }
 
-  place(row) {
+  /** Return the coordinates of a word, -1 to 1. */
+  point(row) {
     return { x: this.data.points[2 * row] / MAX_COORDINATE, y: this.data.points[2 * row + 1] / MAX_COORDINATE };
   }
 
-  /** The view of the words with which the map opens. */
-  opening() {
+  /** Return the view of the words that the map shows at first. */
+  homeView() {
     const { words, skipped, shown } = this.data;
-    const places = words.slice(skipped, skipped + shown).map((_, i) => this.place(skipped + i));
+    const points = words.slice(skipped, skipped + shown).map((_, i) => this.point(skipped + i));
     const range = (values) => [Math.min(...values), Math.max(...values)];
-    const [left, right] = range(places.map(({ x }) => x));
-    const [low, high] = range(places.map(({ y }) => y));
-    const reach = Math.max(right - left, high - low) / 2;
-    return { x: (left + right) / 2, y: (low + high) / 2, zoom: clamp(1 / (reach || 1)) };
+    const [left, right] = range(points.map(({ x }) => x));
+    const [low, high] = range(points.map(({ y }) => y));
+    const radius = Math.max(right - left, high - low) / 2;
+    return { x: (left + right) / 2, y: (low + high) / 2, zoom: clampZoom(1 / (radius || 1)) };
   }
 
-  /** The view of a row in the middle that has its neighbours in it. */
-  around(row, near) {
-    const middle = this.place(row);
-    const places = this.known(near).map((other) => this.place(other));
-    const distances = places.flatMap(({ x, y }) => [Math.abs(x - middle.x), Math.abs(y - middle.y)]);
-    return { ...middle, zoom: 1 / Math.max(1 / CLOSE, ...distances) };
+  /** Return the view that has a word in its centre and contains the word's neighbours. */
+  viewAround(row, near) {
+    const centre = this.point(row);
+    const points = this.knownRows(near).map((other) => this.point(other));
+    const distances = points.flatMap(({ x, y }) => [Math.abs(x - centre.x), Math.abs(y - centre.y)]);
+    return { ...centre, zoom: 1 / Math.max(1 / MAX_AUTO_ZOOM, ...distances) };
   }
 
   get scale() {
     return 0.46 * this.view.zoom * Math.min(this.width, this.height);
   }
 
-  /** Where on the canvas a word is, in pixels. */
+  /** Return the position of a word on the canvas, in pixels. */
   pixel(row) {
-    const { x, y } = this.place(row);
+    const { x, y } = this.point(row);
     return [(x - this.view.x) * this.scale + this.width / 2, (this.view.y - y) * this.scale + this.height / 2];
   }
 
-  /** The rows of these words that are on the map. */
-  known(words) {
+  /** Return the rows of the words that are on the map. */
+  knownRows(words) {
     return words.map((word) => this.rows.get(word)).filter((row) => row !== undefined);
   }
 
-  /** The rows in view, most frequent first. At first the most frequent words of all are left out, like rare ones. */
-  inView() {
+  /** Return the rows in view, the most frequent first.
+   *
+   *  The higher the zoom, the more words are shown. The most frequent words appear only once the rarest ones do. */
+  rowsInView() {
     const { words, skipped, shown } = this.data;
-    const reach = [this.width / 2 / this.scale, this.height / 2 / this.scale];
-    const end = shown * Math.max(1, this.view.zoom / this.home.zoom) ** 2;
-    const start = end >= words.length ? 0 : skipped;
-    const marked = new Set(this.known([this.marks.word, ...this.marks.list, ...this.marks.near]));
-    const found = [];
+    const [maxX, maxY] = [this.width / 2 / this.scale, this.height / 2 / this.scale];
+    const count = shown * Math.max(1, this.view.zoom / this.home.zoom) ** 2;
+    const start = count >= words.length ? 0 : skipped;
+    const marked = new Set(this.knownRows([this.marks.word, ...this.marks.list, ...this.marks.near]));
+    const rows = [];
     for (let row = 0; row < words.length; row++) {
-      if ((row < start || row >= start + end) && !marked.has(row)) continue;
-      const { x, y } = this.place(row);
-      if (Math.abs(x - this.view.x) <= reach[0] && Math.abs(y - this.view.y) <= reach[1]) found.push(row);
+      if ((row < start || row >= start + count) && !marked.has(row)) continue;
+      const { x, y } = this.point(row);
+      if (Math.abs(x - this.view.x) <= maxX && Math.abs(y - this.view.y) <= maxY) rows.push(row);
     }
-    return found;
+    return rows;
   }
 
   // -- drawing --------------------------------------------------------------------------------
 
-  redraw() {
-    this.waiting ??= requestAnimationFrame(() => {
-      this.waiting = null;
+  requestDraw() {
+    this.drawRequest ??= requestAnimationFrame(() => {
+      this.drawRequest = null;
       this.draw();
     });
   }
 
   draw() {
     const { canvas } = this;
-    if (this.width * this.height <= 1) return; // not shown
+    if (this.width * this.height <= 1) return; // the canvas is not visible
     [canvas.width, canvas.height] = [this.width * devicePixelRatio, this.height * devicePixelRatio];
     const context = canvas.getContext("2d");
     context.scale(devicePixelRatio, devicePixelRatio);
     context.textBaseline = "middle";
     context.lineJoin = "round";
-    // A canvas cannot use variables of the style sheet: it gets them through properties that have no effect on it.
+    // Drawing commands cannot use CSS variables. The style sheet passes them in properties that a canvas does not use.
     const { color, caretColor: muted, fontFamily, backgroundColor: halo } = getComputedStyle(canvas);
     const colours = this.dots.map((dot) => getComputedStyle(dot).backgroundColor);
-    const rows = this.inView();
-    const chosen = new Set(this.known([this.marks.word, ...this.marks.list]));
-    const near = this.known(this.marks.near);
-    const dot = (row, more, colour = colours[this.data.clusters[row]]) => {
+    const rows = this.rowsInView();
+    const selected = new Set(this.knownRows([this.marks.word, ...this.marks.list]));
+    const near = this.knownRows(this.marks.near);
+    const dot = (row, border, colour = colours[this.data.clusters[row]]) => {
       context.fillStyle = colour;
       context.beginPath();
-      context.arc(...this.pixel(row), this.radius(row) + more, 0, 2 * Math.PI);
+      context.arc(...this.pixel(row), this.radius(row) + border, 0, 2 * Math.PI);
       context.fill();
     };
 
     context.globalAlpha = 0.7;
     for (const row of rows) dot(row, 0);
     context.globalAlpha = 1;
-    for (const centre of this.known([this.marks.word])) {
+    for (const centre of this.knownRows([this.marks.word])) {
       context.strokeStyle = color;
       context.beginPath();
       for (const row of near) {
@@ -189,21 +194,21 @@ export class WordMap {
       }
       context.stroke();
     }
-    for (const row of [...near, ...chosen]) {
+    for (const row of [...near, ...selected]) {
       dot(row, 2.5, color);
       dot(row, 1);
     }
 
-    const taken = new Set(); // cells
-    const inside = new Set(rows);
+    const occupied = new Set(); // grid cells that are covered by labels
+    const inView = new Set(rows);
     context.strokeStyle = halo;
     context.lineWidth = 3;
     const label = (row, font, style) => {
       context.font = `${font} 13px ${fontFamily}`;
       context.fillStyle = style;
-      this.label(context, taken, row, font);
+      this.drawLabel(context, occupied, row, font);
     };
-    for (const row of [...chosen, ...near]) if (inside.has(row)) label(row, "bold", color);
+    for (const row of [...selected, ...near]) if (inView.has(row)) label(row, "bold", color);
     for (const row of rows) label(row, "normal", muted);
   }
 
@@ -212,26 +217,26 @@ export class WordMap {
     return (1.5 + 3 * share) * Math.min(1, this.width / 700);
   }
 
-  /** Write a word beside its dot, if it is bold on any side, unless other labels are there. */
-  label(context, taken, row, font) {
-    const free = (x, y, width) => cellsUnder(x, y, width).every((cell) => !taken.has(cell));
-    const [middle, height] = this.pixel(row);
-    const level = between(LINE / 2, height, this.height - LINE / 2);
-    const right = middle + this.radius(row) + 4;
-    if (font !== "bold" && !free(right, level, 1)) return;
+  /** Draw a word next to its dot, unless other labels are there. Bold words may be on any side of the dot. */
+  drawLabel(context, occupied, row, font) {
+    const isFree = (x, y, width) => cellsUnder(x, y, width).every((cell) => !occupied.has(cell));
+    const [dotX, dotY] = this.pixel(row);
+    const level = between(LABEL_HEIGHT / 2, dotY, this.height - LABEL_HEIGHT / 2);
+    const right = dotX + this.radius(row) + 4;
+    if (font !== "bold" && !isFree(right, level, 1)) return;
     const text = shown(this.data.words[row], 24);
     const key = font + row;
-    if (!this.widths.has(key)) this.widths.set(key, context.measureText(text).width);
-    const width = this.widths.get(key) + GAP;
-    const left = middle - this.radius(row) - 4 - width;
-    const above = [middle - width / 2, level - LINE];
-    const below = [middle - width / 2, level + LINE];
-    const sides = [[right, level], [left, level], ...(font === "bold" ? [above, below] : [])];
-    const inside = sides.filter(([x]) => x >= 0 && x + width <= this.width);
-    const side = (font === "bold" ? inside : inside.slice(0, 1)).find(([x, y]) => free(x, y, width));
-    if (!side) return;
-    const [x, y] = side;
-    for (const cell of cellsUnder(x, y, width)) taken.add(cell);
+    if (!this.labelWidths.has(key)) this.labelWidths.set(key, context.measureText(text).width);
+    const width = this.labelWidths.get(key) + LABEL_GAP;
+    const left = dotX - this.radius(row) - 4 - width;
+    const above = [dotX - width / 2, level - LABEL_HEIGHT];
+    const below = [dotX - width / 2, level + LABEL_HEIGHT];
+    const positions = [[right, level], [left, level], ...(font === "bold" ? [above, below] : [])];
+    const visible = positions.filter(([x]) => x >= 0 && x + width <= this.width);
+    const position = (font === "bold" ? visible : visible.slice(0, 1)).find(([x, y]) => isFree(x, y, width));
+    if (!position) return;
+    const [x, y] = position;
+    for (const cell of cellsUnder(x, y, width)) occupied.add(cell);
     context.strokeText(text, x, y);
     context.fillText(text, x, y);
   }
@@ -239,34 +244,34 @@ export class WordMap {
   // -- moving ---------------------------------------------------------------------------------
 
   moveTo({ x, y, zoom }) {
-    this.view = { x: between(-1.5, x, 1.5), y: between(-1.5, y, 1.5), zoom: clamp(zoom) };
-    this.redraw();
+    this.view = { x: between(-1.5, x, 1.5), y: between(-1.5, y, 1.5), zoom: clampZoom(zoom) };
+    this.requestDraw();
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.settle(), PAUSE);
-    this.element.setAttribute("aria-busy", "true"); // the table follows later
+    this.timer = setTimeout(() => this.settle(), SETTLE_DELAY);
+    this.element.setAttribute("aria-busy", "true"); // until the table is updated
   }
 
-  /** Whatever has moved is not put into the link any more. */
+  /** Cancel the update of the link that follows a movement. */
   stop() {
     clearTimeout(this.timer);
     this.timer = null;
     this.element.removeAttribute("aria-busy");
   }
 
-  /** Put a new view into the link and the table. */
+  /** Update the link and the table after a movement. */
   settle() {
     this.stop();
-    this.list();
+    this.updateTable();
     const { x, y, zoom } = this.view;
     const { at } = current();
-    const places = Array.from({ length: Math.max(at.length, this.index + 1) }, (_, i) => at[i] ?? "");
-    replace({ at: places.with(this.index, `${x.toFixed(4)},${y.toFixed(4)},${zoom.toFixed(2)}`) });
-    this.moved();
+    const views = Array.from({ length: Math.max(at.length, this.index + 1) }, (_, i) => at[i] ?? "");
+    replace({ at: views.with(this.index, `${x.toFixed(4)},${y.toFixed(4)},${zoom.toFixed(2)}`) });
+    this.onMove();
   }
 
   /** Select or unselect a word. */
   select(word) {
-    if (this.timer) this.settle(); // the view would be lost: it is read from the link
+    if (this.timer) this.settle(); // selecting renders the view in the link, which must be up to date
     toggle(word);
   }
 
@@ -274,14 +279,14 @@ export class WordMap {
     this.moveTo({ ...this.view, x: this.view.x + right / this.scale, y: this.view.y - down / this.scale });
   }
 
-  /** Zoom so that the place at these pixels from the middle stays where it is. */
+  /** Zoom and keep the point fixed that is `right` and `down` pixels from the centre of the canvas. */
   zoomBy(factor, right = 0, down = 0) {
-    const zoom = clamp(this.view.zoom * factor);
+    const zoom = clampZoom(this.view.zoom * factor);
     const share = (1 - this.view.zoom / zoom) / this.scale;
     this.moveTo({ x: this.view.x + right * share, y: this.view.y - down * share, zoom });
   }
 
-  keyPressed(event) {
+  onKeyDown(event) {
     const action = {
       ArrowLeft: () => this.panBy(-PAN_STEP, 0),
       ArrowRight: () => this.panBy(PAN_STEP, 0),
@@ -297,50 +302,50 @@ export class WordMap {
     action();
   }
 
-  wheelTurned(event) {
+  onWheel(event) {
     event.preventDefault();
-    this.zoomBy(Math.exp(between(-0.3, -event.deltaY / 300, 0.3)), ...this.fromMiddle(event));
+    this.zoomBy(Math.exp(between(-0.3, -event.deltaY / 300, 0.3)), ...this.fromCentre(event));
   }
 
-  fromMiddle({ offsetX, offsetY }) {
+  fromCentre({ offsetX, offsetY }) {
     return [offsetX - this.width / 2, offsetY - this.height / 2];
   }
 
-  pointerDown(event) {
+  onPointerDown(event) {
     this.canvas.setPointerCapture(event.pointerId);
     this.pointers.set(event.pointerId, event);
     this.travelled = this.pointers.size > 1 ? Infinity : 0;
     this.hover(null);
   }
 
-  pointerMoved(event) {
-    const before = this.pointers.get(event.pointerId);
-    if (!before) return this.hover(this.nearest(event));
-    const [right, down] = [event.offsetX - before.offsetX, event.offsetY - before.offsetY];
+  onPointerMove(event) {
+    const previous = this.pointers.get(event.pointerId);
+    if (!previous) return this.hover(this.rowAt(event));
+    const [right, down] = [event.offsetX - previous.offsetX, event.offsetY - previous.offsetY];
     this.travelled += Math.hypot(right, down);
     const other = [...this.pointers.values()].find(({ pointerId }) => pointerId !== event.pointerId);
     this.pointers.set(event.pointerId, event);
-    if (this.travelled < CLICK) return undefined;
+    if (this.travelled < DRAG_DISTANCE) return undefined;
     if (!other) return this.panBy(-right, -down);
-    const distance = (one) => Math.hypot(one.offsetX - other.offsetX, one.offsetY - other.offsetY) || 1;
-    return this.zoomBy(distance(event) / distance(before), ...this.fromMiddle(other));
+    const distance = (pointer) => Math.hypot(pointer.offsetX - other.offsetX, pointer.offsetY - other.offsetY) || 1;
+    return this.zoomBy(distance(event) / distance(previous), ...this.fromCentre(other));
   }
 
-  pointerUp(event) {
+  onPointerUp(event) {
     this.pointers.delete(event.pointerId);
-    const row = this.travelled < CLICK ? this.nearest(event) : null;
+    const row = this.travelled < DRAG_DISTANCE ? this.rowAt(event) : null;
     if (row !== null) this.select(this.data.words[row]);
   }
 
-  /** The row of the word nearest to the pointer, or null. */
-  nearest({ offsetX, offsetY }) {
-    let [found, least] = [null, REACH];
-    for (const row of this.inView()) {
+  /** Return the row of the word at the pointer, or null. */
+  rowAt({ offsetX, offsetY }) {
+    let [nearest, shortest] = [null, HOVER_DISTANCE];
+    for (const row of this.rowsInView()) {
       const [x, y] = this.pixel(row);
       const distance = Math.hypot(x - offsetX, y - offsetY);
-      if (distance < least) [found, least] = [row, distance];
+      if (distance < shortest) [nearest, shortest] = [row, distance];
     }
-    return found;
+    return nearest;
   }
 
   hover(row) {
@@ -356,14 +361,14 @@ export class WordMap {
 
   // -- the table ------------------------------------------------------------------------------
 
-  list() {
-    this.listed.replaceChildren(); // so that no earlier view is seen when it opens
+  updateTable() {
+    this.tableArea.replaceChildren(); // even if it is folded, so that opening it never shows an outdated table
     if (!this.details.open) return;
-    const rows = this.inView();
-    const cells = rows.slice(0, LISTED).map((row) => {
+    const rows = this.rowsInView();
+    const cells = rows.slice(0, MAX_TABLE_ROWS).map((row) => {
       const word = this.data.words[row];
       const selected = this.marks.list.includes(word);
-      const { x, y } = this.place(row);
+      const { x, y } = this.point(row);
       const attributes = {
         type: "button",
         "aria-pressed": String(selected),
@@ -378,19 +383,21 @@ export class WordMap {
         element("button", attributes, selected ? "Selected" : "Select"),
       ];
     });
-    const caption = `${grouped(rows.length)} words in view${rows.length > LISTED ? `; the ${LISTED} most frequent` : ""}`;
-    const made = table(caption, ["word", "rank", "count", "place", "selected"], cells, "numbers");
-    this.listed.replaceChildren(element("p", caption), made);
+    const limit = rows.length > MAX_TABLE_ROWS ? `; the ${MAX_TABLE_ROWS} most frequent` : "";
+    const caption = `${grouped(rows.length)} words in view${limit}`;
+    const wordTable = table(caption, ["word", "rank", "count", "position", "selected"], cells, "numbers");
+    this.tableArea.replaceChildren(element("p", caption), wordTable);
   }
 }
 
-/** The numbers of the cells of the canvas that a label covers; rows of cells are far apart. */
+/** Return the numbers of the grid cells that a label covers: 100,000 times the row plus the column. */
 function cellsUnder(x, y, width) {
-  const found = [];
-  for (let row = Math.floor((y - LINE / 2) / CELL); row <= Math.floor((y + LINE / 2) / CELL); row++) {
+  const cells = [];
+  const [top, bottom] = [y - LABEL_HEIGHT / 2, y + LABEL_HEIGHT / 2].map((edge) => Math.floor(edge / CELL));
+  for (let row = top; row <= bottom; row++) {
     for (let column = Math.floor(x / CELL); column <= Math.floor((x + width) / CELL); column++) {
-      found.push(1e5 * row + column);
+      cells.push(1e5 * row + column);
     }
   }
-  return found;
+  return cells;
 }

@@ -1,37 +1,37 @@
-/** Parts that several views show. All text from models goes through `element`, which never reads it as HTML. */
+/** Elements that several views share. All text from models goes through `element`, which never parses it as HTML. */
 
 import { isLatest } from "./state.js";
 import { grouped, shown } from "./words.js";
 
-/** An element with attributes, if an object is given first (null and false leave one out, functions are listeners), and
- *  children, which are nodes or text. */
-export const element = (name, ...children) => filled(document.createElement(name), children);
+/** Create an element with children, which are nodes or text. A first argument that is an object gives attributes:
+ *  functions become event listeners, and null or false leaves an attribute out. */
+export const element = (name, ...children) => fill(document.createElement(name), children);
 
 const SVG = "http://www.w3.org/2000/svg";
-const svgElement = (name, ...children) => filled(document.createElementNS(SVG, name), children);
+const svgElement = (name, ...children) => fill(document.createElementNS(SVG, name), children);
 
-function filled(made, children) {
-  if (children[0]?.constructor === Object) setAttributes(made, children.shift());
-  made.append(...children.flat(Infinity).filter((child) => child !== null));
-  return made;
+function fill(node, children) {
+  if (children[0]?.constructor === Object) setAttributes(node, children.shift());
+  node.append(...children.flat(Infinity).filter((child) => child !== null));
+  return node;
 }
 
-export function setAttributes(made, attributes) {
+export function setAttributes(node, attributes) {
   for (const [key, value] of Object.entries(attributes)) {
-    if (typeof value === "function") made.addEventListener(key, value);
-    else if (value !== null && value !== false) made.setAttribute(key, value === true ? "" : value);
+    if (typeof value === "function") node.addEventListener(key, value);
+    else if (value !== null && value !== false) node.setAttribute(key, value === true ? "" : value);
   }
 }
 
-/** A word by itself, whatever its direction of writing. */
+/** Create an element for a word that isolates its writing direction from the text around it. */
 export const bdi = (word) => element("bdi", { title: word.length > 80 ? shown(word, 300) : null }, shown(word) || "“”");
 
-/** Tell what a state shows to those who do not see it. */
+/** Announce to screen readers what the page shows, if `state` is still the latest state. */
 export function announce(state, text) {
   if (isLatest(state)) document.getElementById("status").textContent = text;
 }
 
-/** A table with a caption for those who do not see it. Cells are nodes or text; the first column heads its row. */
+/** Create a table with a caption for screen readers. Cells are nodes or text; the first column has the row headers. */
 export function table(caption, headings, rows, kind) {
   const cell = (content, column) => {
     if (content instanceof HTMLTableCellElement) return content;
@@ -52,7 +52,7 @@ export function table(caption, headings, rows, kind) {
   );
 }
 
-/** A score with a bar: a full one is 1, or the highest score if that is more. */
+/** Create a score with a bar. The full length of the bar is 1, or `highest` if that is more. */
 export function score(value, highest) {
   const bar = element("span", { class: "bar", "aria-hidden": "true" });
   bar.style.inlineSize = `${Math.max(0, (100 * value) / Math.max(1, highest))}%`;
@@ -60,9 +60,9 @@ export function score(value, highest) {
   return element("span", { class: "score" }, element("span", value.toFixed(3)), track);
 }
 
-/** A vector as bars, one a value, with its values as a table. */
+/** Draw a vector as one bar per value, with a table of the values. */
 export function bars(word, values) {
-  const highest = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  const highest = values.reduce((maximum, value) => Math.max(maximum, Math.abs(value)), 0);
   const height = 50; // above and below the axis
   const rectangles = values.map((value, i) => {
     const size = highest ? (height * Math.abs(value)) / highest : 0;
@@ -82,10 +82,10 @@ export function bars(word, values) {
     svgElement("line", { x1: 0, x2: 4 * values.length, y1: 0, y2: 0 }),
   );
   const details = element("details", element("summary", "Values as a table"));
-  const fill = () => {
+  const addTable = () => {
     const rows = values.map((value, i) => [grouped(i + 1), value.toPrecision(4)]);
     details.append(table(`Values of ${shown(word)}`, ["dimension", "value"], rows, "numbers"));
   };
-  details.addEventListener("toggle", fill, { once: true });
+  details.addEventListener("toggle", addTable, { once: true });
   return element("div", svg, details);
 }

@@ -1,6 +1,6 @@
-/** A model that the server of this page searches: the same methods as EmbeddedModel. */
+/** A model that the server searches, with the same methods as EmbeddedModel. */
 
-import { decodedMap } from "./embedded.js";
+import { decodeMap } from "./embedded.js";
 
 export class ServedModel {
   constructor(data, index) {
@@ -8,10 +8,10 @@ export class ServedModel {
     this.index = index;
   }
 
-  async ask(question, more) {
-    const body = JSON.stringify({ question, model: this.index, ...more });
+  async query(question, parameters) {
+    const body = JSON.stringify({ question, model: this.index, ...parameters });
     const response = await fetch(location.pathname, { method: "POST", body }).catch(() => {
-      throw new Error("the server has ended: start w2v explore again");
+      throw new Error("the server has stopped: start w2v explore again");
     });
     if (!response.ok) throw new Error(await response.text());
     const { answer, error } = await response.json();
@@ -19,11 +19,11 @@ export class ServedModel {
     return answer;
   }
 
-  complete = (text, n) => this.ask("complete", { text, n });
+  complete = (text, n) => this.query("complete", { text, n });
 
-  nearest = (plus, minus, method, n) => this.ask("nearest", { plus, minus, method, n });
+  nearest = (plus, minus, method, n) => this.query("nearest", { plus, minus, method, n });
 
-  vector = (word) => this.ask("vector", { word });
+  vector = (word) => this.query("vector", { word });
 
-  map = async () => decodedMap(await this.ask("map"));
+  map = async () => decodeMap(await this.query("map"));
 }

@@ -1,32 +1,32 @@
-/** What the page shows, as the part of its address after #: so every view has a link, and "back" works. */
+/** The state of the page, stored in its address after #, so that every view has a link and the back button works. */
 
 export const VIEWS = { neighbours: "Neighbours", analogy: "Analogy", map: "Map", compare: "Compare" };
 export const NUMBERS = [10, 20, 50, 100];
 
-/** The state that the address names:
- *  view, n (results), word, plus and minus (of an analogy), list (of selected words), at (centre and zoom of each map). */
+/** Return the state that the address names: view, n (the number of results), word, plus and minus (of an analogy), list
+ *  (the selected words), at (the centre and zoom of each map). */
 export function current() {
-  const found = new URLSearchParams(location.hash.slice(1));
-  const [view, n] = [found.get("view"), Number(found.get("n"))];
+  const parameters = new URLSearchParams(location.hash.slice(1));
+  const [view, n] = [parameters.get("view"), Number(parameters.get("n"))];
   return {
     view: Object.hasOwn(VIEWS, view) ? view : "map",
     n: NUMBERS.includes(n) ? n : NUMBERS[0],
-    word: found.get("word"),
-    plus: found.getAll("plus"),
-    minus: found.getAll("minus"),
-    list: [...new Set(found.getAll("list"))],
-    at: found.getAll("at"),
+    word: parameters.get("word"),
+    plus: parameters.getAll("plus"),
+    minus: parameters.getAll("minus"),
+    list: [...new Set(parameters.getAll("list"))],
+    at: parameters.getAll("at"),
   };
 }
 
-let latest; // what is found for an earlier state is dropped
+let latest; // the state of the latest rendering: results for earlier states are dropped
 
-/** The state that the page shows from now on. */
-export const toShow = () => (latest = current());
+/** Begin to render the current state, and return it. */
+export const beginRender = () => (latest = current());
 
 export const isLatest = (state) => state === latest;
 
-/** The address, after #, of the state with some changes. */
+/** Return the address, from # on, of the current state with some changes. */
 export function link(changes) {
   const next = { ...current(), ...changes };
   const pairs = [["view", next.view]];
@@ -36,29 +36,29 @@ export function link(changes) {
   return `#${new URLSearchParams(pairs)}`;
 }
 
-/** Relative addresses would not do: within a notebook they are relative to its page. */
+/** Return an absolute address: inside a notebook, a relative address would refer to the notebook's page. */
 const absolute = (hash) => location.href.split("#")[0] + hash;
 
 const assign = (hash) => location.assign(absolute(hash));
 
 export const change = (changes) => assign(link(changes));
 
-let wishes = 0; // of the user for a view: one whose answer is late gives way to a newer one
+let navigations = 0; // the number of navigations by the user: a late answer must not undo a newer navigation
 
 /** Follow a link of the page. */
 export function follow(hash) {
-  wishes++;
+  navigations++;
   assign(hash);
 }
 
-/** Change the state by what a promise gives. */
-export async function changeLater(promised) {
-  const own = ++wishes;
-  const changes = await promised;
-  if (own === wishes) change(changes);
+/** Apply the changes of a promise to the state, unless the user has navigated since. */
+export async function changeLater(promise) {
+  const navigation = ++navigations;
+  const changes = await promise;
+  if (navigation === navigations) change(changes);
 }
 
-/** Change the state without a new entry in the history, and without `hashchange`. */
+/** Change the state without adding a history entry or firing `hashchange`. */
 export const replace = (changes) => history.replaceState(null, "", absolute(link(changes)));
 
 /** Select or unselect a word. */

@@ -1,4 +1,4 @@
-/** The views: each makes what `main` shows from a state and the models, or the examples before anything is asked. */
+/** The views. Each returns the nodes that `main` shows for a state and the models. At first it shows the examples. */
 
 import { combobox } from "./combobox.js";
 import { WordMap } from "./map.js";
@@ -6,28 +6,28 @@ import { announce, bars, bdi, element, score, table } from "./parts.js";
 import { NUMBERS, change, changeLater, current, isLatest, link, toggle } from "./state.js";
 import { fold, grouped, shown } from "./words.js";
 
-/** What a combobox asks: the words that complete what is typed in any of the models. */
+/** Return a function that completes typed text to the words of any model, for a combobox. */
 export const completeIn = (models) => async (typed, n) => {
-  const found = new Map();
+  const completions = new Map();
   for (const words of await Promise.all(models.map((model) => model.complete(typed, n)))) {
-    for (const one of words) if (!found.has(one.word)) found.set(one.word, one);
+    for (const each of words) if (!completions.has(each.word)) completions.set(each.word, each);
   }
-  return [...found.values()].slice(0, n);
+  return [...completions.values()].slice(0, n);
 };
 
-/** The word of a model that was typed, perhaps in another case or without its accents. */
-export async function meant(models, typed) {
+/** Return the word of a model that equals the typed text except for case and accents, or else the typed text. */
+export async function resolveWord(models, typed) {
   const [first] = await completeIn(models)(typed, 1);
   return first && fold(first.word) === fold(typed) ? first.word : typed;
 }
 
-// -- parts --------------------------------------------------------------------------------------
+// -- shared elements ----------------------------------------------------------------------------
 
-/** What `ask` answers for each item, or { item, error }. */
-const answersOf = (items, ask) =>
-  Promise.all(items.map((item) => ask(item).catch(({ message }) => ({ item, error: message }))));
+/** Call the asynchronous `query` with each item. Return its answers, or { item, error } where it fails. */
+const queryEach = (items, query) =>
+  Promise.all(items.map((item) => query(item).catch(({ message }) => ({ item, error: message }))));
 
-/** The heading of a view, with what there is to do. */
+/** The heading of a view, with instructions. */
 const title = (heading, text) =>
   element("div", { class: "title" }, element("h2", heading), text ? element("p", text) : null);
 
@@ -42,32 +42,32 @@ const columns = (children) => element("div", { class: "columns" }, children);
 
 const labelled = (text, input) => [element("label", { class: "hidden", for: input.id }, text), input];
 
-/** The card of a model that has an error, with known words that have the same beginning as the unknown one. */
+/** Return the card of a model with an error, and suggest words that begin like the unknown one. */
 async function failure(state, model, error, typed, models) {
-  let near = [];
-  for (let length = Math.min(typed.length, 20); length > 0 && !near.length; length--) {
-    near = await completeIn(models)(typed.slice(0, length), 5);
+  let suggestions = [];
+  for (let length = Math.min(typed.length, 20); length > 0 && !suggestions.length; length--) {
+    suggestions = await completeIn(models)(typed.slice(0, length), 5);
   }
-  const links = near.map(({ word }) => wordLink(word));
+  const links = suggestions.map(({ word }) => wordLink(word));
   announce(state, error);
-  const told = element(
+  const message = element(
     "div",
     { class: "error" },
     element("p", bdi(typed), ": ", error),
     links.length ? element("p", { class: "words" }, "Words with the same beginning: ", links) : null,
   );
-  return card(model, told);
+  return card(model, message);
 }
 
-/** The words in all of the answers; none if only one model answers. */
+/** Return the words that are in all answers; none if there is only one answer. */
 function sharedWords(answers) {
-  const [first, ...others] = answers.map(({ found }) => new Set(found?.map(({ word }) => word)));
+  const [first, ...others] = answers.map(({ neighbours }) => new Set(neighbours?.map(({ word }) => word)));
   return new Set([...first].filter((word) => others.length && others.every((other) => other.has(word))));
 }
 
 function sharedLine(shared, answers) {
   if (answers.length < 2 || answers.some(({ error }) => error)) return null;
-  const total = Math.max(...answers.map(({ found }) => found.length));
+  const total = Math.max(...answers.map(({ neighbours }) => neighbours.length));
   const text = `${shared.size} of ${total} words are in both lists, marked `;
   return element("p", { class: "shared-line" }, text, sharedMark());
 }
@@ -77,18 +77,18 @@ function sharedMark() {
   return element("span", { class: "shared", title: "in both models" }, "●", hidden);
 }
 
-function results(caption, found, shared = new Set()) {
-  if (!found.length) return element("p", "No other words.");
-  const counted = found.some(({ count }) => isNumber(count));
-  const rows = found.map((one) => [
-    element("span", wordLink(one.word), shared.has(one.word) ? [" ", sharedMark()] : null),
-    score(one.score, found[0].score),
-    ...(counted ? [element("td", { class: "count" }, grouped(one.count))] : []),
+function results(caption, words, shared = new Set()) {
+  if (!words.length) return element("p", "No other words.");
+  const hasCounts = words.some(({ count }) => isNumber(count));
+  const rows = words.map((each) => [
+    element("span", wordLink(each.word), shared.has(each.word) ? [" ", sharedMark()] : null),
+    score(each.score, words[0].score),
+    ...(hasCounts ? [element("td", { class: "count" }, grouped(each.count))] : []),
   ]);
-  return table(caption, ["word", "score", ...(counted ? ["count"] : [])], rows, "results");
+  return table(caption, ["word", "score", ...(hasCounts ? ["count"] : [])], rows, "results");
 }
 
-function numberOfResults({ n }) {
+function resultCountSelect({ n }) {
   const options = NUMBERS.map((number) => element("option", { selected: number === n }, String(number)));
   const selected = (event) => change({ n: Number(event.target.value) });
   return element("label", "Results ", element("select", { change: selected }, options));
@@ -101,22 +101,23 @@ const TYPE_A_WORD = "Type a word in the field above to see the words nearest to 
 export async function neighbours(state, models, examples) {
   const word = state.word ?? examples.word;
   if (word === null) return [title("Neighbours", TYPE_A_WORD)];
-  const answers = await answersOf(models, async (model) => {
-    const [found, vector] = await Promise.all([model.nearest([word], [], "add", state.n), model.vector(word)]);
-    return { found, vector };
+  const answers = await queryEach(models, async (model) => {
+    const [nearest, vector] = await Promise.all([model.nearest([word], [], "add", state.n), model.vector(word)]);
+    return { neighbours: nearest, vector };
   });
   const shared = sharedWords(answers);
   const sections = models.map((model, i) => {
-    const { found, vector, error } = answers[i];
+    const { neighbours: nearest, vector, error } = answers[i];
     if (error) return failure(state, model, error, word, models);
     const length = Math.sqrt(vector.values.reduce((sum, value) => sum + value * value, 0));
-    const rank = isNumber(vector.row) ? `Rank ${grouped(vector.row + 1)}` : "Not in the vocabulary: made of its n-grams";
+    const unknown = "Not in the vocabulary: composed of its n-grams";
+    const rank = isNumber(vector.row) ? `Rank ${grouped(vector.row + 1)}` : unknown;
     const times = isNumber(vector.count) ? `, ${grouped(vector.count)} times in the text` : "";
     return card(
       model,
       element("p", { class: "facts" }, `${rank}${times}; vector length ${length.toPrecision(3)}`),
       columns([
-        results(`Neighbours of ${shown(word)} in ${model.data.name}`, found, shared),
+        results(`Neighbours of ${shown(word)} in ${model.data.name}`, nearest, shared),
         element("div", element("h4", "Its vector"), bars(word, vector.values)),
       ]),
     );
@@ -132,7 +133,7 @@ export async function neighbours(state, models, examples) {
     { class: "actions" },
     element("button", select, selected ? "Selected" : "Select"),
     element("a", { class: "button", href: link({ view: "map", at: [] }) }, "Show on the map"),
-    numberOfResults(state),
+    resultCountSelect(state),
   );
   return [head, actions, sharedLine(shared, answers), cards];
 }
@@ -149,44 +150,44 @@ export async function analogy(state, models, examples) {
   const isExample = !state.plus.length && !state.minus.length && a !== undefined;
   const { plus, minus } = isExample ? { plus: [a, c], minus: [b] } : state;
   const heading = title("Analogy", "Which word is to the third as the first is to the second?");
-  const head = [heading, form(plus, minus, models)];
+  const head = [heading, analogyForm(plus, minus, models)];
   if (!plus.length && !minus.length) return head;
   const answers = await Promise.all(
     FORMULAS.map(([method]) =>
-      answersOf(models, async (model) => ({ found: await model.nearest(plus, minus, method, state.n) })),
+      queryEach(models, async (model) => ({ neighbours: await model.nearest(plus, minus, method, state.n) })),
     ),
   );
   const shared = answers.map(sharedWords);
   const sections = models.map(async (model, i) => {
     const { error } = answers[0][i];
     if (error) {
-      const vectors = await answersOf([...plus, ...minus], (word) => model.vector(word));
-      const unknown = vectors.find((one) => one.error)?.item;
+      const vectors = await queryEach([...plus, ...minus], (word) => model.vector(word));
+      const unknown = vectors.find((answer) => answer.error)?.item;
       return failure(state, model, error, unknown ?? plus[0] ?? minus[0], models);
     }
     const tables = FORMULAS.map(([, name, meaning], j) =>
       element(
         "div",
         element("h4", name, " ", element("small", meaning)),
-        results(`${name} in ${model.data.name}`, answers[j][i].found, shared[j]),
+        results(`${name} in ${model.data.name}`, answers[j][i].neighbours, shared[j]),
       ),
     );
     return card(model, columns(tables));
   });
   const [first, ...others] = plus.map((word) => bdi(word));
-  const asked = [first ?? "", minus.map((word) => [" − ", bdi(word)]), others.map((word) => [" + ", word])];
-  const best = answers[0].find(({ found }) => found?.length)?.found[0];
+  const leftSide = [first ?? "", minus.map((word) => [" − ", bdi(word)]), others.map((word) => [" + ", word])];
+  const best = answers[0].find((answer) => answer.neighbours?.length)?.neighbours[0];
   if (best) announce(state, `${shown(best.word)} is nearest`);
-  const equation = [asked, " ≈ ", best ? element("strong", bdi(best.word)) : "?"];
+  const equation = [leftSide, " ≈ ", best ? element("strong", bdi(best.word)) : "?"];
   return [
     ...head,
-    element("p", { class: "actions" }, element("span", { class: "equation" }, equation), numberOfResults(state)),
+    element("p", { class: "actions" }, element("span", { class: "equation" }, equation), resultCountSelect(state)),
     sharedLine(shared[0], answers[0]),
     element("div", { class: models.length > 1 ? "columns" : "" }, await Promise.all(sections)),
   ];
 }
 
-function form(plus, minus, models) {
+function analogyForm(plus, minus, models) {
   const inputs = [
     ["analogy-a", plus[0], "king"],
     ["analogy-b", minus[0], "man"],
@@ -194,10 +195,10 @@ function form(plus, minus, models) {
   ].map(([id, value = "", placeholder]) => element("input", { id, value, placeholder, required: true }));
   const submit = async (event) => {
     event.preventDefault();
-    const words = Promise.all(inputs.map((input) => meant(models, input.value)));
+    const words = Promise.all(inputs.map((input) => resolveWord(models, input.value)));
     await changeLater(words.then(([a, b, c]) => ({ plus: [a, c], minus: [b] })));
   };
-  const made = element(
+  const form = element(
     "form",
     { class: "analogy", submit },
     element("div", labelled("Word", inputs[0])),
@@ -208,74 +209,77 @@ function form(plus, minus, models) {
     element("button", { class: "primary" }, "Solve"),
   );
   for (const input of inputs) combobox(input, completeIn(models));
-  return made;
+  return form;
 }
 
 // -- map ----------------------------------------------------------------------------------------
 
-let made = null; // the maps and the elements of the view, made when it is first shown
+let mapView = null; // a promise of the maps and elements of the view, created when the view is first shown
 
-export async function map(state, models, examples, moved) {
-  made ??= makeMaps(models, moved);
-  const { maps, lists, nodes } = await made;
-  for (const one of maps) one.stop();
+export async function map(state, models, examples, onMove) {
+  mapView ??= createMapView(models, onMove);
+  const { maps, lists, nodes } = await mapView;
+  for (const each of maps) each.stop();
   const word = state.word ?? examples.word;
-  const near = async (model) => (word === null ? [] : model.nearest([word], [], "add", NUMBERS[0]).catch(() => []));
-  const found = await Promise.all(models.map(near));
+  const nearest = async (model) =>
+    word === null ? [] : model.nearest([word], [], "add", NUMBERS[0]).catch(() => []);
+  const answers = await Promise.all(models.map(nearest));
   if (!isLatest(state)) return nodes;
-  const { at } = current(); // the map may have been moved meanwhile
-  maps.forEach((one, i) => {
-    one.show(at[i], { list: state.list, word, near: found[i].map((each) => each.word) }, state.word !== null);
-    lists[i].hidden = !found[i].length;
+  const { at } = current(); // read again: the user may have moved the map while the answers were on their way
+  maps.forEach((each, i) => {
+    each.show(at[i], { list: state.list, word, near: answers[i].map((answer) => answer.word) }, state.word !== null);
+    lists[i].hidden = !answers[i].length;
     lists[i].replaceChildren(
       element("h4", "Neighbours of ", wordLink(word ?? "")),
-      results(`Neighbours of ${shown(word ?? "")} in ${models[i].data.name}`, found[i]),
+      results(`Neighbours of ${shown(word ?? "")} in ${models[i].data.name}`, answers[i]),
     );
   });
   return nodes;
 }
 
-async function makeMaps(models, moved) {
+async function createMapView(models, onMove) {
   const maps = await Promise.all(
-    models.map(async (model, i) => new WordMap(await model.map(), shown(model.data.name), i, moved)),
+    models.map(async (model, i) => new WordMap(await model.map(), shown(model.data.name), i, onMove)),
   );
   const lists = models.map(() => element("div"));
-  const cards = models.map((model, i) => card(model, element("div", { class: "beside" }, maps[i].element, lists[i])));
+  const cards = models.map((model, i) =>
+    card(model, element("div", { class: "side-by-side" }, maps[i].element, lists[i])),
+  );
   const head = title("Map", "Scroll or pinch to see more words, drag to move, click a word to select it.");
   return { maps, lists, nodes: [head, columns(cards)] };
 }
 
 // -- compare ------------------------------------------------------------------------------------
 
-let adding = null; // the form of the view: it stays while the view changes, with what is being typed
+let addForm = null; // kept while the view changes, so that the text being typed is not lost
 
-function addingForm(models) {
+function createAddForm(models) {
   const input = element("input", { id: "compare-word", placeholder: "Add a word", required: true });
   const submit = async (event) => {
     event.preventDefault();
     const typed = input.value;
     input.value = "";
-    const word = await meant(models, typed);
+    const word = await resolveWord(models, typed);
     if (!current().list.includes(word)) toggle(word);
   };
   const fields = [element("div", labelled("Add a word", input)), element("button", "Add")];
-  const made = element("form", { class: "actions", submit }, fields);
-  combobox(input, completeIn(models), () => made.requestSubmit());
-  return made;
+  const form = element("form", { class: "actions", submit }, fields);
+  combobox(input, completeIn(models), () => form.requestSubmit());
+  return form;
 }
 
 export async function compare(state, models, examples) {
-  adding ??= addingForm(models);
-  const heading = title("Compare", "Add words here, or select them on the map: their cosines and their vectors.");
-  const head = [heading, adding];
+  addForm ??= createAddForm(models);
+  const heading = title("Compare", "Add words here, or select them on the map, to see their cosines and vectors.");
+  const head = [heading, addForm];
   const example = [...examples.analogy, examples.word].filter((word) => word !== null);
   const list = state.list.length ? state.list : example;
   if (!list.length) return head;
   const sections = models.map(async (model) => {
-    const answers = await answersOf(list, async (word) => ({ word, ...(await model.vector(word)) }));
+    const answers = await queryEach(list, async (word) => ({ word, ...(await model.vector(word)) }));
     const known = answers.filter(({ values }) => values);
     const failures = answers.filter(({ error }) => error);
-    const cells = known.map((one) => [wordLink(one.word), ...known.map((other) => heat(one, other))]);
+    const cells = known.map((one) => [wordLink(one.word), ...known.map((other) => cosineCell(one, other))]);
     const headings = ["cosine", ...known.map(({ word }) => bdi(word))];
     const vectors = known.map(({ word, values }) => element("div", element("h4", bdi(word)), bars(word, values)));
     return card(
@@ -283,7 +287,7 @@ export async function compare(state, models, examples) {
       failures.map(({ item, error }) => element("p", { class: "error" }, bdi(item), ": ", error)),
       element(
         "div",
-        { class: "beside" },
+        { class: "side-by-side" },
         known.length ? table(`Cosines in ${model.data.name}`, headings, cells, "matrix") : null,
         element("div", { class: "vectors" }, vectors),
       ),
@@ -292,8 +296,8 @@ export async function compare(state, models, examples) {
   return [...head, columns(await Promise.all(sections))];
 }
 
-/** A cell with the cosine of two vectors, coloured by it. */
-function heat(one, other) {
+/** Create a table cell with the cosine of two vectors, coloured by its value. */
+function cosineCell(one, other) {
   const product = (a, b) => a.values.reduce((sum, value, i) => sum + value * b.values[i], 0);
   const divisor = Math.sqrt(product(one, one) * product(other, other));
   const cosine = one === other ? 1 : divisor && product(one, other) / divisor;

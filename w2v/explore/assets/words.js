@@ -1,6 +1,6 @@
-/** Words as people type and read them. */
+/** Match typed text with words, and format words and numbers. */
 
-/** Upper case without accents: "koln" finds "Köln", "strasse" finds "Straße". The server folds in the same way. */
+/** Return text in upper case without accents: "koln" and "Köln" become the same. explorer.py does the same. */
 export const fold = (text) =>
   text
     .normalize("NFKD")
@@ -8,19 +8,19 @@ export const fold = (text) =>
     .toUpperCase()
     .replaceAll("\n", " ");
 
-/** The rows of at most n folded words by what is typed: whole words first, then beginnings, then parts, each in the
- *  order of the vocabulary. */
+/** Return the rows of at most n folded words that match the typed text: first equal words, then words that begin with
+ *  it, then words that contain it, each in the order of the vocabulary. */
 export function completions(folded, typed, n) {
-  const wanted = fold(typed);
-  const kinds = [(word) => word === wanted, (word) => word.startsWith(wanted), (word) => word.includes(wanted)];
-  const found = new Set();
-  for (const fits of kinds) {
-    for (let row = 0; row < folded.length && found.size < n; row++) if (fits(folded[row])) found.add(row);
+  const text = fold(typed);
+  const matchers = [(word) => word === text, (word) => word.startsWith(text), (word) => word.includes(text)];
+  const rows = new Set();
+  for (const matches of matchers) {
+    for (let row = 0; row < folded.length && rows.size < n; row++) if (matches(folded[row])) rows.add(row);
   }
-  return [...found];
+  return [...rows];
 }
 
-/** A word with control characters escaped, cut to `length` characters. */
+/** Return a word with control characters escaped, shortened to `length` characters. */
 export function shown(word, length = 80) {
   const characters = [...word.slice(0, 4 * length)];
   const cut = characters.length > length ? `${characters.slice(0, length).join("")}…` : word;
@@ -30,5 +30,5 @@ export function shown(word, length = 80) {
   );
 }
 
-/** 1234567 as 1,234,567. */
+/** Format a number with commas: 1,234,567. */
 export const grouped = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");

@@ -1,4 +1,4 @@
-"""gensim.models: the classes under the names that most scripts import."""
+"""gensim.models: the classes that most scripts import from here."""
 
 from w2v.gensim.models.doc2vec import Doc2Vec
 from w2v.gensim.models.fasttext import FastText

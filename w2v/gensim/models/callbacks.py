@@ -1,13 +1,10 @@
-"""gensim.models.callbacks: what is called at the beginning and end of training and of each epoch."""
+"""gensim.models.callbacks: the base class of training callbacks."""
 
 from typing import Any
 
 
 class CallbackAny2Vec:
-    """A base class, whose methods are called before and after each epoch, and before and after training.
-
-    They get the model, whose `wv` is up to date.
-    """
+    """A base class for callbacks. Training calls its methods with the model, after updating `model.wv`."""
 
     def on_epoch_begin(self, model: Any) -> None: ...
 

@@ -1,21 +1,21 @@
-"""gensim.models.doc2vec: names for libraries that import them and use Word2Vec alone."""
+"""gensim.models.doc2vec: placeholders for libraries that import these names, but use only Word2Vec."""
 
 from typing import Any, NamedTuple, NoReturn
 
 
 class TaggedDocument(NamedTuple):
-    """The words of a document, and its tags."""
+    """The words and the tags of a document."""
 
     words: list[str]
     tags: list[Any]
 
 
 class Doc2Vec:
-    """Not there: w2v trains vectors of words."""
+    """A placeholder that raises NotImplementedError: w2v trains only word vectors."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         self.load()
 
     @classmethod
     def load(cls, *_: Any, **__: Any) -> NoReturn:
-        raise NotImplementedError("w2v has no Doc2Vec: use gensim's for vectors of documents")
+        raise NotImplementedError("w2v has no Doc2Vec: use gensim's for document vectors")

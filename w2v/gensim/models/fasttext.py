@@ -1,4 +1,4 @@
-"""gensim.models.fasttext: words whose vectors are made of character n-grams, trained by w2v, and fastText's files."""
+"""gensim.models.fasttext: word vectors with character n-grams, trained by w2v; reads and writes fastText's files."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from w2v.vectors.cosines import Vector
 
 
 def ft_ngram_hashes(word: str, minn: int, maxn: int, num_buckets: int) -> list[int]:
-    """The buckets of a word's n-grams of minn to maxn characters, in fastText's order."""
+    """Return the buckets of a word's n-grams of `minn` to `maxn` characters, in fastText's order."""
     _, buckets = Subwords(minn, maxn, num_buckets).of(Words.of([word]))
     return list(buckets.tolist())
 
 
 class FastTextKeyedVectors(KeyedVectors):
-    """Words with vectors made of their n-grams, in the manner of gensim 4; unknown words have vectors, too.
+    """Word vectors with n-grams, as in gensim 4. An unknown word has a vector too: it comes from its n-grams.
 
     Attributes:
-        min_n, max_n: the lengths of n-grams in characters. bucket: the number of their rows.
-        ngrams: the rows of n-grams that training has used; None before.
+        min_n, max_n: the shortest and the longest n-grams, in characters.
+        bucket: the number of rows into which n-grams are hashed.
+        ngrams: the n-gram rows that training has used; None before training.
     """
 
     min_n, max_n, bucket = 3, 6, 2_000_000
@@ -53,20 +54,20 @@ class FastTextKeyedVectors(KeyedVectors):
         self.ngrams: Ngrams | None = None
 
     def _composed(self, word: str) -> Vector | None:
-        """The vector of an unknown word: zeros where training has used none of its n-grams."""
+        """Return the vector of an unknown word: zeros if training has used none of its n-grams."""
         if not self.subwords:
             return None
-        found = super()._composed(word)
-        return np.zeros(self.vector_size, np.float32) if found is None else found
+        vector = super()._composed(word)
+        return np.zeros(self.vector_size, np.float32) if vector is None else vector
 
     @property
     def subwords(self) -> Subwords | None:
-        """Which n-grams a word has; None without any."""
+        """The n-gram settings; None if words have no n-grams."""
         return Subwords(self.min_n, self.max_n, self.bucket) if self.bucket and 0 < self.min_n <= self.max_n else None
 
     @property
     def vectors_ngrams(self) -> Vector:
-        """The rows of all n-grams, float32 (bucket, vector_size), zero where training has used none: a copy."""
+        """A copy of all n-gram rows, float32 (bucket, vector_size). Rows that training has not used are zero."""
         rows = np.zeros((self.bucket, self.vector_size), np.float32)
         if self.ngrams:
             rows[self.ngrams.buckets] = self.ngrams.rows
@@ -74,7 +75,7 @@ class FastTextKeyedVectors(KeyedVectors):
 
     @property
     def vectors_vocab(self) -> Vector:
-        """The words' own rows, float32 (V, vector_size): a copy."""
+        """A copy of the words' own rows, without their n-grams: float32 (V, vector_size)."""
         if not self.ngrams:
             return self.vectors.copy()
         return own_rows(self.vectors, Words.of(self.index_to_key), self.ngrams)
@@ -88,11 +89,11 @@ class FastTextKeyedVectors(KeyedVectors):
         return np.split(buckets, starts[1:-1]) if len(self) else []
 
     def get_sentence_vector(self, sentence: list[str]) -> Vector:
-        """The mean of the words' vectors of length 1, (vector_size,)."""
+        """Return the mean of the words' unit vectors, (vector_size,)."""
         return self.get_mean_vector(sentence)
 
     def adjust_vectors(self) -> None:
-        """Nothing: `vectors` are made of the rows of n-grams when training ends."""
+        """Do nothing: training itself updates `vectors` from the n-gram rows at its end."""
 
     recalc_char_ngram_buckets = adjust_vectors
 
@@ -104,20 +105,22 @@ class FastTextKeyedVectors(KeyedVectors):
         return content
 
     @classmethod
-    def _from_file(cls, path: PathLike, found: VectorFile) -> Self:
-        made = super()._from_file(path, found)
-        made.ngrams = Ngrams.from_file(found.tensors, found.header.subwords, made.vector_size, path)
-        if made.ngrams:
-            kind = made.ngrams.subwords
-            made.min_n, made.max_n, made.bucket = kind.shortest, kind.longest, kind.buckets
-        return made
+    def _from_file(cls, path: PathLike, content: VectorFile) -> Self:
+        vectors = super()._from_file(path, content)
+        vectors.ngrams = Ngrams.from_file(content.tensors, content.header.subwords, vectors.vector_size, path)
+        if vectors.ngrams:
+            subwords = vectors.ngrams.subwords
+            vectors.min_n, vectors.max_n, vectors.bucket = subwords.shortest, subwords.longest, subwords.buckets
+        return vectors
 
 
 class FastText(Word2Vec):
-    """A model with subwords (Bojanowski et al. 2017) in the manner of gensim 4, which w2v trains. Words must be str.
+    """A word2vec model with subwords (Bojanowski et al. 2017), with gensim 4's interface. Words must be str.
 
     Attributes:
-        wv: the vectors, as FastTextKeyedVectors. All others are those of Word2Vec.
+        wv: the vectors, as FastTextKeyedVectors.
+
+    Word2Vec documents the other attributes.
     """
 
     wv: FastTextKeyedVectors
@@ -154,10 +157,14 @@ class FastText(Word2Vec):
         bucket: int = _subwords[2],
         **options: Any,
     ) -> None:
-        """As Word2Vec; `options` are its other arguments. Words are of n-grams of `min_n` to `max_n` characters, hashed
-        to `bucket` rows; none with max_n=0."""
+        """Create a model as Word2Vec does, with n-grams of `min_n` to `max_n` characters hashed to `bucket` rows.
+
+        Args:
+            max_n: 0 for a model without n-grams.
+            options: further arguments of Word2Vec.
+        """
         if word_ngrams != 1:
-            raise NotImplementedError(f"word_ngrams={word_ngrams}: n-grams of words are for classifiers; give 1")
+            raise NotImplementedError(f"word_ngrams={word_ngrams}: only classifiers have n-grams of words; use 1")
         self._subwords = min_n, max_n, bucket
         super().__init__(
             sentences, corpus_file, vector_size, alpha, window, min_count, max_vocab_size, sample, seed, workers,
@@ -169,31 +176,31 @@ class FastText(Word2Vec):
         return FastTextKeyedVectors(self.vector_size, *self._subwords)
 
     def estimate_memory(self, vocab_size: int | None = None, report: dict[str, int] | None = None) -> dict[str, int]:
-        """The bytes of the dictionary, of each matrix, of n-grams, and in total, as gensim estimates them."""
+        """Return gensim's estimate of bytes for the dictionary, each matrix and the n-grams, and their total."""
         words = vocab_size or len(self.wv)
         ngrams = sum(map(len, self.wv.buckets_word))
-        row = self.vector_size * np.dtype(np.float32).itemsize
-        found = super().estimate_memory(vocab_size, report)
-        found["syn0_vocab"] = found.pop("vectors")
-        del found["total"]
-        found |= {"syn0_ngrams": self.bucket * row, "buckets_word": 64 + 100 * words + 4 * ngrams}
-        return found | {"total": sum(found.values())}
+        row_bytes = self.vector_size * np.dtype(np.float32).itemsize
+        estimate = super().estimate_memory(vocab_size, report)
+        estimate["syn0_vocab"] = estimate.pop("vectors")
+        del estimate["total"]
+        estimate |= {"syn0_ngrams": self.bucket * row_bytes, "buckets_word": 64 + 100 * words + 4 * ngrams}
+        return estimate | {"total": sum(estimate.values())}
 
     def init_weights(self) -> None:
         self.wv.ngrams = None
         super().init_weights()
 
 
-KeyedVectors.models |= {"FastText": FastText, "FastTextKeyedVectors": FastTextKeyedVectors}
+KeyedVectors._classes |= {"FastText": FastText, "FastTextKeyedVectors": FastTextKeyedVectors}
 
 
 def load_facebook_model(path: PathLike, encoding: str = "utf-8") -> FastText:
-    """The model in a `.bin` file of fastText, whose training can be continued. Raises W2VError for any other file."""
+    """Load a model, which can be trained further, from a `.bin` file of fastText. Raises W2VError for other files."""
     with unchanged_files(path):
-        found = fasttext.read(path, None)
-    found = replace(found, words=found.words.decoded("backslashreplace", encoding))
-    settings = found.header.settings or {}
-    wv = FastTextKeyedVectors._from_file(path, found)
+        content = fasttext.read(path, None)
+    content = replace(content, words=content.words.decoded("backslashreplace", encoding))
+    settings = content.header.settings or {}
+    wv = FastTextKeyedVectors._from_file(path, content)
     if "subwords" not in settings:
         wv.min_n, wv.max_n, wv.bucket = 0, 0, 0
     model = FastText(
@@ -207,8 +214,8 @@ def load_facebook_model(path: PathLike, encoding: str = "utf-8") -> FastText:
         **{name: settings[name] for name in ("window", "min_count", "epochs", "sample") if name in settings},
     )
     model.wv = wv
-    if "outputs" in found.tensors:
-        model.syn1neg = found.tensors["outputs"]
+    if "outputs" in content.tensors:
+        model.syn1neg = content.tensors["outputs"]
     else:
         model._resize_outputs(keep=0)
     model.corpus_total_words = int(wv.expandos["count"].sum())
@@ -216,12 +223,12 @@ def load_facebook_model(path: PathLike, encoding: str = "utf-8") -> FastText:
 
 
 def load_facebook_vectors(path: PathLike, encoding: str = "utf-8") -> FastTextKeyedVectors:
-    """The vectors in a `.bin` file of fastText. Raises W2VError for any other file."""
+    """Load the vectors from a `.bin` file of fastText. Raises W2VError for other files."""
     return load_facebook_model(path, encoding).wv
 
 
 def save_facebook_model(model: FastText, path: PathLike, encoding: str = "utf-8", *_: Any, **__: Any) -> None:
-    """Write a model that fastText loads, without the output rows of hierarchical softmax."""
+    """Write a file that fastText loads. It lacks the output rows of hierarchical softmax."""
     content = model.wv._content()
     if model.negative:
         content.tensors["outputs"] = model.syn1neg

@@ -1,4 +1,4 @@
-"""gensim.models.keyedvectors: vectors by key, which can grow and carry attributes."""
+"""gensim.models.keyedvectors: vectors by key; keys can be added, and can have attributes."""
 
 from __future__ import annotations
 
@@ -22,28 +22,29 @@ from w2v.vectors.cosines import Vector, unit
 
 log = logging.getLogger("gensim.models.keyedvectors")
 
-OF_KEYS, OF_ALL = "vecattr", "gensim.vectors"  # in a file: attributes of the keys, and others
-PATHS = {"code", "point"}  # attributes that follow from the counts
+KEY_ATTRIBUTES, USER_ATTRIBUTES = "vecattr", "gensim.vectors"  # prefixes of tensors in a file
+TREE_ATTRIBUTES = {"code", "point"}  # not saved: they follow from the counts
 
 Neighbours = keyed.Neighbours | Vector  # all scores where topn is None
 
 
 class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
-    """Keys, most often words, with a vector each, in the manner of gensim 4.
+    """A vector for each key, usually a word, with gensim 4's interface.
 
     Attributes:
-        vectors: (V, D), of the type given, float32 by default.
-        index_to_key: V keys, None where a row is reserved. key_to_index: the row of each key.
-        norms: (V,), the lengths of the vectors, or None until they are needed; set it to None after a change.
-        expandos: arrays of length V, attributes of the keys.
-        vectors_lockf: float32 (1,) or (V,), the share of each change in training that a vector takes.
+        vectors: the vectors, (V, D), of the dtype of the constructor, float32 by default.
+        index_to_key: the V keys; None for a reserved row.
+        key_to_index: the row of each key.
+        norms: the lengths of the vectors, (V,); None before they are first needed. Set it to None after a change.
+        expandos: the attributes of the keys, as arrays of length V.
+        vectors_lockf: the factor on the changes that training makes to each vector, float32 (1,) or (V,).
     """
 
-    subwords: Any = None  # of words that have n-grams
-    models: ClassVar[dict[str, Any]] = {}  # the classes of objects in files, by name
+    subwords: Any = None  # the n-gram settings, in a subclass
+    _classes: ClassVar[dict[str, Any]] = {}  # by name in files
 
     def resize_vectors(self, seed: int | None = 0) -> None:
-        """Give each key a vector, the new ones drawn evenly from ±1 / vector_size."""
+        """Give each key a vector. The new ones have uniform values in ±1 / vector_size."""
         self.vectors = prep_vectors((len(self), self.vector_size), self.vectors, seed, self.vectors.dtype)
         self.allocate_vecattrs()
         self.norms = None
@@ -51,14 +52,14 @@ class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
     def vectors_for_all(
         self, keys: Iterable[Key], allow_inference: bool = True, copy_vecattrs: bool = False
     ) -> KeyedVectors:
-        """The known ones among the keys, each once, with their vectors and, if wanted, attributes."""
+        """Return the vectors and, with `copy_vecattrs`, the attributes of the known keys. Repeated keys count once."""
         known = [key for key in dict.fromkeys(keys) if key in (self if allow_inference else self.key_to_index)]
-        made = KeyedVectors(self.vector_size, dtype=self.vectors.dtype)
-        made.add_vectors(known, self[known], {"count": np.arange(len(known), 0, -1)})
+        subset = KeyedVectors(self.vector_size, dtype=self.vectors.dtype)
+        subset.add_vectors(known, self[known], {"count": np.arange(len(known), 0, -1)})
         if copy_vecattrs:
             rows = self._rows(known)
-            made.expandos |= {name: array[rows] for name, array in self.expandos.items()}
-        return made
+            subset.expandos |= {name: array[rows] for name, array in self.expandos.items()}
+        return subset
 
     # -- comparing ----------------------------------------------------------------------------------
 
@@ -95,11 +96,11 @@ class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
 
     @staticmethod
     def cosine_similarities(vector_1: Vector, vectors_all: Vector) -> Vector:
-        """The cosines of one vector, (D,), with n others, (n, D): (n,)."""
+        """Return the cosines, (n,), of one vector (D,) with n others (n, D)."""
         return unit(np.asarray(vectors_all)) @ unit(np.asarray(vector_1))
 
     def rank_by_centrality(self, words: Sequence[Key], use_norm: bool = True) -> list[tuple[Any, Key]]:
-        """(product with the mean, word) of the known words, highest first."""
+        """Return (dot product with the mean vector, word) of the known words, the highest first."""
         known = [word for word in words if word in self]
         if len(known) < len(words):
             log.warning("not in the vocabulary: %s", set(words) - set(known))
@@ -113,7 +114,7 @@ class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
         return self.rank_by_centrality(words)[-1][1]
 
     def wmdistance(self, document1: Sequence[str], document2: Sequence[str], norm: bool = True) -> float:
-        """The word mover's distance of two lists of words (Kusner et al. 2015); inf without known words."""
+        """Return the word mover's distance of two lists of words (Kusner et al. 2015); inf if one has no known word."""
         try:
             from ot import emd2
             from scipy.spatial.distance import cdist  # slow to import
@@ -130,14 +131,14 @@ class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
         shares = [np.array([*words.values()]) / words.total() for words in counts]
         return float(emd2(*shares, distances))
 
-    # -- the nearest --------------------------------------------------------------------------------
+    # -- nearest neighbours -------------------------------------------------------------------------
 
     def _cosines(self, queries: Vector, rows: int) -> Vector:
         self.fill_norms()
         return super()._cosines(queries, rows)
 
     def _direction(self, key: keyed.Key) -> Vector:
-        """A vector as it is: gensim scales words alone."""
+        """Return the unit vector of a word, or a given vector unscaled: gensim scales only the vectors of words."""
         return self._vector(key, norm=True)
 
     def most_similar(
@@ -150,35 +151,35 @@ class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
         restrict_vocab: int | None = None,
         indexer: Any = None,
     ) -> Neighbours:
-        """The nearest keys, as in w2v; all cosines, (V,), where `topn` is None.
+        """Return the nearest keys and their cosines, as in w2v; if `topn` is None, all cosines, (V,).
 
-        Rows from `clip_start` to `clip_end` are searched, or the first `restrict_vocab`.
+        Search the rows from `clip_start` to `clip_end`, or the first `restrict_vocab`.
         """
         if topn is not None and topn < 1:
             return []
         if restrict_vocab:
             clip_start, clip_end = 0, restrict_vocab
-        mean, given = self._query(_listed(positive), _listed(negative))
+        mean, query_rows = self._query(_as_list(positive), _as_list(negative))
         if indexer is not None and topn is not None:
-            found: Neighbours = indexer.most_similar(mean, topn)
-            return found
+            neighbours: Neighbours = indexer.most_similar(mean, topn)
+            return neighbours
         scores = self._cosines(mean, min(clip_end or len(self), len(self)))
         if topn is None:
             return scores[clip_start:]
         scores[:clip_start] = -np.inf
-        return self._best(scores, given, int(topn))
+        return self._best(scores, query_rows, int(topn))
 
     def most_similar_cosmul(
         self, positive: Any = None, negative: Any = None, topn: int | None = 10, restrict_vocab: int | None = None
     ) -> Neighbours:
         if topn is not None and topn < 1:
             return []
-        if not len(_listed(positive)):
+        if not len(_as_list(positive)):
             raise ValueError("cannot compute similarity with no input")
-        scores, given = self._cosmul_scores(
-            _listed(positive), _listed(negative), min(restrict_vocab or len(self), len(self))
+        scores, query_rows = self._cosmul_scores(
+            _as_list(positive), _as_list(negative), min(restrict_vocab or len(self), len(self))
         )
-        return scores if topn is None else self._best(scores, given, int(topn))
+        return scores if topn is None else self._best(scores, query_rows, int(topn))
 
     def similar_by_key(self, key: Key, topn: int | None = 10, restrict_vocab: int | None = None) -> Neighbours:
         return self.most_similar([key], topn=topn, restrict_vocab=restrict_vocab)
@@ -192,45 +193,49 @@ class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
     # -- files --------------------------------------------------------------------------------------
 
     def _content(self) -> VectorFile:
-        words, tensors = vector_files.words_of(self.index_to_key)
-        fitting = self._fitting()
-        for name in self.expandos.keys() - fitting.keys():
+        words, tensors = vector_files.keys_to_words(self.index_to_key)
+        complete = self._complete_attributes()
+        for name in self.expandos.keys() - complete.keys():
             attributes.warn_not_saved(f"the attribute {name}: {len(self.expandos[name])} values for {len(self)} keys")
-        tensors |= attributes.packed(OF_KEYS, {name: fitting[name] for name in fitting.keys() - {"count", *PATHS}})
-        tensors |= attributes.packed(OF_ALL, attributes.set_by_programs(self, vars(KeyedVectors(1))))
+        saved = {name: complete[name] for name in complete.keys() - {"count", *TREE_ATTRIBUTES}}
+        tensors |= attributes.pack(KEY_ATTRIBUTES, saved)
+        tensors |= attributes.pack(USER_ATTRIBUTES, attributes.user_attributes(self, vars(KeyedVectors(1))))
         return VectorFile(words, self.vectors.astype(REAL, copy=False), self.counts, tensors)
 
     def save(self, fname_or_handle: PathLike | BinaryIO, **_: Any) -> None:
-        """Write w2v's native format, whatever the name; keyword arguments of gensim's for pickles have no effect."""
+        """Write w2v's native format, whatever the name of the file. gensim's arguments for pickles have no effect."""
         self.add_lifecycle_event("saving", fname_or_handle=str(fname_or_handle))
         vector_files.write(fname_or_handle, self._content())
 
     @classmethod
     def load(cls, fname: PathLike, mmap: str | None = None) -> Any:
-        """Read a file of `save`, of which a Word2Vec's gives a Word2Vec, of gensim's own `save`, or any other that
-        w2v.load reads.
+        """Read a file that `save` or gensim's own `save` wrote, or any other file that w2v.load reads.
+
+        Returns:
+            The class that was saved: a Word2Vec, for instance, if the file holds a Word2Vec.
         """
-        found = vector_files.read(fname, mmap is not None)
-        saved = found.header.gensim
-        kind = cls.models.get(saved.kind, cls) if saved else cls
-        return kind._from_file(fname, found)
+        content = vector_files.read(fname, mmap is not None)
+        saved = content.header.gensim
+        loaded_class = cls._classes.get(saved.kind, cls) if saved else cls
+        return loaded_class._from_file(fname, content)
 
     @classmethod
-    def _from_file(cls, path: PathLike, found: VectorFile) -> Self:
-        made = cls.__new__(cls)
-        KeyedVectors.__init__(made, found.vectors.shape[1])  # a subclass may require arguments
-        made.vectors = np.asarray(found.vectors)  # those of a smaller type become float32
-        made._set_keys(vector_files.keys_of(path, found))
-        made.next_index = len(made)
-        for name, value in attributes.unpacked(path, OF_KEYS, found.tensors).items():
+    def _from_file(cls, path: PathLike, content: VectorFile) -> Self:
+        vectors = cls.__new__(cls)
+        KeyedVectors.__init__(vectors, content.vectors.shape[1])  # the constructor of a subclass may require arguments
+        vectors.vectors = np.asarray(content.vectors)  # converts vectors of a smaller type to float32
+        vectors._set_keys(vector_files.words_to_keys(path, content))
+        vectors.next_index = len(vectors)
+        for name, value in attributes.unpack(path, KEY_ATTRIBUTES, content.tensors).items():
             objects = value if isinstance(value, list) else ()
-            made.expandos[name] = value if isinstance(value, np.ndarray) else np.fromiter(objects, object)
-        if found.counts is not None:
-            made.expandos["count"] = found.counts
-        if any(array.shape[:1] != (len(made),) for array in made.expandos.values()):
+            vectors.expandos[name] = value if isinstance(value, np.ndarray) else np.fromiter(objects, object)
+        if content.counts is not None:
+            vectors.expandos["count"] = content.counts
+        if any(array.shape[:1] != (len(vectors),) for array in vectors.expandos.values()):
             raise W2VError(f"{path}: damaged: its attributes do not fit its keys")
-        attributes.restore(made, vars(KeyedVectors(1)), attributes.unpacked(path, OF_ALL, found.tensors))
-        return made
+        user_attributes = attributes.unpack(path, USER_ATTRIBUTES, content.tensors)
+        attributes.restore(vectors, vars(KeyedVectors(1)), user_attributes)
+        return vectors
 
     def save_word2vec_format(
         self,
@@ -243,8 +248,8 @@ class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
         append: bool = False,
         sort_attr: str = "count",
     ) -> None:
-        """Write the text or binary format of word2vec, sorted by an attribute, and its values to `fvocab`."""
-        values = self._fitting().get(sort_attr)
+        """Write word2vec's text or binary format, sorted by the attribute `sort_attr`, and its values to `fvocab`."""
+        values = self._complete_attributes().get(sort_attr)
         rows = np.arange(len(self)) if values is None else np.argsort(-values, kind="stable")
         keys = [f"{prefix}{self.index_to_key[row]}" for row in rows.tolist()]
         vocabulary = None
@@ -268,22 +273,22 @@ class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
         datatype: DTypeLike = REAL,
         no_header: bool = False,
     ) -> Self:
-        """Read the text or binary format of word2vec; its content, not `binary` or `no_header`, tells which it is.
+        """Read word2vec's text or binary format. The reader recognises it, whatever `binary` and `no_header` say.
 
-        Of a key that stands there twice, the first is kept. Raises FileNotFoundError for a missing file, EOFError for
-        one that is cut, UnicodeDecodeError for words that are not in this encoding, ValueError for other damage.
+        If a key occurs twice, its first vector counts. Raises FileNotFoundError if the file is missing, EOFError if it
+        is truncated, UnicodeDecodeError if a word is not in this encoding, ValueError for other damage.
         """
         log.info("loading projection weights from %s", fname)
-        made = cls._from_file(fname, vector_files.read_word2vec(fname, encoding, unicode_errors, limit or None))
-        made.vectors = made.vectors.astype(datatype, copy=False)
-        counts = np.arange(len(made), 0, -1)  # in the place of unknown ones: the most frequent first
+        vectors = cls._from_file(fname, vector_files.read_word2vec(fname, encoding, unicode_errors, limit or None))
+        vectors.vectors = vectors.vectors.astype(datatype, copy=False)
+        counts = np.arange(len(vectors), 0, -1)  # the counts are unknown: these keep the order, most frequent first
         if fvocab is not None:
             lines = read_bytes(fvocab).decode("utf-8", unicode_errors).splitlines()
             known = {word: int(count) for word, count in (line.rsplit(maxsplit=1) for line in lines)}
-            counts = np.array([known.get(word, 0) for word in made.index_to_key])
-        made.expandos["count"] = counts
-        made.add_lifecycle_event("load_word2vec_format", msg=f"loaded {made.vectors.shape} matrix from {fname}")
-        return made
+            counts = np.array([known.get(word, 0) for word in vectors.index_to_key])
+        vectors.expandos["count"] = counts
+        vectors.add_lifecycle_event("load_word2vec_format", msg=f"loaded {vectors.vectors.shape} matrix from {fname}")
+        return vectors
 
     def intersect_word2vec_format(
         self,
@@ -293,21 +298,21 @@ class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
         encoding: str = "utf8",
         unicode_errors: Errors = "strict",
     ) -> None:
-        """Take the vectors of the keys that a file in word2vec's format has, and lock them by `lockf`."""
-        given = self.load_word2vec_format(fname, None, binary, encoding, unicode_errors)
-        if given.vector_size != self.vector_size:
-            raise ValueError(f"incompatible vector size {given.vector_size} in file {fname}")
-        shared = [key for key in given.index_to_key if key in self.key_to_index]
+        """Replace the vectors of the keys that occur in a word2vec file, and set their vectors_lockf to `lockf`."""
+        other = self.load_word2vec_format(fname, None, binary, encoding, unicode_errors)
+        if other.vector_size != self.vector_size:
+            raise ValueError(f"incompatible vector size {other.vector_size} in file {fname}")
+        shared = [key for key in other.index_to_key if key in self.key_to_index]
         rows = self._rows(shared)
-        self.vectors[rows] = given[shared]
+        self.vectors[rows] = other[shared]
         self.norms = None
         if len(self.vectors_lockf) != len(self):
             self.vectors_lockf = np.full(len(self), self.vectors_lockf[0], REAL)
         self.vectors_lockf[rows] = lockf
 
 
-def _listed(keys: Any) -> Any:
-    """Keys as a list: one key or vector is a list of one, None is empty."""
+def _as_list(keys: Any) -> Any:
+    """Return keys as a list: one key or vector becomes a list of one, None an empty list."""
     if keys is None:
         return []
     if isinstance(keys, str | bytes | int | np.integer) or (isinstance(keys, np.ndarray) and keys.ndim == 1):
@@ -316,7 +321,7 @@ def _listed(keys: Any) -> Any:
 
 
 def pseudorandom_weak_vector(size: int, seed_string: str | None = None, hashfxn: Any = hash) -> Vector:
-    """A vector drawn evenly from ±0.5 / size: the same for the same `seed_string` and `hashfxn`."""
+    """Return a vector with uniform values in ±0.5 / size, determined by `seed_string` and `hashfxn`."""
     seed = hashfxn(seed_string) & 0xFFFFFFFF if seed_string else None
     return ((np.random.default_rng(seed).random(size) - 0.5) / size).astype(REAL)
 
@@ -327,12 +332,12 @@ def prep_vectors(
     seed: int | None = 0,
     dtype: DTypeLike = REAL,
 ) -> Vector:
-    """The prior vectors and below them, up to `target_shape`, new ones drawn evenly from ±1 / their length."""
+    """Return the prior vectors, extended to `target_shape` by vectors with uniform values in ±1 / D."""
     prior = np.zeros((0, target_shape[1]), dtype) if prior_vectors is None else prior_vectors
     if prior.shape == target_shape:
         return prior
-    drawn = np.random.default_rng(seed).random(target_shape, np.float32)
-    vectors = ((drawn * 2 - 1) / target_shape[1]).astype(dtype)
+    uniform = np.random.default_rng(seed).random(target_shape, np.float32)
+    vectors = ((uniform * 2 - 1) / target_shape[1]).astype(dtype)
     vectors[: len(prior)] = prior
     return vectors
 

@@ -1,4 +1,4 @@
-"""gensim.models.phrases: pairs of words that often occur together become one token (Mikolov et al. 2013b, 4)."""
+"""gensim.models.phrases: join word pairs that often occur together into one token (Mikolov et al. 2013b, section 4)."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ from w2v.text import phrases as core
 ENGLISH_CONNECTOR_WORDS = core.ENGLISH_CONNECTOR_WORDS
 log = logging.getLogger("gensim.models.phrases")
 
-NEGATIVE_INFINITY = -math.inf  # the score of what is no phrase
+NEGATIVE_INFINITY = -math.inf  # the score of words that are not a phrase
 
 Scorer = Callable[..., float]
-Scored = tuple[str, float | None]  # a token, and its score if it is a phrase
+ScoredToken = tuple[str, float | None]  # a token, and its score if it is a phrase
 
 
 @dataclass(frozen=True)
 class _Scorer:
-    """A scoring of w2v.text.phrases as a function of numbers; -inf where it is not defined, or npmi below min_count."""
+    """A scoring of w2v.text.phrases as a function with gensim's arguments.
+
+    It returns -inf where the score is undefined; npmi also does so for pairs rarer than min_count.
+    """
 
     name: core.Scoring
 
@@ -40,10 +43,10 @@ class _Scorer:
         min_count: float,
         corpus_word_count: float,
     ) -> float:
-        possible = worda_count and wordb_count
+        defined = worda_count and wordb_count
         if self.name == "npmi":
-            possible = possible and bigram_count and min_count <= bigram_count < corpus_word_count
-        if not possible:
+            defined = defined and bigram_count and min_count <= bigram_count < corpus_word_count
+        if not defined:
             return NEGATIVE_INFINITY
         values = worda_count, wordb_count, bigram_count, len_vocab, min_count, corpus_word_count
         return float(core.SCORERS[self.name](*values))
@@ -51,11 +54,11 @@ class _Scorer:
 
 original_scorer, npmi_scorer = _Scorer("default"), _Scorer("npmi")
 ARGUMENTS = tuple(inspect.signature(original_scorer).parameters)
-_SCORERS: dict[str, Scorer] = {"default": original_scorer, "npmi": npmi_scorer}  # by their names in files
+_SCORERS: dict[str, Scorer] = {"default": original_scorer, "npmi": npmi_scorer}  # by name in files
 
 
 class Fields(TypedDict):
-    """What a file keeps, with the name of the class."""
+    """The fields of a phrases file, besides the name of the class."""
 
     min_count: Number
     threshold: Number
@@ -77,26 +80,26 @@ class PhrasesFields(Fields):
 
 
 class TransformedCorpus:
-    """Sentences with their phrases joined, made anew in each iteration."""
+    """Sentences with their phrases joined. Each iteration joins them again."""
 
     def __init__(self, phrases: PhrasesTransformation, sentences: Iterable[Iterable[str]]) -> None:
         self.phrases, self.sentences = phrases, sentences
 
     def __iter__(self) -> Iterator[list[str]]:
-        return (self.phrases.joined(sentence) for sentence in self.sentences)
+        return (self.phrases.join_phrases(sentence) for sentence in self.sentences)
 
     def __getitem__(self, number: int) -> list[str]:
-        """The sentence of this number, if the sentences have numbers, as those of a list."""
-        return self.phrases.joined(self.sentences[number])  # type: ignore[index]
+        """Return sentence `number` with its phrases joined, if the sentences can be indexed, as in a list."""
+        return self.phrases.join_phrases(self.sentences[number])  # type: ignore[index]
 
     def __len__(self) -> int:
         return len(self.sentences)  # type: ignore[arg-type]
 
 
 class PhrasesTransformation(utils.SaveLoad):
-    """What Phrases and FrozenPhrases share: `_score` says how well words make a phrase."""
+    """The base of Phrases and FrozenPhrases, which define how `_score` scores a phrase."""
 
-    kinds: ClassVar[dict[str, Any]] = {}  # Phrases and FrozenPhrases with what their files keep, by their names
+    kinds: ClassVar[dict[str, Any]] = {}  # by class name: Phrases and FrozenPhrases, and the fields of their files
     delimiter: str
     threshold: float
     scoring: Scorer
@@ -105,18 +108,18 @@ class PhrasesTransformation(utils.SaveLoad):
         self.connector_words = frozenset(connector_words)
 
     def _score(self, word_a: str, word_b: str, phrase: str) -> float:
-        """The score of a phrase, of which these are the first and the last word; -inf if it is unknown."""
+        """Return the score of a phrase from its first to its last word; -inf if it is unknown."""
         raise NotImplementedError
 
     def score_candidate(self, word_a: str, word_b: str, in_between: Sequence[str]) -> tuple[str | None, float | None]:
-        """The phrase from `word_a` to `word_b` and its score, or (None, None) if they stay apart."""
+        """Return the phrase from `word_a` to `word_b` and its score, or (None, None) if they are not a phrase."""
         phrase = self.delimiter.join([word_a, *in_between, word_b])
         score = self._score(word_a, word_b, phrase)
         return (phrase, score) if score > self.threshold else (None, None)
 
-    def analyze_sentence(self, sentence: Iterable[str]) -> Iterator[Scored]:
-        """The tokens of a sentence, phrases joined. Connector words stand within phrases, not at their ends."""
-        pending: list[str] = []  # a word that may begin a phrase, and the connectors since
+    def analyze_sentence(self, sentence: Iterable[str]) -> Iterator[ScoredToken]:
+        """Yield the tokens of a sentence with phrases joined. A phrase does not begin or end with a connector word."""
+        pending: list[str] = []  # a word that may begin a phrase, and the connector words after it
         for word in sentence:
             if word in self.connector_words:
                 if pending:
@@ -133,45 +136,45 @@ class PhrasesTransformation(utils.SaveLoad):
                 pending = [word]
         yield from ((token, None) for token in pending)
 
-    def joined(self, sentence: Iterable[str]) -> list[str]:
+    def join_phrases(self, sentence: Iterable[str]) -> list[str]:
         return [token for token, _ in self.analyze_sentence(sentence)]
 
     def __getitem__(self, sentence: Iterable[Any]) -> list[str] | TransformedCorpus:
-        """A sentence with its phrases joined, or all sentences of a corpus, one by one as they are iterated."""
+        """Join the phrases of a sentence; or return a TransformedCorpus if given the sentences of a corpus."""
         items = iter(sentence)
-        once = items is sentence
+        is_iterator = items is sentence
         first = next(items, None)
-        whole = itertools.chain([first], items) if once and first is not None else sentence
-        return self.joined(whole) if isinstance(first, str | None) else TransformedCorpus(self, whole)
+        whole = itertools.chain([first], items) if is_iterator and first is not None else sentence
+        return self.join_phrases(whole) if isinstance(first, str | None) else TransformedCorpus(self, whole)
 
     def find_phrases(self, sentences: Iterable[Iterable[str]]) -> dict[str, float]:
-        """The phrases in these sentences, and their scores."""
-        found = (pair for sentence in sentences for pair in self.analyze_sentence(sentence))
-        return {phrase: score for phrase, score in found if score is not None}
+        """Return the phrases in these sentences, and their scores."""
+        tokens = (token for sentence in sentences for token in self.analyze_sentence(sentence))
+        return {phrase: score for phrase, score in tokens if score is not None}
 
     def save(self, fname_or_handle: PathLike | BinaryIO, **_: Any) -> None:
-        """Write a JSON file; keyword arguments of gensim's for pickles have no effect.
+        """Write a JSON file. gensim's keyword arguments for pickles have no effect.
 
-        Of a scorer of your own only the name is kept: make it known again by a Phrases object before `load`.
+        For a scorer of your own, the file has only its name: before `load`, create any Phrases object with this scorer.
         """
         name = next(name for name, scorer in _SCORERS.items() if scorer == self.scoring)
         kind, fields = next((name, fields) for name, (kind, fields) in self.kinds.items() if isinstance(self, kind))
         content = {field: getattr(self, field) for field in get_type_hints(fields)}
         content |= {"class": kind, "scoring": name, "connector_words": sorted(self.connector_words)}
-        with utils.gensims_exceptions(str(fname_or_handle)), utils.writing(fname_or_handle) as file:
+        with utils.gensim_exceptions(str(fname_or_handle)), utils.open_output(fname_or_handle) as file:
             file.write(encode(content, fname_or_handle).encode())
 
     @classmethod
     def load(cls, fname: PathLike, **_: Any) -> Any:
-        """Read a file of `save`, as Phrases or FrozenPhrases, whichever saved it.
+        """Read a file that `save` wrote, as Phrases or FrozenPhrases, whichever saved it.
 
-        Raises W2VError for any other, gensim's own pickles among them.
+        Raises W2VError for any other file, including gensim's own pickles.
         """
         try:
             with open_regular(fname) as file:
                 content = decode(dict[str, Any], file.read(), fname)
-            kind, kept = cls.kinds[content["class"]]
-            fields = checked(kept, content, fname)
+            kind, schema = cls.kinds[content["class"]]
+            fields = checked(schema, content, fname)
         except (W2VError, KeyError, TypeError) as error:
             raise W2VError(
                 f"{fname}: not a file of {cls.__name__}.save; pickles of gensim are not opened: "
@@ -180,21 +183,21 @@ class PhrasesTransformation(utils.SaveLoad):
         name = fields.pop("scoring")
         if name not in _SCORERS:
             raise W2VError(
-                f"{fname}: its scorer is {one_line(name)}, which must be known: make Phrases(scoring=...) of it first"
+                f"{fname}: its scorer {one_line(name)} is unknown: create a Phrases(scoring=...) with it before loading"
             )
         kind = cls if issubclass(cls, kind) else kind
-        made = kind.__new__(kind)
-        PhrasesTransformation.__init__(made, fields.pop("connector_words"))
-        vars(made).update(fields, scoring=_SCORERS[name])
-        return made
+        loaded = kind.__new__(kind)
+        PhrasesTransformation.__init__(loaded, fields.pop("connector_words"))
+        vars(loaded).update(fields, scoring=_SCORERS[name])
+        return loaded
 
 
 class Phrases(PhrasesTransformation):
-    """Counts words and pairs of them, and joins the pairs whose score exceeds the threshold.
+    """A phrase detector: it counts words and word pairs, and joins the pairs with a score above the threshold.
 
     Attributes:
-        vocab: how often each word occurs, and each pair, joined by the delimiter.
-        corpus_word_count: number of all words.
+        vocab: the counts of words, and of pairs joined by the delimiter.
+        corpus_word_count: the number of words counted.
     """
 
     def __init__(
@@ -208,7 +211,10 @@ class Phrases(PhrasesTransformation):
         scoring: str | Scorer = "default",
         connector_words: Collection[str] = frozenset(),
     ) -> None:
-        """Raises ValueError for an impossible min_count or threshold, and for a scorer without gensim's arguments."""
+        """Count the words of `sentences`, if given.
+
+        Raises ValueError for an invalid min_count or threshold, or a scorer without gensim's arguments.
+        """
         super().__init__(connector_words)
         if min_count <= 0:
             raise ValueError("min_count should be at least 1")
@@ -218,7 +224,7 @@ class Phrases(PhrasesTransformation):
             raise ValueError("threshold should be between -1 and 1 for npmi scoring")
         if isinstance(scoring, str):
             if scoring not in _SCORERS:
-                raise ValueError(f"unknown scoring {scoring!r}: choose default or npmi, or give a function")
+                raise ValueError(f"unknown scoring {scoring!r}: choose default, npmi or a function")
             self.scoring = _SCORERS[scoring]
         else:
             missing = [name for name in ARGUMENTS if name not in inspect.signature(scoring).parameters]
@@ -243,11 +249,11 @@ class Phrases(PhrasesTransformation):
         )
 
     def add_vocab(self, sentences: Iterable[Iterable[str]]) -> None:
-        """Count the words and pairs of more sentences; with more than max_vocab_size, the rarest are dropped."""
+        """Count the words and pairs of more sentences. Drop the rarest when there are more than max_vocab_size."""
         log.info("collecting all words and their counts")
         vocab, connectors = self.vocab, self.connector_words
         for sentence in sentences:
-            pending: list[str] = []  # the last word that is no connector, and the connectors since
+            pending: list[str] = []  # the last word that is not a connector word, and the connector words after it
             for word in sentence:
                 self.corpus_word_count += 1
                 if word not in connectors:
@@ -269,22 +275,22 @@ class Phrases(PhrasesTransformation):
         return self.scoring(**dict(zip(ARGUMENTS, values, strict=True))) if all(counts) else NEGATIVE_INFINITY
 
     def export_phrases(self) -> dict[str, float]:
-        """All phrases that were counted and exceed the threshold, and their scores."""
-        found: dict[str, float] = {}
+        """Return all counted phrases with a score above the threshold, and their scores."""
+        phrases: dict[str, float] = {}
         for token in self.vocab:
             first, *between = token.split(self.delimiter)
             if between:
                 phrase, score = self.score_candidate(first, between.pop(), between)
                 if phrase is not None and score is not None:
-                    found[phrase] = score
-        return found
+                    phrases[phrase] = score
+        return phrases
 
     def freeze(self) -> FrozenPhrases:
         return FrozenPhrases(self)
 
 
 class FrozenPhrases(PhrasesTransformation):
-    """The phrases of a Phrases object without its counts: smaller and faster, but no more can be learnt."""
+    """The phrases of a Phrases object without its counts. It is smaller and faster, but cannot learn more phrases."""
 
     def __init__(self, phrases_model: Phrases) -> None:
         super().__init__(phrases_model.connector_words)

@@ -1,4 +1,4 @@
-"""gensim.models.word2vec: the model class, trained by w2v, and the readers of sentences."""
+"""gensim.models.word2vec: the Word2Vec class, trained by w2v, and the sentence readers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from w2v.gensim.sentences import (
     files_of,
 )
 from w2v.gensim.training import Jobs, ProgressLog, Rows, Trainable
-from w2v.gensim.vocabulary import count_files, count_sentences, effect_on_vocabulary, lowest_count
+from w2v.gensim.vocabulary import count_files, count_sentences, effect_on_vocabulary, effective_min_count
 from w2v.losses.registry import Settings
 from w2v.losses.tree import Tree
 from w2v.options import checked_value
@@ -41,18 +41,18 @@ __all__ = ["BrownCorpus", "LineSentence", "PathLineSentences", "Text8Corpus", "W
 log = logging.getLogger("gensim.models.word2vec")
 
 CUM_TABLE_DOMAIN = 2**31 - 1
-BYTES_OF_WORD = 500, 700  # gensim's estimate for a word in a dictionary, without and with its path in the Huffman tree
-FAST_VERSION = CORPUSFILE_VERSION = 1  # gensim's sign that compiled code does the work
+BYTES_PER_WORD = 500, 700  # gensim's estimate of memory for a word, without and with its path in the Huffman tree
+FAST_VERSION = CORPUSFILE_VERSION = 1  # tells programs, as in gensim, that compiled code trains the model
 
 
 class Word2Vec(Trainable):
-    """A word2vec model in the manner of gensim 4, which w2v trains.
+    """A word2vec model with gensim 4's interface, trained by w2v.
 
     Attributes:
-        wv: the vectors, as KeyedVectors. Training continues from wv.vectors, so that a change there has effect.
-        syn1: float32 (V, vector_size), the output rows of hierarchical softmax, of which the last is not used.
-        syn1neg: float32 (V, vector_size), the output rows of negative sampling.
-        random: drawn from where `seed` is None.
+        wv: the vectors, as KeyedVectors. Training continues from wv.vectors, including the program's changes to it.
+        syn1: the output rows of hierarchical softmax, float32 (V, vector_size). The last row is unused.
+        syn1neg: the output rows of negative sampling, float32 (V, vector_size).
+        random: the random generator that chooses the seed of each run if `seed` is None.
     """
 
     def __init__(
@@ -85,11 +85,12 @@ class Word2Vec(Trainable):
         max_final_vocab: int | None = None,
         shrink_windows: bool = True,
     ) -> None:
-        """With sentences or a corpus file, build the vocabulary and train. Arguments have gensim's meanings.
+        """Create a model. Given sentences or a corpus file, also build the vocabulary and train.
 
-        `hashfxn` and `comment` have no effect. The learning rate ends at that of gensim's last batch of `batch_words`.
-        A `seed` of None is a different one each time. With cbow_mean=0, the mean of longer vectors is trained; see
-        Trainable._length.
+        The arguments mean the same as in gensim, with these exceptions: `hashfxn` and `comment` have no effect.
+        `batch_words` only determines the final learning rate, which equals the rate of gensim's last batch. A `seed` of
+        None gives a different seed to each run. With cbow_mean=0, training approximates gensim's sum of context
+        vectors by the mean of longer vectors.
         """
         if hashfxn is not hash:
             log.warning("hashfxn has no effect: initial vectors do not depend on a hash of the words")
@@ -113,7 +114,7 @@ class Word2Vec(Trainable):
         if sentences is not None or corpus_file is not None:
             self._build_and_train(sentences, corpus_file, trim_rule, callbacks)
         elif trim_rule is not None or callbacks:
-            log.warning("trim_rule and callbacks are not kept: give them to build_vocab and train")
+            log.warning("trim_rule and callbacks have no effect here: give them to build_vocab and train")
         self.add_lifecycle_event("created", params=str(self))
 
     def _build_and_train(
@@ -124,7 +125,7 @@ class Word2Vec(Trainable):
         callbacks: Iterable[CallbackAny2Vec],
     ) -> None:
         self._check_corpus(sentences, corpus_file, passes=self.epochs + 1)
-        with self._ids_kept():
+        with self._id_cache():
             self.build_vocab(sentences, corpus_file, trim_rule=trim_rule)
             totals = self.corpus_count, self.corpus_total_words
             self.train(
@@ -149,12 +150,12 @@ class Word2Vec(Trainable):
         trim_rule: utils.TrimRule | None = None,
         **prepare: Any,
     ) -> None:
-        """Count words and make the vocabulary and new vectors, or with `update` add words to those there are."""
+        """Count the words, choose the vocabulary and initialise the vectors; with `update`, add words to the model."""
         self.corpus_total_words, self.corpus_count = self.scan_vocab(
             corpus_iterable, corpus_file, progress_per, trim_rule=trim_rule
         )
-        found = self.prepare_vocab(update, keep_raw_vocab, trim_rule, **prepare)
-        self.estimate_memory(found["num_retained_words"])
+        report = self.prepare_vocab(update, keep_raw_vocab, trim_rule, **prepare)
+        self.estimate_memory(report["num_retained_words"])
         self.prepare_weights(update)
         self.add_lifecycle_event("build_vocab", update=update, trim_rule=str(trim_rule))
 
@@ -166,7 +167,7 @@ class Word2Vec(Trainable):
         trim_rule: utils.TrimRule | None = None,
         update: bool = False,
     ) -> None:
-        """As build_vocab, from the counts of the words."""
+        """Build the vocabulary from counts of words; see build_vocab."""
         self.raw_vocab = dict(word_freq)
         self.corpus_count = corpus_count or 0
         self.prepare_vocab(update, keep_raw_vocab, trim_rule)
@@ -180,18 +181,21 @@ class Word2Vec(Trainable):
         workers: int | None = None,
         trim_rule: utils.TrimRule | None = None,
     ) -> tuple[int, int]:
-        """Count the words into raw_vocab; returns (words, sentences)."""
+        """Count the words into raw_vocab. Return the numbers of words and sentences."""
         self._check_corpus(corpus_iterable, corpus_file)
         log.info("collecting all words and their counts")
         files = files_of(corpus_iterable, corpus_file)
         if files is None:
             assert corpus_iterable is not None
-            found = count_sentences(corpus_iterable, self.max_vocab_size, trim_rule, progress_per)
+            counts = count_sentences(corpus_iterable, self.max_vocab_size, trim_rule, progress_per)
         else:
-            found = count_files(files, self.max_vocab_size, self._cache, max(1, workers or self.workers))
-        self.raw_vocab, *totals = found
-        log.info("collected %d word types from a corpus of %d raw words and %d sentences", len(self.raw_vocab), *totals)
-        return found[1:]
+            counts = count_files(files, self.max_vocab_size, self._cache, max(1, workers or self.workers))
+        self.raw_vocab, words, n_sentences = counts
+        log.info(
+            "collected %d word types from a corpus of %d raw words and %d sentences",
+            len(self.raw_vocab), words, n_sentences,
+        )  # fmt: skip
+        return words, n_sentences
 
     def prepare_vocab(
         self,
@@ -202,27 +206,31 @@ class Word2Vec(Trainable):
         sample: float | None = None,
         dry_run: bool = False,
     ) -> dict[str, int]:
-        """Choose words of raw_vocab; returns how many are kept and dropped, and what subsampling will leave."""
+        """Choose the vocabulary from raw_vocab, or with `dry_run` only report the effect.
+
+        Returns:
+            The numbers of words that are kept, dropped, and left by subsampling; see effect_on_vocabulary.
+        """
         raw, wv = self.raw_vocab, self.wv
         min_count, sample = min_count or self.min_count, sample or self.sample
-        least = self.effective_min_count = lowest_count(raw, min_count, self.max_final_vocab)
-        kept = [word for word, count in raw.items() if utils.keep_vocab_item(word, count, least, trim_rule)]
+        lowest = self.effective_min_count = effective_min_count(raw, min_count, self.max_final_vocab)
+        kept = [word for word, count in raw.items() if utils.keep_vocab_item(word, count, lowest, trim_rule)]
         log.info("Updating model with new vocabulary" if update else "Creating a fresh vocabulary")
-        found = effect_on_vocabulary(len(raw), [raw[word] for word in kept], sample)
-        words, tokens = found["num_retained_words"], found["retain_total"]
+        report = effect_on_vocabulary(len(raw), [raw[word] for word in kept], sample)
+        words, tokens = report["num_retained_words"], report["retain_total"]
         for msg in (
-            f"effective_min_count={least} retains {words} unique words (drops {found['drop_unique']})",
-            f"effective_min_count={least} leaves {tokens} word corpus",
-            f"downsampling leaves estimated {found['downsample_total']} word corpus of prior {tokens}",
+            f"effective_min_count={lowest} retains {words} unique words (drops {report['drop_unique']})",
+            f"effective_min_count={lowest} leaves {tokens} word corpus",
+            f"downsampling leaves estimated {report['downsample_total']} word corpus of prior {tokens}",
         ):
             self.add_lifecycle_event("prepare_vocab", msg=msg)
-        log.info("sample=%g downsamples %d most-common words", sample, found["downsample_unique"])
+        log.info("sample=%g downsamples %d most-common words", sample, report["downsample_unique"])
         if dry_run:
-            return found
+            return report
         if not update:
             self.min_count, self.sample = min_count, sample
             wv.index_to_key, wv.key_to_index, wv.expandos = [], {}, {}
-            wv.vectors = wv.vectors[:0]  # init_weights makes new ones
+            wv.vectors = wv.vectors[:0]  # init_weights will create the new ones
         counts = np.array([raw.get(word, 0) for word in wv.index_to_key], np.int64) + wv.expandos.get("count", 0)
         new = [word for word in kept if word not in wv.key_to_index]
         wv._set_keys(wv.index_to_key + new)
@@ -237,20 +245,20 @@ class Word2Vec(Trainable):
         if not keep_raw_vocab:
             log.info("deleting the raw counts dictionary of %d items", len(raw))
             self.raw_vocab = {}
-        return found
+        return report
 
     def add_null_word(self) -> None:
-        """Add the word of gensim's that stands for none, with a count of 1."""
+        """Add gensim's null word, "\\0", with a count of 1."""
         wv = self.wv
         wv.key_to_index["\0"] = len(wv)
         wv.index_to_key.append("\0")
         wv.set_vecattr("\0", "count", 1)
 
     def create_binary_tree(self) -> None:
-        """Give each word its path in the Huffman tree: the attributes "point", its nodes, and "code", its bits."""
+        """Set the attributes "point" and "code": the nodes and the bits of each word's path in the Huffman tree."""
         if len(self.wv) < 2:
             return
-        rows, counts = self._by_count()
+        rows, counts = self._rows_by_count()
         tree = Tree.huffman(counts)
         for name, values, kind in (("code", tree.codes, np.uint8), ("point", tree.nodes, np.uint32)):
             paths = self.wv.expandos[name] = np.zeros(len(self.wv), object)
@@ -259,28 +267,31 @@ class Word2Vec(Trainable):
 
     @property
     def cum_table(self) -> NDArray[np.uint32]:
-        """The running sums of the words' shares in the draws of negative sampling, times 2^31 - 1: (V,)."""
+        """The cumulative distribution of negative sampling, times 2^31 - 1: uint32 (V,)."""
         weights = np.cumsum(self.wv.expandos["count"].astype(np.float64) ** self.ns_exponent)
         table: NDArray[np.uint32] = np.round(weights / weights[-1] * self._cum_table_domain).astype(np.uint32)
         return table
 
     def make_cum_table(self, domain: int = CUM_TABLE_DOMAIN) -> None:
-        """Choose the last value of cum_table, which is computed whenever it is read; training does not use it."""
+        """Set the last value of cum_table. Each access computes the table; training does not use it."""
         self._cum_table_domain = domain
 
     def seeded_vector(self, seed_string: str, vector_size: int) -> NDArray[np.float32]:
-        """A vector drawn evenly from ±0.5 / vector_size: the same for the same string and hashfxn."""
+        """Return a vector with uniform values in ±0.5 / vector_size, determined by the string and hashfxn."""
         return pseudorandom_weak_vector(vector_size, seed_string, self.hashfxn)
 
     def estimate_memory(self, vocab_size: int | None = None, report: dict[str, int] | None = None) -> dict[str, int]:
-        """The bytes of the dictionary, of each matrix, and in total, added to `report`, as gensim estimates them.
+        """Add gensim's estimate of bytes for the dictionary, each matrix, and the total to `report`, and return it.
 
-        `vocab_size` is the number of words, by default that of the model. The text in training needs more.
+        Args:
+            vocab_size: the number of words; by default, the size of the vocabulary.
+
+        Training needs more memory, for the text.
         """
         words = vocab_size or len(self.wv)
         matrix = words * self.vector_size * np.dtype(np.float32).itemsize
         report = report or {}
-        report |= {"vocab": words * BYTES_OF_WORD[bool(self.hs)], "vectors": matrix}
+        report |= {"vocab": words * BYTES_PER_WORD[bool(self.hs)], "vectors": matrix}
         report |= {name: matrix for name, used in self._layers() if used}
         report["total"] = sum(report.values())
         log.info(
@@ -294,7 +305,7 @@ class Word2Vec(Trainable):
         self.wv.init_sims(replace)
 
     def reset_from(self, other_model: Word2Vec) -> None:
-        """Take the vocabulary of another model, with new vectors."""
+        """Copy the vocabulary of another model, and initialise new vectors."""
         self.wv = self._new_vectors()
         self.wv.index_to_key, self.wv.key_to_index = other_model.wv.index_to_key, other_model.wv.key_to_index
         self.wv.expandos = other_model.wv.expandos
@@ -319,12 +330,18 @@ class Word2Vec(Trainable):
         callbacks: Iterable[CallbackAny2Vec] = (),
         **_: Any,
     ) -> tuple[int, int]:
-        """Train from the vectors there are, the learning rate falling linearly; returns (words trained, words read).
+        """Train from the current vectors, with a learning rate that falls linearly.
 
-        The sentences are read once. With both `hs` and `negative`, each epoch is trained first with the one loss, then
-        with the other. A subclass's _do_train_job hands on, in each epoch, the sentences that are trained. Words
-        trained are the expected number that subsampling keeps. `total_examples` and `total_words`, of which gensim
-        demands one, tell gensim's batches.
+        The sentences are read once, unless a subclass overrides _do_train_job: then each epoch passes them through
+        that method. With both `hs` and `negative`, each epoch trains first one loss and then the other.
+
+        Args:
+            total_examples: the number of sentences. It or `total_words` is required, as in gensim. They determine the
+                number of gensim's batches, and so the final learning rate.
+            total_words: the number of words.
+
+        Returns:
+            The number of words trained, as expected after subsampling, and the number of words read.
         """
         alpha = checked_value(Settings, "alpha", start_alpha or self.alpha)
         min_alpha = checked_value(Settings, "min_alpha", end_alpha or self.min_alpha)
@@ -335,11 +352,12 @@ class Word2Vec(Trainable):
         self.compute_loss, self.running_training_loss = compute_loss, 0.0
         callbacks = list(callbacks)
         losses = [name for name, used in (("hs", self.hs), ("ns", self.negative)) if used]
-        by_epoch = bool(callbacks) or len(losses) > 1 or self._hands_on or bool((self.wv.vectors_lockf != 1).any())
+        overrides_job, locked = self._overrides_train_job, bool((self.wv.vectors_lockf != 1).any())
+        by_epoch = bool(callbacks) or len(losses) > 1 or overrides_job or locked
         spans = list(itertools.pairwise(range(epochs + 1))) if by_epoch else [(0, epochs)]
-        jobs = Jobs(corpus_iterable, self) if self._hands_on and corpus_iterable is not None else None
-        read_before = self.corpus_total_words * (total_examples or 0) / max(1, self.corpus_count)
-        self._batches = (jobs.count() if jobs else total_words or read_before) / self.batch_words or math.inf
+        jobs = Jobs(corpus_iterable, self) if overrides_job and corpus_iterable is not None else None
+        estimated_words = self.corpus_total_words * (total_examples or 0) / max(1, self.corpus_count)
+        self._batches = (jobs.count() if jobs else total_words or estimated_words) / self.batch_words or math.inf
         sentences = corpus_iterable if jobs is None else jobs
         text = files_of(sentences, corpus_file) or Rows(() if sentences is None else sentences, self.wv)
         self.add_lifecycle_event(
@@ -349,7 +367,7 @@ class Word2Vec(Trainable):
             f"window={self.window} shrink_windows={self.shrink_windows}",
         )
         started = time.perf_counter()
-        progress = ProgressLog(report_delay) if log.isEnabledFor(logging.INFO) else None  # None: notebooks show a bar
+        progress = ProgressLog(report_delay) if log.isEnabledFor(logging.INFO) else None  # None: a bar in notebooks
         _call(callbacks, "on_train_begin", self)
         trained, read = self._train_spans(text, losses, spans, callbacks, progress)
         seconds = time.perf_counter() - started
@@ -371,10 +389,10 @@ class Word2Vec(Trainable):
         callbacks: list[CallbackAny2Vec],
         progress: Report | None,
     ) -> tuple[int, int]:
-        """Train from one epoch to another, one span after the other; returns (words trained, words read)."""
+        """Train each span of epochs (first, last) with each loss. Return (words trained, words read)."""
         trained = read = 0
-        once = len(spans) * len(losses) == 1 or self._hands_on
-        with nullcontext() if once else self._ids_kept() as folder:
+        use_cache = len(spans) * len(losses) > 1 and not self._overrides_train_job
+        with self._id_cache() if use_cache else nullcontext() as folder:
             if folder and isinstance(text, Rows):
                 text.write(folder / "rows")
             for first, last in spans:
@@ -391,7 +409,7 @@ class Word2Vec(Trainable):
         return trained, read
 
     def get_latest_training_loss(self) -> float:
-        """The sum of the losses of all predictions in the last call of `train` with compute_loss."""
+        """Return the sum of the losses of all predictions in the last call of `train` with compute_loss."""
         return self.running_training_loss
 
     # -- predicting ---------------------------------------------------------------------------------
@@ -404,36 +422,39 @@ class Word2Vec(Trainable):
         queue_factor: int = 2,
         report_delay: float = 1,
     ) -> NDArray[np.float32]:
-        """The log probability, natural, of each sentence, from whole windows: float32 (n,). For hs=1 only."""
+        """Return the natural log probability of each sentence, float32 (n,), from windows of full size.
+
+        Raises RuntimeError for a model without hierarchical softmax.
+        """
         if not self.wv.key_to_index:
             raise RuntimeError("you must first build vocabulary before scoring new data")
         if not self.hs:
             raise RuntimeError("score needs hierarchical softmax: train with hs=1 and negative=0")
         model, rows = self._model("hs")
-        places = np.argsort(rows)  # of our rows in the model
+        model_rows = np.argsort(rows)  # of each row of wv
         index = self.wv.key_to_index
         known = ([index[word] for word in sentence if word in index] for sentence in sentences)
         return np.array(
-            [self._score(model, places[words]) for words in itertools.islice(known, total_sentences)], np.float32
+            [self._score(model, model_rows[words]) for words in itertools.islice(known, total_sentences)], np.float32
         )
 
     def _score(self, model: Model, words: NDArray[np.int64]) -> float:
-        near = np.abs(np.subtract.outer(np.arange(len(words)), np.arange(len(words))))
-        context = (near > 0) & (near <= self.window)  # (n, n)
+        distance = np.abs(np.subtract.outer(np.arange(len(words)), np.arange(len(words))))
+        context = (distance > 0) & (distance <= self.window)  # (n, n)
         if self.sg:
-            centres, numbers = np.nonzero(context)
+            centres, input_rows = np.nonzero(context)
             inputs = model.inputs[words]
         else:
             centres = np.flatnonzero(context.any(axis=1))
-            numbers = centres
-            parts = np.maximum(1, context.sum(axis=1)) if self.cbow_mean else np.full(len(words), self._length)
-            inputs = (context @ model.inputs[words] / parts[:, None]).astype(np.float32)
-        return float(model.log_probabilities_of(inputs, numbers, words[centres]).sum()) if len(centres) else 0.0
+            input_rows = centres
+            divisors = np.maximum(1, context.sum(axis=1)) if self.cbow_mean else np.full(len(words), self._vector_scale)
+            inputs = (context @ model.inputs[words] / divisors[:, None]).astype(np.float32)
+        return float(model.log_probabilities_of(inputs, input_rows, words[centres]).sum()) if len(centres) else 0.0
 
     def predict_output_word(
         self, context_words_list: Iterable[Any], topn: int = 10
     ) -> list[tuple[Any, np.float32]] | None:
-        """The `topn` likeliest centre words of a context, as (word, probability); None if its words are unknown."""
+        """Return the `topn` most probable centre words as (word, probability), or None if all words are unknown."""
         if not self.negative:
             raise RuntimeError("predict_output_word needs negative sampling: train with negative above 0")
         if not len(self.wv) or not hasattr(self, "syn1neg"):
@@ -442,18 +463,19 @@ class Word2Vec(Trainable):
         if not rows:
             log.warning("none of the context words is in the vocabulary")
             return None
-        pooled = self.wv.vectors[rows].sum(axis=0) / (len(rows) if self.cbow_mean else 1)
-        scores = self.syn1neg @ pooled
-        shares = np.exp(scores - scores.max())
-        shares /= shares.sum()
-        return [(self.wv.index_to_key[row], shares[row]) for row in np.argsort(-shares, kind="stable")[:topn].tolist()]
+        context = self.wv.vectors[rows].sum(axis=0) / (len(rows) if self.cbow_mean else 1)
+        scores = self.syn1neg @ context
+        probabilities = np.exp(scores - scores.max())
+        probabilities /= probabilities.sum()
+        best = np.argsort(-probabilities, kind="stable")[:topn].tolist()
+        return [(self.wv.index_to_key[row], probabilities[row]) for row in best]
 
     # -- files --------------------------------------------------------------------------------------
 
     def save(self, fname: PathLike | BinaryIO, **_: Any) -> None:
-        """Write w2v's native format, whatever the name; keyword arguments of gensim's for pickles have no effect.
+        """Write w2v's native format, whatever the name of the file. gensim's arguments for pickles have no effect.
 
-        Attributes that programs set are kept where they are arrays of numbers or JSON, and else named in a warning.
+        The file keeps your own attributes if they are arrays of numbers or JSON values. A warning names all others.
         """
         self.add_lifecycle_event("saving", fname_or_handle=str(fname))
         vector_files.write(fname, model_file.content_of(self))
@@ -461,23 +483,23 @@ class Word2Vec(Trainable):
 
     @classmethod
     def load(cls, fname: PathLike, mmap: str | None = None, **_: Any) -> Self:
-        """Read a file of `save`, or of gensim's own `save`, of which numbers, text and arrays are kept.
+        """Read a file that `save` or gensim's own `save` wrote. From gensim's file, keep numbers, text and arrays.
 
-        Raises AttributeError for a file of another class, W2VError for a damaged one.
+        Raises AttributeError if the file holds another class, W2VError if it is damaged.
         """
         log.info("loading %s object from %s", cls.__name__, fname)
         return cls._from_file(fname, vector_files.read(fname, mmap is not None))
 
     @classmethod
-    def _from_file(cls, path: PathLike, found: VectorFile) -> Self:
+    def _from_file(cls, path: PathLike, content: VectorFile) -> Self:
         model = cls.__new__(cls)
-        Word2Vec.__init__(model)  # a subclass may require arguments
-        model_file.restore(model, path, found)
+        Word2Vec.__init__(model)  # not cls(): the constructor of a subclass may require arguments
+        model_file.restore(model, path, content)
         model.add_lifecycle_event("loaded", fname=str(path))
         return model
 
 
-KeyedVectors.models["Word2Vec"] = Word2Vec
+KeyedVectors._classes["Word2Vec"] = Word2Vec
 
 
 def _call(callbacks: Iterable[CallbackAny2Vec], name: str, model: Word2Vec) -> None:
@@ -486,4 +508,4 @@ def _call(callbacks: Iterable[CallbackAny2Vec], name: str, model: Word2Vec) -> N
 
 
 def _class_only(*_: Any, **__: Any) -> None:
-    raise AttributeError("load makes a new model: call it on the class, Word2Vec.load(path)")
+    raise AttributeError("load returns a new model: call it on the class, Word2Vec.load(path)")

@@ -1,1 +1,1 @@
-"""gensim.scripts: programs that scripts call as functions."""
+"""gensim.scripts: command-line programs of gensim, as functions."""

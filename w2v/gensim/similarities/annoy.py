@@ -1,4 +1,4 @@
-"""gensim.similarities.annoy: approximate search, by usearch in the place of Annoy."""
+"""gensim.similarities.annoy: approximate nearest-neighbour search, with usearch instead of Annoy."""
 
 from __future__ import annotations
 
@@ -13,14 +13,19 @@ from w2v.vectors.cosines import Vector
 
 
 class AnnoyIndexer:
-    """An index of a model's vectors, for the argument `indexer` of most_similar; `num_trees` has no effect.
+    """An index of a model's vectors, for the argument `indexer` of most_similar.
 
     Attributes:
-        labels: the keys, in the order of the vectors. model: that of the constructor.
+        labels: the keys, in the order of the vectors.
+        model: the model that was given to the constructor.
+        num_trees: kept for compatibility; it has no effect.
     """
 
     def __init__(self, model: Word2Vec | KeyedVectors | None = None, num_trees: int | None = None) -> None:
-        """Raises ValueError for another model, W2VError if usearch is missing."""
+        """Build the index, or leave it empty without a model or num_trees.
+
+        Raises ValueError if `model` is not a Word2Vec or KeyedVectors, W2VError if usearch is not installed.
+        """
         self.model, self.num_trees = model, num_trees
         self.index: ApproximateIndex | None = None
         self.labels: list[Any] = []
@@ -32,26 +37,26 @@ class AnnoyIndexer:
         self.index, self.labels = ApproximateIndex(vectors.vectors), vectors.index_to_key
 
     def most_similar(self, vector: Vector, num_neighbors: int) -> list[tuple[Any, float]]:
-        """Return the keys of the nearest vectors that the index finds, and their cosines."""
-        rows, cosines = self._built().search(vector, num_neighbors)
+        """Return (key, cosine) of the nearest vectors that the index finds."""
+        rows, cosines = self._require_index().search(vector, num_neighbors)
         return [(self.labels[row], cosine) for row, cosine in zip(rows.tolist(), cosines.tolist(), strict=True)]
 
     def save(self, fname: PathLike, **_: Any) -> None:
-        """Write the index, and its keys as JSON to a file that ends in .dict."""
-        index = self._built()
+        """Write the index to `fname`, and its keys as JSON to `fname`.dict."""
+        index = self._require_index()
         text = encode({"size": index.vector_size, "num_trees": self.num_trees, "labels": self.labels}, fname)
         with atomic_write_together([f"{fname}.dict", fname]) as (keys, file):
             keys.write(text.encode())
             file.write(index.to_bytes())
 
-    def _built(self) -> ApproximateIndex:
+    def _require_index(self) -> ApproximateIndex:
         if self.index is None:
             raise ValueError("the index is empty: give AnnoyIndexer a model and num_trees, or call load")
         return self.index
 
     def load(self, fname: PathLike) -> None:
-        """Read a file of `save`. Raises OSError if it is missing."""
+        """Read the files that `save` wrote. Raises OSError if one is missing."""
         with open_regular(f"{fname}.dict") as file:
-            about = decode(dict[str, Any], file.read(), f"{fname}.dict")
+            metadata = decode(dict[str, Any], file.read(), f"{fname}.dict")
         self.index = ApproximateIndex.load(fname)
-        self.num_trees, self.labels = about["num_trees"], about["labels"]
+        self.num_trees, self.labels = metadata["num_trees"], metadata["labels"]

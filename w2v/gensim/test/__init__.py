@@ -1,1 +1,1 @@
-"""gensim.test: what examples take of it."""
+"""gensim.test: the helpers that gensim's examples import."""

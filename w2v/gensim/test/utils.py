@@ -1,4 +1,4 @@
-"""gensim.test.utils: the text and the paths of gensim's examples."""
+"""gensim.test.utils: the sample text and the file paths of gensim's examples."""
 
 import sys
 import tempfile
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# The index terms of nine titles, of Deerwester et al. 1990, "Indexing by latent semantic analysis", table 2.
+# The index terms of nine titles, from Deerwester et al. 1990, "Indexing by latent semantic analysis", table 2.
 common_texts = [
     line.split()
     for line in (
@@ -24,21 +24,21 @@ common_texts = [
 
 
 def datapath(fname: str) -> str:
-    """The path of a file among the test data of gensim, if it is installed. Raises FileNotFoundError if not."""
-    found = (Path(folder) / "gensim" / "test" / "test_data" / fname for folder in sys.path)
-    path = next((path for path in found if path.exists()), None)
+    """Return the path of a file of gensim's test data. Raises FileNotFoundError if gensim is not installed."""
+    candidates = (Path(folder) / "gensim" / "test" / "test_data" / fname for folder in sys.path)
+    path = next((path for path in candidates if path.exists()), None)
     if path is None:
-        raise FileNotFoundError(f"{fname}: gensim's test data come with gensim alone: pip install gensim")
+        raise FileNotFoundError(f"{fname}: gensim's test data come only with gensim: pip install gensim")
     return str(path)
 
 
 def get_tmpfile(suffix: str) -> str:
-    """The path of a file of this name in a new temporary folder."""
+    """Return the path of a file called `suffix` in a new temporary folder."""
     return str(Path(tempfile.mkdtemp()) / suffix)
 
 
 @contextmanager
 def temporary_file(name: str = "") -> Iterator[str]:
-    """The path of a file of this name in a temporary folder, which lasts as long as a `with` block."""
+    """Yield the path of a file called `name` in a temporary folder, which is removed after the `with` block."""
     with tempfile.TemporaryDirectory() as folder:
         yield str(Path(folder) / name)
