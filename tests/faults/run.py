@@ -47,7 +47,7 @@ TESTS = {
     "file names as long as the system allows, and longer": (["system/test_files.py", "cli/test_outputs.py"], "name"),
     "outputs that exist already, or that fail at the end of writing": (
         ["cli/test_outputs.py", "test_data.py"],
-        "old_file_is_kept or refused or elsewhere or written_once or cannot_be_written",
+        "old_file_is_kept or refused or elsewhere or overwritten_only or unwritable",
     ),
     "a signal while an output waits for the reader of a pipe": (["cli/test_outputs.py"], "waits"),
     "no folder for temporary files": (["system/test_files.py"], "without_a_temporary_folder"),
@@ -83,7 +83,7 @@ TESTS = {
     "a cache that another user could change": (["text/test_idstore.py"], "user"),
     "explorer: idle connections, and the limit of open files": (
         ["explore/test_server.py"],
-        "keep_out or limit_of_open",
+        "idle_connections or limit_of_open",
     ),
     "ranks with different copies of a text": (["training/test_distributed.py"], "content"),
     "the limit of processor time (SIGXCPU)": (
