@@ -19,6 +19,7 @@ from pathlib import Path
 from types import SimpleNamespace, TracebackType
 from typing import Any, get_args
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
@@ -71,6 +72,12 @@ def run(*arguments: object, code: int = 0, stdin: str | bytes | None = None) -> 
 def run_json(*arguments: object, **options: Any) -> dict[str, Any]:
     result: dict[str, Any] = json.loads(run(*arguments, "--json", **options).stdout)
     return result
+
+
+def command_of(context: click.Context, name: str) -> click.Command:
+    command = cli.main.get_command(context, name)
+    assert command is not None
+    return command
 
 
 class Started(subprocess.Popen[Any]):

@@ -28,6 +28,12 @@ Returned = TypeVar("Returned")
 # SIMILAR, and at least ALMOST_BEST times the highest similarity of any name.
 SIMILAR, ALMOST_BEST = 0.6, 0.9
 MAX_SUGGESTIONS = 3
+# The smallest value of each whole number that is both an argument of a function and an option of a command, but not a
+# setting.
+MINIMUM = {
+    "clusters": 1, "contexts": 2, "dims": 1, "max_size": 1, "restrict_vocab": 1, "seed": 0, "show": 0, "skip": 0,
+    "targets": 2, "top": 1,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -163,6 +169,12 @@ def check_whole(minimum: int, **values: Any) -> None:
     """Raise SettingsError if an argument is not a whole number of at least `minimum`; the message has its name."""
     for name, value in values.items():
         _checked_number(name, value, int, Option("", "", minimum), ())
+
+
+def check_numbers(**values: Any) -> None:
+    """Raise SettingsError, naming the argument, unless it is a whole number of at least its MINIMUM."""
+    for name, value in values.items():
+        check_whole(MINIMUM[name], **{name: value})
 
 
 def with_parameters_of(

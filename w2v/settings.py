@@ -91,16 +91,16 @@ class GeneralOptions:
     )
     vectors: WordVectors | None = option(
         None,
-        "The word vectors: input and output rows combined into --vector-size values, concatenated into twice as many, "
-        "or only the input rows.",
+        "Combine input and output rows into word vectors of --vector-size values (combined), concatenate them into "
+        "vectors of twice as many values (concatenated), or use only the input rows (input).",
         MODEL,
         default_text="combined; input with --subwords, above 1,024 dimensions, and for losses with output rows that do "
         "not belong to words",
     )
     subwords: str | tuple[int, int] | None = option(
         None,
-        "Build each word's vector from its character n-grams, for instance of 3 to 6 characters (3-6), so that unknown "
-        "words get a vector too.",
+        "Build each word's vector from its character n-grams, for instance from n-grams of 3 to 6 characters (3-6), so "
+        "that unknown words have vectors, too.",
         MODEL,
         default_text="none",
         fixed=True,
@@ -108,14 +108,16 @@ class GeneralOptions:
     )
     buckets: int = option(
         2_000_000,
-        "N-grams are hashed to this many rows; only those in use take memory.",
+        "Hash n-grams to this many rows. Only rows in use take memory.",
         MODEL,
         only_with=("subwords", ()),
         minimum=1,
         maximum=(1 << 31) - 1,
         fixed=True,
     )
-    sample: float = option(1e-4, "Threshold of subsampling frequent words; 0 for none.", MODEL, minimum=0, maximum=1)
+    sample: float = option(
+        1e-4, "Threshold for subsampling frequent words; 0 turns it off.", MODEL, minimum=0, maximum=1
+    )
     sample_formula: Formula = option(
         "word2vec",
         "Keep a word with probability min(1, sqrt(t/f) + t/f) (word2vec), or min(1, sqrt(t/f)) (paper).",
@@ -144,8 +146,8 @@ class GeneralOptions:
     )
     epochs: int | Literal["auto"] = option(
         "auto",
-        "Passes over the corpus; auto: 10, more for little text, and 5 above 100 million words; always 5 for the "
-        "losses other than ns, nce and sampled.",
+        "Number of passes over the corpus. auto: 10, more for a small corpus, and 5 above 100 million words; always 5 "
+        "for losses other than ns, nce and sampled.",
         TRAINING,
         minimum=1,
         maximum=1_000_000,
@@ -171,15 +173,16 @@ class GeneralOptions:
     )
     stop_early: int | None = option(
         None,
-        "Hold out the last twentieth of the text, at most 500,000 words, end training when the score on it has not "
-        "risen for this many epochs, and keep the vectors of the best epoch.",
+        "Hold out the last twentieth of the text, at most 500,000 words. Stop training when the score on the held-out "
+        "text has not risen for this many epochs, and keep the vectors of the best epoch.",
         TRAINING,
         minimum=1,
         default_text="never",
     )
     seed: int = option(
         1,
-        "With one worker or --deterministic, the same seed gives the same vectors on every run.",
+        "Seed of the random numbers. With one worker or --deterministic, the same seed gives the same vectors on every "
+        "run.",
         TRAINING,
         minimum=0,
         maximum=(1 << 64) - 1,

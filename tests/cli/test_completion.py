@@ -1,28 +1,30 @@
-"""Completion of command lines by Tab, as the shells ask for it."""
+"""Completion of command lines by Tab in bash, zsh and fish."""
 
 import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 
+from tests.helpers import command_of
 from w2v.cli import main as cli
 
 BASH, FISH = shutil.which("bash"), shutil.which("fish")
 
 
-def completed(line, shell="bash"):
-    """What completes the last word of a command line, as kind,value: what click's script for the shell asks."""
+def completions(line: str, shell: str = "bash") -> list[str]:
+    """Return the completions of the last word of a command line as "kind,value", as click's shell script asks."""
     words = line.split(" ")
-    environment = {"_W2V_COMPLETE": f"{shell}_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    variables = {"_W2V_COMPLETE": f"{shell}_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
     if shell == "fish":
-        environment["COMP_CWORD"] = words[-1]
-    done = CliRunner().invoke(cli.main, [], env=environment, prog_name="w2v")
-    assert (done.exit_code, done.stderr) == (0, "")
-    return done.stdout.splitlines()
+        variables["COMP_CWORD"] = words[-1]
+    result = CliRunner().invoke(cli.main, [], env=variables, prog_name="w2v")
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -45,8 +47,8 @@ def completed(line, shell="bash"):
         ("w2v vocab a.txt -o wo", ["file,wo"]),
     ],
 )
-def test_bash_is_told(line, expected):
-    found = completed(line)
+def test_completions_for_bash(line: str, expected: list[str] | None) -> None:
+    found = completions(line)
     if expected is None:  # options: all that start with -
         assert "plain,--vector-size" in found
         assert "plain,--checkpoint" in found
@@ -54,16 +56,15 @@ def test_bash_is_told(line, expected):
         assert found == expected
 
 
-def test_every_argument_and_value_of_an_option_completes():
-    """But numbers, names and words, which nothing is known of."""
+def test_all_arguments_and_option_values_complete_except_numbers_names_and_words() -> None:
     context = click.Context(cli.main)
-    free = set()
+    without_completion = set()
     for name in cli.COMMANDS:
-        for parameter in cli.main.get_command(context, name).params:
+        for parameter in command_of(context, name).params:
             takes_value = isinstance(parameter, click.Argument) or not getattr(parameter, "is_flag", False)
             number = isinstance(parameter.type, click.types.IntParamType | click.types.FloatParamType)
             if takes_value and not number and not parameter.shell_complete(context, ""):
-                free.add(f"{name} {parameter.name}")
+                without_completion.add(f"{name} {parameter.name}")
     commands = {
         **dict.fromkeys(("epochs", "blocks", "subwords", "window"), "train tune"),
         "objective": "train tune perplexity rank convert",
@@ -75,40 +76,41 @@ def test_every_argument_and_value_of_an_option_completes():
         "analogies": "plot",
         "host": "explore",
     }
-    assert free == {f"{command} {name}" for name, all_of in commands.items() for command in all_of.split()}
+    expected = {f"{command} {name}" for name, names in commands.items() for command in names.split()}
+    assert without_completion == expected
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_other_shells_are_told(shell):
-    assert "file" in completed("w2v info mo", shell)[0]
-    assert "query" in "".join(completed("w2v qu", shell))
+def test_completions_for_other_shells(shell: str) -> None:
+    assert "file" in completions("w2v info mo", shell)[0]
+    assert "query" in "".join(completions("w2v qu", shell))
 
 
-def test_completion_loads_no_heavy_module():
+def test_completion_imports_no_slow_module() -> None:
     script = (
         "import os, sys\nfrom w2v.__main__ import main\n"
         "try: main()\n"
         "except SystemExit: print({'numpy', 'scipy', 'rich'} & set(sys.modules))"
     )
-    environment = {"_W2V_COMPLETE": "bash_complete", "COMP_WORDS": "w2v qu", "COMP_CWORD": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=os.environ | environment, capture_output=True, text=True, check=True
+    variables = {"_W2V_COMPLETE": "bash_complete", "COMP_WORDS": "w2v qu", "COMP_CWORD": "1"}
+    process = subprocess.run(
+        [sys.executable, "-c", script], env=os.environ | variables, capture_output=True, text=True, check=True
     )
-    assert done.stdout == "plain,query\nset()\n"
+    assert process.stdout == "plain,query\nset()\n"
 
 
 @pytest.fixture
-def environment(tmp_path):
-    """One in which shells find `w2v`."""
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Environment variables with which shells find `w2v`."""
     program = tmp_path / "w2v"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m w2v "$@"\n')
     program.chmod(0o755)
     return os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "HOME": str(tmp_path)}
 
 
-@pytest.mark.skipif(BASH is None, reason="bash is not here")
-def test_bash_completes(environment):
-    """The function that the line in docs/command-line.md registers, called as bash calls it."""
+@pytest.mark.skipif(BASH is None, reason="bash is not installed")
+def test_completion_in_bash(environment: dict[str, str]) -> None:
+    """Bash calls the function that the line in docs/command-line.md registers."""
     script = """
         eval "$(_W2V_COMPLETE=bash_source w2v)"
         complete -p w2v | grep -o '_w2v[a-z_]*'
@@ -116,12 +118,12 @@ def test_bash_completes(environment):
         _w2v_completion w2v m --method
         echo "${COMPREPLY[@]}"
     """
-    done = subprocess.run([str(BASH), "-c", script], env=environment, capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("_w2v_completion\nmul\n", "")
+    process = subprocess.run([str(BASH), "-c", script], env=environment, capture_output=True, text=True)
+    assert (process.stdout, process.stderr) == ("_w2v_completion\nmul\n", "")
 
 
-@pytest.mark.skipif(FISH is None, reason="fish is not here")
-def test_fish_completes(environment):
+@pytest.mark.skipif(FISH is None, reason="fish is not installed")
+def test_completion_in_fish(environment: dict[str, str]) -> None:
     script = "_W2V_COMPLETE=fish_source w2v | source; complete -C 'w2v query model.bin --method m'"
-    done = subprocess.run([str(FISH), "-c", script], env=environment, capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("mul\n", "")
+    process = subprocess.run([str(FISH), "-c", script], env=environment, capture_output=True, text=True)
+    assert (process.stdout, process.stderr) == ("mul\n", "")

@@ -1,7 +1,9 @@
-"""Settings as files: what they hold comes back, and mistakes in them are named."""
+"""Settings files: `--config`, `--save-config`, and errors in such files."""
 
 import json
 import tomllib
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import given
@@ -16,18 +18,18 @@ from w2v.training.initialisation import without_computed
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1)
 
 
-def used(file, *options):
-    """The settings of a run with this config file, and its cache; the run ends before it reads the text."""
-    found = {}
+def settings_with(file: Path, *options: object) -> dict[str, Any]:
+    """Return the settings and the cache of a run with this settings file. The run ends before it reads the text."""
+    settings: dict[str, Any] = {}
 
-    def prepare(config, *_, **__):
-        found.update(config.settings.as_dict(), cache=config.reading.cache)
+    def prepare(config: RunConfig, *_: object, **__: object) -> NoReturn:
+        settings.update(config.settings.as_dict(), cache=config.reading.cache)
         raise w2v.W2VError("enough")
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training, "prepare", prepare)
         run("train", "--config", file, "-o", file.with_name("m.bin"), "--force", *options, code=1)
-    return found
+    return settings
 
 
 @given(
@@ -41,7 +43,9 @@ def used(file, *options):
     model=st.just("skipgram"),
     loss=st.just("hs"),
 )
-def test_what_is_written_is_read(tmp_path_factory, corpus, output, **options):
+def test_saved_settings_are_read_back_exactly(
+    tmp_path_factory: pytest.TempPathFactory, corpus: list[str], output: str, **options: Any
+) -> None:
     file = tmp_path_factory.getbasetemp() / "config.toml"
     config = RunConfig.from_options({"corpus": tuple(corpus), "output": output, **options})
     config.save(file, force=True)
@@ -49,27 +53,29 @@ def test_what_is_written_is_read(tmp_path_factory, corpus, output, **options):
     assert tomllib.loads(file.read_text("utf-8"))["tree"] == options["tree"]
 
 
-def test_a_name_that_toml_cannot_hold(tmp_path):
+def test_names_that_are_not_utf8_cannot_be_saved(tmp_path: Path) -> None:
     with pytest.raises(w2v.W2VError, match=r"run\.toml: corpus is not UTF-8"):
         RunConfig(corpus=(b"caf\xe9".decode("utf-8", "surrogateescape"),)).save(tmp_path / "run.toml")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_command_line_over_file_over_defaults(sample, tmp_path):
+def test_command_line_overrides_file_and_file_overrides_defaults(sample: Path, tmp_path: Path) -> None:
     file = tmp_path / "run.toml"
     file.write_text(
         f'corpus = "{sample}"\nvector_size = 8\nepochs = 3\nloss = "ns"\nnegative = 3\nmodel = "cbow"\nsample = 0\n'
         f'cache = "{tmp_path}/cache.ids"\n'
     )
-    settings = used(file, "--epochs", 1, "--sg")
+    settings = settings_with(file, "--epochs", 1, "--sg")
     assert (settings["vector_size"], settings["negative"], settings["sample"]) == (8, 3, 0.0)
     assert (settings["epochs"], settings["model"], settings["window"]) == (1, "skipgram", 5)
     assert settings["cache"] == f"{tmp_path}/cache.ids"
-    settings = used(file, "--epochs", 1, "--hs")  # negative, from the file, is of no use then, and no mistake
+    settings = settings_with(
+        file, "--epochs", 1, "--hs"
+    )  # negative, from the file, then has no effect, which is not an error
     assert settings["loss"] == "hs"
 
 
-def test_the_output_and_a_list_of_files(sample, tmp_path):
+def test_file_may_name_output_and_several_corpus_files(sample: Path, tmp_path: Path) -> None:
     file, output = tmp_path / "run.toml", tmp_path / "from-file.vec"
     file.write_text(f'corpus = ["{sample}", "{sample}"]\noutput = "{output}"\nepochs = 1\nvector_size = 4\n')
     twice = run_json("train", "--config", file)
@@ -80,37 +86,37 @@ def test_the_output_and_a_list_of_files(sample, tmp_path):
     assert once["tokens"] < twice["tokens"]
 
 
-def test_a_saved_config_repeats_the_run(sample, tmp_path):
+def test_run_is_repeated_from_saved_config(sample: Path, tmp_path: Path) -> None:
     first, second, file = tmp_path / "1.safetensors", tmp_path / "2.bin", tmp_path / "run.toml"
     options = ["--cbow", "--alpha", "0.03", "--max-types", 100_000, "--negative", 7]
     run("train", sample, "-o", first, *QUICK, *options, "--save-config", file)
-    options = read_options(file)
-    assert (options["corpus"], options["output"]) == ((str(sample),), str(first))
-    assert options["max_types"] == 100_000
-    assert "tree" not in options
+    saved = read_options(file)
+    assert (saved["corpus"], saved["output"]) == ((str(sample),), str(first))
+    assert saved["max_types"] == 100_000
+    assert "tree" not in saved
     run("train", "--config", file, "-o", second)
     expected = w2v.load(first)
     assert w2v.load(second).vectors.tobytes() == expected.vectors.tobytes()
     third = tmp_path / "3.bin"
-    run("train", sample, "--config", first, "-o", third, "--workers", 1)  # a model's own settings
+    run("train", sample, "--config", first, "-o", third, "--workers", 1)  # the settings stored in a model
     assert third.read_bytes() == second.read_bytes()
     assert "exists" in run("train", "--config", file, "-o", tmp_path / "4.bin", "--save-config", first, code=1).stderr
-    two = run("train", "--config", file, "-o", tmp_path / "4.bin", "--save-config", file, "--force", code=2).stderr
-    assert "is named twice" in two
+    error = run("train", "--config", file, "-o", tmp_path / "4.bin", "--save-config", file, "--force", code=2).stderr
+    assert "is named twice" in error
 
 
 @pytest.mark.parametrize("source", ["run.toml", "m.safetensors"])
-def test_options_override_a_file_and_what_was_computed_from_it(sample, tmp_path, source):
-    """Settings that were not given depend on the others of the new run, not on those of the run that wrote the file."""
+def test_defaults_are_computed_from_overridden_options(sample: Path, tmp_path: Path, source: str) -> None:
+    """Defaults depend on the other settings of the new run, not on the settings of the run that wrote the file."""
     saved = ["-o", tmp_path / "m.safetensors", "--save-config", tmp_path / "run.toml"]
     run("train", sample, *saved, "--epochs", 1, "--vector-size", 4, "--min-count", 40)
     for options in ({"loss": "hs"}, {"loss": "dsoftmax"}, {"model": "skipgram"}, {"subwords": "3-4"}):
         flags = [text for name, value in options.items() for text in (f"--{name}", value)]
         expected = w2v.Settings(**{"epochs": 1, "vector_size": 4, "min_count": 40} | options)
-        assert used(tmp_path / source, sample, *flags) == expected.as_dict() | {"cache": None}
+        assert settings_with(tmp_path / source, sample, *flags) == expected.as_dict() | {"cache": None}
 
 
-def test_given_settings_are_saved_even_if_they_are_the_defaults():
+def test_given_settings_are_saved_even_if_they_equal_the_defaults() -> None:
     given = {"alpha": 0.075, "min_alpha": 7.5e-6, "window": 8, "vectors": "combined", "workers": 3}
     settings = w2v.Settings(**given)
     assert settings.in_effect(computed=False).items() >= given.items()
@@ -121,14 +127,14 @@ def test_given_settings_are_saved_even_if_they_are_the_defaults():
     assert w2v.Settings(kernel="numba").in_effect(computed=False)["kernel"] == "numba"
 
 
-def test_a_loss_overrides_an_objective(sample, tmp_path):
+def test_loss_on_the_command_line_overrides_objective_in_the_file(sample: Path, tmp_path: Path) -> None:
     file = tmp_path / "run.toml"
     file.write_text('objective = "no_such_module:Name"\nloss = "objective"\nepochs = 1\nvector_size = 4\n')
-    assert used(file, sample, "--hs")["loss"] == "hs"
+    assert settings_with(file, sample, "--hs")["loss"] == "hs"
 
 
-def test_a_file_runs_no_code(sample, tmp_path, monkeypatch):
-    """A loss of one's own that a file of settings names is imported only if the command names it, too."""
+def test_settings_file_runs_no_code(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An objective in a settings file is imported only if the command line names it, too."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "theirs.py").write_text("from pathlib import Path\nPath('ran').touch()\n")
     (tmp_path / "run.toml").write_text('objective = "theirs:Own"\nepochs = 1\nvector_size = 4\n')
@@ -142,10 +148,10 @@ def test_a_file_runs_no_code(sample, tmp_path, monkeypatch):
     assert (tmp_path / "ran").exists()
 
 
-def test_pairs_may_be_lists(sample, tmp_path):
+def test_pairs_of_numbers_may_be_lists(sample: Path, tmp_path: Path) -> None:
     file = tmp_path / "run.toml"
     file.write_text("subwords = [3, 4]\nwindow = [2, 0]\nepochs = 1\nvector_size = 4\n")
-    settings = used(file, sample)
+    settings = settings_with(file, sample)
     assert (settings["subwords"], settings["window"]) == ("3-4", "2,0")
 
 
@@ -172,15 +178,17 @@ def test_pairs_may_be_lists(sample, tmp_path):
         ("epochs = \xff", "run.toml is not a TOML file of settings: ", 1),
     ],
 )
-def test_mistakes_in_a_file(content, expected, code, sample, tmp_path):
+def test_errors_in_settings_files_are_named(
+    content: str, expected: str, code: int, sample: Path, tmp_path: Path
+) -> None:
     file = tmp_path / "run.toml"
     file.write_bytes(content.encode("latin-1"))
     assert expected in run("train", sample, "--config", file, "-o", tmp_path / "m.bin", code=code).stderr
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_other_files(sample, model, tmp_path):
-    def error(file, code=1):
+def test_unusable_files_are_refused_as_config(sample: Path, model: Path, tmp_path: Path) -> None:
+    def error(file: Path, code: int = 1) -> str:
         return run("train", sample, "--config", file, "-o", tmp_path / "m.bin", code=code).stderr
 
     assert "cannot read" in error(tmp_path / "missing.toml")

@@ -1,4 +1,4 @@
-"""What a terminal shows while a command works, and what a log file gets instead."""
+"""Progress and messages on a terminal and in log files, and standard streams that fail."""
 
 import io
 import os
@@ -6,6 +6,8 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,15 +26,15 @@ TRAINING = Progress(
 
 
 @pytest.fixture
-def training(sample, tmp_path):
-    """A training on a terminal that has no end, once its bar is shown."""
+def training(sample: Path, tmp_path: Path) -> Iterator[Terminal]:
+    """Yield a terminal in which an endless training shows its progress bar."""
     options = ["-o", tmp_path / "m.bin", "--epochs", 100_000, "--vector-size", 8]
     with Terminal("-m", "w2v", "train", sample, *options) as terminal:
         terminal.read_until(b"words/s")
         yield terminal
 
 
-def test_ctrl_c_leaves_the_terminal_clean(training):
+def test_ctrl_c_leaves_the_terminal_clean(training: Terminal) -> None:
     training.type(b"\x03")
     assert training.wait() == 130
     note = b"nothing was saved; with --checkpoint states, a run can be resumed after Ctrl-C"
@@ -41,12 +43,13 @@ def test_ctrl_c_leaves_the_terminal_clean(training):
     assert training.shown.rindex(SHOW) > training.shown.rindex(HIDE)
 
 
-def test_first_ctrl_c_shows_the_cursor_for_the_second_ends_the_program_at_once():
+def test_cursor_is_visible_after_two_ctrl_c() -> None:
+    """The first Ctrl-C shows the cursor, because the second ends the program at once."""
     program = """if True:
         import signal
         from w2v.cli import console
         from w2v.progress import Progress
-        with console._signals_raise(), console.Reporter() as report:
+        with console._raise_on_signals(), console.ProgressPrinter() as report:
             report(Progress("train", 1, 2, "words"))
             try:
                 signal.pause()
@@ -61,7 +64,7 @@ def test_first_ctrl_c_shows_the_cursor_for_the_second_ends_the_program_at_once()
         assert terminal.wait() == -signal.SIGINT
 
 
-def test_bar_shows_where_the_training_stands(training):
+def test_bar_shows_the_progress_of_training(training: Terminal) -> None:
     training.read_until(b", loss ")
     training.read_until(b"\r")
     shown = ESCAPE.sub(b"", training.shown).decode()
@@ -80,20 +83,20 @@ def test_bar_shows_where_the_training_stands(training):
         (10, "train"),
     ],
 )
-def test_a_narrow_terminal_loses_numbers_then_the_bar(width, expected):
-    """And no line reaches the last two columns, where Ctrl-C is shown: it would wrap, and a bar be drawn twice."""
-    bars = console.Reporter()
+def test_narrow_terminal_shows_fewer_values_and_then_no_bar(width: int, expected: str) -> None:
+    """The last two columns stay free for ^C. Otherwise it would wrap, and the bar would be drawn twice."""
+    bars = console.ProgressPrinter()
     bars(TRAINING)
-    drawn = Console(width=width, file=io.StringIO(), force_terminal=True, color_system="standard")
-    with drawn.capture() as shown:
-        drawn.print(bars)
+    terminal = Console(width=width, file=io.StringIO(), force_terminal=True, color_system="standard")
+    with terminal.capture() as shown:
+        terminal.print(bars)
     (line,) = ESCAPE.sub(b"", shown.get().encode()).decode().splitlines()
     assert re.sub("[━╸╺]+", "━", line.rstrip()) == expected
     assert len(line.rstrip()) == (width - 2 if "━" in line else 5)
 
 
 @pytest.mark.parametrize("width", [80, 100])
-def test_trials_of_tuning_stay_above_the_bar(width, sample, tmp_path):
+def test_trials_of_tuning_are_printed_above_the_bar(width: int, sample: Path, tmp_path: Path) -> None:
     (tmp_path / "text").write_text(sample.read_text("utf-8")[:200_000], "utf-8")
     before = """if True:
         from w2v.training import tune
@@ -104,16 +107,20 @@ def test_trials_of_tuning_stay_above_the_bar(width, sample, tmp_path):
     with Terminal("-c", script, "tune", tmp_path / "text", "-o", tmp_path / "m.bin", *QUICK, width=width) as terminal:
         assert terminal.wait() == 0, terminal.shown
     rows = re.findall(rb"\r\x1b\[2K( +(\d+) +\d+%[^\r\x1b]*(?:\r\n {44}[^\r\x1b]*)*)", terminal.shown)
-    assert b"".join(number for _, number in rows) == b"1234"  # the defaults; a candidate with 1/9, 1/3, all epochs
+    assert (
+        b"".join(number for _, number in rows) == b"1234"
+    )  # the defaults, then a candidate with 1/9, 1/3 and all of the epochs
     assert all(len(line) <= width for row, _ in rows for line in row.split(b"\r\n"))
     assert rows[3][0].split()[6:] == b"window=9 negative=4 sample=0.003 alpha=0.0375 min_alpha=0.00375".split()
     assert b"w2v: tuning takes about 10 minutes\r\n" in terminal.shown
     assert b"tune " not in ESCAPE.sub(b"", terminal.shown.rsplit(b"\x1b[2K", 1)[1])  # the bar is gone
 
 
-def test_log_lines_without_a_terminal(monkeypatch, capsys):
+def test_progress_is_logged_without_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(console, "LOG_EVERY", 0)
-    with console.Reporter() as report:
+    with console.ProgressPrinter() as report:
         report(Progress("read", 5_000_000, None, "bytes", 2.5e6))
         report(Progress("train", 0, 1000, "words", epoch=1, epochs=5, alpha=0.05))
         report(TRAINING)
@@ -126,9 +133,11 @@ def test_log_lines_without_a_terminal(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(("every", "quiet"), [(console.LOG_EVERY, False), (0, True)])
-def test_log_lines_are_rare_and_not_there_with_quiet(every, quiet, monkeypatch, capsys):
+def test_progress_is_logged_rarely_and_not_with_quiet(
+    every: float, quiet: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(console, "LOG_EVERY", every)
-    with console.Reporter(quiet=quiet) as report:
+    with console.ProgressPrinter(quiet=quiet) as report:
         for _ in range(100):
             report(TRAINING)
     assert capsys.readouterr().err == ""
@@ -137,25 +146,25 @@ def test_log_lines_are_rare_and_not_there_with_quiet(every, quiet, monkeypatch, 
 # -- output that cannot be written ----------------------------------------------------------
 
 
-def shell(redirected, *arguments):
-    """Run a command with a shell's redirections."""
+def run_redirected(redirected: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run a command with redirections of a shell."""
     script = f'"$@" {redirected}'
     command = ["sh", "-c", script, "sh", *PROGRAM, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("closed", ["2>&-", "2>/dev/full", "2>&- <&-"])
-def test_a_log_that_cannot_be_written_stops_no_run(closed, sample, tmp_path):
+def test_run_continues_if_standard_error_cannot_be_written(closed: str, sample: Path, tmp_path: Path) -> None:
     output = tmp_path / "m.bin"
-    done = shell(closed, "train", sample, *QUICK, "-o", output)
-    assert (done.returncode, done.stderr) == (0, "")
+    process = run_redirected(closed, "train", sample, *QUICK, "-o", output)
+    assert (process.returncode, process.stderr) == (0, "")
     assert output.stat().st_size
-    assert "words at" in done.stdout
+    assert "words at" in process.stdout
 
 
 @pytest.mark.parametrize(("closed", "word"), [("2>&-", "nowhere"), ("2>/dev/full", "--nowhere")])
-def test_exit_codes_without_a_log(closed, word, model):
-    assert shell(closed, "query", model, word).returncode == 1 + word.startswith("--")
+def test_exit_codes_are_kept_if_standard_error_cannot_be_written(closed: str, word: str, model: Path) -> None:
+    assert run_redirected(closed, "query", model, word).returncode == 1 + word.startswith("--")
 
 
 CLOSED, FULL = (">&-", "Bad file descriptor"), (">/dev/full", "No space left on device")
@@ -173,33 +182,35 @@ CLOSED, FULL = (">&-", "Bad file descriptor"), (">/dev/full", "No space left on 
         ("analogy {model}", [CLOSED]),
     ],
 )
-def test_what_cannot_be_printed_is_an_error_and_files_are_written(arguments, redirections, sample, model, tmp_path):
+def test_failing_standard_output_is_an_error_but_files_are_written(
+    arguments: str, redirections: list[tuple[str, str]], sample: Path, model: Path, tmp_path: Path
+) -> None:
     output = tmp_path / "out.bin"
     for redirected, reason in redirections:
-        done = shell(redirected, *arguments.format(sample=sample, model=model, out=output).split())
-        assert (done.returncode, done.stderr) == (1, f"w2v: standard output: {reason}\n")
+        process = run_redirected(redirected, *arguments.format(sample=sample, model=model, out=output).split())
+        assert (process.returncode, process.stderr) == (1, f"w2v: standard output: {reason}\n")
         if "{out}" in arguments:
             assert output.stat().st_size
             output.unlink()
 
 
-def test_with_all_streams_closed_no_file_takes_their_place(sample, tmp_path):
+def test_no_file_gets_the_descriptor_of_a_closed_stream(sample: Path, tmp_path: Path) -> None:
     train = ["train", sample, *QUICK, "--min-count", 5, "-o"]
     assert run(*train, tmp_path / "one.bin").exit_code == 0
-    assert shell("<&- >&- 2>&-", *train, tmp_path / "two.bin").returncode == 1  # its summary is not printed
+    assert run_redirected("<&- >&- 2>&-", *train, tmp_path / "two.bin").returncode == 1  # the summary cannot be printed
     assert (tmp_path / "one.bin").read_bytes() == (tmp_path / "two.bin").read_bytes()
 
 
-def test_closed_standard_input_is_one_line(model, tmp_path):
+def test_closed_standard_input_is_an_error_of_one_line(model: Path, tmp_path: Path) -> None:
     for arguments in (["query", model], ["train", "-", "-o", tmp_path / "m.bin"]):
-        done = shell("<&-", *arguments)
-        assert (done.returncode, done.stderr) == (1, "w2v: cannot read standard input: Bad file descriptor\n")
+        process = run_redirected("<&-", *arguments)
+        assert (process.returncode, process.stderr) == (1, "w2v: cannot read standard input: Bad file descriptor\n")
 
 
 @pytest.mark.parametrize("arguments", [["info"], ["info", "--json"], ["--help"]])
-def test_a_pipe_that_nobody_reads_is_quiet(arguments):
-    done = shell("| true", *arguments)
-    assert (done.returncode, done.stderr) == (0, "")  # of `true`
+def test_closed_pipe_causes_no_message(arguments: list[str]) -> None:
+    process = run_redirected("| true", *arguments)
+    assert (process.returncode, process.stderr) == (0, "")  # of `true`
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "wb") as pipe:
@@ -207,42 +218,42 @@ def test_a_pipe_that_nobody_reads_is_quiet(arguments):
     assert (dead.returncode, dead.stderr) == (1, b"")
 
 
-def test_a_log_into_a_dead_pipe_stops_nothing(sample, tmp_path):
+def test_run_continues_if_the_reader_of_its_log_has_ended(sample: Path, tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     script = "from w2v.cli import console; console.LOG_EVERY = 0; " + PROGRAM[2]
     command = [sys.executable, "-c", script, "train", sample, *QUICK, "-o", tmp_path / "m.bin", "--json"]
     with os.fdopen(writer, "wb") as pipe:
-        done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=pipe)
-    assert done.returncode == 0
-    assert b'"tokens_trained"' in done.stdout
+        process = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=pipe)
+    assert process.returncode == 0
+    assert b'"tokens_trained"' in process.stdout
 
 
-UNTIL_IT_HANGS_UP = """
+WAIT_FOR_HANG_UP = """
 import select, signal
 from w2v.cli import console
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
-report = console.Reporter.__call__
+report = console.ProgressPrinter.__call__
 def report_and_wait(self, progress):
     report(self, progress)
     if progress.phase == "train" and progress.done:
         poll = select.poll()
         poll.register(2, 0)
         poll.poll()
-console.Reporter.__call__ = report_and_wait
+console.ProgressPrinter.__call__ = report_and_wait
 """
 
 
-def test_a_terminal_that_is_closed_stops_no_run(sample, tmp_path):
+def test_run_continues_if_its_terminal_is_closed(sample: Path, tmp_path: Path) -> None:
     output = tmp_path / "m.bin"
-    with Terminal("-c", UNTIL_IT_HANGS_UP + PROGRAM[2], "train", sample, "-o", output, *QUICK) as terminal:
+    with Terminal("-c", WAIT_FOR_HANG_UP + PROGRAM[2], "train", sample, "-o", output, *QUICK) as terminal:
         terminal.read_until(b"words/s")
         terminal.hang_up()
-        assert terminal.process.wait() == 1  # its summary is not printed
+        assert terminal.process.wait() == 1  # the summary cannot be printed
     assert output.stat().st_size
 
 
-def test_a_bar_that_gets_no_thread_is_left_out():
+def test_progress_is_logged_if_the_bar_cannot_start_a_thread() -> None:
     script = """if True:
         import threading
         from w2v.cli import console
@@ -251,7 +262,7 @@ def test_a_bar_that_gets_no_thread_is_left_out():
             raise RuntimeError("can't start new thread")
         threading.Thread.start = start
         console.LOG_EVERY = 0
-        with console.Reporter() as report:
+        with console.ProgressPrinter() as report:
             report(Progress("train", 1, 2, "words"))
         """
     with Terminal("-c", script) as terminal:
@@ -266,7 +277,8 @@ HOSTILE = ["\x1b]0;title\x07", "a\x9b31m", "left\u202eright", "plain", "می\u20
 
 
 @pytest.fixture
-def hostile(tmp_path):
+def hostile(tmp_path: Path) -> Path:
+    """Return a model with escape sequences in its words and its file name."""
     vectors = np.eye(len(HOSTILE), dtype=np.float32) + 1
     path = tmp_path / "\x1b[31m.bin"
     w2v.KeyedVectors(HOSTILE, vectors).save(path)
@@ -286,7 +298,7 @@ def hostile(tmp_path):
     ],
     ids=" ".join,
 )
-def test_text_of_files_cannot_control_the_terminal(arguments, hostile, tmp_path):
+def test_text_of_files_cannot_control_the_terminal(arguments: list[str], hostile: Path, tmp_path: Path) -> None:
     (tmp_path / "pairs").write_text(f"plain \x1b[31mno 1\nplain {HOSTILE[1]} 2\n", "utf-8")
     (tmp_path / "questions").write_text(f": \x1b[31m\nplain {HOSTILE[1]} plain {HOSTILE[2]}\n", "utf-8")
     command, *others = arguments
@@ -296,17 +308,17 @@ def test_text_of_files_cannot_control_the_terminal(arguments, hostile, tmp_path)
     assert "\\x1b" in shown
 
 
-def test_harmless_text_and_json_are_exact(hostile):
+def test_harmless_text_and_json_are_printed_unchanged(hostile: Path) -> None:
     assert "می\u200cروم" in run("query", hostile, "plain").stdout
     assert {each["word"] for each in run_json("query", hostile, "plain")["found"]} == {*HOSTILE} - {"plain"}
 
 
-def test_errors_cannot_control_the_terminal(hostile):
+def test_errors_cannot_control_the_terminal(hostile: Path) -> None:
     for arguments in (["query", hostile, "\x1b[31mno"], ["info", "\x1b[31m"]):
         assert "\\x1b[31m" in run(*arguments, code=1).stderr
 
 
-# -- limits of the system -------------------------------------------------------------------
+# -- signals --------------------------------------------------------------------------------
 
 
 IN_A_METHOD = """
@@ -323,17 +335,17 @@ def end_in(method):
     if method == METHOD:
         os.kill(os.getpid(), signal.SIGTERM)
         "here it is raised".split()
-report = console.Reporter.__call__
+report = console.ProgressPrinter.__call__
 def show(self, progress):
     report(self, progress)
     if progress.phase == "train" and progress.done:
         Something()
-console.Reporter.__call__ = show
+console.ProgressPrinter.__call__ = show
 """
 
 
 @pytest.mark.parametrize("method", ["__init__", "__del__"])
-def test_a_signal_while_an_object_is_made_or_destroyed(method, sample, tmp_path):
+def test_signal_in_a_constructor_or_destructor_ends_the_program(method: str, sample: Path, tmp_path: Path) -> None:
     before = IN_A_METHOD.replace("METHOD", repr(method))
     arguments = ["train", sample, "-o", tmp_path / "m.bin", "--epochs", 100_000]
     with start(*arguments, before=before, text=True) as process:
@@ -354,6 +366,6 @@ main()
 """
 
 
-def test_a_signal_during_imports_leaves_no_traceback():
-    done = subprocess.run([sys.executable, "-c", DURING_IMPORTS], capture_output=True)
-    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"w2v: stopped by Ctrl-C\n")
+def test_signal_during_imports_leaves_no_traceback() -> None:
+    process = subprocess.run([sys.executable, "-c", DURING_IMPORTS], capture_output=True)
+    assert (process.returncode, process.stdout, process.stderr) == (130, b"", b"w2v: stopped by Ctrl-C\n")

@@ -1,4 +1,4 @@
-"""The commands, as they are used: what they print, write, refuse and leave alone."""
+"""The commands from a user's view: output, files, errors, help and signals."""
 
 import bz2
 import gzip
@@ -10,24 +10,29 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import PROGRAM, QUICK, Terminal, run, run_json, start, write_with_strings
+from tests.helpers import PROGRAM, QUICK, Terminal, command_of, run, run_json, start, write_with_strings
 from w2v.cli import main as cli
 from w2v.cli import outputs
+from w2v.losses.registry import FlatSettings
+from w2v.options import MINIMUM, options_of
 from w2v.system.files import EXISTS
+from w2v.text.idstore import ReadingOptions
+from w2v.text.phrases import PhraseOptions
 
-# A command line of each command, which does its work.
+# A command line for each command with which it succeeds.
 WORK = {
     "vocab": "{corpus} -o out",
     "phrases": "{corpus} -o out",
     "tree": "{corpus}",
     "train": "{corpus} -o out.bin --epochs 1 --vector-size 8",
-    # All that is tried is given, so that the time that trials take changes nothing.
+    # All settings that tune would try are given, so that the result does not depend on time.
     "tune": "{corpus} -o out.bin --epochs 1 --vector-size 8 --model skipgram --loss ns --window 5 --negative 3 "
     "--sample 0 --vectors input --alpha 0.05 --min-alpha 0.001",
     "query": "{model} king",
@@ -43,18 +48,21 @@ WORK = {
     "plot": "{model} king queen -o out.svg",
     "explore": "{model} --top 9 -o out.html",
 }
+TAKES_SETTINGS = {*cli.GROUPS["Prepare"], *cli.GROUPS["Train"]}
 
 
 @pytest.mark.parametrize("command", cli.COMMANDS)
-def test_what_all_commands_do(command, sample, model, tmp_path, monkeypatch):
-    """Help has an example; what is wrong or missing is named, and nothing written; --json and --quiet are obeyed."""
+def test_all_commands_have_help_errors_json_and_quiet(
+    command: str, sample: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Help has an example, errors name the wrong argument and nothing is written, --json and --quiet work."""
     monkeypatch.chdir(tmp_path)
     shown = run(command, "--help").stdout
     assert f"\n  w2v {command} " in shown == run(command, "-h").stdout
     assert f"\n  {command} " in run().stdout
     inputs = {"corpus": sample, "model": model}
-    given = WORK[command].format(**inputs).split()
-    assert "No such option '--unknown'" in run(command, *given, "--unknown", code=2).stderr
+    arguments = WORK[command].format(**inputs).split()
+    assert "No such option '--unknown'" in run(command, *arguments, "--unknown", code=2).stderr
     if command != "info":
         assert "Missing argument" in run(command, code=2).stderr
     for name in inputs:
@@ -62,18 +70,18 @@ def test_what_all_commands_do(command, sample, model, tmp_path, monkeypatch):
             missing = WORK[command].format(**inputs | {name: "missing"}).split()
             assert "missing" in run(command, *missing, code=1).stderr
     assert list(tmp_path.iterdir()) == []
-    assert isinstance(run_json(command, *given), dict)
+    assert isinstance(run_json(command, *arguments), dict)
     if "--quiet" in shown:
         again = ["--force"] if "out" in WORK[command] else []
-        assert run(command, *given, "--quiet", *again).output == ""
+        assert run(command, *arguments, "--quiet", *again).output == ""
 
 
 # -- train ----------------------------------------------------------------------------------
 
 
-def test_train_with_nothing_else_writes_model_bin_here(sample, tmp_path, monkeypatch):
+def test_train_writes_model_bin_by_default(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("text.txt").write_text(sample.read_text("utf-8")[:100_000], "utf-8")  # done before progress is shown
+    Path("text.txt").write_text(sample.read_text("utf-8")[:100_000], "utf-8")  # so short that no progress is shown
     result = run("train", "text.txt", "--epochs", 2)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.bin", "text.txt"]
     assert len(w2v.load("model.bin")) > 300
@@ -90,23 +98,23 @@ def test_train_with_nothing_else_writes_model_bin_here(sample, tmp_path, monkeyp
         assert shown in result.stdout
 
 
-def test_figures_of_a_run(sample, tmp_path):
+def test_json_of_train_has_metrics(sample: Path, tmp_path: Path) -> None:
     output = tmp_path / "model.bin"
-    figures = run_json("train", sample, "-o", output, "--epochs", 3, "--vector-size", 20)
+    metrics = run_json("train", sample, "-o", output, "--epochs", 3, "--vector-size", 20)
     vectors = w2v.load(output)
-    assert figures["output"] == str(output)
-    assert (figures["vocabulary_size"], figures["vector_size"]) == vectors.vectors.shape
-    assert figures["tokens_trained"] == 3 * figures["tokens"]
-    assert 90_000 < figures["tokens"] < 100_100  # without the rare words
-    assert len(figures["loss"]) == 3
-    assert figures["loss"] == sorted(figures["loss"], reverse=True)
-    seconds = figures["seconds"]
+    assert metrics["output"] == str(output)
+    assert (metrics["vocabulary_size"], metrics["vector_size"]) == vectors.vectors.shape
+    assert metrics["tokens_trained"] == 3 * metrics["tokens"]
+    assert 90_000 < metrics["tokens"] < 100_100  # without the rare words
+    assert len(metrics["loss"]) == 3
+    assert metrics["loss"] == sorted(metrics["loss"], reverse=True)
+    seconds = metrics["seconds"]
     assert list(seconds) == ["read", "train", "save", "total"]
     assert 0 < seconds["read"] + seconds["train"] + seconds["save"] <= seconds["total"]
-    assert figures["words_per_second"] == pytest.approx(figures["tokens_trained"] / seconds["train"])
-    assert 20e6 < figures["peak_memory_bytes"] < 2e9
-    assert figures["settings"]["epochs"] == 3
-    assert figures["settings"]["alpha"] == 0.075
+    assert metrics["words_per_second"] == pytest.approx(metrics["tokens_trained"] / seconds["train"])
+    assert 20e6 < metrics["peak_memory_bytes"] < 2e9
+    assert metrics["settings"]["epochs"] == 3
+    assert metrics["settings"]["alpha"] == 0.075
 
 
 @pytest.mark.parametrize(
@@ -122,12 +130,12 @@ def test_figures_of_a_run(sample, tmp_path):
         ("--sample 0 --max-vocab 100 --seed 7", {"sample": 0, "max_vocab": 100, "seed": 7}),
     ],
 )
-def test_options_reach_the_settings(options, expected, sample, tmp_path):
+def test_options_set_the_settings(options: str, expected: dict[str, Any], sample: Path, tmp_path: Path) -> None:
     settings = run_json("train", sample, "-o", tmp_path / "m.bin", *QUICK, *options.split())["settings"]
     assert settings.items() >= expected.items()
 
 
-def test_text_is_the_same_wherever_it_comes_from(sample, tmp_path):
+def test_model_does_not_depend_on_the_source_of_the_text(sample: Path, tmp_path: Path) -> None:
     text = sample.read_bytes()
     half = text.index(b"\n", len(text) // 2) + 1
     folder = tmp_path / "texts"
@@ -137,20 +145,20 @@ def test_text_is_the_same_wherever_it_comes_from(sample, tmp_path):
     (tmp_path / "all.gz").write_bytes(gzip.compress(text))
     sources = [[sample], [tmp_path / "all.gz"], [folder], [f"{folder}/*"], ["-"]]
     sources.append([folder / "1.txt", folder / "2"])
-    written = set()
+    models = set()
     for number, source in enumerate(sources):
         output = tmp_path / f"{number}.bin"
         run("train", *source, "-o", output, *QUICK, stdin=text if source == ["-"] else None)
-        written.add(output.read_bytes())
-    assert len(written) == 1
+        models.add(output.read_bytes())
+    assert len(models) == 1
 
 
-def test_vocabulary_files(sample, tmp_path):
+def test_vocabulary_files_are_the_same_from_vocab_and_train(sample: Path, tmp_path: Path) -> None:
     counted, saved, again = (tmp_path / name for name in ("counted", "saved", "again"))
-    figures = run_json("vocab", sample, "-o", counted, "--min-count", 20, "--max-vocab", 500)
-    assert figures["vocabulary_size"] == 500
-    assert figures["tokens"] < figures["corpus_tokens"] == len(sample.read_text("utf-8").split())
-    assert figures["sentences"] == sample.read_text("utf-8").count("\n")
+    metrics = run_json("vocab", sample, "-o", counted, "--min-count", 20, "--max-vocab", 500)
+    assert metrics["vocabulary_size"] == 500
+    assert metrics["tokens"] < metrics["corpus_tokens"] == len(sample.read_text("utf-8").split())
+    assert metrics["sentences"] == sample.read_text("utf-8").count("\n")
     options = ["--min-count", 20, "--max-vocab", 500, *QUICK]
     run("train", sample, "-o", tmp_path / "1.bin", "--save-vocab", saved, *options)
     run("train", sample, "-o", tmp_path / "2.bin", "--read-vocab", saved, "--save-vocab", again, *QUICK)
@@ -159,8 +167,8 @@ def test_vocabulary_files(sample, tmp_path):
     assert "sentences" in run("vocab", sample, "-o", counted, "--force").stdout
 
 
-def test_the_same_words_in_all_commands(sample, tmp_path):
-    """Words are made in the same way by each command that reads a text, and of what a model is asked."""
+def test_all_commands_normalise_words_alike(sample: Path, tmp_path: Path) -> None:
+    """Every command that reads a text normalises and tokenizes it alike, and so do queries of a model."""
     model, raw = tmp_path / "m.safetensors", tmp_path / "raw.txt"
     lines = sample.read_text("utf-8").splitlines()
     raw.write_text("".join(f"<p>{line.title().replace('K', 'Ｋ')}, 1984.</p>\n" for line in lines), "utf-8")
@@ -208,18 +216,18 @@ def test_the_same_words_in_all_commands(sample, tmp_path):
         assert w2v.Model.load(tmp_path / "again.safetensors").text == found.text
 
 
-def test_cache_and_pruning_are_said(sample, tmp_path):
+def test_cache_and_pruning_are_reported(sample: Path, tmp_path: Path) -> None:
     command = ["train", sample, "-o", tmp_path / "m.bin", "--force", *QUICK, "--cache", tmp_path / "cache"]
     assert run_json(*command)["cache_reused"] is False
     assert run_json(*command)["cache_reused"] is True
     assert "not read again" in run(*command, "--verbose").stdout
     pruned = ["--max-types", 1000, "--min-count", 1]
-    figures = run_json(*command, *pruned)
-    assert figures["pruned"] > 1000 >= figures["vocabulary_size"]
+    metrics = run_json(*command, *pruned)
+    assert metrics["pruned"] > 1000 >= metrics["vocabulary_size"]
     assert "--max-types" in run(*command, *pruned).stdout
 
 
-def test_malformed_text_is_an_error_unless_told_otherwise(tmp_path):
+def test_malformed_text_is_an_error_by_default(tmp_path: Path) -> None:
     text, output = tmp_path / "text", tmp_path / "m.bin"
     text.write_bytes(b"caf\xe9 a b c d e f\n" * 40)
     error = run("train", text, "-o", output, *QUICK, code=1).stderr
@@ -232,8 +240,10 @@ def test_malformed_text_is_an_error_unless_told_otherwise(tmp_path):
 
 
 @pytest.mark.parametrize("option", ["-o", "--save-vocab"])
-def test_an_output_that_appears_meanwhile_stands(sample, tmp_path, monkeypatch, option):
-    monkeypatch.setattr(outputs, "check", lambda *_: None)  # as if the file came after it
+def test_file_that_appears_during_the_work_is_not_replaced(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    monkeypatch.setattr(outputs, "check", lambda *_: None)  # as if the file appeared after the check
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tmp").mkdir()
@@ -248,7 +258,9 @@ def test_an_output_that_appears_meanwhile_stands(sample, tmp_path, monkeypatch, 
 
 @pytest.mark.parametrize("corpus", ["*.txt", "texts", "link.txt"])
 @pytest.mark.parametrize("command", ["train {} -o {}", "train {} -o new.bin --save-vocab {}", "vocab {} -o {}"])
-def test_an_output_that_is_one_of_the_corpus_files(sample, tmp_path, monkeypatch, corpus, command):
+def test_output_cannot_be_a_corpus_file(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: str, command: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("texts").mkdir()
     Path("texts/one.txt").write_bytes(sample.read_bytes())
@@ -261,7 +273,7 @@ def test_an_output_that_is_one_of_the_corpus_files(sample, tmp_path, monkeypatch
 # -- analogy, similarity --------------------------------------------------------------------
 
 
-def test_analogy(model):
+def test_analogy_reports_accuracy(model: Path) -> None:
     result = run_json("analogy", model)
     assert result["accuracy"] > 0.6
     assert 0 <= result["semantic"] <= 1
@@ -277,7 +289,7 @@ def test_analogy(model):
         assert run_json("analogy", model, option, 100)["top"] == 100
 
 
-def test_malformed_questions_are_skipped_and_counted(model, tmp_path):
+def test_malformed_questions_are_skipped_and_counted(model: Path, tmp_path: Path) -> None:
     file = tmp_path / "questions"
     file.write_text(": a\nfrance paris spain madrid\nfrance paris\nking queen boy girl\nA x q z\n", "utf-8")
     result = run_json("analogy", model, file)
@@ -291,7 +303,7 @@ def test_malformed_questions_are_skipped_and_counted(model, tmp_path):
     assert "no question has only words of the model: w2v evaluate MODEL" in run("analogy", model, file).stdout
 
 
-def test_similarity(model, tmp_path):
+def test_similarity_reports_correlations_and_unknown_words(model: Path, tmp_path: Path) -> None:
     result = run_json("similarity", model)
     assert 0.3 < result["spearman"] <= 1
     assert 0.3 < result["pearson"] <= 1
@@ -314,7 +326,7 @@ def test_similarity(model, tmp_path):
 # -- query, info, convert -------------------------------------------------------------------
 
 
-def test_query_one_word(model):
+def test_query_of_one_word(model: Path) -> None:
     result = run_json("query", model, "france", "--topn", 3)
     assert [(one["word"], one["score"]) for one in result["found"]] == w2v.load(model).most_similar("france", topn=3)
     assert result["formula"] == "cos(x, france)"
@@ -337,7 +349,9 @@ def test_query_one_word(model):
         (["king", "-man", "--topn", "10", "-queen"], ["king"], ["man", "queen"], "3CosAdd: cos(x, king - man - queen)"),
     ],
 )
-def test_query_several_words(model, words, positive, negative, formula):
+def test_query_of_several_words(
+    model: Path, words: list[str], positive: list[str], negative: list[str], formula: str
+) -> None:
     result = run_json("query", model, *words)
     assert (result["positive"], result["negative"]) == (positive, negative)
     assert result["formula"].startswith(formula)
@@ -345,7 +359,7 @@ def test_query_several_words(model, words, positive, negative, formula):
     assert not {one["word"] for one in result["found"]} & {*positive, *negative}
 
 
-def test_query_words_that_look_like_options_and_operators(tmp_path):
+def test_query_of_words_that_look_like_options_and_operators(tmp_path: Path) -> None:
     file = tmp_path / "m.safetensors"
     words = ["-", "--", "+", "-x", "--json", "new york", "a"]
     w2v.KeyedVectors(words, np.eye(7, dtype=np.float32) + 0.1).save(file)
@@ -358,7 +372,7 @@ def test_query_words_that_look_like_options_and_operators(tmp_path):
     assert "no word" in run("query", file, "", code=2).stderr
 
 
-def test_query_shows_counts_and_vectors_and_searches_the_most_frequent(model, tmp_path):
+def test_query_shows_counts_and_vectors_and_restricts_the_vocabulary(model: Path, tmp_path: Path) -> None:
     vectors = w2v.load(model)
     counts = dict(zip(vectors.index_to_key, vectors.counts.tolist(), strict=True))
     result = run_json("query", model, "king", "-", "man", "--vector")
@@ -378,18 +392,18 @@ def test_query_shows_counts_and_vectors_and_searches_the_most_frequent(model, tm
     assert "times" not in run("query", tmp_path / "m.bin", "king").stdout
 
 
-def test_similarity_of_two_words(model):
+def test_similarity_of_two_words(model: Path) -> None:
     expected = w2v.load(model).similarity("king", "queen")
     for words in (["king", "queen"], ["--words", "king", "queen"]):
         assert run_json("similarity", model, *words) == {"words": ["king", "queen"], "cosine": expected}
         assert run("similarity", model, *words).stdout == f"{expected:.4f}\n"
     error = run("similarity", model, "king", "http://queen/", code=1).stderr
-    assert "not in the vocabulary: 'http://queen/'" in error  # not changed as a path would be
+    assert "not in the vocabulary: 'http://queen/'" in error  # click would change a path
     error = run("similarity", model, "king", "quen", code=1).stderr
     assert "not in the vocabulary: 'quen' (did you mean queen" in error
 
 
-def test_query_reads_lines_until_they_end(model):
+def test_query_reads_lines_until_the_end_of_input(model: Path) -> None:
     lines = "france\n\nunheard\nking -\nking - man + woman"
     result = run("query", model, "--topn", 2, stdin=lines)
     assert result.stdout.count("cos(x, ") == 2
@@ -406,7 +420,7 @@ def test_query_reads_lines_until_they_end(model):
     assert "not in the vocabulary" in run("query", model, stdin=b"caf\xe9\n").stderr
 
 
-def test_info(model, tmp_path):
+def test_info_describes_installation_and_models(model: Path, tmp_path: Path) -> None:
     here = run_json("info")
     assert here["version"] == w2v.__version__
     assert here["instruction_set"] in here["instruction_sets"]
@@ -440,13 +454,13 @@ def test_info(model, tmp_path):
         ("--loss softmax --max-vocab 50", {"loss": "softmax", "large_softmax": False}),
     ],
 )
-def test_info_of_output_layers(options, expected, sample, tmp_path):
+def test_info_describes_the_output_layer(options: str, expected: dict[str, Any], sample: Path, tmp_path: Path) -> None:
     run("train", sample, "-o", tmp_path / "m.safetensors", *QUICK, *options.split())
     assert run_json("info", tmp_path / "m.safetensors")["output_layer"] == expected
     assert f"loss {expected['loss']}" in run("info", tmp_path / "m.safetensors").stdout
 
 
-def test_convert_there_and_back(model, tmp_path):
+def test_convert_keeps_vectors_in_all_formats(model: Path, tmp_path: Path) -> None:
     native = w2v.load(model)
     names = ["1.safetensors", "2.bin", "3.txt", "4.vec.gz", "5.bin.gz", "6.safetensors"]
     source = model
@@ -462,16 +476,16 @@ def test_convert_there_and_back(model, tmp_path):
     assert "counts, losses by epoch, input rows" in run("convert", model, tmp_path / "7.bin").stdout
 
 
-def test_json_has_no_number_beyond_its_own(tmp_path):
+def test_infinity_is_null_in_json(tmp_path: Path) -> None:
     file = tmp_path / "m.bin"
     w2v.KeyedVectors(["a", "b"], [[3e38, 3e38], [1.0, 0.0]]).save(file)
     assert run_json("info", file)["norms"] == {"min": 1, "mean": None, "max": None}
 
 
-# -- help, wrong use, failed work -----------------------------------------------------------
+# -- help and errors ------------------------------------------------------------------------
 
 
-def test_help_shows_the_defaults_of_settings():
+def test_help_shows_the_defaults_of_settings() -> None:
     shown = " ".join(run("train", "--help-all").stdout.split())
     for name in w2v.Settings.names():
         assert f"--{name.replace('_', '-')}" in shown
@@ -481,8 +495,8 @@ def test_help_shows_the_defaults_of_settings():
 
 
 @pytest.mark.parametrize("command", ["train", "tune", "phrases", "plot"])
-def test_help_lists_the_common_options(command):
-    parameters = cli.main.get_command(click.Context(cli.main), command).params
+def test_help_lists_the_common_options(command: str) -> None:
+    parameters = command_of(click.Context(cli.main), command).params
     options = {name for each in parameters if isinstance(each, click.Option) for name in each.opts[-1:]}
     short, every = (
         re.findall(r"^  (?:-\w, )?(--[\w-]+)(?:, --\w+)? ", run(command, flag).stdout, re.MULTILINE)
@@ -494,7 +508,7 @@ def test_help_lists_the_common_options(command):
     assert short[-2:] == ["--help-all", "--help"]
 
 
-def test_help_of_the_program_is_in_groups_and_other_names_for_it_are_understood():
+def test_help_of_the_program_has_headings_and_several_names() -> None:
     shown = run("--help").stdout
     assert re.findall(r"^(\w+):$", shown, re.MULTILINE) == ["Options", *cli.GROUPS]
     assert run("help").stdout == shown
@@ -516,7 +530,7 @@ def test_help_of_the_program_is_in_groups_and_other_names_for_it_are_understood(
         ("query model king --method Mul", "'Mul': did you mean mul?"),
     ],
 )
-def test_nearest_names_are_suggested(command, expected):
+def test_similar_names_are_suggested(command: str, expected: str) -> None:
     assert run(*command.split(), code=2).stderr.endswith(f"{expected}\n")
 
 
@@ -570,7 +584,7 @@ def test_nearest_names_are_suggested(command, expected):
         ("similarity {model} pairs --words a b", "give one file of word pairs, or two words, not 3: pairs a b; see"),
         ("similarity {model} --verbose a b", "--verbose has no effect with two words"),
         ("similarity {model} {corpus} {corpus}", "is a file, and two arguments are two words: give one file of pairs"),
-        ("query {model} king --restrict-vocab 0", "--restrict-vocab"),
+        ("query {model} king --restrict-vocab 0", "restrict_vocab 0: it must be a whole number, 1 or more"),
         ("query {model} king -topn 3", "No such option '-topn': did you mean --topn?"),
         ("query -man {model}", "No such option '-m'"),
         ("query {model} king --topn -3", "Invalid value for '--topn': -3"),
@@ -590,13 +604,53 @@ def test_nearest_names_are_suggested(command, expected):
         ("train {corpus} --epochs often", "epochs 'often': it must be a whole number, from 1 to 1,000,000, or auto"),
     ],
 )
-def test_wrong_use(command, expected, sample, model, tmp_path, monkeypatch):
+def test_wrong_usage_is_refused_before_anything_is_written(
+    command: str, expected: str, sample: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     before = sample.read_bytes()
     error = run(*(part.format(corpus=sample, model=model) for part in command.split()), code=2).stderr
     assert expected in error
     assert list(tmp_path.iterdir()) == []
     assert sample.read_bytes() == before
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_numbers_are_checked_before_any_file_is_read(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    kinds = (FlatSettings, PhraseOptions, ReadingOptions) if command in TAKES_SETTINGS else (ReadingOptions,)
+    checked_later = {name for kind in kinds for name in options_of(kind)}  # still before the text is read
+    for parameter in command_of(click.Context(cli.main), command).params:
+        if isinstance(parameter.type, click.types.IntParamType) and parameter.name not in checked_later:
+            minimum = getattr(parameter.type, "min", MINIMUM.get(str(parameter.name)))
+            assert minimum is not None
+            arguments = WORK[command].format(corpus="missing", model="missing").split()
+            error = run(command, *arguments, parameter.opts[0], minimum - 1, code=2).stderr
+            assert f"{parameter.name} {minimum - 1}: it must be" in error or "is not in the range" in error
+
+
+@pytest.mark.parametrize(
+    "command", ["perplexity missing {} --max-types 0", "evaluate missing --held-out {} --max-types 0"]
+)
+def test_reading_options_are_checked_before_a_model_is_loaded(command: str, sample: Path) -> None:
+    assert "max_types 0: it must be" in run(*command.format(sample).split(), code=2).stderr
+
+
+@pytest.mark.parametrize("source", ["--init", "--continue", "--resume"])
+def test_train_checks_settings_before_it_opens_a_model_or_checkpoint(source: str, sample: Path) -> None:
+    command = ["train", sample, "-o", "missing/m.bin", source, "missing"]
+    assert "epochs 0: it must be" in run(*command, "--epochs", 0, code=2).stderr
+    assert "checkpoint_every '5x'" in run(*command, "--checkpoint-every", "5x", code=2).stderr
+
+
+@pytest.mark.parametrize("wrong", [["--time", "soon"], ["--alpha", -1], ["--max-types", 0]])
+def test_tune_keeps_earlier_trials_if_an_option_is_wrong(wrong: list[object], sample: Path, tmp_path: Path) -> None:
+    trials = tmp_path / "best.tune.json"
+    trials.write_text("{}")
+    run("tune", sample, "-o", tmp_path / "best.bin", "--force", *wrong, code=2)
+    assert trials.read_text() == "{}"
 
 
 @pytest.mark.parametrize(
@@ -628,7 +682,9 @@ def test_wrong_use(command, expected, sample, model, tmp_path, monkeypatch):
         ("convert old.bin new.bin", "old.bin"),
     ],
 )
-def test_failed_work(command, expected, sample, model, tmp_path, monkeypatch):
+def test_failing_commands_name_the_cause_and_change_no_file(
+    command: str, expected: str, sample: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     for folder in ("folder", "folder.bin"):
         Path(folder).mkdir()
@@ -645,61 +701,64 @@ def test_failed_work(command, expected, sample, model, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "command", ["train", "vocab -o out", "phrases -o out", "tree", "perplexity {}", "tune", "encode {} -o o.npy"]
 )
-def test_texts_are_paths_on_the_command_line(command, model, tmp_path, monkeypatch):
+def test_missing_corpus_files_are_named(
+    command: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("other").write_text("a file")  # the texts are not what exists
+    Path("other").write_text("a file")
     arguments = command.format(model).split()
     for name in ("nofile", "no file", "das ist übel"):
         assert run(*arguments, name, code=1).stderr == f"w2v: corpus file {name!r} does not exist\n"
     assert run(*arguments, "", code=1).stderr == "w2v: the path of a corpus is empty\n"
 
 
-def test_a_file_named_as_standard_input(tmp_path, monkeypatch):
+def test_file_named_dash_is_not_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("-").write_text("a b\n")
     run("vocab", "./-", "--min-count", 1, "-o", "words", stdin="c d\n")
     assert Path("words").read_text() == "</s> 1\na 1\nb 1\n"
 
 
-def rows(*rows):
+def binary_rows(*rows: tuple[bytes, list[float]]) -> bytes:
+    """Return words and their vectors as rows of a word2vec binary file."""
     return b"".join(word + b" " + np.array(values, "<f4").tobytes() + b"\n" for word, values in rows)
 
 
 @pytest.mark.parametrize("command", ["analogy {}", "similarity {}", "query {} a", "info {}", "convert {} new.bin"])
-def test_a_damaged_model(command, tmp_path, monkeypatch):
-    """What may be damaged, and how it is said, is in tests/formats."""
+def test_damaged_model_is_refused(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kinds of damage are tested in tests/formats."""
     monkeypatch.chdir(tmp_path)
-    Path("model.bin").write_bytes(b"2 2\n" + rows((b"a", [1, 2]), (b"b", [3, 4]))[:-5])
+    Path("model.bin").write_bytes(b"2 2\n" + binary_rows((b"a", [1, 2]), (b"b", [3, 4]))[:-5])
     assert "cut" in run(*command.format("model.bin").split(), code=1).stderr
     assert list(tmp_path.iterdir()) == [tmp_path / "model.bin"]
 
 
-def test_words_that_are_not_utf8_can_be_read(tmp_path):
+def test_errors_option_reads_words_that_are_not_utf8(tmp_path: Path) -> None:
     file = tmp_path / "m.bin"
-    file.write_bytes(b"2 2\n" + rows((b"a", [1, 2]), (b"caf\xe9", [3, 4])))
+    file.write_bytes(b"2 2\n" + binary_rows((b"a", [1, 2]), (b"caf\xe9", [3, 4])))
     assert run_json("query", file, "a", "--errors", "replace")["found"][0]["word"] == "caf\ufffd"
     assert "caf\\ufffd" not in run("query", file, "a", "--errors", "replace").stdout
 
 
-DAMAGED = ["{", "[" * 100_000, '{"alpha": NaN}', "5", '["loss"]', '"loss"', '{"loss": [5]}']
+DAMAGED_SETTINGS = ["{", "[" * 100_000, '{"alpha": NaN}', "5", '["loss"]', '"loss"', '{"loss": [5]}']
 
 
-def test_a_native_file_whose_settings_are_damaged_or_of_a_newer_version(tmp_path):
+def test_settings_of_a_model_that_are_damaged_or_newer_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "m.safetensors"
     unknown = f"w2v {w2v.__version__} does not know 'red': use the version that wrote it"
-    for settings, message in [*((each, "damaged: ") for each in DAMAGED), ('{"red": 1}', unknown)]:
+    for settings, message in [*((each, "damaged: ") for each in DAMAGED_SETTINGS), ('{"red": 1}', unknown)]:
         write_with_strings(file, settings=settings)
         assert f"its settings: {message}" in run("info", file, code=1).stderr
 
 
-def test_mistakes_of_ours_are_one_line(model, monkeypatch):
+def test_internal_errors_are_one_line(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("w2v.cli.commands.vectors.load", lambda *_, **__: 1 / 0)
     error = run("query", model, "france", code=1).stderr
     assert error == "w2v: internal error: ZeroDivisionError: division by zero\n"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
-def test_permissions(sample, tmp_path):
+def test_missing_permissions_are_reported(sample: Path, tmp_path: Path) -> None:
     secret, locked = tmp_path / "secret", tmp_path / "locked"
     secret.write_text("words", "utf-8")
     secret.chmod(0)
@@ -709,7 +768,7 @@ def test_permissions(sample, tmp_path):
     assert "cannot write" in run("train", sample, "-o", locked / "m.bin", code=1).stderr
 
 
-# -- the process ----------------------------------------------------------------------------
+# -- signals and streams --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -722,8 +781,10 @@ def test_permissions(sample, tmp_path):
         ),
     ],
 )
-def test_signals_end_it_cleanly(phase, number, sample, tmp_path, monkeypatch):
-    """The signals that end a process are in tests/training/test_checkpoint.py."""
+def test_signals_leave_no_files(
+    phase: str, number: int, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Signals that kill the process are tested in tests/training/test_checkpoint.py."""
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     monkeypatch.setattr(phase, lambda *_: signal.raise_signal(number))
@@ -733,7 +794,7 @@ def test_signals_end_it_cleanly(phase, number, sample, tmp_path, monkeypatch):
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-def test_ignored_signals_stay_ignored(model):
+def test_ignored_signals_stay_ignored(model: Path) -> None:
     script = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + PROGRAM[2]
     with subprocess.Popen(
         [sys.executable, "-c", script, "query", model], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -746,7 +807,7 @@ def test_ignored_signals_stay_ignored(model):
     assert process.returncode == 0
 
 
-def test_broken_pipe_is_quiet(model):
+def test_broken_pipe_causes_no_message(model: Path) -> None:
     with start("query", model, "the", "--topn", 3000) as process:
         process.stdout.read(10)
         process.stdout.close()
@@ -755,15 +816,16 @@ def test_broken_pipe_is_quiet(model):
     assert process.returncode == 1
 
 
-def test_output_that_its_encoding_lacks(tmp_path):
+def test_characters_that_the_encoding_lacks_are_escaped(tmp_path: Path) -> None:
     w2v.KeyedVectors(["a", "ж"], np.eye(2, dtype=np.float32) + 1).save(tmp_path / "m.txt")
     command = [*PROGRAM, "query", tmp_path / "m.txt", "a"]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONIOENCODING": "latin-1"})
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "\\u0436" in done.stdout
+    variables = os.environ | {"PYTHONIOENCODING": "latin-1"}
+    process = subprocess.run(command, capture_output=True, text=True, env=variables)
+    assert (process.returncode, process.stderr) == (0, "")
+    assert "\\u0436" in process.stdout
 
 
-def test_query_does_not_wait_for_what_it_does_not_need(model):
+def test_query_imports_no_slow_module(model: Path) -> None:
     script = (
         "import sys; from w2v.cli.main import main\n"
         "try: main(['query', sys.argv[1], 'france'])\n"
@@ -773,13 +835,13 @@ def test_query_does_not_wait_for_what_it_does_not_need(model):
     subprocess.run([sys.executable, "-c", script, model], check=True, stdout=subprocess.PIPE)
 
 
-def test_terminal_shows_a_bar(sample, tmp_path):
-    output = tmp_path / "figures"
+def test_terminal_shows_a_bar(sample: Path, tmp_path: Path) -> None:
+    output = tmp_path / "metrics"
     script = f"import sys; sys.stdout = open({str(output)!r}, 'w'); {PROGRAM[2]}"
     with Terminal("-c", script, "train", sample, "-o", tmp_path / "m.bin", "--json", "--epochs", 3) as terminal:
         assert terminal.wait() == 0
     assert json.loads(output.read_text())["tokens"] > 0
     for expected in (b"read", b"train", b"100%", b"M words/s"):
         assert expected in terminal.shown
-    erase_line = b"\x1b[2K"  # a message takes the place of the bar, which is drawn again below it
+    erase_line = b"\x1b[2K"  # a message replaces the bar, which is drawn again below it
     assert erase_line + b"w2v: train: needs about" in terminal.shown

@@ -1,4 +1,4 @@
-"""The files that commands write: checked before the work, written as a whole, and saved elsewhere where that fails."""
+"""Output files of commands: checks before the work, atomic writes, and the fallback when a write fails."""
 
 import os
 import re
@@ -6,19 +6,19 @@ import signal
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any, NoReturn
 
 import click
 import pytest
 
 import w2v
-from tests.helpers import PROGRAM, QUICK, full_disk, run
+from tests.helpers import PROGRAM, QUICK, command_of, full_disk, run
 from w2v.cli import main, outputs
-from w2v.cli.commands import training
-from w2v.evaluation import rank as ranks
+from w2v.cli.commands import evaluation, training
 from w2v.text.corpus import Corpus
 
 PACKAGE = Path(w2v.__file__).parent
-# Every option and argument that names a file or folder to write: the command, and what it is given.
+# A command line for each option or argument that names an output file.
 OUTPUTS = {
     ("train", "output"): ["train", "{corpus}", *QUICK, "-o", "{out}.bin"],
     ("train", "save_vocab"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--save-vocab", "{out}"],
@@ -35,74 +35,82 @@ OUTPUTS = {
 }
 FOLDERS = {("train", "checkpoint")}
 FOLDERS |= {(command, "cache") for command in ("train", "tune", "vocab", "phrases", "tree", "perplexity", "evaluate")}
-SLOW = {("tune", "output")}  # its tests are in tests/training/test_tune.py
+TESTED_ELSEWHERE = {("tune", "output")}  # in tests/training/test_tune.py
 INPUTS = {
     "corpus", "texts", "model", "model2", "models", "first", "second", "init", "continue_from", "resume", "config",
-    "tree_vectors", "questions", "pairs", "held_out", "asked", "words", "words_file", "vocabulary", "read_phrases",
+    "tree_vectors", "questions", "pairs", "held_out", "pairs_or_words", "words", "words_file", "vocabulary",
+    "read_phrases",
 }  # fmt: skip
 
 
-def test_every_path_is_known_as_input_or_output():
-    """So that a new output gets the tests below."""
+def test_all_paths_are_listed_as_inputs_or_outputs() -> None:
+    """Otherwise the tests below would miss a new output."""
     context = click.Context(main.main)
     found = {
         (name, str(parameter.name))
         for name in main.COMMANDS
-        for parameter in main.main.get_command(context, name).params
+        for parameter in command_of(context, name).params
         if isinstance(parameter.type, click.Path)
     }
-    assert {entry for entry in found if entry[1] not in INPUTS} <= {*OUTPUTS, *FOLDERS, *SLOW}
+    assert {entry for entry in found if entry[1] not in INPUTS} <= {*OUTPUTS, *FOLDERS, *TESTED_ELSEWHERE}
     assert {*OUTPUTS} <= found
 
 
-def test_files_are_written_by_atomic_write_alone():
+def test_files_are_written_only_by_atomic_write() -> None:
     writing = re.compile(r"""open\(["'](?!rb?["'])|\.open\("[wxa]|write_(text|bytes)\(|savefig\(path|mkstemp""")
     for path in PACKAGE.rglob("*.py"):
-        if path.relative_to(PACKAGE).parts[0] not in {"files.py", "data", "gensim"}:  # gensim's append= adds to a file
+        if path.relative_to(PACKAGE).parts[0] not in {
+            "files.py",
+            "data",
+            "gensim",
+        }:  # append=, as in gensim, adds to a file
             assert not writing.search(path.read_text("utf-8")), path
 
 
-def arguments(output, sample, model, out):
+def command_for(output: tuple[str, str], sample: Path, model: Path, out: Path) -> list[str]:
+    """Return the command line of OUTPUTS with these paths; `out` lacks its extension."""
     names = {"corpus": sample, "model": model, "out": out, "other": out.with_name("other")}
     return [part.format(**names) for part in OUTPUTS[output]]
 
 
-def written(command, out):
+def output_path(command: list[str], out: Path) -> Path:
     return Path(next(part for part in command if part.startswith(str(out))))
 
 
 @pytest.fixture
-def no_work(monkeypatch):
-    """Fails a test that begins the work of a command."""
+def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail the test if a command starts its work."""
 
-    def fail(*_, **__):
-        pytest.fail("the work has begun")
+    def fail(*_: object, **__: object) -> NoReturn:
+        pytest.fail("the work has started")
 
     monkeypatch.setattr(training, "prepare", fail)
     monkeypatch.setattr(Corpus, "blocks", fail)
-    monkeypatch.setattr(ranks, "rank", fail)
+    monkeypatch.setattr(evaluation, "measure_rank", fail)
     monkeypatch.setattr("w2v.formats.table.read", fail)
 
 
 @pytest.mark.usefixtures("no_work")
 @pytest.mark.parametrize("output", OUTPUTS, ids="-".join)
-def test_what_cannot_be_written_is_refused_before_the_work(sample, model, tmp_path, output):
-    command = arguments(output, sample, model, tmp_path / ("大" * 100))
+def test_outputs_that_cannot_be_written_are_refused_before_the_work(
+    sample: Path, model: Path, tmp_path: Path, output: tuple[str, str]
+) -> None:
+    command = command_for(output, sample, model, tmp_path / ("大" * 100))
     assert "cannot write" in (error := run(*command, code=1).stderr)
     assert "File name too long" in error
-    command = arguments(output, sample, model, tmp_path / "nowhere" / "out")
+    command = command_for(output, sample, model, tmp_path / "nowhere" / "out")
     assert "does not exist" in run(*command, code=1).stderr
-    command = arguments(output, sample, model, tmp_path / "out")
-    written(command, tmp_path / "out").write_bytes(b"old")
+    command = command_for(output, sample, model, tmp_path / "out")
+    output_path(command, tmp_path / "out").write_bytes(b"old")
     error = run(*command, code=1).stderr
     where = {"output": "as OUT" if output[0] == "convert" else "with -o"}
     option = where.get(output[1], f"with --{output[1].replace('_', '-')}")
     assert f"exists: name another file {option}, or add --force" in error
-    assert written(command, tmp_path / "out").read_bytes() == b"old"
+    assert output_path(command, tmp_path / "out").read_bytes() == b"old"
 
 
 @pytest.mark.usefixtures("no_work")
-def test_the_extension_of_a_picture_or_page_is_checked_before_the_work(model, tmp_path):
+def test_extensions_of_pictures_and_pages_are_checked_before_the_work(model: Path, tmp_path: Path) -> None:
     for command in (["rank", model, "-o"], ["plot", model, "-o"], ["train", model, "--plot"]):
         error = run(*command, tmp_path / "picture.bin", code=2).stderr
         assert "unknown extension of a picture: use .png, .svg or .pdf" in error
@@ -111,11 +119,13 @@ def test_the_extension_of_a_picture_or_page_is_checked_before_the_work(model, tm
 
 
 @pytest.mark.parametrize("output", OUTPUTS, ids="-".join)
-def test_an_old_file_stands_when_writing_fails(sample, model, tmp_path, monkeypatch, output):
+def test_old_file_is_kept_when_writing_fails(
+    sample: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: tuple[str, str]
+) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
-    command = arguments(output, sample, model, tmp_path / "out")
-    old = written(command, tmp_path / "out")
+    command = command_for(output, sample, model, tmp_path / "out")
+    old = output_path(command, tmp_path / "out")
     old.write_bytes(b"old")
     old.chmod(0o600)
     with monkeypatch.context() as patch:
@@ -129,10 +139,12 @@ def test_an_old_file_stands_when_writing_fails(sample, model, tmp_path, monkeypa
     assert old.stat().st_mode & 0o777 == 0o600
 
 
-def test_the_words_are_saved_though_the_model_goes_elsewhere(sample, tmp_path, monkeypatch):
+def test_vocabulary_is_saved_even_if_the_model_must_be_saved_elsewhere(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    monkeypatch.setattr(outputs, "check", lambda *_: None)  # as if the folder went away after it
+    monkeypatch.setattr(outputs, "check", lambda *_: None)  # as if the folder vanished after the check
     paths = ["-o", tmp_path / "gone" / "m.bin", "--save-vocab", tmp_path / "words.txt"]
     error = run("train", sample, *paths, *QUICK, code=1).stderr
     (saved,) = (tmp_path / "tmp").iterdir()
@@ -145,13 +157,15 @@ def test_the_words_are_saved_though_the_model_goes_elsewhere(sample, tmp_path, m
     assert len(list((tmp_path / "tmp").iterdir())) == 3
 
 
-def test_a_signal_while_a_pipe_waits_for_its_reader_loses_nothing(sample, tmp_path, monkeypatch):
+def test_signal_while_a_pipe_waits_for_its_reader_loses_nothing(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     system_open, pipe = os.open, tmp_path / "pipe.bin"
     os.mkfifo(pipe)
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
 
-    def wait(path, *rest, **options):
+    def wait(path: Path | str, *rest: Any, **options: Any) -> int:
         if Path(path) == pipe:
             signal.raise_signal(signal.SIGTERM)
         return system_open(path, *rest, **options)
@@ -164,25 +178,29 @@ def test_a_signal_while_a_pipe_waits_for_its_reader_loses_nothing(sample, tmp_pa
     assert w2v.Vocabulary.load(words).words == w2v.load(model).index_to_key
 
 
-def test_standard_output_is_no_output(sample, tmp_path):
+def test_standard_output_is_refused_as_output_file(sample: Path, tmp_path: Path) -> None:
     with (tmp_path / "file").open("w") as file:
         for name, stdout in (("/dev/stdout", subprocess.PIPE), (file.name, file)):
             command = [*PROGRAM, "vocab", sample, "--force", "-o", name]
-            done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE)
-            assert b": outputs cannot be written to standard output: name a file" in done.stderr
-            assert done.returncode == 2
+            process = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE)
+            assert b": outputs cannot be written to standard output: name a file" in process.stderr
+            assert process.returncode == 2
 
 
 @pytest.mark.usefixtures("no_work")
-def test_a_file_of_another_user_in_a_sticky_folder_is_refused_before_the_work(sample, tmp_path, monkeypatch):
+def test_file_of_another_user_in_a_sticky_folder_is_refused_before_the_work(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tmp_path.chmod(0o1777)
     (tmp_path / "words.txt").touch()
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
     error = run("vocab", sample, "--force", "-o", tmp_path / "words.txt", code=1).stderr
-    assert "words.txt belongs to another user, who alone may replace it" in error
+    assert "words.txt belongs to another user, and only they may replace it" in error
 
 
-def test_what_is_saved_elsewhere_follows_no_link_and_has_a_name_that_fits(tmp_path, monkeypatch):
+def test_file_saved_elsewhere_follows_no_link_and_has_a_short_enough_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shared, home = tmp_path / "shared", tmp_path / "home"
     for folder in (shared, home):
         folder.mkdir()
@@ -190,10 +208,10 @@ def test_what_is_saved_elsewhere_follows_no_link_and_has_a_name_that_fits(tmp_pa
     monkeypatch.setenv("HOME", str(home))
     vectors = w2v.KeyedVectors(["a"], [[1.0]])
 
-    def save(path, force):
+    def save(path: Path, force: bool) -> None:
         vectors.save(path, force=force)
 
-    def save_elsewhere(name):
+    def save_elsewhere(name: str) -> None:
         with pytest.raises(w2v.W2VError, match="instead"):
             outputs.save([(tmp_path / "gone" / name, save)], True)
 
@@ -203,7 +221,7 @@ def test_what_is_saved_elsewhere_follows_no_link_and_has_a_name_that_fits(tmp_pa
     assert len(list(shared.iterdir())) == 2
     assert all(len(w2v.load(path)) == 1 for path in shared.iterdir())
     (tmp_path / "victim").write_bytes(b"mine")
-    monkeypatch.setattr("w2v.cli.outputs.secrets.token_hex", lambda _: "known")  # as if someone could guess
+    monkeypatch.setattr("w2v.cli.outputs.secrets.token_hex", lambda _: "known")  # as if someone could guess the name
     (shared / "w2v-known-m.vec").symlink_to(tmp_path / "victim")
     (home / "w2v-known-m.vec").symlink_to(tmp_path / "not there")
     with pytest.raises(w2v.W2VError, match=r"cannot write .*gone/m.vec: No such file or directory$"):
@@ -212,11 +230,11 @@ def test_what_is_saved_elsewhere_follows_no_link_and_has_a_name_that_fits(tmp_pa
     assert not (tmp_path / "not there").exists()
 
 
-def test_nowhere_else_to_save(tmp_path, monkeypatch):
-    def missing(*_):
+def test_error_names_all_files_if_no_folder_can_hold_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object) -> NoReturn:
         raise RuntimeError("no home")
 
-    def refuse(path, force):
+    def refuse(path: Path, force: bool) -> NoReturn:
         raise w2v.W2VError(f"cannot write {path}")
 
     monkeypatch.setattr(Path, "home", missing)
@@ -226,8 +244,8 @@ def test_nowhere_else_to_save(tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    """A folder with models that consist of several files."""
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with models that consist of several files."""
     folder = tmp_path_factory.mktemp("models")
     vectors = w2v.KeyedVectors(["a", "b", "c"], [[1, 2], [3, 4], [5, 6.5]])
     for name in ("a.npy", "a.tsv", "a.model2vec", "a.vec"):
@@ -257,19 +275,21 @@ def models(tmp_path_factory):
         ("phrases {corpus} --connectors b.vec -o b.vec", "b.vec is named twice"),
     ],
 )
-def test_no_file_of_a_model_that_is_read_is_replaced(sample, models, monkeypatch, command, message):
+def test_output_cannot_replace_a_file_of_a_model_that_is_read(
+    sample: Path, models: Path, monkeypatch: pytest.MonkeyPatch, command: str, message: str
+) -> None:
     monkeypatch.chdir(models)
     Path("b.vec").write_text("a\n")
-    command = command.format(corpus=sample, folder=models.name).split()
+    arguments = command.format(corpus=sample, folder=models.name).split()
     before = {path: path.read_bytes() for path in models.rglob("*") if path.is_file()}
-    result = run(*command, "--force", code=1 if "would be" in message else 2)
+    result = run(*arguments, "--force", code=1 if "would be" in message else 2)
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
     assert {path: path.read_bytes() for path in models.rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize("name", ["a.npy", "a.tsv"])
-def test_a_model_of_several_files_may_replace_itself(models, monkeypatch, name):
+def test_model_of_several_files_can_replace_itself(models: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(models)
     run("convert", name, name, "--force", "--top", 2)
     assert w2v.load(name).index_to_key == ["a", "b"]

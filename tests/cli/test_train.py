@@ -1,8 +1,10 @@
-"""What `w2v train` says of a run while it trains."""
+"""The notice of `w2v train` about a long run."""
+
+from typing import Any
 
 import pytest
 
-from w2v.cli.train import Forecast
+from w2v.cli.train import LongRunNotice
 from w2v.losses.registry import Settings
 from w2v.progress import Progress
 
@@ -10,7 +12,7 @@ CHECKPOINT = "with --checkpoint states, a run can be resumed after Ctrl-C"
 
 
 @pytest.mark.parametrize(
-    ("settings", "resumable", "said"),
+    ("settings", "resumable", "advice"),
     [
         ({}, True, ""),
         ({}, False, f"; {CHECKPOINT}"),
@@ -19,18 +21,20 @@ CHECKPOINT = "with --checkpoint states, a run can be resumed after Ctrl-C"
         ({"loss": "hs"}, False, f"; the losses ns, nce, sampled are quicker; {CHECKPOINT}"),
     ],
 )
-def test_a_long_run_is_announced_once(settings, resumable, said, capsys):
-    passed = []
-    forecast = Forecast(passed.append, Settings(**settings).in_effect(), resumable)
+def test_long_run_is_announced_once(
+    settings: dict[str, Any], resumable: bool, advice: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    received: list[Progress] = []
+    notice = LongRunNotice(received.append, Settings(**settings).in_effect(), resumable)
     reports = [Progress("read", 10, 100_000, "bytes", 1)]
     reports += [Progress("train", done, 4320, "words", 1) for done in (0, 4, 6, 10)]
     for report in reports:
-        forecast(report)
-        line = f"w2v: at this speed, training takes about 72 minutes{said}\n"
+        notice(report)
+        line = f"w2v: at this speed, training takes about 72 minutes{advice}\n"
         assert capsys.readouterr().err == (line if report.done == 6 else "")
-    assert passed == reports
+    assert received == reports
 
 
-def test_a_short_run_is_not_announced(capsys):
-    Forecast(lambda _: None, Settings(loss="mos").in_effect(), False)(Progress("train", 6, 590, "words", 1))
+def test_short_run_is_not_announced(capsys: pytest.CaptureFixture[str]) -> None:
+    LongRunNotice(lambda _: None, Settings(loss="mos").in_effect(), False)(Progress("train", 6, 590, "words", 1))
     assert capsys.readouterr().err == ""

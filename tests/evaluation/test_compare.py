@@ -87,7 +87,7 @@ def test_compare_command(model: Path, sample: Path, tmp_path: Path) -> None:
     shown = run("compare", model, other, "--show", 2).stdout
     for expected in ("500 words in both models", "1-100", result["moved"][0]["word"], "bundled pairs"):
         assert expected in shown
-    assert "words whose neighbourhoods differ most, by their distance: 0 if they are the same, 2 at most" in shown
+    assert "words whose neighbours differ most, with the distance of their neighbours: from 0 (the same) to 2" in shown
     first = result["moved"][0]
     assert f"\n{first['word']} (distance {first['distance']:.3f})\n" in shown
     assert run_json("compare", model, other, "--words", 2) == result

@@ -209,7 +209,7 @@ def test_models_without_the_words_of_a_set_are_named(model: Path, pairs: Path, t
     noisy(1, 0.0).save(tmp_path / "own.bin")
     shown = run("evaluate", model, tmp_path / "own.bin", "--pairs", pairs).stdout.splitlines()
     advice = (
-        "w2v evaluate MODEL --questions FILE --pairs FILE takes sets of your own, and w2v evaluate MODEL --held-out"
+        "w2v evaluate MODEL --questions FILE --pairs FILE uses your own test sets, and w2v evaluate MODEL --held-out"
     )
     first, second = (line for line in shown if advice in line)
     assert first.startswith(f"{model} lacks a word of every item of pairs.txt: ")

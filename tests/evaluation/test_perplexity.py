@@ -206,7 +206,8 @@ def test_perplexity_command(model: Path, sample: Path, tmp_path: Path) -> None:
     for expected in (f"{found['tokens']:,} words", f"{found['skipped']} words"):
         assert expected in shown
     share = found["skipped"] / (found["skipped"] + found["tokens"])
-    assert f"perplexities are comparable only over the same vocabulary: {share:.1%} of the words are skipped" in shown
+    expected = "perplexities are comparable only between models of the same vocabulary: "
+    assert f"{expected}{share:.1%} of the words are skipped" in shown
     (tmp_path / "known.txt").write_text("king queen\n")
     assert "comparable" not in run("perplexity", model, tmp_path / "known.txt").stdout
 

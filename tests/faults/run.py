@@ -42,12 +42,12 @@ Row = tuple[str, int, str]  # what was done, how often, with what result
 TESTS = {
     "the checkpoint folder is removed, created again or taken by another run": (
         ["training/test_lock.py"],
-        "taken or made_again",
+        "only_one_run or created_again",
     ),
     "file names as long as the system allows, and longer": (["system/test_files.py", "cli/test_outputs.py"], "name"),
     "outputs that exist already, or that fail at the end of writing": (
         ["cli/test_outputs.py", "test_data.py"],
-        "stands or refused or goes",
+        "old_file_is_kept or refused or elsewhere or overwritten_only or unwritable",
     ),
     "a signal while an output waits for the reader of a pipe": (["cli/test_outputs.py"], "waits"),
     "no folder for temporary files": (["system/test_files.py"], "without_a_temporary_folder"),
@@ -69,7 +69,7 @@ TESTS = {
     ),
     "words, names and file names with control characters for a terminal": (
         ["cli/test_console.py"],
-        "control or harmless or exact",
+        "control or harmless",
     ),
     "a user's own loss raises an exception in a thread": (["kernel/test_numba_kernel.py"], "exception_in_a_thread"),
     "a text is cut, grows or changes while it is read, or changes but keeps its times": (
@@ -83,22 +83,22 @@ TESTS = {
     "a cache that another user could change": (["text/test_idstore.py"], "user"),
     "explorer: idle connections, and the limit of open files": (
         ["explore/test_server.py"],
-        "keep_out or limit_of_open",
+        "idle_connections or limit_of_open",
     ),
     "ranks with different copies of a text": (["training/test_distributed.py"], "content"),
     "the limit of processor time (SIGXCPU)": (
         ["training/test_checkpoint.py", "cli/test_main.py"],
-        "limit_of_processor or signals",
+        "hard_cpu_limit or signals",
     ),
     "a thread that cannot be started": (
         ["system/test_threads.py", "training/test_checkpoint.py", "cli/test_console.py"],
-        "cannot_be_started or gets_no_thread",
+        "cannot_be_started or cannot_start_a_thread",
     ),
     "another process cuts a mapped model or cache (SIGBUS)": (["system/test_signals.py"], ""),
     "Numba's cache on disk is damaged, full or read-only": (["kernel/test_numba_kernel.py"], "cannot_be_used"),
     "a terminal or log is closed during training": (
         ["cli/test_console.py"],
-        "terminal_that_is_closed or dead_pipe",
+        "terminal_is_closed or reader_of_its_log",
     ),
 }
 

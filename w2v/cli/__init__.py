@@ -1,1 +1,1 @@
-"""The command line."""
+"""The command-line program `w2v`."""

@@ -1,4 +1,4 @@
-"""Shared by all commands: standard streams, errors as one line, signals, progress."""
+"""The surroundings of a command: standard streams, one-line errors, signals, and progress on the terminal."""
 
 from __future__ import annotations
 
@@ -29,38 +29,40 @@ if TYPE_CHECKING:
 
     from w2v.progress import Progress
 
-LOG_EVERY = 10.0  # seconds between lines of progress without a terminal
-ROOM_FOR_CTRL_C = 2  # columns: a terminal shows ^C there, and in the next line if a bar ends at the last column
-MIN_BAR = 4  # columns
-DASHES = "\N{HYPHEN}\N{NON-BREAKING HYPHEN}\N{FIGURE DASH}\N{EN DASH}\N{EM DASH}\N{HORIZONTAL BAR}\N{MINUS SIGN}"
+LOG_EVERY = 10.0  # seconds between lines of progress where standard error is not a terminal
+CTRL_C_COLUMNS = 2  # columns left free at the end of a bar: a terminal shows ^C there, or else wraps the line
+MIN_BAR = 4  # columns of the shortest bar that is drawn
+TYPOGRAPHIC_DASHES = (
+    "\N{HYPHEN}\N{NON-BREAKING HYPHEN}\N{FIGURE DASH}\N{EN DASH}\N{EM DASH}\N{HORIZONTAL BAR}\N{MINUS SIGN}"
+)
 SHOW_CURSOR = b"\x1b[?25h"
 STDOUT, STDERR = 1, 2  # file descriptors
-_silent = False  # true in all ranks of an MPI job except rank 0
-_stopped = 0  # the signal that asked the program to end
+_silent = False  # whether messages are dropped: True in all ranks of an MPI job except rank 0
+_stopped = 0  # number of the signal that asked the program to end, or 0
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU)
 
 
 class Stopped(BaseException):
-    """A signal asks the program to end. Its notes are printed with the signal's name."""
+    """Raised when a signal asks the program to end. The program prints its notes after the name of the signal."""
 
 
 class Program(click.Command):
-    """A command that ends with exit code 0, or with one line on standard error and another exit code:
+    """A command that turns every failure into one line on standard error and an exit code.
 
-    2 for wrong usage, 1 for other errors, 128 + n for signal n.
+    The exit code is 0 for success, 2 for wrong usage, 1 for other errors, and 128 + n for signal n.
     """
 
     def main(self, *args: Any, **options: Any) -> NoReturn:
         global _silent
         command = (options.get("args") or sys.argv[1:])[:1]
         log = logging.getLogger("w2v")
-        handler = _Warnings()
+        handler = _LogHandler()
         log.addHandler(handler)
         try:
             _set_up_streams()
             _silent = command == ["train"] and (rank_and_size() or (0,))[0] > 0  # only rank 0 of an MPI job prints
             end_on_bus_error()
-            with _signals_raise():
+            with _raise_on_signals():
                 code = super().main(*args, **{**options, "standalone_mode": False})
                 sys.stdout.flush()
         except click.UsageError as error:
@@ -81,61 +83,62 @@ class Program(click.Command):
 
 
 def options_by_name(context: click.Context) -> dict[str, click.Option]:
-    """The options of a command by each of their names, with dashes."""
-    found = [each for each in context.command.get_params(context) if isinstance(each, click.Option)]
-    return {name: each for each in found for name in (*each.opts, *each.secondary_opts)}
+    """Return the options of a command by name, such as "-o"; an option with several names occurs several times."""
+    options = [each for each in context.command.get_params(context) if isinstance(each, click.Option)]
+    return {name: option for option in options for name in (*option.opts, *option.secondary_opts)}
 
 
 def refuse_typographic_dashes(context: click.Context, args: Sequence[str]) -> None:
-    """Raise click.UsageError for an option whose dashes are typographic, as word processors and pages make them."""
+    """Raise click.UsageError for an option with typographic dashes, which word processors and web pages put in."""
     known = options_by_name(context)
     for argument in itertools.takewhile(lambda argument: argument != "--", args):
-        name = argument.partition("=")[0].lstrip(f"-{DASHES}")
+        name = argument.partition("=")[0].lstrip(f"-{TYPOGRAPHIC_DASHES}")
         dashes = argument[: argument.find(name)]
-        right = next((option for option in (f"--{name}", f"-{name}") if option in known), None)
-        if right and not set(DASHES).isdisjoint(dashes):
-            raise click.UsageError(f"{argument} begins with a typographic dash: write {right}", context)
+        spelling = next((option for option in (f"--{name}", f"-{name}") if option in known), None)
+        if spelling and not set(TYPOGRAPHIC_DASHES).isdisjoint(dashes):
+            raise click.UsageError(f"{argument} begins with a typographic dash: write {spelling}", context)
 
 
 def _no_such_option(error: click.NoSuchOption) -> str:
-    """The message for an unknown option, with those that may be meant."""
+    """Return the message for an unknown option, with the options that the user may have meant."""
     known = [name for name in (options_by_name(error.ctx) if error.ctx else ()) if name.startswith("--")]
     message, hint = f"No such option '{error.option_name}'", suggestion(error.option_name, known)
     return f"{message}: {hint}" if hint.endswith("?") and error.option_name.startswith("--") else message
 
 
 def _fail(code: int, message: str) -> NoReturn:
+    """Print a message and end the program with this exit code."""
     say(message)
     sys.exit(code)
 
 
 def say(message: str) -> None:
-    """One line on standard error."""
+    """Print a message as one line on standard error."""
     if not _silent:
         line = printable(" ".join(map(str.strip, message.splitlines())))
-        print(f"w2v: {line}", file=sys.stderr)  # click.echo writes into a bar
+        print(f"w2v: {line}", file=sys.stderr)  # rich puts it above a progress bar; click.echo would write into the bar
 
 
 def _set_up_streams() -> None:
-    """Make standard streams behave the same whether they are files, terminals, dead pipes or closed.
+    """Make standard streams behave the same for files, terminals, dead pipes and closed descriptors.
 
-    A closed descriptor is opened so that using it still fails, but no file of ours gets its number. Text that cannot be
-    written to standard error is dropped.
+    A closed descriptor is opened in the wrong mode: using it still fails, but no file that the program opens gets its
+    number. Text that cannot be written to standard error is dropped.
     """
     for number, flags in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_RDONLY)):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, flags)  # takes the lowest free number, which is this one
+            os.open(os.devnull, flags)  # returns the lowest free descriptor, which is this one
     if sys.stdin is None:
         sys.stdin = os.fdopen(0, closefd=False)
-    if sys.stdout is sys.__stdout__:  # not replaced, as in tests
+    if sys.stdout is sys.__stdout__:  # tests replace it
         sys.stdout = _text_stream(_StandardOutput(STDOUT, "w", closefd=False), sys.stdout)
     if sys.stderr is sys.__stderr__:
         sys.stderr = _text_stream(_StandardError(STDERR, "w", closefd=False), sys.stderr)
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # for characters that its encoding lacks
+            stream.reconfigure(errors="backslashreplace")  # for characters that the encoding lacks
 
 
 def _text_stream(raw: io.FileIO, before: Any) -> io.TextIOWrapper:
@@ -143,9 +146,9 @@ def _text_stream(raw: io.FileIO, before: Any) -> io.TextIOWrapper:
 
 
 class _StandardOutput(io.FileIO):
-    """The first failed write raises an error that names standard output.
+    """Standard output that raises an error with its name when a write fails for the first time.
 
-    Later writes are dropped, because Python would retry the buffered rest at exit and fail again.
+    Later writes are dropped, because Python writes the rest of its buffer again at exit and would fail again.
     """
 
     failed = False
@@ -161,7 +164,7 @@ class _StandardOutput(io.FileIO):
 
 
 class _StandardError(io.FileIO):
-    """Drops text that cannot be written, since a full disk or a closed terminal must not end a run."""
+    """Standard error that drops what it cannot write: a full disk or a closed terminal must not end a run."""
 
     def write(self, data: Any) -> int:
         with suppress(OSError):
@@ -170,41 +173,43 @@ class _StandardError(io.FileIO):
 
 
 def _written(size: int | None) -> int:
-    if size is None:  # the descriptor does not block, and is full
+    """Return the number of bytes written. Raise BlockingIOError if a write to a non-blocking descriptor had no room."""
+    if size is None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
     return size
 
 
-class _Warnings(logging.Handler):
-    """Warnings of the package, each as one line."""
+class _LogHandler(logging.Handler):
+    """Print each message that the package logs as one line."""
 
     def emit(self, record: logging.LogRecord) -> None:
         say(record.getMessage())
 
 
 @contextmanager
-def _signals_raise() -> Iterator[None]:
-    """Turn signals that end a program into an exception, so that threads are stopped and checkpoints written.
+def _raise_on_signals() -> Iterator[None]:
+    """Raise Stopped for signals that end a program, so that it can stop its threads and write a checkpoint.
 
-    A second signal ends the program at once. If the first one arrives in a destructor, where Python ignores exceptions,
-    Reporter raises it again.
+    A second signal ends the program at once. If the first signal arrives in a destructor, where Python ignores
+    exceptions, ProgressPrinter raises Stopped again.
     """
 
     def stop(number: int, frame: object) -> NoReturn:
         global _stopped
         _stopped = number
-        # Destructors may fail now for objects that are half made. This stays, as tracebacks keep objects to the end.
+        # The exception may leave objects half initialised, and their destructors then fail. The hook stays in place,
+        # because tracebacks keep such objects until the program ends.
         sys.unraisablehook = lambda _: None
         for other in handled:  # the system repeats SIGXCPU every second
             signal.signal(other, signal.SIG_IGN if other == signal.SIGXCPU else signal.SIG_DFL)
-        if os.isatty(STDERR):  # a bar hides the cursor, and a second signal would leave it hidden
+        if os.isatty(STDERR):  # a progress bar hides the cursor, and a second signal would leave it hidden
             with suppress(OSError):
-                os.write(STDERR, SHOW_CURSOR)  # not through sys.stderr, which the bar has replaced
+                os.write(STDERR, SHOW_CURSOR)  # not sys.stderr, which the progress bar replaces
         raise Stopped(number)
 
     global _stopped
     before = {number: signal.getsignal(number) for number in SIGNALS}
-    handled = [number for number in SIGNALS if before[number] is not signal.SIG_IGN]  # as under nohup
+    handled = [number for number in SIGNALS if before[number] is not signal.SIG_IGN]  # nohup ignores SIGHUP
     for number in handled:
         signal.signal(number, stop)
     try:
@@ -215,22 +220,26 @@ def _signals_raise() -> Iterator[None]:
         _stopped = 0
 
 
-class Reporter:
-    """Progress on standard error: a bar for each phase on a terminal; elsewhere, every ten seconds, a line that begins
-    with the time of day.
+class ProgressPrinter:
+    """Print progress on standard error: a bar for each phase on a terminal, otherwise a line every ten seconds.
 
-    `output` is a stream to which results are printed meanwhile. The bars are below them and disappear at the end; there
-    are none if it is a pipe, whose reader may write to the same terminal. Raises Stopped after a signal.
+    Such a line begins with the time of day. Each report raises Stopped if a signal has arrived.
+
+    Args:
+        quiet: Print nothing, and hide warnings about the text.
+        output: A stream that receives results during the work. Bars are drawn below these results and
+            removed at the end. If the stream is a pipe, there are no bars, because the program that reads the pipe may
+            write to the same terminal.
     """
 
     def __init__(self, quiet: bool = False, output: TextIO | None = None) -> None:
         self._quiet, self._output = quiet, output
-        self._phases: dict[str, Progress] = {}  # the latest report of each
-        self._logged = 0.0
+        self._phases: dict[str, Progress] = {}  # the latest report of each phase
+        self._logged = 0.0  # time of the last line
         self._bars: Live | None = None
         self._exit = ExitStack()
 
-    def __enter__(self) -> Reporter:
+    def __enter__(self) -> ProgressPrinter:
         self._exit.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore" if self._quiet else "always", TextWarning)
         warnings.showwarning = lambda message, *_, **__: say(str(message))
@@ -254,40 +263,42 @@ class Reporter:
         if new:
             self._logged = now
         if self._bars and new and progress.memory is not None:
-            say(f"{progress.phase}: {needs(progress.memory)}")
+            say(f"{progress.phase}: {memory_text(progress.memory)}")
         if not self._bars and now - self._logged >= LOG_EVERY:
             self._logged = now
-            memory = [] if progress.memory is None else [needs(progress.memory)]
-            say(f"{time.strftime('%H:%M:%S')} {progress.phase}: {', '.join([*numbers(progress), *memory])}")
+            memory = [] if progress.memory is None else [memory_text(progress.memory)]
+            say(f"{time.strftime('%H:%M:%S')} {progress.phase}: {', '.join([*values_of(progress), *memory])}")
 
     def _draw(self) -> None:
-        """Begin to draw bars."""
+        """Start to draw bars."""
         from rich.console import Console
         from rich.live import Live
 
-        shown_above = sys.stdout.isatty()  # what is printed meanwhile; otherwise standard output goes elsewhere
+        print_above = sys.stdout.isatty()  # text printed to the same terminal goes above the bars
         console = Console(stderr=True, highlight=False)
-        self._bars = Live(self, console=console, transient=bool(self._output), redirect_stdout=shown_above)
+        self._bars = Live(self, console=console, transient=bool(self._output), redirect_stdout=print_above)
         try:
             self._exit.enter_context(self._bars)
-        except RuntimeError:  # no thread can be started to draw them
+        except RuntimeError:  # the thread that redraws them cannot be started
             self._bars.stop()
             self._bars = None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         indent = max(map(len, self._phases), default=0)
         for progress in list(self._phases.values()):
-            yield from bar(progress, indent, options.max_width - ROOM_FOR_CTRL_C)
+            yield from bar(progress, indent, options.max_width - CTRL_C_COLUMNS)
 
 
 def bar(progress: Progress, indent: int, width: int) -> Iterator[RenderableType]:
-    """One line: the phase, which takes `indent` columns, a bar, and numbers. If space is short, the last numbers are
-    left out first, then the bar."""
+    """Yield one line of `width` columns: the phase, padded to `indent` columns, a bar, and values.
+
+    If the line is too short, the last values are left out first, then the bar.
+    """
     from rich.progress_bar import ProgressBar
     from rich.text import Text
 
-    shown = numbers(progress)
-    texts = [f" {', '.join(shown[:count])}" for count in range(len(shown), 0, -1)]
+    values = values_of(progress)
+    texts = [f" {', '.join(values[:count])}" for count in range(len(values), 0, -1)]
     text = next((text for text in texts if indent + 1 + MIN_BAR + len(text) <= width), "")
     yield Text(f"{progress.phase:<{indent}} ", end="")
     if (space := width - indent - 1 - len(text)) >= MIN_BAR:
@@ -295,11 +306,11 @@ def bar(progress: Progress, indent: int, width: int) -> Iterator[RenderableType]
     yield Text(text)
 
 
-def numbers(progress: Progress) -> list[str]:
-    """What a report says, the most important first."""
+def values_of(progress: Progress) -> list[str]:
+    """Return the values of a progress report as text, the most important first."""
     done, total = progress.done, progress.total
     return [f"{done / total:.0%}" if total else f"{quantity(done)} {progress.unit}", *formatted_values(progress)]
 
 
-def needs(memory: int) -> str:
+def memory_text(memory: int) -> str:
     return f"needs about {memory / 1e6:,.0f} MB"

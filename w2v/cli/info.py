@@ -1,4 +1,4 @@
-"""Describes this installation, or a model file, for `w2v info`."""
+"""Facts about this installation or a model file, for `w2v info`."""
 
 import platform
 from dataclasses import asdict
@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from w2v.formats import table
-from w2v.formats.header import ModelHeader
 from w2v.kernel.plan import available_sets, instruction_set
 from w2v.losses.loss import is_parameter
 from w2v.losses.registry import Settings, settings_from
@@ -18,11 +17,11 @@ from w2v.system.version import __version__
 from w2v.text.normalise import TextOptions
 from w2v.vectors.keyed import KeyedVectors
 
-MOST_FREQUENT = 10  # words shown
+MOST_FREQUENT = 10  # number of most frequent words shown
 
 
 def installation() -> dict[str, Any]:
-    """Versions, and the processors and instruction sets of the machine."""
+    """Return versions, and the number of processors and the instruction sets of this machine."""
     return {
         "version": __version__,
         "python": platform.python_version(),
@@ -35,9 +34,12 @@ def installation() -> dict[str, Any]:
 
 
 def model(path: Path, vectors: KeyedVectors, all_settings: bool = True) -> dict[str, Any]:
-    """Describe the file at `path`, from which `vectors` were loaded. Raises W2VError for damaged settings.
+    """Return facts about a model file. Raise W2VError if its settings are damaged.
 
-    Without `all_settings`, settings without effect on its model and loss are left out.
+    Args:
+        path: The file.
+        vectors: The vectors loaded from the file.
+        all_settings: Whether to include settings that have no effect with the model and loss of the file.
     """
     header = vectors.header
     settings = None if header.settings is None else settings_from(header.settings, f"{path}: its settings")
@@ -52,18 +54,18 @@ def model(path: Path, vectors: KeyedVectors, all_settings: bool = True) -> dict[
         "counts": vectors.counts is not None,
         "tensors": {name: list(array.shape) for name, array in vectors.tensors.items()},
         "output_layer": output_layer(settings, vectors),
-        "settings": settings and _stored(settings.as_dict() if all_settings else settings.in_effect(), header),
+        "settings": settings
+        and {
+            name: value
+            for name, value in (settings.as_dict() if all_settings else settings.in_effect()).items()
+            if name in (header.settings or {})  # fastText files hold only some settings
+        },
         "text": asdict(header.text) if header.text != TextOptions() else {},
     }
 
 
-def _stored(settings: dict[str, Any], header: ModelHeader) -> dict[str, Any]:
-    """The settings that a file holds; files of fastText have some only."""
-    return {name: value for name, value in settings.items() if name in (header.settings or {})}
-
-
 def output_layer(settings: Settings | None, vectors: KeyedVectors) -> dict[str, Any]:
-    """The loss of a whole model, and the options of this loss; nothing for a file with only vectors."""
+    """Return the loss of a model and its options, or {} for a file without an output layer."""
     if settings is None or not any(map(is_parameter, vectors.tensors)):
         return {}
     names = options_of(settings.loss_class.options_class)

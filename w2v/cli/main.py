@@ -1,4 +1,4 @@
-"""The program `w2v`. A command is imported when it is used, so that --help and completion are quick."""
+"""The program `w2v`. It imports a command only when it runs it, so that --help and completion are fast."""
 
 from __future__ import annotations
 
@@ -11,49 +11,49 @@ from w2v.cli.console import Program, refuse_typographic_dashes
 from w2v.options import suggestion
 from w2v.system.version import __version__
 
-# By heading of `w2v --help`: the module of each command in w2v/cli/commands, and the first line of its help.
+# The headings of `w2v --help`; for each command, its module in w2v/cli/commands and the first line of its help.
 GROUPS = {
     "Prepare": {
         "vocab": ("preparation", "Count the words of a CORPUS."),
-        "phrases": ("preparation", "Find the phrases of a CORPUS, and join their words."),
+        "phrases": ("preparation", "Find phrases in a CORPUS and join their words."),
         "tree": ("preparation", "Compare Huffman and other trees by expected code length."),
     },
     "Train": {
         "train": ("training", "Train word vectors on a CORPUS."),
-        "tune": ("training", "Try settings on a CORPUS for a given time, and train with the best."),
+        "tune": ("training", "Search for good settings for a CORPUS, and train with the best."),
     },
     "Use": {
         "query": ("vectors", "Show the words nearest to WORDS."),
-        "encode": ("vectors", "Turn TEXTS, one on each line, into vectors."),
-        "info": ("vectors", "Describe MODEL or, without one, this installation."),
-        "convert": ("vectors", "Convert MODEL to another format, or make it smaller."),
+        "encode": ("vectors", "Compute a vector for each line of TEXTS."),
+        "info": ("vectors", "Show facts about MODEL or, without MODEL, about this installation."),
+        "convert": ("vectors", "Convert MODEL to another format or make it smaller."),
     },
-    "Judge": {
+    "Evaluate": {
         "analogy": ("vectors", "Answer analogy QUESTIONS and report the accuracy."),
         "similarity": (
             "vectors",
             "Correlate cosine similarities with the scores of word PAIRS, or show the cosine of two words.",
         ),
-        "evaluate": ("evaluation", "Evaluate one MODEL or several, with intervals and tests of their differences."),
-        "compare": ("evaluation", "Show the differences of two models."),
+        "evaluate": ("evaluation", "Evaluate one or more MODELs, with confidence intervals and significance tests."),
+        "compare": ("evaluation", "Show how two models differ."),
         "perplexity": (
             "evaluation",
-            "Measure how well MODEL predicts the words of a CORPUS that it was not trained on.",
+            "Measure how well MODEL predicts the words of a new CORPUS.",
         ),
         "rank": ("evaluation", "Show the rank and the singular values of MODEL's predictions."),
     },
-    "Show": {
-        "plot": ("pictures", "Draw a map of WORDS, by default of the most frequent words."),
+    "Visualise": {
+        "plot": ("pictures", "Draw a map of WORDS, or of the most frequent words."),
         "explore": ("pictures", "Explore MODEL in the browser: neighbours, analogies, a map."),
     },
 }
-COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
-# Commands that people expect, and what they stand for; the first may be followed by a command.
+COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
+# Commands of other programs, and the option to use for each. `w2v help COMMAND` means `w2v COMMAND --help`.
 OTHER_NAMES = {"help": "--help", "version": "--version"}
 
 
 class LazyProgram(Program, click.Group):
-    """Commands whose names and first lines of help are known before they are imported."""
+    """The group of all commands. It lists their names and the first lines of their help without importing them."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -68,7 +68,7 @@ class LazyProgram(Program, click.Group):
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         if args and args[0] in OTHER_NAMES:
             args = [*args[1:], OTHER_NAMES[args[0]]]
-        refuse_typographic_dashes(context, args[:1])  # a command checks the others
+        refuse_typographic_dashes(context, args[:1])  # the command checks the others
         return super().parse_args(context, args)
 
     def resolve_command(

@@ -1,4 +1,4 @@
-"""The options of the commands. Those for training and for reading a text are made from FlatSettings, ReadingOptions."""
+"""Options that commands share. Options of training and reading are generated from FlatSettings and ReadingOptions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from w2v import settings
-from w2v.cli import show
-from w2v.cli.console import Reporter, refuse_typographic_dashes
+from w2v.cli.console import ProgressPrinter, refuse_typographic_dashes
+from w2v.cli.printing import print_result
 from w2v.errors import W2VError
 from w2v.losses import registry
 from w2v.losses.hierarchical_softmax import TREES
 from w2v.losses.registry import LOSSES, OWN_LOSS, FlatSettings, Settings, only_with
-from w2v.options import choices_of, options_of, suggestion, takes_pair, type_of, words_of
+from w2v.options import check_numbers, choices_of, options_of, suggestion, takes_pair, type_of, words_of
 from w2v.system.files import Errors
 from w2v.text.corpus import Corpus
 from w2v.text.encodings import USUAL
@@ -28,16 +28,20 @@ from w2v.vectors.query import Method
 Command = Callable[..., Any]
 
 GROUPS = (settings.TEXT, settings.MODEL, settings.LOSS, settings.TRAINING, settings.RUN)
-ALL = "w2v.help_all"  # in the meta of a context: whether all options are listed
-NGRAM_LENGTHS = (3, 6)  # the usual ones, those of fastText
-LOSS_NAMES = {"loss", "objective"}  # of which a run has one
-SHORT = {"sg": ("model", "skipgram"), "cbow": ("model", "cbow"), "hs": ("loss", "hs")}
+SHOW_ALL = "w2v.help_all"  # key in the meta of a click context: whether help lists all options
+NGRAM_LENGTHS = (3, 6)  # shortest and longest n-gram by default, as in fastText
+LOSS_NAMES = {"loss", "objective"}  # a run has one of these settings
+# Flags that are short for a setting with a value.
+SETTING_FLAGS = {"sg": ("model", "skipgram"), "cbow": ("model", "cbow"), "hs": ("loss", "hs")}
 
 
 class Option(click.Option):
-    """An option that --help-all lists under a heading, and --help only if it is a common one.
+    """An option that --help-all lists under a heading, and that --help lists only if it is common.
 
-    `formerly` are its names in earlier versions, which still work, but are not shown.
+    Args:
+        group: The heading.
+        common: Whether --help lists the option.
+        formerly: Names of the option in earlier versions. They still work, but help does not show them.
     """
 
     def __init__(
@@ -61,15 +65,15 @@ def is_common(parameter: click.Parameter) -> bool:
     return getattr(parameter, "common", True)
 
 
-def show_all(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+def print_full_help(context: click.Context, parameter: click.Parameter, value: bool) -> None:
     if value:
-        context.meta[ALL] = True
+        context.meta[SHOW_ALL] = True
         click.echo(context.get_help())
         context.exit()
 
 
 class ShortHelp(click.Command):
-    """A command whose --help lists its common options; if it has others, --help-all lists all, in groups."""
+    """A command that lists its common options with --help, and all options under headings with --help-all."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         refuse_typographic_dashes(context, args)
@@ -80,59 +84,60 @@ class ShortHelp(click.Command):
         return [*parameters, *([] if all(map(is_common, parameters)) else [HELP_ALL]), help_option]
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        every = context.meta.get(ALL, False)
+        show_all = context.meta.get(SHOW_ALL, False)
         records: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(context):
             record = parameter.get_help_record(context)
-            if record and isinstance(parameter, click.Option) and (every or is_common(parameter)):
-                group = getattr(parameter, "group", settings.RUN) if every else ""
+            if record and isinstance(parameter, click.Option) and (show_all or is_common(parameter)):
+                group = getattr(parameter, "group", settings.RUN) if show_all else ""
                 records.setdefault(group, []).append(record)
         for group in sorted(records, key=["", *GROUPS].index):
             with formatter.section(group if len(records) > 1 else "Options"):
                 formatter.write_dl(records[group])
 
 
-class Reporting(ShortHelp):
-    """A command with --quiet and --json, whose function gets `progress` and returns its result.
+class ResultCommand(ShortHelp):
+    """A command with --quiet and --json. Its function receives `progress` and returns a result, which is printed.
 
-    The result is a dataclass or dictionary, alone or in a pair with the function that prints it without --json.
+    The result is a dataclass or dictionary, or a pair of it and the function that prints it as text.
     """
 
     def invoke(self, context: click.Context) -> None:
         quiet, as_json = context.params.pop("quiet"), context.params.pop("as_json")
-        with Reporter(quiet) as progress:
+        with ProgressPrinter(quiet) as progress:
             context.params["progress"] = progress
-            found = super().invoke(context)
-        result, shown = found if isinstance(found, tuple) else (found, None)
-        show.result(result, as_json, quiet, shown)
+            returned = super().invoke(context)
+        result, print_text = returned if isinstance(returned, tuple) else (returned, None)
+        print_result(result, as_json, quiet, print_text)
 
 
 class TrainingCommand(ShortHelp):
-    """A command with all settings, which suggests the right spelling for those of word2vec.c and gensim."""
+    """A command with all settings. It suggests the right spelling for options of word2vec.c, fastText and gensim."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         refuse_foreign_options(args)
         return super().parse_args(context, args)
 
 
-# Options of word2vec.c and fastText, with one dash and a value each, and their spelling here; {} is the value.
-FASTTEXT = ("dim", "ws", "lr", "neg", "minCount", "thread", "minn", "maxn", "bucket")  # which none of ours is near
-SAME = ("size", "window", "sample", "negative", "min-count", "alpha", "loss", "save-vocab", "read-vocab")
+# How to write the options of word2vec.c and fastText, which have one dash and a value; {} is the value. The names in
+# FASTTEXT are also refused with two dashes, because no similar option could be suggested.
+FASTTEXT = ("dim", "ws", "lr", "neg", "minCount", "thread", "minn", "maxn", "bucket")
+SAME_NAME = ("size", "window", "sample", "negative", "min-count", "alpha", "loss", "save-vocab", "read-vocab")
 FOREIGN = {
-    **{name: f"--{name} {{}}" for name in SAME},
+    **{name: f"--{name} {{}}" for name in SAME_NAME},
     **{
         name: f"--{settings.RENAMED[name].replace('_', '-')} {{}}"
         for name in ("size", "threads", "iter", "epoch", *FASTTEXT)
     },
     "train": "{}",
-    "input": "{} alone",
+    "input": "only {}",
     "output": "-o {}",
     "binary": "-o NAME.bin or -o NAME.txt",
     "t": "--sample {}",
     "minn": "--subwords {}-6, for -minn and -maxn",
     "maxn": "--subwords 3-{}, for -minn and -maxn",
 }
-SWITCHES = {  # with the values 0 and 1
+SWITCHES = {  # how to write a switch of word2vec.c with the value 0, and with the value 1
     "cbow": ("--model skipgram", "--model cbow"),
     "sg": ("--model cbow", "--model skipgram"),
     "hs": ("--loss ns", "--loss hs"),
@@ -140,7 +145,7 @@ SWITCHES = {  # with the values 0 and 1
 
 
 def refuse_foreign_options(args: list[str]) -> None:
-    """Raise click.UsageError, with the right spelling, for an option of word2vec.c, fastText or gensim."""
+    """Raise click.UsageError with the right spelling for an option of word2vec.c, fastText or gensim."""
     for index, argument in enumerate(args):
         if argument == "--":
             return
@@ -154,13 +159,13 @@ def refuse_foreign_options(args: list[str]) -> None:
 
 
 def complete(*names: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """The completion of an option whose value is a file or one of these names."""
+    """Return a function that completes the value of an option: a file or one of these names."""
 
-    def completed(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    def completions(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         known = [CompletionItem(name) for name in names if name.startswith(incomplete)]
         return [CompletionItem(incomplete, type="file"), *known]
 
-    return completed
+    return completions
 
 
 COMPLETIONS = {
@@ -171,20 +176,23 @@ COMPLETIONS = {
 
 
 class Choice(click.Choice):  # type: ignore[type-arg]  # click before 8.2 has no type arguments
-    """One of several names; for another, similar ones are suggested. A mapping also says what each name means."""
+    """The type of an option with a fixed set of values; it suggests similar values for an unknown one.
+
+    If `choices` is a mapping to descriptions, a description is also compared with the unknown value.
+    """
 
     def __init__(self, choices: Iterable[str]) -> None:
         super().__init__(list(choices))
-        self._known = choices
+        self._descriptions = choices
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value not in self.choices:
-            self.fail(f"{value!r}: {suggestion(value, self._known)}", param, ctx)
+            self.fail(f"{value!r}: {suggestion(value, self._descriptions)}", param, ctx)
         return value
 
 
-def whole_number(text: str) -> int | str:
-    """A whole number, or the text of an option that may be something else; Settings checks it."""
+def number_or_text(text: str) -> int | str:
+    """Return text as a whole number if it is one. Otherwise return the text, which Settings checks."""
     try:
         return int(text)
     except ValueError:
@@ -192,27 +200,27 @@ def whole_number(text: str) -> int | str:
 
 
 def find_objective(name: str | None) -> None:
-    """Import a user's own loss; model files contain only its name."""
+    """Import a loss that the user has written, because a model file contains only its name."""
     if name:
         registry.find(name)
 
 
 def option_for(kind: type, name: str, common: bool = False) -> Callable[[Command], Command]:
-    """The command-line option of a field of a dataclass of options; `common` makes it one that --help lists."""
+    """Return the command-line option for a field of a dataclass of options. With `common`, --help lists it."""
     option, default = options_of(kind)[name], kind.__dataclass_fields__[name].default  # type: ignore[attr-defined]
     flags = option_names(kind, name)
     choices, value_type, metavar = choices_of(kind, name), type_of(kind, name), None
     if choices:
         value_type = Choice({choice: meaning for choice, meaning in choices.items() if choice != OWN_LOSS})
     elif words := words_of(kind, name):
-        value_type, metavar = whole_number, "|".join(["INTEGER", *words])
+        value_type, metavar = number_or_text, "|".join(["INTEGER", *words])
     elif takes_pair(kind, name):
-        value_type, metavar = whole_number, "INTEGER[,INTEGER]"
+        value_type, metavar = number_or_text, "INTEGER[,INTEGER]"
     elif name == "cache":
         value_type = FILE
-    shown = option.default_text or default
+    default_text = option.default_text or default
     if value_type is bool:
-        shown = flags[0].split("/")[not default].strip("-")
+        default_text = flags[0].split("/")[not default].strip("-")
     needs = only_with(name) if kind is FlatSettings else None
     with_losses = f"  [with --loss {', '.join(needs[1])}]" if needs and needs[0] == "loss" else ""
     return click.option(
@@ -224,13 +232,13 @@ def option_for(kind: type, name: str, common: bool = False) -> Callable[[Command
         type=value_type,
         metavar=metavar,
         default=None,
-        help=f"{option.help}{with_losses}  [default: {shown}]",
+        help=f"{option.help}{with_losses}  [default: {default_text}]",
         shell_complete=COMPLETIONS.get(name),
     )
 
 
 def settings_options(*names: str, common: bool = False) -> Callable[[Command], Command]:
-    """An option for each of these settings; those of individual losses come last, in the order of LOSSES."""
+    """Return options for these settings. Options of a single loss come last, in the order of LOSSES."""
 
     def order(name: str) -> int:
         needs = only_with(name)
@@ -240,15 +248,17 @@ def settings_options(*names: str, common: bool = False) -> Callable[[Command], C
 
 
 def option_names(kind: type, name: str) -> list[str]:
+    """Return the command-line names of a field of a dataclass of options."""
     return list(options_of(kind)[name].flags) or [f"--{name.replace('_', '-')}"]
 
 
-def first_name(setting: str) -> str:
-    return option_names(FlatSettings, setting)[0].split("/")[0]
+def first_name(name: str, kind: type = FlatSettings) -> str:
+    """Return the first command-line name of a setting, or of a field of another dataclass of options."""
+    return option_names(kind, name)[0].split("/")[0]
 
 
 def composed(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """One decorator that applies several, the first outermost."""
+    """Return one decorator that applies several, the first one outermost."""
 
     def decorate(command: Command) -> Command:
         for decorator in reversed(decorators):
@@ -258,18 +268,34 @@ def composed(*decorators: Callable[[Command], Command]) -> Callable[[Command], C
     return decorate
 
 
+def check_number(context: click.Context, parameter: click.Parameter, value: int | None) -> int | None:
+    if value is not None:
+        check_numbers(**{str(parameter.name): value})
+    return value
+
+
+def number_option(
+    *flags: str, common: bool = True, metavar: str = "N", **attributes: Any
+) -> Callable[[Command], Command]:
+    """Return an option for a number in w2v.options.MINIMUM, which is checked before the command loads anything."""
+    return click.option(
+        *flags, cls=Option, common=common, metavar=metavar, type=int, callback=check_number, **attributes
+    )
+
+
 HELP_ALL = click.Option(
     ["--help-all"],
     is_flag=True,
     is_eager=True,
     expose_value=False,
-    callback=show_all,
+    callback=print_full_help,
     help="Show all options and exit.",
 )
-FILE = click.Path(path_type=Path, readable=False)  # an unreadable file is an error with exit code 1, not wrong usage
+# click does not check that the file is readable: an unreadable file is an error with exit code 1, not wrong usage.
+FILE = click.Path(path_type=Path, readable=False)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 FORCE = click.option("--force", is_flag=True, help="Replace an existing file.")
-QUIET = click.option("--quiet", is_flag=True, help="Show no progress, and print nothing but --json.")
+QUIET = click.option("--quiet", is_flag=True, help="Show no progress, and print nothing except the output of --json.")
 REPORTING = composed(QUIET, JSON)
 WRITING = composed(FORCE, QUIET, JSON)
 ERRORS = click.option(
@@ -280,23 +306,19 @@ ERRORS = click.option(
     show_default=True,
     help="What to do with words that are not UTF-8.",
 )
-RESTRICT_VOCAB = click.option(
+RESTRICT_VOCAB = number_option(
     "--restrict-vocab",
-    cls=Option,
-    common=True,
     formerly=["--top"],
-    type=int,
     default=30_000,
     show_default=True,
-    metavar="N",
-    help="Answer questions with, and search, the N most frequent words only.",
+    help="Use only the N most frequent words, in questions and as answers.",
 )
 METHOD = click.option(
     "--method",
     type=Choice(get_args(Method)),
     default="add",
     show_default=True,
-    help="How analogies are answered: 3CosAdd or 3CosMul.",
+    help="Answer analogies by 3CosAdd (add) or 3CosMul (mul).",
 )
 OBJECTIVE = click.option(
     "--objective",
@@ -304,10 +326,10 @@ OBJECTIVE = click.option(
     metavar="NAME",
     expose_value=False,
     callback=lambda context, _, name: find_objective(None if context.resilient_parsing else name),
-    help="The loss of the model, if it is your own: module:Name.",
+    help="The loss of the model, as module:Name, if you wrote it yourself.",
 )
 MODEL = click.argument("model", type=FILE)
-SHORT_OPTIONS = composed(
+SETTING_FLAG_OPTIONS = composed(
     *(
         click.option(
             f"--{flag}",
@@ -316,7 +338,7 @@ SHORT_OPTIONS = composed(
             is_flag=True,
             help=f"The same as --{name} {value}.",
         )
-        for flag, (name, value) in SHORT.items()
+        for flag, (name, value) in SETTING_FLAGS.items()
     )
 )
 ENCODING = option_for(ReadingOptions, "encoding")
@@ -326,10 +348,10 @@ CORPUS = click.argument("corpus", nargs=-1, required=True, type=click.Path())
 
 
 def corpus_of(names: Iterable[str]) -> Corpus:
-    """Return the text of files, folders and patterns; "-" is standard input, and "./-" a file."""
+    """Return the corpus in files, folders and patterns. "-" is standard input, and "./-" is a file."""
     paths = []
     for name in names:
-        if not name:  # Path("") would be the present folder
+        if not name:  # Path("") is the working folder
             raise W2VError("the path of a corpus is empty")
         path = Path(name)
         paths.append(path.absolute() if str(path) == "-" != name else path)
@@ -337,24 +359,26 @@ def corpus_of(names: Iterable[str]) -> Corpus:
 
 
 def reading_options(given: Mapping[str, Any]) -> ReadingOptions:
-    """The ReadingOptions among the options given."""
+    """Return the options of a command that belong to ReadingOptions. Raise SettingsError if a value is impossible."""
     return ReadingOptions(**given_reading(given))
 
 
 def given_reading(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of ReadingOptions that are given as options."""
-    return {name: given[name] for name in options_of(ReadingOptions) if given.get(name) is not None}
+    """Return the fields of ReadingOptions that the user has given. Raise SettingsError if a value is impossible."""
+    chosen = {name: given[name] for name in options_of(ReadingOptions) if given.get(name) is not None}
+    ReadingOptions(**chosen)  # raises SettingsError now, before the command loads a model
+    return chosen
 
 
 def phrase_options(given: Mapping[str, Any]) -> PhraseOptions:
-    """The PhraseOptions among the options given."""
+    """Return the options of a command that belong to PhraseOptions. Raise SettingsError if a value is impossible."""
     chosen = {name: given[name] for name in options_of(PhraseOptions) if given.get(name) is not None}
     words = connectors(given["connectors"]) if given.get("connectors") else frozenset()
     return PhraseOptions(**chosen, connectors=words)
 
 
 def chosen_settings(given: Mapping[str, Any], tried: Mapping[str, Sequence[object]] | None = None) -> Settings:
-    """The settings given as options. Raises click.UsageError as `given_settings` and `check_effect` do."""
+    """Return the settings that the user has given. Raise as `given_settings` and `check_effect` do."""
     chosen = given_settings(given)
     settings = Settings(**chosen)
     check_effect(settings, chosen, tried)
@@ -364,27 +388,35 @@ def chosen_settings(given: Mapping[str, Any], tried: Mapping[str, Sequence[objec
 def check_effect(
     settings: Settings, chosen: Iterable[str], tried: Mapping[str, Sequence[object]] | None = None
 ) -> None:
-    """Raise click.UsageError if one of the `chosen` settings, which are given as options, has no effect in a run.
+    """Raise click.UsageError if a setting that the user has given has no effect.
 
-    `tried` are settings of which a command tries several values.
+    Args:
+        settings: The settings of the run.
+        chosen: Names of the settings that the user has given.
+        tried: Settings for which the command tries several values, and these values.
     """
     in_effect = settings.in_effect()
     for name in chosen:
         needs = only_with(name)
         if needs and name not in in_effect and not {*needs[1]} & {*(tried or {}).get(needs[0], ())}:
-            found = getattr(settings, needs[0])
-            other = f"with {first_name(needs[0])} {found}" if found else f"without {first_name(needs[0])}"
+            value = getattr(settings, needs[0])
+            other = f"with {first_name(needs[0])} {value}" if value else f"without {first_name(needs[0])}"
             raise click.UsageError(f"{first_name(name)} has no effect {other}")
 
 
 def given_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings given as options. Raises click.UsageError if they contradict each other."""
+    """Return the settings that the user has given.
+
+    Raises:
+        SettingsError: A value is impossible.
+        click.UsageError: Two settings contradict each other.
+    """
     names = set(Settings.names())
     lengths = [given.get("min_ngram"), given.get("max_ngram")]
     if any(lengths):
         if given["subwords"]:
             raise click.UsageError("--min-ngram and --max-ngram have no effect with --subwords")
-        shortest, longest = (length or usual for length, usual in zip(lengths, NGRAM_LENGTHS, strict=True))
+        shortest, longest = (length or default for length, default in zip(lengths, NGRAM_LENGTHS, strict=True))
         if shortest > longest:
             raise click.UsageError(f"n-grams of {shortest} to {longest} characters: give --min-ngram and --max-ngram")
         given = {**given, "subwords": f"{shortest}-{longest}"}
@@ -393,14 +425,16 @@ def given_settings(given: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in given.items()
         if value is not None and name in names
     }
-    for flag, (name, value) in SHORT.items():
+    for flag, (name, value) in SETTING_FLAGS.items():
         if given.get(flag) and chosen.setdefault(name, (value, f"--{flag}"))[0] != value:
             raise click.UsageError(f"--{flag} contradicts {chosen[name][1]}")
-    return {name: value for name, (value, _) in chosen.items()}
+    values = {name: value for name, (value, _) in chosen.items()}
+    FlatSettings(**values)  # raises SettingsError now, before the command opens a model
+    return values
 
 
 def refuse_together(option: str, others: Iterable[str]) -> None:
-    """Raise click.UsageError if one of the options or arguments `others` is given together with `option`."""
+    """Raise click.UsageError if the user has given one of the other options or arguments together with `option`."""
     context = click.get_current_context()
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")

@@ -1,4 +1,4 @@
-"""The files that a command writes: checked before the work; saved elsewhere if they cannot be written afterwards."""
+"""Output files of commands: check them before the work, and save them elsewhere if writing fails after it."""
 
 import os
 import secrets
@@ -7,17 +7,14 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from w2v.cli.console import STDOUT, Stopped
 from w2v.errors import SettingsError, W2VError
 from w2v.formats import table
 from w2v.system.files import destination
 
-if TYPE_CHECKING:
-    from w2v.plotting.figure import Picture
-
-Write = Callable[[Path, bool], None]  # writes a file; raises W2VError if it exists and the flag is false
+Write = Callable[[Path, bool], None]  # writes a file; raises W2VError if the file exists and the flag is False
 
 
 def check(
@@ -27,15 +24,23 @@ def check(
     option: str = "with -o",
     models: Iterable[Path] = (),
 ) -> None:
-    """Raise W2VError if `path` cannot be written or, without `force`, exists; `option` says where to name another.
+    """Raise an error if a command cannot write a file, so that it fails before the work and not after it.
 
-    Raises SettingsError if it is "-", one of `others`, the files that the same command reads or writes, or one of the
-    files of the `models` that it reads, such as the words beside a matrix.
+    Args:
+        path: The file to write.
+        force: Whether an existing file may be replaced.
+        others: The other files that the command reads or writes.
+        option: How the command line names the file, for the error message.
+        models: Models that the command reads. Their companion files count too, such as the word list of a matrix.
+
+    Raises:
+        W2VError: The file cannot be written, or it exists and `force` is False.
+        SettingsError: The path is "-", or names one of the other files.
     """
     models = list(models)
     try:
         real, info = destination(path, force)
-    except OSError as error:  # its name is too long, for instance
+    except OSError as error:  # the name is too long, for instance
         raise W2VError(f"cannot write {path}: {error.strerror}") from error
     if path == Path("-") or (info and _is_standard_output(info)):
         raise SettingsError(f"{path}: outputs cannot be written to standard output: name a file")
@@ -48,53 +53,57 @@ def check(
         raise W2VError(f"cannot write {path}: folder {real.parent} does not exist")
     if info and stat.S_ISDIR(info.st_mode):
         raise W2VError(f"{path} is a folder: name a new one, or a file in it")
-    if info and not stat.S_ISREG(info.st_mode):  # a device or pipe, which is written through
+    if info and not stat.S_ISREG(info.st_mode):  # a device or a pipe: it is written to, not replaced
         return
     if info and not force:
         raise W2VError(f"{path} exists: name another file {option}, or add --force to replace it")
     folder = real.parent.stat()
     if info and folder.st_mode & stat.S_ISVTX and os.geteuid() not in (0, folder.st_uid, info.st_uid):
-        raise W2VError(f"{path} belongs to another user, who alone may replace it: name another output")
+        raise W2VError(f"{path} belongs to another user, and only they may replace it: name another output")
     try:
         tempfile.TemporaryFile(dir=real.parent).close()
     except OSError as error:
         raise W2VError(f"cannot write in folder {real.parent}: {error.strerror}") from error
 
 
-def check_picture(
-    path: Path,
-    force: bool,
-    others: Iterable[Path] = (),
-    option: str = "with -o",
-    models: Iterable[Path] = (),
-) -> None:
-    """As `check`, for a picture. Also raises SettingsError for an unknown extension, W2VError without matplotlib."""
+def check_model(path: Path, force: bool, others: Iterable[Path], option: str, models: Iterable[Path] = ()) -> None:
+    """Check a model to write, and its companion files; arguments and errors are as in `check`."""
+    others, models = list(others), list(models)
     check(path, force, others, option, models)
+    for companion in table.companion_files(path):
+        check(companion, force, others, option, models)
+
+
+def check_picture_format(path: Path) -> None:
+    """Raise SettingsError if the extension of a picture is unknown, W2VError if matplotlib is not installed."""
     from w2v.plotting.figure import format_of  # matplotlib is optional, and slow to import
 
     format_of(path)
 
 
 def _is_standard_output(info: os.stat_result) -> bool:
-    """Whether a file or pipe, not a device such as /dev/null, is what standard output leads to."""
-    with suppress(OSError):  # it is closed
+    """Return True if standard output leads to this file or pipe. Devices such as /dev/null do not count."""
+    with suppress(OSError):  # standard output is closed
         return not stat.S_ISCHR(info.st_mode) and os.path.samestat(info, os.fstat(STDOUT))
     return False
 
 
 def same(path: Path, other: Path) -> bool:
-    """Whether two paths lead to one file, or would if it existed."""
+    """Return True if two paths lead to the same file, or would if the file existed."""
     try:
         return path.samefile(other)
-    except OSError:  # it does not exist yet
+    except OSError:  # one of them does not exist yet
         return path == Path(os.path.realpath(other))
 
 
 def save(files: Iterable[tuple[Path, Write]], force: bool) -> None:
-    """Write all files; one that cannot be written is saved in the temporary or home folder instead.
+    """Write all files. Save a file that cannot be written in the temporary folder, or else in the home folder.
 
-    A signal while a pipe waits for its reader has this one and those after it saved there, and is raised afterwards.
-    After trying all of them, raises W2VError if any could not be written; it names the files saved instead.
+    If a signal arrives while a pipe waits for its reader, this output and the remaining ones are saved there as well.
+
+    Raises:
+        W2VError: Some files could not be written; the message names the files saved instead.
+        Stopped: A signal has arrived.
     """
     failures: list[str] = []
     stopped: Stopped | None = None
@@ -110,7 +119,7 @@ def save(files: Iterable[tuple[Path, Write]], force: bool) -> None:
                 if not path.is_fifo():
                     raise
                 stopped = error
-        instead = _saved_elsewhere(path, write)
+        instead = _save_elsewhere(path, write)
         failures.append(f"{failure}; saved as {instead} instead" if instead else failure)
     if stopped:
         stopped.add_note("; ".join(failures))
@@ -119,27 +128,24 @@ def save(files: Iterable[tuple[Path, Write]], force: bool) -> None:
         raise W2VError("; ".join(failures))
 
 
-def saving(thing: Any, *more: Any) -> Write:
-    """The `save` method of a model, page or the like, with `more` arguments."""
-    return lambda path, force: thing.save(path, *more, force=force)
-
-
-def save_picture(picture: "Picture", path: Path, force: bool) -> None:
-    save([(path, saving(picture))], force)
+def saver(result: Any, *arguments: Any) -> Write:
+    """Return a function that writes a result, such as a model or a page, by its method `save` with these arguments."""
+    return lambda path, force: result.save(path, *arguments, force=force)
 
 
 def _fallback_folders() -> Iterator[Path]:
-    """The temporary and the home folder, if they exist."""
+    """Yield the temporary folder and the home folder, if they exist."""
     with suppress(OSError):
         yield Path(tempfile.gettempdir())
     with suppress(RuntimeError):
         yield Path.home()
 
 
-def _saved_elsewhere(path: Path, write: Write) -> Path | None:
-    """Write a file in the temporary or home folder, for this user alone. Returns its path, or None if it cannot be."""
+def _save_elsewhere(path: Path, write: Write) -> Path | None:
+    """Write a file to the temporary or home folder, readable by this user only. Return its path, or None on failure."""
     for folder in _fallback_folders():
-        # Others may write to the temporary folder, so the name must be random. It keeps the extension.
+        # Other users may write to the temporary folder, so the name must be random. The end of the old name stays,
+        # because the extension chooses the format.
         instead = folder / f"w2v-{secrets.token_hex(8)}-{path.name[-40:]}"
         if os.path.lexists(instead):
             continue

@@ -1,4 +1,4 @@
-"""Reads the queries of `w2v query`: lines of standard input; on a terminal with a prompt and Tab completion."""
+"""Read the queries of `w2v query` from standard input, with a prompt and Tab completion on a terminal."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -9,18 +9,18 @@ import click
 
 from w2v.errors import W2VError, printable
 
-MAX_LINE = 1 << 16  # characters of a query
-WELCOME = "Type a word, or king - man + woman. Tab completes words; help explains more; exit or Ctrl-D ends."
+MAX_LINE = 1 << 16  # characters of the longest query
+WELCOME = "Type a word, or king - man + woman. Tab completes words, help shows more, exit or Ctrl-D ends."
 HELP = """\
 king                  words nearest to king
 paris london          words nearest to the mean of both
 king - man + woman    + and - add and subtract; also king-man+woman
-+ help                the word help itself; + exit and + quit likewise
-exit, quit            end, as Ctrl-D does"""
++ help                the word help itself; likewise + exit and + quit
+exit, quit            end the program, as Ctrl-D does"""
 
 
-def lines(words: Iterable[str]) -> Iterator[str]:
-    """The queries that a user types, until `exit`, `quit` or Ctrl-D. Tab completes `words`."""
+def typed_lines(words: Iterable[str]) -> Iterator[str]:
+    """Yield the queries that a user types, until `exit`, `quit` or Ctrl-D. Tab completes `words`."""
     with suppress(ImportError):
         _complete(words)
     click.echo(WELCOME)
@@ -35,7 +35,7 @@ def lines(words: Iterable[str]) -> Iterator[str]:
 
 
 def piped_lines() -> Iterator[str]:
-    """The lines of standard input. Raises W2VError if it cannot be read or a line has more than MAX_LINE characters."""
+    """Yield the lines of standard input. Raise W2VError if reading fails or a line exceeds MAX_LINE characters."""
     try:
         for number in count(1):
             line = sys.stdin.readline(MAX_LINE + 1)
@@ -55,12 +55,12 @@ def _complete(words: Iterable[str]) -> None:
 
     readline.set_completer(completer(words))
     readline.set_completer_delims(" \t\n")
-    libedit = "libedit" in (readline.__doc__ or "")  # used instead of readline on macOS
+    libedit = "libedit" in (readline.__doc__ or "")  # macOS has it in place of readline
     readline.parse_and_bind("bind ^I rl_complete" if libedit else "tab: complete")
 
 
 def completer(words: Iterable[str]) -> Callable[[str, int], str | None]:
-    """A function that readline calls with the start of a word and 0, 1, 2, …, until it returns None."""
+    """Return a completer for readline, which calls it with the start of a word and 0, 1, 2, … until it returns None."""
     matches: list[str] = []
 
     def complete(text: str, state: int) -> str | None:

@@ -1,4 +1,4 @@
-"""The runs of `w2v train`, new or resumed, as a RunConfig. All arguments are checked here, before any work."""
+"""Build the RunConfig of `w2v train`, for a new or a resumed run, and check all arguments before the work starts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from w2v.cli.options import (
     refuse_together,
 )
 from w2v.errors import SettingsError, one_line
-from w2v.formats import table
 from w2v.kernel.plan import instruction_set
 from w2v.losses.registry import LOSSES, Settings
 from w2v.options import options_of
@@ -36,33 +35,37 @@ from w2v.training.initialisation import OF_NEW_WORDS, open_source
 from w2v.training.prepare import resumed_config
 
 OUTPUT = Path("model.bin")
-LONG, MEASURED = 600, 5  # seconds: longer runs are announced, after this time
-SHOWN_FILES = 3  # of the text, in the command that resumes a run
+LONG_RUN = 600  # seconds: a notice says how long a longer run will take
+MEASURED = 5  # seconds of training after which the speed is known well enough for the notice
+SHOWN_FILES = 3  # number of corpus files shown in the command that resumes a run
 RESUMABLE = "with --checkpoint states, a run can be resumed after Ctrl-C"
-OWN_OPTIONS = (*PATHS, "corpus", "vocab", "freeze", "phrases", "checkpoint_every", "ignore_memory")  # of RunConfig
-NAMES = {"continue_from": "--continue", "vocabulary": "--read-vocab"}  # where an option has not its field's name
+# Fields of RunConfig that are options of the command; the other fields are groups of options.
+RUN_OPTIONS = (*PATHS, "corpus", "vocab", "freeze", "phrases", "checkpoint_every", "ignore_memory")
+OPTION_NAMES = {"continue_from": "--continue", "vocabulary": "--read-vocab"}  # options that differ from their field
 
 
 @dataclass
-class Forecast:
-    """Passes on the progress of a new run. If it will take long, it says so once, and what would help.
+class LongRunNotice:
+    """A progress function that prints a notice if a new run will take long: how long, and what would be faster.
 
     Attributes:
-        report: receives the progress. settings: those that have an effect in the run.
-        resumable: whether the run has checkpoints. known: whether the duration is known.
+        report: The progress function that receives all reports.
+        settings: The settings that have an effect in the run.
+        resumable: Whether the run has checkpoints.
+        decided: Whether the notice has been printed or turned out to be unnecessary.
     """
 
     report: Report
     settings: Mapping[str, Any]
     resumable: bool
-    known: bool = False
+    decided: bool = False
 
     def __call__(self, progress: Progress) -> None:
         self.report(progress)
-        if self.known or progress.phase != "train" or not progress.rate or progress.done < MEASURED * progress.rate:
+        if self.decided or progress.phase != "train" or not progress.rate or progress.done < MEASURED * progress.rate:
             return
-        self.known, seconds = True, (progress.total or 0) / progress.rate
-        if seconds > LONG:
+        self.decided, seconds = True, (progress.total or 0) / progress.rate
+        if seconds > LONG_RUN:
             say("; ".join([f"at this speed, training takes about {duration(seconds)}", *self._advice()]))
 
     def _advice(self) -> Iterator[str]:
@@ -76,74 +79,88 @@ class Forecast:
 
 
 def new_run(given: Mapping[str, Any], communicator: Communicator | None) -> tuple[RunConfig, dict[str, Any]]:
-    """Return the config of a new run, from all options of the command, and the inputs for `prepare` that are open.
+    """Return the config of a new run, and the corpus and the initial vectors as arguments of `prepare`.
 
-    Raises W2VError, SettingsError or click.UsageError if it is impossible.
+    Args:
+        given: The options and arguments of the command.
+        communicator: The communicator of an MPI job; only its root checks the output files.
+
+    Raises:
+        W2VError: A file cannot be read or written.
+        SettingsError: A value is impossible.
+        click.UsageError: Options contradict each other.
     """
     file = read_options(given["config"]) if given["config"] else {}
     find_objective(given["objective"])
     chosen = given_settings(given)
-    own = {name: given[name] for name in OWN_OPTIONS if given[name] not in (None, False, ())}
-    replaced = LOSS_NAMES if chosen.keys() & LOSS_NAMES else set()  # a loss given replaces that of the file
+    own = {name: given[name] for name in RUN_OPTIONS if given[name] not in (None, False, ())}
+    # A loss on the command line replaces the loss of the file, under either of its names.
+    replaced = LOSS_NAMES if chosen.keys() & LOSS_NAMES else set()
     options = {name: value for name, value in file.items() if name not in replaced} | chosen
     objective = options.get("objective")
     if objective != given["objective"]:
-        theirs = one_line(objective)
+        file_objective = one_line(objective)
         raise SettingsError(
-            f"{given['config']}: its objective is {theirs}, and files run no code: if you trust that code, add "
-            f"--objective {theirs}"
+            f"{given['config']}: its objective is {file_objective}, and files run no code: if you trust that code, add "
+            f"--objective {file_objective}"
         )
-    if own.get("continue_from") and own.get("vocab", RunConfig.vocab) == "old":  # the file may be of a run with others
+    if own.get("continue_from") and own.get("vocab", RunConfig.vocab) == "old":
+        # The file may belong to a run that added words, and settings of new words have no effect here.
         options = {name: value for name, value in options.items() if name not in OF_NEW_WORDS or name in chosen}
     options |= given_reading(given) | own
     if not options.get("corpus"):
-        taken = f": {given['phrases']} is the FILE of --phrases" if isinstance(given["phrases"], str) else ""
-        raise click.UsageError(f"Missing argument 'CORPUS...'{taken}")
-    text = corpus_of(options["corpus"])
+        reason = f": {given['phrases']} is the FILE of --phrases" if isinstance(given["phrases"], str) else ""
+        raise click.UsageError(f"Missing argument 'CORPUS...'{reason}")
+    corpus = corpus_of(options["corpus"])
     source = open_source(own.get("continue_from"), own.get("init"))
     config = RunConfig.from_options(options, source, named=option_name)
     check_effect(config.settings, chosen)
     config = replace(config, output=config.output or str(default_output(config.settings)))
-    instruction_set()  # raises if W2V_SIMD names one that the machine lacks
+    instruction_set()  # raises SettingsError if W2V_SIMD names an instruction set that the machine lacks
     if is_root(communicator):
-        inputs = [*text.files, given["config"], config.vocabulary, _phrase_file(config)]
+        inputs = [*corpus.files, given["config"], config.vocabulary, _phrase_file(config)]
         others = {"--save-vocab": config.save_vocab, "--save-config": given["save_config"], "--plot": config.plot}
         models = _paths([config.continue_from, config.init, options.get("tree_vectors")])
         check_outputs([("-o", config.output), *others.items()], given["force"], _paths(inputs), models)
-    return config, {"corpus": text, "source": source}
+    return config, {"corpus": corpus, "source": source}
 
 
 def option_name(name: str) -> str:
-    """Return the name on the command line of a field of RunConfig."""
-    return NAMES.get(name, f"--{name.replace('_', '-')}")
+    """Return the command-line name of a field of RunConfig."""
+    return OPTION_NAMES.get(name, f"--{name.replace('_', '-')}")
 
 
 def default_output(settings: Settings) -> Path:
+    """Return the output file of a run without -o: .safetensors if it has n-grams, which .bin cannot hold."""
     return OUTPUT.with_suffix(".safetensors") if settings.subwords else OUTPUT
 
 
 def resumed_run(given: Mapping[str, Any], communicator: Communicator | None) -> tuple[RunConfig, dict[str, Any]]:
-    """Return what `new_run` does, for a run whose checkpoints are in a folder.
+    """Return the config of a run that `w2v train --resume` continues, and the corpus and state for `prepare`.
 
-    Settings, if given, must be those of the run.
+    The user must name all files of the run again. Someone else may have written the checkpoint: paths in it could make
+    w2v read or replace any file of this user, or write a new ~/.bash_profile.
 
-    Its files are named again: the checkpoint may be a stranger's, and would have this user's files read and replaced,
-    or a new ~/.bash_profile written. Raises SettingsError, with the whole command, if one is missing.
+    Raises:
+        SettingsError: A file is not named, and the message shows the whole command; or a setting differs from the run.
+        W2VError: A file cannot be read or written.
+        click.UsageError: An option has no effect on a resumed run.
     """
     folder = given["resume"]
     others = ("vocabulary", "continue_from", "vocab", "init", "freeze", "checkpoint", "config", "save_config")
     refuse_together("--resume", (*(name for name in options_of(ReadingOptions) if name != "cache"), *others))
     find_objective(given["objective"])
+    chosen = given_settings(given)
     state = latest(folder)
     settings = state.settings.as_dict()
-    for name, value in given_settings(given).items():
+    for name, value in chosen.items():
         if value != settings[name]:
             raise SettingsError(
                 f"{first_name(name)} {value}: the run in {folder} has {settings[name]}; "
                 "leave it out, or start a new run"
             )
     names = ("output", "save_vocab", "plot", "checkpoint_every")
-    again: dict[str, Any] = {name: str(given[name]) for name in names if given[name]}
+    options_again: dict[str, Any] = {name: str(given[name]) for name in names if given[name]}
     phrases = given["phrases"] if isinstance(given["phrases"], str) else None
     named = {f"--{name.replace('_', '-')}": given[name] for name in ("save_vocab", "plot")}
     named = {"-o": given["output"]} | named
@@ -152,24 +169,24 @@ def resumed_run(given: Mapping[str, Any], communicator: Communicator | None) -> 
     unnamed = {option: one_line(path) for option, path in before.items() if path and not named[option]}
     if not given["corpus"] or not given["output"] or "--phrases" in unnamed:
         named = {"-o": "MODEL"} | {option: path for option, path in named.items() if path} | unnamed
-        corpus = given["corpus"] or _shown(state.config.corpus)
-        command = resume_command(folder, corpus, named, given["force"], given["ignore_memory"])
+        sources = given["corpus"] or _shortened(state.config.corpus)
+        command = resume_command(folder, sources, named, given["force"], given["ignore_memory"])
         raise SettingsError(f"name all files again, because paths in a checkpoint are not used: {command}")
-    text = corpus_of(given["corpus"])
+    corpus = corpus_of(given["corpus"])
     config = resumed_config(
         state,
         given["phrases"] or False,
         given["cache"],
         corpus=given["corpus"],
         ignore_memory=given["ignore_memory"],
-        **again,
+        **options_again,
     )
     if is_root(communicator):
         written = [("-o", config.output), ("--save-vocab", config.save_vocab), ("--plot", config.plot)]
-        check_outputs(written, given["force"], _paths([*text.files, phrases]))
+        check_outputs(written, given["force"], _paths([*corpus.files, phrases]))
         for option, path in unnamed.items():
             say(f"the run began with {option} {path}: give it again to write that file, too")
-    return config, {"corpus": text, "state": state}
+    return config, {"corpus": corpus, "state": state}
 
 
 def _phrase_file(config: RunConfig) -> str | None:
@@ -181,7 +198,7 @@ def _paths(names: Iterable[Any]) -> list[Path]:
 
 
 def named_files(config: RunConfig) -> dict[str, str | None]:
-    """Return what the command that resumes a run names besides the text, by option."""
+    """Return the files, except the corpus, that the command to resume a run must name, by option."""
     cache, objective = config.reading.cache, config.settings.objective
     return {
         "-o": config.output,
@@ -196,7 +213,7 @@ def named_files(config: RunConfig) -> dict[str, str | None]:
 def resume_command(
     folder: Path | str, corpus: Iterable[str], named: Mapping[str, Any], force: bool, ignore_memory: bool
 ) -> str:
-    """Return the command that resumes the run with checkpoints in a folder, with the files that its options name."""
+    """Return the command line that resumes the run with checkpoints in a folder."""
     words = [*map(_as_argument, corpus), "--resume", _as_argument(folder)]
     for option, value in named.items():
         words += [option, _as_argument(value)] if value else []
@@ -206,12 +223,12 @@ def resume_command(
 
 
 def _as_argument(path: Path | str) -> str:
-    """A path as a command takes it: it does not look like an option."""
+    """Return a path in a form that does not look like an option."""
     return f"./{path}" if str(path).startswith("-") and str(path) != "-" else str(path)
 
 
-def _shown(sources: tuple[str, ...]) -> list[str]:
-    """The text of a run as its checkpoint names it, shortened."""
+def _shortened(sources: tuple[str, ...]) -> list[str]:
+    """Return the first corpus files that a checkpoint names, and "..." for the others."""
     more = ["..."] if len(sources) > SHOWN_FILES else []
     return [one_line(source) for source in sources[:SHOWN_FILES]] + more or ["CORPUS"]
 
@@ -219,14 +236,23 @@ def _shown(sources: tuple[str, ...]) -> list[str]:
 def check_outputs(
     files: Iterable[tuple[str, Path | str | None]], force: bool, inputs: Iterable[Path], models: Iterable[Path] = ()
 ) -> None:
-    """Check the files to be written, each against all `inputs` and `models` that are read, and all that are written.
+    """Check all files that a run writes, each against the files that it reads and the other files that it writes.
 
-    They are given with the options that name them: first the model, then others or None.
+    Args:
+        files: The options that name outputs, and their paths or None. The first option names the model.
+        force: Whether existing files may be replaced.
+        inputs: The files that the run reads.
+        models: The models that the run reads.
+
+    Raises:
+        W2VError: See `outputs.check`.
+        SettingsError: See `outputs.check`.
     """
-    read, models, written = list(inputs), list(models), [(option, Path(path)) for option, path in files if path]
+    inputs, models = list(inputs), list(models)
+    written = [(option, Path(path)) for option, path in files if path]
     for index, (option, path) in enumerate(written):
-        check = outputs.check_picture if option == "--plot" else outputs.check
+        check = outputs.check if index else outputs.check_model
         others = [other for _, other in written[:index] + written[index + 1 :]]
-        check(path, force, [*read, *others], f"with {option}", models)
-    for path in table.companion_files(written[0][1]):
-        outputs.check(path, force, [*read, *(other for _, other in written)], models=models)
+        check(path, force, [*inputs, *others], f"with {option}", models)
+        if option == "--plot":
+            outputs.check_picture_format(path)

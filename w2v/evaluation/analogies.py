@@ -13,7 +13,7 @@ from w2v.display import Result
 from w2v.errors import SettingsError, W2VError
 from w2v.evaluation.models import HasWordVectors, vectors_of
 from w2v.evaluation.word_index import WordIndex, decode_word, numbered_lines
-from w2v.options import check_whole, formerly
+from w2v.options import check_numbers, formerly
 from w2v.progress import Meter, Report
 from w2v.system.files import PathLike
 from w2v.vectors import _search
@@ -156,7 +156,7 @@ def answers(
 
     Arguments and errors are the same as in `analogies`.
     """
-    check_whole(1, restrict_vocab=restrict_vocab)
+    check_numbers(restrict_vocab=restrict_vocab)
     if method not in ("add", "mul"):
         raise SettingsError(f'the method must be "add" or "mul", not {method!r}')
     index = WordIndex(vectors, min(restrict_vocab, len(vectors)), case_insensitive)

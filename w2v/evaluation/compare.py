@@ -12,7 +12,7 @@ from w2v.display import Result
 from w2v.errors import W2VError, counted
 from w2v.evaluation.evaluate import NEIGHBOURS, EvaluationResult, evaluate
 from w2v.evaluation.models import HasWordVectors, vectors_of
-from w2v.options import check_whole, formerly
+from w2v.options import check_numbers, formerly
 from w2v.progress import Meter, Report
 from w2v.vectors.cosines import Vector, unit
 from w2v.vectors.keyed import KeyedVectors
@@ -102,8 +102,7 @@ def compare(
 
     Raises W2VError for models that share fewer than two words, SettingsError for an impossible `top` or `show`.
     """
-    check_whole(1, top=top)
-    check_whole(0, show=show)
+    check_numbers(top=top, show=show)
     models = vectors_of(first), vectors_of(second)
     shared = [word for word in models[0].index_to_key if models[1].is_known(word)]
     if len(shared) < 2:

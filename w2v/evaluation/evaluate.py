@@ -24,7 +24,7 @@ from w2v.evaluation.held_out import DRAWS, MAX_IDS, HeldOut
 from w2v.evaluation.models import HasWordVectors, vectors_of
 from w2v.evaluation.similarity import RatedPairs, rated_pairs
 from w2v.formats.header import ModelHeader
-from w2v.options import check_whole, formerly, options_of, refuse_unknown
+from w2v.options import check_numbers, formerly, options_of, refuse_unknown
 from w2v.progress import Meter, Report
 from w2v.system.files import PathLike, as_paths
 from w2v.system.threads import processors
@@ -144,7 +144,7 @@ def evaluate(
 
     Raises W2VError for a file that cannot be used, SettingsError for an impossible number.
     """
-    check_whole(0, seed=seed)
+    check_numbers(seed=seed)
     refuse_unknown(reading, options_of(ReadingOptions), {})
     if reading and held_out is None:
         raise SettingsError(f"{next(iter(reading))} has no effect without held_out")

@@ -15,7 +15,7 @@ from w2v.display import Result
 from w2v.errors import SettingsError, W2VError
 from w2v.evaluation.models import TrainedModel, load_if_path
 from w2v.evaluation.perplexity import MAX_SCORES
-from w2v.options import formerly
+from w2v.options import check_numbers, formerly
 from w2v.progress import Meter, Report
 from w2v.system.files import PathLike
 
@@ -67,8 +67,10 @@ def rank(
     model = load_if_path(model)
     size = len(model.vocabulary)
     for name, number in (("contexts", contexts), ("targets", targets)):
-        if number is not None and not 2 <= number <= size:
-            raise SettingsError(f"{name} {number}: it must be from 2 to {size:,}, the size of the vocabulary")
+        if number is not None:
+            check_numbers(**{name: number})
+            if number > size:
+                raise SettingsError(f"{name} {number}: it must be at most {size:,}, the size of the vocabulary")
     n, m = contexts or min(SAMPLE, size), targets or min(SAMPLE, size)
     blocks = np.array_split(model.inputs[:n].astype(np.float64), -(-n * size // MAX_SCORES))
     logs: NDArray[Any] = np.empty((n, m))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError
 from w2v.formats.storage import quantise
-from w2v.options import check_whole
+from w2v.options import check_numbers
 from w2v.plotting.projection import Projection, project
 from w2v.plotting.words import CLUSTERS, cluster_words, default_skip, nearest_cluster
 from w2v.progress import Report
@@ -62,7 +62,7 @@ def map_data(vectors: KeyedVectors, top: int, method: Projection, progress: Repo
         SettingsError: `top` is below 1.
         W2VError: the model has no words, a value is not finite, or a library is not installed.
     """
-    check_whole(1, top=top)
+    check_numbers(top=top)
     if not vectors.vectors.size:
         raise W2VError("the model has no words")
     rows, words = unit(np.asarray(vectors.vectors[:top])), vectors.first_words(top)

@@ -46,7 +46,7 @@ class TreeOptions(LossOptions):
         fixed=True,
     )
     tree_vectors: str | None = option(
-        None, "Model with the vectors that --tree clustered uses.", LOSS, default_text="none", fixed=True
+        None, "Model with the vectors that --tree clustered groups into a tree.", LOSS, default_text="none", fixed=True
     )
 
     def __post_init__(self) -> None:

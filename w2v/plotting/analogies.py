@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from w2v.evaluation.analogies import section_pairs
-from w2v.options import check_whole
+from w2v.options import check_numbers
 from w2v.plotting.figure import COLOURS, MAX_TITLE, Lettering, Picture, map_axes
 from w2v.plotting.labels import place_labels
 from w2v.plotting.projection import project
@@ -38,7 +38,7 @@ def analogy_map(
         SettingsError: `top` is below 1.
         W2VError: there is no such section, or it has no pair of known words.
     """
-    check_whole(1, top=top)
+    check_numbers(top=top)
     name, pairs = section_pairs(vectors, questions, section)
     rows, ends = np.unique(pairs[:top], return_inverse=True)
     ends = ends.reshape(-1, 2)

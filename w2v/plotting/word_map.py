@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from w2v.detect import lines
 from w2v.errors import SettingsError, W2VError
-from w2v.options import check_whole
+from w2v.options import check_numbers
 from w2v.plotting.figure import MAX_TITLE, Lettering, Picture, add_legend, colour_of, map_axes
 from w2v.plotting.labels import place_labels
 from w2v.plotting.projection import Projection, project
@@ -83,8 +83,9 @@ def word_map(
     """
     if groups not in (None, *get_args(Groups)):
         raise SettingsError(f'groups must be "sections", "clusters" or "frequency", not {groups!r}')
+    check_numbers(seed=seed)
     if clusters is not None:
-        check_whole(1, clusters=clusters)
+        check_numbers(clusters=clusters)
     if clusters is not None and groups in ("sections", "frequency"):
         raise SettingsError(f'clusters has no effect with groups="{groups}"')
     sections = _sections(vectors, words, top, skip)
@@ -126,9 +127,9 @@ def _sections(
     vectors: KeyedVectors, words: Iterable[str] | Mapping[str, Sequence[str]] | None, top: int, skip: int | None
 ) -> Mapping[str, Sequence[str]]:
     """Return the words to draw by section; without sections, in section ""."""
-    check_whole(1, top=top)
+    check_numbers(top=top)
     if skip is not None:
-        check_whole(0, skip=skip)
+        check_numbers(skip=skip)
     if words is None:
         start = default_skip(len(vectors), top) if skip is None else skip
         words = vectors.first_words(start + top)[start:]

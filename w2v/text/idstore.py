@@ -221,7 +221,7 @@ class ReadingOptions(TextOptions):
     errors: Errors = option("strict", "What to do with bytes that are not in this encoding.", TEXT)
     max_types: int = option(
         50_000_000,
-        "While reading, drop the rarest words if there are more different words than this.",
+        "While reading, drop the rarest words if there are more distinct words than this.",
         TEXT,
         minimum=1,
         maximum=MAX_TYPES_LIMIT,

@@ -33,7 +33,7 @@ from w2v.evaluation.held_out import HeldOut
 from w2v.evaluation.similarity import word_pairs
 from w2v.losses import registry
 from w2v.losses.registry import Settings
-from w2v.options import check_whole, refuse_unknown
+from w2v.options import check_numbers, refuse_unknown
 from w2v.progress import Progress, Report, duration, notebook_bar
 from w2v.settings import RENAMED
 from w2v.system.files import PathLike, as_paths, atomic_write, errors_named, open_regular
@@ -267,7 +267,7 @@ def _fixed_and_choices(
     if max_size is not None:
         if "vector_size" in given:
             raise SettingsError("max_size has no effect with vector_size: give one of them")
-        check_whole(1, max_size=max_size)
+        check_numbers(max_size=max_size)
         given |= {"vector_size": max_size}
         choices["vector_size"] = tuple(max(1, round(factor * max_size)) for factor in SIZE_FACTORS)
     if given.get("objective") is not None:

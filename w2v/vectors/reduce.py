@@ -15,7 +15,7 @@ from w2v.formats import bfloat16
 from w2v.formats.header import ModelHeader
 from w2v.formats.storage import FileStorage, to_storage
 from w2v.formats.vector_file import Array, VectorFile
-from w2v.options import check_whole
+from w2v.options import check_numbers
 from w2v.system import memory
 from w2v.system.files import PathLike
 
@@ -45,7 +45,7 @@ def reduced(
 
 def first_words(content: VectorFile, top: int) -> VectorFile:
     """Take the first `top` words, which are the most frequent. Raises SettingsError for fewer than one."""
-    check_whole(1, top=top)
+    check_numbers(top=top)
     return _take_rows(content, np.arange(min(top, len(content.words))))
 
 
@@ -84,7 +84,7 @@ def fewer_dimensions(content: VectorFile, dims: int) -> VectorFile:
     Raises SettingsError unless `dims` is at least 1 and less than the size of the vectors.
     """
     size = content.vectors.shape[1]
-    check_whole(1, dims=dims)
+    check_numbers(dims=dims)
     if dims >= size:
         raise SettingsError(f"dims {dims}: the vectors have {size} values: choose fewer")
     products = np.zeros((size, size))

@@ -1,1 +1,1 @@
-"""The commands of `w2v`: options in, results out. The work is done in the other modules."""
+"""The commands of `w2v`: each turns its options into arguments of library functions and returns their result."""

@@ -1,4 +1,4 @@
-"""Measuring models."""
+"""Commands that evaluate models: `evaluate`, `compare`, `perplexity` and `rank`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from w2v.cli import options, outputs, show
-from w2v.cli.options import FILE, Option
-from w2v.cli.show import Result
-from w2v.evaluation import compare as compared
-from w2v.evaluation import evaluate as evaluated
-from w2v.evaluation import perplexity as predicted
-from w2v.evaluation import rank as ranks
+from w2v.cli import options, outputs
+from w2v.cli.options import FILE
+from w2v.cli.printing import Result, print_comparison, print_evaluation, print_perplexity, print_rank
+from w2v.evaluation.compare import compare as compare_models
+from w2v.evaluation.evaluate import evaluate as evaluate_models
+from w2v.evaluation.perplexity import perplexity as measure_perplexity
+from w2v.evaluation.rank import rank as measure_rank
 from w2v.options import options_of
 from w2v.progress import Report
 from w2v.system.files import Errors
@@ -23,29 +23,30 @@ from w2v.training.model import Model
 from w2v.vectors.keyed import load
 
 
-@click.command(cls=options.Reporting)
+@click.command(cls=options.ResultCommand)
 @click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=FILE)
-@click.option("--questions", multiple=True, type=FILE, help="Also answer these analogy questions; may be repeated.")
-@click.option("--pairs", multiple=True, type=FILE, help="Also use these scored word pairs; may be repeated.")
-@click.option("--held-out", type=FILE, help="Also use this text, which no model was trained on; it needs no questions.")
+@click.option("--questions", multiple=True, type=FILE, help="Also answer these analogy questions. May be repeated.")
+@click.option("--pairs", multiple=True, type=FILE, help="Also use these scored word pairs. May be repeated.")
+@click.option("--held-out", type=FILE, help="Also use this text, which no model was trained on.")
 @options.RESTRICT_VOCAB
 @options.METHOD
-@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the bootstrap.")
+@options.number_option("--seed", default=1, show_default=True, help="Seed of the bootstrap.")
 @options.READING
 @options.REPORTING
 def evaluate(models: tuple[Path, ...], progress: Report, held_out: Path | None, **given: Any) -> Result:
-    """Evaluate one MODEL or several, with intervals and tests of their differences.
+    """Evaluate one or more MODELs, with confidence intervals and significance tests.
 
-    Models are scored on the bundled questions and pairs, and on those of --questions and --pairs. Two more measures
-    concern neighbours: of the pairs with scores in the upper third, the share in which each word is among the other's
-    10 nearest words; and the share of rare words (fewer than 20 occurrences) among the 10 nearest of the 500 most
-    frequent words. Intervals are 95 % bootstrap intervals of 2,000 samples. Differences from the first model are
-    computed over the items that both models have.
+    Models are scored on the bundled questions and word pairs, and on your own from --questions and --pairs. Two more
+    measures look at neighbours. The first takes the third of the pairs with the highest scores, and counts how often
+    each word is among the 10 nearest words of the other. The second is the share of rare words (fewer than 20
+    occurrences) among the 10 nearest words of the 500 most frequent words. Intervals are 95 % bootstrap intervals from
+    2,000 samples. Every other model is compared with the first one, over the items that both models score.
 
-    For models of a special field, which lack the words of the bundled sets, --held-out scores a text: how often the
-    words around a gap in it are nearer to the word in the gap than to another word of the text. 0.5 is chance. Frequent
-    words are thinned out, words that a model lacks are left out for all models, and of a long text the last 500,000
-    words are used. Options for reading a text are those of the first model's training, unless given.
+    A model of a special field may lack the words of the bundled sets. --held-out needs only a text: the score is how
+    often the words around a gap in the text are nearer to the word in the gap than to another word of the text. Chance
+    is 0.5. Frequent words are subsampled, words that a model lacks are left out for all models, and only the last
+    500,000 words of a long text are used. The text is read with the options of the first model's training, unless you
+    give others.
 
     \b
     w2v evaluate model.bin
@@ -53,120 +54,104 @@ def evaluate(models: tuple[Path, ...], progress: Report, held_out: Path | None, 
     w2v evaluate old.safetensors new.safetensors --questions questions-words.txt --pairs wordsim.txt --pairs men.txt
     """
     reading = options.given_reading(given)
-    judging = {name: value for name, value in given.items() if name not in options_of(ReadingOptions)}
+    arguments = {name: value for name, value in given.items() if name not in options_of(ReadingOptions)}
     errors = reading.get("errors", ReadingOptions.errors)
     if held_out:
-        judging |= {"held_out": held_out} | reading
+        arguments |= {"held_out": held_out} | reading
     elif unused := [name for name in reading if name != "errors"]:
-        flag = options.option_names(ReadingOptions, unused[0])[0].split("/")[0]
-        raise click.UsageError(f"{flag} has no effect without --held-out")
-    loaded = [load(model, errors=errors, progress=progress) for model in models]
-    found = evaluated.evaluate(*loaded, **judging, progress=progress)
+        raise click.UsageError(f"{options.first_name(unused[0], ReadingOptions)} has no effect without --held-out")
+    vectors = [load(model, errors=errors, progress=progress) for model in models]
+    results = evaluate_models(*vectors, **arguments, progress=progress)
     names = list(map(str, models))
-    return {"models": names, "results": [asdict(one) for one in found]}, lambda _: show.evaluation(names, found)
+    return {"models": names, "results": [asdict(one) for one in results]}, lambda _: print_evaluation(names, results)
 
 
-@click.command(cls=options.Reporting)
+@click.command(cls=options.ResultCommand)
 @click.argument("first", type=FILE)
 @click.argument("second", type=FILE)
-@click.option(
-    "--top", type=int, default=10_000, show_default=True, metavar="N", help="Compare all of the N most frequent words."
-)
-@click.option(
-    "--show",
-    cls=Option,
-    common=True,
-    formerly=["--words"],
-    type=int,
-    default=20,
-    show_default=True,
-    metavar="N",
-    help="Show the N words that differ most.",
+@options.number_option("--top", default=10_000, show_default=True, help="Compare the N most frequent words.")
+@options.number_option(
+    "--show", formerly=["--words"], default=20, show_default=True, help="Show the N words that differ most."
 )
 @options.ERRORS
 @options.REPORTING
-def compare(first: Path, second: Path, errors: Errors, progress: Report, **comparing: Any) -> Result:
-    """Show the differences of two models.
+def compare(first: Path, second: Path, errors: Errors, progress: Report, **numbers: Any) -> Result:
+    """Show how two models differ.
 
-    These are the share of a word's 10 nearest neighbours that are the same in both models, by the word's frequency rank
-    in FIRST; the words whose neighbours differ most; and the scores of w2v evaluate. Neighbours are words that both
-    models have. Of the words beyond --top, 1,000 are compared.
+    First comes the share of a word's 10 nearest neighbours that are the same in both models, by the frequency rank of
+    the word in FIRST. Then come the words whose neighbours differ most, and the scores of w2v evaluate. Only words in
+    both models count as neighbours. The --top most frequent words are compared, and a sample of 1,000 others.
 
     \b
     w2v compare old.safetensors new.safetensors
     w2v compare old.bin new.bin --top 2000 --show 50 --json
     """
     models = [load(path, errors=errors, progress=progress) for path in (first, second)]
-    result = compared.compare(*models, **comparing, progress=progress)
+    result = compare_models(*models, **numbers, progress=progress)
     names = [str(first), str(second)]
-    return {"models": names} | asdict(result), lambda _: show.comparison(names, result)
+    return {"models": names} | asdict(result), lambda _: print_comparison(names, result)
 
 
-@click.command(cls=options.Reporting)
+@click.command(cls=options.ResultCommand)
 @options.MODEL
 @options.CORPUS
 @options.OBJECTIVE
 @options.READING
 @options.REPORTING
 def perplexity(model: Path, corpus: tuple[str, ...], progress: Report, **given: Any) -> Result:
-    """Measure how well MODEL predicts the words of a CORPUS that it was not trained on.
+    """Measure how well MODEL predicts the words of a new CORPUS.
 
-    The text is normalised and tokenized as in the training of MODEL, unless options say otherwise.
+    MODEL is a .safetensors file written by w2v train, and was not trained on CORPUS. The text is normalised and
+    tokenized as in the training, unless you give other options.
 
-    Skip-gram predicts a word from each other word in its window, CBOW from their mean. `perplexity` corrects for the
-    subsampling of the training, and can be compared with `unigram perplexity`, that of the word frequencies in the
-    training text, and with other models of the same vocabulary: report this one. Words that are not in the vocabulary
-    are skipped, so a model with fewer words has an easier task, and a lower perplexity. `perplexity as trained` is
-    without the correction, and too high, because subsampled frequent words are underestimated. MODEL is a .safetensors
-    file written by w2v train.
+    Skip-gram predicts a word from each other word in its window, CBOW from the mean of these words. The first line,
+    `perplexity`, is the one to report. It corrects for the subsampling in training, so that you can compare it with
+    `unigram perplexity`, which uses only the word frequencies in the training text, and with other models of the same
+    vocabulary. Words outside the vocabulary are skipped, so a model with fewer words has an easier task and a lower
+    perplexity. `perplexity as trained` has no such correction. It is too high, because the model underestimates
+    frequent words, which training subsamples.
 
-    The losses hs and class compute only the path (hs) or the class (class) of each predicted word and of each word that
-    subsampling leaves out; this is fast. The others normalise over the whole vocabulary, in blocks of about 100 MB:
-    once per distinct word of the text in skip-gram, once per word in CBOW. With 100,000 words of 300 dimensions, each
-    normalisation takes 30 million multiply-adds.
+    The losses hs and class are fast: they compute only the path (hs) or the class (class) of each predicted word and of
+    each word that subsampling leaves out. The other losses normalise over the whole vocabulary, in blocks of about
+    100 MB: once per distinct word of the text in skip-gram, once per word in CBOW. With 100,000 words of 300
+    dimensions, each normalisation takes 30 million multiply-adds.
 
     \b
     w2v perplexity model.safetensors held-out.txt
     w2v perplexity model.safetensors news/ 'wiki/*.gz' --json
     """
-    files = [*map(Path, options.corpus_of(corpus).files)]
-    result = predicted.perplexity(Model.load(model), files, **options.given_reading(given), progress=progress)
-    return result, show.perplexity
+    files, reading = [*map(Path, options.corpus_of(corpus).files)], options.given_reading(given)
+    return measure_perplexity(Model.load(model), files, **reading, progress=progress), print_perplexity
 
 
-@click.command(cls=options.Reporting)
+@click.command(cls=options.ResultCommand)
 @options.MODEL
-@click.option(
-    "--contexts", type=int, metavar="N", help="Rows: the N most frequent words, as contexts.  [default: 2,000]"
-)
-@click.option(
+@options.number_option("--contexts", help="Number of rows: the N most frequent words as contexts.  [default: 2,000]")
+@options.number_option(
     "--targets",
-    cls=Option,
-    common=True,
     formerly=["--words"],
-    type=int,
-    metavar="N",
-    help="Columns: the N most frequent words, as predicted.  [default: 2,000]",
+    help="Number of columns: the N most frequent words as predicted words.  [default: 2,000]",
 )
-@click.option("-o", "--output", type=FILE, help="Plot the spectrum to this file: .png, .svg or .pdf.")
+@click.option("-o", "--output", type=FILE, help="Plot the singular values to this file: .png, .svg or .pdf.")
 @options.OBJECTIVE
 @options.WRITING
 def rank(model: Path, output: Path | None, force: bool, progress: Report, **size: int | None) -> Result:
     """Show the rank and the singular values of MODEL's predictions.
 
-    The predictions are the matrix log p(word | context). With a single softmax its rank is at most the vector size plus
-    one (plus two for the loss ns), for any number of words; a mixture of softmaxes has no such limit. MODEL is a
-    .safetensors file written by w2v train.
+    MODEL is a .safetensors file written by w2v train. Its predictions are the matrix log p(word | context). With a
+    single softmax, the rank is at most the vector size plus one (plus two for the loss ns), for any number of words. A
+    mixture of softmaxes has no such limit.
 
     \b
     w2v rank model.safetensors
     w2v rank model.safetensors --contexts 5000 --targets 5000 -o rank.png --json
     """
     if output:
-        outputs.check_picture(output, force, models=[model])
-    result = ranks.rank(Model.load(model), **size, progress=progress)
+        outputs.check(output, force, models=[model])
+        outputs.check_picture_format(output)
+    result = measure_rank(Model.load(model), **size, progress=progress)
     if output:
         from w2v.plotting.curves import spectrum
 
-        outputs.save_picture(spectrum(result, model.name), output, force)
-    return result, show.rank
+        outputs.save([(output, outputs.saver(spectrum(result, model.name)))], force)
+    return result, print_rank

@@ -1,4 +1,4 @@
-"""Commands that show a model: a map, and a page for the browser."""
+"""Commands that visualise a model: `plot` and `explore`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, get_args
 
 import click
 
-from w2v.cli import options, outputs, show
-from w2v.cli.console import Reporter, say
+from w2v.cli import options, outputs
+from w2v.cli.console import ProgressPrinter, say
 from w2v.cli.options import FILE, Choice, Option, refuse_together
-from w2v.cli.show import Result
+from w2v.cli.printing import Result, print_result
 from w2v.errors import SettingsError, counted
 from w2v.explore import content
 from w2v.explore import page as pages
@@ -32,53 +32,49 @@ PROJECTION = click.option(
     type=Choice(get_args(Projection)),
     default="pca",
     show_default=True,
-    help="Projection to the plane: principal components, t-SNE (needs openTSNE) or UMAP (needs umap-learn).",
+    help="How to project vectors to the plane: principal components (pca), t-SNE (needs openTSNE) or UMAP (needs "
+    "umap-learn).",
 )
 
 
-@click.command(cls=options.Reporting)
+@click.command(cls=options.ResultCommand)
 @options.MODEL
 @click.argument("words", nargs=-1)
 @click.option("-o", "--output", type=FILE, required=True, help="File to write: .png, .svg or .pdf.")
 @click.option(
-    "--words", "words_file", type=FILE, metavar="FILE", help='Draw the words of this file; ": name" begins a group.'
+    "--words",
+    "words_file",
+    type=FILE,
+    metavar="FILE",
+    help='Draw the words in this file. A line ": name" begins a group.',
 )
-@click.option(
+@options.number_option(
     "--top",
-    type=int,
-    metavar="N",
     help=f"Draw the N most frequent words, or the first N pairs of --analogies.  [default: {WORDS}, or {PAIRS} pairs]",
 )
-@click.option(
+@options.number_option(
     "--skip",
-    type=int,
-    metavar="N",
-    help=f"Skip the N most frequent words.  [default: {SKIPPED}, fewer if otherwise less than --top remain]",
+    help=f"Skip the N most frequent words.  [default: {SKIPPED}, or fewer if less than --top would remain]",
 )
 @PROJECTION
 @click.option(
     "--groups",
     type=Choice(get_args(Groups)),
-    help="Meaning of the colours: groups of the --words file, clusters by k-means, or frequency.  "
-    "[default: sections if the file has any and --clusters is not given, else clusters]",
+    help="Colour words by the groups of the --words file (sections), by k-means clusters, or by frequency.  "
+    "[default: sections if the file has any and --clusters is not given, otherwise clusters]",
 )
-@click.option("--clusters", cls=Option, type=int, help=f"Number of clusters.  [default: {CLUSTERS}]")
-@click.option(
-    "--seed",
-    cls=Option,
-    type=click.IntRange(min=0),
-    default=1,
-    show_default=True,
-    help="Seed of t-SNE, UMAP and k-means.",
-)
+@options.number_option("--clusters", common=False, help=f"Number of clusters.  [default: {CLUSTERS}]")
+@options.number_option("--seed", common=False, default=1, show_default=True, help="Seed of t-SNE, UMAP and k-means.")
 @click.option(
     "--analogies",
     is_flag=False,
     flag_value="",
     metavar="[SECTION]",
-    help="Draw the pairs of this section of analogy questions as arrows, by default of the first section.",
+    help="Draw the pairs in a section of analogy questions as arrows. SECTION is the first one by default.",
 )
-@click.option("--questions", cls=Option, type=FILE, help="The questions of --analogies, instead of the bundled ones.")
+@click.option(
+    "--questions", cls=Option, type=FILE, help="Use these questions for --analogies instead of the bundled ones."
+)
 @options.ERRORS
 @options.WRITING
 def plot(
@@ -94,11 +90,11 @@ def plot(
     progress: Report,
     **drawing: Any,
 ) -> Result:
-    """Draw a map of WORDS, by default of the most frequent words.
+    """Draw a map of WORDS, or of the most frequent words.
 
-    Words near each other are used in similar contexts. A plane shows this only roughly; t-SNE and UMAP preserve
-    neighbours best. Frequent words have larger points. Labels without space are left out. The same seed gives the same
-    file.
+    Words near each other on the map occur in similar contexts. A plane shows this only roughly; t-SNE and UMAP preserve
+    neighbours best. Frequent words have larger points. Labels that do not fit are left out. The same seed gives the
+    same file.
 
     \b
     w2v plot model.bin -o map.png
@@ -116,7 +112,8 @@ def plot(
         raise click.UsageError("--questions has no effect without --analogies")
     if drawing["groups"] in ("sections", "frequency"):
         refuse_together(f"--groups {drawing['groups']}", ("clusters",))
-    outputs.check_picture(output, force, filter(None, (words_file, questions)), models=[model])
+    outputs.check(output, force, filter(None, (words_file, questions)), models=[model])
+    outputs.check_picture_format(output)
     from w2v.plotting.analogies import analogy_map
     from w2v.plotting.word_map import METHOD_NAMES, read_sections, word_map
 
@@ -125,8 +122,8 @@ def plot(
     if analogies is not None:
         picture = analogy_map(vectors, analogies or None, questions, top=PAIRS if top is None else top)
     else:
-        asked = dict.fromkeys(word for part in (chosen or {}).values() for word in part)
-        unknown = [word for word in asked if not vectors.is_known(word)]
+        words_to_draw = dict.fromkeys(word for part in (chosen or {}).values() for word in part)
+        unknown = [word for word in words_to_draw if not vectors.is_known(word)]
         if words_file and chosen and unknown:
             say(f"{words_file}: {counted(len(unknown), 'word')} not in the vocabulary: {', '.join(unknown[:5])}")
             chosen = {name: [word for word in part if vectors.is_known(word)] for name, part in chosen.items()}
@@ -134,7 +131,7 @@ def plot(
         picture = word_map(
             vectors, chosen, top=WORDS if top is None else top, **drawing, title=title, progress=progress
         )
-    outputs.save_picture(picture, output, force)
+    outputs.save([(output, outputs.saver(picture))], force)
     return {"output": str(output), "words": picture.words, "labels": picture.labels}
 
 
@@ -142,28 +139,26 @@ def plot(
 @options.MODEL
 @click.argument("model2", type=FILE, required=False)
 @click.option(
-    "-o", "--output", type=FILE, help="Write the page to this .html file, which needs no server and no network."
+    "-o", "--output", type=FILE, help="Write the page to this .html file, which needs neither a server nor a network."
 )
-@click.option(
+@options.number_option(
     "--top",
-    type=int,
     default=content.TOP,
     show_default=True,
-    metavar="N",
     help="Put the N most frequent words in the file, or on the map of a served page.",
 )
 @PROJECTION
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the server.  [default: any free one]")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the server.  [default: any free port]")
 @click.option(
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Address of the server; 0.0.0.0 lets other machines connect.",
+    help="Address of the server. 0.0.0.0 lets other machines connect.",
 )
 @click.option(
     "--approximate",
     is_flag=True,
-    help="Search with an index, and show its recall; needs usearch, and time to build the index.",
+    help="Search with an approximate index and show its recall. This needs usearch, and time to build the index.",
 )
 @click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
 @options.ERRORS
@@ -185,8 +180,9 @@ def explore(
 ) -> None:
     """Explore MODEL in the browser: neighbours, analogies, a map.
 
-    With MODEL2, it shows two models side by side. The page is served on this machine until Ctrl-C, and searches all
-    words. With -o, the page is written to one file instead, with the --top most frequent words, to keep or to send.
+    w2v serves the page on this machine until Ctrl-C. The page searches all words, and shows two models side by side if
+    you name MODEL2. With -o, w2v writes the page to a file that you can keep or send. It has the --top most frequent
+    words.
 
     \b
     w2v explore model.bin --open
@@ -198,7 +194,7 @@ def explore(
     files = [file for file in (model, model2) if file]
     names = [file.name for file in files] if len({file.name for file in files}) == len(files) else list(map(str, files))
 
-    def loaded(progress: Report) -> Iterator[tuple[str, KeyedVectors]]:
+    def load_models(progress: Report) -> Iterator[tuple[str, KeyedVectors]]:
         return ((name, load(file, errors=errors, progress=progress)) for name, file in zip(names, files, strict=True))
 
     if output:
@@ -206,33 +202,33 @@ def explore(
         outputs.check(output, force, models=files)
         if output.suffix.lower() not in PAGE_SUFFIXES:
             raise SettingsError(f"{output}: unknown extension of a page: use .html")
-        with Reporter(quiet) as progress:
-            page = pages.explore(dict(loaded(progress)), top, method, progress)
-        outputs.save([(output, outputs.saving(page))], force)
-        show.result({"output": str(output), "bytes": len(page.html.encode())}, as_json, quiet)
+        with ProgressPrinter(quiet) as progress:
+            page = pages.explore(dict(load_models(progress)), top, method, progress)
+        outputs.save([(output, outputs.saver(page))], force)
+        print_result({"output": str(output), "bytes": len(page.html.encode())}, as_json, quiet)
         if open_page:
             open_in_browser(output.absolute().as_uri())
         return
     from w2v.explore.server import Server
 
     server = Server(host, port)
-    with Reporter(quiet) as progress:
-        served = [_served(name, each, top, method, approximate, progress) for name, each in loaded(progress)]
+    with ProgressPrinter(quiet) as progress:
+        served = [_serve(name, each, top, method, approximate, progress) for name, each in load_models(progress)]
     facts, explorers = zip(*served, strict=True)
-    show.result({"url": server.url}, as_json, quiet, lambda found: click.echo(found["url"]))
+    print_result({"url": server.url}, as_json, quiet, lambda result: click.echo(result["url"]))
     if not (as_json or quiet):
         say("the page is served at this address until Ctrl-C")
     with ExitStack() as stack:
         if open_page:
             open_in_browser(stack.enter_context(server.redirecting()).as_uri())
-        shown = examples([each.vectors for each in explorers], top)
-        server.run(pages.build_html(facts, shown, connect="'self'"), explorers)
+        start = examples([each.vectors for each in explorers], top)
+        server.run(pages.build_html(facts, start, connect="'self'"), explorers)
 
 
-def _served(
+def _serve(
     name: str, vectors: KeyedVectors, top: int, method: Projection, approximate: bool, progress: Report
 ) -> tuple[dict[str, Any], Explorer]:
-    """The facts of a model on a page that is served, and what answers its questions."""
+    """Return facts about a model for a served page, and the explorer that answers the requests of the page."""
     index, search = None, "exact search in all words"
     if approximate:
         index = ApproximateIndex(vectors.vectors, progress)
@@ -243,5 +239,6 @@ def _served(
 
 
 def open_in_browser(url: str) -> None:
+    """Open a page in the browser, or print a message if there is no browser."""
     if not webbrowser.open(url):
         say("no browser was found: open the page yourself")

@@ -1,4 +1,4 @@
-"""Commands that prepare words, phrases and trees for training."""
+"""Commands that prepare training: `vocab`, `phrases` and `tree`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from w2v.cli import options, outputs, show
+from w2v.cli import options, outputs
 from w2v.cli.console import say
 from w2v.cli.options import FILE
-from w2v.cli.show import Result
+from w2v.cli.printing import Result, print_code_lengths
 from w2v.detect import head, kind_of
 from w2v.losses.code_lengths import code_lengths
 from w2v.options import options_of
@@ -20,10 +20,10 @@ from w2v.text.idstore import ReadingOptions, read_corpus
 from w2v.text.phrases import PhraseOptions, Phrases
 from w2v.text.vocabulary import Vocabulary
 
-BEST_PHRASES = 10  # of each pass, that are shown
+BEST_PHRASES = 10  # number of phrases shown for each pass
 
 
-@click.command(cls=options.Reporting)
+@click.command(cls=options.ResultCommand)
 @options.CORPUS
 @click.option("-o", "--output", type=FILE, required=True, help="File to write: one word and its count per line.")
 @options.settings_options("min_count", "max_vocab", "workers", common=True)
@@ -39,11 +39,11 @@ def vocab(corpus: tuple[str, ...], output: Path, force: bool, progress: Report, 
     w2v vocab texts/ -o words.txt --min-count 1 --max-vocab 100000
     """
     settings = options.chosen_settings(given)
-    text = options.corpus_of(corpus)
-    outputs.check(output, force, map(Path, text.files))
-    with read_corpus(text, options.reading_options(given), workers=settings.threads, progress=progress) as store:
+    source = options.corpus_of(corpus)
+    outputs.check(output, force, map(Path, source.files))
+    with read_corpus(source, options.reading_options(given), workers=settings.threads, progress=progress) as store:
         vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
-    outputs.save([(output, outputs.saving(vocabulary, store.sentences))], force)
+    outputs.save([(output, outputs.saver(vocabulary, store.sentences))], force)
     return {
         "output": str(output),
         "vocabulary_size": len(vocabulary),
@@ -55,7 +55,7 @@ def vocab(corpus: tuple[str, ...], output: Path, force: bool, progress: Report, 
     }
 
 
-@click.command(cls=options.Reporting)
+@click.command(cls=options.ResultCommand)
 @options.CORPUS
 @click.option(
     "-o", "--output", type=FILE, help="Text file to write: one sentence per line, with the words of phrases joined."
@@ -65,11 +65,11 @@ def vocab(corpus: tuple[str, ...], output: Path, force: bool, progress: Report, 
     "--connectors",
     metavar="english|FILE",
     shell_complete=options.complete("english"),
-    help="Words that may be inside a phrase, but not at its ends: English articles, prepositions and conjunctions, or "
+    help="Words that may be inside a phrase but not at its ends: english (articles, prepositions and conjunctions), or "
     "the words of a file.  [default: none]",
 )
 @click.option("--save-phrases", type=FILE, help="Write the phrases, their counts and scores to this file.")
-@click.option("--read-phrases", type=FILE, help="Join the phrases of this file instead of finding phrases.")
+@click.option("--read-phrases", type=FILE, help="Join the phrases in this file instead of searching for phrases.")
 @options.settings_options("workers")
 @options.READING
 @options.WRITING
@@ -82,10 +82,11 @@ def phrases(
     progress: Report,
     **given: Any,
 ) -> Result:
-    """Find the phrases of a CORPUS, and join their words.
+    """Find phrases in a CORPUS and join their words.
 
-    Two words become one token, such as new_york, if they occur side by side more often than their frequencies suggest.
-    Phrases do not cross lines. All counts are exact; many pairs are counted in parts, to limit the memory.
+    Two words become one token, such as new_york, if they occur next to each other more often than their frequencies
+    suggest. Phrases do not cross lines. All counts are exact. Large numbers of pairs are counted in parts to limit the
+    memory.
 
     \b
     w2v phrases corpus.txt -o joined.txt
@@ -97,24 +98,24 @@ def phrases(
         raise click.UsageError(f"nothing to write: name a file with -o{'' if read_phrases else ' or --save-phrases'}")
     if read_phrases:
         options.refuse_together("--read-phrases", (*options_of(PhraseOptions), "connectors", "save_phrases"))
-    settings, text = options.chosen_settings(given), options.corpus_of(corpus)
+    settings, source = options.chosen_settings(given), options.corpus_of(corpus)
     connectors = None if given["connectors"] in (None, "english") else Path(given["connectors"])
-    inputs = [*map(Path, text.files), *filter(None, [read_phrases, connectors])]
+    inputs = [*map(Path, source.files), *filter(None, [read_phrases, connectors])]
     for number, path in enumerate(written):
         outputs.check(path, force, [*inputs, *written[:number]], "with -o" if path is output else "with --save-phrases")
-    known = Phrases.load(read_phrases) if read_phrases else None
-    joined = options.phrase_options(given)
+    phrase_options, reading = options.phrase_options(given), options.reading_options(given)
     work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
-    store = read_corpus(text, options.reading_options(given), **work)
-    found = Phrases.find(store, options=joined, **work) if known is None else known
+    loaded = Phrases.load(read_phrases) if read_phrases else None
+    store = read_corpus(source, reading, **work)
+    found = Phrases.find(store, options=phrase_options, **work) if loaded is None else loaded
     tokens = None
 
     def write(path: Path, force: bool) -> None:
         nonlocal tokens
         tokens = found.write(store, path, force=force, **work)
 
-    files = ((save_phrases, outputs.saving(found)), (output, write))
-    outputs.save([(path, saved) for path, saved in files if path], force)
+    writers = ((save_phrases, outputs.saver(found)), (output, write))
+    outputs.save([(path, writer) for path, writer in writers if path], force)
     if store.pruned:
         say(f"{store.pruned:,} rare words were left out of the text because of --max-types")
     return {
@@ -130,15 +131,15 @@ def phrases(
     }
 
 
-@click.command(cls=options.Reporting)
+@click.command(cls=options.ResultCommand)
 @options.CORPUS
 @options.settings_options("min_count", "max_vocab", "workers", "tree", "tree_vectors", common=True)
-@click.option("--word", "words", multiple=True, metavar="WORD", help="Show the codes of this word; may be repeated.")
+@click.option("--word", "words", multiple=True, metavar="WORD", help="Show the codes of this word. May be repeated.")
 @click.option(
     "--vocabulary/--text",
     "counted",
     default=None,
-    help="Whether CORPUS is a file of words and counts, or text.  [default: detected]",
+    help="Read CORPUS as a file of words and counts (--vocabulary) or as text (--text).  [default: detected]",
 )
 @options.READING
 @options.REPORTING
@@ -147,9 +148,10 @@ def tree(
 ) -> Result:
     """Compare Huffman and other trees by expected code length.
 
-    Hierarchical softmax uses one output row for each bit of a word's code. For the words of a CORPUS, or of a file
-    written by w2v vocab, this shows the entropy, the expected code length in the balanced tree, in the Huffman tree
-    and in another --tree, and how many times fewer rows a prediction uses than with the full softmax.
+    Hierarchical softmax uses one output row for each bit of a word's code. This command shows the entropy of the word
+    frequencies, and for the balanced tree, the Huffman tree and a third one (--tree) the expected code length: how many
+    rows a prediction uses, and how many times fewer that is than with the full softmax. The words are counted in a
+    CORPUS, or read from a file written by w2v vocab.
 
     \b
     w2v tree corpus.txt --word france --word the
@@ -164,7 +166,7 @@ def tree(
         options.refuse_together("a file of words and counts", options_of(ReadingOptions))
         vocabulary = Vocabulary.load(corpus[0], settings.min_count, settings.max_vocab)
     else:
-        text, reading = options.corpus_of(corpus), options.reading_options(given)
-        with read_corpus(text, reading, workers=settings.threads, progress=progress) as store:
+        source, reading = options.corpus_of(corpus), options.reading_options(given)
+        with read_corpus(source, reading, workers=settings.threads, progress=progress) as store:
             vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
-    return code_lengths(vocabulary, settings.tree, settings.tree_vectors, words), show.code_lengths
+    return code_lengths(vocabulary, settings.tree, settings.tree_vectors, words), print_code_lengths

@@ -1,4 +1,4 @@
-"""Commands that train models."""
+"""Commands that train models: `train` and `tune`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,21 @@ from typing import Any, get_args
 
 import click
 
-from w2v.cli import options, outputs, show
-from w2v.cli import train as runs
-from w2v.cli.console import Reporter, Stopped, say
+from w2v.cli import options, outputs
+from w2v.cli.console import ProgressPrinter, Stopped, say
 from w2v.cli.options import FILE, NGRAM_LENGTHS, Option
-from w2v.cli.train import OUTPUT
+from w2v.cli.printing import print_json, print_result, print_training, print_trial
+from w2v.cli.train import (
+    OUTPUT,
+    RESUMABLE,
+    LongRunNotice,
+    check_outputs,
+    default_output,
+    named_files,
+    new_run,
+    resume_command,
+    resumed_run,
+)
 from w2v.errors import W2VError
 from w2v.formats import table
 from w2v.losses.registry import Settings
@@ -32,12 +42,12 @@ from w2v.training.config import RunConfig
 from w2v.training.initialisation import Vocab
 from w2v.training.model import WHOLE_MODEL, Model
 from w2v.training.prepare import prepare
-from w2v.training.schedule import DEFAULT_INTERVAL
+from w2v.training.schedule import DEFAULT_INTERVAL, interval
 
 DEFAULT_OUTPUT = f"[default: {OUTPUT}, or {OUTPUT.with_suffix('.safetensors')} with --subwords]"
-FIND = ""  # the value of --phrases without FILE
+NO_FILE = ""  # the value of --phrases without FILE
 IGNORE_MEMORY = click.option(
-    "--ignore-memory", cls=Option, is_flag=True, help="Train even if memory looks insufficient."
+    "--ignore-memory", cls=Option, is_flag=True, help="Train even if the memory looks too small."
 )
 JOIN_PHRASES = click.option(
     "--phrases",
@@ -45,13 +55,19 @@ JOIN_PHRASES = click.option(
     group=TEXT,
     common=True,
     is_flag=False,
-    flag_value=FIND,
-    type=lambda text: True if text == FIND else text,
+    flag_value=NO_FILE,
+    type=lambda text: True if text == NO_FILE else text,
     metavar="[FILE]",
     shell_complete=options.complete(),
-    help="Join the words of phrases first: of the phrases in a file of w2v phrases --save-phrases or, without FILE, of "
-    "those found in CORPUS.",
+    help="Before training, join the words of each phrase. FILE lists the phrases and is written by w2v phrases "
+    "--save-phrases; without FILE, phrases are searched for in CORPUS.",
 )
+
+
+def check_interval(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    if value is not None:
+        interval(value)  # raises SettingsError
+    return value
 
 
 def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
@@ -64,60 +80,78 @@ def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
     "-o",
     "--output",
     type=FILE,
-    help="File to write: .bin, .txt or .vec (with .gz too), or .safetensors, which stores the whole model; w2v convert "
-    f"--help lists all formats.  {DEFAULT_OUTPUT}",
+    help="File to write: .bin, .txt or .vec (also compressed, as .gz), or .safetensors, which stores the whole model. "
+    f"w2v convert --help lists all formats.  {DEFAULT_OUTPUT}",
 )
 @click.option(
     "--config",
     cls=Option,
     type=FILE,
-    help="Read settings, and optionally corpus and output, from this TOML file, or settings from a .safetensors model; "
-    "other options override them.",
+    help="Read settings from this file: a TOML file, which may also name corpus and output, or a .safetensors model. "
+    "Options on the command line override them.",
 )
-@click.option("--save-config", cls=Option, type=FILE, help="Write the settings of this run to this file, for --config.")
+@click.option(
+    "--save-config", cls=Option, type=FILE, help="Write the settings of this run to this file; --config reads it."
+)
 @options.settings_options(*Settings.names())
 @options.READING
-@options.SHORT_OPTIONS
+@options.SETTING_FLAG_OPTIONS
 @ngram_option(
-    "--min-ngram", f"Shortest n-gram of --subwords; the longest is {NGRAM_LENGTHS[1]} unless --max-ngram is given."
+    "--min-ngram",
+    "Length of the shortest n-gram, instead of --subwords; the longest has --max-ngram characters, by default "
+    f"{NGRAM_LENGTHS[1]}.",
 )
 @ngram_option(
-    "--max-ngram", f"Longest n-gram of --subwords; the shortest is {NGRAM_LENGTHS[0]} unless --min-ngram is given."
+    "--max-ngram",
+    "Length of the longest n-gram, instead of --subwords; the shortest has --min-ngram characters, by default "
+    f"{NGRAM_LENGTHS[0]}.",
 )
 @click.option("--save-vocab", cls=Option, type=FILE, help="Write the words and their counts to this file.")
-@click.option("--read-vocab", "vocabulary", cls=Option, type=FILE, help="Use the words and counts of this file.")
+@click.option(
+    "--read-vocab",
+    "vocabulary",
+    cls=Option,
+    type=FILE,
+    help="Use the words and counts in this file instead of counting.",
+)
 @click.option(
     "--continue",
     "continue_from",
     cls=Option,
     type=FILE,
     metavar="MODEL",
-    help="Continue training from this .safetensors file.",
+    help="Continue training this .safetensors model, on CORPUS.",
 )
 @click.option(
     "--vocab",
     cls=Option,
     type=options.Choice(get_args(Vocab)),
-    help="Words of a continued model: its own (old), or the corpus's too (union).  [default: old]",
+    help="With --continue: train only the words of MODEL (old), or add the words of CORPUS (union).  [default: old]",
 )
 @click.option(
     "--init",
     cls=Option,
     type=FILE,
     metavar="VECTORS",
-    help="Start from the vectors of this file, of any format; words that it lacks begin anew.",
+    help="Initialise words from the vectors in this file, in any format. Other words start from random vectors.",
 )
-@click.option("--freeze", cls=Option, is_flag=True, help="Keep the vectors of --init as they are; others are trained.")
+@click.option(
+    "--freeze", cls=Option, is_flag=True, help="Keep the vectors from --init unchanged, and train only the others."
+)
 @JOIN_PHRASES
 @click.option(
-    "--checkpoint", type=FILE, metavar="DIR", help="Keep the last two states of the run in this folder, for --resume."
+    "--checkpoint",
+    type=FILE,
+    metavar="DIR",
+    help="Write checkpoints to this folder, for --resume. The last two are kept.",
 )
 @click.option(
     "--checkpoint-every",
     cls=Option,
     metavar="INTERVAL",
-    help="Write a checkpoint after each such time (30s, 10m, 2h) or part of the text (1epoch, 500chunks); never: only "
-    "when the run ends or is stopped.  "
+    callback=check_interval,
+    help="Write a checkpoint after each interval: a time (30s, 10m, 2h) or a part of the text (1epoch, 500chunks). "
+    "never: write a checkpoint only when the run ends or is stopped.  "
     f"[default: {DEFAULT_INTERVAL}]",
 )
 @click.option(
@@ -125,7 +159,7 @@ def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
     cls=Option,
     type=FILE,
     metavar="DIR",
-    help="Resume the run whose checkpoints are in this folder. Name its CORPUS and -o again.",
+    help="Resume a run from the checkpoints in this folder. Name its CORPUS and -o again.",
 )
 @click.option(
     "--plot",
@@ -139,7 +173,7 @@ def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
 def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
     """Train word vectors on a CORPUS.
 
-    A CORPUS is one or more files, folders or glob patterns, compressed or not; - is standard input.
+    A CORPUS is one or more text files, folders or glob patterns. Files may be compressed. - is standard input.
 
     \b
     w2v train corpus.txt
@@ -156,13 +190,13 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
     checkpoints: Checkpoints | None = None
     with join_ranks() or nullcontext() as communicator:
         with collective_errors(communicator):
-            config, inputs = (runs.resumed_run if given["resume"] else runs.new_run)(given, communicator)
-        named = runs.named_files(config)
+            config, inputs = (resumed_run if given["resume"] else new_run)(given, communicator)
+        named = named_files(config)
         try:
-            with Reporter(quiet or not is_root(communicator)) as report:
+            with ProgressPrinter(quiet or not is_root(communicator)) as report:
                 progress: Report = report
                 if not (quiet or given["resume"]):
-                    progress = runs.Forecast(report, config.settings.in_effect(), bool(config.checkpoint))
+                    progress = LongRunNotice(report, config.settings.in_effect(), bool(config.checkpoint))
                 replaced = {"replace_checkpoints": given["force"], "communicator": communicator}
                 with prepare(config, **inputs, **replaced, progress=progress) as run:
                     if given["save_config"] and is_root(communicator):
@@ -170,7 +204,7 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
                     checkpoints = run.checkpoints
                     run.train(progress)
                     model = run.model()
-                del run  # the memory of its threads and of the last checkpoint
+                del run  # frees the memory of its threads and of the last checkpoint
             trained = time.perf_counter()
             with collective_errors(communicator):
                 if is_root(communicator):
@@ -178,20 +212,20 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
         except Stopped as stopped:
             if given["resume"] or (checkpoints and checkpoints.newest):
                 folder = str(config.checkpoint)
-                again = runs.resume_command(folder, config.corpus, named, given["force"], config.ignore_memory)
-                stopped.add_note(f"resume with: {again}")
+                command = resume_command(folder, config.corpus, named, given["force"], config.ignore_memory)
+                stopped.add_note(f"resume with: {command}")
             elif not config.checkpoint and sys.stderr.isatty():
-                stopped.add_note(f"nothing was saved; {runs.RESUMABLE}")
+                stopped.add_note(f"nothing was saved; {RESUMABLE}")
             raise
     now = time.perf_counter()
     if not is_root(communicator):
         return
     before = inputs["state"].position.seconds if given["resume"] else 0.0
-    metrics = _measured(config, model, {"save": now - trained, "total": now - started + before})
+    metrics = _metrics(config, model, {"save": now - trained, "total": now - started + before})
     if as_json:
-        show.print_json(metrics)
+        print_json(metrics)
     elif not quiet:
-        show.training(metrics | {"settings": model.settings.in_effect()}, verbose)
+        print_training(metrics | {"settings": model.settings.in_effect()}, verbose)
         output = Path(str(config.output))
         _warn_of_lost_ngrams(output, model)
         if output == OUTPUT:
@@ -203,8 +237,8 @@ def _warn_of_lost_ngrams(output: Path, model: Model) -> None:
         say(f"{output} has no n-grams, so unknown words have no vector: write .safetensors or .ft.bin for them")
 
 
-def _measured(config: RunConfig, model: Model, seconds: dict[str, float]) -> dict[str, Any]:
-    """The settings and measurements of a run that --json prints."""
+def _metrics(config: RunConfig, model: Model, seconds: dict[str, float]) -> dict[str, Any]:
+    """Return the settings and measurements of a run that --json prints."""
     return {
         "output": config.output,
         "vocabulary_size": len(model.vocabulary),
@@ -219,13 +253,13 @@ def _measured(config: RunConfig, model: Model, seconds: dict[str, float]) -> dic
 def save_all(config: RunConfig, model: Model, force: bool) -> None:
     """Write the outputs of a run: the model and, if requested, its vocabulary and the plot of the run."""
     output = Path(str(config.output))
-    files: list[tuple[Path, outputs.Write]] = [(output, outputs.saving(model))]
+    files: list[tuple[Path, outputs.Write]] = [(output, outputs.saver(model))]
     if config.save_vocab:
-        files.append((Path(config.save_vocab), outputs.saving(model.vocabulary, model.metrics["sentences"])))
+        files.append((Path(config.save_vocab), outputs.saver(model.vocabulary, model.metrics["sentences"])))
     if config.plot:
         from w2v.plotting.curves import run_picture
 
-        # Drawn once the model is saved:
+        # The plot is drawn when its turn comes, after the model is saved.
         files.append((Path(config.plot), lambda path, force: run_picture(model, output.name).save(path, force=force)))
     outputs.save(files, force)
 
@@ -236,21 +270,16 @@ def save_all(config: RunConfig, model: Model, force: bool) -> None:
     "-o",
     "--output",
     type=FILE,
-    help="File to write the best model to, as w2v train does; its settings go to a file of this name with .toml, and "
-    f"the trials to one with .tune.json.  {DEFAULT_OUTPUT}",
+    help="File for the best model, as in w2v train. Its settings go to a file of the same name with the extension "
+    f".toml, and the trials to a file with .tune.json.  {DEFAULT_OUTPUT}",
 )
-@click.option("--time", default="10m", show_default=True, help="Time limit for everything: 30s, 10m or 2h.")
-@click.option("--questions", multiple=True, type=FILE, help="Judge by these analogy questions; may be repeated.")
-@click.option("--pairs", multiple=True, type=FILE, help="Judge by these scored word pairs; may be repeated.")
-@click.option(
-    "--max-size",
-    type=int,
-    metavar="N",
-    help="Try vectors of up to N dimensions.  [default: those of --vector-size]",
-)
+@click.option("--time", default="10m", show_default=True, help="Total time limit, such as 30s, 10m or 2h.")
+@click.option("--questions", multiple=True, type=FILE, help="Score trials by these analogy questions. May be repeated.")
+@click.option("--pairs", multiple=True, type=FILE, help="Score trials by these scored word pairs. May be repeated.")
+@options.number_option("--max-size", help="Also try other vector sizes, up to N.  [default: only --vector-size]")
 @options.settings_options(*Settings.names())
 @JOIN_PHRASES
-@click.option("--resume", is_flag=True, help="Resume the trials of the same command after it was stopped.")
+@click.option("--resume", is_flag=True, help="Continue with the trials of the same command after it was stopped.")
 @IGNORE_MEMORY
 @options.READING
 @options.WRITING
@@ -266,13 +295,13 @@ def tune(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Try settings on a CORPUS for a given time, and train with the best.
+    """Search for good settings for a CORPUS, and train with the best.
 
-    Settings given as options are fixed. Of the others, model, loss, window, negative, sample, vectors, alpha, min_alpha
-    and epochs are tuned by successive halving; the first trial has the defaults. The score of a trial is the mean of
-    its accuracies on --questions and correlations with --pairs. Without either, it is measured on the end of the text,
-    which is held out: how often the mean vector of the words around a gap is nearer to the word in the gap than to a
-    random word. Finally, a model is trained on the whole text with the best settings.
+    The search uses successive halving and starts with the defaults. It tunes model, loss, window, negative, sample,
+    vectors, alpha, min_alpha and epochs, except the settings that you give as options. The score of a trial is the mean
+    accuracy on analogy questions (--questions) and correlation with word pairs (--pairs). Without both, the end of the
+    text is held out for scoring: the score is how often the mean vector of the words around a gap is nearer to the word
+    in the gap than to a random word. Finally, w2v trains a model on the whole text with the best settings.
 
     \b
     w2v tune corpus.txt -o best.safetensors --questions questions-words.txt --pairs wordsim.txt
@@ -282,21 +311,23 @@ def tune(
     w2v train --config best.toml -o again.safetensors
     """
     chosen, reading = options.given_settings(given), options.given_reading(given)
-    output = output or runs.default_output(options.chosen_settings(given, tuning.values_to_try(chosen)))
+    settings = options.chosen_settings(given, tuning.values_to_try(chosen))
+    tuning.seconds_of(given["time"])  # raises SettingsError now, before the trials of an earlier run are removed
+    output = output or default_output(settings)
     config, state = output.with_suffix(".toml"), output.with_suffix(".tune.json")
     files = [*map(Path, options.corpus_of(corpus).files)]
     inputs = [*files, *questions, *pairs, *([Path(phrases)] if isinstance(phrases, str) else [])]
-    runs.check_outputs([("-o", output), ("-o", config)], force, inputs)
+    check_outputs([("-o", output), ("-o", config)], force, inputs)
     _check_state(state, resume, force, inputs)
     try:
-        with Reporter(quiet, sys.stderr if as_json else sys.stdout) as progress:
+        with ProgressPrinter(quiet, sys.stderr if as_json else sys.stdout) as progress:
             result = tuning.tune(
                 files,
                 questions=questions,
                 pairs=pairs,
                 phrases=phrases or False,
                 state=state,
-                finished=None if quiet else partial(show.trial, err=as_json),
+                finished=None if quiet else partial(print_trial, to_stderr=as_json),
                 progress=progress,
                 **{name: given[name] for name in ("time", "max_size", "ignore_memory")},
                 **reading,
@@ -314,16 +345,16 @@ def tune(
         reading=ReadingOptions(**reading),
         phrases=phrases or False,
     )
-    outputs.save([(output, outputs.saving(model)), (config, outputs.saving(used))], force)
+    outputs.save([(output, outputs.saver(model)), (config, outputs.saver(used))], force)
     metrics = {"output": str(output), "config": str(config), "state": str(state), "trials": result.trials}
     metrics |= {"score": result.score, "default_score": result.default_score, "changed_settings": result.changed}
-    show.result(metrics | {"seconds": result.seconds, "peak_memory_bytes": memory.peak()}, as_json, quiet)
+    print_result(metrics | {"seconds": result.seconds, "peak_memory_bytes": memory.peak()}, as_json, quiet)
     if not (as_json or quiet):
         _warn_of_lost_ngrams(output, model)
 
 
 def _check_state(path: Path, resume: bool, force: bool, inputs: list[Path]) -> None:
-    """Raise W2VError for a file of trials that cannot be written or is there already; without `resume`, remove it."""
+    """Raise W2VError if the file of trials exists or cannot be written. Remove an old file unless `resume` is True."""
     if path.is_file() and not (resume or force):
         raise W2VError(f"{path} exists: add --resume to continue with its trials, or --force to start again")
     outputs.check(path, resume or force, inputs)

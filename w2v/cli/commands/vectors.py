@@ -1,4 +1,4 @@
-"""Commands that use the vectors of a model."""
+"""Commands that use vectors: `analogy`, `similarity`, `query`, `encode`, `info` and `convert`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,19 @@ from typing import Any, get_args
 import click
 
 from w2v.cli import info as facts
-from w2v.cli import options, outputs, prompt, show
-from w2v.cli.console import DASHES, options_by_name, say
-from w2v.cli.options import FILE, Option
-from w2v.cli.show import Result
+from w2v.cli import options, outputs, prompt
+from w2v.cli.console import TYPOGRAPHIC_DASHES, options_by_name, say
+from w2v.cli.options import FILE
+from w2v.cli.printing import (
+    ANALOGY_FORMULA,
+    Result,
+    print_analogies,
+    print_conversion,
+    print_json,
+    print_neighbours,
+    print_result,
+    print_word_pairs,
+)
 from w2v.errors import W2VError
 from w2v.evaluation.analogies import analogies
 from w2v.evaluation.compare import compare
@@ -33,7 +42,7 @@ from w2v.vectors.keyed import KeyedVectors, keyed, load
 from w2v.vectors.query import Method
 
 
-@click.command(cls=options.Reporting)
+@click.command(cls=options.ResultCommand)
 @options.MODEL
 @click.argument("questions", type=FILE, required=False)
 @options.RESTRICT_VOCAB
@@ -45,8 +54,9 @@ def analogy(
 ) -> Result:
     """Answer analogy QUESTIONS and report the accuracy.
 
-    Without QUESTIONS, the bundled ones are used. The file has one question per line, four words "a b c d" (a is to b
-    as c is to d), and a line ": name" before each section. Sections whose names begin with "gram" are syntactic.
+    QUESTIONS is a file with one question per line: four words "a b c d" (a is to b as c is to d). A line ": name"
+    starts a section, and a name that begins with "gram" marks a syntactic section. Without QUESTIONS, w2v uses the
+    bundled questions.
 
     \b
     w2v analogy model.bin
@@ -54,31 +64,36 @@ def analogy(
     """
     vectors = load(model, errors=errors, progress=progress)
     result = analogies(vectors, questions, restrict_vocab, method, progress=progress)
-    return asdict(result) | {"formula": show.ANALOGY_FORMULA[method]}, lambda _: show.analogies(result)
+    return asdict(result) | {"formula": ANALOGY_FORMULA[method]}, lambda _: print_analogies(result)
 
 
 @click.command(cls=options.ShortHelp)
 @options.MODEL
-@click.argument("asked", metavar="[PAIRS | WORD WORD]", nargs=-1, type=click.Path(readable=False))
-@click.option("--words", nargs=2, hidden=True)  # how two words were given in earlier versions
+@click.argument("pairs_or_words", metavar="[PAIRS | WORD WORD]", nargs=-1, type=click.Path(readable=False))
+@click.option("--words", nargs=2, hidden=True)  # how to give two words in earlier versions
 @click.option("--verbose", is_flag=True, help="List the words that are not in the vocabulary.")
 @options.ERRORS
 @options.JSON
 def similarity(
-    model: Path, errors: Errors, asked: tuple[str, ...], words: tuple[str, str] | None, verbose: bool, as_json: bool
+    model: Path,
+    errors: Errors,
+    pairs_or_words: tuple[str, ...],
+    words: tuple[str, str] | None,
+    verbose: bool,
+    as_json: bool,
 ) -> None:
     """Correlate cosine similarities with the scores of word PAIRS, or show the cosine of two words.
 
-    Without PAIRS, the bundled ones are used. The file has two words and a score per line, separated by tabs, commas,
-    semicolons or spaces, perhaps with more columns and with a first line that names them; # begins a comment. Tables
-    such as those of SimLex-999 and WordSim-353 are read as they are.
+    PAIRS is a file with two words and a score per line, separated by tabs, commas, semicolons or spaces. It may have
+    more columns and a header line, and # begins a comment: w2v reads SimLex-999 and WordSim-353 unchanged. Without
+    PAIRS, w2v uses the bundled pairs.
 
     \b
     w2v similarity model.bin
     w2v similarity model.bin wordsim.csv --json
     w2v similarity model.bin king queen
     """
-    given = [*asked, *(words or ())]
+    given = [*pairs_or_words, *(words or ())]
     if len(given) > 2:
         raise click.UsageError(f"give one file of word pairs, or two words, not {len(given)}: {' '.join(given)}")
     if len(given) == 2:
@@ -86,12 +101,12 @@ def similarity(
             raise click.UsageError("--verbose has no effect with two words")
         _show_cosine(load(model, errors=errors), given, as_json)
         return
-    result = word_pairs(load(model, errors=errors), next(iter(asked), None))
-    show.result(result, as_json, shown=lambda found: show.word_pairs(found, verbose))
+    result = word_pairs(load(model, errors=errors), next(iter(pairs_or_words), None))
+    print_result(result, as_json, print_text=lambda result: print_word_pairs(result, verbose))
 
 
 def _show_cosine(vectors: KeyedVectors, words: Sequence[str], as_json: bool) -> None:
-    """Show the cosine of two words."""
+    """Print the cosine of two words."""
     found = [queries.known_words(word, vectors) for word in words]
     pair = [known[0] if len(known) == 1 else word for word, known in zip(words, found, strict=True)]
     files = [word for word in pair if word not in vectors and Path(word).is_file()]
@@ -101,11 +116,11 @@ def _show_cosine(vectors: KeyedVectors, words: Sequence[str], as_json: bool) -> 
             "w2v evaluate MODEL --pairs FILE --pairs FILE"
         )
     cosine = vectors.similarity(*pair)
-    show.result({"words": words, "cosine": cosine}, as_json, shown=lambda _: click.echo(f"{cosine:.4f}"))
+    print_result({"words": words, "cosine": cosine}, as_json, print_text=lambda _: click.echo(f"{cosine:.4f}"))
 
 
 class QueryCommand(options.ShortHelp):
-    """A command whose words may follow a minus sign, which looks like an option: king -man is king - man."""
+    """A command that reads -man as minus man instead of as an option, so that king -man means king - man."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         known, end = options_by_name(context), args.index("--") if "--" in args else len(args)
@@ -114,7 +129,7 @@ class QueryCommand(options.ShortHelp):
         for before, argument in zip(["", *args], args[:end], strict=False):
             is_value = before.startswith("--") and before not in flags
             has_model = has_model or not (is_value or argument.startswith("-"))
-            if is_value or argument in known or not has_model or not re.match(f"-[^-{DASHES}]", argument):
+            if is_value or argument in known or not has_model or not re.match(f"-[^-{TYPOGRAPHIC_DASHES}]", argument):
                 parsed.append(argument)
             elif f"-{argument.partition('=')[0]}" in known:
                 raise click.UsageError(f"No such option '{argument}': did you mean -{argument}?", context)
@@ -127,16 +142,10 @@ class QueryCommand(options.ShortHelp):
 @options.MODEL
 @click.argument("words", nargs=-1)
 @click.option("--topn", type=click.IntRange(min=1), default=10, show_default=True, help="Number of results.")
-@click.option(
-    "--restrict-vocab",
-    cls=Option,
-    common=True,
-    formerly=["--top"],
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Search the N most frequent words only.  [default: all]",
+@options.number_option(
+    "--restrict-vocab", formerly=["--top"], help="Search only the N most frequent words.  [default: all]"
 )
-@click.option("--vector", is_flag=True, help="Show the vectors of the query's words, too.")
+@click.option("--vector", is_flag=True, help="Also show the vectors of WORDS.")
 @options.METHOD
 @options.ERRORS
 @options.JSON
@@ -152,9 +161,9 @@ def query(
 ) -> None:
     """Show the words nearest to WORDS.
 
-    Counts are shown if the model has them. Several words are averaged; + and - add and subtract, also without spaces,
-    as in king-man+woman (but king-man is a hyphenated word). Without WORDS, queries are read from standard input, one
-    per line; on a terminal there is a prompt. Write -- before words that begin with a dash themselves.
+    The query is the mean of WORDS. + adds and - subtracts a word, also without spaces as in king-man+woman (but
+    king-man is a hyphenated word). Write -- before words that begin with a dash. Counts are shown if the model has
+    them. Without WORDS, w2v reads queries from standard input, one per line, or shows a prompt on a terminal.
 
     \b
     w2v query model.bin france
@@ -179,28 +188,28 @@ def query(
         for word in parsed.words:
             if not vectors.is_known(word):
                 say(f"{word} is not in the vocabulary: its vector is made of its n-grams")
-        asked = {word: vectors[word].tolist() for word in parsed.words} if vector else {}
+        word_vectors = {word: vectors[word].tolist() for word in parsed.words} if vector else {}
         if as_json:
             query = {"query": " ".join(words).strip()} | asdict(parsed) | {"formula": parsed.formula}
-            show.print_json(query | {"found": found} | ({"vectors": asked} if vector else {}))
+            print_json(query | {"found": found} | ({"vectors": word_vectors} if vector else {}))
         else:
-            show.neighbours(parsed.formula, found, asked)
+            print_neighbours(parsed.formula, found, word_vectors)
 
     if words:
         answer(words)
         return
-    for line in prompt.lines(vectors) if sys.stdin.isatty() else prompt.piped_lines():
+    for line in prompt.typed_lines(vectors) if sys.stdin.isatty() else prompt.piped_lines():
         try:
             if line.strip():
                 answer([line])
         except W2VError as error:
             if as_json:
-                show.print_json({"query": line.strip(), "error": str(error)})
+                print_json({"query": line.strip(), "error": str(error)})
             else:
                 say(str(error))
 
 
-@click.command(cls=options.Reporting)
+@click.command(cls=options.ResultCommand)
 @options.MODEL
 @click.argument("texts", nargs=-1, type=click.Path())
 @click.option(
@@ -208,19 +217,19 @@ def query(
     "--output",
     type=FILE,
     required=True,
-    help=f"File to write: {', '.join(matrices.WRITERS)}; a row for each text.",
+    help=f"File to write: {', '.join(matrices.WRITERS)}. It has one row per text.",
 )
 @click.option(
     "--weights",
     type=options.Choice(get_args(Weights)),
     default="sif",
     show_default=True,
-    help="mean: all words count the same; idf: -log of a word's frequency; sif: frequent words count less, and the "
-    "direction that all text vectors have in common is subtracted.",
+    help="Weights of the words. mean: all equal; idf: -log of the word's frequency; sif: lower for frequent words, and "
+    "the common direction of all text vectors is subtracted.",
 )
 @click.option(
     "--column",
-    help="Encode the texts in this column of JSON lines, CSV or Parquet, a row each. `--column none` reads a file "
+    help="Encode the texts in this column of JSON lines, CSV or Parquet, one per row. `--column none` reads a file "
     "as plain text even if it looks like a table.  [default: plain text; tables are refused]",
 )
 @options.ENCODING
@@ -237,10 +246,10 @@ def encode(
     force: bool,
     progress: Report,
 ) -> Result:
-    """Turn TEXTS, one on each line, into vectors.
+    """Compute a vector for each line of TEXTS.
 
-    The vector of a text is the weighted mean of the vectors of its words; a text without a known word gets zeros. TEXTS
-    are files, by default standard input, and are split into words as in the training of MODEL. Weights by frequency
+    The vector is the weighted mean of the vectors of the words on the line, or zeros if no word is known. TEXTS are
+    files, by default standard input. They are split into words as in the training of MODEL. The weights idf and sif
     need a MODEL with counts, such as a .safetensors file.
 
     \b
@@ -261,34 +270,32 @@ def encode(
 @options.ERRORS
 @options.JSON
 def info(model: Path | None, errors: Errors, as_json: bool) -> None:
-    """Describe MODEL or, without one, this installation.
+    """Show facts about MODEL or, without MODEL, about this installation.
 
     \b
     w2v info
     w2v info model.safetensors --json
     """
     found = facts.model(model, load(model, errors=errors), as_json) if model else facts.installation()
-    show.result(found, as_json)
+    print_result(found, as_json)
 
 
-@click.command(cls=options.Reporting, epilog=f"\b\nExtensions of OUT:\n{table.describe_formats()}")
+@click.command(cls=options.ResultCommand, epilog=f"\b\nExtensions of OUT:\n{table.describe_formats()}")
 @options.MODEL
 @click.argument("output", metavar="OUT", type=FILE)
 @click.option(
     "--vectors",
     type=options.Choice(get_args(WordVectors)),
-    help="Word vectors to compute for a file written by w2v train; see w2v train --help.  [default: those of MODEL]",
+    help="Compute these word vectors of a file written by w2v train; see w2v train --help-all.  [default: as in MODEL]",
 )
-@click.option("--top", type=int, metavar="N", help="Keep the N most frequent words, before --words.")
-@click.option(
-    "--words", type=FILE, help="Keep the words of this file that MODEL has; each line is a word, or begins with one."
-)
-@click.option("--dims", type=int, metavar="D", help="Reduce the vectors to D values, by PCA without centring.")
+@options.number_option("--top", help="Keep the N most frequent words.")
+@click.option("--words", type=FILE, help="Keep the words in this file, which has a word at the beginning of each line.")
+@options.number_option("--dims", metavar="D", help="Reduce the vectors to D values, by PCA without centring.")
 @click.option(
     "--storage",
     type=options.Choice(get_args(FileStorage)),
-    help="Store the vectors as float32, bfloat16, float16, or 8-bit integers and a scale for each word; .safetensors "
-    "holds all, .npy float16.  [default: as in MODEL]",
+    help="Store the vectors as float32, bfloat16, float16, or 8-bit integers with a scale for each word (int8). "
+    ".safetensors holds all of them, .npy float32 and float16.  [default: as in MODEL]",
 )
 @click.option("--check", is_flag=True, help="Compare the result with MODEL, as w2v compare does.")
 @options.OBJECTIVE
@@ -305,11 +312,11 @@ def convert(
     progress: Report,
     **smaller: Any,
 ) -> Result:
-    """Convert MODEL to another format, or make it smaller.
+    """Convert MODEL to another format or make it smaller.
 
-    The extension of OUT chooses the format. With --vectors, MODEL must be a .safetensors file written by w2v train.
-    --top, --words, --dims and --storage are applied in this order. Any of them drops the output layer, so training
-    cannot be continued. N-grams stay only if the vectors are the input rows (--vectors input).
+    The extension of OUT chooses the format. --vectors needs a .safetensors file written by w2v train. --top, --words,
+    --dims and --storage are applied in this order. Each of them drops the output layer, so you cannot continue training
+    the result. N-grams are kept only if the vectors are the input rows (--vectors input).
 
     \b
     w2v convert model.bin model.txt.gz
@@ -317,11 +324,9 @@ def convert(
     w2v convert model.safetensors input-rows.bin --vectors input
     w2v convert model.safetensors small.safetensors --top 100000 --dims 64 --storage int8 --check
     """
-    models = [] if outputs.same(output, model) else [model]  # a model may replace itself, as a whole
+    models = [] if outputs.same(output, model) else [model]  # the output may replace the model
     words = [smaller["words"]] if smaller["words"] else []
-    outputs.check(output, force, words, "as OUT", models)
-    for path in table.companion_files(output):
-        outputs.check(path, force, words, "as OUT", models)
+    outputs.check_model(output, force, words, "as OUT", models)
     kind = table.format_for(output).name
     if storage:
         table.check_storage(output, storage)
@@ -329,14 +334,15 @@ def convert(
         stored = Model.load(model).with_vectors(vectors).content()
     else:
         stored = table.read(model, errors=errors, progress=progress)
-    made = reduce.reduced(stored, **smaller, storage=storage)
-    compared = compare(keyed(stored), keyed(made), show=0, progress=progress) if check else None
-    if compared:
-        made = replace(made, header=replace(made.header, scores=compared.second_scores))
-    table.write(output, made, force, progress)
-    lost = table.describe_lost_parts(output, stored, made)
-    found = {"output": str(output), "format": kind, "vocabulary_size": len(made.words)}
-    found |= {"vector_size": made.vectors.shape[1], "lost": lost}
-    if compared is None:
-        return found, show.converted
-    return found | {"check": asdict(compared)}, lambda _: show.converted(found, [str(model), str(output)], compared)
+    reduced = reduce.reduced(stored, **smaller, storage=storage)
+    comparison = compare(keyed(stored), keyed(reduced), show=0, progress=progress) if check else None
+    if comparison:
+        reduced = replace(reduced, header=replace(reduced.header, scores=comparison.second_scores))
+    table.write(output, reduced, force, progress)
+    lost = table.describe_lost_parts(output, stored, reduced)
+    found = {"output": str(output), "format": kind, "vocabulary_size": len(reduced.words)}
+    found |= {"vector_size": reduced.vectors.shape[1], "lost": lost}
+    if comparison is None:
+        return found, print_conversion
+    names = [str(model), str(output)]
+    return found | {"check": asdict(comparison)}, lambda _: print_conversion(found, names, comparison)
