@@ -147,3 +147,12 @@ def test_output_rows_are_kept_where_word_vectors_are_input_rows(sample: Path, tm
         np.testing.assert_allclose(stored.vectors, model.vectors, atol=1e-6)
         assert ("outputs" in stored.tensors) == kept
         assert ("outputs" in table.lost("x.ft.bin", model.content())) != kept
+
+
+@pytest.mark.parametrize("model", ["cbow", "skipgram"])
+def test_the_kind_of_a_model_is_kept(tmp_path: Path, model: Any) -> None:
+    lines = [["one", "two", "three", "four"]] * 9
+    w2v.train(lines, model=model, vector_size=3, min_count=1, epochs=1, sample=0).save(tmp_path / "m.ft.bin")
+    content = table.read(tmp_path / "m.ft.bin")
+    assert content.header.settings
+    assert content.header.settings["model"] == model
