@@ -2,6 +2,7 @@
 
 import heapq
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from tests.helpers import FALLING_COUNTS as COUNTS
 from tests.helpers import QUICK, run, run_json
 from w2v.errors import W2VError
 from w2v.losses.hierarchical_softmax import tree_of
+from w2v.losses.registry import Settings
 from w2v.losses.tree import MAX_CODE_LENGTH, Tree, read_codes
 
 
@@ -172,3 +174,9 @@ def test_faults_in_a_file_of_codes(tmp_path: Path, data: bytes, message: str) ->
 def test_a_file_of_codes_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(W2VError, match=r"cannot read .*codes: No such file"):
         list(read_codes(tmp_path / "codes"))
+
+
+@pytest.mark.parametrize("options", [{"tree": "clustered"}, {"tree_vectors": "m.bin"}])
+def test_a_clustered_tree_and_its_vectors_need_each_other(options: dict[str, Any]) -> None:
+    with pytest.raises(W2VError, match="need each other: give both or neither"):
+        Settings(loss="hs", **options)

@@ -23,8 +23,10 @@ from w2v.system.launcher import launched
 from w2v.text.idstore import ReadingOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.training import checkpoint, distributed
+from w2v.training.config import RunConfig
 from w2v.training.distributed import Exchange, rows_of_round
 from w2v.training.model import Model
+from w2v.training.prepare import _refuse_undividable
 from w2v.training.run import resumed_at
 
 MPIEXEC = str(Path(sys.executable).with_name("mpiexec"))
@@ -450,3 +452,18 @@ def test_the_old_name_of_join_ranks_works_with_a_warning() -> None:
 
     with pytest.warns(DeprecationWarning, match=r"w2v\.training\.communicator\.join_ranks"):
         assert join() is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"stop_early": 2}, "holds out the end of the whole text"),
+        ({"encoding": "cp949"}, "only UTF-8 is divided among ranks"),
+        ({"phrases": True}, "finds the phrases of a whole text"),
+        ({"strip_markup": True}, "markup may span the places where a text is divided"),
+    ],
+)
+def test_what_needs_the_whole_text_is_refused(options: dict[str, Any], message: str) -> None:
+    _refuse_undividable(RunConfig.from_options({}))
+    with pytest.raises(w2v.SettingsError, match=message):
+        _refuse_undividable(RunConfig.from_options(options))
