@@ -20,13 +20,14 @@ from tests.helpers import CYTHON_LOSSES, Started, assert_one_line, assert_same, 
 from w2v.errors import install
 from w2v.losses.registry import LOSSES
 from w2v.system.launcher import launched
+from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.training import checkpoint, distributed
 from w2v.training.config import RunConfig
 from w2v.training.distributed import Exchange, rows_of_round
 from w2v.training.model import Model
-from w2v.training.prepare import _refuse_undividable
+from w2v.training.prepare import _refuse_undividable, _values_all_ranks_share
 from w2v.training.run import resumed_at
 
 MPIEXEC = str(Path(sys.executable).with_name("mpiexec"))
@@ -467,3 +468,13 @@ def test_what_needs_the_whole_text_is_refused(options: dict[str, Any], message: 
     _refuse_undividable(RunConfig.from_options({}))
     with pytest.raises(w2v.SettingsError, match=message):
         _refuse_undividable(RunConfig.from_options(options))
+
+
+def test_ranks_notice_phrases_of_another_file(text: Path, tmp_path: Path) -> None:
+    found = []
+    for phrases in ("new york", "new jersey"):
+        (tmp_path / "phrases").write_text(phrases)
+        config = RunConfig.from_options({"phrases": tmp_path / "phrases"})
+        found.append(_values_all_ranks_share(config, Corpus(text), None))
+    assert found[0].keys() == found[1].keys()
+    assert [name for name in found[0] if found[0][name] != found[1][name]] == ["checksum of the phrases"]
