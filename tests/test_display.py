@@ -2,10 +2,11 @@
 
 import nbformat
 import numpy as np
+import pytest
 from nbclient import NotebookClient
 
 import w2v
-from w2v.display import html_curve, html_result, html_table, text
+from w2v.display import Page, html_curve, html_result, html_table, text
 from w2v.evaluation.rank import Rank
 
 
@@ -92,3 +93,14 @@ def test_notebook_runs_without_errors(model, monkeypatch, tmp_path):
     *bars, result = (part.data["text/html"] for part in outputs[5])
     assert bars == [""] * len(bars) != []  # the bars have disappeared
     assert "tokens trained" in result
+
+
+def test_a_page_replaces_a_file_only_if_asked(tmp_path):
+    page = Page("<p>new</p>")
+    path = tmp_path / "page.html"
+    path.write_text("old")
+    with pytest.raises(w2v.W2VError, match="File exists"):
+        page.save(path)
+    assert path.read_text() == "old"
+    page.save(path, force=True)
+    assert path.read_text() == "<p>new</p>"

@@ -845,3 +845,9 @@ def test_terminal_shows_a_bar(sample: Path, tmp_path: Path) -> None:
         assert expected in terminal.shown
     erase_line = b"\x1b[2K"  # a message replaces the bar, which is drawn again below it
     assert erase_line + b"w2v: train: needs about" in terminal.shown
+
+
+def test_what_follows_two_dashes_is_no_option_of_another_program(tmp_path):
+    for dashes, message in (([], "-size 100: write --"), (["--"], "'-size' does not exist")):
+        error = run("train", "-o", tmp_path / "m.bin", *dashes, "-size", 100, code=1 if dashes else 2).stderr
+        assert message in error

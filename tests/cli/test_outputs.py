@@ -293,3 +293,11 @@ def test_model_of_several_files_can_replace_itself(models: Path, monkeypatch: py
     monkeypatch.chdir(models)
     run("convert", name, name, "--force", "--top", 2)
     assert w2v.load(name).index_to_key == ["a", "b"]
+
+
+def test_vectors_do_not_replace_the_texts_that_are_encoded(models, tmp_path):
+    text = tmp_path / "texts.tsv"
+    text.write_text("a b\n")
+    error = run("encode", models / "a.npy", text, "-o", text, "--weights", "mean", "--force", code=2).stderr
+    assert "texts.tsv is named twice" in error
+    assert text.read_text() == "a b\n"

@@ -297,3 +297,9 @@ def test_evaluate_command_with_a_held_out_text(topics: Path, tmp_path: Path) -> 
     topics.write_text(topics.read_text().upper())
     found = run_json("evaluate", tmp_path / "m.bin", "--held-out", topics, "--lower")["results"][-1]
     assert found["scores"][0]["value"] == expected.value
+
+
+def test_the_p_value_of_resampled_differences_counts_both_sides() -> None:
+    one = item_scores(np.array([0.1, 0.2]), np.zeros(2))
+    sampled = np.array([[0] * 10, [0.3, *[1] * 8, -1]])  # the score itself, and nine resamples
+    assert evaluating._difference(one, one, lambda models, seed: sampled, 1) == (0.3, 2 * (1 + 1) / (9 + 1))

@@ -135,3 +135,17 @@ def test_bundled_pairs_are_well_formed() -> None:
     pairs = word_pairs(KeyedVectors(words, np.random.default_rng(0).standard_normal((len(words), 9))))
     assert 0 < pairs.found < pairs.pairs == len(lines)
     assert pairs.malformed == 0
+
+
+def test_names_of_columns_after_the_first_line_are_malformed(tmp_path: Path) -> None:
+    path = tmp_path / "pairs"
+    path.write_text("a0\tb0\t1\nword1\tword2\tscore\na1\tb1\t2\n")
+    result = word_pairs(related_vectors(9), path)
+    assert (result.found, result.malformed, result.first_malformed) == (2, 1, 2)
+
+
+def test_a_pair_without_one_of_its_words_is_malformed(tmp_path: Path) -> None:
+    path = tmp_path / "pairs"
+    path.write_text("a0\tb0\t1\na1\t\t2\n\tb2\t3\na3\tb3\t4\n")
+    result = word_pairs(related_vectors(9), path)
+    assert (result.found, result.malformed, result.first_malformed, result.unknown) == (2, 2, 2, [])

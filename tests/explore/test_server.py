@@ -255,3 +255,20 @@ def test_ctrl_c_stops_the_server_immediately(model: Path) -> None:
             process.send_signal(signal.SIGINT)
             assert process.wait() == 128 + signal.SIGINT
         assert_one_line(process.stderr.read())
+
+
+def test_the_name_of_a_machine_has_no_case() -> None:
+    with Server("localhost", 0) as named:
+        named._host = "My-Machine"
+        assert named.is_named("my-machine:8000")
+        assert named.is_named("MY-MACHINE")
+        assert not named.is_named("other-machine")
+
+
+def test_a_refused_connection_is_closed(server: Server) -> None:
+    with connected(server) as connection:
+        connection.settimeout(60)
+        connection.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+        answer = connection.makefile("rb").read()  # to its end
+    assert answer.startswith(b"HTTP/1.1 403")
+    assert b"\r\nConnection: close\r\n" in answer

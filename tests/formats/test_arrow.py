@@ -170,3 +170,13 @@ def test_a_schema_that_lists_one_field_often_is_refused(tmp_path: Path) -> None:
     assert_refused(
         path, "describes too many columns", b"ARROW1\0\0" + tables + struct.pack("<I", len(tables)) + b"ARROW1"
     )
+
+
+def test_arrow_words_with_falling_offsets_are_refused(tmp_path: Path) -> None:
+    offsets = pa.py_buffer(np.array([0, 3, 1], np.int32))
+    words = pa.StringArray.from_buffers(2, offsets, pa.py_buffer(b"abcdef"))
+    batch = pa.record_batch({"word": words, "vector": LISTS})
+    with pa.ipc.new_file(str(tmp_path / "m.arrow"), batch.schema) as file:
+        file.write_batch(batch)
+    with pytest.raises(w2v.W2VError, match="damaged"):
+        w2v.load(tmp_path / "m.arrow")

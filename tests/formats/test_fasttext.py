@@ -145,3 +145,12 @@ def test_output_rows_are_stored_only_with_input_vectors(sample: Path, tmp_path: 
         np.testing.assert_allclose(stored.vectors, model.vectors, atol=1e-6)
         assert ("outputs" in stored.tensors) == has_outputs
         assert ("outputs" in table.lost_parts("x.ft.bin", model.content())) != has_outputs
+
+
+@pytest.mark.parametrize("model", ["cbow", "skipgram"])
+def test_the_kind_of_a_model_is_kept(tmp_path: Path, model: Any) -> None:
+    lines = [["one", "two", "three", "four"]] * 9
+    w2v.train(lines, model=model, vector_size=3, min_count=1, epochs=1, sample=0).save(tmp_path / "m.ft.bin")
+    content = table.read(tmp_path / "m.ft.bin")
+    assert content.header.settings
+    assert content.header.settings["model"] == model

@@ -82,3 +82,11 @@ def test_floret_vectors_are_refused(tmp_path: Path) -> None:
     )
     pipeline.to_disk(tmp_path / "theirs")
     assert_refused(tmp_path / "theirs", "its vectors have the mode floret, without words")
+
+
+def test_a_row_just_past_the_matrix_is_refused(tmp_path: Path) -> None:
+    spacy = pytest.importorskip("spacy")
+    w2v.KeyedVectors(WORDS, np.ones((4, 3))).save(tmp_path / "m.spacy")
+    rows = {spacy.strings.hash_string("the"): len(WORDS)}
+    (tmp_path / "m.spacy" / "vocab" / "key2row").write_bytes(msgspec.msgpack.encode(rows))
+    assert_refused(tmp_path / "m.spacy", "do not fit its matrix")

@@ -53,3 +53,9 @@ def test_brown_corpus_matches_gensim(tmp_path: Path) -> None:
     (tmp_path / "ca01").write_text("The/at Jury/nn-tl said/vbd ,/, 1/2/cd\n\n./.\nTerm-end/nn plain\n")
     assert list(BrownCorpus(tmp_path)) == list(theirs.BrownCorpus(str(tmp_path)))
     assert next(iter(BrownCorpus(tmp_path))) == ["the/at", "jury/nn", "said/vb"]
+
+
+def test_sentences_with_a_limit_are_not_read_as_whole_files(file: Path) -> None:
+    assert sentences.files_of(LineSentence(file), None) == [file]
+    assert sentences.files_of(LineSentence(file, limit=3), None) is None
+    assert sentences.files_of(LineSentence(file, max_sentence_length=5), None) is None

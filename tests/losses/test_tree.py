@@ -2,6 +2,7 @@
 
 import heapq
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from tests.helpers import FALLING_COUNTS as COUNTS
 from tests.helpers import QUICK, run, run_json
 from w2v.errors import W2VError
 from w2v.losses.hierarchical_softmax import build_tree
+from w2v.losses.registry import Settings
 from w2v.losses.tree import MAX_CODE_LENGTH, Tree, read_codes
 
 
@@ -172,3 +174,9 @@ def test_malformed_code_files_are_refused(tmp_path: Path, data: bytes, message: 
 def test_a_missing_code_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(W2VError, match=r"cannot read .*codes: No such file"):
         list(read_codes(tmp_path / "codes"))
+
+
+@pytest.mark.parametrize("options", [{"tree": "clustered"}, {"tree_vectors": "m.bin"}])
+def test_a_clustered_tree_and_its_vectors_need_each_other(options: dict[str, Any]) -> None:
+    with pytest.raises(W2VError, match="need each other: give both or neither"):
+        Settings(loss="hs", **options)

@@ -374,3 +374,25 @@ def test_open_regular_refuses_other_files_without_waiting(tmp_path: Path) -> Non
     (tmp_path / "file").write_bytes(b"some")
     with files.open_regular(tmp_path / "file") as file:
         assert file.read() == b"some"
+
+
+def test_of_files_that_belong_together_the_last_comes_back_last(tmp_path, monkeypatch):
+    paths = [tmp_path / "words", tmp_path / "matrix"]
+    for path in paths:
+        path.write_text("old")
+    renamed, rename = [], Path.rename
+
+    def recorded(path, target):
+        renamed.append(Path(target).name)
+        return rename(path, target)
+
+    def refuse(path, target):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(Path, "rename", recorded)
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(W2VError, match="Input/output error"), atomic_write_together(paths):
+        pass
+    assert renamed[-2:] == ["words", "matrix"]
+    assert [path.read_text() for path in paths] == ["old", "old"]
+    assert sorted(tmp_path.iterdir()) == sorted(paths)

@@ -512,3 +512,10 @@ def test_each_part_has_its_own_cache(tmp_path: Path) -> None:
                 assert store.reused == reused
                 assert words_of(store) == [["three", "four"], ["one", "two"]][number]
     assert len(list((tmp_path / "cache").iterdir())) == 2
+
+
+def test_pruned_types_of_parts_are_added(tmp_path):
+    (tmp_path / "text").write_bytes(b"a a b c d\n" * 2)
+    with read_text(Corpus(tmp_path / "text")) as store:
+        parts = [TypeCounts(store.counts, store.strings, store.offsets, pruned) for pruned in (3, 4)]
+        assert functools.reduce(TypeCounts.followed_by, parts).pruned == 7

@@ -63,3 +63,16 @@ def test_take_refuses_missing_rows(row: int) -> None:
 def test_damaged_offsets_are_refused(offsets: list[Any]) -> None:
     with pytest.raises(W2VError, match="the word offsets are damaged: they must rise from 0 to the number of bytes"):
         Words(np.zeros(4, np.uint8), np.array(offsets))
+
+
+def test_a_character_that_is_split_between_two_words_is_not_utf_8() -> None:
+    words = Words(np.frombuffer("é".encode(), np.uint8), np.array([0, 1, 2]))
+    assert not words.is_utf8()
+    assert words.first_not_utf8() == b"\xc3"
+
+
+@pytest.mark.parametrize(
+    "part", [slice(1, 4), slice(4, 1), slice(None, None, 2), slice(-2, None), slice(9, 12), slice(4, 1, -1)]
+)
+def test_slices_are_those_of_a_list(part: slice) -> None:
+    assert Words.of(LIST)[part] == LIST[part]

@@ -20,11 +20,14 @@ from tests.helpers import CYTHON_LOSSES, Started, assert_one_line, assert_same, 
 from w2v.errors import install
 from w2v.losses.registry import LOSSES
 from w2v.system.launcher import rank_and_size
+from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.training import checkpoint
 from w2v.training.communicator import join_ranks
+from w2v.training.config import RunConfig
 from w2v.training.model import Model
+from w2v.training.prepare import _refuse_undividable, _values_all_ranks_share
 from w2v.training.run import resume_position
 
 MPIEXEC = str(Path(sys.executable).with_name("mpiexec"))
@@ -408,3 +411,28 @@ def test_old_module_of_join_ranks_warns() -> None:
     with pytest.warns(DeprecationWarning, match=r"w2v\.training\.communicator\.join_ranks"):
         from w2v.training.world import join
     assert join is join_ranks
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"stop_early": 2}, "holds out the end of the whole text"),
+        ({"encoding": "cp949"}, "only UTF-8 is divided among ranks"),
+        ({"phrases": True}, "finds the phrases of a whole text"),
+        ({"strip_markup": True}, "markup may span the places where a text is divided"),
+    ],
+)
+def test_what_needs_the_whole_text_is_refused(options: dict[str, Any], message: str) -> None:
+    _refuse_undividable(RunConfig.from_options({}))
+    with pytest.raises(w2v.SettingsError, match=message):
+        _refuse_undividable(RunConfig.from_options(options))
+
+
+def test_ranks_notice_phrases_of_another_file(text: Path, tmp_path: Path) -> None:
+    found = []
+    for phrases in ("new york", "new jersey"):
+        (tmp_path / "phrases").write_text(phrases)
+        config = RunConfig.from_options({"phrases": tmp_path / "phrases"})
+        found.append(_values_all_ranks_share(config, Corpus(text), None))
+    assert found[0].keys() == found[1].keys()
+    assert [name for name in found[0] if found[0][name] != found[1][name]] == ["checksum of the phrases"]

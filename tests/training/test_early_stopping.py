@@ -12,6 +12,7 @@ import w2v
 from tests.helpers import full_disk
 from w2v.evaluation.held_out import HeldOut
 from w2v.training.checkpoint import Checkpoints
+from w2v.training.early_stopping import best_epoch
 
 SETTINGS: dict[str, Any] = {"workers": 1, "vector_size": 10, "epochs": 9, "stop_early": 2}
 
@@ -103,3 +104,7 @@ def test_impossible_early_stopping_is_refused(sample: Path, tmp_path: Path) -> N
         w2v.tune(sample, time="1m", stop_early=2)
     with pytest.raises(w2v.W2VError, match="the held-out text is too short"):
         w2v.train([["one", "two"], ["two", "one"]], min_count=1, stop_early=2)
+
+
+def test_of_epochs_with_the_same_score_the_first_is_the_best() -> None:
+    assert best_epoch([0.5, 0.7, 0.6, 0.7]) == 2

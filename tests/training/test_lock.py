@@ -1,6 +1,7 @@
 """The lock on a folder of checkpoints: one run at a time, and no access for other users."""
 
 import errno
+import fcntl
 import os
 import shutil
 import signal
@@ -123,3 +124,21 @@ def test_removed_lock_is_created_again(sample: Path, tmp_path: Path, remove: Cal
     with pytest.raises(w2v.W2VError, match="another run is writing checkpoints"):
         Checkpoints(tmp_path / "states")
     assert checkpoint.files(tmp_path / "states")[-1] == checkpoints.newest
+
+
+def test_a_lock_whose_file_was_removed_just_before_is_taken_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flock, removed = fcntl.flock, list[Path]()
+
+    def late(file: int, operation: int) -> None:
+        if not removed:  # another run ends between opening the file and locking it
+            removed.append(tmp_path / ".lock")
+            removed[0].unlink()
+        flock(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    lock = Lock(tmp_path)
+    assert lock.holds()
+    with pytest.raises(BlockingIOError):
+        Lock(tmp_path)

@@ -61,3 +61,14 @@ def test_operators_are_told_from_words(vectors: w2v.KeyedVectors) -> None:
 def test_signs_within_words_are_kept(options: dict[str, Any], word: str, text: str, positive: list[str]) -> None:
     vectors = w2v.KeyedVectors([word, "man"], np.eye(2), header=ModelHeader(text=TextOptions(**options)))
     assert parse([text], vectors).positive == positive
+
+
+def test_the_longest_phrase_of_a_query_is_one_word() -> None:
+    words = ["new_york", "new_york_times_square", "new", "york", "times", "square"]
+    header = ModelHeader(metrics={"phrases": {"delimiter": "_"}})
+    vectors = w2v.KeyedVectors(words, np.eye(len(words)), header=header)
+    assert parse(["new york times square - new york times"], vectors).words == [
+        "new_york_times_square",
+        "times",
+        "new_york",
+    ]

@@ -1,6 +1,7 @@
 """Vector files with fewer words and dimensions."""
 
 import re
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import w2v
 from tests.helpers import run, run_json
 from w2v.cli.commands import vectors
 from w2v.formats import table
+from w2v.formats.header import ModelHeader
 from w2v.vectors import reduce
 
 WORDS = [f"w{row}" for row in range(40)]
@@ -102,3 +104,17 @@ def test_check_reports_the_loss_of_quality(model: Path, tmp_path: Path, monkeypa
     assert "trained by w2v" in card
     assert (found["shared"], found["only_first"]) == (3000, len(w2v.load(model)) - 3000)
     assert {one["measure"] for one in found["results"]} >= {"accuracy"}
+
+
+def test_empty_lines_of_a_list_are_not_unknown_words(
+    path: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "words").write_text("w9\n\n  \nno\nw2\n\n")
+    assert reduce.listed_words(table.read(path), tmp_path / "words").words == ["w2", "w9"]
+    assert caplog.messages == [f"{tmp_path / 'words'}: 1 line not in the vocabulary"]
+
+
+@pytest.mark.parametrize(("kind", "kept"), [("input", {"vectors": "input"}), ("combined", {})])
+def test_smaller_vectors_keep_the_setting_of_input_rows_only(path: Path, kind: str, kept: dict[str, str]) -> None:
+    content = replace(table.read(path), header=ModelHeader(settings={"vectors": kind, "vector_size": 6}))
+    assert reduce.fewer_dimensions(content, 3).header.settings == {"vector_size": 3, **kept}

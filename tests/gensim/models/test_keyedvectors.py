@@ -384,3 +384,13 @@ def test_word_movers_distance_of_simple_documents(ours: KeyedVectors) -> None:
     assert ours.wmdistance(["w1", "w2"], ["w2", "w1"]) == 0
     assert ours.wmdistance(["w1"], ["w2"], norm=False) == pytest.approx(np.linalg.norm(VECTORS[1] - VECTORS[2]))
     assert ours.wmdistance(["w1"], ["unknown"]) == np.inf
+
+
+def test_intersecting_changes_the_nearest_words(tmp_path: Path, ours: KeyedVectors) -> None:
+    ours.most_similar("w1")  # computes the lengths of the old vectors
+    given = filled(KeyedVectors)
+    given.vectors *= np.arange(1, len(WORDS) + 1, dtype=np.float32)[:, None]
+    given.save_word2vec_format(tmp_path / "given.txt")
+    ours.intersect_word2vec_format(tmp_path / "given.txt")
+    assert [word for word, _ in ours.most_similar("w1")] == [word for word, _ in given.most_similar("w1")]
+    np.testing.assert_allclose(ours.norms, given.norms, rtol=1e-6)

@@ -81,3 +81,9 @@ def test_saved_phrases_are_loaded_and_other_files_refused(tmp_path: Path, scorin
         (tmp_path / "phrases").write_bytes(content)
         with pytest.raises(W2VError, match=r"phrases: not a file of Phrases\.save; pickles of gensim are not opened"):
             Phrases.load(tmp_path / "phrases")
+
+
+def test_pruning_becomes_stricter_each_time() -> None:
+    found = Phrases(([f"w{number // 2}", f"v{number // 2}"] for number in range(120)), max_vocab_size=20)
+    assert len(found.vocab) <= 20
+    assert found.min_reduce > 2

@@ -488,3 +488,13 @@ def test_model_saved_by_gensim_can_be_loaded_and_trained(tmp_path: Path, options
         vectors.save(str(tmp_path / "any.kv"))
         with pytest.raises(AttributeError, match=r"kv is not a Word2Vec model: it holds only vectors; use Keyed"):
             Word2Vec.load(tmp_path / "any.kv")
+
+
+@pytest.mark.parametrize("sample", [0.01, 0.999, 1, 1.5, 30])
+def test_a_sample_from_one_on_is_a_count_of_words_as_in_gensim(sample: float) -> None:
+    found = []
+    for kind in BOTH:
+        model = kind(**SMALL | {"sample": sample})
+        model.scan_vocab(SENTENCES)
+        found.append(model.prepare_vocab()["downsample_total"])
+    assert found[0] == pytest.approx(found[1], abs=1)
