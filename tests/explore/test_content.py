@@ -146,5 +146,5 @@ def test_examples_use_words_that_all_models_have() -> None:
 
 def test_the_map_is_centred() -> None:
     rows = np.array([[1, 0, 0], [0.9, 0.1, 0], [0.8, 0.2, 0], [0, 0, 1]], np.float32)  # the last is far from the others
-    places = decoded(map_of(w2v.KeyedVectors(list("abcd"), rows), 10, "pca")["map"], "<i2").reshape(4, 2)
-    assert np.abs(places.min(axis=0) + places.max(axis=0)).max() <= 1
+    coordinates = decode_array(map_data(w2v.KeyedVectors(list("abcd"), rows), 10, "pca")["map"], "<i2").reshape(4, 2)
+    assert np.abs(coordinates.min(axis=0) + coordinates.max(axis=0)).max() <= 1

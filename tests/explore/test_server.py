@@ -266,7 +266,7 @@ def test_the_name_of_a_machine_has_no_case() -> None:
 
 
 def test_a_refused_connection_is_closed(server: Server) -> None:
-    with connected(server) as connection:
+    with connect(server) as connection:
         connection.settimeout(60)
         connection.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
         answer = connection.makefile("rb").read()  # to its end

@@ -195,7 +195,7 @@ def test_contradictory_options_are_one_line(
 
 
 def test_a_word_of_two_sections_has_the_colour_of_the_first() -> None:
-    vectors = vectors_of(6)
+    vectors = random_vectors(6)
     first, *others = vectors.index_to_key
     markers = word_map(vectors, {"one": [first], "two": [first, *others]}).axes[0].collections[0]
     assert [tuple(row[:3]) for row in markers.get_facecolors()] == [colour_of(0), *5 * [colour_of(1)]]
@@ -203,7 +203,7 @@ def test_a_word_of_two_sections_has_the_colour_of_the_first() -> None:
 
 @pytest.mark.parametrize(("words", "options"), [(150, {}), (30, {"top": 10, "skip": 0})])
 def test_a_map_can_begin_with_the_most_frequent_word(words: int, options: dict[str, int]) -> None:
-    vectors = vectors_of(words)
+    vectors = random_vectors(words)
     picture = word_map(vectors, groups="frequency", **options)
     assert picture.words == min(words, options.get("top", words))
     assert vectors.index_to_key[0] in {text.get_text() for text in picture.axes[0].texts}

@@ -388,7 +388,7 @@ def test_word_movers_distance_of_simple_documents(ours: KeyedVectors) -> None:
 
 def test_intersecting_changes_the_nearest_words(tmp_path: Path, ours: KeyedVectors) -> None:
     ours.most_similar("w1")  # computes the lengths of the old vectors
-    given = filled(KeyedVectors)
+    given = fill(KeyedVectors)
     given.vectors *= np.arange(1, len(WORDS) + 1, dtype=np.float32)[:, None]
     given.save_word2vec_format(tmp_path / "given.txt")
     ours.intersect_word2vec_format(tmp_path / "given.txt")
