@@ -42,7 +42,7 @@ LOSSES: dict[str, type[Loss]] = {
         CharacterCNN,
     )
 }
-OWN = Loss.name  # the `loss` of settings with an objective
+USER_DEFINED = Loss.name  # the `loss` of settings with an objective
 DEFAULT_LOSS, KERNELS = NegativeSampling.name, ("cython", "numba")
 MAX_COMBINED = 1024  # the largest vector_size at which vectors are combined by default
 CORRECTED = 2  # the best learning rate of CBOW's corrected gradient, relative to the faithful one's
@@ -68,7 +68,7 @@ class FlatSettings(AnyLossOptions, GeneralOptions):
         "; ".join(f"{name}: {kind.help}" for name, kind in LOSSES.items()) + ".",
         LOSS,
         default_text=DEFAULT_LOSS,
-        choices=lambda: {name: kind.help for name, kind in LOSSES.items()} | {OWN: ""},
+        choices=lambda: {name: kind.help for name, kind in LOSSES.items()} | {USER_DEFINED: ""},
         common=True,
         fixed=True,
     )
@@ -118,7 +118,7 @@ class Settings(GeneralOptions):
             if each.name != "loss_options":
                 object.__setattr__(self, each.name, getattr(flat, each.name))
         self._choose_loss()
-        kind = AnyLossOptions if self.loss == OWN else self.loss_class.options_class
+        kind = AnyLossOptions if self.loss == USER_DEFINED else self.loss_class.options_class
         options = kind(**{name: getattr(flat, name) for name in options_of(kind)})
         object.__setattr__(self, "loss_options", options)
         self._check()
@@ -127,13 +127,13 @@ class Settings(GeneralOptions):
         if self.objective is not None:
             if ":" not in str(self.objective) or not str(self.objective).isprintable():
                 raise SettingsError(f"objective {one_line(repr(self.objective))}: write module:Name")
-            if self.loss not in ("", OWN):
+            if self.loss not in ("", USER_DEFINED):
                 raise SettingsError(
                     f"objective {one_line(self.objective)} replaces loss {self.loss}: give only one of them"
                 )
-            object.__setattr__(self, "loss", OWN)
-        elif self.loss == OWN:
-            raise SettingsError(f"loss {OWN}: name your loss with objective, as module:Name")
+            object.__setattr__(self, "loss", USER_DEFINED)
+        elif self.loss == USER_DEFINED:
+            raise SettingsError(f"loss {USER_DEFINED}: name your loss with objective, as module:Name")
         elif not self.loss:
             object.__setattr__(self, "loss", DEFAULT_LOSS)
 
