@@ -20,14 +20,14 @@ from common import alternate, benchmark_parser, prepared, report_results, summar
 from peers import BASE
 
 from w2v.system.threads import processors
-from w2v.training.checkpoint import Checkpoint, Checkpoints
+from w2v.training.checkpoint import Checkpoint, CheckpointFolder
 from w2v.training.config import RunConfig
 from w2v.training.initialisation import Initialisation
 from w2v.training.run import Run
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
 
 
-class TimedCheckpoints(Checkpoints):
+class TimedCheckpointFolder(CheckpointFolder):
     """Checkpoints that record how long the threads wait for each."""
 
     def __init__(self, folder: str, every: str) -> None:
@@ -35,7 +35,7 @@ class TimedCheckpoints(Checkpoints):
         self.pauses: list[float] = []
 
     def copy(self, state: Checkpoint) -> None:
-        self.pauses.append(time_call(lambda: super(TimedCheckpoints, self).copy(state), time.perf_counter))
+        self.pauses.append(time_call(lambda: super(TimedCheckpointFolder, self).copy(state), time.perf_counter))
 
 
 def main() -> None:
@@ -56,7 +56,7 @@ def main() -> None:
 
         def train_with_checkpoints() -> float:
             with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-                checkpoints = TimedCheckpoints(folder, f"{options.every}s")
+                checkpoints = TimedCheckpointFolder(folder, f"{options.every}s")
                 run = Run(config, Initialisation(text.vocabulary), text.store, checkpoints=checkpoints)
                 duration = time_call(run.train)
                 assert checkpoints.newest, "no checkpoint was written"

@@ -28,7 +28,7 @@ from common import benchmark_parser, describe_machine, markdown_table, prepared,
 from peers import BASE
 
 from w2v.system import memory
-from w2v.training.distributed import MAX_ROUND_WORDS, words_of_round
+from w2v.training.distributed import MAX_ROUND_WORDS, words_per_round
 from w2v.training.exchange import Exchange, Flags, rows_of_round
 
 RANKS, GIGABITS, VOCABULARIES = (2, 4, 8, 16, 32, 64), (10, 25, 100), (100_000, 1_000_000, 10_000_000)
@@ -39,14 +39,14 @@ WORDS = 1_000_000_000  # per epoch
 def packing_seconds(size: int, rounds: int = 40) -> float:
     """Measure the processor seconds to pack and unpack a row of matrices that exceed the caches."""
     communicator: Any = SimpleNamespace(
-        start_sum=lambda values, total: np.copyto(total, values), wait=lambda request: None
+        start_allreduce=lambda values, total: np.copyto(total, values), wait=lambda request: None
     )
     matrices = [(memory.aligned_rows(100_000, size)[:, :size], 1 / np.arange(1, 100_001)) for _ in range(2)]
     exchange = Exchange(communicator, matrices, 1, 1)
     random = np.random.default_rng(1)
     for rows, _ in matrices:
         rows[:] = random.random(rows.shape, np.float32)
-    exchange.all_rows()
+    exchange.exchange_all_rows()
     total = 0.0
     for number in range(rounds):
         for rows, _ in matrices:
@@ -69,7 +69,7 @@ def speedup(ranks: int, gigabits: float, vocabulary: int, word: float, row: floa
         return 2 * (ranks - 1) * (LATENCY + 4 * (size + 1) * rows / ranks / (gigabits * 1e9 / 8))
 
     first, *others = (2 * len(each) for each in rows_of_round(0, vocabulary))
-    words = words_of_round(WORDS // ranks, ranks)
+    words = words_per_round(WORDS // ranks, ranks)
     rounds = WORDS / ranks / (words * threads)
     sent = sending(first) + max(words * word, sending(sum(others)))
     a_round = sent + (first + sum(others)) * row / threads

@@ -176,7 +176,7 @@ def training_seconds(
     else:
         decisions = float(settings.negative + 1)
     assert training.kernel.tokens_trained == settings.epochs * training.plan.tokens, "some tokens were not trained"
-    loss = training.state.mean_losses[-1]
+    loss = training.make_checkpoint().mean_losses[-1]
     assert loss is not None, "nothing was predicted"
     assert 0 < loss < decisions * math.log(2), "the loss is no lower than before training"
     return duration

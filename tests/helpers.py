@@ -207,7 +207,7 @@ def stopped(folder: Path, corpus: Any, share: float = 0.2, **options: Any) -> ch
     with pytest.raises(Stop):
         w2v.train(corpus, checkpoint=folder, checkpoint_every="2chunks", progress=stop_at(share), **options)
     latest = checkpoint.latest(folder)
-    assert 0 < latest.position.done < latest.position.end
+    assert 0 < latest.resume_info.done < latest.resume_info.end
     assert len(checkpoint.files(folder)) == 2
     return latest
 

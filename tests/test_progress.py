@@ -85,7 +85,7 @@ def test_rate_of_a_resumed_run_excludes_earlier_words(sample, tmp_path, monkeypa
     set_clock(monkeypatch, 100)
     w2v.resume(tmp_path, sample, progress=report)
     first, *_, last = reports
-    assert first.done == state.position.tokens_trained
+    assert first.done == state.resume_info.tokens_trained
     assert last.rate == (last.done - first.done) / 5
 
 

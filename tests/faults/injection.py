@@ -459,7 +459,7 @@ class FaultInjector:
         from w2v.training import checkpoint
 
         paths = checkpoint.files(self.folder / "checkpoints")
-        return max((checkpoint.read(path).position.done for path in paths), default=0)
+        return max((checkpoint.read(path).resume_info.done for path in paths), default=0)
 
     def break_streams(self, job: Job) -> Iterator[str]:
         """Run a command with standard streams that are closed, full or without a reader; yield the outcomes."""

@@ -26,7 +26,7 @@ from w2v.system import memory
 from w2v.text.corpus import Corpus
 from w2v.text.words import Words
 from w2v.training import checkpoint, divergence
-from w2v.training.checkpoint import Checkpoints
+from w2v.training.checkpoint import CheckpointFolder
 from w2v.training.config import RunConfig
 from w2v.training.initialisation import Initialisation
 from w2v.training.run import Run, initial_inputs
@@ -165,7 +165,7 @@ def test_model_files_have_half_the_size(
     assert vectors.vectors.dtype == np.float32
     np.testing.assert_array_equal(vectors.vectors, full.inputs)
     vectors.save(tmp_path / "converted.safetensors")  # vectors of one type, outputs of the other
-    assert_same(w2v.Model.load(tmp_path / "converted.safetensors").widened(), full)
+    assert_same(w2v.Model.load(tmp_path / "converted.safetensors").to_float32(), full)
 
 
 def test_no_function_copies_a_whole_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,7 +242,7 @@ def test_initial_inputs_are_those_of_float32_rounded() -> None:
 def test_estimated_memory_is_smaller_than_for_float32(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(memory, "held", lambda: 0)
     vocabulary = w2v.Vocabulary([f"w{number}" for number in range(1000)], [1] * 1000)
-    needed, checkpoints = {}, Checkpoints(tmp_path / "states")
+    needed, checkpoints = {}, CheckpointFolder(tmp_path / "states")
     with read_text(Corpus([["w1"]]), cache=tmp_path) as store:
         for kind in ("float32", "bf16"):
             settings = w2v.Settings(vector_size=3200, min_count=1, workers=1, storage=kind, vectors="input")
@@ -250,7 +250,7 @@ def test_estimated_memory_is_smaller_than_for_float32(monkeypatch: pytest.Monkey
             for copies in (False, True):
                 needed[kind, copies] = Run(
                     config, Initialisation(vocabulary), store, checkpoints=checkpoints if copies else None
-                ).peak
+                ).peak_memory
     assert needed["float32", True] - needed["float32", False] == 2 * 4 * 3200 * 1000
     assert needed["bf16", True] - needed["bf16", False] == 2 * 2 * 3200 * 1000
     assert needed["bf16", False] < 0.6 * needed["float32", False]
@@ -299,7 +299,7 @@ def test_training_continues_in_another_storage(
         rows = [second.vocabulary.words.index(word) for word in first.vocabulary.words]
         assert (vocab == "union") == ("unheard" in second.vocabulary.words)
         for name in ("inputs", "outputs"):
-            old, new = getattr(first.widened(), name), getattr(second.widened(), name)[rows]
+            old, new = getattr(first.to_float32(), name), getattr(second.to_float32(), name)[rows]
             np.testing.assert_allclose(new, old, rtol=2**-7 if after == "bf16" else 0, atol=1e-6)
 
 

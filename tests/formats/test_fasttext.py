@@ -144,7 +144,7 @@ def test_output_rows_are_stored_only_with_input_vectors(sample: Path, tmp_path: 
         stored = table.read(tmp_path / f"{vectors}.ft.bin")
         np.testing.assert_allclose(stored.vectors, model.vectors, atol=1e-6)
         assert ("outputs" in stored.tensors) == has_outputs
-        assert ("outputs" in table.lost_parts("x.ft.bin", model.content())) != has_outputs
+        assert ("outputs" in table.lost_parts("x.ft.bin", model.to_vector_file())) != has_outputs
 
 
 @pytest.mark.parametrize("model", ["cbow", "skipgram"])

@@ -234,7 +234,7 @@ def test_a_damaged_file_is_read_or_refused(tmp_path: Path, kind: str) -> None:
         written = dataclasses.replace(written, vectors=written.vectors.astype(bfloat16()))
     if "n-grams" in kind:
         options = {"vector_size": 3, "min_count": 1, "epochs": 1, "subwords": "3-4", "buckets": 20, "sample": 0}
-        written = w2v.train([["one", "two", "three", "four"]] * 9, **options).content()
+        written = w2v.train([["one", "two", "three", "four"]] * 9, **options).to_vector_file()
     table.write(path, written)
     original, random = path.read_bytes(), np.random.default_rng(1)
     for place in random.integers(len(original), size=300):

@@ -111,10 +111,10 @@ def test_model_learns_and_can_be_saved_and_resumed(case: str, tmp_path: Any) -> 
     assert model.metrics["loss"][0] > model.metrics["loss"][2]
     model.save(tmp_path / "m.safetensors")
     loaded = w2v.Model.load(tmp_path / "m.safetensors")
-    assert loaded.learnt.keys() == model.learnt.keys()
-    for name, array in model.learnt.items():
-        np.testing.assert_array_equal(loaded.learnt[name], array)
-        np.testing.assert_array_equal(w2v.resume(tmp_path / "states", text).learnt[name], array)
+    assert loaded.output_parameters.keys() == model.output_parameters.keys()
+    for name, array in model.output_parameters.items():
+        np.testing.assert_array_equal(loaded.output_parameters[name], array)
+        np.testing.assert_array_equal(w2v.resume(tmp_path / "states", text).output_parameters[name], array)
     expected = model.log_probabilities(model.inputs[:9])
     np.testing.assert_allclose(loaded.log_probabilities(loaded.inputs[:9]), expected, rtol=1e-5)
     assert w2v.perplexity(loaded, text).perplexity < len(model.vocabulary)

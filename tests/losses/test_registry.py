@@ -129,8 +129,8 @@ def test_new_loss_works_everywhere(name: str, kernel: str, sample: Path, tmp_pat
     loaded = w2v.Model.load(path)
     assert loaded.settings.as_dict() == replace(model.settings, workers=None).as_dict()
     assert isinstance(loaded.loss, NEW_LOSSES[name])
-    for key, array in model.learnt.items():
-        np.testing.assert_array_equal(loaded.learnt[key], array)
+    for key, array in model.output_parameters.items():
+        np.testing.assert_array_equal(loaded.output_parameters[key], array)
     result = w2v.perplexity(loaded, sample)
     assert result.perplexity < result.unigram_perplexity
     assert rank(loaded, 30, 30).rank <= model.settings.vector_size + 1

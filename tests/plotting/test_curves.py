@@ -10,7 +10,7 @@ import w2v
 from tests.helpers import QUICK, SMALL, interrupted, run, stopped
 from w2v.evaluation.rank import Rank
 from w2v.plotting.curves import run_picture, spectrum
-from w2v.training import run as running
+from w2v.training import run as run_module
 
 
 def check_history(model: w2v.Model) -> None:
@@ -18,7 +18,7 @@ def check_history(model: w2v.Model) -> None:
     words, seconds, losses, predictions = model.history.T
     assert (np.diff(model.history, axis=0) >= 0).all()
     assert (np.diff(words) > 0).all()
-    assert 5 < len(words) < 1.5 * running.HISTORY_ROWS
+    assert 5 < len(words) < 1.5 * run_module.HISTORY_ROWS
     assert words[-1] == model.metrics["tokens_trained"]
     assert predictions[-1] == sum(model.metrics["predictions"])
     assert 0 < seconds[-1] <= model.metrics["seconds"]["train"]

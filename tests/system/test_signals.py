@@ -46,14 +46,14 @@ def test_reading_lost_pages_ends_the_process(tmp_path: Path, command: str, code:
 TRUNCATE_THE_CACHE = """
 import os
 from pathlib import Path
-from w2v.training.checkpoint import Checkpoints
-copy = Checkpoints.copy
+from w2v.training.checkpoint import CheckpointFolder
+copy = CheckpointFolder.copy
 def copy_and_truncate(self, state):
     copy(self, state)
     self._wait()
     file = next(Path("cache").glob("*.w2v-ids"))
     os.truncate(file, {size})
-Checkpoints.copy = copy_and_truncate
+CheckpointFolder.copy = copy_and_truncate
 """
 
 
@@ -75,7 +75,7 @@ def test_training_on_a_truncated_cache_saves_nothing(sample: Path, tmp_path: Pat
     assert not (tmp_path / "m.bin").exists()
     assert len(list((tmp_path / "states").glob("*.safetensors"))) == 1
     state = latest(tmp_path / "states")
-    assert state.position.done == state.position.end // 3
+    assert state.resume_info.done == state.resume_info.end // 3
     expected = w2v.train(sample, **SMALL)
     np.testing.assert_array_equal(w2v.resume(tmp_path / "states", sample).inputs, expected.inputs)
 

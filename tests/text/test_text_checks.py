@@ -194,7 +194,7 @@ def test_warnings_point_to_the_calling_line(tmp_path: Path) -> None:
 
     calls = {
         "train": lambda: w2v.train(text, **SMALL),
-        "tune": lambda: w2v.tune(text, time="9s", finished=stop, **SMALL),
+        "tune": lambda: w2v.tune(text, time="9s", on_trial=stop, **SMALL),
         "gensim": lambda: Word2Vec(corpus_file=str(text), **SMALL),
     }
     for name, call in calls.items():

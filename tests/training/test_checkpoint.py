@@ -34,8 +34,8 @@ from tests.helpers import (
 from w2v.formats import native
 from w2v.system.threads import NoThread, Thread
 from w2v.training import checkpoint
-from w2v.training import run as running
-from w2v.training.checkpoint import Checkpoints, latest
+from w2v.training import run as run_module
+from w2v.training.checkpoint import CheckpointFolder, latest
 from w2v.training.run import Run
 from w2v.training.schedule import interval
 
@@ -123,16 +123,19 @@ def test_resume_accepts_a_text_that_was_moved(sample: Path, tmp_path: Path, unin
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda text: text + b"more words\n", r".* had [\d,]+ bytes when the run began, and .*text has"),
-        (lambda text: text.replace(b"the", b"eht", 1), ".*text does not hold the text"),
-        (lambda text: text.replace(b"\n", b" ", 1), ".*text does not hold the text"),
+        (
+            lambda text: text + b"more words\n",
+            r"the text has changed: .* had [\d,]+ bytes when the run began, and now .*text has",
+        ),
+        (lambda text: text.replace(b"the", b"eht", 1), ".*text is not the text that this run was started with"),
+        (lambda text: text.replace(b"\n", b" ", 1), ".*text is not the text that this run was started with"),
     ],
 )
 def test_resume_refuses_another_corpus(
     sample: Path, tmp_path: Path, stopped_run: checkpoint.Checkpoint, change: Callable[[bytes], bytes], message: str
 ) -> None:
     (tmp_path / "text").write_bytes(change(sample.read_bytes()))
-    with pytest.raises(w2v.W2VError, match=f"another corpus: {message}"):
+    with pytest.raises(w2v.W2VError, match=message):
         w2v.resume(stopped_run, tmp_path / "text")
 
 
@@ -182,7 +185,7 @@ def test_folder_keeps_the_last_two_checkpoints_and_unrelated_files(sample: Path,
     (tmp_path / ".checkpoint-000009.safetensors.0123456789abcdef.tmp").touch()
     for every, expected in (("6 chunks", ("000003", "000004", "notes")), ("1h", ("000005", "notes"))):
         before = checkpoint.files(tmp_path)
-        checkpoints = Checkpoints(tmp_path, every, replace=True)
+        checkpoints = CheckpointFolder(tmp_path, every, replace=True)
         assert checkpoint.files(tmp_path) == before
         w2v.train(sample, checkpoint=checkpoints, **SMALL)
         names = sorted(path.name for path in tmp_path.iterdir())
@@ -242,14 +245,14 @@ def test_checkpoints_are_written_at_time_intervals(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run is so long that only the third checkpoint ends it."""
-    copy, calls = Checkpoints.copy, itertools.count(1)
+    copy, calls = CheckpointFolder.copy, itertools.count(1)
 
-    def copy_or_stop(self: Checkpoints, state: checkpoint.Checkpoint) -> None:
+    def copy_or_stop(self: CheckpointFolder, state: checkpoint.Checkpoint) -> None:
         if next(calls) == 3:
             raise Stop
         copy(self, state)
 
-    monkeypatch.setattr(Checkpoints, "copy", copy_or_stop)
+    monkeypatch.setattr(CheckpointFolder, "copy", copy_or_stop)
     with pytest.raises(Stop):
         w2v.train(sample, checkpoint=tmp_path, checkpoint_every="0.001s", **SMALL | {"epochs": 100_000})
     assert len(checkpoint.files(tmp_path)) == 2
@@ -261,7 +264,7 @@ def test_checkpoint_is_written_before_the_hard_cpu_limit(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("resource.getrlimit", lambda _: (resource.RLIM_INFINITY, 100))
-        checkpoints = Checkpoints(tmp_path, every)
+        checkpoints = CheckpointFolder(tmp_path, every)
     due = []
     for seconds in (74, 76):
         monkeypatch.setattr("time.process_time", lambda seconds=seconds: seconds)
@@ -285,7 +288,7 @@ def test_intervals_are_parsed() -> None:
      ("0.25epochs", [3, 5, 8, 10, 13, 15]), ("0.01epochs", [1, 2, 3, 4, 5, 6])],
 )  # fmt: skip
 def test_next_position_is_exact_for_parts_of_the_text(tmp_path: Path, every: str, expected: list[int]) -> None:
-    checkpoints = Checkpoints(tmp_path, every)
+    checkpoints = CheckpointFolder(tmp_path, every)
     positions = itertools.accumulate(range(6), lambda position, _: checkpoints.next_position(position, 10), initial=0)
     assert list(positions) == [0, *expected]
     assert not checkpoints.due
@@ -296,9 +299,9 @@ def test_checkpoints_are_written_at_exact_positions(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
     positions: list[int] = []
-    monkeypatch.setattr(Checkpoints, "copy", lambda _, state: positions.append(state.position.done))
+    monkeypatch.setattr(CheckpointFolder, "copy", lambda _, state: positions.append(state.resume_info.done))
     w2v.train(sample, checkpoint=tmp_path, checkpoint_every="4chunks", **SMALL | {"workers": workers})
-    end = latest(tmp_path).position.end
+    end = latest(tmp_path).resume_info.end
     assert positions == list(range(4, end, 4))
 
 
@@ -345,7 +348,7 @@ def test_checkpoint_is_written_if_threads_cannot_be_started(
     with pytest.raises(NoThread):
         w2v.train(sample, checkpoint=tmp_path, checkpoint_every="3chunks", progress=progress, **options)
     monkeypatch.undo()
-    assert latest(tmp_path).position.done == 3
+    assert latest(tmp_path).resume_info.done == 3
     model = w2v.resume(tmp_path, sample)
     assert model.metrics["tokens_trained"] == 3 * model.metrics["tokens"]
 
@@ -360,7 +363,7 @@ def test_training_continues_after_an_unexpected_error_of_the_writer(
 
 def test_run_removes_only_its_own_checkpoints(tmp_path: Path, stopped_run: checkpoint.Checkpoint) -> None:
     """It keeps a checkpoint that somebody else puts into the folder during the run."""
-    checkpoints = Checkpoints(tmp_path)
+    checkpoints = CheckpointFolder(tmp_path)
     checkpoints.write(stopped_run)
     (tmp_path / "checkpoint-900000.safetensors").touch()
     for _ in range(3):
@@ -372,7 +375,7 @@ def test_symlink_in_place_of_a_checkpoint_is_not_followed(
     sample: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     states, victim = tmp_path / "states", tmp_path / "victim"
-    checkpoints = Checkpoints(states)
+    checkpoints = CheckpointFolder(states)
     (states / "checkpoint-000001.safetensors").symlink_to(victim)
     w2v.train(sample, checkpoint=checkpoints, **SMALL)
     assert not victim.exists()
@@ -396,7 +399,7 @@ def test_training_does_not_start_if_the_model_cannot_be_saved(sample: Path, monk
         w2v.train(sample, **SMALL)
 
 
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("starts_writing", [False, True])
 def test_last_checkpoint_is_written_once_despite_an_interrupt(
     sample: Path,
@@ -405,27 +408,37 @@ def test_last_checkpoint_is_written_once_despite_an_interrupt(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     starts_writing: bool,
-    times: int,
+    number: int,
 ) -> None:
-    """The interrupt comes at the start of the writing thread number `times`, before or after it starts to write."""
+    """The interrupt comes when writer thread `number` is started: before it runs, or after."""
     starts: list[Thread] = []
     real_start = Thread.start
 
     def start(thread: Thread) -> None:
         starts.append(thread)
-        if len(starts) != times or starts_writing:
+        if len(starts) != number or starts_writing:
             real_start(thread)
-        if len(starts) == times:
+        if len(starts) == number:
             raise Stop
 
     monkeypatch.setattr(checkpoint.Thread, "start", start)
-    monkeypatch.setattr(running, "Thread", type("Other", (Thread,), {"start": real_start}))
+    monkeypatch.setattr(run_module, "Thread", type("Other", (Thread,), {"start": real_start}))
     with pytest.raises(Stop):
-        w2v.train(sample, checkpoint=tmp_path, checkpoint_every="9chunks" if times == 2 else "1h", **SMALL)
+        w2v.train(sample, checkpoint=tmp_path, checkpoint_every="9chunks" if number == 2 else "1h", **SMALL)
     assert not caplog.records
     assert sorted(tmp_path.iterdir()) == checkpoint.files(tmp_path) != []
     monkeypatch.undo()
     assert_same(w2v.resume(tmp_path, sample), uninterrupted)
+
+
+def test_old_name_of_the_folder_gives_a_warning(sample: Path, tmp_path: Path) -> None:
+    with pytest.warns(DeprecationWarning, match="Checkpoints is now CheckpointFolder"):
+        old_class = getattr(checkpoint, "Checkpoints")  # noqa: B009
+    assert old_class is CheckpointFolder
+    w2v.train(sample, checkpoint=old_class(tmp_path), **SMALL)
+    state = latest(tmp_path)
+    with old_class(tmp_path, after=state) as folder:
+        assert folder.newest == state.path
 
 
 # -- command line -------------------------------------------------------------------------
@@ -469,7 +482,7 @@ def test_seconds_include_the_time_before_the_stop(
 
     def read_with_seconds(path: Path) -> checkpoint.Checkpoint:
         state = read(path)
-        return replace(state, position=replace(state.position, seconds=seconds_before))
+        return replace(state, resume_info=replace(state.resume_info, seconds=seconds_before))
 
     monkeypatch.setattr(checkpoint, "read", read_with_seconds)
     shutil.copytree(stopped_run.path.parent, tmp_path / "states")
@@ -522,7 +535,7 @@ def test_command_needs_an_output_for_a_run_started_in_python(sample: Path, tmp_p
 def test_signals_write_a_checkpoint(number: signal.Signals, sample: Path, tmp_path: Path, expected: bytes) -> None:
     states = tmp_path / "states and more"
     arguments = [*training_arguments(sample, tmp_path), "--checkpoint", states, "--checkpoint-every", "2chunks"]
-    before = fault("w2v.training.checkpoint:Checkpoints.copy", number.name, turn=1)
+    before = fault("w2v.training.checkpoint:CheckpointFolder.copy", number.name, turn=1)
     with start(*arguments, before=before, text=True) as process:
         stdout, stderr = process.communicate()
     assert (process.returncode, stdout) == (128 + number, "")
@@ -531,7 +544,7 @@ def test_signals_write_a_checkpoint(number: signal.Signals, sample: Path, tmp_pa
     assert stderr == f"w2v: stopped by {name}; resume with: {command}\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == [states.name, "uninterrupted.bin"]
     assert [each.name[11:17] for each in sorted(states.iterdir())] == ["000001", "000002"]
-    assert latest(states).position.done == 4
+    assert latest(states).resume_info.done == 4
     run(*shlex.split(command)[1:], "--checkpoint-every", "1h")
     assert (tmp_path / "out.bin").read_bytes() == expected
 

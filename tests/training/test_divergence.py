@@ -12,7 +12,7 @@ from tests.helpers import SMALL, loss_of
 from w2v.losses.loss import Loss
 from w2v.losses.registry import LOSSES, loss_for
 from w2v.training import checkpoint
-from w2v.training.divergence import SOUND_RISE, loss_rise, untrained_loss
+from w2v.training.divergence import WARNING_RATIO, loss_ratio, untrained_loss
 from w2v.training.run import Run
 
 OPTIONS = SMALL | {"model": "skipgram"}
@@ -31,16 +31,16 @@ class OwnLoss(Loss):
         (NS, [2, 1.2, 1.8, 1, 0], [5000] * 5, 1.5),
         (NS, [2, 2, 9, 0], [5000, 5000, 2500, 0], 2.25),  # half an epoch, but already 2.25 times the best sum
         (NS, [0.01, 0.6], [5000] * 2, 0.6),  # means below 1 count as 1
-        (NS, [2, 0.01, 30], [20] * 3, 0.6),  # as with few predictions
+        (NS, [2, 0.01, 30], [20] * 3, 0.6),  # few predictions: their sum is divided by MIN_PREDICTIONS
         (NS, [12], [5000], 12 / UNTRAINED_LOSS),
         (NS, [12, 13], [5000] * 2, 13 / UNTRAINED_LOSS),  # the second epoch, too, is compared with untrained vectors
         (OwnLoss.__new__(OwnLoss), [1e6, 1e6], [5000] * 2, 1),
     ],
 )
-def test_loss_rise_compares_each_epoch_with_the_best_earlier_one(
+def test_loss_ratio_compares_each_epoch_with_the_best_earlier_one(
     loss: Loss, means: list[float], predictions: list[int], expected: float
 ) -> None:
-    result = loss_rise(loss, np.array(means, float) * predictions, np.array(predictions))
+    result = loss_ratio(loss, np.array(means, float) * predictions, np.array(predictions))
     assert result == pytest.approx(expected)
 
 
@@ -80,7 +80,7 @@ def test_checkpoint_from_before_the_rise_is_kept(sample: Path, tmp_path: Path) -
         w2v.train(sample, checkpoint=tmp_path, checkpoint_every="4chunks", **options)
     (only,) = checkpoint.files(tmp_path)
     assert str(failure.value).endswith(f"; the last good checkpoint is {only}")
-    assert checkpoint.read(only).rise <= SOUND_RISE
+    assert checkpoint.read(only).loss_ratio <= WARNING_RATIO
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

@@ -11,7 +11,7 @@ import pytest
 import w2v
 from tests.helpers import full_disk
 from w2v.evaluation.held_out import HeldOut
-from w2v.training.checkpoint import Checkpoints
+from w2v.training.checkpoint import CheckpointFolder
 from w2v.training.early_stopping import best_epoch
 
 SETTINGS: dict[str, Any] = {"workers": 1, "vector_size": 10, "epochs": 9, "stop_early": 2}
@@ -86,7 +86,7 @@ def test_end_of_the_text_is_held_out(sample: Path) -> None:
 def test_only_the_best_state_is_written_without_a_checkpoint_folder(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Checkpoints, "write", lambda *_: pytest.fail("a checkpoint was written"))
+    monkeypatch.setattr(CheckpointFolder, "write", lambda *_: pytest.fail("a checkpoint was written"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     w2v.train(sample, **SETTINGS)
     assert list(tmp_path.iterdir()) == []

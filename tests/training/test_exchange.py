@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from w2v.training import exchange as exchanging
+from w2v.training import exchange as exchange_module
 from w2v.training.exchange import Exchange, rows_of_round
 
 
@@ -35,7 +35,7 @@ class TwoRanks:
     def __init__(self, messages: list[Any]) -> None:
         self.other_messages = iter(messages)
 
-    def start_sum(self, values: Any, total: Any) -> None:
+    def start_allreduce(self, values: Any, total: Any) -> None:
         total[:] = values + np.array(next(self.other_messages), np.float32)
 
     def wait(self, request: Any) -> None: ...
@@ -46,24 +46,24 @@ class TwoRanks:
     [
         pytest.param(1e6, [2, 0], id="after many updates"),
         pytest.param(1e-6, [4, 0], id="after few updates"),
-        pytest.param(np.log(2) / exchanging.CURVATURE, [3, 0], id="half of the way"),  # two ranks go 3/4 of it
+        pytest.param(np.log(2) / exchange_module.CURVATURE, [3, 0], id="half of the way"),  # two ranks go 3/4 of it
     ],
 )
 def test_changes_are_added_unless_they_agree_after_many_updates(
     weighted_words: float, combined: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exchanging, "rows_of_round", lambda *_: [range(2), range(2, 4)])
+    monkeypatch.setattr(exchange_module, "rows_of_round", lambda *_: [range(2), range(2, 4)])
     rows = np.zeros((4, 2), np.float32)
     # The messages of the other rank: changes of two rows with their squared lengths, then the flags.
     communicator: Any = TwoRanks([[2, 0, 4, 0, 2, 4, 0, 0, 0], [-2, 0, 4, 0, 0, 0, 0, 1, 0]])
     exchange = Exchange(communicator, [(rows, np.ones(4))], seed=1, threads=2)
-    last = exchange._matrices[0].last
-    last[:] = 0
+    synced = exchange._matrices[0].synced
+    synced[:] = 0
     rows[:] = [[2, 0], [2, 0], [2, 0], [2, 5]]
     exchange.weighted_words = weighted_words
-    exchange.begin(0, exchanging.Flags(checkpoint=True))
+    exchange.begin(0, exchange_module.Flags(checkpoint=True))
     np.testing.assert_allclose(rows, [combined, [2, 2], [2, 0], [2, 5]], rtol=1e-5)  # the first two are exchanged
     rows[[1, 3]] += 1  # training continues during the exchange of the others
     assert exchange.finish() == (False, True, True)
-    np.testing.assert_allclose(last, [combined, [2, 2], [0, 0], [2, 5]], rtol=1e-5)
-    np.testing.assert_allclose(rows, last + np.array([[0], [1], [0], [1]]), rtol=1e-6)
+    np.testing.assert_allclose(synced, [combined, [2, 2], [0, 0], [2, 5]], rtol=1e-5)
+    np.testing.assert_allclose(rows, synced + np.array([[0], [1], [0], [1]]), rtol=1e-6)

@@ -37,32 +37,34 @@ def test_vocab_old_keeps_rows_counts_and_tree(sample: Path, options: dict[str, A
     for name, tensor in model.loss.tensors.items():
         np.testing.assert_array_equal(again.loss.tensors[name], tensor)
     assert again.metrics["loss"][0] < model.metrics["loss"][0]  # the learnt matrices are still there
-    tiny = w2v.train(NEW_TEXT, continue_from=model, alpha=1e-6, sample=0)  # changes the matrices very little
-    np.testing.assert_allclose(tiny.inputs, model.inputs, atol=1e-3)
-    np.testing.assert_allclose(tiny.outputs, model.outputs, atol=1e-3)
+    nearly_unchanged = w2v.train(NEW_TEXT, continue_from=model, alpha=1e-6, sample=0)
+    np.testing.assert_allclose(nearly_unchanged.inputs, model.inputs, atol=1e-3)
+    np.testing.assert_allclose(nearly_unchanged.outputs, model.outputs, atol=1e-3)
 
 
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "softmax"])
 def test_vocab_union_adds_words_and_counts(sample: Path, loss: str) -> None:
     model = w2v.train(sample, loss=loss, max_vocab=1000, **SMALL)
-    tiny = w2v.train(NEW_TEXT, continue_from=model, vocab="union", alpha=1e-6, max_vocab=None, sample=0)
-    old, new = model.vocabulary, tiny.vocabulary
+    nearly_unchanged = w2v.train(NEW_TEXT, continue_from=model, vocab="union", alpha=1e-6, max_vocab=None, sample=0)
+    old, new = model.vocabulary, nearly_unchanged.vocabulary
     added = {word for line in NEW_TEXT for word in line} - set(old.words)
     assert added >= {"unheard", "kingdoms"}
     assert set(new.words) == set(old.words) | added
     counts = dict(zip(new.words, new.counts.tolist(), strict=True))
     assert counts["unheard"] == 40
     assert counts["the"] == old.counts[old.words.index("the")] + 40
-    rows = rows_of(tiny, old.words)
-    np.testing.assert_allclose(tiny.inputs[rows], model.inputs, atol=1e-3)
-    np.testing.assert_allclose(tiny.outputs[rows], model.outputs, atol=1e-3)
-    rows = rows_of(tiny, sorted(added))
-    np.testing.assert_allclose(tiny.outputs[rows], 0, atol=1e-3)
-    assert 0.01 < np.abs(tiny.inputs[rows]).max() <= 0.5 / 16 + 1e-3
+    rows = rows_of(nearly_unchanged, old.words)
+    np.testing.assert_allclose(nearly_unchanged.inputs[rows], model.inputs, atol=1e-3)
+    np.testing.assert_allclose(nearly_unchanged.outputs[rows], model.outputs, atol=1e-3)
+    rows = rows_of(nearly_unchanged, sorted(added))
+    np.testing.assert_allclose(nearly_unchanged.outputs[rows], 0, atol=1e-3)
+    assert 0.01 < np.abs(nearly_unchanged.inputs[rows]).max() <= 0.5 / 16 + 1e-3
     new_loss = w2v.train(NEW_TEXT, vocabulary=new, sample=0, loss=loss, **SMALL).loss
     arrays = ["alias_table", "offsets"]
     for name in {"ns": ["alias_table"], "nce": arrays, "sampled": arrays, "softmax": []}[loss]:
-        np.testing.assert_array_equal(tiny.loss.data[name], new_loss.data[name])  # they depend on the new counts
+        np.testing.assert_array_equal(
+            nearly_unchanged.loss.data[name], new_loss.data[name]
+        )  # they depend on the new counts
 
 
 def test_vocab_union_learns_new_words(sample: Path) -> None:
@@ -221,7 +223,10 @@ def test_command_reports_how_many_words_match(sample: Path, tmp_path: Path, vect
         (["--subwords", "3-6"], "init has vectors only for words, and not for their subwords"),
         (["--continue", "{model}"], "--init has no effect with --continue"),
         (["--init", "{text}"], "a text, not a model"),
-        (["--freeze", "--vectors", "combined"], "vectors combined: freeze keeps input rows as they are: choose input"),
+        (
+            ["--freeze", "--vectors", "combined"],
+            "vectors combined: with freeze, the word vectors must be the input rows: choose vectors input",
+        ),
         (
             ["--freeze", "--storage", "bf16"],
             "storage bf16: it would round the vectors that freeze keeps: choose",
@@ -239,7 +244,7 @@ def test_command_refuses_vectors_that_contradict_the_options(
 
 
 def test_unusable_vectors_are_refused(sample: Path, vectors: w2v.KeyedVectors, base_model: w2v.Model) -> None:
-    with pytest.raises(w2v.SettingsError, match="init has no effect with continue_from: a model has its own"):
+    with pytest.raises(w2v.SettingsError, match="init has no effect with continue_from: the run starts from the words"):
         w2v.train(sample, init=vectors, continue_from=base_model)
     with pytest.raises(w2v.W2VError, match="init has no vector for any word of this text"):
         w2v.train(sample, init=w2v.KeyedVectors(["unheard"], np.ones((1, 4))))
@@ -267,8 +272,8 @@ def test_frozen_words_keep_their_vectors(
     np.testing.assert_array_equal(rows.astype(np.float32), vectors[known])
     np.testing.assert_array_equal(trained.wv[known], rows.astype(np.float32))
     others = [word for word in trained.words if word not in known]
-    barely = w2v.train(text, **options | {"epochs": 1, "alpha": 1e-9})
-    assert np.all(np.any(trained.wv[others] != barely.wv[others], axis=1))
+    nearly_unchanged = w2v.train(text, **options | {"epochs": 1, "alpha": 1e-9})
+    assert np.all(np.any(trained.wv[others] != nearly_unchanged.wv[others], axis=1))
     stopped(tmp_path, text, **options)
     resumed = w2v.resume(tmp_path, text)
     if options["workers"] == 1:

@@ -16,7 +16,7 @@ import pytest
 import w2v
 from tests.helpers import QUICK, SMALL, run, stopped
 from w2v.training import checkpoint
-from w2v.training.checkpoint import Checkpoints, latest
+from w2v.training.checkpoint import CheckpointFolder, latest
 from w2v.training.lock import Lock
 
 
@@ -34,14 +34,14 @@ def test_lock_is_exclusive_and_leaves_no_file(tmp_path: Path) -> None:
 def test_symlink_in_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / ".lock").symlink_to(tmp_path / "victim")
     with pytest.raises(w2v.W2VError, match="cannot write checkpoints in"):
-        Checkpoints(tmp_path)
+        CheckpointFolder(tmp_path)
     assert not (tmp_path / "victim").exists()
 
 
 def test_lock_file_of_a_killed_run_can_be_locked(tmp_path: Path) -> None:
     (tmp_path / ".lock").touch(mode=0o644)  # the mode after unpacking an archive
-    with Checkpoints(tmp_path), pytest.raises(w2v.W2VError, match="another run is writing checkpoints"):
-        Checkpoints(tmp_path)
+    with CheckpointFolder(tmp_path), pytest.raises(w2v.W2VError, match="another run is writing checkpoints"):
+        CheckpointFolder(tmp_path)
 
 
 def test_error_names_the_lock_file_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,13 +54,13 @@ def test_error_names_the_lock_file_of_another_user(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(w2v.W2VError, match=r"^\S+/\.lock belongs to another user: .* remove this file if no run uses"):
-        Checkpoints(tmp_path)
+        CheckpointFolder(tmp_path)
 
 
 FORKING = """
 import os, sys
-from w2v.training.checkpoint import Checkpoints
-checkpoints = Checkpoints(sys.argv[1])
+from w2v.training.checkpoint import CheckpointFolder
+checkpoints = CheckpointFolder(sys.argv[1])
 if not os.fork():
     print("child started", flush=True)
     sys.stdin.read()  # until the test ends
@@ -74,7 +74,7 @@ def test_forked_child_does_not_keep_the_lock(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "child started\n"
         assert process.wait() == -signal.SIGKILL
-        with Checkpoints(tmp_path):
+        with CheckpointFolder(tmp_path):
             pass
 
 
@@ -85,7 +85,7 @@ def test_only_one_run_writes_to_a_folder(sample: Path, tmp_path: Path, options: 
         stopped(states, sample)
     resuming = options == ["--resume"]
     arguments = ["train", sample, *([*options, states] if resuming else ["--checkpoint", states, *QUICK, *options])]
-    with Checkpoints(states, replace=True):
+    with CheckpointFolder(states, replace=True):
         before = checkpoint.files(states)
         message = f"w2v: another run is writing checkpoints in {states}: wait for its end, or name another folder\n"
         assert run(*arguments, "-o", tmp_path / "out.bin", code=1).stderr == message
@@ -98,9 +98,9 @@ def test_folder_created_again_by_another_run_is_not_used(
     sample: Path, tmp_path: Path, other_run_is_active: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     states = tmp_path / "states"
-    checkpoints = Checkpoints(states, "9chunks", replace=True)
+    checkpoints = CheckpointFolder(states, "9chunks", replace=True)
     shutil.rmtree(states)
-    other = Checkpoints(states)
+    other = CheckpointFolder(states)
     if other_run_is_active:
         w2v.train(sample, checkpoint=checkpoints, **SMALL)
         assert checkpoint.files(states) == []
@@ -117,12 +117,12 @@ def test_folder_created_again_by_another_run_is_not_used(
 @pytest.mark.parametrize("remove", [shutil.rmtree, lambda states: (states / ".lock").unlink()])
 def test_removed_lock_is_created_again(sample: Path, tmp_path: Path, remove: Callable[[Path], None]) -> None:
     state = stopped(tmp_path / "stopped", sample)
-    checkpoints = Checkpoints(tmp_path / "states")
+    checkpoints = CheckpointFolder(tmp_path / "states")
     checkpoints.write(state)
     remove(tmp_path / "states")
     checkpoints.write(state)
     with pytest.raises(w2v.W2VError, match="another run is writing checkpoints"):
-        Checkpoints(tmp_path / "states")
+        CheckpointFolder(tmp_path / "states")
     assert checkpoint.files(tmp_path / "states")[-1] == checkpoints.newest
 
 

@@ -114,7 +114,7 @@ def test_printed_command_resumes_the_run_without_a_home_folder(
     outputs = ["-o", "out.bin", "--save-vocab", "words 1.txt", "--cache", "-cache"]
     every = ["--checkpoint", states, "--checkpoint-every", "2chunks"]
     given = [*outputs, *OPTIONS, *every, "--force", "--ignore-memory", "--", text.name]
-    before = fault("w2v.training.checkpoint:Checkpoints.copy", "SIGTERM", turn=1)
+    before = fault("w2v.training.checkpoint:CheckpointFolder.copy", "SIGTERM", turn=1)
     homeless = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
     where: dict[str, Any] = {"cwd": tmp_path, "env": homeless | {"HOME": "/proc/none"}, "text": True}
     with start("train", *given, before=before, **where) as process:

@@ -41,11 +41,11 @@ def test_every_token_is_trained_in_every_epoch(sample: Path, options: dict[str, 
 
 
 @pytest.mark.parametrize("options", MODELS, ids=str)
-@pytest.mark.parametrize("run", [{"workers": 1}, {"workers": 3, "deterministic": True}], ids=str)
+@pytest.mark.parametrize("threads", [{"workers": 1}, {"workers": 3, "deterministic": True}], ids=str)
 def test_files_and_lists_give_the_same_bits_with_one_seed(
-    sample: Path, options: dict[str, Any], run: dict[str, Any]
+    sample: Path, options: dict[str, Any], threads: dict[str, Any]
 ) -> None:
-    options = SMALL | options | run
+    options = SMALL | options | threads
     with sample.open(encoding="utf-8") as lines:
         first = w2v.train((line.split() for line in lines), **options)
     second = w2v.train([sample], **options)
@@ -134,8 +134,8 @@ def test_memory_of_threads_is_estimated(
         before = address_space()
         run = Run(RunConfig(settings=settings), Initialisation(vocabulary), store)
         allocated = address_space() - before
-    assert 1 < run.peak / (2 * 4 * lower_bound) < 10
-    assert allocated == pytest.approx(run.peak, rel=0.01, abs=16e6)
+    assert 1 < run.peak_memory / (2 * 4 * lower_bound) < 10
+    assert allocated == pytest.approx(run.peak_memory, rel=0.01, abs=16e6)
 
 
 def test_rate_of_a_resumed_rank_excludes_earlier_words() -> None:
@@ -168,8 +168,9 @@ def test_memory_can_be_ignored(sample: Path, tmp_path: Path, monkeypatch: pytest
 PEAK = """
 import sys, w2v
 from w2v.system import memory
-often = {"checkpoint": sys.argv[2], "checkpoint_every": "100chunks"}  # each releases the pages of the ids
-model = w2v.train(sys.argv[1], vector_size=20, epochs=1, workers=2, sample=1e-6, **often)
+# After each checkpoint, the run releases the pages of the ids.
+checkpoints = {"checkpoint": sys.argv[2], "checkpoint_every": "100chunks"}
+model = w2v.train(sys.argv[1], vector_size=20, epochs=1, workers=2, sample=1e-6, **checkpoints)
 print(model.metrics["tokens"], memory.peak())
 """
 
@@ -187,7 +188,9 @@ def test_memory_does_not_grow_with_the_text(tmp_path: Path) -> None:
     assert peaks[1] - peaks[0] < (300 - 60) * len(line) / 10  # a tenth of the growth of the text
 
 
-def test_clock_need_not_advance(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_works_if_the_clock_does_not_advance(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("time.perf_counter", lambda: 5.0)
     monkeypatch.setattr("time.monotonic", lambda: 5.0)
     run("train", sample, "-o", tmp_path / "m.bin", "--plot", tmp_path / "run.svg", *QUICK)
@@ -218,7 +221,7 @@ def test_interrupt_ends_the_threads(sample: Path, phase: str) -> None:
         ([["a", 1]], {}, "not str"),
         (5, {}, "of type int"),
         ([["a"]], {"size": 5}, "unknown setting 'size'"),
-        ([["a"]], {"settings": w2v.Settings(), "epochs": 5}, "epochs is given in addition to settings"),
+        ([["a"]], {"settings": w2v.Settings(), "epochs": 5}, "give epochs inside settings"),
         ([["a"]], {"vocabulary": w2v.Vocabulary(["b", "c"], np.array([1, 1])), "negative": 1}, "no word of the corpus"),
     ],
 )

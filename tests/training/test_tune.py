@@ -14,7 +14,7 @@ import w2v
 from tests.helpers import QUICK, Stop, run, run_json, start
 from w2v.progress import Progress
 from w2v.text.corpus import Corpus
-from w2v.training import tune as tuning
+from w2v.training import tune as tune_module
 from w2v.training.model import Model
 from w2v.training.tune import TimeBudget, Trial, Tuner
 
@@ -23,7 +23,7 @@ SMALL: dict[str, Any] = {"vector_size": 8, "min_count": 1, "sample": 0.0, "worke
 
 
 def replace_scorer(monkeypatch: pytest.MonkeyPatch, score: Callable[[Model], float]) -> None:
-    monkeypatch.setattr(tuning.Scorer, "__call__", lambda self, model: score(model))
+    monkeypatch.setattr(tune_module.Scorer, "__call__", lambda self, model: score(model))
 
 
 def stop_after(count: int) -> Callable[[Trial, Tuner], None]:
@@ -39,7 +39,7 @@ def stop_after(count: int) -> Callable[[Trial, Tuner], None]:
 def stopped(count: int, state: Path, **options: Any) -> list[dict[str, Any]]:
     """Stop a run after `count` trials, and return them."""
     with pytest.raises(Stop):
-        w2v.tune(TEXT, state=state, finished=stop_after(count), **SMALL | options)
+        w2v.tune(TEXT, state=state, on_trial=stop_after(count), **SMALL | options)
     return trials_in(state)
 
 
@@ -49,7 +49,7 @@ def trials_in(state: Path) -> list[dict[str, Any]]:
 
 
 def test_bracket_continues_with_the_best_third(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(tuning, "SEEDS", (1,))
+    monkeypatch.setattr(tune_module, "SEEDS", (1,))
     replace_scorer(monkeypatch, lambda model: model.settings.window_size / 100)
     trials = stopped(1 + 9 + 3 + 1, tmp_path / "state.json")
     assert trials[0]["choices"] == {}
@@ -71,8 +71,8 @@ def test_scores_are_averaged_over_seeds_if_there_is_time(monkeypatch: pytest.Mon
 
 def test_best_settings_are_trained_on_the_whole_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """There are only eight candidates, so one bracket tries all of them."""
-    monkeypatch.setattr(tuning, "SEEDS", (1,))
-    monkeypatch.setattr(tuning, "CHOICES", {"window": (2, 3, 5, 8), "model": ("cbow", "skipgram")})
+    monkeypatch.setattr(tune_module, "SEEDS", (1,))
+    monkeypatch.setattr(tune_module, "CHOICES", {"window": (2, 3, 5, 8), "model": ("cbow", "skipgram")})
     trained: list[int] = []
 
     def score(model: Model) -> float:
@@ -112,21 +112,21 @@ def test_given_settings_are_not_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
     replace_scorer(monkeypatch, lambda model: seen.append(model.settings) or 0.0)  # type: ignore[func-returns-value]
     small = {name: value for name, value in SMALL.items() if name != "vector_size"}
     with pytest.raises(Stop):
-        w2v.tune(TEXT, max_size=8, finished=stop_after(40), **small, model="cbow", window=2, alpha=0.01)
+        w2v.tune(TEXT, max_size=8, on_trial=stop_after(40), **small, model="cbow", window=2, alpha=0.01)
     assert {(each.model, each.window, each.alpha, each.sample) for each in seen} == {("cbow", 2, 0.01, 0)}
     assert {each.vector_size for each in seen} == {4, 6, 8}
     assert len({each.loss for each in seen}) > 1
 
 
 def test_diverged_trials_have_no_score(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(tuning, "KEEP_PROBABILITY", 0)
-    monkeypatch.setattr(tuning, "CHOICES", {"alpha": (20_000,), "min_alpha": (1, 0.999)})
+    monkeypatch.setattr(tune_module, "KEEP_PROBABILITY", 0)
+    monkeypatch.setattr(tune_module, "CHOICES", {"alpha": (20_000,), "min_alpha": (1, 0.999)})
     trials = stopped(11, tmp_path / "state.json", model="cbow", loss="hs", window=15, epochs=12)
     assert [trial["score"] is None for trial in trials] == 9 * [False] + 2 * [True]
 
 
 def test_resume_does_not_repeat_trials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(tuning, "SEEDS", (1,))
+    monkeypatch.setattr(tune_module, "SEEDS", (1,))
     replace_scorer(monkeypatch, lambda model: model.settings.window_size / 100)
     first = stopped(5, tmp_path / "state.json")
     second = stopped(14, tmp_path / "state.json", time="1h")
@@ -139,8 +139,8 @@ def test_resume_does_not_repeat_trials(monkeypatch: pytest.MonkeyPatch, tmp_path
     ("change", "message"),
     [
         ({"corpus": TEXT[1:]}, "its trials are of another text"),
-        ({"negative": 7}, "its trials have negative none, not 7"),
-        ({"window": 3}, "its trials have window 2, not 3"),
+        ({"negative": 7}, "its trials were run with negative none, not 7"),
+        ({"window": 3}, "its trials were run with window 2, not 3"),
     ],
 )
 def test_state_file_of_another_run_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
@@ -173,7 +173,7 @@ def test_impossible_arguments_are_refused(options: dict[str, Any], message: str)
 
 def test_unusable_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "questions.txt").write_text("a b c d\n")
-    with pytest.raises(w2v.W2VError, match=r"questions\.txt: the vocabulary has too few of its words"):
+    with pytest.raises(w2v.W2VError, match=r"questions\.txt: too few of its words are in the vocabulary"):
         w2v.tune(TEXT, questions=[tmp_path / "questions.txt"], **SMALL)
     (tmp_path / "state.json").write_text('{"text": 3}')
     with pytest.raises(w2v.W2VError, match=r"state\.json: damaged"):
@@ -186,8 +186,8 @@ def test_unusable_files_are_refused(tmp_path: Path) -> None:
 @pytest.fixture
 def few_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few candidates, so that tuning ends long before its time is up."""
-    monkeypatch.setattr(tuning, "SEEDS", (1,))
-    monkeypatch.setattr(tuning, "CHOICES", {"window": (2, 3)})
+    monkeypatch.setattr(tune_module, "SEEDS", (1,))
+    monkeypatch.setattr(tune_module, "CHOICES", {"window": (2, 3)})
 
 
 @pytest.fixture
@@ -218,7 +218,7 @@ def test_command_reads_the_files_that_match_a_pattern(monkeypatch: pytest.Monkey
     def tune(corpus: list[Path], **_: Any) -> None:
         raise w2v.W2VError(", ".join(map(str, Corpus(corpus).files)))
 
-    monkeypatch.setattr(tuning, "tune", tune)
+    monkeypatch.setattr(tune_module, "tune", tune)
     folder = tmp_path / "my texts"
     folder.mkdir()
     for name in ("one", "two"):
@@ -247,7 +247,7 @@ def test_command_joins_phrases(tmp_path: Path) -> None:
     assert tomllib.loads((tmp_path / "best.toml").read_text())["phrases"] is True
     run("phrases", text, "--save-phrases", phrases)
     result = run("tune", text, *options, "--phrases", phrases, "--resume", "--force", code=1)
-    assert "its trials have phrases True" in result.stderr
+    assert "its trials were run with phrases True" in result.stderr
     run("tune", text, *options, "--phrases", phrases, "--force")
     assert "new_york" in w2v.load(output)
     assert "new" not in w2v.load(output)
@@ -278,8 +278,8 @@ def test_command_resumes(text: Path, tmp_path: Path) -> None:
 def test_settings_for_only_some_candidates_are_accepted(
     text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "SEEDS", (1,))
-    monkeypatch.setattr(tuning, "CHOICES", {"model": ("skipgram", "cbow"), "loss": ("ns", "hs")})
+    monkeypatch.setattr(tune_module, "SEEDS", (1,))
+    monkeypatch.setattr(tune_module, "CHOICES", {"model": ("skipgram", "cbow"), "loss": ("ns", "hs")})
     monkeypatch.chdir(tmp_path)
     options = (*QUICK, "--per-pair", "--tree", "balanced", "--subwords", "3-4", "--max-vocab", 100)
     assert "model.safetensors" in run("tune", text, *options).stdout

@@ -16,7 +16,7 @@ from w2v.cli.printing import print_result
 from w2v.errors import W2VError
 from w2v.losses import registry
 from w2v.losses.hierarchical_softmax import TREES
-from w2v.losses.registry import LOSSES, OWN_LOSS, FlatSettings, Settings, only_with
+from w2v.losses.registry import LOSSES, USER_DEFINED, FlatSettings, Settings, only_with
 from w2v.options import check_numbers, choices_of, options_of, suggestion, takes_pair, type_of, words_of
 from w2v.system.files import Errors
 from w2v.text.corpus import Corpus
@@ -211,7 +211,7 @@ def option_for(kind: type, name: str, common: bool = False) -> Callable[[Command
     flags = option_names(kind, name)
     choices, value_type, metavar = choices_of(kind, name), type_of(kind, name), None
     if choices:
-        value_type = Choice({choice: meaning for choice, meaning in choices.items() if choice != OWN_LOSS})
+        value_type = Choice({choice: meaning for choice, meaning in choices.items() if choice != USER_DEFINED})
     elif words := words_of(kind, name):
         value_type, metavar = number_or_text, "|".join(["INTEGER", *words])
     elif takes_pair(kind, name):

@@ -31,7 +31,7 @@ from w2v.text.idstore import ReadingOptions
 from w2v.training.checkpoint import latest
 from w2v.training.communicator import Communicator, is_root
 from w2v.training.config import PATHS, RunConfig, read_options
-from w2v.training.initialisation import OF_NEW_WORDS, open_source
+from w2v.training.initialisation import WORD_SELECTION_SETTINGS, open_source
 from w2v.training.prepare import resumed_config
 
 OUTPUT = Path("model.bin")
@@ -106,14 +106,16 @@ def new_run(given: Mapping[str, Any], communicator: Communicator | None) -> tupl
         )
     if own.get("continue_from") and own.get("vocab", RunConfig.vocab) == "old":
         # The file may belong to a run that added words, and settings of new words have no effect here.
-        options = {name: value for name, value in options.items() if name not in OF_NEW_WORDS or name in chosen}
+        options = {
+            name: value for name, value in options.items() if name not in WORD_SELECTION_SETTINGS or name in chosen
+        }
     options |= given_reading(given) | own
     if not options.get("corpus"):
         reason = f": {given['phrases']} is the FILE of --phrases" if isinstance(given["phrases"], str) else ""
         raise click.UsageError(f"Missing argument 'CORPUS...'{reason}")
     corpus = corpus_of(options["corpus"])
     source = open_source(own.get("continue_from"), own.get("init"))
-    config = RunConfig.from_options(options, source, named=option_name)
+    config = RunConfig.from_options(options, source, display_name=option_name)
     check_effect(config.settings, chosen)
     config = replace(config, output=config.output or str(default_output(config.settings)))
     instruction_set()  # raises SettingsError if W2V_SIMD names an instruction set that the machine lacks
@@ -186,7 +188,7 @@ def resumed_run(given: Mapping[str, Any], communicator: Communicator | None) -> 
         check_outputs(written, given["force"], _paths([*corpus.files, phrases]))
         for option, path in unnamed.items():
             say(f"the run began with {option} {path}: give it again to write that file, too")
-    return config, {"corpus": corpus, "state": state}
+    return config, {"corpus": corpus, "checkpoint": state}
 
 
 def _phrase_file(config: RunConfig) -> str | None:

@@ -81,7 +81,7 @@ def perplexity(
     model = load_if_path(model)
     refuse_unknown(reading, options_of(ReadingOptions), {})
     options = ReadingOptions(**asdict(model.text) | reading)
-    model = model.widened()  # once, rather than in every batch
+    model = model.to_float32()  # once, rather than in every batch
     check_memory(model)
     with read_corpus(Corpus(corpus), options, workers=processors(), progress=progress) as store:
         text = Text(store, model, temporary_folder(options.cache))

@@ -255,7 +255,7 @@ class Kernel:
     predictions: NDArray[np.int64]
 
     def __init__(self, plan: Plan, inputs: Array, parameters: Mapping[str, Array]) -> None:
-        self._loss, self._chunks, self._end = plan.loss, plan.chunks, plan.end
+        self._loss, self._chunks, self._end = plan.loss, plan.chunks, plan.total_chunks
         self._tokens_before = plan.tokens_before
         self._plan = shared_plan(plan, inputs)
         self._workers = [new_thread(plan, parameters, inputs.shape[1], inputs.dtype) for _ in range(plan.workers)]

@@ -106,7 +106,7 @@ class Plan:
         return len(self.tokens_before) - 1
 
     @property
-    def end(self) -> int:
+    def total_chunks(self) -> int:
         """The number of chunks in all epochs."""
         return self.epochs * self.chunks
 

@@ -55,7 +55,7 @@ LOSSES: dict[str, type[Loss]] = {
         CharacterCNN,
     )
 }
-OWN_LOSS = Loss.name  # the value of `loss` in settings with an objective, which is a user's own loss
+USER_DEFINED = Loss.name  # the value of `loss` in settings with an objective, which is a user's own loss
 DEFAULT_LOSS, KERNELS = NegativeSampling.name, ("cython", "numba")
 MAX_COMBINED_SIZE = 1024  # input and output rows are combined by default up to this vector_size
 # Factors of the default learning rate, each the best that was measured. CBOW with subwords needs no factor.
@@ -90,7 +90,7 @@ class FlatSettings(AllLossOptions, GeneralOptions):
         "; ".join(f"{name}: {kind.help}" for name, kind in LOSSES.items()) + ".",
         LOSS,
         default_text=DEFAULT_LOSS,
-        choices=lambda: {name: kind.help for name, kind in LOSSES.items()} | {OWN_LOSS: ""},
+        choices=lambda: {name: kind.help for name, kind in LOSSES.items()} | {USER_DEFINED: ""},
         common=True,
         fixed=True,
     )
@@ -149,7 +149,7 @@ class Settings(GeneralOptions):
             if each.name != "loss_options":
                 object.__setattr__(self, each.name, getattr(flat, each.name))
         self._choose_loss()
-        options_class = AllLossOptions if self.loss == OWN_LOSS else self.loss_class.options_class
+        options_class = AllLossOptions if self.loss == USER_DEFINED else self.loss_class.options_class
         loss_options = options_class(**{name: getattr(flat, name) for name in options_of(options_class)})
         object.__setattr__(self, "loss_options", loss_options)
         self._check()
@@ -158,13 +158,13 @@ class Settings(GeneralOptions):
         if self.objective is not None:
             if ":" not in str(self.objective) or not str(self.objective).isprintable():
                 raise SettingsError(f"objective {one_line(repr(self.objective))}: write module:Name")
-            if self.loss not in ("", OWN_LOSS):
+            if self.loss not in ("", USER_DEFINED):
                 raise SettingsError(
                     f"objective {one_line(self.objective)} replaces loss {self.loss}: give only one of them"
                 )
-            object.__setattr__(self, "loss", OWN_LOSS)
-        elif self.loss == OWN_LOSS:
-            raise SettingsError(f"loss {OWN_LOSS}: name your loss with objective, as module:Name")
+            object.__setattr__(self, "loss", USER_DEFINED)
+        elif self.loss == USER_DEFINED:
+            raise SettingsError(f"loss {USER_DEFINED}: name your loss with objective, as module:Name")
         elif not self.loss:
             object.__setattr__(self, "loss", DEFAULT_LOSS)
 

@@ -13,11 +13,12 @@ import math
 import resource
 import tempfile
 import time
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from w2v.formats import bfloat16, native
 from w2v.formats.header import ModelHeader
 from w2v.losses.loss import Loss, by_tensor_name
 from w2v.losses.registry import Settings, loss_for, settings_from
+from w2v.options import formerly
 from w2v.system.files import PathLike, errors_named, open_regular
 from w2v.system.schema import Count, checked, decode, encode
 from w2v.system.threads import NoThread, Thread
@@ -35,7 +37,7 @@ from w2v.text.subword_rows import SubwordRows
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.training.config import RunConfig
-from w2v.training.divergence import MAX_RISE, SOUND_RISE, all_finite, loss_rise
+from w2v.training.divergence import DIVERGENCE_RATIO, WARNING_RATIO, all_finite, loss_ratio
 from w2v.training.lock import Lock
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
 
@@ -45,18 +47,20 @@ FILE_NAME, BEST_FILE_NAME = "checkpoint-{:06}.safetensors", "checkpoint-best.saf
 HASH_BLOCK_BYTES = 1 << 20
 # A checkpoint is written after this share of the hard limit on CPU time; at the limit the system kills the process.
 CPU_LIMIT_SHARE = 0.75
-INPUTS_TENSOR = "vectors"  # the name of the input rows in a native file
+CHECKPOINT_INPUTS = "vectors"  # the name of the input rows in a checkpoint: other commands read its "vectors"
 
 log = logging.getLogger("w2v")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Position:
-    """The progress of a run, and the text that it trains on.
+class ResumeInfo:
+    """The values that a run needs to resume, besides its config and arrays: its progress, and what identifies the text.
+
+    A checkpoint stores them under the name "position".
 
     Attributes:
-        done: The number of chunks that are trained. With several ranks, the number of rounds; see Schedule.
-        end: The number of chunks (or rounds) in the whole run.
+        done: How far the run is, out of `end`: in chunks with one process, in rounds with several ranks; see Schedule.
+        end: The value of `done` at the end of the run.
         tokens_trained: The number of words that are trained.
         seconds: The time spent on training.
         instruction_set: See Plan.
@@ -79,7 +83,7 @@ class Position:
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """The state of a run while its threads are stopped: config, position and arrays.
+    """The state of a run while its threads are stopped: config, resume info and arrays.
 
     Attributes:
         parameters: The matrices that training updates, by name.
@@ -93,7 +97,7 @@ class Checkpoint:
     """
 
     config: RunConfig
-    position: Position
+    resume_info: ResumeInfo
     vocabulary: Vocabulary
     loss: Loss
     parameters: Mapping[str, NDArray[Any]]
@@ -109,9 +113,9 @@ class Checkpoint:
         return self.config.settings
 
     @property
-    def rise(self) -> float:
-        """How far the loss has risen; see `loss_rise`."""
-        return loss_rise(self.loss, self.losses, self.predictions)
+    def loss_ratio(self) -> float:
+        """The ratio that shows whether the loss has risen; see `divergence.loss_ratio`."""
+        return loss_ratio(self.loss, self.losses, self.predictions)
 
     @property
     def mean_losses(self) -> list[float | None]:
@@ -123,7 +127,7 @@ class Checkpoint:
 # -- writing ------------------------------------------------------------------------------
 
 
-class Checkpoints:
+class CheckpointFolder:
     """A folder for the checkpoints of one run: the last two, and the best one if training may stop early.
 
     The folder is locked until the end of the `with` block or of the process. If it is removed during the run, it is
@@ -133,13 +137,14 @@ class Checkpoints:
         diverged: True once a state was not written because its training had diverged.
     """
 
+    @formerly(after="resumed_from")
     def __init__(
         self,
         folder: PathLike,
         every: str = DEFAULT_INTERVAL,
         *,
         replace: bool = False,
-        after: Checkpoint | None = None,
+        resumed_from: Checkpoint | None = None,
     ):
         """Open and lock the folder.
 
@@ -147,7 +152,7 @@ class Checkpoints:
             folder: The folder; it is created if it does not exist.
             every: The interval between checkpoints, such as "10m"; see `schedule.interval`.
             replace: Whether checkpoints of another run may be removed.
-            after: The checkpoint that the run resumes from.
+            resumed_from: The checkpoint that the run resumes from.
 
         Raises:
             SettingsError: The interval is impossible.
@@ -158,7 +163,7 @@ class Checkpoints:
         self.diverged = False
         self._folder_lost = False  # another run has created the folder again
         self._interval = interval(every)
-        self._own_rises: dict[Path, float] = {}  # the checkpoints of this run, oldest first, and the rise of their loss
+        self._written: dict[Path, float] = {}  # the loss ratio of each checkpoint of this run, oldest first
         self._buffers: Arrays = {}  # copies of the matrices, written while training continues
         self._writer: Thread | None = None
         self._last_state: Checkpoint | None = None  # the state that the writer began to write last
@@ -178,15 +183,15 @@ class Checkpoints:
             with suppress(OSError):
                 unfinished.unlink()
         existing = files(self.folder)
-        if after:
-            before = [path for path in existing if sequence_number(path) < sequence_number(after.path)]
-            self._own_rises = {**dict.fromkeys(before[-1:], 0.0), after.path: after.rise}
+        if resumed_from:
+            before = [path for path in existing if sequence_number(path) < sequence_number(resumed_from.path)]
+            self._written = {**dict.fromkeys(before[-1:], 0.0), resumed_from.path: resumed_from.loss_ratio}
         # Files to remove once this run has written a checkpoint:
-        self._obsolete = [path for path in existing if path not in self._own_rises]
-        if not after:
+        self._obsolete = [path for path in existing if path not in self._written]
+        if not resumed_from:
             self._obsolete += self.folder.glob(BEST_FILE_NAME)
         self._next_number = sequence_number(existing[-1]) + 1 if existing else 1
-        if existing and not after and not replace:
+        if existing and not resumed_from and not replace:
             self._lock.release()
             raise W2VError(
                 f"{self.folder} holds checkpoints of another run: continue it with --resume, name another folder, or "
@@ -211,7 +216,7 @@ class Checkpoints:
         if lock and (is_empty or lock.has_same_folder(self._lock)):
             self._lock = lock
             if is_empty:
-                self._own_rises, self._obsolete = {}, []
+                self._written, self._obsolete = {}, []
             return
         self._folder_lost = True
         raise W2VError(f"{self.folder} was removed and now belongs to another run: this run writes no more checkpoints")
@@ -220,30 +225,28 @@ class Checkpoints:
     def newest(self) -> Path | None:
         """The last checkpoint of this run. Reading this property waits until a pending write has finished."""
         self._wait()
-        return next(reversed(self._own_rises), None)
+        return next(reversed(self._written), None)
 
-    def discard_risen(self) -> Path | None:
-        """Remove the checkpoints written after the loss rose.
-
-        If there is none from before the rise, nothing is removed.
+    def discard_after_rise(self) -> Path | None:
+        """Remove the checkpoints written after the loss rose, unless no checkpoint is from before the rise.
 
         Returns:
             The last checkpoint from before the rise, or None.
         """
         self._wait()
-        if sound := self._sound():
-            self._remove_all_but(sound)
-        return next(reversed(sound), None)
+        if paths := self._paths_before_rise():
+            self._remove_all_but(paths)
+        return next(reversed(paths), None)
 
-    def _sound(self) -> list[Path]:
+    def _paths_before_rise(self) -> list[Path]:
         """Return the checkpoints of this run from before the loss rose, oldest first."""
-        return [path for path, rise in self._own_rises.items() if rise <= SOUND_RISE]
+        return [path for path, ratio in self._written.items() if ratio <= WARNING_RATIO]
 
-    def _remove_all_but(self, kept: list[Path]) -> None:
+    def _remove_all_but(self, paths: list[Path]) -> None:
         """Remove all other checkpoints of this run."""
-        for path in self._own_rises.keys() - set(kept):
+        for path in self._written.keys() - set(paths):
             self._lock.remove(path)
-        self._own_rises = {path: self._own_rises[path] for path in kept}
+        self._written = {path: self._written[path] for path in paths}
 
     @property
     def copies_states(self) -> bool:
@@ -339,26 +342,28 @@ class Checkpoints:
             self._write_file(state, best)
         except Exception as error:
             if self._folder_lost:
-                self._own_rises = {}
+                self._written = {}
                 log.warning("%s", error)
                 return
-            kept = f"; {next(reversed(self._own_rises))} is kept" if self._own_rises else ""
+            kept = f"; {next(reversed(self._written))} is kept" if self._written else ""
             reason = "there is not enough memory" if isinstance(error, MemoryError) else one_line(error)
             log.warning("checkpoint not written: %s%s", reason, kept)
 
     def _write_file(self, state: Checkpoint, best: bool) -> None:
         parameters = state.parameters
-        if not (np.isfinite(state.losses).all() and all_finite(parameters.values()) and state.rise <= MAX_RISE):
+        if not (
+            np.isfinite(state.losses).all() and all_finite(parameters.values()) and state.loss_ratio <= DIVERGENCE_RATIO
+        ):
             self.diverged = True
             return
         words = Words.of(state.vocabulary.words)
-        arrays = {INPUTS_TENSOR if name == "inputs" else name: array for name, array in parameters.items()}
+        arrays = {CHECKPOINT_INPUTS if name == "inputs" else name: array for name, array in parameters.items()}
         arrays |= {"words": words.blob, "word_offsets": words.offsets, "counts": state.vocabulary.counts}
         arrays |= state.loss.tensors
         arrays |= {"losses": state.losses, "predictions": state.predictions, "history": state.history}
         arrays |= {} if state.frozen is None else {"frozen": state.frozen}
         path = self.folder / (BEST_FILE_NAME if best else FILE_NAME.format(self._next_number))
-        description = {"config": state.config.stored(), "position": asdict(state.position)}
+        description = {"config": state.config.stored(), "position": asdict(state.resume_info)}
         # The description is stored as an array because the length of the header is limited.
         arrays["run"] = np.frombuffer(encode(description, path).encode(), np.uint8)
         header = ModelHeader(state.settings.as_dict(), text=state.config.text, package_version=__version__)
@@ -370,9 +375,9 @@ class Checkpoints:
             self._obsolete = [obsolete for obsolete in self._obsolete if obsolete != path]
             return
         self._next_number += 1
-        # The second checkpoint that is kept is the last one from before the loss rose.
-        self._remove_all_but((self._sound() or list(self._own_rises))[-1:])
-        self._own_rises[path] = state.rise
+        # Keep two files: the new one, and the newest one from before the loss rose.
+        self._remove_all_but((self._paths_before_rise() or list(self._written))[-1:])
+        self._written[path] = state.loss_ratio
         for obsolete in self._obsolete:
             self._lock.remove(obsolete)
         self._obsolete = []
@@ -452,13 +457,13 @@ def _parse(path: Path, arrays: Arrays, header: ModelHeader) -> Checkpoint:
         description = _convert_older(description)
     settings = settings_from(header.settings or {}, "its settings")
     config = RunConfig.from_stored(description["config"], settings)
-    position = checked(Position, description["position"], "its position")
+    resume_info = checked(ResumeInfo, description["position"], "its position")
     vocabulary = Vocabulary(Words(arrays["words"], arrays["word_offsets"]), arrays["counts"])
     loss = loss_for(settings, vocabulary, arrays)
     shapes = {"inputs": (len(vocabulary), settings.vector_size), **by_tensor_name(loss.shapes)}
     if settings.ngrams:
         shapes["ngrams"] = (SubwordRows.of(settings.ngrams, vocabulary.words).shared, settings.vector_size)
-    parameters = {name: arrays[INPUTS_TENSOR if name == "inputs" else name] for name in shapes}
+    parameters = {name: arrays[CHECKPOINT_INPUTS if name == "inputs" else name] for name in shapes}
     found = {name: (array.shape, array.dtype) for name, array in parameters.items()}
     expected = {name: (shape, bfloat16.dtype_of(settings.storage)) for name, shape in shapes.items()}
     if found != expected or not all_finite(parameters.values()):
@@ -466,7 +471,7 @@ def _parse(path: Path, arrays: Arrays, header: ModelHeader) -> Checkpoint:
     dtypes = {"losses": np.dtype(np.float64), "predictions": np.dtype(np.int64)}
     expected_sums = {name: ((settings.epochs,), dtype) for name, dtype in dtypes.items()}
     found_sums = {name: (arrays[name].shape, arrays[name].dtype) for name in dtypes}
-    if found_sums != expected_sums or position.done > position.end:
+    if found_sums != expected_sums or resume_info.done > resume_info.end:
         raise ValueError("losses of a wrong shape or type, or a position past the end of the run")
     history = arrays["history"]
     if history.dtype != np.float64 or history.shape != (len(history), 4):
@@ -476,7 +481,7 @@ def _parse(path: Path, arrays: Arrays, header: ModelHeader) -> Checkpoint:
         raise ValueError("frozen words of a wrong shape or type")
     return Checkpoint(
         config=config,
-        position=position,
+        resume_info=resume_info,
         vocabulary=vocabulary,
         loss=loss,
         parameters=parameters,
@@ -501,7 +506,7 @@ def _convert_older(description: dict[str, Any]) -> dict[str, Any]:
     reading = ("errors", "max_types", "column", "encoding")
     config["reading"] = {name: origin[name] for name in reading if name in origin} | origin["text"]
     config["checkpoint_every"] = description["every"]
-    position = {each.name: description[each.name] for each in fields(Position) if each.name in description}
+    position = {each.name: description[each.name] for each in fields(ResumeInfo) if each.name in description}
     position |= {"done": description["position"], "files": origin["files"], "checksum": origin["checksum"]}
     return {"config": config, "position": position}
 
@@ -516,3 +521,13 @@ def checksum(arrays: Mapping[str, NDArray[Any]], settings: str) -> str:
         for start in range(0, len(array), rows):
             digest.update(np.ascontiguousarray(array[start : start + rows]).data)
     return digest.hexdigest()
+
+
+if not TYPE_CHECKING:  # because type checkers would assume that every name exists
+
+    def __getattr__(name: str) -> Any:
+        """Return CheckpointFolder for its old name, with a DeprecationWarning."""
+        if name != "Checkpoints":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        warnings.warn(f"{__name__}.Checkpoints is now CheckpointFolder", DeprecationWarning, stacklevel=2)
+        return CheckpointFolder

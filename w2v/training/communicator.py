@@ -1,7 +1,8 @@
 """Communication between the ranks of an MPI job that train one model: messages, shared errors, signals, heartbeats.
 
-mpi4py is imported only under an MPI launcher. No call in this module blocks inside MPI: it polls instead. A background
-thread exchanges heartbeats with the neighbouring ranks, so that the job ends when a rank hangs or loses its machine.
+mpi4py is imported only under an MPI launcher. After the communicator is created, no call in this module blocks inside
+MPI: it polls instead. A background thread exchanges heartbeats with the neighbouring ranks, so that the job ends when a
+rank hangs or loses its machine.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ HEARTBEAT_SECONDS = 1.0  # between heartbeats
 HEARTBEAT_TIMEOUT = 20  # seconds without a heartbeat after which the job ends; W2V_RANK_TIMEOUT changes it
 HEARTBEAT_TAG = 7  # the MPI tag of these messages
 MESSAGE_POLL_SECONDS = 2e-4  # between checks of a pending message: MPI makes progress only when it is called
-SPIN_SECONDS = 2e-3  # a wait begins with this time of checking messages without sleeping
+SPIN_SECONDS = 2e-3  # at the start of a wait, poll this long without sleeping
 LAST_HEARTBEAT_POLL_SECONDS = 5e-3  # between checks for the other rank's last heartbeat
 TERMINATION_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -37,26 +38,27 @@ TERMINATION_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def join_ranks() -> Communicator | None:
     """Return a communicator for the ranks of this MPI job; None unless an MPI launcher started several ranks.
 
-    Rank 0 of an unknown number of ranks may train without mpi4py, because it is probably the only one.
+    If the launcher does not tell the number of ranks, rank 0 may train without mpi4py: it is probably the only rank.
 
     Raises:
         W2VError: mpi4py is missing, or it belongs to another MPI than the launcher.
     """
-    launcher = rank_and_size()
-    if launcher is None or launcher[1] == 1:
+    started = rank_and_size()
+    if started is None or started[1] == 1:
         return None
+    rank, size = started  # size 0 if the launcher does not tell it
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:  # RuntimeError: no MPI library
-        if launcher == (0, 0):  # probably the only rank; any other rank raises the error below
+        if (rank, size) == (0, 0):  # probably the only rank; any other rank raises the error below
             return None
         raise W2VError(f"training on several ranks needs mpi4py: {install('mpi')} ({one_line(error)})") from error
     if MPI.COMM_WORLD.size > 1:
         return Communicator(MPI)
-    if launcher[1]:
+    if size:
         library = one_line(MPI.Get_library_version().splitlines()[0])
         raise W2VError(
-            f"the launcher started {launcher[1]} ranks, but mpi4py uses {library}, which sees only one: start them "
+            f"the launcher started {size} ranks, but mpi4py uses {library}, which sees only one: start them "
             "with the mpiexec of that MPI"
         )
     return None
@@ -85,7 +87,7 @@ class Communicator:
         self._shared_error: BaseException | None = None  # the error that all ranks raise
         self._ended = threading.Event()
         self._hosts = [""] * self.size
-        self._hosts = self.gather(socket.gethostname())
+        self._hosts = self.allgather(socket.gethostname())
         self._heartbeat = threading.Thread(target=self._exchange_heartbeats, daemon=True)
         self._heartbeat.start()
         atexit.register(self._end_heartbeat)  # runs before mpi4py finalizes MPI
@@ -94,7 +96,11 @@ class Communicator:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        """End all ranks after an error of this rank that the others do not know of; they would wait forever."""
+        """Wait for the other ranks.
+
+        If this rank has an error that the others do not know of, abort all ranks instead, because the others would wait
+        for it forever.
+        """
         if isinstance(error, Exception) and error is not self._shared_error:
             self.abort(f"{self.name(self.rank)}: {one_line(described(error))}")
         if error is None or error is self._shared_error:
@@ -126,30 +132,30 @@ class Communicator:
         """Wait until all ranks have called this method."""
         self.wait(self._comm.Ibarrier())
 
-    def sum(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return the sum of the ranks' arrays, which must have the same shape and dtype."""
+    def allreduce(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the sum of all ranks' arrays on every rank. The arrays must have the same shape and dtype."""
         total = np.empty_like(values)
-        self.wait(self.start_sum(np.ascontiguousarray(values), total))
+        self.wait(self.start_allreduce(np.ascontiguousarray(values), total))
         return total
 
-    def start_sum(self, values: NDArray[Any], total: NDArray[Any]) -> Any:
-        """Start to sum the ranks' arrays into `total`, and return the MPI request; see `wait`."""
+    def start_allreduce(self, values: NDArray[Any], total: NDArray[Any]) -> Any:
+        """Start an allreduce of the ranks' arrays into `total`, and return the MPI request; see `wait`."""
         return self._comm.Iallreduce(values, total, self._mpi.SUM)
 
-    def total(self, number: int) -> int:
+    def sum_of(self, number: int) -> int:
         """Return the sum of the ranks' numbers."""
-        return int(self.sum(np.array([number], np.int64))[0])
+        return int(self.allreduce(np.array([number], np.int64))[0])
 
-    def maximum(self, number: int) -> int:
+    def max_of(self, number: int) -> int:
         """Return the largest of the ranks' numbers."""
-        return max(map(int, self.gather(str(number))))
+        return max(map(int, self.allgather(str(number))))
 
     def broadcast(self, array: NDArray[Any], root: int = 0) -> None:
         """Overwrite a contiguous array with the array of rank `root`."""
         self.wait(self._comm.Ibcast([array.view(np.uint8), self._mpi.BYTE], root))
 
-    def gather(self, text: str) -> list[str]:
-        """Return the texts of all ranks, by rank."""
+    def allgather(self, text: str) -> list[str]:
+        """Return the texts of all ranks, by rank, on every rank."""
         own = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
         sizes = np.empty(self.size, np.int64)
         self.wait(self._comm.Iallgather(np.array([len(own)], np.int64), sizes))
@@ -169,7 +175,7 @@ class Communicator:
             yield
         except Exception as error:
             own = error
-        messages = self.gather("" if own is None else one_line(described(own)))
+        messages = self.allgather("" if own is None else one_line(described(own)))
         failed = [rank for rank, message in enumerate(messages) if message]
         if failed:
             is_same = len(set(messages)) == 1  # all ranks have the same error: the message need not name a rank
@@ -180,7 +186,7 @@ class Communicator:
     def assert_same(self, values: Mapping[str, Any]) -> None:
         """Raise W2VError on all ranks unless they all have the same JSON values."""
         own = {name: json.dumps(value) for name, value in values.items()}
-        by_rank: list[dict[str, str]] = [json.loads(text) for text in self.gather(json.dumps(own))]
+        by_rank: list[dict[str, str]] = [json.loads(text) for text in self.allgather(json.dumps(own))]
         root = by_rank[0]
         for rank, other in enumerate(by_rank):
             for name in [*root, *other]:
@@ -197,7 +203,7 @@ class Communicator:
         Ranks on the same host with the same CPU affinity divide their processors among them.
         """
         mask = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-        processor_sets = self.gather(json.dumps([self._hosts[self.rank], mask]))
+        processor_sets = self.allgather(json.dumps([self._hosts[self.rank], mask]))
         return max(1, processors() // processor_sets.count(processor_sets[self.rank]))
 
     # -- signals and failed ranks --------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any
 from w2v.errors import SettingsError, W2VError, one_line
 from w2v.formats import table
 from w2v.losses.hierarchical_softmax import TREES
-from w2v.losses.registry import OWN_LOSS, FlatSettings, Settings
+from w2v.losses.registry import USER_DEFINED, FlatSettings, Settings
 from w2v.options import checked_value, options_of, refuse_unknown
 from w2v.settings import RENAMED, join_pair
 from w2v.system.files import PathLike, atomic_write, errors_named, is_nameable
@@ -26,13 +26,14 @@ from w2v.training.initialisation import (
     text_options_of,
     without_computed,
 )
-from w2v.training.model import WHOLE_MODEL, Model
+from w2v.training.model import SAFETENSORS_ALSO_KEEPS, Model
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
 from w2v.vectors.keyed import KeyedVectors
 
-# Options that have an effect only together with another option:
-NEEDS = {"vocab": "continue_from", "freeze": "init", "checkpoint_every": "checkpoint"}
-OF_A_MODEL = ("init", "vocabulary")  # options that have no effect with continue_from, because a model has its own
+# Each option, and the option without which it has no effect.
+REQUIRED_OPTION = {"vocab": "continue_from", "freeze": "init", "checkpoint_every": "checkpoint"}
+# Options that have no effect with continue_from, because the run takes its words and matrices from the model.
+EXCLUDED_BY_CONTINUE = ("init", "vocabulary")
 PATHS = ("continue_from", "init", "vocabulary", "checkpoint", "output", "save_vocab", "plot")
 MODEL_SUFFIX = ".safetensors"
 MAX_TOML_BYTES = 1 << 20
@@ -96,11 +97,14 @@ class RunConfig:
             checked_value(RunConfig, name, getattr(self, name))  # raises SettingsError
         if not isinstance(self.notes, dict):
             raise SettingsError(f"notes {self.notes!r}: they must be a dictionary")
-        interval(self.checkpoint_every)
+        interval(self.checkpoint_every)  # raises SettingsError
 
     @classmethod
     def from_options(
-        cls, given: Mapping[str, Any], source: Model | KeyedVectors | None = None, named: Callable[[str], str] = str
+        cls,
+        given: Mapping[str, Any],
+        source: Model | KeyedVectors | None = None,
+        display_name: Callable[[str], str] = str,
     ) -> RunConfig:
         """Build the config of a run from options.
 
@@ -109,7 +113,7 @@ class RunConfig:
                 Objects in memory, such as a Model, are ignored.
             source: The model to continue, or the vectors to initialise words with. It provides the settings and text
                 options that are not given.
-            named: A function that spells the name of an option in errors.
+            display_name: A function that converts the name of an option to the form shown in errors, such as --vocab.
 
         Raises:
             SettingsError: A name is unknown, a value is impossible, or options contradict each other.
@@ -119,14 +123,18 @@ class RunConfig:
         reading = {name: value for name, value in given.items() if name in options_of(ReadingOptions)}
         others = {name: value for name, value in given.items() if name in own}
         refuse_unknown(given, [*Settings.names(), *options_of(ReadingOptions), *own], RENAMED)
-        for name, needed in NEEDS.items():
+        for name, needed in REQUIRED_OPTION.items():
             if others.get(name, getattr(cls, name)) != getattr(cls, name) and others.get(needed) is None:
-                raise SettingsError(f"{named(name)} has no effect without {named(needed)}")
-        for name in OF_A_MODEL:
+                raise SettingsError(f"{display_name(name)} has no effect without {display_name(needed)}")
+        for name in EXCLUDED_BY_CONTINUE:
             if others.get("continue_from") is not None and others.get(name) is not None:
-                raise SettingsError(f"{named(name)} has no effect with {named('continue_from')}: a model has its own")
+                raise SettingsError(
+                    f"{display_name(name)} has no effect with {display_name('continue_from')}: the run starts from the "
+                    "words and matrices of the model"
+                )
         for name in (*PATHS, "phrases"):
             if name in others and not isinstance(others[name], bool | None):
+                # An object in memory, such as a Model, cannot be stored: `prepare` gets it as an argument.
                 others[name] = os.fspath(others[name]) if isinstance(others[name], str | os.PathLike) else None
         if isinstance(source, Model):
             resolved = continued_settings(source, others.get("vocab", cls.vocab), settings)
@@ -145,8 +153,8 @@ class RunConfig:
     def stored(self) -> dict[str, Any]:
         """Return the values that a checkpoint stores, for `from_stored`, with absolute paths.
 
-        They do not include the settings, which are in the header of every model file, and the cache, which the user
-        names again.
+        They leave out the settings, which are in the header of every model file, and the cache folder, which the user
+        must name again.
         """
         values = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "settings"}
         values["reading"] = {name: value for name, value in asdict(self.reading).items() if name != "cache"}
@@ -216,7 +224,7 @@ def read_options(path: Path) -> dict[str, Any]:
             others["corpus"] = (corpus,) if isinstance(corpus, str) else tuple(corpus)
         RunConfig(**others)  # raises SettingsError
         checked = {name: checked_value(kinds[name], name, join_pair(name, value)) for name, value in values.items()}
-        return (_without_computed(checked) if is_model else checked) | others
+        return (_drop_computed_options(checked) if is_model else checked) | others
     except SettingsError as error:
         raise SettingsError(f"{path}: {one_line(error)}") from error
 
@@ -236,9 +244,9 @@ def _options_of_model(path: Path) -> dict[str, Any]:
     """Return the settings and text options that a model was trained with."""
     header = table.read(path, mmap=True).header
     if header.settings is None:
-        raise W2VError(f"{path}: it has no settings: train with -o model.safetensors, which {WHOLE_MODEL}")
+        raise W2VError(f"{path}: it has no settings: train with -o model.safetensors, which {SAFETENSORS_ALSO_KEEPS}")
     values = dict(header.settings)
-    if values.get("loss") == OWN_LOSS or values.get("objective") is not None:
+    if values.get("loss") == USER_DEFINED or values.get("objective") is not None:
         raise SettingsError(f"{path}: its loss is your own, and model files run no code: write a TOML file of settings")
     if values.get("tree") not in (None, *TREES) or values.get("tree_vectors") is not None:
         raise SettingsError(
@@ -248,7 +256,7 @@ def _options_of_model(path: Path) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _without_computed(options: dict[str, Any]) -> dict[str, Any]:
+def _drop_computed_options(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a model without computed values, because these may depend on options that change."""
     names = options.keys() & {*Settings.names()}
     settings = without_computed(Settings(**{name: options[name] for name in names}))

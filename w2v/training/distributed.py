@@ -32,7 +32,8 @@ from w2v.training.schedule import Schedule
 
 log = logging.getLogger("w2v")
 
-WORDS_PER_ROW = 8  # words that a thread trains in a round, at least, per row that is exchanged in every round
+# A round exchanges at most one frequent row per this many words of a thread (frequent rows: see exchange.py).
+MIN_WORDS_PER_FREQUENT_ROW = 8
 # Words per rank: with fewer, exchanges take more time than several ranks save (bench/README.md, "Several ranks").
 MIN_USEFUL_WORDS = 20_000_000
 ROUNDS_PER_RANK, MAX_ROUNDS = 1000, 4000  # rounds in an epoch: in proportion to the ranks, up to a maximum
@@ -62,7 +63,7 @@ def merge_types(communicator: Communicator, store: IdStore) -> TypeCounts:
     return merged
 
 
-def words_of_round(words: int, ranks: int) -> int:
+def words_per_round(words: int, ranks: int) -> int:
     """Return the number of words that a thread trains in a round.
 
     Args:
@@ -92,14 +93,14 @@ class DistributedRun(Run):
         self._rounds_done = 0
         self._sums_before: tuple[Any, Any] = (0.0, 0)  # losses and predictions of all ranks before the run was resumed
         super().__init__(config, initial, store, *arguments, **options)
-        self.tokens = communicator.total(self.plan.tokens)
-        most_tokens = communicator.maximum(self.plan.tokens)
-        words = words_of_round(most_tokens, communicator.size)
-        rounds = -(-most_tokens // (words * communicator.maximum(self.plan.workers)))
-        self.schedule = Schedule(self.plan, max(1, min(rounds, communicator.maximum(self.plan.chunks))))
+        self.tokens = communicator.sum_of(self.plan.tokens)
+        most_tokens = communicator.max_of(self.plan.tokens)
+        words = words_per_round(most_tokens, communicator.size)
+        rounds = -(-most_tokens // (words * communicator.max_of(self.plan.workers)))
+        self.schedule = Schedule(self.plan, max(1, min(rounds, communicator.max_of(self.plan.chunks))))
         frequencies = self._frequencies()
         matrices = [(array, frequencies[name]) for name, array in self.parameters.items()]
-        frequent = min(words // WORDS_PER_ROW // 2 * 2, FREQUENT_ROWS)
+        frequent = min(words // MIN_WORDS_PER_FREQUENT_ROW // 2 * 2, FREQUENT_ROWS)
         self.exchange = Exchange(communicator, matrices, self.settings.seed, self.plan.workers, frequent)
         self.exchange_seconds = 0.0  # time that this rank spent on exchanges since the run was started or resumed
         self._seconds_before = 0.0  # training time before the run was resumed
@@ -108,28 +109,42 @@ class DistributedRun(Run):
         """Return the expected number of updates of each row per trained word, float64 (R,), by matrix."""
         settings, vocabulary = self.settings, self.vocabulary
         kept_counts = vocabulary.keep_probabilities(settings.sample, settings.sample_formula) * vocabulary.counts
-        context = sum(self.plan.reaches[:, 1:].mean(axis=1) if settings.shrink_windows else settings.window_sides)
+        mean_context_words = sum(
+            self.plan.reaches[:, 1:].mean(axis=1) if settings.shrink_windows else settings.window_sides
+        )
         centres = kept_counts / vocabulary.tokens  # how often each word is a centre word, per trained word
-        predictions = centres.sum() * (1 if self.plan.cbow else context)
-        inputs, outputs = centres * context, predictions * self.plan.loss.updates(kept_counts / kept_counts.sum())
+        predictions = centres.sum() * (1 if self.plan.cbow else mean_context_words)
+        inputs = centres * mean_context_words
+        outputs = predictions * self.plan.loss.updates(kept_counts / kept_counts.sum())
         ngrams = self.plan.subwords.totals(inputs)[len(centres) :] if self.plan.subwords else np.empty(0)
         return {"inputs": inputs, "ngrams": ngrams, "outputs": outputs}
 
     def _allocate(self, initial: Initialisation, copies: int) -> None:
         with self.communicator.collective_errors():
-            super()._allocate(initial, copies + 1)  # the additional copy is SharedMatrix.last
+            super()._allocate(initial, copies + 1)  # the additional copy is SharedMatrix.synced
 
     @property
     def metrics(self) -> dict[str, Any]:
         """The number of ranks, and the rounds, seconds, bytes and share of the training time of their exchanges."""
-        exchange = {"rounds": self.schedule.end, "seconds": self.exchange_seconds, "bytes": self.exchange.bytes}
+        exchange = {
+            "rounds": self.schedule.total_rounds,
+            "seconds": self.exchange_seconds,
+            "bytes": self.exchange.bytes,
+        }
         seconds = self.seconds - self._seconds_before
         exchange["share"] = self.exchange_seconds / seconds if seconds else 0.0
         return {"ranks": self.communicator.size, "exchange": exchange}
 
-    def _plan(self, initial: Initialisation, instructions: str | None) -> Plan:
-        total, ignore_memory = self.communicator.total, self.config.ignore_memory
-        plan = plan_run(self.settings, initial, self.store, instructions, total, MAX_CHUNK, ignore_memory)
+    def _plan(self, initial: Initialisation, instruction_set: str | None) -> Plan:
+        plan = plan_run(
+            self.settings,
+            initial,
+            self.store,
+            instruction_set,
+            self.communicator.sum_of,
+            MAX_CHUNK,
+            self.config.ignore_memory,
+        )
         # Each rank has its own seed, so that the ranks draw different random numbers.
         return replace(plan, seed=(plan.seed + (self.communicator.rank << 48)) % (1 << 64))
 
@@ -139,32 +154,31 @@ class DistributedRun(Run):
         If the number of ranks has changed, each rank resumes at the same share of its new part of the text. In the
         current epoch, some text is then trained twice and some is skipped.
         """
-        self._rounds_done = resume_position(state.position, self.schedule.end, self.communicator.size)
-        self.seconds, self.history = state.position.seconds, state.history
-        self._seconds_before = state.position.seconds
-        if self.communicator.is_root:  # only one rank, because `state` adds up the sums of all ranks
+        self._rounds_done = resume_position(state.resume_info, self.schedule.total_rounds, self.communicator.size)
+        self.seconds, self.history = state.resume_info.seconds, state.history
+        self._seconds_before = state.resume_info.seconds
+        if self.communicator.is_root:  # only one rank, because `make_checkpoint` adds up the sums of all ranks
             self._sums_before = state.losses, state.predictions
         if self.plan.chunks:
             self.kernel.restore(
                 self.schedule.position(self._rounds_done), np.zeros_like(state.losses), np.zeros_like(state.predictions)
             )
-        self._continue_history()
+        self._set_history_offset()
 
-    @property
-    def state(self) -> Checkpoint:
-        """The current state of the whole run. All ranks must read this property, after an exchange of all rows."""
+    def make_checkpoint(self) -> Checkpoint:
+        """Return the current state of the whole run. All ranks must call this method, after an exchange of all rows."""
         losses, predictions = self._sums_before
-        own, ranks = super().state, self.communicator
+        own, communicator = super().make_checkpoint(), self.communicator
         return replace(
             own,
-            losses=ranks.sum(self.kernel.losses + losses),
-            predictions=ranks.sum(self.kernel.predictions + predictions),
-            position=replace(
-                own.position,
+            losses=communicator.allreduce(self.kernel.losses + losses),
+            predictions=communicator.allreduce(self.kernel.predictions + predictions),
+            resume_info=replace(
+                own.resume_info,
                 done=self._rounds_done,
-                end=self.schedule.end,
-                tokens_trained=ranks.total(self.kernel.tokens_trained),
-                ranks=ranks.size,
+                end=self.schedule.total_rounds,
+                tokens_trained=communicator.sum_of(self.kernel.tokens_trained),
+                ranks=communicator.size,
             ),
         )
 
@@ -176,7 +190,7 @@ class DistributedRun(Run):
         self._start_meter(report)
         with self.communicator.deferred_signals() as stop_requested:
             self._train_rounds(stop_requested)
-        if self._rounds_done < self.schedule.end:
+        if self._rounds_done < self.schedule.total_rounds:
             raise W2VError("another rank was stopped by a signal")
 
     def _train_rounds(self, stop_requested: Callable[[], bool]) -> None:
@@ -185,8 +199,8 @@ class DistributedRun(Run):
         flags = Flags()
         first = self._rounds_done
         self.exchange.weighted_words = self._weighted_words
-        self.exchange.start_from_root()
-        while self._rounds_done < self.schedule.end:
+        self.exchange.broadcast_from_root()
+        while self._rounds_done < self.schedule.total_rounds:
             if error is None:
                 try:
                     self._train_to(self.schedule.position(self._rounds_done + 1))
@@ -199,18 +213,18 @@ class DistributedRun(Run):
                     flags = self.exchange.finish()
                 if flags.failed:
                     break
-                is_last = flags.stop or self._rounds_done == self.schedule.end
+                is_last = flags.stop or self._rounds_done == self.schedule.total_rounds
                 if all_rows := is_last or flags.checkpoint or self.schedule.ends_epoch(self._rounds_done):
-                    self.exchange.all_rows()
+                    self.exchange.exchange_all_rows()
             if is_last or flags.checkpoint:
-                self._save(error, is_last)
+                self._raise_or_save(error, is_last)
             if is_last:
                 break
             own = Flags(stop=stop_requested(), failed=error is not None, checkpoint=self._checkpoint_due_next)
             with self._measure_exchange():
                 self.exchange.begin(None if all_rows else self._rounds_done, own)
         self._raise_on_all_ranks(error)
-        state = self.state
+        state = self.make_checkpoint()
         with self.communicator.collective_errors():
             self._check_trained(state)
 
@@ -225,7 +239,7 @@ class DistributedRun(Run):
     @property
     def _weighted_words(self) -> float:
         """The words that one rank has trained so far, each weighted with its learning rate; see Exchange."""
-        plan, share = self.plan, self._rounds_done / self.schedule.end
+        plan, share = self.plan, self._rounds_done / self.schedule.total_rounds
         words = plan.epochs * self.tokens / self.communicator.size * share
         mean_alpha = learning_rate(plan.alpha, plan.min_alpha, share / 2)
         return float(words * mean_alpha)
@@ -246,10 +260,13 @@ class DistributedRun(Run):
             if error is not None:
                 raise error
 
-    def _save(self, error: Exception | None, last: bool) -> None:
-        """Write a checkpoint on rank 0, if the run has a folder for checkpoints. First raise an error of any rank."""
+    def _raise_or_save(self, error: Exception | None, last: bool) -> None:
+        """Raise an error of any rank on all ranks.
+
+        Without an error, rank 0 writes a checkpoint if the run has a folder for them.
+        """
         self._raise_on_all_ranks(error)
-        state = self.state  # all ranks must read it, also those without checkpoints
+        state = self.make_checkpoint()  # on all ranks, because it sums over them
         if self.checkpoints:
             (self.checkpoints.write if last else self.checkpoints.copy)(state)
 

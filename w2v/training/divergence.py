@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from w2v.formats import bfloat16
 from w2v.losses.loss import Loss
 
-# Limits of `loss_rise`. Normal runs reach 1.03, runs with three times the default learning rate 1.3.
-SOUND_RISE = 1.5  # up to this, the vectors are sound
-MAX_RISE = 10.0  # above this, training has diverged; gensim's test of CBOW with hs reached 8
+# Limits of `loss_ratio`. Normal runs reach 1.03, runs with three times the default learning rate 1.3.
+WARNING_RATIO = 1.5  # above this, the vectors are poor
+DIVERGENCE_RATIO = 10.0  # above this, training has diverged; gensim's test of CBOW with hs reached 8
 MIN_PREDICTIONS = 1000  # the mean loss of an epoch with fewer predictions is too noisy
 
 
@@ -23,12 +23,12 @@ def all_finite(matrices: Iterable[NDArray[Any]]) -> bool:
     return all(bfloat16.first_not_finite(array) < 0 for array in matrices)
 
 
-def loss_rise(loss: Loss, losses: NDArray[np.float64], predictions: NDArray[np.int64]) -> float:
+def loss_ratio(loss: Loss, losses: NDArray[np.float64], predictions: NDArray[np.int64]) -> float:
     """Return the largest ratio of an epoch's mean loss to the lowest earlier one.
 
     The first epoch is compared with the loss of untrained vectors. The lowest mean counts as at least 1 nat. The means
-    can be compared because every epoch trains on the same text. An unfinished epoch counts with a lower bound of its
-    mean.
+    can be compared because every epoch trains on the same text. The sum of an unfinished epoch is divided by the
+    predictions of the epoch before, which gives a lower bound of its mean.
 
     Args:
         loss: The loss of the run.

@@ -10,7 +10,7 @@ import numpy as np
 from w2v.errors import W2VError
 from w2v.evaluation.held_out import HeldOut
 from w2v.text.subword_rows import SubwordRows
-from w2v.training.checkpoint import Checkpoint, Checkpoints
+from w2v.training.checkpoint import Checkpoint, CheckpointFolder
 from w2v.training.model import Model, matrix_arguments
 from w2v.vectors.cosines import Vector
 
@@ -29,7 +29,7 @@ class EarlyStopping:
 
     patience: int
     held_out: HeldOut
-    checkpoints: Checkpoints
+    checkpoints: CheckpointFolder
 
     def should_stop(self, scores: list[float]) -> bool:
         """Return True if a run with these scores, one for each finished epoch, should end."""
@@ -41,14 +41,14 @@ class EarlyStopping:
         Returns:
             The scores of all epochs so far.
         """
-        scores = [*state.position.scores, self.held_out.score(word_vectors(state))]
+        scores = [*state.resume_info.scores, self.held_out.score(word_vectors(state))]
         if best_epoch(scores) == len(scores):
-            self.checkpoints.write_best(replace(state, position=replace(state.position, scores=scores)))
+            self.checkpoints.write_best(replace(state, resume_info=replace(state.resume_info, scores=scores)))
         return scores
 
     def restore_best(self, state: Checkpoint) -> None:
         """Overwrite the matrices of a finished run with their values after the best epoch."""
-        scores = state.position.scores
+        scores = state.resume_info.scores
         last, best = len(scores), best_epoch(scores)
         score = f"score on held-out text {scores[best - 1]:.4f}"
         if best == last:
@@ -56,7 +56,7 @@ class EarlyStopping:
             return
         try:
             best_state = self.checkpoints.best()
-            if len(best_state.position.scores) != best:
+            if len(best_state.resume_info.scores) != best:
                 raise W2VError(f"{self.checkpoints.folder} does not have the state after epoch {best}")
         except W2VError as error:
             log.warning("%s: using the vectors of the last epoch, %d, instead of the best, %d", error, last, best)

@@ -53,7 +53,9 @@ PART_ROWS = 512  # rows that are read, changed and written together, so that the
 
 
 def rows_of_round(number: int, rows: int, frequent: int = FREQUENT_ROWS) -> list[range]:
-    """Return the rows to exchange after a round, as ranges of the order by frequency; see the top of the module.
+    """Return which rows to exchange after a round, as ranges of positions in the list of rows sorted by frequency.
+
+    The top of the module explains which rows these are.
 
     Args:
         number: The number of the round.
@@ -78,19 +80,19 @@ class SharedMatrix:
 
     Attributes:
         rows: The matrix, (R, D).
-        last: The rows after their last exchange, (R, D). They are the same on all ranks.
+        synced: The rows after their last exchange, (R, D). They are the same on all ranks.
         frequencies: The expected number of updates of each row per trained word, float64 (R,).
         order: The row numbers, ordered from frequent to rare, (R,).
-        exchanged: The value of Exchange.weighted_words at the last exchange of each row, float64 (R,).
+        weighted_words_at_exchange: The value of Exchange.weighted_words when each row was last exchanged, float64 (R,).
     """
 
     rows: NDArray[Any]
-    last: NDArray[Any]
+    synced: NDArray[Any]
     frequencies: NDArray[np.float64]
 
     def __post_init__(self) -> None:
         self.order = np.argsort(-self.frequencies, kind="stable")
-        self.exchanged = np.zeros(len(self.rows))
+        self.weighted_words_at_exchange = np.zeros(len(self.rows))
 
     def parts(self, ranges: list[range]) -> list[Part]:
         """Divide the rows in these ranges of the order into parts of at most PART_ROWS rows."""
@@ -101,7 +103,7 @@ class SharedMatrix:
 
 
 class Part(NamedTuple):
-    """Some rows of a matrix: their numbers, and how many they are."""
+    """Some rows of a matrix: their row numbers, as a slice if they are contiguous, and their count."""
 
     matrix: SharedMatrix
     rows: slice | NDArray[np.int64]
@@ -115,13 +117,13 @@ class PendingPart(NamedTuple):
         part: The part.
         start: Its offset in the message.
         packed: The values of its rows when they were packed, (N, D).
-        progress: The x of the module's description, (N, 1).
+        x: The x of the module's description, (N, 1).
     """
 
     part: Part
     start: int
     packed: NDArray[np.float32]
-    progress: NDArray[np.float64]
+    x: NDArray[np.float64]
 
 
 def slice_if_contiguous(rows: NDArray[np.int64]) -> slice | NDArray[np.int64]:
@@ -180,7 +182,7 @@ class Exchange:
         self._request: Any = None  # of the pending message; None once it has arrived
         self.bytes = 0
 
-    def start_from_root(self) -> None:
+    def broadcast_from_root(self) -> None:
         """Copy the matrices of rank 0 to all other ranks."""
         for matrix in self._matrices:
             for start in range(0, len(matrix.rows), BLOCK_ROWS):
@@ -188,8 +190,8 @@ class Exchange:
                 contiguous = np.ascontiguousarray(block)
                 self._communicator.broadcast(contiguous)
                 block[:] = contiguous
-            np.copyto(matrix.last, matrix.rows)
-            matrix.exchanged[:] = self.weighted_words
+            np.copyto(matrix.synced, matrix.rows)
+            matrix.weighted_words_at_exchange[:] = self.weighted_words
 
     def begin(self, number: int | None, flags: Flags) -> None:
         """Exchange the most frequent rows, and start to exchange the other rows of a round; `finish` ends it.
@@ -209,7 +211,7 @@ class Exchange:
             self.finish()
         self._send(others, flags)
 
-    def all_rows(self) -> None:
+    def exchange_all_rows(self) -> None:
         """Exchange all rows, and wait for the result."""
         for matrix in self._matrices:
             rows = len(matrix.rows)
@@ -231,7 +233,7 @@ class Exchange:
             self._own, self._total = np.empty(size, np.float32), np.empty(size, np.float32)
         self._pending = list(self._map(self._pack, parts, starts))
         self._own[starts[-1] : size] = flags
-        self._request = self._communicator.start_sum(self._own[:size], self._total[:size])
+        self._request = self._communicator.start_allreduce(self._own[:size], self._total[:size])
         self._message_size = size
         self.bytes += 4 * size
 
@@ -250,23 +252,24 @@ class Exchange:
         matrix, rows, _ = part
         packed = matrix.rows[rows].astype(np.float32)  # a copy
         message = self._message_part(self._own, part, start)
-        np.subtract(packed, matrix.last[rows], out=message[:, :-1])
+        np.subtract(packed, matrix.synced[rows], out=message[:, :-1])
         message[:, -1] = squared_lengths(message[:, :-1])
-        progress = CURVATURE * matrix.frequencies[rows] * (self.weighted_words - matrix.exchanged[rows])
-        matrix.exchanged[rows] = self.weighted_words
-        return PendingPart(part, start, packed, progress[:, np.newaxis])
+        words = self.weighted_words - matrix.weighted_words_at_exchange[rows]
+        matrix.weighted_words_at_exchange[rows] = self.weighted_words
+        x = CURVATURE * matrix.frequencies[rows] * words
+        return PendingPart(part, start, packed, x[:, np.newaxis])
 
     def _unpack(self, pending: PendingPart, index: int) -> None:
         """Add the other ranks' contributions to the rows of a part."""
-        (matrix, rows, _), start, packed, progress = pending
+        (matrix, rows, _), start, packed, x = pending
         seeds = [self._seed, self._exchanges, index]  # the same on all ranks, so that they round the same way
         random = np.random.Generator(np.random.PCG64(seeds)) if bfloat16.is_bfloat16(matrix.rows) else None
         total = self._message_part(self._total, pending.part, start)
-        combined = matrix.last[rows] + combined_change(total[:, :-1], total[:, -1:], progress)
-        matrix.last[rows] = stochastically_rounded(combined, random)
+        combined = matrix.synced[rows] + combined_change(total[:, :-1], total[:, -1:], x)
+        matrix.synced[rows] = stochastically_rounded(combined, random)
         # The change by this rank since the rows were packed; 0 if it has not trained during the exchange.
         own_change = matrix.rows[rows].astype(np.float32) - packed
-        matrix.rows[rows] = stochastically_rounded(matrix.last[rows] + own_change, random)
+        matrix.rows[rows] = stochastically_rounded(matrix.synced[rows] + own_change, random)
 
     def _message_part(self, message: NDArray[np.float32], part: Part, start: int) -> NDArray[np.float32]:
         """Return a view of a part in a message, (rows, D + 1): the changes of the rows and their squared lengths."""
@@ -284,18 +287,18 @@ def stochastically_rounded(values: NDArray[np.float32], random: np.random.Genera
 
 
 def combined_change(
-    total: NDArray[np.float32], squares: NDArray[np.float32], progress: NDArray[np.float64]
+    total: NDArray[np.float32], squares: NDArray[np.float32], x: NDArray[np.float64]
 ) -> NDArray[np.float32]:
     """Return the combined change of each row, (N, D); see the formula at the top of the module.
 
     Args:
         total: The sum of the changes of all ranks, ΣΔ, (N, D).
         squares: The sum of the squared lengths of the changes, Σ‖Δ‖², (N, 1).
-        progress: The x of the formula, (N, 1).
+        x: The x of the formula, (N, 1).
     """
     length = squared_lengths(total)[:, np.newaxis]
     m = np.divide(length, squares, out=np.ones_like(squares), where=length > squares)
-    x = np.maximum(progress, 1e-6)
+    x = np.maximum(x, 1e-6)
     scale = (np.expm1(-m * x) / (m * np.expm1(-x))).astype(np.float32)
     change: NDArray[np.float32] = total * scale
     return change

@@ -30,7 +30,7 @@ log = logging.getLogger("w2v")
 
 Vocab = Literal["old", "union"]
 
-OF_NEW_WORDS = ("min_count", "max_vocab")  # settings that select words from the text
+WORD_SELECTION_SETTINGS = ("min_count", "max_vocab")  # settings that select words from the text
 FIXED_SETTINGS = [name for name, option in options_of(FlatSettings).items() if option.fixed]
 
 
@@ -95,7 +95,9 @@ def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze
     size = vectors.vector_size
     settings = Settings(**{"vector_size": size} | ({"vectors": "input"} if freeze else {}) | dict(given))
     if freeze and settings.word_vectors != "input":
-        raise SettingsError(f"vectors {settings.vectors}: freeze keeps input rows as they are: choose input")
+        raise SettingsError(
+            f"vectors {settings.vectors}: with freeze, the word vectors must be the input rows: choose vectors input"
+        )
     if freeze and not bfloat16.stores_exactly(vectors.vectors, settings.storage):
         raise SettingsError(f"storage {settings.storage}: it would round the vectors that freeze keeps: choose float32")
     if settings.vector_size != size:
@@ -133,19 +135,19 @@ def initialise_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, freez
     return Initialisation(vocabulary, None, {"inputs": inputs}, rows, frozen if freeze else None)
 
 
-def continued_settings(model: Model, words: Vocab, given: Mapping[str, Any]) -> Settings:
+def continued_settings(model: Model, vocab: Vocab, given: Mapping[str, Any]) -> Settings:
     """Return the settings of a run that continues a model.
 
     Args:
         model: The model.
-        words: The option `vocab` of `train`.
+        vocab: See `train`.
         given: The settings that the user has given; they override the settings of the model.
 
     Raises:
         SettingsError: A given setting cannot change when training is continued.
     """
     settings = without_computed(model.settings)
-    for name in OF_NEW_WORDS if words == "old" else ():
+    for name in WORD_SELECTION_SETTINGS if vocab == "old" else ():
         if given.get(name) is not None:
             raise SettingsError(
                 f"{name} {given[name]}: vocab old keeps the model's words: leave it out, or choose union"
@@ -170,27 +172,27 @@ def without_computed(settings: Settings) -> Settings:
 
 
 def initialise_from_model(
-    model: Model, words: Vocab, settings: Settings, store: TypeCounts, ignore_memory: bool = False
+    model: Model, vocab: Vocab, settings: Settings, types: TypeCounts, ignore_memory: bool = False
 ) -> Initialisation:
     """Initialise a run from a model that is continued.
 
     Args:
         model: The model.
-        words: "old" keeps the vocabulary, counts and tree of the model. "union" adds the counts of the text, and adds
+        vocab: "old" keeps the vocabulary, counts and tree of the model. "union" adds the counts of the text, and adds
             words of the text that occur at least min_count times, up to max_vocab words in total.
         settings: The settings of the run.
-        store: The types of the text.
+        types: The types of the text.
         ignore_memory: Whether to build a table of n-grams even if memory looks insufficient.
 
     Raises:
         SettingsError: The loss does not allow "union".
         W2VError: The model has NaN or infinite values, or there is not enough memory for a table of n-grams.
     """
-    parameters = {"inputs": model.inputs} | model.learnt
+    parameters = {"inputs": model.inputs} | model.output_parameters
     if not all_finite(parameters.values()):
         raise W2VError("the continued model has NaN or infinite values")
-    if words == "old":
-        loss = loss_for(settings, model.vocabulary, model.loss.tensors | model.learnt)
+    if vocab == "old":
+        loss = loss_for(settings, model.vocabulary, model.loss.tensors | model.output_parameters)
         return Initialisation(
             model.vocabulary, loss, parameters | _subword_rows(model, model.vocabulary, slice(None), ignore_memory)
         )
@@ -198,42 +200,42 @@ def initialise_from_model(
         raise SettingsError(
             f"vocab union: with loss {settings.loss}, {model.loss.fixed_vocabulary}: choose old, or train a new model"
         )
-    vocabulary, rows = unite_vocabulary(model.vocabulary, store, settings)
+    vocabulary, rows = unite_vocabulary(model.vocabulary, types, settings)
     return Initialisation(vocabulary, None, parameters | _subword_rows(model, vocabulary, rows, ignore_memory), rows)
 
 
 def _subword_rows(
-    model: Model, vocabulary: Vocabulary, words: NDArray[np.int64] | slice, ignore_memory: bool
+    model: Model, vocabulary: Vocabulary, rows: NDArray[np.int64] | slice, ignore_memory: bool
 ) -> dict[str, NDArray[Any]]:
     """Return the word and n-gram rows that the input rows are composed of, if the model has n-grams.
 
     Args:
         model: The model.
         vocabulary: The words of the run.
-        words: The rows in `vocabulary` of the model's words.
+        rows: The rows in `vocabulary` of the model's words.
         ignore_memory: Whether to build a table of n-grams even if memory looks insufficient.
     """
     if not model.ngrams:
         return {}
     subwords = SubwordRows.of(model.ngrams.subwords, vocabulary.words, ignore_memory)
     shared = subwords.join(model.ngrams.of(subwords.buckets))[len(vocabulary) :]
-    return {"inputs": subwords.decompose(model.inputs, shared, words), "ngrams": shared}
+    return {"inputs": subwords.decompose(model.inputs, shared, rows), "ngrams": shared}
 
 
-def unite_vocabulary(old: Vocabulary, store: TypeCounts, settings: Settings) -> tuple[Vocabulary, NDArray[np.int64]]:
+def unite_vocabulary(old: Vocabulary, types: TypeCounts, settings: Settings) -> tuple[Vocabulary, NDArray[np.int64]]:
     """Add the words and counts of a text to a vocabulary.
 
     Returns:
         The new vocabulary, and the new row of each old word, int64 (V,).
     """
-    counts, index = store.counts[FIRST_TYPE:], store.remap(old.words)[FIRST_TYPE:]
+    counts, index = types.counts[FIRST_TYPE:], types.remap(old.words)[FIRST_TYPE:]
     summed = old.counts.copy()
     summed[index[index >= 0]] += counts[index >= 0]
     new = np.flatnonzero((index < 0) & (counts >= max(1, settings.min_count)))
     new = new[np.argsort(-counts[new], kind="stable")]
     if settings.max_vocab is not None:
         new = new[: max(0, settings.max_vocab - len(old))]
-    words = [*old.words, *store.words(new + FIRST_TYPE)]
+    words = [*old.words, *types.words(new + FIRST_TYPE)]
     summed = np.concatenate([summed, counts[new]])
     order = np.argsort(-summed, kind="stable")
     rows = np.empty(len(order), np.int64)

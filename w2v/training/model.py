@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -38,8 +39,12 @@ LOSS_BY_EPOCH = "loss_by_epoch"
 # Metrics that differ from run to run are not stored, so that runs with the same result write the same bytes.
 NOT_STORED = {"seconds", "words_per_second", "cache_reused", "exchange"}
 SHOWN_METRICS = ("tokens", "tokens_trained", "words_per_second", "seconds", "loss")
-WHOLE_MODEL = "also keeps the counts, settings and output layer that --continue, perplexity and rank need"
+# What a .safetensors file has in addition to words and vectors; the end of a sentence in messages.
+SAFETENSORS_ALSO_KEEPS = "also keeps the counts, settings and output layer that --continue, perplexity and rank need"
 INPUTS_TENSOR = "inputs"  # the name of the input rows in a file, if its "vectors" are not the input rows
+
+# Old names of attributes and methods of Model, which version 0.3 will remove.
+RENAMED_ATTRIBUTES = {"learnt": "output_parameters", "widened": "to_float32", "content": "to_vector_file"}
 
 
 class HasVectors:
@@ -52,17 +57,17 @@ class HasVectors:
 
         def __getattr__(self, name: str) -> Any:
             """Raise AttributeError, with a hint if `wv` has an attribute of this name."""
-            hint = f": ask its word vectors, model.wv.{name}" if hasattr(KeyedVectors, name) else ""
+            hint = f": use model.wv.{name}" if hasattr(KeyedVectors, name) else ""
             raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}{hint}", name=name, obj=self)
 
     def __getitem__(self, key: object) -> NoReturn:
         """Raise TypeError with the hint to index `wv`."""
         word = key if isinstance(key, str) else "king"
-        raise TypeError(f"a {type(self).__name__} has no items: ask its word vectors, model.wv[{word[:60]!r}]")
+        raise TypeError(f"a {type(self).__name__} has no items: use model.wv[{word[:60]!r}]")
 
     def __contains__(self, key: object) -> NoReturn:
         """Raise TypeError with the hint to search `wv`."""
-        raise TypeError(f"a {type(self).__name__} has no items: ask its word vectors, {key!r:.60} in model.wv")
+        raise TypeError(f"a {type(self).__name__} has no items: use {key!r:.60} in model.wv")
 
 
 @dataclass(repr=False)
@@ -97,6 +102,16 @@ class Model(HasVectors):
     text: TextOptions = field(default_factory=TextOptions)
     history: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 4)))
     ngrams: Ngrams | None = None
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Return an attribute by its old name, with a DeprecationWarning. Otherwise raise AttributeError."""
+            if name not in RENAMED_ATTRIBUTES:
+                return super().__getattr__(name)
+            new = RENAMED_ATTRIBUTES[name]
+            warnings.warn(f"Model.{name} is now Model.{new}", DeprecationWarning, stacklevel=2)
+            return getattr(self, new)
 
     def __repr__(self) -> str:
         rows, size = self.inputs.shape
@@ -169,7 +184,7 @@ class Model(HasVectors):
         return self.wv.explore(other.wv if other else None, **options)
 
     @property
-    def learnt(self) -> dict[str, NDArray[Any]]:
+    def output_parameters(self) -> dict[str, NDArray[Any]]:
         """The matrices of the output layer and of the loss, by their names in a file."""
         outputs = {"outputs": self.outputs} if len(self.outputs) else {}
         return by_tensor_name(outputs | self.parameters)
@@ -203,7 +218,7 @@ class Model(HasVectors):
     def _parameters(self) -> dict[str, Array]:
         return {"outputs": self.outputs} | self.parameters
 
-    def widened(self) -> Self:
+    def to_float32(self) -> Self:
         """Return the same model with float32 matrices instead of bfloat16."""
         inputs, outputs = bfloat16.to_float32(self.inputs), bfloat16.to_float32(self.outputs)
         ngrams = replace(self.ngrams, rows=bfloat16.to_float32(self.ngrams.rows)) if self.ngrams else None
@@ -231,12 +246,12 @@ class Model(HasVectors):
             W2VError: The file cannot be read, or it holds only word vectors, without the output layer.
         """
         stored = table.read(path, mmap and Path(path).suffix == ".safetensors")
-        learnt = {name: stored.tensors.pop(name) for name in list(stored.tensors) if is_parameter(name)}
+        output_parameters = {name: stored.tensors.pop(name) for name in list(stored.tensors) if is_parameter(name)}
         header = stored.header
-        if not learnt or stored.counts is None or header.settings is None:
+        if not output_parameters or stored.counts is None or header.settings is None:
             raise OnlyVectors(
                 f"{path}: it has only words and vectors: train with -o model.safetensors "
-                f'(model.save("model.safetensors")), which {WHOLE_MODEL}'
+                f'(model.save("model.safetensors")), which {SAFETENSORS_ALSO_KEEPS}'
             )
         settings = replace(settings_from(header.settings, f"{path}: its settings", vectors="input"), workers=None)
         metrics = dict(header.metrics)
@@ -247,10 +262,10 @@ class Model(HasVectors):
         if not bfloat16.is_training_dtype(inputs) or inputs.shape != (len(vocabulary), settings.vector_size):
             raise W2VError(f"{path}: damaged: its input rows have shape {inputs.shape} and type {inputs.dtype}")
         try:
-            loss = loss_for(settings, vocabulary, stored.tensors | learnt)
+            loss = loss_for(settings, vocabulary, stored.tensors | output_parameters)
         except W2VError as error:
             raise W2VError(f"{path}: {one_line(error)}") from error
-        matrices = matrix_arguments({"inputs": inputs} | learnt)
+        matrices = matrix_arguments({"inputs": inputs} | output_parameters)
         ngrams = Ngrams.from_file(stored.tensors, header.subwords, settings.vector_size, path)
         if (ngrams.subwords if ngrams else None) != settings.ngrams:
             raise W2VError(f"{path}: damaged: its n-grams do not fit its settings")
@@ -270,12 +285,12 @@ class Model(HasVectors):
             W2VError: The file cannot be written, or it exists and `force` is false.
             SettingsError: The extension is unknown.
         """
-        table.write(path, self.content(), force)
+        table.write(path, self.to_vector_file(), force)
 
-    def content(self) -> VectorFile:
+    def to_vector_file(self) -> VectorFile:
         """Return the content of the model's file. It includes the input rows only if they are not the word vectors."""
         tensors = {} if self.vectors is self.inputs else {INPUTS_TENSOR: self.inputs}
-        tensors |= self.learnt | self.loss.tensors
+        tensors |= self.output_parameters | self.loss.tensors
         metrics = {name: value for name, value in self.metrics.items() if name not in NOT_STORED}
         if "loss" in metrics:
             tensors[LOSS_BY_EPOCH] = np.array(metrics.pop("loss"), np.float64)  # None becomes NaN

@@ -24,21 +24,24 @@ from w2v.vectors.combine import memory_of
 # With subwords, all changes of a chunk are computed from the values before the chunk, so chunks must be small: the text
 # is divided into SUBWORD_CHUNKS chunks, unless they would be smaller or larger than these limits in ids.
 SUBWORD_CHUNKS, MIN_SUBWORD_CHUNK, MAX_SUBWORD_CHUNK = 600, 256, 4096
-# Ids per round and per chunk with deterministic threads. These copy each row that several chunks of a round need.
+# Ids per round, and limits of ids per chunk, with `deterministic`. Each thread copies the rows that several chunks of a
+# round use, so rounds are short.
 DETERMINISTIC_ROUND, MIN_DETERMINISTIC_CHUNK, MAX_DETERMINISTIC_CHUNK = 2048, 64, 256
-FROZEN_CHUNK = 512  # ids per chunk with frozen words: the copies of their rows change within a chunk
-# Limits for the sum of the changes that the words of a chunk make to one subword; see `update_shares`. With a larger
-# sum, the rows of single letters, which most words contain, diverge.
+# Ids per chunk with frozen words. A chunk changes copies of the frozen rows and discards them at its end, so chunks are
+# short.
+FROZEN_CHUNK = 512
+# A subword's row receives at most this many whole changes per chunk; see `update_shares`. With more, the rows of single
+# letters, which most words contain, diverge.
 MAX_SUMMED_CHANGES = 8
-DAMPING = 0.25
+DAMPING = 0.25  # the exponent of the share of each change; see `update_shares`
 
 
 def plan_run(
     settings: Settings,
     initial: Initialisation,
     store: IdStore,
-    instructions: str | None = None,
-    total: Callable[[int], int] = int,
+    instruction_set: str | None = None,
+    sum_over_ranks: Callable[[int], int] = int,
     max_chunk: int = MAX_CHUNK_IDS,
     ignore_memory: bool = False,
 ) -> Plan:
@@ -48,8 +51,8 @@ def plan_run(
         settings: The settings of the run.
         initial: The vocabulary and the loss.
         store: The ids of the text, or of this rank's part of it.
-        instructions: The instruction set of the kernel; by default, the best one of this machine.
-        total: A function that sums a number over all ranks.
+        instruction_set: The instruction set of the kernel; by default, the best one of this machine.
+        sum_over_ranks: A function that sums a number over all ranks.
         max_chunk: The largest number of ids in a chunk.
         ignore_memory: Whether to build a table of subwords even if memory looks insufficient.
 
@@ -67,21 +70,22 @@ def plan_run(
     keep = vocabulary.keep_probabilities(settings.sample, settings.sample_formula)
     subwords, shares = None, None
     if settings.deterministic:
-        thread_ids = DETERMINISTIC_ROUND // settings.threads
-        chunk = min(chunk, max(MIN_DETERMINISTIC_CHUNK, min(thread_ids, MAX_DETERMINISTIC_CHUNK)))
+        ids_per_thread = DETERMINISTIC_ROUND // settings.threads
+        chunk = min(chunk, max(MIN_DETERMINISTIC_CHUNK, min(ids_per_thread, MAX_DETERMINISTIC_CHUNK)))
     if settings.ngrams:
-        text_share = total(len(store.ids)) // SUBWORD_CHUNKS
-        chunk = min(chunk, max(MIN_SUBWORD_CHUNK, min(text_share, MAX_SUBWORD_CHUNK)))
+        ids_per_subword_chunk = sum_over_ranks(len(store.ids)) // SUBWORD_CHUNKS
+        chunk = min(chunk, max(MIN_SUBWORD_CHUNK, min(ids_per_subword_chunk, MAX_SUBWORD_CHUNK)))
         subwords = SubwordRows.of(settings.ngrams, vocabulary.words, ignore_memory)
         presence = -np.expm1(-chunk * keep * vocabulary.counts / vocabulary.tokens)
         shares = update_shares(subwords, presence)
     elif initial.frozen is not None:
-        # A chunk updates copies of the input rows; frozen rows receive none of the change.
+        # Frozen words use the code for subwords, with one subword per word: the word itself. A chunk trains copies of
+        # the input rows, and a frozen row receives a share of 0 of the change.
         chunk = min(chunk, FROZEN_CHUNK)
         subwords, shares = SubwordRows.own(len(vocabulary)), (~initial.frozen).astype(np.float32)
     words = store.remap(vocabulary.words)
     tokens_before = store.known_before(words, chunk)
-    if not (tokens := total(int(tokens_before[-1]))):
+    if not (tokens := sum_over_ranks(int(tokens_before[-1]))):
         raise NothingToTrain("no word of the corpus is in the vocabulary that was given")
     return Plan(
         ids=store.ids,
@@ -102,7 +106,7 @@ def plan_run(
         storage=settings.storage,
         chunk=chunk,
         workers=settings.threads,
-        instruction_set=instructions or machine_instruction_set(settings.kernel),
+        instruction_set=instruction_set or machine_instruction_set(settings.kernel),
         subwords=subwords,
         shares=shares,
         deterministic=settings.deterministic,
@@ -113,8 +117,8 @@ def update_shares(subwords: SubwordRows, presence: NDArray[np.float64]) -> NDArr
     """Return the share of a word's change that each row of the word receives.
 
     If about m words of a chunk contain a subword, the subword's row receives the fraction m^-DAMPING of each word's
-    change, and at most MAX_SUMMED_CHANGES whole changes in total. A row that is the sum of several subwords receives
-    the changes of all of them. A word's own row receives the whole change.
+    change, or less, so that the fractions add up to at most MAX_SUMMED_CHANGES. A row that is the sum of several
+    subwords receives the changes of all of them. A word's own row receives the whole change.
 
     Args:
         subwords: The rows of each word.

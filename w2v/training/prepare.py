@@ -28,7 +28,7 @@ from w2v.text.idstore import IdStore, TypeCounts, read_corpus
 from w2v.text.phrases import Phrases
 from w2v.text.text_checks import warn_about_text
 from w2v.text.vocabulary import Vocabulary
-from w2v.training.checkpoint import Checkpoint, Checkpoints
+from w2v.training.checkpoint import Checkpoint, CheckpointFolder
 from w2v.training.communicator import Communicator, collective_errors, is_root
 from w2v.training.config import PATHS, RunConfig
 from w2v.training.distributed import DistributedRun, merge_types
@@ -57,8 +57,8 @@ def prepare(
     *,
     source: Model | KeyedVectors | None = None,
     vocabulary: Vocabulary | None = None,
-    state: Checkpoint | None = None,
-    checkpoints: Checkpoints | None = None,
+    checkpoint: Checkpoint | None = None,
+    checkpoints: CheckpointFolder | None = None,
     replace_checkpoints: bool = False,
     communicator: Communicator | None = None,
     progress: Report | None = None,
@@ -71,7 +71,7 @@ def prepare(
         source: The model to continue, or the vectors to initialise words with; by default, the file that `config`
             names.
         vocabulary: The words to train; by default, the file that `config` names, or the words of the text.
-        state: The checkpoint to resume from.
+        checkpoint: The checkpoint to resume from.
         checkpoints: The open folder for checkpoints; by default, the folder that `config` names.
         replace_checkpoints: Whether checkpoints of another run may be removed.
         communicator: See `train`.
@@ -85,39 +85,43 @@ def prepare(
         with collective_errors(communicator):
             settings = config.settings
             if settings.objective is not None:
-                registry.find(str(settings.objective))
+                registry.find(str(settings.objective))  # imports the user's loss; raises SettingsError if it is missing
             bfloat16.dtype_of(settings.storage)  # raises W2VError if the package ml_dtypes is missing
-            if state is None and source is None:
+            if checkpoint is None and source is None:
                 source = open_source(config.continue_from, config.init)
             if vocabulary is None and config.vocabulary is not None:
                 vocabulary = Vocabulary.load(config.vocabulary, settings.min_count, settings.max_vocab)
             text = corpus if isinstance(corpus, Corpus) else Corpus(corpus)
-            if state is not None:
-                _check_file_sizes(state, text)
+            if checkpoint is not None:
+                _check_file_sizes(checkpoint, text)
             if not is_root(communicator):
                 checkpoints = None
             elif checkpoints is None and config.checkpoint is not None:
                 every = config.checkpoint_every
-                checkpoints = Checkpoints(config.checkpoint, every, replace=replace_checkpoints, after=state)
+                checkpoints = CheckpointFolder(
+                    config.checkpoint, every, replace=replace_checkpoints, resumed_from=checkpoint
+                )
             if checkpoints is not None:
                 stack.enter_context(checkpoints)
-            if state is not None and state.version != __version__:
-                writer = f"the checkpoint was written by w2v {state.version}"
+            if checkpoint is not None and checkpoint.version != __version__:
+                writer = f"the checkpoint was written by w2v {checkpoint.version}"
                 log.warning("%s, this is %s: last bits may differ", writer, __version__)
             if communicator:
-                _check_divisible(config)
+                _check_options_for_ranks(config)
             phrases = load_phrases(config.phrases)
         if communicator:
-            communicator.assert_same(_values_all_ranks_share(config, text, state))
+            communicator.assert_same(_values_all_ranks_share(config, text, checkpoint))
             settings = replace(settings, workers=settings.workers or communicator.default_workers())
         config = replace(config, settings=settings, corpus=tuple(text.files))
         with collective_errors(communicator):
-            best_checkpoints = checkpoints
-            if settings.stop_early and best_checkpoints is None:
+            best_state_folder = checkpoints
+            if settings.stop_early and best_state_folder is None:
                 folder = stack.enter_context(TemporaryDirectory(prefix="w2v-"))
-                best_checkpoints = stack.enter_context(Checkpoints(folder, NEVER))
-            whole = has_columns(config.reading.column)
-            part = text.part(communicator.rank, communicator.size, whole=whole) if communicator else text
+                best_state_folder = stack.enter_context(CheckpointFolder(folder, NEVER))
+            part = text
+            if communicator:
+                keep_files_whole = has_columns(config.reading.column)  # a table cannot be divided inside a file
+                part = text.part(communicator.rank, communicator.size, whole=keep_files_whole)
             resources: dict[str, Any] = {"workers": settings.threads, "progress": progress}
             store = stack.enter_context(read_corpus(part, config.reading, **resources))
             store, joined_phrases = join_phrases(store, phrases, config.reading.cache, **resources)
@@ -126,33 +130,34 @@ def prepare(
         with collective_errors(communicator):
             if not types.tokens:
                 raise NothingToTrain(f"{text} holds no words")
-            checksum = state.position.checksum if state else ""
+            checksum = checkpoint.resume_info.checksum if checkpoint else ""
             if checkpoints:
                 checksum = _text_checksum(store, types, checksum)
-                if state and checksum != state.position.checksum:
-                    raise W2VError(f"another corpus: {text} does not hold the text that the run began with")
-            instructions = _resumed_instruction_set(state) if state else None
-            initial = _initialise(config, types, source, vocabulary, state)
+                if checkpoint and checksum != checkpoint.resume_info.checksum:
+                    raise W2VError(f"{text} is not the text that this run was started with")
+            instruction_set = _resumed_instruction_set(checkpoint) if checkpoint else None
+            initial = _initialise(config, types, source, vocabulary, checkpoint)
         if communicator:
             words, counts = initial.vocabulary.words.blob, initial.vocabulary.counts
             communicator.assert_same({"words": crc32(words.data), "counts": crc32(counts.data)})
-            run: Run = DistributedRun(communicator, config, initial, store, instructions, checkpoints=checkpoints)
+            run: Run = DistributedRun(communicator, config, initial, store, instruction_set, checkpoints=checkpoints)
         else:
             share, early_stopping = 1.0, None
-            if settings.stop_early and best_checkpoints:
+            if settings.stop_early and best_state_folder:
                 share, held_out = HeldOut.at_end(store, initial.vocabulary)
-                early_stopping = EarlyStopping(settings.stop_early, held_out, best_checkpoints)
+                early_stopping = EarlyStopping(settings.stop_early, held_out, best_state_folder)
             options: dict[str, Any] = {"early_stopping": early_stopping, "checkpoints": checkpoints}
-            run = Run(config, initial, store, instructions, share=share, **options)
+            run = Run(config, initial, store, instruction_set, share=share, **options)
         run.types, run.phrases, run.files, run.checksum = types, joined_phrases, text.sizes, checksum
         with collective_errors(communicator):
+            # Raise W2VError now, instead of after training, if the header of the model file would be too large.
             header_bytes(
                 "the model",
                 run.parameters | run.plan.loss.tensors,
                 {"settings": json.dumps(settings.as_dict()), "metrics": " " * METRICS_BYTES},
             )
-        if state:
-            run.restore(state)
+        if checkpoint:
+            run.restore(checkpoint)
         elif is_root(communicator):
             epochs = None if initial.parameters else settings.epochs
             warn_about_text(types, epochs, config.text, initial.vocabulary.words)
@@ -161,21 +166,23 @@ def prepare(
     return run
 
 
-def resumed_config(state: Checkpoint, phrases: bool | PathLike, cache: PathLike | None, **named: Any) -> RunConfig:
+def resumed_config(
+    checkpoint: Checkpoint, phrases: bool | PathLike, cache: PathLike | None, **overrides: Any
+) -> RunConfig:
     """Return the config of a run that resumes from a checkpoint.
 
     No path in the checkpoint is used, because somebody else may have written the checkpoint.
 
     Args:
-        state: The checkpoint.
+        checkpoint: The checkpoint.
         phrases: The file of phrases, if the run joined the phrases of a file.
         cache: The cache of the text, if any.
-        named: Other fields of RunConfig, such as the paths that the user names again.
+        overrides: Other fields of RunConfig, such as the paths that the user names again.
     """
-    config = state.config
-    paths: dict[str, Any] = {**dict.fromkeys(PATHS), "checkpoint": str(state.path.parent), "corpus": ()}
+    config = checkpoint.config
+    paths: dict[str, Any] = {**dict.fromkeys(PATHS), "checkpoint": str(checkpoint.path.parent), "corpus": ()}
     paths["phrases"] = _resumed_phrases(config.phrases, phrases)
-    return replace(config, **paths | {"reading": replace(config.reading, cache=cache)} | named)
+    return replace(config, **paths | {"reading": replace(config.reading, cache=cache)} | overrides)
 
 
 def _resumed_phrases(original: bool | str, phrases: bool | PathLike) -> bool | str:
@@ -197,12 +204,12 @@ def _resumed_phrases(original: bool | str, phrases: bool | PathLike) -> bool | s
     return str(phrases)
 
 
-def _check_file_sizes(state: Checkpoint, text: Corpus) -> None:
+def _check_file_sizes(checkpoint: Checkpoint, text: Corpus) -> None:
     """Raise W2VError if the sizes of the files have changed. This needs no reading, unlike the checksum of the text."""
-    for (old_path, old_size), (path, size) in zip(state.position.files or [], text.sizes or [], strict=False):
+    for (old_path, old_size), (path, size) in zip(checkpoint.resume_info.files or [], text.sizes or [], strict=False):
         if old_size != size:
             original = f"{one_line(old_path)} had {old_size:,} bytes when the run began"
-            raise W2VError(f"another corpus: {original}, and {path} has {size:,}")
+            raise W2VError(f"the text has changed: {original}, and now {path} has {size:,}")
 
 
 def _initialise(
@@ -210,12 +217,12 @@ def _initialise(
     types: TypeCounts,
     source: Model | KeyedVectors | None,
     vocabulary: Vocabulary | None,
-    state: Checkpoint | None,
+    checkpoint: Checkpoint | None,
 ) -> Initialisation:
     """Return the vocabulary and the matrices of the run at its start, or at the checkpoint that it resumes from."""
     settings = config.settings
-    if state is not None:
-        return Initialisation(state.vocabulary, state.loss, state.parameters, frozen=state.frozen)
+    if checkpoint is not None:
+        return Initialisation(checkpoint.vocabulary, checkpoint.loss, checkpoint.parameters, frozen=checkpoint.frozen)
     if isinstance(source, Model):
         return initialise_from_model(source, config.vocab, settings, types, config.ignore_memory)
     vocabulary = vocabulary or Vocabulary.from_store(types, settings.min_count, settings.max_vocab)
@@ -251,7 +258,7 @@ def join_phrases(
     return joined, phrases
 
 
-def _check_divisible(config: RunConfig) -> None:
+def _check_options_for_ranks(config: RunConfig) -> None:
     """Raise SettingsError for options that need the whole text; with several ranks, each one reads only a part."""
     reading = config.reading
     if config.settings.stop_early:
@@ -273,7 +280,7 @@ def _check_divisible(config: RunConfig) -> None:
         )
 
 
-def _values_all_ranks_share(config: RunConfig, text: Corpus, state: Checkpoint | None) -> dict[str, Any]:
+def _values_all_ranks_share(config: RunConfig, text: Corpus, checkpoint: Checkpoint | None) -> dict[str, Any]:
     """Return the values that must be the same on all ranks of a run."""
     values = {"w2v": __version__, **config.settings.as_dict(), **asdict(config.reading)}
     del values["workers"], values["cache"]
@@ -282,7 +289,7 @@ def _values_all_ranks_share(config: RunConfig, text: Corpus, state: Checkpoint |
     values |= {"files of the text": len(text.files), "bytes of the text": text.total_bytes}
     if text.sizes:
         values["checksum of samples of the text"] = text.checksum(sampled=True)
-    return values | {"position": state.position.done if state else 0}
+    return values | {"position": checkpoint.resume_info.done if checkpoint else 0}
 
 
 def _text_checksum(store: IdStore, types: TypeCounts, original: str) -> str:
@@ -299,12 +306,12 @@ def _text_checksum(store: IdStore, types: TypeCounts, original: str) -> str:
     return store.checksum() if types is store else original
 
 
-def _resumed_instruction_set(state: Checkpoint) -> str:
+def _resumed_instruction_set(checkpoint: Checkpoint) -> str:
     """Return the instruction set that the run began with, because others round differently.
 
     If this machine does not support it, warn and return the machine's own.
     """
-    original, kernel = state.position.instruction_set, state.settings.kernel
+    original, kernel = checkpoint.resume_info.instruction_set, checkpoint.settings.kernel
     current = machine_instruction_set(kernel)
     if original == current or (kernel == "cython" and step_for(original)):
         return original

@@ -24,9 +24,9 @@ from w2v.system.threads import Thread
 from w2v.text.idstore import IdStore, TypeCounts
 from w2v.text.phrases import Phrases
 from w2v.text.subwords import Ngrams
-from w2v.training.checkpoint import Checkpoint, Checkpoints, Position
+from w2v.training.checkpoint import Checkpoint, CheckpointFolder, ResumeInfo
 from w2v.training.config import RunConfig
-from w2v.training.divergence import MAX_RISE, SOUND_RISE, all_finite, loss_rise
+from w2v.training.divergence import DIVERGENCE_RATIO, WARNING_RATIO, all_finite, loss_ratio
 from w2v.training.early_stopping import EarlyStopping
 from w2v.training.initialisation import Initialisation
 from w2v.training.model import Model, matrix_arguments
@@ -49,16 +49,16 @@ class Run:
     Attributes:
         types: The types of the text; with several ranks, of all parts of the text.
         phrases: The phrases that were joined in the text, if any.
-        files: See Position.
-        checksum: See Position.
+        files: See ResumeInfo.
+        checksum: See ResumeInfo.
         read_seconds: The time spent on reading the text.
         resources: Closed at the end of the `with` block.
         seconds: The time spent on training.
         history: See Checkpoint.
-        scores: See Position.
+        scores: See ResumeInfo.
         tokens: The number of words of the vocabulary in the text; with several ranks, in all parts of the text.
-        peak: The estimated peak memory of this process in bytes.
-        limit: The memory available to this process in bytes.
+        peak_memory: The estimated peak memory of this process in bytes.
+        memory_limit: The memory available to this process in bytes.
     """
 
     types: TypeCounts
@@ -72,11 +72,11 @@ class Run:
         config: RunConfig,
         initial: Initialisation,
         store: IdStore,
-        instructions: str | None = None,
+        instruction_set: str | None = None,
         *,
         share: float = 1.0,
         early_stopping: EarlyStopping | None = None,
-        checkpoints: Checkpoints | None = None,
+        checkpoints: CheckpointFolder | None = None,
     ) -> None:
         """Plan the run, and allocate and initialise its matrices.
 
@@ -84,7 +84,7 @@ class Run:
             config: The description of the run.
             initial: The vocabulary, the loss and the initial matrices.
             store: The ids of the text, or of this rank's part of it.
-            instructions: The instruction set of the kernel; by default, the best one of this machine.
+            instruction_set: The instruction set of the kernel; by default, the best one of this machine.
             share: The share of the text, from its start, to train on.
             early_stopping: The rule that may end the run early.
             checkpoints: The folder to write checkpoints to.
@@ -101,7 +101,7 @@ class Run:
         # True after an error of a thread or of reading the ids. The matrices then match no position in the text.
         self._failed = False
         self.config, self.early_stopping = config, early_stopping
-        plan = self._plan(initial, instructions)
+        plan = self._plan(initial, instruction_set)
         self.plan = plan if share == 1 else plan.first(share)
         self.config = replace(config, settings=replace(config.settings, epochs=self.plan.epochs))
         self.schedule = Schedule(self.plan)
@@ -136,9 +136,9 @@ class Run:
         """The summed loss and the number of predictions of this process, float64 (2,)."""
         return np.array([self.kernel.losses.sum(), self.kernel.predictions.sum()])
 
-    def _plan(self, initial: Initialisation, instructions: str | None) -> Plan:
+    def _plan(self, initial: Initialisation, instruction_set: str | None) -> Plan:
         """Build the plan of this run."""
-        return plan_run(self.settings, initial, self.store, instructions, ignore_memory=self.config.ignore_memory)
+        return plan_run(self.settings, initial, self.store, instruction_set, ignore_memory=self.config.ignore_memory)
 
     def _allocate(self, initial: Initialisation, copies: int) -> None:
         """Allocate the matrices, initialise them with new values or from `initial`, and create the kernel.
@@ -149,7 +149,7 @@ class Run:
         plan = self.plan
         hint = "lower vector_size, max_vocab or window, raise min_count, or add --ignore-memory (ignore_memory=True)"
         needed = memory_needed(plan, self.settings, copies)
-        self.peak, self.limit = memory.check(needed, "training", hint, self.config.ignore_memory)
+        self.peak_memory, self.memory_limit = memory.check(needed, "training", hint, self.config.ignore_memory)
         words = len(self.vocabulary)
         inputs = initial_inputs(input_row_count(plan), plan.vector_size, plan.seed, bfloat16.dtype_of(plan.storage))
         parameters = plan.loss.new_parameters()
@@ -167,19 +167,19 @@ class Run:
 
     def restore(self, state: Checkpoint) -> None:
         """Resume from the position of a checkpoint of this run. Raise W2VError if that is impossible."""
-        self.seconds, self.history, self.scores = state.position.seconds, state.history, list(state.position.scores)
-        self.kernel.restore(resume_position(state.position, self.plan.end, 1), state.losses, state.predictions)
-        if state.position.ranks > 1:
-            self._continue_history()
+        info = state.resume_info
+        self.seconds, self.history, self.scores = info.seconds, state.history, list(info.scores)
+        self.kernel.restore(resume_position(info, self.plan.total_chunks, 1), state.losses, state.predictions)
+        if info.ranks > 1:
+            self._set_history_offset()
 
-    @property
-    def state(self) -> Checkpoint:
-        """The current state, for a checkpoint. Read this property only while no thread runs."""
+    def make_checkpoint(self) -> Checkpoint:
+        """Return the current state, for a checkpoint. Call this method only while no thread runs."""
         return Checkpoint(
             config=self.config,
-            position=Position(
+            resume_info=ResumeInfo(
                 done=self.kernel.position,
-                end=self.plan.end,
+                end=self.plan.total_chunks,
                 tokens_trained=self.kernel.tokens_trained,
                 seconds=self.seconds,
                 instruction_set=self.plan.instruction_set,
@@ -198,8 +198,8 @@ class Run:
 
     def model(self) -> Model:
         """Return the trained model. With subwords this composes the input rows, so the run cannot train further."""
-        state = self.state
-        words = state.position.tokens_trained
+        state = self.make_checkpoint()
+        words = state.resume_info.tokens_trained
         metrics = {
             "tokens": self.tokens,
             "tokens_trained": words,
@@ -252,21 +252,21 @@ class Run:
         self._start_meter(report)
         try:
             self._score_epoch()  # a resumed run may have stopped before it scored the last epoch
-            while self.kernel.position < self.plan.end:
+            while self.kernel.position < self.plan.total_chunks:
                 if early_stopping and early_stopping.should_stop(self.scores):
                     break
                 self._train_to(self._next_pause)
                 self._score_epoch()
-                if checkpoints and self.kernel.position < self.plan.end:
-                    state = self.state
+                if checkpoints and self.kernel.position < self.plan.total_chunks:
+                    state = self.make_checkpoint()
                     checkpoints.copy(state)
-                    self.kernel.restore(state.position.done, state.losses, state.predictions)
+                    self.kernel.restore(state.resume_info.done, state.losses, state.predictions)
         finally:
             if checkpoints and self.kernel.position > first and not self._failed:
-                checkpoints.write(self.state)
-        self._check_trained(self.state)
+                checkpoints.write(self.make_checkpoint())
+        self._check_trained(self.make_checkpoint())
         if early_stopping:
-            early_stopping.restore_best(self.state)
+            early_stopping.restore_best(self.make_checkpoint())
 
     @property
     def _next_pause(self) -> int:
@@ -274,7 +274,7 @@ class Run:
         pause = self.checkpoints.next_position(self.kernel.position, self.plan.chunks) if self.checkpoints else math.inf
         if self.early_stopping:
             pause = min(pause, max(self.kernel.position + 1, self._next_score_position))
-        return int(min(pause, self.plan.end))
+        return int(min(pause, self.plan.total_chunks))
 
     @property
     def _next_score_position(self) -> int:
@@ -284,10 +284,10 @@ class Run:
     def _score_epoch(self) -> None:
         """Score the epoch if it has just ended and training may stop early."""
         if self.early_stopping and self.kernel.position >= self._next_score_position:
-            self.scores = self.early_stopping.score_epoch(self.state)
+            self.scores = self.early_stopping.score_epoch(self.make_checkpoint())
 
     def _start_meter(self, report: Report | None) -> None:
-        constants = {"epochs": self.plan.epochs, "memory": self.peak, "memory_limit": self.limit}
+        constants = {"epochs": self.plan.epochs, "memory": self.peak_memory, "memory_limit": self.memory_limit}
         self._meter = Meter(report, "train", self._words_trained, **constants)
         self._report()
 
@@ -299,7 +299,7 @@ class Run:
                 "and note that a line is a sentence, which windows do not cross"
             )
         self._check_divergence(*self.parameters.values())
-        if state.rise > SOUND_RISE:
+        if state.loss_ratio > WARNING_RATIO:
             log.warning(
                 "the loss has risen to %.3g per prediction: the vectors are poor; lower alpha, now %g",
                 _highest_mean_loss(state.losses, state.predictions),
@@ -346,11 +346,11 @@ class Run:
         if since >= total / HISTORY_ROWS or (since and words == total):
             self.history = np.vstack([self.history, (words, seconds, *self._loss_sums - self._history_offset)])
 
-    def _continue_history(self) -> None:
-        """Make new rows of the history continue from the sums in its last row.
+    def _set_history_offset(self) -> None:
+        """Set the offset that makes new rows of the history continue its last row.
 
-        The history holds the sums of one rank. After a run of several ranks is resumed, the kernel holds the sums of
-        all ranks, or starts at 0.
+        The history covers one rank. After a run of several ranks is resumed, the kernel's sums cover all ranks if the
+        run resumes in one process, and start at 0 if it resumes with several ranks.
         """
         self._history_offset = self._loss_sums - (self.history[-1, 2:] if len(self.history) else 0)
 
@@ -380,16 +380,16 @@ class Run:
         """Raise Diverged if the loss has risen too far, or one of the arrays has NaN or infinite values."""
         losses, predictions = self.kernel.losses, self.kernel.predictions
         is_finite = np.isfinite(losses).all() and all_finite(arrays)
-        has_risen = is_finite and loss_rise(self.plan.loss, losses, predictions) > MAX_RISE
+        has_risen = is_finite and loss_ratio(self.plan.loss, losses, predictions) > DIVERGENCE_RATIO
         if is_finite and not has_risen and not (self.checkpoints and self.checkpoints.diverged):
             return
-        sound = self.checkpoints.discard_risen() if self.checkpoints else None
+        last_good = self.checkpoints.discard_after_rise() if self.checkpoints else None
         loss = f"the mean loss of a prediction is {_highest_mean_loss(losses, predictions):,.3g}"
         raise Diverged(
             f"training diverged: after {self.kernel.tokens_trained:,} of {self.plan.epochs * self.plan.tokens:,} words "
             + (loss if has_risen else "vectors have NaN or infinite values")
             + f"; lower alpha, now {self.settings.start_alpha:g}"
-            + (f"; the last good checkpoint is {sound}" if sound else "")
+            + (f"; the last good checkpoint is {last_good}" if last_good else "")
         )
 
 
@@ -398,26 +398,26 @@ def _highest_mean_loss(losses: NDArray[np.float64], predictions: NDArray[np.int6
     return float((losses / np.maximum(predictions, 1)).max())
 
 
-def resume_position(position: Position, end: int, ranks: int) -> int:
+def resume_position(resume_info: ResumeInfo, end: int, ranks: int) -> int:
     """Return the position at which a run resumes.
 
     With another number of ranks than before, it is the position at the same share of the run.
 
     Args:
-        position: The position in the checkpoint.
+        resume_info: The ResumeInfo of the checkpoint.
         end: The position at the end of the resumed run.
         ranks: The number of ranks of the resumed run.
 
     Raises:
         W2VError: The checkpoint was written with another division of the text into chunks.
     """
-    if position.ranks != ranks:
-        return round(position.done / position.end * end)
-    if position.end != end:
+    if resume_info.ranks != ranks:
+        return round(resume_info.done / resume_info.end * end)
+    if resume_info.end != end:
         raise W2VError(
             "the checkpoint was written by a version of w2v that divides texts differently: resume with that version"
         )
-    return position.done
+    return resume_info.done
 
 
 def initial_inputs(rows: int, size: int, seed: int, dtype: DTypeLike = np.float32) -> NDArray[Any]:

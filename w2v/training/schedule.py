@@ -26,7 +26,7 @@ class Schedule:
 
     In a run of one process, an epoch is one round. In a run of several ranks, all ranks have the same number of rounds.
     In each round, a rank trains the same share of its own chunks; then the ranks exchange rows. This way all ranks
-    reach the end of an epoch, and each learning rate, at the same time.
+    finish an epoch at the same time, and have the same learning rate at any time.
 
     Attributes:
         plan: The plan of this process, for its part of the text.
@@ -37,7 +37,7 @@ class Schedule:
     rounds: int = 1
 
     @property
-    def end(self) -> int:
+    def total_rounds(self) -> int:
         """The number of rounds in the whole run."""
         return self.plan.epochs * self.rounds
 
@@ -82,7 +82,7 @@ def epochs_for(settings: Settings, loss: Loss | type[Loss], tokens: int) -> int:
 
 
 class Interval(NamedTuple):
-    """The interval between two checkpoints: a time, or a part of the text (see Position). At most one is not 0."""
+    """The interval between two checkpoints, in seconds, epochs or chunks. At most one is not 0."""
 
     seconds: float = 0
     epochs: float = 0
@@ -107,5 +107,5 @@ def interval(every: str) -> Interval:
         raise SettingsError(
             f"checkpoint_every {every!r}: it must be never or a number with s, m, h, epoch or chunk, like 30s or 1epoch"
         )
-    size, unit = float(match[1]), UNITS[match[2][:5]]
+    size, unit = float(match[1]), UNITS[match[2][:5]]  # [:5] drops the plural s of epochs and chunks
     return Interval(*(size * part for part in unit))

@@ -15,7 +15,7 @@ from w2v.system.files import PathLike
 from w2v.text.corpus import Source
 from w2v.text.idstore import ReadingOptions
 from w2v.text.vocabulary import Vocabulary
-from w2v.training.checkpoint import Checkpoint, Checkpoints, latest
+from w2v.training.checkpoint import Checkpoint, CheckpointFolder, latest
 from w2v.training.communicator import Communicator, collective_errors
 from w2v.training.config import RunConfig
 from w2v.training.initialisation import Vocab, open_source
@@ -35,7 +35,7 @@ class Arguments(ReadingOptions, FlatSettings):
     init: KeyedVectors | PathLike | None = None
     freeze: bool = RunConfig.freeze
     phrases: bool | PathLike = RunConfig.phrases
-    checkpoint: PathLike | Checkpoints | None = None
+    checkpoint: PathLike | CheckpointFolder | None = None
     checkpoint_every: str = RunConfig.checkpoint_every
     notes: Mapping[str, Any] | None = None
     ignore_memory: bool = RunConfig.ignore_memory
@@ -50,14 +50,14 @@ def train(corpus: Source, **given: Any) -> Model:
 
     Args:
         corpus: The text to train on. One of: a path or a list of pathlib.Path (files, folders, globs, "-"; compressed
-            or not); a list, Series or other iterable of texts, which are split into words as `tokenize` says, or of
-            lists of words; a table, such as a DataFrame, with the argument `column`. Missing texts (None, NaN) are
+            or not); an iterable (list, Series, ...) of texts or of lists of words; a table, such as a DataFrame, with
+            the argument `column`. Texts are split into words according to `tokenize`. Missing texts (None, NaN) are
             skipped and counted. An iterable is read once.
         settings: A Settings object. Its fields can be given as keyword arguments instead, such as vector_size=300;
             `w2v train --help` describes them. `objective` may be a Loss object.
         vocabulary: The words to train, instead of the words of the corpus.
         continue_from: A model to continue, or its .safetensors file. The run starts with the matrices of the model and
-            uses its settings, except for settings that are given and, for a file, `workers`.
+            uses the model's settings unless you give others. From a file, it does not take `workers`.
         vocab: "old" keeps the words, counts and tree of the continued model. "union" adds the words and counts of the
             corpus; new words start like the words of a new model.
         init: KeyedVectors, or a file in any format that w2v.load reads. Matching words start with these vectors. All
@@ -91,7 +91,7 @@ def train(corpus: Source, **given: Any) -> Model:
     with collective_errors(communicator):
         if (settings := given.pop("settings", None)) is not None:
             if others := sorted(given.keys() & {*Settings.names()}):
-                raise SettingsError(f"{others[0]} is given in addition to settings: make it a part of them")
+                raise SettingsError(f"give {others[0]} inside settings, not in addition to it")
             if given.get("continue_from") is not None:
                 raise SettingsError("continue_from has its own settings: give only the settings to change")
             given |= settings.as_dict(computed=False)
@@ -99,7 +99,7 @@ def train(corpus: Source, **given: Any) -> Model:
         source = open_source(given.get("continue_from"), given.get("init"))
         config = RunConfig.from_options(given, source)
         folder = given.get("checkpoint")
-        inputs: dict[str, Any] = {"checkpoints": folder if isinstance(folder, Checkpoints) else None}
+        inputs: dict[str, Any] = {"checkpoints": folder if isinstance(folder, CheckpointFolder) else None}
         inputs |= {"source": source, "vocabulary": given.get("vocabulary")}
     with prepare(config, corpus, **inputs, communicator=communicator, progress=progress) as run:
         run.train(progress)
@@ -137,17 +137,17 @@ def resume(
         The trained model.
 
     Raises:
-        W2VError: The folder has no undamaged checkpoint, the text is another one, or `corpus` is missing; then the
-            error names the text.
+        W2VError: The folder has no undamaged checkpoint, the text has changed, or `corpus` is missing. In the last case
+            the message names the text.
     """
     with collective_errors(communicator):
-        state = folder if isinstance(folder, Checkpoint) else latest(folder)
+        checkpoint = folder if isinstance(folder, Checkpoint) else latest(folder)
         if corpus is None:
-            files = state.config.corpus
+            files = checkpoint.config.corpus
             before = f"the run began with {one_line(', '.join(files))}" if files else "it was not a file"
             raise W2VError(f"give the corpus again, because paths in a checkpoint are not used; {before}")
-        others = {"notes": state.config.notes if notes is None else dict(notes), "ignore_memory": ignore_memory}
-        config = resumed_config(state, phrases, cache, **others)
-    with prepare(config, corpus, state=state, communicator=communicator, progress=progress) as run:
+        others = {"notes": checkpoint.config.notes if notes is None else dict(notes), "ignore_memory": ignore_memory}
+        config = resumed_config(checkpoint, phrases, cache, **others)
+    with prepare(config, corpus, checkpoint=checkpoint, communicator=communicator, progress=progress) as run:
         run.train(progress)
         return run.model()

@@ -2,10 +2,10 @@
 
 The search is successive halving (Jamieson & Talwalkar 2016) in brackets, as in Hyperband (Li et al. 2018). In each
 bracket, nine candidates are trained briefly, the best three of them three times as long, and the best one of these
-three times as long again. Up to 1, the resource of a training is the share of its epochs. Above 1, it is the number of
-seeds over which scores are averaged, because on little text the seeds matter more than the settings. The candidates of
-a bracket are drawn near the best settings so far, which are the defaults at first. The winner of a bracket replaces
-them if its score is higher.
+three times as long again. The resource of a candidate is one number: below 1, the share of the epochs to train; 1 or
+more, the number of seeds to average over, because on little text the seeds matter more than the settings. The
+candidates of a bracket are drawn near the best settings so far, which are the defaults at first. The winner of a
+bracket replaces them if its score is higher.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from w2v.evaluation.held_out import HeldOut
 from w2v.evaluation.similarity import word_pairs
 from w2v.losses import registry
 from w2v.losses.registry import Settings
-from w2v.options import check_numbers, refuse_unknown
+from w2v.options import check_numbers, formerly, refuse_unknown
 from w2v.progress import Progress, Report, duration, notebook_bar
 from w2v.settings import RENAMED
 from w2v.system.files import PathLike, as_paths, atomic_write, errors_named, open_regular
@@ -103,11 +103,11 @@ class Trial:
 
 @dataclass(frozen=True)
 class TuningState:
-    """The content of a state file.
+    """The content of a state file. The names of the attributes are the keys of the file.
 
     Attributes:
         text: The checksum of the text.
-        about: All other values that the scores depend on.
+        about: The conditions of the trials: all other values that the scores depend on.
         trials: The trials so far.
     """
 
@@ -162,10 +162,11 @@ class Scorer:
         scores += [(file, word_pairs(model.wv, file).spearman) for file in self.pairs]
         for file, score in scores:
             if score is None:
-                raise W2VError(f"{file}: the vocabulary has too few of its words to score settings by it")
+                raise W2VError(f"{file}: too few of its words are in the vocabulary to score settings with this file")
         return mean(score for _, score in scores if score is not None)
 
 
+@formerly(finished="on_trial")
 def tune(
     corpus: Source,
     *,
@@ -176,7 +177,7 @@ def tune(
     phrases: bool | PathLike = False,
     state: PathLike | None = None,
     ignore_memory: bool = False,
-    finished: Callable[[Trial, Tuner], None] | None = None,
+    on_trial: Callable[[Trial, Tuner], None] | None = None,
     progress: Report | None = None,
     **given: Any,
 ) -> Tuned:
@@ -193,7 +194,7 @@ def tune(
         state: A file that stores the trials. If it has trials of a run that was stopped, they are not repeated, and
             their time counts.
         ignore_memory: See `train`.
-        finished: A function that is called after each trial.
+        on_trial: A function that is called after each trial.
         progress: A function that is called regularly with a `Progress` of phase "tune", which counts seconds.
         given: Settings of all trials, and arguments of read_corpus.
 
@@ -227,7 +228,7 @@ def tune(
         read_seconds = budget.used
         budget.started -= sum(trial.seconds for trial in stored.trials)
         log.info("tuning takes about %s", duration(max(0, budget.seconds - budget.used)))
-        scorer, save = Scorer(questions, pairs, held_out), partial(_save_trial, state, stored, finished)
+        scorer, save = Scorer(questions, pairs, held_out), partial(_save_trial, state, stored, on_trial)
         tuner = Tuner(store, vocabulary, share, fixed, choices, scorer, budget, save, config, list(stored.trials))
         warn_about_text(store, settings.epochs, config.text, vocabulary.words)
         tuner.search()
@@ -242,7 +243,7 @@ def tune(
 def _save_trial(
     path: PathLike | None,
     stored: TuningState,
-    finished: Callable[[Trial, Tuner], None] | None,
+    on_trial: Callable[[Trial, Tuner], None] | None,
     trial: Trial,
     tuner: Tuner,
 ) -> None:
@@ -250,8 +251,8 @@ def _save_trial(
     if path is not None:
         with atomic_write(path) as file:
             file.write(encode(replace(stored, trials=tuner.trials), path).encode())
-    if finished:
-        finished(trial, tuner)
+    if on_trial:
+        on_trial(trial, tuner)
 
 
 def _fixed_and_choices(
@@ -271,14 +272,14 @@ def _fixed_and_choices(
         given |= {"vector_size": max_size}
         choices["vector_size"] = tuple(max(1, round(factor * max_size)) for factor in SIZE_FACTORS)
     if given.get("objective") is not None:
-        registry.find(str(given["objective"]))
+        registry.find(str(given["objective"]))  # imports the user's loss; raises SettingsError if it is missing
     return given, choices
 
 
 def values_to_try(given: Mapping[str, Any]) -> dict[str, tuple[Choice, ...]]:
     """Return the values to try for the settings that are not given."""
-    own = {"loss"} if given.get("objective") is not None else set()
-    return {name: values for name, values in CHOICES.items() if name not in given.keys() | own}
+    decided = {"loss"} if given.get("objective") is not None else set()  # an objective decides the loss
+    return {name: values for name, values in CHOICES.items() if name not in given.keys() | decided}
 
 
 def seconds_of(time: str) -> float:
@@ -303,7 +304,7 @@ def _read_state(path: PathLike | None, expected: TuningState) -> TuningState:
     for name in sorted({*stored.about, *expected.about} - WITHOUT_EFFECT):
         old, new = (state.about.get(name) or "none" for state in (stored, expected))
         if old != new:
-            raise W2VError(f"{path}: its trials have {name} {one_line(old)}, not {one_line(new)}")
+            raise W2VError(f"{path}: its trials were run with {name} {one_line(old)}, not {one_line(new)}")
     return stored
 
 
@@ -389,7 +390,8 @@ class Tuner:
         """Run brackets until the time is up or all candidates are tried."""
         default = self._trial({}, 1.0, self.settings_for({}).seed)
         self.score = self.default_score = _score_or_lowest(default.score)
-        cost = MIN_BRACKETS * ETA * default.seconds  # the time of MIN_BRACKETS brackets with one seed
+        # A bracket with one seed costs as much as ETA full trainings: 9 × 1/9 + 3 × 1/3 + 1 × 1.
+        cost = MIN_BRACKETS * ETA * default.seconds
         max_seeds = max(seeds for seeds in SEEDS if seeds == 1 or seeds * cost <= self.budget.seconds)
         with suppress(_TimeIsUp):
             self.score = self.default_score = self._mean_score({}, max_seeds)

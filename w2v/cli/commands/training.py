@@ -36,11 +36,11 @@ from w2v.settings import TEXT
 from w2v.system import memory
 from w2v.text.idstore import ReadingOptions
 from w2v.training import tune as tuning
-from w2v.training.checkpoint import Checkpoints
+from w2v.training.checkpoint import CheckpointFolder
 from w2v.training.communicator import collective_errors, is_root, join_ranks
 from w2v.training.config import RunConfig
 from w2v.training.initialisation import Vocab
-from w2v.training.model import WHOLE_MODEL, Model
+from w2v.training.model import SAFETENSORS_ALSO_KEEPS, Model
 from w2v.training.prepare import prepare
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
 
@@ -187,7 +187,7 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
     w2v train more.txt --continue vectors.safetensors --vocab union -o more.safetensors
     """
     started = time.perf_counter()
-    checkpoints: Checkpoints | None = None
+    checkpoints: CheckpointFolder | None = None
     with join_ranks() or nullcontext() as communicator:
         with collective_errors(communicator):
             config, inputs = (resumed_run if given["resume"] else new_run)(given, communicator)
@@ -220,7 +220,7 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
     now = time.perf_counter()
     if not is_root(communicator):
         return
-    before = inputs["state"].position.seconds if given["resume"] else 0.0
+    before = inputs["checkpoint"].resume_info.seconds if given["resume"] else 0.0
     metrics = _metrics(config, model, {"save": now - trained, "total": now - started + before})
     if as_json:
         print_json(metrics)
@@ -229,11 +229,13 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
         output = Path(str(config.output))
         _warn_of_lost_ngrams(output, model)
         if output == OUTPUT:
-            say(f"{OUTPUT} has only words and vectors; -o {OUTPUT.with_suffix('.safetensors')} {WHOLE_MODEL}")
+            say(
+                f"{OUTPUT} has only words and vectors; -o {OUTPUT.with_suffix('.safetensors')} {SAFETENSORS_ALSO_KEEPS}"
+            )
 
 
 def _warn_of_lost_ngrams(output: Path, model: Model) -> None:
-    if "ngrams" in table.lost_parts(output, model.content()):
+    if "ngrams" in table.lost_parts(output, model.to_vector_file()):
         say(f"{output} has no n-grams, so unknown words have no vector: write .safetensors or .ft.bin for them")
 
 
@@ -327,7 +329,7 @@ def tune(
                 pairs=pairs,
                 phrases=phrases or False,
                 state=state,
-                finished=None if quiet else partial(print_trial, to_stderr=as_json),
+                on_trial=None if quiet else partial(print_trial, to_stderr=as_json),
                 progress=progress,
                 **{name: given[name] for name in ("time", "max_size", "ignore_memory")},
                 **reading,

@@ -331,7 +331,7 @@ def convert(
     if storage:
         table.check_storage(output, storage)
     if vectors:
-        stored = Model.load(model).with_vectors(vectors).content()
+        stored = Model.load(model).with_vectors(vectors).to_vector_file()
     else:
         stored = table.read(model, errors=errors, progress=progress)
     reduced = reduce.reduced(stored, **smaller, storage=storage)
