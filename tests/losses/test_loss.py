@@ -80,8 +80,8 @@ def test_compiled_trains_what_python_trains(case: str) -> None:
     ids = np.append(random.integers(1, 8, 40), 0).astype(np.uint32)
     ids.flags.writeable = False  # as those of a text: what is compiled for one is there for the other
     plan = new_plan(
-        loss, alpha=0.05, min_alpha=0.01, ids=ids, words=np.arange(-1, 7, dtype=np.int32), sides=(2, 2), seed=3,
-        tokens_before=np.array([0, 40]), vector_size=SIZE, chunk=100,
+        loss, alpha=0.05, min_alpha=0.01, ids=ids, word_of_type=np.arange(-1, 7, dtype=np.int32), sides=(2, 2), seed=3,
+        tokens_before=np.array([0, 40]), vector_size=SIZE, chunk_size=100,
     )  # fmt: skip
     exact = Trial(loss, random).parameters
     rounded = loss.new_parameters()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError
 from w2v.losses import rows
-from w2v.losses.binding import bound
+from w2v.losses.binding import replace_calls
 from w2v.losses.dry_run import dry_run
 from w2v.losses.loss import Array, Loss, Worker, call_user, fail, user_error
 from w2v.losses.registry import Settings
@@ -151,7 +151,7 @@ class Trial:
 def step_of(loss: Loss) -> FunctionType:
     """Return the step of a loss as plain Python, which calls its `choose` and `link`."""
     choose, link = partial(call_user, loss, "choose"), partial(call_user, loss, "link")
-    return bound(loss.step or rows.rows_step, ((rows.choose, choose), (rows.link, link)))
+    return replace_calls(loss.step or rows.rows_step, ((rows.choose, choose), (rows.link, link)))
 
 
 def _chosen_elements(updates: Array, random: np.random.Generator) -> list[tuple[int, ...]]:

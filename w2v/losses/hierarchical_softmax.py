@@ -67,7 +67,7 @@ class HierarchicalSoftmax(Loss):
     help = "hierarchical softmax"
     kernels = ("cython", "numba")
     curvature = 0.25  # that of the logistic loss where both codes are as likely, as at the root
-    ordered = True
+    supports_deterministic = True
     alpha = Alpha(0.025, 0.05)
     options_class = TreeOptions
     options: TreeOptions

@@ -81,7 +81,8 @@ class Loss:
         tensors: arrays that a file must store in addition to the parameters.
         curvature: of the loss of a prediction, along a row: n updates at the learning rate alpha take a row about the
             part 1 - exp(-curvature · alpha · n) of the way to where they lead.
-        ordered: whether several threads of the compiled kernel can give the same bits on every run (`deterministic`).
+        supports_deterministic: whether several threads of the compiled kernel can give the same bits on every run
+            (`deterministic`).
         sequential: whether the context words of a window take their steps one after the other.
         predrawn: how many random numbers follow the state in s.random; they are drawn at the start of each chunk.
         notice: a warning to show before training; usually empty.
@@ -99,7 +100,7 @@ class Loss:
     log_frequencies: ClassVar[bool] = False
     epochs_by_size: ClassVar[bool] = False
     curvature: ClassVar[float] = 0.04
-    ordered: ClassVar[bool] = False
+    supports_deterministic: ClassVar[bool] = False
     sequential: ClassVar[bool] = False
 
     vocabulary: Vocabulary

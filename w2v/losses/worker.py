@@ -31,9 +31,9 @@ def new_worker(
     m, kept = loss.max_rows, chunk + n + 2
     distinct = min(kept, composed)
     fields: dict[str, Any] = {
-        "parameters": named("parameters", parameters),
-        "data": named("data", floats_as(dtype, loss.data)),
-        "scratch": named("scratch", floats_as(dtype, loss.new_scratch(n))),
+        "parameters": make_named_tuple("parameters", parameters),
+        "data": make_named_tuple("data", floats_as(dtype, loss.data)),
+        "scratch": make_named_tuple("scratch", floats_as(dtype, loss.new_scratch(n))),
         "random": np.zeros(loss.predrawn + 1, np.uint64),
         "position": np.zeros(2, np.int64),
         "rows": np.zeros(m, np.int64),
@@ -52,7 +52,7 @@ def new_worker(
         "composed": memory.zeros((distinct, width), dtype),
         "composed_before": memory.zeros((distinct, width), dtype),
     }
-    return named("worker", fields)
+    return make_named_tuple("worker", fields)
 
 
 def floats_as(dtype: DTypeLike, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -62,7 +62,7 @@ def floats_as(dtype: DTypeLike, arrays: Mapping[str, NDArray[Any]]) -> dict[str,
     }
 
 
-def named(kind: str, values: Mapping[str, Any]) -> Any:
+def make_named_tuple(kind: str, values: Mapping[str, Any]) -> Any:
     """A named tuple, the kind of structure that Numba can compile."""
     values = values or {"nothing": 0}
     return _type("__".join([f"named_{kind}", *values]))(**values)
@@ -76,7 +76,7 @@ def _type(name: str) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    """The types of `named`, to which machine code on disk refers by name."""
+    """The types of `make_named_tuple`, to which machine code on disk refers by name."""
     if not name.startswith("named_"):
         raise AttributeError(name)
     return _type(name)
