@@ -169,7 +169,7 @@ def taking(
     return decorate
 
 
-def formerly(**names: str) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
+def renamed_arguments(**names: str) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
     """A decorator for a function whose arguments had other names, which still work: old="new"."""
 
     def decorate(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:

@@ -165,7 +165,7 @@ def test_model_files_have_half_the_size(
     assert vectors.vectors.dtype == np.float32
     np.testing.assert_array_equal(vectors.vectors, full.inputs)
     vectors.save(tmp_path / "converted.safetensors")  # vectors of one type, outputs of the other
-    assert_same(w2v.Model.load(tmp_path / "converted.safetensors").widened(), full)
+    assert_same(w2v.Model.load(tmp_path / "converted.safetensors").as_float32(), full)
 
 
 def test_no_function_copies_a_whole_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,7 +299,7 @@ def test_training_continues_in_another_storage(
         rows = [second.vocabulary.words.index(word) for word in first.vocabulary.words]
         assert (vocab == "union") == ("unheard" in second.vocabulary.words)
         for name in ("inputs", "outputs"):
-            old, new = getattr(first.widened(), name), getattr(second.widened(), name)[rows]
+            old, new = getattr(first.as_float32(), name), getattr(second.as_float32(), name)[rows]
             np.testing.assert_allclose(new, old, rtol=2**-7 if after == "bf16" else 0, atol=1e-6)
 
 

@@ -27,7 +27,7 @@ from w2v.text.normalise import TextOptions
 from w2v.text.subwords import Ngrams
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
-from w2v.vectors.combine import combined, concatenated
+from w2v.vectors.combine import combine_rows, concatenate_rows
 from w2v.vectors.keyed import KeyedVectors
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class Model(HasVectors):
         kind = self.settings.word_vectors
         if kind == "input":
             return self.inputs
-        make = combined if kind == "combined" else concatenated
+        make = combine_rows if kind == "combined" else concatenate_rows
         counts = self.vocabulary.counts if self.loss.log_frequencies else None
         return make(self.inputs, self.outputs[: len(self.inputs)], counts).astype(self.inputs.dtype, copy=False)
 
@@ -203,7 +203,7 @@ class Model(HasVectors):
     def _parameters(self) -> dict[str, Array]:
         return {"outputs": self.outputs} | self.parameters
 
-    def widened(self) -> Self:
+    def as_float32(self) -> Self:
         """Return the same model with float32 matrices instead of bfloat16."""
         inputs, outputs = bfloat16.to_float32(self.inputs), bfloat16.to_float32(self.outputs)
         ngrams = replace(self.ngrams, rows=bfloat16.to_float32(self.ngrams.rows)) if self.ngrams else None

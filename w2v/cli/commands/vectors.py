@@ -29,7 +29,7 @@ from w2v.training.model import Model
 from w2v.vectors import query as queries
 from w2v.vectors import reduce
 from w2v.vectors.encode import Weights
-from w2v.vectors.keyed import KeyedVectors, keyed, load
+from w2v.vectors.keyed import KeyedVectors, load, to_keyed_vectors
 from w2v.vectors.query import Method
 
 
@@ -92,7 +92,7 @@ def similarity(
 
 def _show_cosine(vectors: KeyedVectors, words: Sequence[str], as_json: bool) -> None:
     """Show the cosine of two words."""
-    found = [queries.known_words(word, vectors) for word in words]
+    found = [queries.split_if_unknown(word, vectors) for word in words]
     pair = [known[0] if len(known) == 1 else word for word, known in zip(words, found, strict=True)]
     files = [word for word in pair if word not in vectors and Path(word).is_file()]
     if files:
@@ -329,8 +329,8 @@ def convert(
         stored = Model.load(model).with_vectors(vectors).content()
     else:
         stored = table.read(model, errors=errors, progress=progress)
-    made = reduce.reduced(stored, **smaller, storage=storage)
-    compared = compare(keyed(stored), keyed(made), show=0, progress=progress) if check else None
+    made = reduce.reduce_file(stored, **smaller, storage=storage)
+    compared = compare(to_keyed_vectors(stored), to_keyed_vectors(made), show=0, progress=progress) if check else None
     if compared:
         made = replace(made, header=replace(made.header, scores=compared.second_scores))
     table.write(output, made, force, progress)
