@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from w2v.formats import bfloat16
 from w2v.settings import WordVectors
-from w2v.vectors.cosines import Floats, lengths, unit, unreliable
+from w2v.vectors.cosines import Floats, imprecise_lengths, lengths, unit
 
 VALUES_AT_ONCE = 1 << 18  # values in a block of rows: 1 MB
 
@@ -104,12 +104,12 @@ def _coefficients(matrix: NDArray[Any], columns: Floats) -> Floats:
 
 
 def _scale_by_length(matrix: NDArray[Any], columns: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return |X| A, each row of A times the length of the row of X, and a mask of the rows with an unreliable length.
+    """Return |X| A, each row of A times the length of the row of X, and a mask of the rows with an imprecise length.
 
     These rows of A are not multiplied. Rows of zeros are not among them: their length is exactly 0.
     """
     norms = lengths(matrix)
-    imprecise = (norms > 0) & unreliable(norms)
+    imprecise = (norms > 0) & imprecise_lengths(norms)
     return columns * np.where(imprecise, 1, norms)[:, None], imprecise
 
 

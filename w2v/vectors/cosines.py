@@ -18,7 +18,7 @@ MIN_LENGTH, MAX_LENGTH = np.float32(1e-12), np.float32(1e18)  # between them, sq
 def lengths(vectors: Floats) -> Floats:
     """Return the Euclidean length of each vector (n, D), float32 (n,); inf if it is too large for float32."""
     norms = np.concatenate([np.empty(0, np.float32), *(_lengths_by_squares(block) for _, block in blocks(vectors))])
-    imprecise = unreliable(norms)
+    imprecise = imprecise_lengths(norms)
     if imprecise.any():
         with np.errstate(over="ignore"):
             norms[imprecise] = np.linalg.norm(vectors[imprecise].astype(np.float64), axis=1)
@@ -44,7 +44,7 @@ def cosines(queries: Floats, vectors: Floats, norms: Floats) -> Floats:
         products = [queries @ block.T for _, block in blocks(vectors)]
         scores: Floats = products[0] if len(products) == 1 else np.concatenate(products, axis=-1)
         scores /= norms
-    imprecise = unreliable(norms)
+    imprecise = imprecise_lengths(norms)
     if imprecise.any():
         scores[..., imprecise] = queries @ unit(vectors[imprecise]).T
     return scores
@@ -56,7 +56,7 @@ def unit(vectors: Floats, out: Floats | None = None) -> Floats:
     The result is written to `out` if given, which may be `vectors` itself.
     """
     divisors = _lengths_by_squares(vectors)
-    imprecise = unreliable(divisors)
+    imprecise = imprecise_lengths(divisors)
     divisors = divisors[..., None]
     if not imprecise.any():
         return np.divide(vectors, divisors, out=out)
@@ -69,12 +69,12 @@ def unit(vectors: Floats, out: Floats | None = None) -> Floats:
 
 
 def _lengths_by_squares(vectors: Floats) -> Floats:
-    """Return the length of each vector (..., D), from squares in float32; see `unreliable`."""
+    """Return the length of each vector (..., D), from squares in float32; see `imprecise_lengths`."""
     norms: Floats = np.sqrt(np.einsum("...i,...i->...", vectors, vectors))
     return norms
 
 
-def unreliable(norms: Floats) -> NDArray[np.bool_]:
+def imprecise_lengths(norms: Floats) -> NDArray[np.bool_]:
     """Return True for each length that is too large or too small to be computed from squares in float32.
 
     A length of 0 is among them, because the squares of very small values may have become 0.

@@ -324,7 +324,7 @@ class KeyedVectors:
         return [self._words[row] for row in np.flatnonzero(closer).tolist()]
 
     def rank(self, word1: str | int, word2: str | int) -> int:
-        """Return the rank of `word2` among the words nearest to `word1`; the nearest has rank 1."""
+        """Return the position of `word2` among the neighbours of `word1`; the nearest is 1."""
         return len(self.closer_than(word1, word2)) + 1
 
     def most_similar_to_given(self, word: str | int, words: Sequence[Word]) -> Word:
