@@ -323,18 +323,18 @@ def _log_softmax(scores: np.ndarray, index: int) -> float:
 def new_plan(loss: Loss, *, alpha: float, **settings: Any) -> Plan:
     """Return a plan; by default, of skip-gram with one worker for one epoch at a constant learning rate."""
     defaults = {
-        "tokens_before": np.zeros(2, np.int64), "keep": np.full(len(loss.vocabulary), 2**32 - 1, np.uint32),
+        "tokens_before": np.zeros(2, np.int64), "keep_thresholds": np.full(len(loss.vocabulary), 2**32 - 1, np.uint32),
         "cbow": False, "corrected": True, "shrink_windows": True, "per_pair": False, "min_alpha": alpha, "epochs": 1,
-        "seed": 2, "storage": "float32", "chunk": 1000, "workers": 1, "instruction_set": "baseline",
+        "seed": 2, "storage": "float32", "chunk_size": 1000, "workers": 1, "instruction_set": "baseline",
     }  # fmt: skip
     return Plan(loss=loss, alpha=alpha, **defaults | settings)
 
 
-def training_plan(loss: Loss, *, chunk: int = 1000, **settings: Any) -> Plan:
+def training_plan(loss: Loss, *, chunk_size: int = 1000, **settings: Any) -> Plan:
     """Return a plan for a text of `ids`, with the counts of its known tokens; see new_plan."""
-    known = settings["words"][settings["ids"]] >= 0
-    before = np.append(0, np.cumsum(np.add.reduceat(known.astype(np.int64), range(0, len(known), chunk))))
-    return new_plan(loss, chunk=chunk, tokens_before=before, **settings)
+    known = settings["word_of_type"][settings["ids"]] >= 0
+    before = np.append(0, np.cumsum(np.add.reduceat(known.astype(np.int64), range(0, len(known), chunk_size))))
+    return new_plan(loss, chunk_size=chunk_size, tokens_before=before, **settings)
 
 
 def train_in_python(plan: Plan, inputs: np.ndarray, parameters: dict[str, np.ndarray]) -> loop.Kernel:
@@ -368,12 +368,13 @@ def thread_of(loss: Loss, outputs: np.ndarray | None = None, inputs: int = 1, se
     return thread
 
 
-def plan_for(loss: Loss, settings: Settings, chunk: int) -> Plan:
+def plan_for(loss: Loss, settings: Settings, chunk_size: int) -> Plan:
     """Return a plan for a run with these settings, without a text."""
     return new_plan(
-        loss, alpha=1, chunk=chunk, cbow=settings.model == "cbow", corrected=False, per_pair=settings.per_pair,
-        **dict.fromkeys(("ids", "words", "keep"), np.zeros(0, np.int64)), sides=settings.window_sides,
-        vector_size=settings.vector_size, storage=settings.storage, workers=settings.threads,
+        loss, alpha=1, chunk_size=chunk_size, cbow=settings.model == "cbow", corrected=False,
+        **dict.fromkeys(("ids", "word_of_type", "keep_thresholds"), np.zeros(0, np.int64)), sides=settings.window_sides,
+        per_pair=settings.per_pair, vector_size=settings.vector_size, storage=settings.storage,
+        workers=settings.threads,
     )  # fmt: skip
 
 

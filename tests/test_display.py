@@ -7,7 +7,7 @@ from nbclient import NotebookClient
 
 import w2v
 from w2v.display import Page, html_curve, html_result, html_table, text
-from w2v.evaluation.rank import Rank
+from w2v.evaluation.rank import EffectiveRank
 
 
 def test_values_are_formatted_on_one_line():
@@ -46,7 +46,7 @@ def test_notebook_shows_results_as_tables(model):
     assert "<td>accuracy</td>" in shown
     assert shown.count("<table>") == 2  # the table of sections is inside the other
     assert "man-woman" in shown
-    assert "1 0.5 … (20 in all)" in html_result(Rank(2, None, 3, 4, 5, [1.0, 0.5] * 10))
+    assert "1 0.5 … (20 in all)" in html_result(EffectiveRank(2, None, 3, 4, 5, [1.0, 0.5] * 10))
 
 
 def test_notebook_shows_a_model_with_its_loss_curve(model):

@@ -62,10 +62,10 @@ def run_of(
     for matrix in inputs, outputs:
         matrix[:, :dimensions] = random.normal(0, 0.5, (len(matrix), dimensions))
     arguments = {
-        "ids": ids, "words": words, "inputs": inputs, "outputs": outputs, "loss": chosen,
-        "keep": thresholds(np.minimum(1, np.sqrt(sample / share) + sample / share).astype(np.float32)),
+        "ids": ids, "word_of_type": words, "inputs": inputs, "outputs": outputs, "loss": chosen,
+        "keep_thresholds": thresholds(np.minimum(1, np.sqrt(sample / share) + sample / share).astype(np.float32)),
         "cbow": False, "corrected": True, "sides": (4, 4), "shrink_windows": True, "per_pair": False,
-        "alpha": 0.1, "min_alpha": 0.001, "epochs": 2, "seed": 5, "chunk": MAX_CHUNK_IDS,
+        "alpha": 0.1, "min_alpha": 0.001, "epochs": 2, "seed": 5, "chunk_size": MAX_CHUNK_IDS,
         "vector_size": dimensions, "storage": "float32",
     }  # fmt: skip
     return arguments | settings
@@ -130,7 +130,7 @@ def test_kernel_equals_loop(loss: dict[str, Any], model: dict[str, Any]) -> None
     assert_equals_loop(run_of(loss, **model), SETS)
 
 
-def with_subwords(arguments: dict[str, Any], chunk: int) -> dict[str, Any]:
+def with_subwords(arguments: dict[str, Any], chunk_size: int) -> dict[str, Any]:
     """Add n-grams to the words of a run; words share some of them."""
     words = len(arguments["inputs"])
     subwords = SubwordRows.of(Subwords(1, 2, 50), Words.of(f"{number:x}" for number in range(words)))
@@ -138,13 +138,13 @@ def with_subwords(arguments: dict[str, Any], chunk: int) -> dict[str, Any]:
     random = np.random.default_rng(6)
     inputs[:, : arguments["vector_size"]] = random.normal(0, 0.5, (len(inputs), arguments["vector_size"]))
     shares = random.random(len(subwords.rows), np.float32)
-    return arguments | {"inputs": inputs, "subwords": subwords, "shares": shares, "chunk": chunk}
+    return arguments | {"inputs": inputs, "subwords": subwords, "shares": shares, "chunk_size": chunk_size}
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
 @pytest.mark.parametrize("loss", [{"loss": "ns"}, {"loss": "hs"}], ids=str)
 def test_kernel_equals_loop_with_subwords(loss: dict[str, Any], model: dict[str, Any]) -> None:
-    assert_equals_loop(with_subwords(run_of(loss, **model), chunk=64), SETS)
+    assert_equals_loop(with_subwords(run_of(loss, **model), chunk_size=64), SETS)
 
 
 @pytest.mark.parametrize("sides", [(5, 0), (0, 3), (2, 5)], ids=str)
@@ -187,8 +187,8 @@ def test_kernel_equals_loop_for_paths_of_any_length(cbow: bool) -> None:
 
 def test_windows_cross_chunk_borders() -> None:
     assert_equals_loop(run_of("ns", size=MAX_CHUNK_IDS + 500, dimensions=3, epochs=1, alpha=0.01))
-    assert_equals_loop(run_of("nce", chunk=7))
-    assert_equals_loop(run_of("hs", chunk=1))
+    assert_equals_loop(run_of("nce", chunk_size=7))
+    assert_equals_loop(run_of("hs", chunk_size=1))
 
 
 @pytest.mark.parametrize("instruction_set", SETS)
@@ -203,7 +203,7 @@ def test_padding_stays_zero(instruction_set: str) -> None:
 def test_every_token_is_trained_once_per_epoch(workers: int) -> None:
     arguments = run_of("ns", size=5 * MAX_CHUNK_IDS + 77, dimensions=2, epochs=3)
     kernel = train(arguments, workers)
-    known = int((arguments["words"][arguments["ids"]] >= 0).sum())
+    known = int((arguments["word_of_type"][arguments["ids"]] >= 0).sum())
     assert kernel.tokens_trained == 3 * known
     assert np.isfinite(kernel.losses / kernel.predictions).all()
 
@@ -212,7 +212,7 @@ def test_every_token_is_trained_once_per_epoch(workers: int) -> None:
 @pytest.mark.parametrize(("workers", "chunk", "minimum"), [(2, 250, 0.6), (8, 100, 0.2), (8, 20_000, 0.9)])
 def test_several_workers_learn_like_one(loss: str, workers: int, chunk: int, minimum: float) -> None:
     """With many chunks, each worker copies some output rows, and a share of its changes is merged."""
-    one = run_of(loss, size=60_000, chunk=chunk, alpha=0.02)
+    one = run_of(loss, size=60_000, chunk_size=chunk, alpha=0.02)
     many, before = copied(one), one["outputs"].copy()
     lone, kernel = train(one), train(many, workers)
     np.testing.assert_allclose(kernel.losses / kernel.predictions, lone.losses / lone.predictions, rtol=0.05)
@@ -220,30 +220,30 @@ def test_several_workers_learn_like_one(loss: str, workers: int, chunk: int, min
     assert minimum < together / moved < 1.1
 
 
-ORDERED = ["ns", "nce", "sampled", "hs"]
+DETERMINISTIC = ["ns", "nce", "sampled", "hs"]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
-@pytest.mark.parametrize("loss", ORDERED)
+@pytest.mark.parametrize("loss", DETERMINISTIC)
 @pytest.mark.parametrize(("workers", "chunk"), [(2, 16), (5, 90)])
 def test_deterministic_workers_equal_loop(workers: int, chunk: int, loss: str, model: dict[str, Any]) -> None:
     """In each round, all workers compute their changes from the matrices before it, and the changes are added."""
-    arguments = run_of(loss, chunk=chunk, alpha=0.05, deterministic=True, **model)
+    arguments = run_of(loss, chunk_size=chunk, alpha=0.05, deterministic=True, **model)
     arguments["loss"].curvature = 0  # changes are added in full
     assert_equals_loop(arguments, workers=workers)
 
 
-@pytest.mark.parametrize("loss", ORDERED)
+@pytest.mark.parametrize("loss", DETERMINISTIC)
 def test_deterministic_workers_equal_loop_with_subwords(loss: str) -> None:
-    arguments = with_subwords(run_of(loss, alpha=0.03, deterministic=True), chunk=25)
+    arguments = with_subwords(run_of(loss, alpha=0.03, deterministic=True), chunk_size=25)
     arguments["loss"].curvature = 0
     assert_equals_loop(arguments, workers=3)
 
 
-@pytest.mark.parametrize("loss", ORDERED)
+@pytest.mark.parametrize("loss", DETERMINISTIC)
 def test_many_deterministic_workers_learn_like_one(loss: str) -> None:
     """The sum of changes in one direction does not overshoot."""
-    one = run_of(loss, size=60_000, chunk=100, alpha=0.02)
+    one = run_of(loss, size=60_000, chunk_size=100, alpha=0.02)
     many = copied(one | {"deterministic": True})
     lone, kernel = train(one), train(many, 8)
     np.testing.assert_allclose(
@@ -253,11 +253,11 @@ def test_many_deterministic_workers_learn_like_one(loss: str) -> None:
 
 @pytest.mark.parametrize("storage", ["float32", "bf16"])
 @pytest.mark.parametrize("subwords", [False, True])
-@pytest.mark.parametrize("loss", ORDERED)
+@pytest.mark.parametrize("loss", DETERMINISTIC)
 def test_deterministic_workers_give_the_same_bits(loss: str, subwords: bool, storage: str) -> None:
-    arguments = run_of(loss, size=3000, chunk=40, deterministic=True, storage=storage)
+    arguments = run_of(loss, size=3000, chunk_size=40, deterministic=True, storage=storage)
     if subwords:
-        arguments = with_subwords(arguments, chunk=40)
+        arguments = with_subwords(arguments, chunk_size=40)
     runs = [in_storage(copied(arguments)) for _ in range(3)]
     kernels = [train(run, workers=4) for run in runs]
     for run, kernel in zip(runs[1:], kernels[1:], strict=True):
@@ -279,7 +279,7 @@ def in_storage(arguments: dict[str, Any]) -> dict[str, Any]:
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=6))
 def test_deterministic_workers_can_be_interrupted_anywhere(ends: list[int]) -> None:
     """`run` finishes the round that contains its end. Splitting a run does not change its result."""
-    arguments = run_of("ns", size=600, chunk=20, deterministic=True)
+    arguments = run_of("ns", size=600, chunk_size=20, deterministic=True)
     whole, parts = copied(arguments), copied(arguments)
     train(whole, 3)
     kernel = new_kernel(parts, 3)
@@ -292,7 +292,7 @@ def test_deterministic_workers_can_be_interrupted_anywhere(ends: list[int]) -> N
 
 
 def test_stop_ends_the_wait_for_other_deterministic_workers() -> None:
-    kernel = new_kernel(run_of("ns", chunk=20, deterministic=True), workers=2)
+    kernel = new_kernel(run_of("ns", chunk_size=20, deterministic=True), workers=2)
     waiting = threading.Thread(target=kernel.run, args=(0,))
     waiting.start()
     kernel.stop()
@@ -306,7 +306,7 @@ def test_stop_ends_the_wait_for_other_deterministic_workers() -> None:
 
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs", "class", "softmax"])
 def test_one_worker_gives_the_same_bits(loss: str) -> None:
-    arguments = run_of(loss, size=1500, chunk=700)
+    arguments = run_of(loss, size=1500, chunk_size=700)
     runs = [copied(arguments) for _ in range(2)]
     for run in runs:
         train(run)
@@ -333,8 +333,8 @@ def test_matrices_of_more_than_two_to_the_31_values() -> None:
         "codes": loss.data["codes"],
     }
     large = small | {
-        "words": np.where(small["words"] < 0, -1, small["words"] + beyond).astype(np.int32),
-        "keep": np.concatenate([np.zeros(beyond, np.uint32), small["keep"]]),
+        "word_of_type": np.where(small["word_of_type"] < 0, -1, small["word_of_type"] + beyond).astype(np.int32),
+        "keep_thresholds": np.concatenate([np.zeros(beyond, np.uint32), small["keep_thresholds"]]),
         "loss": loss,
     }
     try:

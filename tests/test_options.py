@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import w2v
-from w2v.options import formerly
+from w2v.options import renamed_arguments
 
 VECTORS = w2v.KeyedVectors(["a", "b"], np.eye(2, dtype=np.float32))
 
 
-@formerly(count="size")
+@renamed_arguments(count="size")
 def doubled(size: int) -> int:
     return 2 * size
 

@@ -28,7 +28,8 @@ towards the same output rows, and become similar. If a word occurs twice among t
 twice, and both changes are added to it.
 
 The step does all arithmetic of training. It is in kernel/step_body.h and knows nothing about words. This file chooses
-the rows. kernel/worker.pxd defines the state of a thread, and kernel/ordered.pxd makes runs deterministic. The design:
+the rows. kernel/worker.pxd defines the state of a thread, kernel/deterministic.pxd the rounds of deterministic runs.
+The design:
 
 Chunks.     The corpus is a file of ids. Threads take chunks of it from one atomic counter that runs through all epochs,
             so they all finish at about the same time. Training a chunk takes a fraction of a second. A chunk contains
@@ -41,8 +42,8 @@ Randomness. All random numbers are hashes. Whether a token is subsampled depends
 Sharing.    The K negatives are drawn once per window and shared by its context words (Ji et al. 2016). This turns
             scattered dot products into a small matrix product. With `per_pair`, each context word takes a step with its
             own negatives, as in word2vec.c. A step computes all changes of an output row from its old value, and the
-            sum of too many changes would overshoot. So a window of more than MAX_INPUTS_PER_STEP words takes several
-            steps, each with its own negatives.
+            sum of too many changes would overshoot. So in skip-gram, a window of more than MAX_INPUTS_PER_STEP words
+            takes several steps, each with its own negatives.
             Hierarchical softmax cannot share output rows like this, because the nodes near the root are in every
             prediction. Its steps are sequential: each context word sees the output rows as updated by the words before
             it. The words before word i have moved each output row by alpha Σ E_k x_k, which adds
@@ -50,21 +51,22 @@ Sharing.    The K negatives are drawn once per window and shared by its context 
             step still consists of matrix products, and gives the same result as one step per word.
 Subwords.   With subwords (Bojanowski et al. 2017) the input row of a word is the mean of its parts: its own row and the
             rows of its n-grams. n-grams that occur in exactly the same words share one row; see SubwordRows. `compose`
-            computes the mean of each distinct word of a chunk. The steps update these means, and `spread` adds their
-            changes to the parts at the end of the chunk. An n-gram receives only a share of each change. Many words of
-            a chunk contain it, and all compute their changes from its value before the chunk, so the sum of the full
-            changes would overshoot.
+            computes the mean of each distinct word of a chunk. The steps update these means, and `update_subwords` adds
+            their changes to the parts at the end of the chunk. An n-gram receives only a share of each change. Many
+            words of a chunk contain it, and all compute their changes from its value before the chunk, so the sum of
+            the full changes would overshoot.
 Prefetching. Output rows are accessed at random, and the matrix is larger than any cache. So the rows of a window are
             chosen LOOKAHEAD windows before its step, and their cache lines are prefetched in the meantime.
-Order.      In a deterministic run, threads train in rounds of one chunk each. After each round they exchange their
-            changes in a fixed order; see kernel/ordered.pxd.
+Determinism. In a deterministic run, threads train in rounds of one chunk each. After each round they exchange their
+            changes in a fixed order; see kernel/deterministic.pxd.
 Storage.    bfloat16 rows, the upper halves of floats, take half the memory. A step converts its rows to float, updates
             them, and rounds them stochastically.
 Races.      In other runs, threads read and write the two matrices without locks, on purpose (Hogwild, Recht et al.
-            2011). They do so in the step, compose, spread, copy_hot and merge_hot. The last two treat output rows that
-            all threads would write all the time, the nodes near the root or the most frequent words: each worker
-            updates a copy of them during a chunk. The thread that checks for divergence reads some rows at the same
-            time. The counters and the stop flag are atomic. All other state belongs to one thread.
+            2011). They do so in the step, compose, update_subwords, copy_hot and merge_hot. copy_hot and merge_hot
+            handle the hot rows: the output rows that all threads would write all the time, which belong to the nodes
+            near the root or the most frequent words. Each worker updates a copy of the hot rows during a chunk. The
+            thread that checks for divergence reads some rows at the same time. The counters and the stop flag are
+            atomic. All other state belongs to one thread.
 """
 
 cimport cython
@@ -74,14 +76,14 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from w2v.text._text cimport SENTENCE_END_ID
-from w2v.kernel.ordered cimport (
+from w2v.kernel.deterministic cimport (
     BITS_IN_LINE, Team, add_changes, arrive, atomic_add, atomic_read, atomic_write, copy_rows, copy_shared_rows, enter,
     find_changes, merge_copies, release, wait_for_all,
 )
 from w2v.kernel.worker cimport (
-    BLOCK_OUTPUTS, CACHE_LINE, LOOKAHEAD, NO_SCORE, NO_WORD, RECENT_SLOTS, STEP_PANEL, ComposedRows, KeptWords, Sizes,
-    Step, StepFunctions, StepParts, Window, Worker, bump_allocate, draw, lay_out, lay_out_window, power_of_2, scramble,
-    set_inputs, size_of, step_choose, step_column, step_columns, step_loss_start, step_loss_total,
+    BLOCK_OUTPUTS, CACHE_LINE, LOOKAHEAD, NO_WORD, RECENT_SLOTS, STEP_PANEL, UNUSED_OFFSET, ComposedRows, KeptWords,
+    Sizes, Step, StepFunctions, StepParts, Window, Worker, bump_allocate, draw, lay_out, lay_out_window, power_of_2,
+    scramble, set_inputs, size_of, step_choose, step_column, step_columns, step_loss_start, step_loss_total,
 )
 
 import numpy as np
@@ -120,14 +122,14 @@ cdef enum:
     HOT_NODES = 512            # inner nodes nearest to the root that the workers copy; divided by the number of workers
     HOT_WORDS = 16             # most frequent words; each worker copies their output rows
     MIN_CHUNKS_TO_COPY = 64    # chunks per worker: with fewer, copies would be merged too rarely, so none are made
-    MAX_REDRAWS = 64           # draws for one negative while it repeats another word; then the next free word is used
+    MAX_REDRAWS = 64           # redraw a repeated negative at most this often, then take the next unused word
     IDS_AHEAD = 16             # words are prefetched this many ids before they are read
-    MAX_PREFETCHED_ROWS = 64   # output rows: of more, the first would leave the cache before their step
-    BITS_PER_ROW = 16          # size of the bit set of a chunk's rows: a smaller one causes more needless copies
+    MAX_PREFETCHED_ROWS = 64   # prefetch no more output rows: the first would be evicted before the step uses them
+    BITS_PER_ROW = 16          # bits of a row set for each row that workers may touch; fewer cause more needless copies
 
-# The maximum work of a chunk, in multiply-adds for the scores if each window had one context word.
+# The maximum of ids × output rows × width × window for a chunk.
 cdef int64_t CHUNK_WORK = 1 << 30
-cdef int64_t MAX_BLOCKS = settings.MAX_ADAPTIVE_BLOCKS
+cdef int64_t MAX_BATCHES = settings.MAX_ADAPTIVE_BLOCKS
 
 
 def chunk_ids(double rows, int64_t width, int64_t window) -> int:
@@ -169,8 +171,8 @@ cdef inline uint64_t key_of(uint64_t seed, uint64_t epoch, uint64_t stream) noex
     return scramble(scramble(seed) + (epoch << 8) + stream)
 
 
-cdef inline uint64_t hash_of(uint64_t key, uint64_t number) noexcept nogil:
-    return scramble(key + number * <uint64_t>0x9E3779B97F4A7C15)
+cdef inline uint64_t hash_of(uint64_t key, uint64_t counter) noexcept nogil:
+    return scramble(key + counter * <uint64_t>0x9E3779B97F4A7C15)
 
 
 cdef inline int32_t alias_of(const uint32_t *alias_table, uint64_t random, uint64_t size) noexcept nogil:
@@ -195,12 +197,12 @@ cdef inline int64_t round_up_to_blocks(int64_t rows) noexcept nogil:
 
 
 cdef struct Counters:
-    int64_t position       # number of chunks handed out, in all epochs
+    int64_t next_chunk     # number of chunks handed out, in all epochs
     int64_t tokens         # number of known tokens trained
     int64_t stop           # nonzero: threads return after their current chunk
-    # Only ordered runs use these:
+    # Only deterministic runs use these:
     int64_t first, count   # first chunk of this round, and number of chunks in it
-    int64_t end            # position at which `run` returns
+    int64_t end            # chunk at which `run` returns
 
 
 def step_for(name: str) -> bool:
@@ -227,8 +229,8 @@ cdef class Kernel:
     """
 
     cdef const uint32_t[::1] ids
-    cdef const int32_t[::1] words
-    cdef const uint32_t[::1] keep
+    cdef const int32_t[::1] word_of_type
+    cdef const uint32_t[::1] keep_threshold
     cdef char[:, ::1] inputs                 # (V or more, bytes in a row)
     cdef char[:, ::1] outputs                # (R, bytes in a row)
     cdef const uint32_t[:, ::1] alias_table
@@ -239,12 +241,12 @@ cdef class Kernel:
     cdef const int32_t[::1] class_of
     cdef LossKind kind
     cdef int window, negative, shrink, cbow, corrected, adaptive
-    cdef int distinct_inputs                 # whether the input rows of a step must differ
-    cdef int finds_repeats                   # whether steps need to know that a context word repeats
-    cdef int64_t epochs, chunk, chunks, id_count, max_rows, columns
+    cdef int split_at_repeats                # whether a repeated context word begins a new step
+    cdef int track_repeats                   # whether steps need to know that a context word repeats
+    cdef int64_t epochs, chunk_size, chunks, id_count, max_rows, columns
     cdef int64_t step_width                  # number of values of a row that the steps use
-    cdef int64_t lookahead                   # how many windows ahead of the step a window is chosen
-    cdef int64_t prefetched                  # how many windows ahead of the step its rows are prefetched; 0: not at all
+    cdef int64_t choose_ahead                # how many windows ahead of the step a window is chosen
+    cdef int64_t prefetch_distance           # how many windows ahead of the step its rows are prefetched; 0: not at all
     cdef Sizes sizes
     cdef const int64_t[::1] tokens_before
     cdef const int32_t[:, ::1] reaches       # words to the left and right by window size; see Plan.reaches
@@ -254,9 +256,9 @@ cdef class Kernel:
     cdef const int64_t[::1] part_starts      # index in `parts` of each word's first part; see SubwordRows
     cdef const int32_t[::1] parts, subword_counts
     cdef const float[::1] shares             # the share of a word's change that each of its parts receives
-    cdef bint composes                       # whether input rows are composed of subwords
+    cdef bint has_subwords                   # whether input rows are composed of subwords
     cdef int64_t hot, first_hot              # each worker copies output rows first_hot to first_hot + hot
-    cdef bint ordered                        # whether several threads give the same bits on every run
+    cdef bint deterministic                  # whether several threads give the same bits on every run
     cdef Counters *counters
     cdef Team team
     cdef double[:, ::1] worker_losses        # (workers, epochs)
@@ -269,7 +271,8 @@ cdef class Kernel:
     def __init__(self, plan, inputs, outputs):
         cdef int64_t k, workers = plan.workers, epochs = plan.epochs
         loss, data = plan.loss, plan.loss.data
-        self.ids, self.words, self.keep, self.tokens_before = plan.ids, plan.words, plan.keep, plan.tokens_before
+        self.ids, self.word_of_type, self.tokens_before = plan.ids, plan.word_of_type, plan.tokens_before
+        self.keep_threshold = plan.keep_thresholds
         self.inputs, self.outputs = inputs.view(np.int8), outputs.view(np.int8)
         self.kind = LOSS_KINDS[loss.branch]
         self.sizes = sizes_of(plan)
@@ -281,23 +284,23 @@ cdef class Kernel:
             self.starts, self.nodes, self.codes = data["starts"], data["nodes"], data["codes"]
         elif self.kind.rows == CLASSES:
             self.starts, self.class_of = data["starts"], data["class_of"]
-        self.ordered = self.sizes.set_bits > 0
-        self.prefetched = 0 if self.adaptive else LOOKAHEAD
-        self.lookahead = self.sizes.windows if self.ordered else self.prefetched
+        self.deterministic = self.sizes.set_bits > 0
+        self.prefetch_distance = 0 if self.adaptive else LOOKAHEAD
+        self.choose_ahead = self.sizes.windows if self.deterministic else self.prefetch_distance
         self.cbow, self.corrected = plan.cbow, plan.corrected
         self.window, self.shrink, self.reaches = plan.window, plan.shrink_windows, plan.reaches
-        self.distinct_inputs = self.kind.sequential and not self.cbow
-        self.finds_repeats = self.sizes.bfloat16 or not self.cbow  # a mean of float32 rows may contain a row twice
+        self.split_at_repeats = self.kind.sequential and not self.cbow
+        self.track_repeats = self.sizes.bfloat16 or not self.cbow  # a mean of float32 rows may contain a row twice
         self.alpha, self.min_alpha, self.epochs, self.seed = plan.alpha, plan.min_alpha, epochs, plan.seed
         self.id_count = self.ids.shape[0]
-        self.chunk = plan.chunk
-        self.chunks = (self.id_count + self.chunk - 1) // self.chunk
+        self.chunk_size = plan.chunk_size
+        self.chunks = (self.id_count + self.chunk_size - 1) // self.chunk_size
         self.functions = step_choose(plan.instruction_set.encode())
         self.step_width = self.sizes.width
         if not self.sizes.bfloat16:  # skip the padding where registers are shorter than cache lines
             self.step_width = round_up(plan.vector_size, self.functions.lanes)
-        self.composes = plan.subwords is not None
-        if self.composes:
+        self.has_subwords = plan.subwords is not None
+        if self.has_subwords:
             self.part_starts, self.parts, self.shares = plan.subwords.starts, plan.subwords.rows, plan.shares
             self.subword_counts = plan.subwords.sizes
         self.hot = self.sizes.hot if epochs * self.chunks >= MIN_CHUNKS_TO_COPY * workers else 0
@@ -355,7 +358,7 @@ cdef class Kernel:
         """Set the values of a window that are the same for all centre words."""
         cdef int64_t j, m = self.max_rows, sets = self.sizes.output_sets
         for j in range(sets * self.columns):
-            w.offset[j] = NO_SCORE
+            w.offset[j] = UNUSED_OFFSET
             if self.sizes.weighted:
                 w.weight[j] = 1
         if self.negative:
@@ -374,18 +377,18 @@ cdef class Kernel:
             for j in range(self.starts.shape[0] - 1, m):
                 w.outputs[j] = worker.zero_row
 
-    def run(self, int64_t worker, end=None) -> None:
+    def run(self, int64_t worker_index, end=None) -> None:
         """Train chunks until position `end`, by default the end of the run, or until `stop` is called.
 
-        Each thread passes a different number `worker`, and the same `end`. An ordered run finishes its round, which may
-        go beyond `end` by fewer chunks than there are threads.
+        Each thread passes a different `worker_index`, and the same `end`. A deterministic run always finishes its
+        round, so it may train up to (threads - 1) chunks past `end`.
         """
-        cdef int64_t last = self.epochs * self.chunks if end is None else end
+        cdef int64_t end_chunk = self.epochs * self.chunks if end is None else end
         with nogil:
-            if self.ordered:
-                self.run_rounds(worker, last)
+            if self.deterministic:
+                self.run_rounds(worker_index, end_chunk)
             else:
-                self.run_chunks(worker, last)
+                self.run_chunks(worker_index, end_chunk)
 
     def stop(self) -> None:
         """Make every `run` return at the end of its current chunk."""
@@ -401,7 +404,7 @@ cdef class Kernel:
         np.asarray(self.worker_predictions)[:] = 0
         np.asarray(self.worker_losses)[0] = losses
         np.asarray(self.worker_predictions)[0] = predictions
-        atomic_write(&self.counters.position, position)
+        atomic_write(&self.counters.next_chunk, position)
         atomic_write(&self.counters.tokens, epoch * self.tokens_before[self.chunks] + self.tokens_before[chunk])
         atomic_write(&self.counters.stop, 0)
         atomic_write(&self.team.barrier.entered, 0)
@@ -409,7 +412,7 @@ cdef class Kernel:
     @property
     def position(self) -> int:
         """The number of chunks handed out, in all epochs. While no thread runs, all of them are trained."""
-        return min(atomic_read(&self.counters.position), self.epochs * self.chunks)
+        return min(atomic_read(&self.counters.next_chunk), self.epochs * self.chunks)
 
     @property
     def tokens_trained(self) -> int:
@@ -428,69 +431,70 @@ cdef class Kernel:
 
     # -- a chunk --------------------------------------------------------------------------------
 
-    cdef void run_chunks(self, int64_t number, int64_t end) noexcept nogil:
-        """Take chunks from the counter and train them, until position `end`."""
-        cdef int64_t item
+    cdef void run_chunks(self, int64_t worker_index, int64_t end) noexcept nogil:
+        """Take chunks from the counter and train them, until chunk `end`."""
+        cdef int64_t chunk
         while not atomic_read(&self.counters.stop):
-            item = atomic_add(&self.counters.position, 1)
-            if item >= end:
-                atomic_add(&self.counters.position, -1)  # give the chunk back: a later call begins with it
+            chunk = atomic_add(&self.counters.next_chunk, 1)
+            if chunk >= end:
+                atomic_add(&self.counters.next_chunk, -1)  # give the chunk back: a later call begins with it
                 break
-            self.train_chunk(number, item // self.chunks, item % self.chunks)
+            self.train_chunk(worker_index, chunk // self.chunks, chunk % self.chunks)
 
-    cdef void train_chunk(self, int64_t number, int64_t epoch, int64_t chunk) noexcept nogil:
-        cdef Worker *worker = self.team.workers[number]
-        cdef int64_t begin = min(chunk * self.chunk, self.id_count), end = min(begin + self.chunk, self.id_count)
-        cdef int64_t first = self.window + 1, last, centre
+    cdef void train_chunk(self, int64_t worker_index, int64_t epoch, int64_t chunk) noexcept nogil:
+        cdef Worker *worker = self.team.workers[worker_index]
+        cdef int64_t first_token = min(chunk * self.chunk_size, self.id_count)
+        cdef int64_t end_token = min(first_token + self.chunk_size, self.id_count)
+        cdef int64_t first = self.window + 1, end, centre
         cdef int64_t tokens_before = epoch * self.tokens_before[self.chunks] + self.tokens_before[chunk]
         worker.loss.total = 0
         worker.random = hash_of(key_of(self.seed, epoch, WINDOWS), chunk)
-        worker.draws.blocks = 1
+        worker.draws.batches = 1
         worker.chosen = worker.done = worker.predictions = 0
         self.draw_negatives(worker)
-        last = self.collect(worker, key_of(self.seed, epoch, SUBSAMPLING), begin, end)
-        if self.finds_repeats:
-            self.find_repeats(worker, last)
+        end = self.collect(worker, key_of(self.seed, epoch, SUBSAMPLING), first_token, end_token)
+        if self.track_repeats:
+            self.find_repeats(worker, end)
         self.find_distinct(worker)
         self.find_rows(worker)
-        if not self.ordered:
+        if not self.deterministic:
             self.copy_hot(worker)
             self.compose(worker)
-        for centre in range(first, last):
+        for centre in range(first, end):
             if worker.kept.words[centre] == END_OF_SENTENCE:
                 continue
             worker.predictions += self.choose(worker, self.window_at(worker, worker.chosen), centre, tokens_before)
             worker.chosen += 1
-            if worker.chosen > self.lookahead:
+            if worker.chosen > self.choose_ahead:
                 self.update_next(worker)
-        if self.ordered:
+        if self.deterministic:
             self.compose(worker)
-            copy_shared_rows(&self.team, number)
+            copy_shared_rows(&self.team, worker_index)
         while worker.done < worker.chosen:
             self.update_next(worker)
         worker.chunk_loss = step_loss_total(worker.loss)
         atomic_add(&self.counters.tokens, worker.kept.known)
-        if self.ordered:
-            self.merge_round(number)
+        if self.deterministic:
+            self.merge_changes(worker_index)
         else:
-            self.count_loss(number, number, epoch)
+            self.count_loss(worker_index, worker_index, epoch)
             self.merge_hot(worker)
-            self.spread(worker, worker, 0, self.sizes.row_bytes)
+            self.update_subwords(worker, worker, 0, self.sizes.row_bytes)
 
-    cdef inline void count_loss(self, int64_t row, int64_t number, int64_t epoch) noexcept nogil:
-        """Add the loss and the predictions of worker `number`'s last chunk to a row of the sums."""
-        self.worker_losses[row, epoch] += self.team.workers[number].chunk_loss
-        self.worker_predictions[row, epoch] += self.team.workers[number].predictions
+    cdef inline void count_loss(self, int64_t row, int64_t worker_index, int64_t epoch) noexcept nogil:
+        """Add the loss and the predictions of a worker's last chunk to a row of the sums."""
+        self.worker_losses[row, epoch] += self.team.workers[worker_index].chunk_loss
+        self.worker_predictions[row, epoch] += self.team.workers[worker_index].predictions
 
     cdef inline Window *window_at(self, Worker *worker, int64_t k) noexcept nogil:
-        return &worker.windows[k if self.ordered else <uint32_t>k % (LOOKAHEAD + 1)]
+        return &worker.windows[k if self.deterministic else <uint32_t>k % (LOOKAHEAD + 1)]
 
     cdef inline void update_next(self, Worker *worker) noexcept nogil:
         """Update the next window of the chunk, and prefetch the rows of a later window."""
-        cdef int64_t later = worker.done + self.prefetched
+        cdef int64_t later = worker.done + self.prefetch_distance
         self.update(
             worker, self.window_at(worker, worker.done),
-            self.window_at(worker, later) if self.prefetched and later < worker.chosen else NULL,
+            self.window_at(worker, later) if self.prefetch_distance and later < worker.chosen else NULL,
         )
         worker.done += 1
 
@@ -515,7 +519,7 @@ cdef class Kernel:
         """List the distinct words of the chunk if their input rows are composed of subwords."""
         cdef int64_t k
         worker.composed.count = 0
-        if self.composes:
+        if self.has_subwords:
             for k in range(worker.kept.start, worker.kept.end):
                 self.add_distinct(&worker.composed, worker.kept.words[k])
 
@@ -533,13 +537,13 @@ cdef class Kernel:
     cdef void find_rows(self, Worker *worker) noexcept nogil:
         """Set the input row of each kept word: a composed row of the chunk, or a row of the matrix."""
         cdef KeptWords *kept = &worker.kept
-        cdef char *first = worker.composed.rows if self.composes else &self.inputs[0, 0]
+        cdef char *first = worker.composed.rows if self.has_subwords else &self.inputs[0, 0]
         cdef int64_t k
         cdef int32_t word
         for k in range(kept.start, kept.end):
             word = kept.words[k]
             if word != END_OF_SENTENCE:
-                kept.rows[k] = <float *>(first + (worker.composed.slots[word] if self.composes else word)
+                kept.rows[k] = <float *>(first + (worker.composed.slots[word] if self.has_subwords else word)
                                          * self.sizes.row_bytes)
 
     cdef void compose(self, Worker *worker) noexcept nogil:
@@ -557,7 +561,7 @@ cdef class Kernel:
             )
         memcpy(composed.rows_before, composed.rows, composed.count * self.sizes.row_bytes)
 
-    cdef void spread(self, Worker *worker, Worker *other, int64_t begin, int64_t end) noexcept nogil:
+    cdef void update_subwords(self, Worker *worker, Worker *other, int64_t begin, int64_t end) noexcept nogil:
         """Add the changes of the other worker's composed rows to the subwords, in bytes `begin` to `end` of a row."""
         cdef const ComposedRows *composed = &other.composed
         cdef int64_t k, start
@@ -570,118 +574,122 @@ cdef class Kernel:
         for k in range(composed.count):
             word = composed.words[k]
             start = self.part_starts[word]
-            self.functions.spread(
+            self.functions.update_subwords(
                 &parts, self.part_starts[word + 1] - start, &self.parts[start], &self.shares[start],
                 composed.rows + k * self.sizes.row_bytes + begin,
                 composed.rows_before + k * self.sizes.row_bytes + begin,
                 <uint32_t>draw(worker) if self.sizes.bfloat16 else 0,
             )
 
-    # -- ordered runs: rounds of one chunk for each worker, see kernel/ordered.pxd ----------------
+    # -- deterministic runs: rounds of one chunk for each worker, see kernel/deterministic.pxd ----
 
-    cdef void run_rounds(self, int64_t number, int64_t end) noexcept nogil:
-        """Train the chunk of worker `number` in each round, until a round ends at or after position `end`."""
+    cdef void run_rounds(self, int64_t worker_index, int64_t end) noexcept nogil:
+        """Train this worker's chunk in each round, until a round ends at or after chunk `end`."""
         cdef Counters *c = self.counters
         atomic_write(&c.end, end)
         if not enter(&self.team, &c.stop):
             return
-        self.begin_round()
+        self.start_next_round()
         while c.count:
             # A worker without a chunk trains an empty one, because it must arrive at all barriers.
-            self.train_chunk(number, c.first // self.chunks, c.first % self.chunks + number if number < c.count
-                             else self.chunks)
+            self.train_chunk(worker_index, c.first // self.chunks,
+                             c.first % self.chunks + worker_index if worker_index < c.count else self.chunks)
 
-    cdef void begin_round(self) noexcept nogil:
-        """Wait for all workers. The last one to arrive starts the next round."""
+    cdef void start_next_round(self) noexcept nogil:
+        """Wait until all workers have arrived here. The last one to arrive assigns the chunks of the next round."""
         if arrive(&self.team):
-            self.take_round()
+            self.assign_chunks()
             release(&self.team)
 
-    cdef void take_round(self) noexcept nogil:
+    cdef void assign_chunks(self) noexcept nogil:
         """End the current round, if there is one, and assign the chunks of the next round.
 
         A round stays within one epoch. It has no chunks at or after `end`, or after `stop`.
         """
         cdef Counters *c = self.counters
-        cdef int64_t number
-        for number in range(c.count):
-            self.count_loss(0, number, c.first // self.chunks)
-        c.first = c.position
+        cdef int64_t worker_index
+        for worker_index in range(c.count):
+            self.count_loss(0, worker_index, c.first // self.chunks)
+        c.first = c.next_chunk
         c.count = min(self.team.size, self.chunks - c.first % self.chunks)
         if c.first >= c.end or atomic_read(&c.stop):
             c.count = self.team.barrier.entered = 0
-        atomic_write(&c.position, c.first + c.count)
+        atomic_write(&c.next_chunk, c.first + c.count)
 
-    cdef void merge_round(self, int64_t number) noexcept nogil:
+    cdef void merge_changes(self, int64_t worker_index) noexcept nogil:
         """Add the changes of all workers' copies to the matrices, in the order of the workers.
 
-        Each worker adds them to the rows that it owns, and to some columns of the subword rows.
+        Each worker adds the changes to the rows that it owns, and to some columns of the subword rows.
         """
-        cdef Worker *worker = self.team.workers[number]
+        cdef Worker *worker = self.team.workers[worker_index]
         cdef int64_t other, lines = self.sizes.row_bytes // CACHE_LINE
         find_changes(worker, &self.sizes, worker.copies.count)
-        self.begin_round()
+        # Wait until all workers have found their changes. One barrier serves two purposes, so the last worker to arrive
+        # already assigns the chunks of the next round, before the changes of this round are merged.
+        self.start_next_round()
         for other in range(self.team.size):
-            merge_copies(&self.team, number, other)
-            if self.composes:
-                self.spread(worker, self.team.workers[other], number * lines // self.team.size * CACHE_LINE,
-                            (number + 1) * lines // self.team.size * CACHE_LINE)
-        if self.composes:
+            merge_copies(&self.team, worker_index, other)
+            if self.has_subwords:
+                self.update_subwords(
+                    worker, self.team.workers[other], worker_index * lines // self.team.size * CACHE_LINE,
+                    (worker_index + 1) * lines // self.team.size * CACHE_LINE,
+                )
+        if self.has_subwords:
             wait_for_all(&self.team)
 
     # -- the words of a chunk -------------------------------------------------------------------
 
-    cdef int64_t collect(self, Worker *worker, uint64_t key, int64_t begin, int64_t end) noexcept nogil:
-        """Collect the chunk's words that subsampling keeps, from position window + 1 on, and return their end.
+    cdef int64_t collect(self, Worker *worker, uint64_t key, int64_t first_token, int64_t end_token) noexcept nogil:
+        """Collect the chunk's words that subsampling keeps, from index window + 1 on, and return their end.
 
         Also collect the words of the neighbouring chunks that a window can reach, before and after them, and put an
         END_OF_SENTENCE on both sides.
         """
-        cdef int64_t first = self.window + 1, last = first, start, k, position
+        cdef int64_t first = self.window + 1, end = first, start, k, token
         cdef int32_t word
         cdef KeptWords *kept = &worker.kept
         kept.known = kept.start = kept.end = 0
-        for position in range(begin, end):
-            self.prefetch_word(position)
-            if self.ids[position] == SENTENCE_END_ID:
-                kept.words[last] = END_OF_SENTENCE
-                last += 1
+        for token in range(first_token, end_token):
+            self.prefetch_word(token)
+            if self.ids[token] == SENTENCE_END_ID:
+                kept.words[end] = END_OF_SENTENCE
+                end += 1
                 continue
-            word = self.words[self.ids[position]]
+            word = self.word_of_type[self.ids[token]]
             if word < 0:
                 continue
             kept.known += 1
-            kept.words[last] = word
-            kept.token_number[last] = <int32_t>kept.known
-            last += self.is_kept(key, position, word)
-        if last == first:
-            return last
-        k, position = first - 1, begin - 1
-        while k > 0 and position >= 0 and self.ids[position] != SENTENCE_END_ID:
-            word = self.words[self.ids[position]]
-            if word >= 0 and self.is_kept(key, position, word):
+            kept.words[end] = word
+            kept.token_number[end] = <int32_t>kept.known
+            end += self.is_kept(key, token, word)
+        if end == first:
+            return end
+        k, token = first - 1, first_token - 1
+        while k > 0 and token >= 0 and self.ids[token] != SENTENCE_END_ID:
+            word = self.word_of_type[self.ids[token]]
+            if word >= 0 and self.is_kept(key, token, word):
                 kept.words[k] = word
                 k -= 1
-            position -= 1
+            token -= 1
         kept.words[k] = END_OF_SENTENCE
         start = k
-        k, position = last, end
-        while k < last + self.window and position < self.id_count and self.ids[position] != SENTENCE_END_ID:
-            word = self.words[self.ids[position]]
-            if word >= 0 and self.is_kept(key, position, word):
+        k, token = end, end_token
+        while k < end + self.window and token < self.id_count and self.ids[token] != SENTENCE_END_ID:
+            word = self.word_of_type[self.ids[token]]
+            if word >= 0 and self.is_kept(key, token, word):
                 kept.words[k] = word
                 k += 1
-            position += 1
+            token += 1
         kept.words[k] = END_OF_SENTENCE
         kept.start, kept.end = start, k
         self.find_sentences(kept, start, k)
-        return last
+        return end
 
-    cdef inline void prefetch_word(self, int64_t position) noexcept nogil:
-        """Prefetch the entries of `words` and `keep` for later ids, because these arrays are read at random."""
-        if position + 2 * IDS_AHEAD < self.id_count:
-            prefetch(&self.words[self.ids[position + 2 * IDS_AHEAD]])
-            prefetch(&self.keep[max(self.words[self.ids[position + IDS_AHEAD]], 0)])
+    cdef inline void prefetch_word(self, int64_t token) noexcept nogil:
+        """Prefetch the entries of later ids in `word_of_type` and `keep_threshold`, which are read at random."""
+        if token + 2 * IDS_AHEAD < self.id_count:
+            prefetch(&self.word_of_type[self.ids[token + 2 * IDS_AHEAD]])
+            prefetch(&self.keep_threshold[max(self.word_of_type[self.ids[token + IDS_AHEAD]], 0)])
 
     cdef void find_sentences(self, KeptWords *kept, int64_t start, int64_t end) noexcept nogil:
         """Count the words before and after each word in its sentence; `start` and `end` are ends of sentences."""
@@ -692,22 +700,22 @@ cdef class Kernel:
         for k in range(end - 1, start, -1):
             kept.after[k] = -1 if kept.words[k] == END_OF_SENTENCE else kept.after[k + 1] + 1
 
-    cdef inline bint is_kept(self, uint64_t key, int64_t position, int32_t word) noexcept nogil:
-        return <uint32_t>(hash_of(key, position) >> 32) <= self.keep[word]
+    cdef inline bint is_kept(self, uint64_t key, int64_t token, int32_t word) noexcept nogil:
+        return <uint32_t>(hash_of(key, token) >> 32) <= self.keep_threshold[word]
 
-    cdef void find_repeats(self, Worker *worker, int64_t last) noexcept nogil:
+    cdef void find_repeats(self, Worker *worker, int64_t end) noexcept nogil:
         """Find words that occur twice within the reach of one window.
 
-        Set previous_occurrence of each word: the previous position of the same word, or 0 if no window can contain both
-        positions. Set latest_repeat of each word: the highest previous_occurrence up to this word. The chunk's centre
-        words end at `last`.
+        Set previous_occurrence of each word: the previous index of the same word, or 0 if no window can contain both.
+        Set latest_repeat of each word: the highest previous_occurrence up to this word. The chunk's centre words end at
+        `end`.
         """
         cdef KeptWords *kept = &worker.kept
         cdef const int32_t *words = kept.words
         cdef int64_t k, j, first, slot
         memset(kept.recent, 0, RECENT_SLOTS * sizeof(int32_t))
         kept.latest_repeat[0] = 0
-        for k in range(1, last + self.window):
+        for k in range(1, end + self.window):
             first = max(k - 2 * self.window, 1)
             slot = words[k] & (RECENT_SLOTS - 1)
             j = kept.recent[slot]
@@ -720,7 +728,7 @@ cdef class Kernel:
     # -- a window: learning rate, context words, groups, output rows, prefetch ------------------
 
     cdef int64_t choose(self, Worker *worker, Window *w, int64_t centre, int64_t tokens_before) noexcept nogil:
-        """Choose the rows of the window around position `centre`, and return the number of its predictions."""
+        """Choose the rows of the window around kept word `centre`, and return the number of its predictions."""
         cdef int64_t reach = self.window
         w.alpha = self.learning_rate(tokens_before + worker.kept.token_number[centre])
         if self.shrink:
@@ -746,37 +754,37 @@ cdef class Kernel:
     ) noexcept nogil:
         """Set the groups of context words that take a step together, and the words' input rows.
 
-        In an ordered run the input rows are set later, when copy_shared_rows has copied some of them.
+        In a deterministic run the input rows are set later, when copy_shared_rows has copied some of them.
         """
-        w.left, w.centre_position, w.repeats = left, centre, 0
-        cdef bint repeats = self.finds_repeats and worker.kept.latest_repeat[right] >= left
+        w.left, w.centre_index, w.repeats = left, centre, 0
+        cdef bint repeats = self.track_repeats and worker.kept.latest_repeat[right] >= left
         if right - left > self.sizes.inputs_per_step or repeats:
             self.form_several_groups(worker, w, right)
         else:
             w.n = right - left
             w.groups = w.n > 0
             w.group_starts[0], w.group_starts[1] = 0, <int32_t>w.n
-        if not self.ordered:
+        if not self.deterministic:
             set_inputs(worker, w, self.window)
 
     cdef void form_several_groups(self, Worker *worker, Window *w, int64_t right) noexcept nogil:
         """Set the groups if there are too many words for one step, or if a word may occur twice."""
-        cdef int64_t first = w.left, k, j  # first: the position of the group's first word
+        cdef int64_t first = w.left, k, j  # first: the index of the group's first word
         cdef const int32_t *previous = worker.kept.previous_occurrence
         cdef bint repeated
         w.n = w.groups = 0
         for k in range(w.left, right + 1):
-            if k == w.centre_position:
+            if k == w.centre_index:
                 continue
             repeated = False
-            if self.finds_repeats:
-                # The centre word is not in the group, so skip its position:
-                j = previous[k] if previous[k] != w.centre_position else previous[w.centre_position]
+            if self.track_repeats:
+                # The centre word is not in the group, so skip it:
+                j = previous[k] if previous[k] != w.centre_index else previous[w.centre_index]
                 repeated = j >= first
             # A repeated word begins a new group if the loss is sequential, because the step computes all scores from
             # the old values of the input rows.
             if (w.n == 0 or w.n - w.group_starts[w.groups - 1] == self.sizes.inputs_per_step
-                    or (repeated and self.distinct_inputs)):
+                    or (repeated and self.split_at_repeats)):
                 w.group_starts[w.groups] = w.n
                 w.groups += 1
                 first = k
@@ -789,7 +797,7 @@ cdef class Kernel:
         """Set the output rows that predict the centre word, with their targets and offsets."""
         w.output_sets = w.groups if self.negative else 1
         w.centre = centre
-        w.no_prefetch = 0
+        w.prefetch_from = 0
         if self.negative:
             self.choose_samples(worker, w)
         elif self.kind.rows == PATH:
@@ -798,10 +806,13 @@ cdef class Kernel:
             self.choose_class(worker, w)
         else:
             self.set_target(w, w.centre)
-            w.no_prefetch = w.m
+            w.prefetch_from = w.m
 
     cdef inline void prefetch_inputs(self, Worker *worker, Window *w, int64_t centre) noexcept nogil:
-        """Append the input row that enters the next windows to the window's output rows, to be prefetched with them."""
+        """Also prefetch the input row of the next word to enter a window.
+
+        The row is appended to the window's output rows, which are prefetched.
+        """
         if self.kind.rows == PATH:
             self.prefetch_path(worker.kept.words, centre)
         # At the end of a sentence this is a word of the next sentence. Prefetching it does no harm.
@@ -816,12 +827,12 @@ cdef class Kernel:
     # -- output rows: negative sampling, noise-contrastive estimation, sampled softmax ----------
 
     cdef void choose_samples(self, Worker *worker, Window *w) noexcept nogil:
-        """Choose the centre word and `blocks` times K drawn words, for each group."""
-        cdef int64_t group, block
-        w.m = worker.draws.blocks * self.negative + 1
+        """Choose the centre word and `batches` times K drawn words, for each group."""
+        cdef int64_t group, batch
+        w.m = worker.draws.batches * self.negative + 1
         for group in range(w.groups):
-            for block in range(worker.draws.blocks):
-                self.draw_words(worker, w, group, block * self.negative)
+            for batch in range(worker.draws.batches):
+                self.draw_words(worker, w, group, batch * self.negative)
             if self.kind.weighted:
                 self.set_offsets(worker, w, group)
 
@@ -829,8 +840,8 @@ cdef class Kernel:
         """Draw the K random numbers for the next negatives, and prefetch their entries in the alias table."""
         cdef int64_t j
         for j in range(self.negative):
-            worker.draws.ahead[j] = draw(worker)
-            prefetch(&self.alias_table[high_half(worker.draws.ahead[j], self.alias_table.shape[0]), 0])
+            worker.draws.next_random[j] = draw(worker)
+            prefetch(&self.alias_table[high_half(worker.draws.next_random[j], self.alias_table.shape[0]), 0])
 
     cdef void draw_words(self, Worker *worker, Window *w, int64_t group, int64_t first) noexcept nogil:
         """Set the centre word, and append K words from the alias table to the `first` words drawn so far."""
@@ -839,7 +850,7 @@ cdef class Kernel:
         cdef float **outputs = w.outputs + group * self.max_rows
         words[0] = w.centre
         for j in range(self.negative):
-            words[first + 1 + j] = alias_of(&self.alias_table[0, 0], worker.draws.ahead[j], size)
+            words[first + 1 + j] = alias_of(&self.alias_table[0, 0], worker.draws.next_random[j], size)
         if self.kind.weighted:
             self.count_words(words, worker.draws.counts, first)
         elif equal_pairs(words, self.negative + 1) > self.negative + 1:
@@ -879,22 +890,22 @@ cdef class Kernel:
 
     cdef void set_offsets(self, Worker *worker, Window *w, int64_t group) noexcept nogil:
         """Set the offsets and weights of the centre word and the drawn words."""
-        cdef int64_t j, column, blocks = worker.draws.blocks
+        cdef int64_t j, column, batches = worker.draws.batches
         cdef int32_t word
         cdef float scale = 0
         cdef float *offset = w.offset + group * self.columns
         cdef float *weight = w.weight + group * self.columns
         if self.kind.softmax:
-            scale = log(blocks)
-        for j in range(blocks * self.negative + 1):
+            scale = log(batches)
+        for j in range(batches * self.negative + 1):
             column = step_column(j)
             word = worker.draws.words[j]
             weight[column] = worker.draws.counts[j] + (j == 0)
-            offset[column] = self.offsets[word] + scale if word >= 0 else NO_SCORE
+            offset[column] = self.offsets[word] + scale if word >= 0 else UNUSED_OFFSET
             if self.kind.softmax and weight[column] > 1:
                 offset[column] -= log(weight[column])
-        for j in range(blocks * self.negative + 1, round_up_to_blocks(blocks * self.negative + 1)):
-            offset[step_column(j)] = NO_SCORE
+        for j in range(batches * self.negative + 1, round_up_to_blocks(batches * self.negative + 1)):
+            offset[step_column(j)] = UNUSED_OFFSET
 
     # -- output rows: hierarchical and class-based softmax --------------------------------------
 
@@ -905,7 +916,7 @@ cdef class Kernel:
         for j in range(w.m):
             node = self.nodes[start + j]
             w.outputs[j] = self.output_row(worker, node)
-            w.no_prefetch += node >= self.outputs.shape[0] - CACHED_NODES
+            w.prefetch_from += node >= self.outputs.shape[0] - CACHED_NODES
             w.target[step_column(j)] = 1 - self.codes[start + j]
 
     cdef inline void prefetch_path(self, const int32_t *kept, int64_t centre) noexcept nogil:
@@ -930,7 +941,7 @@ cdef class Kernel:
         for j in range(words):
             w.outputs[first + j] = self.output_row(worker, self.starts[own] + j)
         w.target[step_column(first + w.centre - self.starts[own])] = 1
-        w.no_prefetch = first if words <= MAX_PREFETCHED_ROWS else w.m
+        w.prefetch_from = first if words <= MAX_PREFETCHED_ROWS else w.m
 
     cdef void set_target(self, Window *w, int64_t row) noexcept nogil:
         """Make an output row the target of the first softmax, instead of the previous target."""
@@ -943,7 +954,7 @@ cdef class Kernel:
         cdef int64_t j
         w.m = m
         for j in range(step_columns(m) - STEP_PANEL, step_columns(m)):
-            w.offset[j] = NO_SCORE
+            w.offset[j] = UNUSED_OFFSET
             w.target[j] = 0
         for j in range(first, m):
             w.offset[step_column(j)] = 0
@@ -969,23 +980,23 @@ cdef class Kernel:
                 step.random = draw(worker)
             step.prefetch_count = 0
             if later != NULL and later.groups and group < later.output_sets:
-                step.prefetch = later.outputs + group * self.max_rows + later.no_prefetch
-                step.prefetch_count = later.m - later.no_prefetch + (group + 1 == later.output_sets)
+                step.prefetch = later.outputs + group * self.max_rows + later.prefetch_from
+                step.prefetch_count = later.m - later.prefetch_from + (group + 1 == later.output_sets)
             self.functions.step(step)
         if self.adaptive and w.groups:
             self.adapt_samples(worker)
 
     cdef void adapt_samples(self, Worker *worker) noexcept nogil:
-        """Adapt the number of drawn words to the window's effective number of samples.
+        """Double the number of drawn words if the effective sample size is below K / 2; halve it if it is above K.
 
-        Double it below K / 2, halve it above K. This applies to the next window: a number that depends on the drawn
-        words themselves would bias the estimate.
+        The new number applies to the next window. If it depended on the drawn words themselves, the estimate would be
+        biased.
         """
-        if worker.loss.effective < 0.5 * self.negative:
-            worker.draws.blocks = min(2 * worker.draws.blocks, MAX_BLOCKS)
-        elif self.negative < worker.loss.effective < INFINITY:
-            worker.draws.blocks = max(worker.draws.blocks // 2, 1)
-        worker.loss.effective = INFINITY
+        if worker.loss.effective_samples < 0.5 * self.negative:
+            worker.draws.batches = min(2 * worker.draws.batches, MAX_BATCHES)
+        elif self.negative < worker.loss.effective_samples < INFINITY:
+            worker.draws.batches = max(worker.draws.batches // 2, 1)
+        worker.loss.effective_samples = INFINITY
 
 
 cdef Sizes sizes_of(plan) except *:
@@ -993,7 +1004,7 @@ cdef Sizes sizes_of(plan) except *:
     cdef LossKind kind = LOSS_KINDS[plan.loss.branch]
     cdef int64_t classes
     cdef Sizes s
-    s.kept, s.width = plan.chunk + 2 * (plan.window + 1), plan.width
+    s.kept, s.width = plan.chunk_size + 2 * (plan.window + 1), plan.width
     s.window, s.n, s.m = plan.window, 2 * plan.window, plan.loss.max_rows
     s.bfloat16 = plan.storage == "bf16"
     s.row_bytes = s.width * (sizeof(uint16_t) if s.bfloat16 else sizeof(float))
@@ -1007,13 +1018,13 @@ cdef Sizes sizes_of(plan) except *:
     s.output_sets = (s.n + s.inputs_per_step - 1) // s.inputs_per_step if s.negative else 1
     s.weighted, s.pooled = kind.weighted, plan.cbow
     s.composed = s.kept if plan.subwords else 0
-    s.words = len(plan.keep) if plan.subwords else 0
+    s.vocabulary_size = len(plan.keep_thresholds) if plan.subwords else 0
     s.hot = kind.hot_rows // plan.workers if kind.rows == PATH else kind.hot_rows
     s.hot = s.copied = min(plan.loss.rows, s.hot) if plan.workers > 1 else 0
     s.windows, s.set_bits = LOOKAHEAD + 1, 0
     if plan.deterministic and plan.workers > 1:
         s.hot = 0
-        s.windows = plan.chunk
-        s.copied = min(s.kept + plan.chunk * s.output_sets * s.m, len(plan.keep) + plan.loss.rows)
+        s.windows = plan.chunk_size
+        s.copied = min(s.kept + plan.chunk_size * s.output_sets * s.m, len(plan.keep_thresholds) + plan.loss.rows)
         s.set_bits = max(BITS_IN_LINE, power_of_2(BITS_PER_ROW * plan.workers * s.copied))
     return s

@@ -196,7 +196,7 @@ def with_parameters_of(
     return decorate
 
 
-def formerly(**names: str) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
+def renamed_arguments(**names: str) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
     """Return a decorator for a function with renamed arguments: the old names still work, with a DeprecationWarning.
 
     Args:

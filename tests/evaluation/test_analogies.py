@@ -125,7 +125,7 @@ def test_malformed_lines_are_counted_and_unusable_files_refused(tmp_path: Path) 
     assert result.syntactic is None
     assert result.accuracy == result.semantic
     path.write_text("nothing here\n: section\n")
-    with pytest.raises(W2VError, match="no questions: they are"):
+    with pytest.raises(W2VError, match="no questions found: a question is"):
         analogies(vectors, path)
     for content, message in [
         (b"a0 b0 a1 b1\ncaf\xe9 b0 a1 b1\n", r"questions, line 2: b'caf\\xe9' is not UTF-8$"),

@@ -18,7 +18,7 @@ from w2v.vectors.keyed import KeyedVectors
 
 
 def item_scores(values: np.ndarray, others: np.ndarray) -> ItemScores:
-    return ItemScores(np.arange(len(values)), np.asarray(values, float), others, len(values))
+    return ItemScores(np.arange(len(values)), np.asarray(values, float), len(values), ratings=others, strata=others)
 
 
 def noisy(seed: int, noise: float) -> KeyedVectors:

@@ -5,16 +5,16 @@ import pytest
 
 import w2v
 from tests.helpers import read_text
-from w2v.evaluation.held_out import WINDOW, HeldOut
+from w2v.evaluation.held_out import WINDOW, GapTest
 from w2v.text.corpus import Corpus
 
 TOPICS, WORDS = 4, 10
 
 
-def held_out(sentences: list[list[str]], share: float = 0.5) -> tuple[HeldOut, w2v.Vocabulary]:
+def held_out(sentences: list[list[str]], share: float = 0.5) -> tuple[GapTest, w2v.Vocabulary]:
     with read_text(Corpus(sentences)) as store:
         vocabulary = w2v.Vocabulary.from_store(store, 1)
-        return HeldOut.of(store, vocabulary, round(share * len(store.ids))), vocabulary
+        return GapTest.of(store, vocabulary, round(share * len(store.ids))), vocabulary
 
 
 def topics() -> list[list[str]]:

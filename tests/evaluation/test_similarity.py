@@ -57,10 +57,12 @@ def test_malformed_lines_are_counted_and_unusable_files_refused(tmp_path: Path) 
     with pytest.raises(W2VError, match="more than 100000 pairs"):
         word_pairs(vectors, path)
     path.write_text("# nothing\n")
-    with pytest.raises(W2VError, match=r"no pairs: they are lines of two words and a score$"):
+    with pytest.raises(W2VError, match=r"no pairs found: a pair is a line of two words and a score$"):
         word_pairs(vectors, path)
     path.write_text("# nothing\na0 b0\nb1\n")
-    with pytest.raises(W2VError, match=r"no pairs: they are lines of two words and a score, and line 2 is 'a0 b0'$"):
+    with pytest.raises(
+        W2VError, match=r"no pairs found: a pair is a line of two words and a score, but line 2 is 'a0 b0'$"
+    ):
         word_pairs(vectors, path)
     path.write_bytes(b"a0,b0,1\na1,b1,2\na2,caf\xe9,3\n")
     with pytest.raises(W2VError, match=r"pairs, line 3: b'a2,caf\\xe9,3\\n' is not UTF-8$"):

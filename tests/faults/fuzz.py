@@ -88,7 +88,7 @@ def seed_files() -> dict[str, dict[str, bytes]]:
     from w2v.text.idstore import ReadingOptions, read_corpus
     from w2v.training import checkpoint
     from w2v.vectors.keyed import KeyedVectors
-    from w2v.vectors.reduce import in_storage
+    from w2v.vectors.reduce import change_storage
 
     checkpoint.checksum = empty_checksum
     vectors = KeyedVectors(WORDS, np.arange(12, dtype=np.float32).reshape(4, 3) - 5.5)
@@ -119,7 +119,7 @@ def seed_files() -> dict[str, dict[str, bytes]]:
         vectors.save(folder / "m.db")
         with closing(sqlite3.connect(folder / "m.db", isolation_level=None)) as base:
             base.executescript("pragma page_size = 512; vacuum")  # keeps the file smaller than MAX_INPUT
-        table.write(folder / "int8.safetensors", in_storage(table.read(folder / "m.safetensors"), "int8"))
+        table.write(folder / "int8.safetensors", change_storage(table.read(folder / "m.safetensors"), "int8"))
         (folder / "text").write_bytes(text)
         checkpoints = {}
 

@@ -21,7 +21,7 @@ from w2v.gensim.models.keyedvectors import KeyedVectors as OurVectors
 from w2v.gensim.models.word2vec import Word2Vec as OurWord2Vec
 from w2v.text.subwords import Subwords
 from w2v.text.words import Words
-from w2v.vectors.keyed import keyed
+from w2v.vectors.keyed import to_keyed_vectors
 
 SENTENCES = [["some", "wörds", "and", "others"], ["wörds", "and", "more"]] * 9
 SETTINGS: dict[str, Any] = {"vector_size": 4, "min_count": 1, "workers": 1, "epochs": 1}
@@ -220,7 +220,7 @@ def test_fasttext_of_older_versions_is_read(tmp_path: Path, name: str, buckets: 
         found.ngrams.compose(Words.of(found.index_to_key), word_rows)
         np.testing.assert_allclose(word_rows, found.vectors, atol=1e-6)
     if name == "lee_fasttext":
-        theirs = keyed(fasttext.read(SHIPPED / "lee_fasttext.bin", "strict"))
+        theirs = to_keyed_vectors(fasttext.read(SHIPPED / "lee_fasttext.bin", "strict"))
         for word in ["rejecting", "nights"]:
             np.testing.assert_array_equal(found[word], theirs[word])
     if name.startswith("compatible"):

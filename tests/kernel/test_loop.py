@@ -54,7 +54,7 @@ def matrices() -> tuple[Matrix, Matrix]:
 
 def train(inputs: Matrix, outputs: Matrix, loss: Loss, alpha: float, **settings: Any) -> list[float]:
     """Train in place, by default for one epoch at a constant rate, and return the mean loss of each epoch."""
-    defaults = {"ids": IDS, "words": WORDS, "sides": (WINDOW, WINDOW), "shrink_windows": False, "seed": SEED}
+    defaults = {"ids": IDS, "word_of_type": WORDS, "sides": (WINDOW, WINDOW), "shrink_windows": False, "seed": SEED}
     plan = training_plan(loss, **defaults | {"alpha": alpha, "vector_size": DIMENSIONS} | settings)
     kernel = train_in_python(plan, inputs, {"outputs": outputs[: loss.rows]})
     return [total / count if count else np.nan for total, count in zip(kernel.losses, kernel.predictions, strict=True)]
@@ -222,9 +222,12 @@ def test_skip_gram_with_hierarchical_softmax_is_sequential(matrices: tuple[Matri
 def test_chunk_size_does_not_change_the_result(
     matrices: tuple[Matrix, Matrix], loss: str, cbow: bool, chunk: int
 ) -> None:
-    settings: dict[str, Any] = {"cbow": cbow, "keep": np.full(len(COUNTS), 2**31, np.uint32), "epochs": 3}
+    settings: dict[str, Any] = {"cbow": cbow, "keep_thresholds": np.full(len(COUNTS), 2**31, np.uint32), "epochs": 3}
     whole, pieces = ([matrix.copy() for matrix in matrices] for _ in range(2))
-    losses = [train(*whole, LOSSES[loss], 0.3, **settings), train(*pieces, LOSSES[loss], 0.3, chunk=chunk, **settings)]
+    losses = [
+        train(*whole, LOSSES[loss], 0.3, **settings),
+        train(*pieces, LOSSES[loss], 0.3, chunk_size=chunk, **settings),
+    ]
     assert losses[0] == pytest.approx(losses[1])
     for found, expected, before in zip(pieces, whole, matrices, strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-12)
@@ -264,7 +267,7 @@ def test_learning_rate_is_linear_in_tokens_and_ends_at_min_alpha(
     keep = np.full(len(COUNTS), int(kept * (2**32 - 1)), np.uint32)
     keep[WORDS[3]] = 2**32 - 1
     ids = np.array([3, 3] + [8, 5, 3, 1] * 9 + [3], np.uint32)  # id 1 is unknown, so it does not count as a token
-    train(*matrices, loss, alpha, min_alpha=min_alpha, ids=ids, keep=keep, cbow=True, epochs=epochs)
+    train(*matrices, loss, alpha, min_alpha=min_alpha, ids=ids, keep_thresholds=keep, cbow=True, epochs=epochs)
     schedule = np.linspace(alpha, min_alpha, epochs * tokens + 1)[1:]
     if kept < 1:  # the schedule also counts tokens that subsampling drops
         assert len(rates) < epochs * tokens

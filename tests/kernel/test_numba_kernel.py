@@ -17,7 +17,7 @@ from tests.helpers import Hinge, assert_one_line, full_disk, plan_for, start
 from w2v.data import make
 from w2v.errors import install
 from w2v.kernel import numba_kernel
-from w2v.kernel.numba_kernel import compiled
+from w2v.kernel.numba_kernel import compile_function
 from w2v.losses import registry
 from w2v.losses.loss import Loss
 from w2v.losses.registry import loss_for
@@ -87,16 +87,16 @@ def test_resuming_on_another_processor_warns(
     text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     w2v.train(text, kernel="numba", checkpoint=tmp_path, **SMALL)
-    here = numba_kernel.target()
+    here = numba_kernel.target_name()
     w2v.resume(tmp_path, text)
     assert caplog.records == []
-    code = "from w2v.kernel.numba_kernel import target; print(target())"
+    code = "from w2v.kernel.numba_kernel import target_name; print(target_name())"
     for name, value in ("UNRELATED", "1"), ("NUMBA_CPU_NAME", "generic"), ("NUMBA_CPU_FEATURES", "+sse2"):
         environment = os.environ | {name: value}
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
         elsewhere = done.stdout.strip()
         assert (elsewhere == here) == (name == "UNRELATED"), done.stderr
-        monkeypatch.setattr(numba_kernel, "target", functools.partial(str, elsewhere))
+        monkeypatch.setattr(numba_kernel, "target_name", functools.partial(str, elsewhere))
         w2v.resume(tmp_path, text)
         message = f"the run began with {here}, and this machine uses {elsewhere}: last bits will differ"
         assert caplog.messages == ([] if elsewhere == here else [message])
@@ -370,14 +370,14 @@ def scaled(factor: float, values: Any) -> Any:
 def test_machine_code_is_named_by_its_dependencies() -> None:
     """The name of cached machine code depends on everything that determines its behaviour."""
     one, two = np.array([1.0, 2.0]), np.array([1.0, 3.0])
-    functions = [compiled(*scaled(factor, values)) for factor, values in ((2.0, one), (3.0, one), (2.0, two))]
+    functions = [compile_function(*scaled(factor, values)) for factor, values in ((2.0, one), (3.0, one), (2.0, two))]
     assert [function() for function in functions] == [4.5, 6.5, 6.5]
     product, others = scaled(2.0, one)
     product.__module__ = "elsewhere"  # machine code imports the module when it is loaded
-    functions.append(compiled(product, others))
+    functions.append(compile_function(product, others))
     assert len({function.py_func.__qualname__ for function in functions}) == 4
     product, others = scaled(2.0, one)
-    assert compiled(product, others).py_func.__qualname__ == functions[0].py_func.__qualname__
+    assert compile_function(product, others).py_func.__qualname__ == functions[0].py_func.__qualname__
 
 
 def test_probabilities_of_the_wrong_shape_are_refused(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import w2v
 from tests.helpers import QUICK, SMALL, interrupted, run, stopped
-from w2v.evaluation.rank import Rank
+from w2v.evaluation.rank import EffectiveRank
 from w2v.plotting.curves import run_picture, spectrum
 from w2v.training import run as run_module
 
@@ -70,12 +70,12 @@ def test_resumed_command_draws_the_run(sample: Path, tmp_path: Path) -> None:
 
 
 def test_spectrum_is_relative_to_the_first_singular_value() -> None:
-    axes = spectrum(Rank(2, 3, 4, 4, 2, [8.0, 4.0, 0.08, 0.008]), "price $ \udcff").axes[0]
+    axes = spectrum(EffectiveRank(2, 3, 4, 4, 2, [8.0, 4.0, 0.08, 0.008]), "price $ \udcff").axes[0]
     values, limit, rank = axes.lines
     np.testing.assert_allclose(values.get_xydata(), [[1, 1], [2, 0.5], [3, 0.01], [4, 0.001]])
     assert (set(limit.get_xdata()), set(rank.get_xdata())) == ({3}, {2})
     assert axes.get_title() == r"price $ \udcff"
-    assert len(spectrum(Rank(2, None, 4, 4, 2, [8.0, 4.0]), "no limit").axes[0].lines) == 2
+    assert len(spectrum(EffectiveRank(2, None, 4, 4, 2, [8.0, 4.0]), "no limit").axes[0].lines) == 2
 
 
 def test_rank_command_draws_the_spectrum(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from w2v.evaluation.compare import Comparison
     from w2v.evaluation.evaluate import EvaluationResult, Score
     from w2v.evaluation.perplexity import Perplexity
-    from w2v.evaluation.rank import Rank
+    from w2v.evaluation.rank import EffectiveRank
     from w2v.evaluation.similarity import PairsResult
     from w2v.losses.code_lengths import CodeLengths
     from w2v.training.tune import Trial, Tuner
@@ -267,7 +267,7 @@ def print_perplexity(result: Perplexity) -> None:
         )
 
 
-def print_rank(result: Rank) -> None:
+def print_rank(result: EffectiveRank) -> None:
     """Print the rank and selected singular values, including the ones around the rank and around its limit."""
     values, limit = result.singular_values, result.max_rank
     numbers = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, result.rank, result.rank + 1}

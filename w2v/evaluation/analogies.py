@@ -13,7 +13,7 @@ from w2v.display import Result
 from w2v.errors import SettingsError, W2VError
 from w2v.evaluation.models import HasWordVectors, vectors_of
 from w2v.evaluation.word_index import WordIndex, decode_word, numbered_lines
-from w2v.options import check_numbers, formerly
+from w2v.options import check_numbers, renamed_arguments
 from w2v.progress import Meter, Report
 from w2v.system.files import PathLike
 from w2v.vectors import _search
@@ -95,7 +95,7 @@ class Questions:
         return known
 
 
-@formerly(top="restrict_vocab")
+@renamed_arguments(top="restrict_vocab")
 def analogies(
     vectors: KeyedVectors | HasWordVectors,
     questions: PathLike | None = None,
@@ -121,8 +121,8 @@ def analogies(
     """
     keyed = vectors_of(vectors)
     question_set, correct = answers(keyed, questions, restrict_vocab, method, case_insensitive, progress)
-    flags = (correct, question_set.known, None)
-    counts = np.stack([np.bincount(question_set.sections, each, len(question_set.names)) for each in flags]).astype(
+    weights = (correct, question_set.known, None)  # None counts all questions
+    counts = np.stack([np.bincount(question_set.sections, each, len(question_set.names)) for each in weights]).astype(
         np.int64
     )
     right, answered, totals = counts
@@ -162,13 +162,15 @@ def answers(
     index = WordIndex(vectors, min(restrict_vocab, len(vectors)), case_insensitive)
     question_set = _read_questions(questions, index)
     if not len(question_set.rows):
-        raise W2VError(f'{questions}: no questions: they are lines of four words, with ": name" before each section')
+        raise W2VError(
+            f'{questions}: no questions found: a question is a line of four words, and a line ": name" begins a section'
+        )
     correct = np.zeros(len(question_set.rows), np.bool_)
     known = np.flatnonzero(question_set.known)
     for start in range(0, len(known), QUESTIONS_AT_ONCE):
         batch = known[start : start + QUESTIONS_AT_ONCE]
-        best = best_answers(vectors.vectors, question_set.rows[batch, :3], index.variants, method, progress)
-        correct[batch] = index.heads[best] == question_set.rows[batch, 3]
+        best = best_answers(vectors.vectors, question_set.rows[batch, :3], index.next_variant, method, progress)
+        correct[batch] = index.first_variant[best] == question_set.rows[batch, 3]
     return question_set, correct
 
 
@@ -202,15 +204,15 @@ def section_pairs(
 def best_answers(
     vectors: NDArray[np.float32],
     questions: NDArray[np.int32],
-    variants: NDArray[np.int32],
+    next_variant: NDArray[np.int32],
     method: Method,
     progress: Report | None = None,
 ) -> NDArray[np.int64]:
-    """Return the row of the best answer to each question, int64 (Q,), among the first len(variants) rows.
+    """Return the row of the best answer to each question, int64 (Q,), among the first len(next_variant) rows.
 
-    `questions` (Q, 3) are the rows of a, b and c. See `WordIndex` for `variants`.
+    `questions` (Q, 3) are the rows of a, b and c. See `WordIndex` for `next_variant`.
     """
-    top = len(variants)
+    top = len(next_variant)
     distinct, indices = np.unique(questions, return_inverse=True)  # (U,)
     queries = unit(vectors[distinct])  # (U, D)
     width = max(1, min(_search.WIDTH, COSINES_AT_ONCE // max(1, len(distinct))))
@@ -223,7 +225,7 @@ def best_answers(
         if method == "mul":
             cosines = (1 + cosines) / 2
         _search.update_best(
-            cosines, triples, distinct, variants, start, method == "mul", EPSILON, best_scores, best_rows
+            cosines, triples, distinct, next_variant, start, method == "mul", EPSILON, best_scores, best_rows
         )
         meter(min(start + width, top), top)
     return best_rows

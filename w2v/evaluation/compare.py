@@ -12,9 +12,9 @@ from w2v.display import Result
 from w2v.errors import W2VError, counted
 from w2v.evaluation.evaluate import NEIGHBOURS, EvaluationResult, evaluate
 from w2v.evaluation.models import HasWordVectors, vectors_of
-from w2v.options import check_numbers, formerly
+from w2v.options import check_numbers, renamed_arguments
 from w2v.progress import Meter, Report
-from w2v.vectors.cosines import Vector, unit
+from w2v.vectors.cosines import Floats, unit
 from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.neighbours import nearest_rows
 
@@ -40,7 +40,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class Moved:
+class ChangedWord:
     """A word with different neighbours in the two models.
 
     Attributes:
@@ -72,7 +72,7 @@ class Comparison(Result):
     only_first: int
     only_second: int
     bands: list[Band]
-    moved: list[Moved]
+    moved: list[ChangedWord]
     results: list[EvaluationResult]
 
     @property
@@ -81,7 +81,7 @@ class Comparison(Result):
         return {f"{result.name}, {result.measure}": result.scores[1].value for result in self.results}
 
 
-@formerly(words="show")
+@renamed_arguments(words="show")
 def compare(
     first: KeyedVectors | HasWordVectors,
     second: KeyedVectors | HasWordVectors,
@@ -123,7 +123,7 @@ def compare(
         only_second=len(models[1]) - len(shared),
         bands=_bands(rows, overlaps, len(shared)),
         moved=[
-            Moved(shared[row], float(distances[row]), *([shared[near] for near in each[row]] for each in nearest))
+            ChangedWord(shared[row], float(distances[row]), *([shared[near] for near in each[row]] for each in nearest))
             for row in moved.tolist()
         ],
         results=evaluate(*models, progress=progress),
@@ -141,9 +141,9 @@ def _bands(rows: NDArray[np.int64], overlaps: NDArray[np.float64], size: int) ->
 
 
 def _distances(
-    vectors: Sequence[Vector], rows: NDArray[np.int64], nearest: Sequence[NDArray[np.int64]]
+    vectors: Sequence[Floats], rows: NDArray[np.int64], nearest: Sequence[NDArray[np.int64]]
 ) -> NDArray[np.float64]:
-    """Return the distance of each word between the two models, (n,); see Moved.
+    """Return the distance of each word between the two models, (n,); see ChangedWord.
 
     Args:
         vectors: unit vectors of each model, (V, D).

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from w2v.display import Result
 from w2v.errors import SettingsError, W2VError, counted, malformed_lines
 from w2v.evaluation.analogies import Questions, answers
-from w2v.evaluation.held_out import DRAWS, MAX_IDS, HeldOut
+from w2v.evaluation.held_out import DRAWS, MAX_IDS, GapTest
 from w2v.evaluation.models import HasWordVectors, vectors_of
 from w2v.evaluation.similarity import RatedPairs, rated_pairs
 from w2v.formats.header import ModelHeader
-from w2v.options import check_numbers, formerly, options_of, refuse_unknown
+from w2v.losses.loss import Array
+from w2v.options import check_numbers, options_of, refuse_unknown, renamed_arguments
 from w2v.progress import Meter, Report
 from w2v.system.files import PathLike, as_paths
 from w2v.system.threads import processors
@@ -45,8 +46,6 @@ NEIGHBOURS = 10
 RELATED_QUANTILE = 2 / 3  # pairs with a score at or above this quantile of their file count as related
 FREQUENT_WORDS = 500  # number of most frequent words in "rare neighbours"
 RARE_COUNT = 20  # words that occur fewer times are rare
-
-Numbers = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class EvaluationResult(Result):
             - "rare neighbours": the share of words that occur fewer than 20 times among the 10 nearest neighbours of
               the 500 most frequent words
             - "gaps": how often the words around a gap in a text are nearer to the word in the gap than to a random
-              word of the text; see HeldOut
+              word of the text; see GapTest
         scores: the score of each model.
     """
 
@@ -103,20 +102,24 @@ class ItemScores:
     Attributes:
         items: (n,), numbers or words that identify the items. The items of two models are matched by them.
         values: float64 (n,), the model's value for each item.
-        references: (n,), for a correlation the scores that people gave, for a mean the strata of the items.
         total: number of all items of the set.
+        ratings: float64 (n,), the scores that people gave. Only correlations have them.
+        strata: int (n,), the stratum of each item, within which means are resampled. Only means have them.
     """
 
-    items: Numbers
-    values: Numbers
-    references: Numbers
+    items: Array
+    values: Array
     total: int
+    ratings: Array | None = None
+    strata: Array | None = None
 
-    def take(self, rows: Numbers) -> ItemScores:
-        return ItemScores(self.items[rows], self.values[rows], self.references[rows], self.total)
+    def take(self, rows: Array) -> ItemScores:
+        ratings = None if self.ratings is None else self.ratings[rows]
+        strata = None if self.strata is None else self.strata[rows]
+        return ItemScores(self.items[rows], self.values[rows], self.total, ratings, strata)
 
 
-@formerly(top="restrict_vocab")
+@renamed_arguments(top="restrict_vocab")
 def evaluate(
     *models: KeyedVectors | HasWordVectors,
     questions: PathLike | Sequence[PathLike] = (),
@@ -200,12 +203,12 @@ def _warn_of_malformed(file: PathLike | None, content: Questions | RatedPairs) -
 def _accuracy(questions: Questions, correct: NDArray[np.bool_]) -> ItemScores:
     """Return 1 for each known question that is answered correctly, otherwise 0; sections are the strata."""
     items = np.flatnonzero(questions.known)
-    return ItemScores(items, correct[items].astype(float), questions.sections[items], len(correct))
+    return ItemScores(items, correct[items].astype(float), len(correct), strata=questions.sections[items])
 
 
 def _cosines(rated: RatedPairs) -> ItemScores:
     """Return the cosine of each pair."""
-    return ItemScores(rated.numbers, rated.cosines.astype(float), rated.scores, len(rated.all_scores))
+    return ItemScores(rated.indices, rated.cosines.astype(float), len(rated.all_scores), ratings=rated.scores)
 
 
 def _related(model: KeyedVectors, rated: RatedPairs) -> ItemScores:
@@ -217,7 +220,7 @@ def _related(model: KeyedVectors, rated: RatedPairs) -> ItemScores:
     first, second = indices.reshape(-1, 2).T
     mutual = (nearest[first] == words[second][:, None]).any(1) & (nearest[second] == words[first][:, None]).any(1)
     total = int((rated.all_scores >= threshold).sum())
-    return ItemScores(rated.numbers[related], mutual.astype(float), np.zeros(len(related), int), total)
+    return ItemScores(rated.indices[related], mutual.astype(float), total, strata=np.zeros(len(related), int))
 
 
 def _rare(model: KeyedVectors) -> ItemScores:
@@ -227,10 +230,10 @@ def _rare(model: KeyedVectors) -> ItemScores:
     rare = counts < RARE_COUNT
     total = min(FREQUENT_WORDS, len(model))
     if len(counts) < 2 or not rare.any():  # as in a file without counts, or with frequent words only
-        return ItemScores(np.empty(0, str), np.empty(0), np.empty(0, int), total)
+        return ItemScores(np.empty(0, str), np.empty(0), total, strata=np.empty(0, int))
     shares = rare[nearest_rows(model.vectors, frequent, NEIGHBOURS)].mean(axis=1)
     words = np.array([model.index_to_key[row] for row in frequent], str)
-    return ItemScores(words, shares, np.zeros(len(words), int), total)
+    return ItemScores(words, shares, total, strata=np.zeros(len(words), int))
 
 
 def _gaps(
@@ -254,20 +257,20 @@ def _gaps(
         if not len(known):
             raise W2VError(f"{name}: none of its words is in {'all models' if len(models) > 1 else 'the model'}")
         vocabulary = Vocabulary([words[row] for row in known.tolist()], counts[known])
-        gaps = HeldOut.of(store, vocabulary, start)
+        gaps = GapTest.of(store, vocabulary, start)
     total = int(counts.sum())
     if skipped := total - vocabulary.tokens:
         log.info("%s: left out %s of %s that not all models have", name, f"{skipped:,}", counted(total, "word"))
     items, strata = np.arange(len(gaps.words)), np.zeros(len(gaps.words), int)
-    wins = [gaps.wins(model[vocabulary.words.tolist()]) / DRAWS for model in models]
-    return [ItemScores(items, each, strata, total) for each in wins]
+    wins = [gaps.count_wins(model[vocabulary.words.tolist()]) / DRAWS for model in models]
+    return [ItemScores(items, each, total, strata=strata) for each in wins]
 
 
 # -- uncertainty ----------------------------------------------------------------------------
 
-# Computes a statistic of each model, from all items and from RESAMPLES resamples: (models, 1 + RESAMPLES). The models
-# must have the same items. The second argument is the seed.
-Statistic = Callable[[Sequence[ItemScores], int], Numbers]
+# A function that returns a statistic of each model, first over all items, then over each of the RESAMPLES bootstrap
+# samples: (models, 1 + RESAMPLES). The models must have the same items. The second argument is the seed.
+Statistic = Callable[[Sequence[ItemScores], int], Array]
 
 
 def _scores(models: Sequence[ItemScores], statistic: Statistic, seed: int) -> list[Score]:
@@ -281,7 +284,7 @@ def _scores(models: Sequence[ItemScores], statistic: Statistic, seed: int) -> li
     return scores
 
 
-def _interval(values: Numbers) -> tuple[float | None, float | None, float | None]:
+def _interval(values: Array) -> tuple[float | None, float | None, float | None]:
     """Return the value and its interval, from the value and its resamples (1 + RESAMPLES,); None if not finite."""
     finite = values[np.isfinite(values)]
     if not np.isfinite(values[0]):
@@ -321,21 +324,22 @@ def mcnemar(first: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
     return float(stats.binomtest(lost, lost + won).pvalue) if lost + won else 1.0
 
 
-def _means(models: Sequence[ItemScores], seed: int) -> Numbers:
+def _means(models: Sequence[ItemScores], seed: int) -> Array:
     """Return the mean of all items, and the means of items resampled within each stratum; see Statistic.
 
     A multinomial draw replaces drawing n items one by one: it counts how often each combination of values is drawn.
     """
     random = np.random.default_rng(seed)
     sums = np.zeros((len(models), RESAMPLES))
-    values, strata = np.stack([each.values for each in models], axis=1), models[0].references  # (n, models), (n,)
+    values, strata = np.stack([each.values for each in models], axis=1), models[0].strata  # (n, models), (n,)
+    assert strata is not None
     for stratum in np.unique(strata):
         distinct, counts = np.unique(values[strata == stratum], axis=0, return_counts=True)
         sums += (random.multinomial(counts.sum(), counts / counts.sum(), RESAMPLES) @ distinct).T
     return np.column_stack([values.mean(axis=0), sums / len(values)])
 
 
-def _correlations(models: Sequence[ItemScores], seed: int) -> Numbers:
+def _correlations(models: Sequence[ItemScores], seed: int) -> Array:
     """Return Spearman's correlation of all pairs and of resampled pairs, the same for all models; see Statistic."""
     random = np.random.default_rng(seed)
     size = len(models[0].values)
@@ -347,11 +351,11 @@ def _correlations(models: Sequence[ItemScores], seed: int) -> Numbers:
         weights = np.bincount(indices.ravel(), minlength=drawn * size).reshape(drawn, size)
         if not start:
             weights = np.vstack([np.ones(size, np.int64), weights])
-        parts.append(np.stack([spearman(weights, each.values, each.references) for each in models]))
+        parts.append(np.stack([spearman(weights, each.values, cast(Array, each.ratings)) for each in models]))
     return np.concatenate(parts, axis=1)
 
 
-def spearman(weights: NDArray[np.int64], first: Numbers, second: Numbers) -> Numbers:
+def spearman(weights: NDArray[np.int64], first: Array, second: Array) -> Array:
     """Return Spearman's correlation of two variables (n,) in each of B samples: (B,), NaN if one is constant.
 
     `weights` (B, n) is how often each item is in a sample. With these counts, one sort ranks all samples.
@@ -361,15 +365,15 @@ def spearman(weights: NDArray[np.int64], first: Numbers, second: Numbers) -> Num
     one, two = _ranks(weights, first), _ranks(weights, second)
     with np.errstate(invalid="ignore", divide="ignore"):
         products = (weights * one * two).sum(1)
-        correlations: Numbers = products / np.sqrt((weights * one**2).sum(1) * (weights * two**2).sum(1))
+        correlations: Array = products / np.sqrt((weights * one**2).sum(1) * (weights * two**2).sum(1))
     return correlations
 
 
-def _ranks(weights: NDArray[np.int64], values: Numbers) -> Numbers:
+def _ranks(weights: NDArray[np.int64], values: Array) -> Array:
     """Return the ranks of n values in B samples, minus the mean rank: (B, n). Equal values get their mean rank."""
     group, order = np.unique(values, return_inverse=True)[1], np.argsort(values, kind="stable")
     starts = np.flatnonzero(np.diff(values[order], prepend=np.nan))  # the first difference is NaN, not zero
     # `take` raises MemoryError where indexing would crash.
     sizes = np.add.reduceat(weights.take(order, axis=1), starts, axis=1)  # (B, groups)
-    ranks: Numbers = np.cumsum(sizes, axis=1) - sizes / 2 - weights.sum(1, keepdims=True) / 2
+    ranks: Array = np.cumsum(sizes, axis=1) - sizes / 2 - weights.sum(1, keepdims=True) / 2
     return ranks.take(group, axis=1)

@@ -12,7 +12,7 @@ from w2v.errors import W2VError
 from w2v.text._text import SENTENCE_END_ID
 from w2v.text.idstore import IdStore
 from w2v.text.vocabulary import Vocabulary
-from w2v.vectors.cosines import Vector, unit
+from w2v.vectors.cosines import Floats, unit
 
 WINDOW = 5  # maximum of context words on each side of a gap
 SAMPLE = 1e-4  # threshold of subsampling, the same for all models: frequent words carry little information
@@ -24,7 +24,7 @@ SEED = 1
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class GapTest:
     """n gaps in a text: the context words around each, the word in it, and random words of the same text.
 
     Vectors are scored by how often the mean of the context words is nearer, by cosine, to the word in the gap than to a
@@ -79,11 +79,11 @@ class HeldOut:
         gaps = gaps[usable]
         return cls(contexts[usable], words[gaps], random.choice(words, (len(gaps), DRAWS)))
 
-    def score(self, vectors: Vector) -> float:
+    def score(self, vectors: Floats) -> float:
         """Return the score of the vocabulary's vectors (V, D), 0 to 1. Random vectors score about one half."""
-        return float(self.wins(vectors).sum() / self.others.size)
+        return float(self.count_wins(vectors).sum() / self.others.size)
 
-    def wins(self, vectors: Vector) -> NDArray[np.float64]:
+    def count_wins(self, vectors: Floats) -> NDArray[np.float64]:
         """Return for each gap the number of random words that its word beats, float64 (n,); a tie counts one half."""
         rows = np.vstack([unit(vectors), np.zeros((1, vectors.shape[1]), np.float32)])  # index −1: zeros
         wins = np.empty(len(self.words))

@@ -65,9 +65,9 @@ def perplexity(
 ) -> Perplexity:
     """Predict each word of a text from its full window, without random shrinking and without subsampling.
 
-    If the loss is normalised over the vocabulary, this takes time proportional to V·D for each distinct word of the
-    text in skip-gram, and for each word of the text in CBOW: about 3 ms with 70,000 words. The memory does not depend
-    on the length of the text. Its words are stored in temporary files: 12 bytes each in CBOW, 20 in skip-gram.
+    Except with hs and class, this takes time proportional to V·D for each distinct word of the text in skip-gram, and
+    for each word of the text in CBOW: about 3 ms with 70,000 words. The memory does not depend on the length of the
+    text. Its words are stored in temporary files: 12 bytes each in CBOW, 20 in skip-gram.
 
     Args:
         model: a model, or the path of its file.
@@ -84,7 +84,7 @@ def perplexity(
     model = model.to_float32()  # once, rather than in every batch
     check_memory(model)
     with read_corpus(Corpus(corpus), options, workers=processors(), progress=progress) as store:
-        text = Text(store, model, temporary_folder(options.cache))
+        text = KnownWords(store, model, temporary_folder(options.cache))
         skipped = store.tokens - len(text)
     skipgram = model.settings.model == "skipgram"
     unigram = np.log(model.vocabulary.counts / model.vocabulary.tokens)
@@ -94,7 +94,9 @@ def perplexity(
     max_rows = max(1, MAX_SCORES // max(model.loss.scores_per_row, model.inputs.shape[1], np.count_nonzero(keep < 1)))
     meter = Meter(progress, "predict")
     with np.errstate(over="ignore", invalid="ignore"):
-        for done, contexts, rows, indices, words in (_from_words if skipgram else _from_means)(model, text, max_rows):
+        for done, contexts, rows, indices, words in (_skipgram_predictions if skipgram else _cbow_predictions)(
+            model, text, max_rows
+        ):
             corrected, as_trained = _log_probabilities(model, rows, indices, words, keep)
             totals -= [logs.sum(dtype=np.float64) for logs in (corrected, unigram[words], as_trained)]
             tokens += int(np.count_nonzero(contexts))
@@ -139,7 +141,7 @@ def check_memory(model: TrainedModel) -> None:
     memory.check(SCORE_ARRAYS * 4 * max(MAX_SCORES, row), "perplexity", "end other programs or use a smaller model")
 
 
-class Text:
+class KnownWords:
     """The known words of a text, T of them, stored in temporary files.
 
     Attributes:
@@ -174,7 +176,7 @@ class Text:
     def __len__(self) -> int:
         return len(self.words)
 
-    def in_order(self) -> NDArray[np.int64]:
+    def positions_by_word(self) -> NDArray[np.int64]:
         """Sort the positions of the words by vocabulary index: int64 (T,), in a temporary file."""
         order = temporary_array(len(self), np.int64, self.folder)
         next_index = np.cumsum(self.counts) - self.counts
@@ -190,8 +192,8 @@ class Text:
 
     def contexts(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the number of context words in the window around each position."""
-        numbers: NDArray[np.int64] = np.sum([inside for inside, _ in self.neighbours(positions, *self.sides)], axis=0)
-        return numbers
+        counts: NDArray[np.int64] = np.sum([inside for inside, _ in self.neighbours(positions, *self.sides)], axis=0)
+        return counts
 
     def neighbours(
         self, positions: NDArray[np.int64], before: int, after: int
@@ -217,30 +219,30 @@ class Text:
 Predictions = tuple[int, Integers, Array, Integers, Integers]
 
 
-def _from_words(model: TrainedModel, text: Text, max_rows: int) -> Iterator[Predictions]:
+def _skipgram_predictions(model: TrainedModel, text: KnownWords, max_rows: int) -> Iterator[Predictions]:
     """Yield the predictions of skip-gram.
 
     Words are sorted, so that the scores of an input row are computed once for all its predictions.
     """
-    order = text.in_order()
+    order = text.positions_by_word()
     ends = np.cumsum(text.counts[text.counts > 0])  # where each distinct word ends in `order`
     max_positions = max(1, MAX_SCORES // 8 // max(text.sides))
     first = 0
     while first < len(order):
         distinct = int(np.searchsorted(ends, first, "right"))
-        last = min(first + max_positions, int(ends[min(distinct + max_rows, len(ends)) - 1]))
-        block = np.array(order[first:last])
+        end = min(first + max_positions, int(ends[min(distinct + max_rows, len(ends)) - 1]))
+        block = np.array(order[first:end])
         rows, which = np.unique(text.words[block], return_inverse=True)
         # A word predicts the words that have it in their window, so the sides are swapped:
         neighbours = zip(*text.neighbours(block, *text.sides[::-1]), strict=True)
         insides, others = (np.array(part) for part in neighbours)
-        numbers = np.broadcast_to(which, others.shape)[insides]
-        first = last
-        yield last, insides.sum(axis=0), model.inputs[rows], numbers, others[insides]
+        indices = np.broadcast_to(which, others.shape)[insides]
+        first = end
+        yield end, insides.sum(axis=0), model.inputs[rows], indices, others[insides]
         release(order)
 
 
-def _from_means(model: TrainedModel, text: Text, max_rows: int) -> Iterator[Predictions]:
+def _cbow_predictions(model: TrainedModel, text: KnownWords, max_rows: int) -> Iterator[Predictions]:
     """Yield the predictions of CBOW. The input rows are means of context words."""
     for first in range(0, len(text), max_rows):
         positions = np.arange(first, min(first + max_rows, len(text)))

@@ -15,7 +15,7 @@ from w2v.display import Result
 from w2v.errors import SettingsError, W2VError
 from w2v.evaluation.models import TrainedModel, load_if_path
 from w2v.evaluation.perplexity import MAX_SCORES
-from w2v.options import check_numbers, formerly
+from w2v.options import check_numbers, renamed_arguments
 from w2v.progress import Meter, Report
 from w2v.system.files import PathLike
 
@@ -23,12 +23,12 @@ SAMPLE = 2000  # default number of contexts and of words
 
 
 @dataclass(frozen=True)
-class Rank(Result):
-    """The rank and the singular values of the matrix log p(word | context).
+class EffectiveRank(Result):
+    """The effective rank and the singular values of the matrix log p(word | context).
 
     Attributes:
-        rank: number of singular values that exceed rounding errors, which means the largest singular value times
-            max(contexts, words) times the precision of float64.
+        rank: number of singular values above max(contexts, words) · ε · (largest singular value), as in
+            numpy.linalg.matrix_rank. ε is the precision of float64.
         max_rank: the highest rank that the loss allows with vectors of this size; None without a limit.
         contexts, words: numbers of rows and columns of the matrix. Both are the first words of the vocabulary.
         vector_size: D.
@@ -43,20 +43,20 @@ class Rank(Result):
     singular_values: list[float]
 
 
-@formerly(words="targets")
+@renamed_arguments(words="targets")
 def rank(
     model: TrainedModel | PathLike,
     contexts: int | None = None,
     targets: int | None = None,
     progress: Report | None = None,
-) -> Rank:
-    """Compute the rank of the matrix log p(word | context).
+) -> EffectiveRank:
+    """Compute the effective rank of the matrix log p(word | context).
 
     Probabilities are normalised over the whole vocabulary, in float64.
 
     Args:
         model: a model, or the path of its file.
-        contexts: number of rows: the first words of the vocabulary, each a context of its own, in CBOW too. By default
+        contexts: number of rows. Row i is the context that consists of word i alone, also for CBOW models. By default
             2000, or all words of a smaller vocabulary.
         targets: number of columns: the first words of the vocabulary, with the same default.
         progress: called in phase "predict".
@@ -83,4 +83,4 @@ def rank(
         raise W2VError("the model's predictions are not numbers: its training has diverged")
     values = np.linalg.svd(logs, compute_uv=False)
     significant = int((values > values[0] * max(n, m) * np.finfo(np.float64).eps).sum())
-    return Rank(significant, model.loss.max_rank, n, m, model.inputs.shape[1], values.tolist())
+    return EffectiveRank(significant, model.loss.max_rank, n, m, model.inputs.shape[1], values.tolist())

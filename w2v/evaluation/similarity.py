@@ -23,7 +23,7 @@ from w2v.vectors.keyed import KeyedVectors
 PAIRS_AT_ONCE = 1 << 12  # pairs in a batch
 MAX_PAIRS = 100_000  # pairs in a file
 MAX_LINE_BYTES = 1 << 16  # a longer line is malformed
-THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")  # the comma separates thousands, or is a decimal comma
+THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")  # the comma may separate thousands or be a decimal comma
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,14 @@ class RatedPairs:
     """The pairs of a file. n of its P pairs have a vector for both words.
 
     Attributes:
-        numbers: int64 (n,), the indices of these pairs among all pairs of the file, in file order.
+        indices: int64 (n,), the indices of these pairs among all pairs of the file, in file order.
         rows: int64 (n, 2), the rows of their words. Rows from V on belong to unknown words with n-grams.
         cosines: float32 (n,), the cosine of the two words of each pair.
         all_scores: float64 (P,), the scores of all pairs of the file.
         malformed, first_malformed, unknown: as in PairsResult.
     """
 
-    numbers: NDArray[np.int64]
+    indices: NDArray[np.int64]
     rows: NDArray[np.int64]
     cosines: NDArray[np.float32]
     all_scores: NDArray[np.float64]
@@ -72,7 +72,7 @@ class RatedPairs:
     @property
     def scores(self) -> NDArray[np.float64]:
         """The scores of the n pairs, float64 (n,)."""
-        return self.all_scores[self.numbers]
+        return self.all_scores[self.indices]
 
 
 def word_pairs(
@@ -132,8 +132,8 @@ def rated_pairs(vectors: KeyedVectors, pairs: PathLike | None, case_insensitive:
         word_rows.append([index.row_or_composed(word) for word in words])
         unknown |= dict.fromkeys(word for word, row in zip(words, word_rows[-1], strict=True) if row < 0)
     if not scores:
-        line = f", and line {head[0][0]} is {head[0][1][:60].strip()!r}" if head else ""
-        raise W2VError(f"{pairs}: no pairs: they are lines of two words and a score{line}")
+        line = f", but line {head[0][0]} is {head[0][1][:60].strip()!r}" if head else ""
+        raise W2VError(f"{pairs}: no pairs found: a pair is a line of two words and a score{line}")
     _check_decimal_commas(pairs, score_texts)
     rows = np.array(word_rows, np.int64)
     known = np.flatnonzero((rows >= 0).all(axis=1))

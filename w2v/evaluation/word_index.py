@@ -19,29 +19,30 @@ def index_words(words: Iterable[str]) -> tuple[dict[str, int], NDArray[np.int32]
 
     Returns:
         first: a mapping from each word to its first row.
-        heads: int32 (V,), for each row the first row with the same word.
-        variants: int32 (V,), for each row the next row with the same word, or -1.
+        first_variant: int32 (V,), for each row the first row with the same word.
+        next_variant: int32 (V,), for each row the next row with the same word, or -1.
     """
     first: dict[str, int] = {}
-    heads = np.fromiter((first.setdefault(word, row) for row, word in enumerate(words)), np.int32)
-    order = np.argsort(heads, kind="stable").astype(np.int32)
-    variants = np.full(len(heads), -1, np.int32)
-    same = np.flatnonzero(np.diff(heads[order]) == 0)
-    variants[order[same]] = order[same + 1]
-    return first, heads, variants
+    first_variant = np.fromiter((first.setdefault(word, row) for row, word in enumerate(words)), np.int32)
+    order = np.argsort(first_variant, kind="stable").astype(np.int32)
+    next_variant = np.full(len(first_variant), -1, np.int32)
+    same = np.flatnonzero(np.diff(first_variant[order]) == 0)
+    next_variant[order[same]] = order[same + 1]
+    return first, first_variant, next_variant
 
 
 class WordIndex:
     """A mapping from words to the first `top` rows of some vectors.
 
     Attributes:
-        heads, variants: see index_words. If `case_insensitive`, words that differ only in case count as the same word.
+        first_variant, next_variant: see index_words. If `case_insensitive`, words that differ only in case count as the
+            same word.
         composed: the vectors of unknown words, made from their n-grams; see row_or_composed.
     """
 
     def __init__(self, vectors: KeyedVectors, top: int, case_insensitive: bool) -> None:
         self._vectors, self._fold = vectors, str.casefold if case_insensitive else str
-        self._first, self.heads, self.variants = index_words(map(self._fold, vectors.first_words(top)))
+        self._first, self.first_variant, self.next_variant = index_words(map(self._fold, vectors.first_words(top)))
         self.composed: list[NDArray[np.float32]] = []
 
     def row(self, word: str) -> int:

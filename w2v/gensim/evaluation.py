@@ -37,7 +37,7 @@ class EvaluatedVectors(GrowingVectors):
         the first section header.
         """
         fold = str.upper if case_insensitive else str
-        first, heads, variants = index_words(fold(str(key)) for key in self.index_to_key[:restrict_vocab])
+        first, first_variant, next_variant = index_words(fold(str(key)) for key in self.index_to_key[:restrict_vocab])
         sections: list[dict[str, Any]] = []
         questions: list[tuple[dict[str, Any], tuple[str, ...]]] = []
         for number, line in enumerate(read_bytes(analogies).decode().splitlines()):
@@ -52,8 +52,8 @@ class EvaluatedVectors(GrowingVectors):
         known = np.all(rows >= 0, axis=1)
         correct = np.zeros(len(rows), bool)
         method: Method = "mul" if similarity_function == "most_similar_cosmul" else "add"
-        best = best_answers(self.vectors, rows[known, :3], variants, method)
-        correct[known] = heads[best] == rows[known, 3]
+        best = best_answers(self.vectors, rows[known, :3], next_variant, method)
+        correct[known] = first_variant[best] == rows[known, 3]
         for (section, words), is_correct in zip(questions, correct.tolist(), strict=True):
             section["correct" if is_correct else "incorrect"].append(words)
         total = {

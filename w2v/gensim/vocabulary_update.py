@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from w2v.formats.header import ModelHeader
 from w2v.vectors import keyed
-from w2v.vectors.cosines import Vector, lengths, unit
+from w2v.vectors.cosines import Floats, lengths, unit
 
 REAL = np.float32
 
@@ -35,7 +35,7 @@ class Removed:
 class GrowingVectors(keyed.KeyedVectors):
     """The part of KeyedVectors that adds and changes keys, vectors and attributes; see KeyedVectors."""
 
-    norms: Vector | None  # type: ignore[assignment]
+    norms: Floats | None  # type: ignore[assignment]
 
     vocab = Removed("key_to_index, index_to_key, or get_vecattr(word, 'count')")
     index2word, index2entity = Removed("index_to_key"), Removed("index_to_key")
@@ -50,7 +50,7 @@ class GrowingVectors(keyed.KeyedVectors):
         self.next_index = 0  # the row of the next add_vector, if that row is reserved
         self.norms = None
         self.expandos: dict[str, NDArray[Any]] = {}
-        self.vectors_lockf: Vector = np.ones(1, REAL)
+        self.vectors_lockf: Floats = np.ones(1, REAL)
         self.mapfile_path = mapfile_path
         self.header, self.tensors = ModelHeader(), {}
 
@@ -83,14 +83,14 @@ class GrowingVectors(keyed.KeyedVectors):
 
     # -- keys, vectors and attributes -----------------------------------------------------------------
 
-    def __iter__(self) -> Iterator[Vector]:
+    def __iter__(self) -> Iterator[Floats]:
         """Iterate over the vectors, not the keys: gensim's class has no __iter__, so Python iterates it by row."""
         return iter(self.vectors)
 
     def get_index(self, key: Any, default: int | None = None) -> int:
         """Return the row of a key; an int that is not a key is a row. Without `default`, raise KeyError if unknown."""
         if key in self:
-            return self._rows([key])[0]
+            return self._look_up_rows([key])[0]
         if default is None:
             raise KeyError(f"Key '{key}' not present")
         return default
@@ -104,7 +104,7 @@ class GrowingVectors(keyed.KeyedVectors):
 
     has_index_for = keyed.KeyedVectors.is_known
 
-    def get_vector(self, key: Key, norm: bool = False) -> Vector:
+    def get_vector(self, key: Key, norm: bool = False) -> Floats:
         vector = super().get_vector(key, norm)
         vector.setflags(write=False)
         return vector
@@ -118,7 +118,7 @@ class GrowingVectors(keyed.KeyedVectors):
         pre_normalize: bool = True,
         post_normalize: bool = False,
         ignore_missing: bool = True,
-    ) -> Vector:
+    ) -> Floats:
         if not len(keys):
             raise ValueError("cannot compute mean with no input")
         if ignore_missing and not any(isinstance(key, np.ndarray) or key in self for key in keys):
@@ -219,7 +219,7 @@ class GrowingVectors(keyed.KeyedVectors):
         if self.norms is None or force:
             self.norms = lengths(self.vectors)
 
-    def get_normed_vectors(self) -> Vector:
+    def get_normed_vectors(self) -> Floats:
         return unit(self.vectors)
 
     def unit_normalize_all(self) -> None:

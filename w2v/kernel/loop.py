@@ -10,7 +10,7 @@ From the outside in:
     Kernel.run      assigns the chunks of all epochs to the threads
     train_chunk     slides the window over a chunk, and takes a step for each group of context words
     collect         reads the words of a chunk that subsampling keeps
-    compose         computes the input rows of these words from their subwords; spread returns the changes to them
+    compose         computes the input rows of these words from their subwords; update_subwords adds changes to these
     find_context    finds the context words of a centre word
     step            predicts the centre word from the context words, and updates the rows: see w2v/losses/rows.py
 
@@ -51,8 +51,8 @@ def key_of(seed: Any, epoch: int, purpose: Any) -> Any:
     return scramble(scramble(seed) + (np.uint64(epoch) << np.uint64(8)) + purpose)
 
 
-def hash_of(key: Any, number: int) -> Any:
-    return scramble(key + np.uint64(number) * GOLDEN)
+def hash_of(key: Any, counter: int) -> Any:
+    return scramble(key + np.uint64(counter) * GOLDEN)
 
 
 def start_random(s: Worker, state: Any) -> None:
@@ -70,65 +70,65 @@ def learning_rate(alpha: float, min_alpha: float, progress: float) -> float:
 # -- the words of a chunk -------------------------------------------------------------------
 
 
-def collect(plan: Any, s: Worker, key: Any, begin: int, end: int) -> int:
-    """Collect the words of tokens `begin` to `end` that subsampling keeps in s.kept, and return the index of their end.
+def collect(plan: Any, s: Worker, key: Any, first_token: int, end_token: int) -> int:
+    """Collect in s.kept the words of a chunk's tokens that subsampling keeps, and return the index of their end.
 
     The words begin at index window + 1. Before and after them are the words of the neighbouring chunks that a window
     can reach, up to the end of the sentence. END_OF_SENTENCE marks the end of each sentence, and both ends of s.kept.
     s.token_number has for each word the number of known tokens of the chunk up to it.
     """
     kept = s.kept
-    first = last = plan.window + 1
+    first = end = plan.window + 1
     known = 0
-    for position in range(begin, end):
-        if plan.ids[position] == SENTENCE_END_ID:
-            kept[last] = END_OF_SENTENCE
-            last += 1
+    for token in range(first_token, end_token):
+        if plan.ids[token] == SENTENCE_END_ID:
+            kept[end] = END_OF_SENTENCE
+            end += 1
             continue
-        word = plan.words[plan.ids[position]]
+        word = plan.word_of_type[plan.ids[token]]
         if word < 0:
             continue
         known += 1
-        kept[last] = word
-        s.token_number[last] = known
-        if is_kept(plan, key, position, word):
-            last += 1
-    if last == first:
-        return last
-    k, position = first - 1, begin - 1
-    while k > 0 and position >= 0 and plan.ids[position] != SENTENCE_END_ID:
-        word = plan.words[plan.ids[position]]
-        if word >= 0 and is_kept(plan, key, position, word):
+        kept[end] = word
+        s.token_number[end] = known
+        if is_kept(plan, key, token, word):
+            end += 1
+    if end == first:
+        return end
+    k, token = first - 1, first_token - 1
+    while k > 0 and token >= 0 and plan.ids[token] != SENTENCE_END_ID:
+        word = plan.word_of_type[plan.ids[token]]
+        if word >= 0 and is_kept(plan, key, token, word):
             kept[k] = word
             k -= 1
-        position -= 1
+        token -= 1
     kept[k] = END_OF_SENTENCE
-    k, position = last, end
-    while k < last + plan.window and position < len(plan.ids) and plan.ids[position] != SENTENCE_END_ID:
-        word = plan.words[plan.ids[position]]
-        if word >= 0 and is_kept(plan, key, position, word):
+    k, token = end, end_token
+    while k < end + plan.window and token < len(plan.ids) and plan.ids[token] != SENTENCE_END_ID:
+        word = plan.word_of_type[plan.ids[token]]
+        if word >= 0 and is_kept(plan, key, token, word):
             kept[k] = word
             k += 1
-        position += 1
+        token += 1
     kept[k] = END_OF_SENTENCE
-    return last
+    return end
 
 
-def is_kept(plan: Any, key: Any, position: int, word: int) -> bool:
-    """Return True if subsampling keeps the token at a position; frequent words are dropped at random."""
-    return bool(hash_of(key, position) >> np.uint64(32) <= plan.keep[word])
+def is_kept(plan: Any, key: Any, token: int, word: int) -> bool:
+    """Return True if subsampling keeps a token; frequent words are dropped at random. `token` is its index."""
+    return bool(hash_of(key, token) >> np.uint64(32) <= plan.keep_thresholds[word])
 
 
-def compose(plan: Any, s: Worker, last: int) -> int:
+def compose(plan: Any, s: Worker, end: int) -> int:
     """Compute the input row of each distinct word in s.kept, the mean of its subwords, and return the number of words.
 
     s.slots[word] becomes the index of the word's row in s.composed, and s.distinct the word of each row.
     """
     count, k = 0, plan.window
-    if last > plan.window + 1:
+    if end > plan.window + 1:
         while s.kept[k] != END_OF_SENTENCE:
             k -= 1
-        while k < last or s.kept[k] != END_OF_SENTENCE:
+        while k < end or s.kept[k] != END_OF_SENTENCE:
             word = s.kept[k]
             if word != END_OF_SENTENCE and not (s.slots[word] < count and s.distinct[s.slots[word]] == word):
                 s.slots[word] = count
@@ -150,7 +150,7 @@ def compose(plan: Any, s: Worker, last: int) -> int:
     return count
 
 
-def spread(plan: Any, s: Worker, count: int) -> None:
+def update_subwords(plan: Any, s: Worker, count: int) -> None:
     """Add to each subword its share of the changes of the first `count` composed rows."""
     for k in range(count):
         word = s.distinct[k]
@@ -165,30 +165,31 @@ def spread(plan: Any, s: Worker, count: int) -> None:
 
 def train_chunk(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, int]:
     """Train the centre words of a chunk, and return the summed loss and the number of predictions."""
-    begin, chunks = chunk * plan.chunk, len(plan.tokens_before) - 1
+    first_token, chunks = chunk * plan.chunk_size, len(plan.tokens_before) - 1
+    end_token = min(first_token + plan.chunk_size, len(plan.ids))
     tokens_before = epoch * plan.tokens_before[chunks] + plan.tokens_before[chunk]
     tokens_in_run = float(plan.epochs * plan.tokens_before[chunks])
     start_random(s, hash_of(key_of(plan.seed, epoch, WINDOWS), chunk))
-    last = collect(plan, s, key_of(plan.seed, epoch, SUBSAMPLING), begin, min(begin + plan.chunk, len(plan.ids)))
-    composes = len(plan.parts) > 0
-    count = compose(plan, s, last) if composes else 0
-    inputs = s.composed if composes else plan.inputs
-    number, one = s.x.dtype.type, s.x.dtype.type(1)
+    end = collect(plan, s, key_of(plan.seed, epoch, SUBSAMPLING), first_token, end_token)
+    has_subwords = len(plan.parts) > 0
+    count = compose(plan, s, end) if has_subwords else 0
+    inputs = s.composed if has_subwords else plan.inputs
+    as_float, one = s.x.dtype.type, s.x.dtype.type(1)
     loss, predictions = 0.0, 0
     s.position[0] = -1
-    for centre in range(plan.window + 1, last):
+    for centre in range(plan.window + 1, end):
         if s.kept[centre] == END_OF_SENTENCE:
             continue
-        progress = number((tokens_before + s.token_number[centre]) / tokens_in_run)
+        progress = as_float((tokens_before + s.token_number[centre]) / tokens_in_run)
         alpha = learning_rate(plan.alpha, plan.min_alpha, progress)
         n = find_context(plan, s, centre)
         if n == 0:
             continue
-        if s.kept[centre + plan.window] >= 0 and not composes:
+        if s.kept[centre + plan.window] >= 0 and not has_subwords:
             prefetch(inputs, s.kept[centre + plan.window])
         s.position[0] += 1
         size = n if plan.cbow else plan.inputs_per_step
-        gradient_scale = one / number(n) if plan.cbow and plan.corrected else one
+        gradient_scale = one / as_float(n) if plan.cbow and plan.corrected else one
         for group in range(0, n, size):
             s.position[1] = group // size
             words = s.context[group : min(group + size, n)]
@@ -198,7 +199,7 @@ def train_chunk(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, in
             loss += step(s, s.kept[centre], x, change, alpha)
             scatter(inputs, words, plan.cbow, gradient_scale, change)
             predictions += rows
-    spread(plan, s, count)
+    update_subwords(plan, s, count)
     return loss, predictions
 
 
@@ -208,7 +209,7 @@ def find_context(plan: Any, s: Worker, centre: int) -> int:
     The rows of their input vectors are written to s.context. With `shrink`, the window has a random size, so that near
     words are in it more often.
     """
-    kept, composes = s.kept, len(plan.parts) > 0
+    kept, has_subwords = s.kept, len(plan.parts) > 0
     reach, left, right = plan.window, centre, centre
     if plan.shrink:
         reach -= below(draw(s.random), plan.window)
@@ -218,7 +219,7 @@ def find_context(plan: Any, s: Worker, centre: int) -> int:
         right += 1
     for k in range(right - left):
         word = kept[left + k] if left + k < centre else kept[left + k + 1]
-        s.context[k] = s.slots[word] if composes else word
+        s.context[k] = s.slots[word] if has_subwords else word
     return right - left
 
 
@@ -238,9 +239,11 @@ def scatter(inputs: Array, words: Array, pooled: bool, gradient_scale: float, ch
 
 
 class Kernel:
-    """The interface of w2v._kernels.Kernel for every loss. The loss's parameters are a mapping by name.
+    """The same interface as w2v._kernels.Kernel, for any loss.
 
-    The matrices may be float64. Raises W2VError for a loss that violates the protocol.
+    It takes a mapping of named parameters instead of one output matrix. The matrices may be float64.
+
+    Raises W2VError for a loss that violates the protocol.
 
     Attributes:
         position: number of chunks handed out, in all epochs. While no thread runs, all of them are trained.
@@ -262,18 +265,18 @@ class Kernel:
         if plan.loss.name == Loss.name:
             trial = new_worker(plan.loss, parameters, 2 * plan.window, inputs.shape[1], inputs.dtype)
             dry_run(plan.loss, trial, len(inputs))
-        self._train_chunk = self._bound(functions_of(plan.loss))
+        self._train_chunk = self._with_loss(functions_of(plan.loss))
         self._lock = threading.Lock()
         self.restore(0, np.zeros(plan.epochs), np.zeros(plan.epochs, np.int64))
 
-    def _bound(self, functions: Functions) -> Any:
+    def _with_loss(self, functions: Functions) -> Any:
         """Return train_chunk with the functions of the loss."""
         return bind(train_chunk, functions)
 
-    def run(self, worker: int, end: int | None = None) -> None:
+    def run(self, worker_index: int, end: int | None = None) -> None:
         """Train chunks until position `end`, by default the end of the run, or until `stop` is called.
 
-        Each thread passes a different number `worker`. Raises W2VError if a user's own loss raises an exception.
+        Each thread passes a different `worker_index`. Raises W2VError if a user's own loss raises an exception.
         """
         end = self._end if end is None else end
         while not self._stopped:
@@ -285,7 +288,7 @@ class Kernel:
             epoch, chunk = divmod(position, self._chunks)
             try:
                 with np.errstate(over="ignore"):  # random numbers are integers that wrap around
-                    loss, predictions = self._train_chunk(self._plan, self._workers[worker], epoch, chunk)
+                    loss, predictions = self._train_chunk(self._plan, self._workers[worker_index], epoch, chunk)
             except Exception as error:
                 raise user_error(self._loss, "training", error) from error
             with self._lock:
@@ -313,8 +316,8 @@ def shared_plan(plan: Plan, inputs: Array) -> Any:
     step together, and part_starts, parts and sizes, which are `starts`, `rows` and `sizes` of the SubwordRows; they are
     empty without subwords.
     """
-    names = ("ids", "words", "tokens_before", "keep", "cbow", "corrected", "window", "reaches", "epochs", "chunk")
-    fields: dict[str, Any] = {name: getattr(plan, name) for name in names}
+    names = ("ids", "word_of_type", "tokens_before", "keep_thresholds", "cbow", "corrected", "window", "reaches")
+    fields: dict[str, Any] = {name: getattr(plan, name) for name in (*names, "epochs", "chunk_size")}
     fields |= {"inputs": inputs, "shrink": plan.shrink_windows}
     fields |= {"inputs_per_step": 1 if plan.per_pair or plan.loss.sequential else MAX_INPUTS_PER_STEP}
     parts, shares = (plan.subwords, plan.shares) if plan.subwords else (NO_SUBWORDS, np.empty(0, np.float32))
@@ -325,8 +328,8 @@ def shared_plan(plan: Plan, inputs: Array) -> Any:
 
 def new_thread(plan: Plan, parameters: Mapping[str, Array], width: int, dtype: DTypeLike) -> Worker:
     """Return the state of a thread that trains this plan, for rows of this width and type."""
-    composed = len(plan.keep) if plan.subwords else 0
-    return new_worker(plan.loss, parameters, 2 * plan.window, width, dtype, plan.chunk, composed)
+    composed = len(plan.keep_thresholds) if plan.subwords else 0
+    return new_worker(plan.loss, parameters, 2 * plan.window, width, dtype, plan.chunk_size, composed)
 
 
 def worker_bytes(plan: Plan) -> int:

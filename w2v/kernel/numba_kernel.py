@@ -1,7 +1,7 @@
 """Compile the training loop with Numba, together with the functions of a loss.
 
-`compiled` copies train_chunk of loop.py and every function that it calls, makes the copies call the loss and the vector
-code of numba_vectors.py, and compiles them into one function.
+`compile_function` copies train_chunk of loop.py and every function that it calls. It makes the copies call the loss and
+the vector code of numba_vectors.py, and compiles them into one function.
 
 The machine code is cached on disk under a hash of all this code. Numba's own cache key is not enough: it only depends
 on the file of train_chunk, so a changed loss in another file would run old machine code. Passing the functions of the
@@ -59,14 +59,14 @@ log = logging.getLogger("w2v")
 # -- compiling ------------------------------------------------------------------------------
 
 
-def target() -> str:
+def target_name() -> str:
     """Return the compilation target. Another compiler, processor or processor feature may round differently."""
     triple, cpu, features = cpu_target.target_context.codegen().magic_tuple()
     return f"Numba {numba.__version__} for {cpu}, {zlib.crc32(f'{triple} {features}'.encode()):08x}"
 
 
 @cache
-def compiled(function: FunctionType, functions: Functions, on_disk: bool = True) -> Any:
+def compile_function(function: FunctionType, functions: Functions, on_disk: bool = True) -> Any:
     """Compile a plain Python function and every function that it calls.
 
     Args:
@@ -93,7 +93,7 @@ def check_cache(folder: Path) -> None:
 
 
 @cache
-def _inlined(function: FunctionType, functions: Functions) -> tuple[Any, bytes]:
+def _compile_inlined(function: FunctionType, functions: Functions) -> tuple[Any, bytes]:
     copy, digest = _hashed_copy(function, functions)
     return numba.njit(**OPTIONS, **INLINED)(copy), digest
 
@@ -108,9 +108,9 @@ def _hashed_copy(function: FunctionType, functions: Functions) -> tuple[Function
     parts = function.__module__, code.co_code, code.co_consts, code.co_names, function.__defaults__
     digest = hashlib.sha256(repr(parts).encode())
 
-    def inlined(value: FunctionType) -> Any:
+    def compile_inlined(value: FunctionType) -> Any:
         value = plain_function(dict(functions).get(value, value))
-        compiled_function, its_digest = _inlined(value, pairs_used_by(value, functions))
+        compiled_function, its_digest = _compile_inlined(value, pairs_used_by(value, functions))
         digest.update(its_digest)
         return compiled_function
 
@@ -119,7 +119,7 @@ def _hashed_copy(function: FunctionType, functions: Functions) -> tuple[Function
             digest.update(name.encode() + repr((value.dtype, value.shape)).encode() + value.tobytes())
         elif isinstance(value, int | float | str | tuple | np.generic):
             digest.update(name.encode() + repr(value).encode())
-    copy = copy_function(function, inlined)
+    copy = copy_function(function, compile_inlined)
     copy.__qualname__ = f"{function.__name__}_{digest.hexdigest()[:16]}"
     return copy, digest.digest()
 
@@ -130,17 +130,17 @@ def _hashed_copy(function: FunctionType, functions: Functions) -> tuple[Function
 class Kernel(loop.Kernel):
     """The kernel of loop.py, compiled. Raises W2VError for a loss that cannot be compiled or violates the protocol."""
 
-    def _bound(self, functions: Functions) -> Any:
+    def _with_loss(self, functions: Functions) -> Any:
         try:
-            return self._compiled(FAST + functions)
+            return self._compile_with_fallback(FAST + functions)
         except Exception as error:  # not all of Numba's are NumbaError
-            raise W2VError(f"{self._loss.label} cannot be compiled: {reason(error)}") from error
+            raise W2VError(f"{self._loss.label} cannot be compiled: {first_line_of_error(error)}") from error
 
-    def _compiled(self, functions: Functions) -> Any:
+    def _compile_with_fallback(self, functions: Functions) -> Any:
         """Return train_chunk, compiled. Do without the cache on disk if it is damaged, full or read-only."""
 
         def compile_loop(on_disk: bool) -> Any:
-            function = compiled(train_chunk, functions, on_disk)
+            function = compile_function(train_chunk, functions, on_disk)
             function(self._plan, self._workers[0], 0, self._chunks)  # the first call compiles; this chunk is empty
             return function
 
@@ -151,12 +151,12 @@ class Kernel(loop.Kernel):
         except Exception as error:
             function = compile_loop(on_disk=False)  # raises the same error if the cache is not its cause
             reason = f"{type(error).__name__}: {one_line(error)}"
-            hint = "NUMBA_CACHE_DIR names another folder"
+            hint = "to use another folder, set NUMBA_CACHE_DIR"
             log.warning("Numba's cache on disk cannot be used (%s): compiled without it; %s", reason, hint)
             return function
 
 
-def reason(error: Exception) -> str:
+def first_line_of_error(error: Exception) -> str:
     """Return the first informative line of Numba's message, and the first source line that it names."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     messages = [

@@ -89,7 +89,7 @@ def multiply_add(typing: Any, a: Any, b: Any, c: Any) -> Any:
 
 
 @intrinsic
-def total(typing: Any, vector: Any) -> Any:
+def sum_lanes(typing: Any, vector: Any) -> Any:
     """Sum the numbers of a vector."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -145,9 +145,17 @@ def score(x: Array, outputs: Array, rows: Array, offset: Array, scores: Array) -
                 a1, b1 = multiply_add(a, y, a1), multiply_add(b, y, b1)
                 y = load(outputs, y2 + d)
                 a2, b2 = multiply_add(a, y, a2), multiply_add(b, y, b2)
-            scores[i, j], scores[i, j + 1], scores[i, j + 2] = total(a0) - z0, total(a1) - z1, total(a2) - z2
+            scores[i, j], scores[i, j + 1], scores[i, j + 2] = (
+                sum_lanes(a0) - z0,
+                sum_lanes(a1) - z1,
+                sum_lanes(a2) - z2,
+            )
             i += 1
-            scores[i, j], scores[i, j + 1], scores[i, j + 2] = total(b0) - z0, total(b1) - z1, total(b2) - z2
+            scores[i, j], scores[i, j + 1], scores[i, j + 2] = (
+                sum_lanes(b0) - z0,
+                sum_lanes(b1) - z1,
+                sum_lanes(b2) - z2,
+            )
         if n % 2:
             a0 = a1 = a2 = zero
             for d in range(0, width, LANES):
@@ -156,13 +164,17 @@ def score(x: Array, outputs: Array, rows: Array, offset: Array, scores: Array) -
                 a1 = multiply_add(a, load(outputs, y1 + d), a1)
                 a2 = multiply_add(a, load(outputs, y2 + d), a2)
             i = n - 1
-            scores[i, j], scores[i, j + 1], scores[i, j + 2] = total(a0) - z0, total(a1) - z1, total(a2) - z2
+            scores[i, j], scores[i, j + 1], scores[i, j + 2] = (
+                sum_lanes(a0) - z0,
+                sum_lanes(a1) - z1,
+                sum_lanes(a2) - z2,
+            )
     for j in range(m - m % 3, m):
         for i in range(n):
             a0 = zero
             for d in range(0, width, LANES):
                 a0 = multiply_add(load(x, i * width + d), load(outputs, rows[j] * width + d), a0)
-            scores[i, j] = total(a0) - offset[j]
+            scores[i, j] = sum_lanes(a0) - offset[j]
 
 
 def update(x: Array, change: Array, outputs: Array, rows: Array, error: Array) -> None:

@@ -28,18 +28,20 @@ class Plan:
 
     Attributes:
         ids: uint32 (tokens + sentences,), the corpus; 0 ends a sentence.
-        words: int32 (types,), the word of each id; -1 for ids outside the vocabulary.
-        tokens_before: int64 (chunks + 1,), known tokens of an epoch before each chunk; last their total.
-        keep: uint32 (V,), a token is kept if a uniform 32-bit random number is <= keep[word].
+        word_of_type: int32 (types,), the word of each id; -1 for ids outside the vocabulary.
+        tokens_before: int64 (chunks + 1,), number of known tokens before each chunk in an epoch; the last entry is the
+            total.
+        keep_thresholds: uint32 (V,), a token is kept if a uniform 32-bit random number is <= keep_thresholds[word].
         loss: see Loss.
         cbow: whether the input row is the mean of the context words (CBOW), or each context word is an input row
             (skip-gram).
-        corrected: whether each context word of CBOW receives the gradient divided by their number, or all of it.
+        corrected: in CBOW, divide the gradient of the mean among the context words (True), or give each word all of it
+            (False).
         sides: maximum number of words of a window before and after its centre.
         shrink_windows, per_pair, alpha, min_alpha, epochs, seed: see Settings.
         vector_size: D.
         storage: the type of the matrices.
-        chunk: number of ids in a chunk.
+        chunk_size: number of ids in a chunk.
         workers: number of threads.
         instruction_set: the target of the machine code: one of INSTRUCTION_SETS for the Cython kernel, the compiler
             and processor for the Numba kernel.
@@ -49,9 +51,9 @@ class Plan:
     """
 
     ids: NDArray[np.uint32]
-    words: NDArray[np.int32]
+    word_of_type: NDArray[np.int32]
     tokens_before: NDArray[np.int64]
-    keep: NDArray[np.uint32]
+    keep_thresholds: NDArray[np.uint32]
     loss: Loss
     cbow: bool
     corrected: bool
@@ -64,7 +66,7 @@ class Plan:
     seed: int
     vector_size: int
     storage: Storage
-    chunk: int
+    chunk_size: int
     workers: int
     instruction_set: str
     subwords: SubwordRows | None = None
@@ -74,8 +76,8 @@ class Plan:
     def first(self, share: float) -> Plan:
         """Return the plan of a run over the first `share` of the ids, 0 to 1, but at least one id."""
         stop = max(1, int(share * len(self.ids)))
-        last = (stop - 1) // self.chunk  # index of the last chunk
-        tokens_in_last = np.count_nonzero(self.words.take(self.ids[last * self.chunk : stop]) >= 0)
+        last = (stop - 1) // self.chunk_size  # index of the last chunk
+        tokens_in_last = np.count_nonzero(self.word_of_type.take(self.ids[last * self.chunk_size : stop]) >= 0)
         before = self.tokens_before[: last + 1]
         return replace(self, ids=self.ids[:stop], tokens_before=np.append(before, before[-1] + tokens_in_last))
 

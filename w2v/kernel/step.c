@@ -20,7 +20,7 @@
     STEP_PRAGMA(clang attribute push(__attribute__((target(list))), apply_to = function))
 #define STEP_END_TARGET STEP_PRAGMA(clang attribute pop)
 #else
-#define STEP_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (step_words){__VA_ARGS__})
+#define STEP_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (step_uints){__VA_ARGS__})
 #define STEP_BEGIN_TARGET(list) STEP_PRAGMA(GCC push_options) STEP_PRAGMA(GCC target(list))
 #define STEP_END_TARGET STEP_PRAGMA(GCC pop_options)
 #endif
@@ -37,8 +37,8 @@
 #define STEP_MIN(a, b) ((a) < (b) ? (a) : (b))
 
 /* Maximum number of factors in each product of StepLoss. A factor is between 1/2 and 1, so the product of all columns
- * stays above 2^−960. The link of up to 30 rows adds at most half of these factors at once; a step has at most
- * MAX_INPUTS_PER_STEP rows (w2v/settings.py). */
+ * stays above 2^−960. One panel of up to 30 rows adds at most 60 factors, half of this maximum, so the products are
+ * folded into `total` in time. A step has at most MAX_INPUTS_PER_STEP = 16 rows (w2v/settings.py). */
 enum { LOSS_FACTORS = 120 };
 
 /* Whether prefetches go to the first-level cache, otherwise to the second. The first level was faster on Intel's
@@ -90,19 +90,19 @@ static void step_place_columns(const Step *s, const StepLayout *layout, float *t
     for (int64_t column = 0, j = 0; column < layout->blocks * STEP_PANEL; column++) {
         const int used = column % STEP_PANEL < layout->block && j < s->m;
         target[column] = used ? s->target[step_column(j)] : 0;
-        offset[column] = used ? s->offset[step_column(j)] : NO_SCORE;
+        offset[column] = used ? s->offset[step_column(j)] : UNUSED_OFFSET;
         j += used;
     }
 }
 
 int64_t step_scratch(int64_t n, int64_t m, int64_t width, int pooled, int bfloat16) {
-    const int64_t widened = bfloat16 ? step_pointers(n + m) + (n + m) * width : 0, rows = pooled ? 1 : n;
+    const int64_t converted = bfloat16 ? step_pointers(n + m) + (n + m) * width : 0, rows = pooled ? 1 : n;
     const int64_t columns = step_columns(m), panels = (columns + step_columns(rows)) / STEP_PANEL;
-    return widened + 2 * width + step_panel(rows) * panels + 2 * columns + rows * width + step_pointers(rows);
+    return converted + 2 * width + step_panel(rows) * panels + 2 * columns + rows * width + step_pointers(rows);
 }
 
 void step_loss_start(StepLoss *loss) {
-    *loss = (StepLoss){.effective = INFINITY};
+    *loss = (StepLoss){.effective_samples = INFINITY};
     for (int k = 0; k < STEP_PANEL; k++) loss->product[k] = 1;
 }
 

@@ -2,7 +2,7 @@
  *
  *     S = X Yᵀ − offset                 scores, n × m
  *     E = target − weight · link(S)     error; the link is the logistic function of each score, or a softmax over each
- *                                       row of S (then all weights are 1)
+ *                                       row of S (a softmax takes the weights through the offset)
  *     X ← X + alpha E Y                 both updates use the values from before the step, unless it is sequential
  *     Y ← Y + alpha Eᵀ X
  *
@@ -20,7 +20,7 @@ enum {
     BLOCK_OUTPUTS = 6,  /* output rows with scores computed together */
     STEP_PANEL = 8,     /* columns in a panel */
 };
-static const float NO_SCORE = 1e30f; /* the offset of a column without an output row: its probability is below 2e-28 */
+static const float UNUSED_OFFSET = 1e30f; /* of a column without an output row: its probability is below 2e-28 */
 
 /* step_column returns the column of output row j, step_columns the number of columns for m output rows. */
 static inline int64_t step_column(int64_t j) { return j / BLOCK_OUTPUTS * STEP_PANEL + j % BLOCK_OUTPUTS; }
@@ -31,13 +31,13 @@ static inline int64_t step_columns(int64_t m) { return (m + BLOCK_OUTPUTS - 1) /
 typedef struct {
     float linear[STEP_PANEL], product[STEP_PANEL]; /* aligned to a cache line */
     double total;
-    int64_t factors; /* number of factors in each product */
-    float effective; /* softmax with weights: the effective number of draws, (Σr)² / Σr² where r is e^score of each
-                      * draw; the minimum over input rows */
+    int64_t factors;         /* number of factors in each product */
+    float effective_samples; /* softmax with weights: the effective sample size, (Σr)² / Σr² where r is e^score of
+                              * each draw; the minimum over input rows */
 } StepLoss;
 
 /* Converts a bfloat16, which is the upper half of a float, to that float. */
-static inline float step_widened(uint16_t half) {
+static inline float step_bfloat16_to_float(uint16_t half) {
     const union {
         uint32_t bits;
         float value;
@@ -47,7 +47,7 @@ static inline float step_widened(uint16_t half) {
 
 /* Rounds a float to one of the two nearest bfloat16: away from zero if adding `chance` to the lower half carries, else
  * towards zero. With a uniform `chance` the mean is preserved (stochastic rounding, Gupta et al. 2015). */
-static inline uint16_t step_rounded(float value, uint16_t chance) {
+static inline uint16_t step_float_to_bfloat16(float value, uint16_t chance) {
     const union {
         float value;
         uint32_t bits;
@@ -60,11 +60,12 @@ typedef struct {
     int64_t n, m;           /* number of input rows and of output rows */
     float **inputs;         /* n rows X */
     float **outputs;        /* m rows Y. They are distinct, except that a row of zeros may occur several times. Its
-                             * offset is NO_SCORE and its target 0, so it stays zero */
+                             * offset is UNUSED_OFFSET and its target 0, so it stays zero */
     const float *target;    /* by column, aligned to a cache line */
     const float *offset;    /* by column, aligned to a panel */
-    const float *weight;    /* by column, aligned to a panel: how often the row was drawn; NULL: all were drawn once.
-                             * For a softmax the offset contains the weight; this only serves for loss->effective */
+    const float *weight;    /* by column, aligned to a panel: how often the row was drawn; NULL if every row was drawn
+                             * once. A softmax takes the weight from the offset, and uses this array only to compute
+                             * loss->effective_samples */
     int64_t softmax;        /* columns before this one form one softmax, the others a second; 0: logistic function */
     int repeats;            /* whether an input row occurs twice; each occurrence counts as an input */
     int sequential;         /* whether each input row sees the output rows as updated by the input rows before it */
@@ -75,7 +76,7 @@ typedef struct {
     int64_t prefetch_count; /* number of these rows */
     float *scratch;         /* step_scratch(...) floats, aligned to a cache line */
     int bfloat16;           /* whether rows are bfloat16, with a width that is a multiple of 2 · ROW_ALIGNMENT. Then
-                             * they are widened to floats in scratch, and rounded after the update */
+                             * they are converted to floats in scratch, and rounded after the update */
     uint64_t random;        /* random bits for this rounding */
     StepLoss *loss;         /* the step adds Σ −log p(target) to it */
 } Step;
@@ -98,8 +99,8 @@ typedef struct {
     /* to ← scale · the sum of n parts of a word */
     void (*compose)(const StepParts *parts, int64_t n, const int32_t *rows, float scale, void *to, uint32_t random);
     /* parts[k] ← parts[k] + shares[k] · (now − then) */
-    void (*spread)(const StepParts *parts, int64_t n, const int32_t *rows, const float *shares, const void *now,
-                   const void *then, uint32_t random);
+    void (*update_subwords)(const StepParts *parts, int64_t n, const int32_t *rows, const float *shares,
+                            const void *now, const void *then, uint32_t random);
 } StepFunctions;
 
 /* Returns the functions for an instruction set: "avx512", "avx2", "neon" or "baseline". NULL: this machine cannot run

@@ -5,7 +5,7 @@
  *     STEP_REGISTERS     number of vector registers, 16 or 32
  *
  * step_floats() is the step on float rows. step() also handles bfloat16. Before them come the phases of a step in their
- * order: pool, score, link, update and spread.
+ * order: pool, score, link, update and scatter.
  *
  * Blocks are as large as the registers allow. With 32 registers, 4 × 6 scores need 24 accumulators and 5 operands, and
  * the update of 6 outputs by 2 vectors needs 12 old values, 12 new ones and 5 operands. Sequential rows do not need the
@@ -24,26 +24,29 @@
 #define STEP_MAX_OUTPUTS 6
 #define STEP_UPDATE_VECTORS 1
 #endif
-#define STEP_POOL_VECTORS 8   /* vectors of each row that are pooled or spread together */
+#define STEP_POOL_VECTORS 8   /* vectors of each row that are pooled or updated together */
 #define STEP_SINGLE_VECTORS 2 /* vectors of each row that are updated together for a single input */
 #define STEP_LINK_ROWS 4      /* rows of scores that pass through the logistic function together */
 
 #define step_vec STEP_NAME(step_vec)
-#define step_words STEP_NAME(step_words)
+#define step_uints STEP_NAME(step_uints)
 #define step_row STEP_NAME(step_row)
-#define step_bits STEP_NAME(step_bits)
+#define step_row_ints STEP_NAME(step_row_ints)
 
-/* A vector register as floats or 32-bit integers, and a row of a panel, or the part of it that fits in a register. */
+/* step_vec       a vector register of floats
+ * step_uints     a vector register of 32-bit unsigned integers
+ * step_row       the floats in a row of a panel, or in the part of it that fits in a register
+ * step_row_ints  the same part as 32-bit integers */
 #define STEP_ROW_LANES STEP_MIN(STEP_LANES, STEP_PANEL)
 typedef float step_vec __attribute__((vector_size(4 * STEP_LANES), may_alias));
-typedef uint32_t step_words __attribute__((vector_size(4 * STEP_LANES), may_alias));
+typedef uint32_t step_uints __attribute__((vector_size(4 * STEP_LANES), may_alias));
 typedef float step_row __attribute__((vector_size(4 * STEP_ROW_LANES), may_alias));
-typedef int32_t step_bits __attribute__((vector_size(4 * STEP_ROW_LANES), may_alias));
+typedef int32_t step_row_ints __attribute__((vector_size(4 * STEP_ROW_LANES), may_alias));
 
 /* An unrolled loop, so that arrays indexed by its counter stay in registers. */
 #define STEP_EACH(index, count) _Pragma("GCC unroll 24") for (int index = 0; index < (count); index++)
 #define STEP_VEC(pointer) (*(step_vec *)(pointer))
-#define STEP_WORDS(pointer) (*(step_words *)(pointer))
+#define STEP_UINTS(pointer) (*(step_uints *)(pointer))
 #define STEP_ROW(pointer) (*(step_row *)(pointer))
 
 static STEP_INLINE step_vec STEP_NAME(splat)(float x) { return x - (step_vec){0}; }
@@ -56,8 +59,8 @@ static STEP_INLINE step_vec STEP_NAME(splat)(float x) { return x - (step_vec){0}
 #define STEP_LARGER __builtin_ia32_maxps256
 #define STEP_SMALLER __builtin_ia32_minps256
 #else
-static STEP_INLINE step_row STEP_NAME(select)(step_bits mask, step_row yes, step_row no) {
-    return (step_row)((mask & (step_bits)yes) | (~mask & (step_bits)no));
+static STEP_INLINE step_row STEP_NAME(select)(step_row_ints mask, step_row yes, step_row no) {
+    return (step_row)((mask & (step_row_ints)yes) | (~mask & (step_row_ints)no));
 }
 #define STEP_LARGER(a, b) STEP_NAME(select)((a) > (b), a, b)
 #define STEP_SMALLER(a, b) STEP_NAME(select)((a) < (b), a, b)
@@ -234,7 +237,7 @@ static STEP_INLINE void STEP_NAME(exp)(const int R, const step_row *x, step_row 
     STEP_EACH(k, R) p[k] = 0.0416666667f + r[k] * 8.33333333e-3f + square[k] * 1.38888889e-3f;
     STEP_EACH(k, R) p[k] = 0.5f + r[k] * 0.166666667f + square[k] * p[k];
     STEP_EACH(k, R) p[k] = 1.0f + r[k] + square[k] * p[k];
-    STEP_EACH(k, R) e[k] = (step_row)((step_bits)p[k] + ((step_bits)rounded[k] << 23));
+    STEP_EACH(k, R) e[k] = (step_row)((step_row_ints)p[k] + ((step_row_ints)rounded[k] << 23));
 }
 
 /* Returns the address of the score in row i and `column`. */
@@ -322,7 +325,7 @@ static STEP_NOINLINE void STEP_NAME(softmax)(const Step *s, int64_t n, int64_t p
                 if (s->weight) squares += u * u / STEP_ROW(s->weight + column);
             }
             for (int k = 0; k < STEP_ROW_LANES; k++) sum += sums[k], square += squares[k], target += targets[k];
-            if (s->weight) s->loss->effective = STEP_MIN(sum * sum / square, s->loss->effective);
+            if (s->weight) s->loss->effective_samples = STEP_MIN(sum * sum / square, s->loss->effective_samples);
             if (from == 0) sum += scores[i * STEP_PANEL];
             s->loss->total += log(sum) + max - target;
             for (int64_t column = from; column < to; column += STEP_ROW_LANES) {
@@ -534,11 +537,11 @@ static STEP_INLINE void STEP_NAME(update)(const Step *s, const StepLayout *layou
     }
 }
 
-/* -- spread: each input row ← itself + gradient_scale · the change of the mean ------------------------------------ */
+/* -- scatter: each input row ← itself + gradient_scale · the change of the mean ----------------------------------- */
 
 /* Adds the change to U vectors of each row from float d on. */
-static STEP_INLINE void STEP_NAME(spread_vectors)(const int U, int64_t d, int64_t n, float *const *inputs, float scale,
-                                                  const float *change) {
+static STEP_INLINE void STEP_NAME(scatter_vectors)(const int U, int64_t d, int64_t n, float *const *inputs, float scale,
+                                                   const float *change) {
     step_vec part[STEP_POOL_VECTORS];
     STEP_EACH(u, U) part[u] = scale * STEP_VEC(change + d + u * STEP_LANES);
     for (int64_t i = 0; i < n; i++) {
@@ -547,8 +550,8 @@ static STEP_INLINE void STEP_NAME(spread_vectors)(const int U, int64_t d, int64_
     }
 }
 
-static STEP_INLINE void STEP_NAME(spread)(const Step *s, const StepLayout *layout) {
-    STEP_FOR_VECTORS(STEP_NAME(spread_vectors), s->width, s->n, s->inputs, s->gradient_scale, layout->updated[0]);
+static STEP_INLINE void STEP_NAME(scatter)(const Step *s, const StepLayout *layout) {
+    STEP_FOR_VECTORS(STEP_NAME(scatter_vectors), s->width, s->n, s->inputs, s->gradient_scale, layout->updated[0]);
 }
 
 /* -- the step ----------------------------------------------------------------------------------------------------- */
@@ -587,29 +590,30 @@ static STEP_NOINLINE void STEP_NAME(step_floats)(const Step *s) {
     STEP_NAME(score)(s, &layout);
     STEP_NAME(link)(s, &layout);
     STEP_NAME(update)(s, &layout);
-    if (s->pooled) STEP_NAME(spread)(s, &layout);
+    if (s->pooled) STEP_NAME(scatter)(s, &layout);
 }
 
 /* Converts a row of bfloat16, the upper halves of floats, to floats. This changes the order of values: in each group of
  * 2 · STEP_LANES, values at even positions come first, then values at odd positions. A step only needs the same order
  * in all rows. */
-static STEP_INLINE void STEP_NAME(widen)(int64_t width, const float *from, float *to) {
+static STEP_INLINE void STEP_NAME(bfloat16_to_floats)(int64_t width, const float *from, float *to) {
     for (int64_t d = 0; d < width; d += 2 * STEP_LANES) {
-        const step_words pair = STEP_WORDS(from + d / 2);
-        STEP_WORDS(to + d) = pair << 16;
-        STEP_WORDS(to + d + STEP_LANES) = pair & 0xffff0000u;
+        const step_uints pair = STEP_UINTS(from + d / 2);
+        STEP_UINTS(to + d) = pair << 16;
+        STEP_UINTS(to + d + STEP_LANES) = pair & 0xffff0000u;
     }
 }
 
-/* Reverses widen, with stochastic rounding as in step_rounded. Late in training, nearly all changes are smaller than
- * half the distance between two neighbouring bfloat16, and rounding to the nearest would lose them. */
-static STEP_INLINE void STEP_NAME(narrow)(int64_t width, const float *from, float *to, uint32_t random) {
-    step_words noise = (STEP_WORDS(STREAMS) ^ random) * 0x85ebca6bu;
+/* Reverses bfloat16_to_floats, with stochastic rounding as in step_float_to_bfloat16. Late in training, nearly all
+ * changes are smaller than half the distance between two neighbouring bfloat16, and rounding to the nearest would lose
+ * them. */
+static STEP_INLINE void STEP_NAME(floats_to_bfloat16)(int64_t width, const float *from, float *to, uint32_t random) {
+    step_uints noise = (STEP_UINTS(STREAMS) ^ random) * 0x85ebca6bu;
     noise = (noise ^ noise >> 15) * 0xc2b2ae35u;
     for (int64_t d = 0; d < width; d += 2 * STEP_LANES, noise += 0x9e3779b9u) {
-        const step_words even = STEP_WORDS(from + d) + (noise & 0xffffu);
-        const step_words odd = STEP_WORDS(from + d + STEP_LANES) + (noise >> 16);
-        STEP_WORDS(to + d / 2) = even >> 16 | (odd & 0xffff0000u);
+        const step_uints even = STEP_UINTS(from + d) + (noise & 0xffffu);
+        const step_uints odd = STEP_UINTS(from + d + STEP_LANES) + (noise >> 16);
+        STEP_UINTS(to + d / 2) = even >> 16 | (odd & 0xffff0000u);
     }
 }
 
@@ -623,22 +627,23 @@ static void STEP_NAME(step)(const Step *s) {
     floats.scratch = s->scratch + step_pointers(rows);
     floats.inputs = (float **)s->scratch;
     floats.outputs = floats.inputs + s->n;
+    /* floats.outputs follows floats.inputs in memory, so floats.inputs[k] with k ≥ n is an output row. */
     for (int64_t k = 0; k < rows; k++) {
         float *const row = k < s->n ? s->inputs[k] : s->outputs[k - s->n];
-        int64_t first = k; /* an input that occurs twice is widened once */
+        int64_t first = k; /* an input that occurs twice is converted once */
         if (s->repeats && k < s->n)
             for (first = 0; s->inputs[first] != row;) first++;
         if (first < k)
             floats.inputs[k] = floats.inputs[first];
         else {
             floats.inputs[k] = step_allocate(&floats.scratch, s->width);
-            STEP_NAME(widen)(s->width, row, floats.inputs[k]);
+            STEP_NAME(bfloat16_to_floats)(s->width, row, floats.inputs[k]);
         }
     }
     STEP_NAME(step_floats)(&floats);
     for (int64_t k = 0; k < rows; k++)
-        STEP_NAME(narrow)(s->width, floats.inputs[k], k < s->n ? s->inputs[k] : s->outputs[k - s->n],
-                          (uint32_t)(s->random >> 32) + (uint32_t)k * (uint32_t)(s->random | 1));
+        STEP_NAME(floats_to_bfloat16)(s->width, floats.inputs[k], k < s->n ? s->inputs[k] : s->outputs[k - s->n],
+                                      (uint32_t)(s->random >> 32) + (uint32_t)k * (uint32_t)(s->random | 1));
 }
 
 /* -- subwords ----------------------------------------------------------------------------------------------------- */
@@ -647,7 +652,7 @@ static void STEP_NAME(step)(const Step *s) {
 static STEP_INLINE float *STEP_NAME(part)(const StepParts *p, int32_t row, float *scratch) {
     float *const at = (float *)(p->rows + row * p->row_bytes);
     if (!p->bfloat16) return at;
-    STEP_NAME(widen)(p->width, at, scratch);
+    STEP_NAME(bfloat16_to_floats)(p->width, at, scratch);
     return scratch;
 }
 
@@ -660,30 +665,30 @@ static void STEP_NAME(compose)(const StepParts *p, int64_t n, const int32_t *row
         for (int64_t d = 0; d < p->width; d += STEP_LANES) STEP_VEC(sum + d) += STEP_VEC(part + d);
     }
     for (int64_t d = 0; d < p->width; d += STEP_LANES) STEP_VEC(sum + d) *= scale;
-    if (p->bfloat16) STEP_NAME(narrow)(p->width, sum, to, random);
+    if (p->bfloat16) STEP_NAME(floats_to_bfloat16)(p->width, sum, to, random);
 }
 
-static void STEP_NAME(spread_change)(const StepParts *p, int64_t n, const int32_t *rows, const float *shares,
-                                     const void *now, const void *then, uint32_t random) {
-    float *const change = p->scratch, *const widened = p->scratch + p->width;
+static void STEP_NAME(update_subwords)(const StepParts *p, int64_t n, const int32_t *rows, const float *shares,
+                                       const void *now, const void *then, uint32_t random) {
+    float *const change = p->scratch, *const converted = p->scratch + p->width;
     if (p->bfloat16) {
-        STEP_NAME(widen)(p->width, now, change);
-        STEP_NAME(widen)(p->width, then, widened);
+        STEP_NAME(bfloat16_to_floats)(p->width, now, change);
+        STEP_NAME(bfloat16_to_floats)(p->width, then, converted);
     }
-    const float *const from = p->bfloat16 ? change : now, *const before = p->bfloat16 ? widened : then;
+    const float *const from = p->bfloat16 ? change : now, *const before = p->bfloat16 ? converted : then;
     for (int64_t d = 0; d < p->width; d += STEP_LANES) STEP_VEC(change + d) = STEP_VEC(from + d) - STEP_VEC(before + d);
     for (int64_t k = 0; k < n; k++) {
         const step_vec share = STEP_NAME(splat)(shares[k]);
-        float *const part = STEP_NAME(part)(p, rows[k], widened);
+        float *const part = STEP_NAME(part)(p, rows[k], converted);
         for (int64_t d = 0; d < p->width; d += STEP_LANES) STEP_VEC(part + d) += share * STEP_VEC(change + d);
         if (p->bfloat16)
-            STEP_NAME(narrow)(p->width, part, (float *)(p->rows + rows[k] * p->row_bytes),
-                              random + (uint32_t)k * 0x9e3779b9u);
+            STEP_NAME(floats_to_bfloat16)(p->width, part, (float *)(p->rows + rows[k] * p->row_bytes),
+                                          random + (uint32_t)k * 0x9e3779b9u);
     }
 }
 
 static const StepFunctions STEP_NAME(functions) = {STEP_LANES, STEP_NAME(step), STEP_NAME(compose),
-                                                   STEP_NAME(spread_change)};
+                                                   STEP_NAME(update_subwords)};
 
 #undef STEP_NAME
 #undef STEP_LANES
@@ -699,13 +704,13 @@ static const StepFunctions STEP_NAME(functions) = {STEP_LANES, STEP_NAME(step), 
 #undef STEP_LARGER
 #undef STEP_SMALLER
 #undef step_vec
-#undef step_words
+#undef step_uints
 #undef step_row
-#undef step_bits
+#undef step_row_ints
 #undef STEP_ROW_LANES
 #undef STEP_EACH
 #undef STEP_VEC
-#undef STEP_WORDS
+#undef STEP_UINTS
 #undef STEP_ROW
 #undef STEP_FOLD_1
 #undef STEP_FOLD_2

@@ -7,10 +7,10 @@ from w2v.text.hash_table cimport HashTable, Slot
 cdef extern from "step.h" nogil:
     enum: STEP_PANEL
     enum: BLOCK_OUTPUTS
-    const float NO_SCORE
+    const float UNUSED_OFFSET
     ctypedef struct StepLoss:
         double total
-        float effective
+        float effective_samples
     ctypedef struct Step:
         int64_t width, n, m
         float **inputs
@@ -41,15 +41,15 @@ cdef extern from "step.h" nogil:
         void (*compose)(
             const StepParts *parts, int64_t n, const int32_t *rows, float scale, void *to, uint32_t random
         ) noexcept nogil
-        void (*spread)(
+        void (*update_subwords)(
             const StepParts *parts, int64_t n, const int32_t *rows, const float *shares, const void *now,
             const void *then, uint32_t random
         ) noexcept nogil
     int64_t step_column(int64_t j)
     int64_t step_columns(int64_t m)
     int64_t step_scratch(int64_t n, int64_t m, int64_t width, int pooled, int bfloat16)
-    float step_widened(uint16_t half)
-    uint16_t step_rounded(float value, uint16_t chance)
+    float step_bfloat16_to_float(uint16_t half)
+    uint16_t step_float_to_bfloat16(float value, uint16_t chance)
     void step_loss_start(StepLoss *loss)
     double step_loss_total(StepLoss *loss)
     const StepFunctions *step_choose(const char *name)
@@ -64,13 +64,13 @@ cdef enum:
 cdef struct Window:
     # The rows for one centre word. They are chosen some windows before the step that updates them.
     int64_t n              # number of context words
-    int64_t left           # position of the first context word among the kept words
-    int64_t centre_position  # position of the centre word among the kept words
+    int64_t left           # index of the first context word among the kept words
+    int64_t centre_index   # index of the centre word among the kept words
     int64_t m              # number of output rows in a step
     int64_t groups         # number of groups of consecutive context words; each group takes one step
     int32_t *group_starts  # (groups + 1): the first context word of each group, then n
     int64_t output_sets    # number of sets of output rows: 1 if all groups share the set, otherwise one per group
-    int64_t no_prefetch    # the first output rows of a set are not prefetched: they are in cache, or too many
+    int64_t prefetch_from  # number of leading output rows of a set that stay in cache or are too many to prefetch
     int64_t target_column  # the column with target 1 in a softmax over classes or words
     int32_t centre         # the centre word
     int repeats            # whether a context word occurs twice in a group
@@ -93,7 +93,7 @@ cdef struct Sizes:
     int64_t windows        # maximum number of windows that are chosen and still wait for their step
     int64_t hot            # number of output rows that each worker copies during a chunk
     int64_t copied         # maximum number of rows that a worker copies during a chunk
-    int64_t set_bits       # bits in a set of rows, a power of 2; 0 if the run is not ordered
+    int64_t set_bits       # bits in a set of rows, a power of 2; 0 if the run is not deterministic
     int64_t inputs_per_step  # maximum number of context words in a step
     int64_t m              # maximum number of output rows in a step
     int64_t columns        # number of columns of m output rows
@@ -103,14 +103,14 @@ cdef struct Sizes:
     bint weighted          # whether output rows have weights
     bint pooled            # whether X is the mean of the context words
     int64_t composed       # maximum number of words in a chunk with composed input rows; 0 without subwords
-    int64_t words          # V with subwords, otherwise 0
+    int64_t vocabulary_size  # V with subwords, otherwise 0
 
 
 cdef struct KeptWords:
     # The words of a chunk, and of its neighbours as far as windows reach, without unknown and subsampled words. All
-    # arrays but `recent` are indexed by position among these words.
+    # arrays but `recent` have one entry per kept word.
     int32_t *words
-    int64_t start, end     # the first and the last position, which have an END_OF_SENTENCE
+    int64_t start, end     # the first and the last index, which have an END_OF_SENTENCE
     float **rows           # input rows of the words
     int32_t *before        # number of words in the sentence before a word
     int32_t *after         # number of words in the sentence after a word
@@ -118,15 +118,15 @@ cdef struct KeptWords:
     int64_t known          # number of known tokens in the chunk
     int32_t *previous_occurrence  # see find_repeats
     int32_t *latest_repeat        # the highest previous_occurrence up to a word
-    int32_t *recent        # (RECENT_SLOTS): the last position of a word with these low bits
+    int32_t *recent        # (RECENT_SLOTS): the last index of a word with these low bits
 
 
 cdef struct Draws:
     # The words drawn as negatives.
-    uint64_t *ahead        # (K): random numbers for the next negatives
+    uint64_t *next_random  # (K): random numbers for the next negatives
     int32_t *words         # (drawn_words): the centre word, then the words drawn for a step
     int32_t *counts        # (m): how often each word was drawn
-    int64_t blocks         # a prediction draws `blocks` times K words
+    int64_t batches        # a prediction draws `batches` times K words
 
 
 cdef struct ComposedRows:
@@ -142,8 +142,8 @@ cdef struct ComposedRows:
 cdef struct RowCopies:
     # A worker's copies of rows that several workers update.
     char *rows
-    float *changes         # minus the values at the time of copying; find_changes turns them into changes
-    # Only ordered runs use these:
+    float *changes         # minus the copied values, until find_changes adds the trained values: the sum is the change
+    # Only deterministic runs use these:
     int64_t count          # number of copies
     uint64_t *row_keys     # the key of each copied row; see key_of_row
     int64_t *updates       # how often the steps of the chunk update each copy
@@ -205,7 +205,7 @@ cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept n
     kept.recent = <int32_t *>bump_allocate(&at, RECENT_SLOTS * sizeof(int32_t))
     kept.latest_repeat = <int32_t *>bump_allocate(&at, s.kept * sizeof(int32_t))
     kept.token_number = <int32_t *>bump_allocate(&at, s.kept * sizeof(int32_t))
-    draws.ahead = <uint64_t *>bump_allocate(&at, s.negative * sizeof(uint64_t))
+    draws.next_random = <uint64_t *>bump_allocate(&at, s.negative * sizeof(uint64_t))
     draws.words = <int32_t *>bump_allocate(&at, s.drawn_words * sizeof(int32_t) if s.negative else 0)
     draws.counts = <int32_t *>bump_allocate(&at, s.m * sizeof(int32_t) if s.weighted else 0)
     worker.zero_row = <float *>bump_allocate(&at, s.row_bytes)
@@ -217,7 +217,7 @@ cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept n
     copies.touched_rows = <uint64_t *>bump_allocate(&at, s.set_bits // 8)
     copies.shared_rows = <uint64_t *>bump_allocate(&at, s.set_bits // 8)
     composed.parts.scratch = <float *>bump_allocate(&at, 2 * s.width * sizeof(float) if s.composed else 0)
-    composed.slots = <int32_t *>bump_allocate(&at, s.words * sizeof(int32_t))
+    composed.slots = <int32_t *>bump_allocate(&at, s.vocabulary_size * sizeof(int32_t))
     composed.words = <int32_t *>bump_allocate(&at, s.composed * sizeof(int32_t))
     composed.rows = <char *>bump_allocate(&at, s.composed * s.row_bytes)
     composed.rows_before = <char *>bump_allocate(&at, s.composed * s.row_bytes)
@@ -266,8 +266,8 @@ cdef inline void set_inputs(Worker *worker, Window *w, int64_t window) noexcept 
     Both loops have the length of the largest window, because the processor can predict a constant length. Rows beyond
     this window are overwritten or not used.
     """
-    cdef int64_t k, before = w.centre_position - w.left
+    cdef int64_t k, before = w.centre_index - w.left
     for k in range(window):
         w.inputs[k] = worker.kept.rows[w.left + k]
     for k in range(window):
-        w.inputs[before + k] = worker.kept.rows[w.centre_position + 1 + k]
+        w.inputs[before + k] = worker.kept.rows[w.centre_index + 1 + k]

@@ -68,7 +68,7 @@ class HierarchicalSoftmax(Loss):
     help = "hierarchical softmax"
     kernels = ("cython", "numba")
     curvature = 0.25  # of the logistic loss if both codes are equally likely, as at the root
-    ordered = True
+    supports_deterministic = True
     alpha = Alpha(0.025, 0.05)
     options_class = TreeOptions
     options: TreeOptions

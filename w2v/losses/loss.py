@@ -91,7 +91,8 @@ class Loss:
         tensors: Arrays that a file must store in addition to the parameters.
         curvature: The curvature (second derivative) of the loss of a prediction along a row. n updates at the learning
             rate alpha move a row about the fraction 1 - exp(-curvature · alpha · n) of the way to its optimum.
-        ordered: Whether several threads of the Cython kernel can train to the same bits on every run (`deterministic`).
+        supports_deterministic: Whether several threads of the Cython kernel can train to the same bits on every run
+            (`deterministic`).
         sequential: Whether the context words of a window are trained one after the other.
         predrawn: The number of random numbers that s.random holds after the state of the generator. They are drawn at
             the start of each chunk of text.
@@ -110,7 +111,7 @@ class Loss:
     log_frequencies: ClassVar[bool] = False
     epochs_by_size: ClassVar[bool] = False
     curvature: ClassVar[float] = 0.04
-    ordered: ClassVar[bool] = False
+    supports_deterministic: ClassVar[bool] = False
     sequential: ClassVar[bool] = False
 
     vocabulary: Vocabulary

@@ -179,8 +179,8 @@ class Settings(GeneralOptions):
         if self.storage not in kind.storages or (self.storage == "bf16" and self.kernel == "numba"):
             what = "kernel numba" if self.storage in kind.storages else loss
             raise SettingsError(f"storage {self.storage}: {what} supports only float32; choose storage float32")
-        if self.deterministic and self.workers != 1 and not (kind.ordered and self.kernel == "cython"):
-            what = "kernel numba" if kind.ordered else loss
+        if self.deterministic and self.workers != 1 and not (kind.supports_deterministic and self.kernel == "cython"):
+            what = "kernel numba" if kind.supports_deterministic else loss
             raise SettingsError(f"deterministic: with {what} it needs workers 1")
         kind.check(self, self.loss_options)
         if not self.objective:  # the class of a user's own loss may not be imported yet; Loss.prepared checks it

@@ -43,7 +43,7 @@ class SamplingLoss(Loss):
     """
 
     kernels = ("cython", "numba")
-    ordered = True
+    supports_deterministic = True
     storages = ("float32", "bf16")
     fixed_vocabulary = ""
     options_class = SamplingOptions

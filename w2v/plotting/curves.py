@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from w2v.evaluation.rank import Rank
+from w2v.evaluation.rank import EffectiveRank
 from w2v.plotting.figure import COLOURS, Picture, set_title
 from w2v.training.model import Model
 
@@ -42,7 +42,7 @@ def run_picture(model: Model, title: str = "") -> Picture:
     return picture
 
 
-def spectrum(result: Rank, name: str) -> Picture:
+def spectrum(result: EffectiveRank, name: str) -> Picture:
     """Plot the singular values relative to the first, with the rank and the limit of the loss. `name` is the title."""
     picture = Picture(6, 4)
     axes = picture.subplots()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.vq import kmeans2, vq
 
-from w2v.vectors.cosines import Vector
+from w2v.vectors.cosines import Floats
 
 Groups = Literal["sections", "clusters", "frequency"]
 
@@ -28,7 +28,7 @@ def default_skip(words: int, top: int) -> int:
     return max(0, min(SKIPPED, words - top))
 
 
-def cluster_words(words: Sequence[str], rows: Vector, clusters: int, seed: int) -> tuple[NDArray[np.int64], list[str]]:
+def cluster_words(words: Sequence[str], rows: Floats, clusters: int, seed: int) -> tuple[NDArray[np.int64], list[str]]:
     """Cluster n words by their unit vectors `rows` (n, D). Return each word's cluster, int64 (n,), and the names."""
     numbers = k_means(rows, clusters, seed)
     names = []
@@ -40,7 +40,7 @@ def cluster_words(words: Sequence[str], rows: Vector, clusters: int, seed: int) 
     return numbers, names
 
 
-def nearest_cluster(rows: Vector, members: Vector, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
+def nearest_cluster(rows: Floats, members: Floats, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
     """Assign rows (n, D) to the clusters with the nearest mean.
 
     Args:
@@ -55,7 +55,7 @@ def nearest_cluster(rows: Vector, members: Vector, numbers: NDArray[np.int64]) -
     return nearest
 
 
-def k_means(rows: Vector, clusters: int, seed: int) -> NDArray[np.int64]:
+def k_means(rows: Floats, clusters: int, seed: int) -> NDArray[np.int64]:
     """Cluster rows (n, D) by k-means, initialised by k-means++ (Arthur & Vassilvitskii 2007).
 
     Returns:

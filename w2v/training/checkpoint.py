@@ -28,7 +28,7 @@ from w2v.formats import bfloat16, native
 from w2v.formats.header import ModelHeader
 from w2v.losses.loss import Loss, by_tensor_name
 from w2v.losses.registry import Settings, loss_for, settings_from
-from w2v.options import formerly
+from w2v.options import renamed_arguments
 from w2v.system.files import PathLike, errors_named, open_regular
 from w2v.system.schema import Count, checked, decode, encode
 from w2v.system.threads import NoThread, Thread
@@ -137,7 +137,7 @@ class CheckpointFolder:
         diverged: True once a state was not written because its training had diverged.
     """
 
-    @formerly(after="resumed_from")
+    @renamed_arguments(after="resumed_from")
     def __init__(
         self,
         folder: PathLike,

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from w2v.errors import W2VError
-from w2v.evaluation.held_out import HeldOut
+from w2v.evaluation.held_out import GapTest
 from w2v.text.subword_rows import SubwordRows
 from w2v.training.checkpoint import Checkpoint, CheckpointFolder
 from w2v.training.model import Model, matrix_arguments
-from w2v.vectors.cosines import Vector
+from w2v.vectors.cosines import Floats
 
 log = logging.getLogger("w2v")
 
@@ -28,7 +28,7 @@ class EarlyStopping:
     """
 
     patience: int
-    held_out: HeldOut
+    held_out: GapTest
     checkpoints: CheckpointFolder
 
     def should_stop(self, scores: list[float]) -> bool:
@@ -71,7 +71,7 @@ def best_epoch(scores: list[float]) -> int:
     return int(np.argmax(scores)) + 1
 
 
-def word_vectors(state: Checkpoint) -> Vector:
+def word_vectors(state: Checkpoint) -> Floats:
     """Return the word vectors of a state, (V, D) or (V, 2D); see Settings.vectors."""
     parameters = dict(state.parameters)
     if state.settings.ngrams:

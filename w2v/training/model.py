@@ -28,7 +28,7 @@ from w2v.text.normalise import TextOptions
 from w2v.text.subwords import Ngrams
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
-from w2v.vectors.combine import combined, concatenated
+from w2v.vectors.combine import combine_rows, concatenate_rows
 from w2v.vectors.keyed import KeyedVectors
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class Model(HasVectors):
         kind = self.settings.word_vectors
         if kind == "input":
             return self.inputs
-        make = combined if kind == "combined" else concatenated
+        make = combine_rows if kind == "combined" else concatenate_rows
         counts = self.vocabulary.counts if self.loss.log_frequencies else None
         return make(self.inputs, self.outputs[: len(self.inputs)], counts).astype(self.inputs.dtype, copy=False)
 

@@ -89,9 +89,9 @@ def plan_run(
         raise NothingToTrain("no word of the corpus is in the vocabulary that was given")
     return Plan(
         ids=store.ids,
-        words=words,
+        word_of_type=words,
         tokens_before=tokens_before,
-        keep=thresholds(keep),
+        keep_thresholds=thresholds(keep),
         loss=loss,
         cbow=settings.model == "cbow",
         corrected=settings.cbow_gradient == "corrected",
@@ -104,7 +104,7 @@ def plan_run(
         seed=settings.seed,
         vector_size=settings.vector_size,
         storage=settings.storage,
-        chunk=chunk,
+        chunk_size=chunk,
         workers=settings.threads,
         instruction_set=instruction_set or machine_instruction_set(settings.kernel),
         subwords=subwords,
@@ -143,7 +143,7 @@ def thresholds(probabilities: NDArray[np.float32]) -> NDArray[np.uint32]:
 
 def machine_instruction_set(kernel: str) -> str:
     """Return the instruction set that a kernel uses on this machine; see Plan."""
-    return str(numba_kernel().target()) if kernel == "numba" else instruction_set()
+    return str(numba_kernel().target_name()) if kernel == "numba" else instruction_set()
 
 
 def numba_kernel() -> Any:
@@ -159,13 +159,13 @@ def memory_needed(plan: Plan, settings: Settings, copies: int = 0) -> int:
     """
     rows = input_row_count(plan) + plan.loss.memory_rows
     row_bytes = plan.width * bfloat16.dtype_of(plan.storage).itemsize
-    vectors = memory_of(settings.word_vectors, len(plan.keep), plan.vector_size)
+    vectors = memory_of(settings.word_vectors, len(plan.keep_thresholds), plan.vector_size)
     return rows * row_bytes * (1 + copies) + vectors + threads_memory(plan, settings.kernel)
 
 
 def input_row_count(plan: Plan) -> int:
     """Return the number of input rows: one per word, followed by the n-gram rows if there are subwords."""
-    return len(plan.keep) + (plan.subwords.shared if plan.subwords else 0)
+    return len(plan.keep_thresholds) + (plan.subwords.shared if plan.subwords else 0)
 
 
 def threads_memory(plan: Plan, kernel: str) -> int:

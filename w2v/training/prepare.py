@@ -14,7 +14,7 @@ from zlib import crc32
 
 from w2v._kernels import step_for
 from w2v.errors import NothingToTrain, SettingsError, W2VError, one_line
-from w2v.evaluation.held_out import HeldOut
+from w2v.evaluation.held_out import GapTest
 from w2v.formats import bfloat16
 from w2v.formats.native import header_bytes
 from w2v.losses import registry
@@ -144,7 +144,7 @@ def prepare(
         else:
             share, early_stopping = 1.0, None
             if settings.stop_early and best_state_folder:
-                share, held_out = HeldOut.at_end(store, initial.vocabulary)
+                share, held_out = GapTest.at_end(store, initial.vocabulary)
                 early_stopping = EarlyStopping(settings.stop_early, held_out, best_state_folder)
             options: dict[str, Any] = {"early_stopping": early_stopping, "checkpoints": checkpoints}
             run = Run(config, initial, store, instruction_set, share=share, **options)

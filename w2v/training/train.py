@@ -8,7 +8,7 @@ from typing import Any
 
 from w2v.errors import SettingsError, W2VError, one_line
 from w2v.losses.registry import FlatSettings, Settings
-from w2v.options import formerly, refuse_unknown, with_parameters_of
+from w2v.options import refuse_unknown, renamed_arguments, with_parameters_of
 from w2v.progress import Report
 from w2v.settings import RENAMED
 from w2v.system.files import PathLike
@@ -43,7 +43,7 @@ class Arguments(ReadingOptions, FlatSettings):
     communicator: Communicator | None = None
 
 
-@formerly(world="communicator")
+@renamed_arguments(world="communicator")
 @with_parameters_of(Arguments)
 def train(corpus: Source, **given: Any) -> Model:
     """Train word vectors, and return a model.
@@ -106,7 +106,7 @@ def train(corpus: Source, **given: Any) -> Model:
         return run.model()
 
 
-@formerly(world="communicator")
+@renamed_arguments(world="communicator")
 def resume(
     folder: PathLike | Checkpoint,
     corpus: Source | None = None,

@@ -29,11 +29,11 @@ from w2v.detect import lines
 from w2v.display import Result
 from w2v.errors import Diverged, SettingsError, W2VError, one_line
 from w2v.evaluation.analogies import analogies
-from w2v.evaluation.held_out import HeldOut
+from w2v.evaluation.held_out import GapTest
 from w2v.evaluation.similarity import word_pairs
 from w2v.losses import registry
 from w2v.losses.registry import Settings
-from w2v.options import check_numbers, formerly, refuse_unknown
+from w2v.options import check_numbers, refuse_unknown, renamed_arguments
 from w2v.progress import Progress, Report, duration, notebook_bar
 from w2v.settings import RENAMED
 from w2v.system.files import PathLike, as_paths, atomic_write, errors_named, open_regular
@@ -152,7 +152,7 @@ class Scorer:
 
     questions: Sequence[PathLike]
     pairs: Sequence[PathLike]
-    held_out: HeldOut | None
+    held_out: GapTest | None
 
     def __call__(self, model: Model) -> float:
         """Return the score of a model. Raise W2VError for a file with too few words of the vocabulary."""
@@ -166,7 +166,7 @@ class Scorer:
         return mean(score for _, score in scores if score is not None)
 
 
-@formerly(finished="on_trial")
+@renamed_arguments(finished="on_trial")
 def tune(
     corpus: Source,
     *,
@@ -188,7 +188,7 @@ def tune(
         time: The approximate time for everything: "30s", "10m" or "2h".
         questions: A file or files of analogy questions that score the settings; see `analogies`.
         pairs: A file or files of word pairs that score the settings; see `word_pairs`. Without questions and pairs, the
-            end of the text is held out to score the settings; see HeldOut.
+            end of the text is held out to score the settings; see GapTest.
         max_size: Try vector sizes up to this one. By default, all trials have the vector size of the settings.
         phrases: See `train`.
         state: A file that stores the trials. If it has trials of a run that was stopped, they are not repeated, and
@@ -220,7 +220,7 @@ def tune(
         store, joined_phrases = join_phrases(store, given_phrases, reading.cache, **resources)
         stack.enter_context(store)
         vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
-        share, held_out = (1.0, None) if questions or pairs else HeldOut.at_end(store, vocabulary)
+        share, held_out = (1.0, None) if questions or pairs else GapTest.at_end(store, vocabulary)
         about = {name: str(getattr(settings, name, value)) for name, value in given.items()}
         about |= {"phrases": str(phrases or "")} | ({} if max_size is None else {"max_size": str(max_size)})
         about |= {name: ", ".join(map(str, files)) for name, files in (("questions", questions), ("pairs", pairs))}

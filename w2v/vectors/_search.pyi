@@ -7,7 +7,7 @@ def update_best(
     cosines: NDArray[np.float32],  # (U, W)
     questions: NDArray[np.int32],  # (Q, 3)
     rows: NDArray[np.int32],  # (U,)
-    variants: NDArray[np.int32],  # (V,)
+    next_variant: NDArray[np.int32],  # (V,)
     first: int,
     multiply: bool,
     epsilon: float,

@@ -19,7 +19,7 @@ def update_best(
     const float[:, ::1] cosines,
     const int32_t[:, ::1] questions,
     const int32_t[::1] rows,
-    const int32_t[::1] variants,
+    const int32_t[::1] next_variant,
     int64_t first,
     bint multiply,
     float epsilon,
@@ -32,7 +32,7 @@ def update_best(
         cosines: (U, W), the cosine of each word in the questions with each candidate, shifted to 0..1 if `multiply`.
         questions: (Q, 3), a, b and c as rows of `cosines`.
         rows: (U,), the vocabulary row of each word in the questions.
-        variants: (V,), the next row with a word that differs only in case, or -1. Variants of a, b and c cannot be
+        next_variant: (V,), the next row with a word that differs only in case, or -1. Variants of a, b and c cannot be
             answers.
         first: the vocabulary row of the first candidate.
         multiply: use 3CosMul instead of 3CosAdd.
@@ -65,7 +65,7 @@ def update_best(
                 while row >= 0:
                     if first <= row < first + width:
                         scores[row - first] = -INFINITY
-                    row = variants[row]
+                    row = next_variant[row]
             best = largest(scores)
             if best > best_scores[question]:
                 best_scores[question] = best

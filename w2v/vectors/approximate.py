@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from w2v.errors import W2VError, one_line, optional
 from w2v.progress import Meter, Report
 from w2v.system.files import PathLike, errors_named, open_regular
-from w2v.vectors.cosines import Vector
+from w2v.vectors.cosines import Floats
 from w2v.vectors.neighbours import nearest_rows
 
 RECALL_SAMPLE = 100  # rows used to measure the recall
@@ -22,7 +22,7 @@ RECALL_TOPN = 10  # neighbours of each of these rows
 class ApproximateIndex:
     """An index of the rows of a matrix (V, D) for search by cosine. Building it takes minutes for a million rows."""
 
-    def __init__(self, vectors: Vector, progress: Report | None = None) -> None:
+    def __init__(self, vectors: Floats, progress: Report | None = None) -> None:
         """Index all rows. `progress` is called in phase "index". Raises W2VError if usearch is missing."""
         self._index: Any = _usearch().Index(ndim=vectors.shape[1], metric="cos", dtype="f32")
         meter = Meter(progress, "index")
@@ -35,7 +35,10 @@ class ApproximateIndex:
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
-        """Read a file with the bytes of `to_bytes`. Raises W2VError if it cannot be read or is not an index."""
+        """Read an index file that contains the result of `to_bytes`.
+
+        Raises W2VError if the file cannot be read or is not an index.
+        """
         index = cls.__new__(cls)
         with errors_named(path), open_regular(path):
             try:
@@ -53,12 +56,12 @@ class ApproximateIndex:
         """The number of values in an indexed vector, D."""
         return int(self._index.ndim)
 
-    def search(self, vector: Vector, topn: int) -> tuple[NDArray[np.int64], Vector]:
+    def search(self, vector: Floats, topn: int) -> tuple[NDArray[np.int64], Floats]:
         """Return up to `topn` rows that the index finds nearest to a vector (D,), and their cosines, highest first."""
         matches = self._index.search(np.asarray(vector, np.float32), topn)
         return matches.keys.astype(np.int64), 1 - matches.distances
 
-    def recall(self, vectors: Vector, seed: int = 1) -> float:
+    def recall(self, vectors: Floats, seed: int = 1) -> float:
         """Measure the share of true nearest neighbours that a search finds, 0 to 1.
 
         The 10 nearest neighbours of 100 random rows are compared. `vectors` is the indexed matrix.

@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 
 from w2v.formats import bfloat16
 from w2v.settings import WordVectors
-from w2v.vectors.cosines import MAX_LENGTH, MIN_LENGTH, Vector, lengths, unit
+from w2v.vectors.cosines import Floats, imprecise_lengths, lengths, unit
 
 VALUES_AT_ONCE = 1 << 18  # values in a block of rows: 1 MB
 
 
-def combined(inputs: NDArray[Any], outputs: NDArray[Any], frequencies: NDArray[np.int64] | None = None) -> Vector:
+def combine_rows(inputs: NDArray[Any], outputs: NDArray[Any], frequencies: NDArray[np.int64] | None = None) -> Floats:
     """Return the combined vectors C Q, float32 (V, D), of float32 or bfloat16 matrices (V, D).
 
     `frequencies` are the words' counts (V,) if the outputs contain their logarithm. Rows of zeros stay zeros.
@@ -49,8 +49,10 @@ def combined(inputs: NDArray[Any], outputs: NDArray[Any], frequencies: NDArray[n
     return vectors
 
 
-def concatenated(inputs: NDArray[Any], outputs: NDArray[Any], frequencies: NDArray[np.int64] | None = None) -> Vector:
-    """Return the concatenation C, float32 (V, 2D). The arguments are the same as for `combined`."""
+def concatenate_rows(
+    inputs: NDArray[Any], outputs: NDArray[Any], frequencies: NDArray[np.int64] | None = None
+) -> Floats:
+    """Return the concatenation C, float32 (V, 2D). The arguments are the same as for `combine_rows`."""
     vectors = np.empty((len(inputs), 2 * inputs.shape[1]), np.float32)
     for start, block in _Concatenation(inputs, outputs, frequencies):
         vectors[start : start + len(block)] = block
@@ -76,43 +78,43 @@ class _Concatenation:
             logs = np.log(np.maximum(frequencies, 1))
             regressors = np.column_stack([constant[:, 0], logs - logs.mean()]).astype(np.float32)
         self._sides = [
-            (matrix, *_scaled(matrix, columns), _coefficients(matrix, columns))
+            (matrix, *_scale_by_length(matrix, columns), _coefficients(matrix, columns))
             for matrix, columns in ((inputs, constant), (outputs, regressors))
         ]
 
-    def __iter__(self) -> Iterator[tuple[int, Vector]]:
+    def __iter__(self) -> Iterator[tuple[int, Floats]]:
         words, size = self._sides[0][0].shape
         step = max(1, VALUES_AT_ONCE // size)
         for start in range(0, words, step):
             block = np.empty((min(step, words - start), 2 * size), np.float32)
             for side, half in zip(self._sides, np.hsplit(block, 2), strict=True):
-                _residuals(*side, start, half)
+                _write_residuals(*side, start, half)
             yield start, block
 
 
-def _coefficients(matrix: NDArray[Any], columns: Vector) -> Vector:
+def _coefficients(matrix: NDArray[Any], columns: Floats) -> Floats:
     """Return B, float32: the least-squares solution of A B ≈ U."""
     products = np.zeros((columns.shape[1], matrix.shape[1]))
     for start, block in bfloat16.blocks(matrix, max(1, VALUES_AT_ONCE // matrix.shape[1])):
         products += columns[start : start + len(block)].T @ unit(block)
     squares = columns.T.astype(np.float64) @ columns
     # The pseudo-inverse, because the matrix is singular if all counts are equal:
-    coefficients: Vector = (np.linalg.pinv(squares, hermitian=True) @ products).astype(np.float32)
+    coefficients: Floats = (np.linalg.pinv(squares, hermitian=True) @ products).astype(np.float32)
     return coefficients
 
 
-def _scaled(matrix: NDArray[Any], columns: Vector) -> tuple[Vector, NDArray[np.bool_]]:
-    """Return A with each row multiplied by the length of that row of X, and which rows of X have an extreme length.
+def _scale_by_length(matrix: NDArray[Any], columns: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return |X| A, each row of A times the length of the row of X, and a mask of the rows with an imprecise length.
 
-    A row is extreme if float32 cannot hold the square of its length precisely. Its row of A is not multiplied.
+    These rows of A are not multiplied. Rows of zeros are not among them: their length is exactly 0.
     """
     norms = lengths(matrix)
-    extreme = (norms > 0) & ~((norms > MIN_LENGTH) & (norms < MAX_LENGTH))
-    return columns * np.where(extreme, 1, norms)[:, None], extreme
+    imprecise = (norms > 0) & imprecise_lengths(norms)
+    return columns * np.where(imprecise, 1, norms)[:, None], imprecise
 
 
-def _residuals(
-    matrix: NDArray[Any], scaled: Vector, extreme: NDArray[np.bool_], coefficients: Vector, start: int, out: Vector
+def _write_residuals(
+    matrix: NDArray[Any], scaled: Floats, imprecise: NDArray[np.bool_], coefficients: Floats, start: int, out: Floats
 ) -> None:
     """Write the rows of R from `start` on into `out`.
 
@@ -120,7 +122,7 @@ def _residuals(
     """
     rows = slice(start, start + len(out))
     values = matrix[rows].astype(np.float32, copy=False)
-    if extreme[rows].any():
-        values = np.where(extreme[rows, None], unit(values), values)
+    if imprecise[rows].any():
+        values = np.where(imprecise[rows, None], unit(values), values)
     np.subtract(values, np.matmul(scaled[rows], coefficients, out=out), out=out)
     unit(out, out)

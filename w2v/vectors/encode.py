@@ -22,7 +22,7 @@ from w2v.text.markup import without_markup
 from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.subwords import Ngrams, sums_of_rows
 from w2v.text.words import Words
-from w2v.vectors.cosines import unit
+from w2v.vectors.cosines import Floats, unit
 
 Weights = Literal["mean", "idf", "sif"]
 
@@ -33,8 +33,6 @@ FORMULAS: dict[Weights, Callable[[Any], Any]] = {
     "sif": lambda share: SIF / (SIF + share),
 }
 UNKNOWN_AT_ONCE = 1 << 10  # unknown words composed of n-grams in a batch
-
-Array = NDArray[np.float32]
 
 
 class Encoder:
@@ -90,7 +88,7 @@ class Encoder:
         self._strips_markup = options.strip_markup
         counts = np.ones(len(words), np.int64) if counts is None else np.maximum(counts, 1)
         shares = np.append(counts, 1) / counts.sum(dtype=np.float64)  # the last is the share of an unknown word
-        self._weights: Array = FORMULAS[weights](shares).astype(np.float32)
+        self._weights: Floats = FORMULAS[weights](shares).astype(np.float32)
         self._common = np.zeros(self.size, np.float32)
         if weights == "sif":
             expected = (shares * self._weights).astype(np.float32)
@@ -99,7 +97,7 @@ class Encoder:
 
     def blocks(
         self, texts: Corpus, progress: Report | None = None, column: str | None = PLAIN, encoding: str = UTF_8
-    ) -> Iterator[Array]:
+    ) -> Iterator[Floats]:
         """Yield the vectors of texts in blocks, float32 (n, D).
 
         A text is a line of a plain file, or a cell in the `column` of a table.
@@ -133,7 +131,7 @@ class Encoder:
                 text = b"".join([*plain, PADDING])
             yield text, block.bytes_done
 
-    def _sums(self, text: bytes) -> tuple[Array, Array]:
+    def _sums(self, text: bytes) -> tuple[Floats, Floats]:
         """Return the weighted sum of each line's vectors, (lines + 1, D), and the sum of its weights, (lines + 1,).
 
         The last line is the text after the last newline.
@@ -159,7 +157,7 @@ class Encoder:
             self._add_unknown(Words(blob, offsets), rows[unknown] - vocabulary_size, lines, sums, weights)
         return sums, weights
 
-    def _add_unknown(self, words: Words, numbers: Any, lines: Any, sums: Array, weights: Array) -> None:
+    def _add_unknown(self, words: Words, numbers: Any, lines: Any, sums: Floats, weights: Floats) -> None:
         """Add the vectors of unknown words that have n-grams: word numbers[i] occurs in line lines[i]."""
         assert self._ngrams is not None
         order = np.argsort(numbers, kind="stable")
@@ -175,7 +173,7 @@ class Encoder:
             np.add.at(weights, into, self._weights[-1])
             self.unknown -= len(rows)
 
-    def _means(self, sums: Array, weights: Array) -> Array:
+    def _means(self, sums: Floats, weights: Floats) -> Floats:
         """Return the weighted means without the component that all texts have in common; zeros for a zero weight."""
         divisors = weights[:, np.newaxis]
         means = np.divide(sums, divisors, out=np.zeros_like(sums), where=divisors > 0)

@@ -28,7 +28,7 @@ from w2v.text.corpus import Corpus, Table, python_values
 from w2v.text.normalise import Normaliser
 from w2v.text.subwords import Ngrams
 from w2v.text.words import Words, as_list
-from w2v.vectors.cosines import EPSILON, Vector, cosine, cosines, lengths, unit
+from w2v.vectors.cosines import EPSILON, Floats, cosine, cosines, lengths, unit
 from w2v.vectors.encode import Encoder, Weights
 from w2v.vectors.neighbours import nearest, top_rows
 from w2v.vectors.unknown_words import UnknownWordError
@@ -132,7 +132,7 @@ class KeyedVectors:
         return int(self.vectors.shape[1])
 
     @cached_property
-    def norms(self) -> Vector:
+    def norms(self) -> Floats:
         """The length of each vector, (V,) float32."""
         return lengths(self.vectors)
 
@@ -175,18 +175,18 @@ class KeyedVectors:
         except TypeError:  # a key that cannot be hashed, such as a list
             return None
 
-    def _composed(self, word: str) -> Vector | None:
+    def _composed(self, word: str) -> Floats | None:
         """Return the vector of an unknown word, (D,), made from its n-grams; None if it does not have any."""
         return self.ngrams.vector(word) if self.ngrams else None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.index_to_key)
 
-    def __getitem__(self, key: str | int | Iterable[str | int]) -> Vector:
+    def __getitem__(self, key: str | int | Iterable[str | int]) -> Floats:
         """Return the vector of a word, (D,), or the vectors of n words, (n, D). Raises UnknownWordError."""
         if isinstance(key, str) or not isinstance(key, Iterable):
             return self.get_vector(key)
-        return self._of(key)
+        return self._look_up_vectors(key)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.vectors, dtype, copy=copy)
@@ -209,9 +209,9 @@ class KeyedVectors:
         """Return the first `stop` words, without decoding the others."""
         return self._words[:stop]
 
-    def get_vector(self, key: str | int, norm: bool = False) -> Vector:
+    def get_vector(self, key: str | int, norm: bool = False) -> Floats:
         """Return the vector of a word, (D,), scaled to length 1 if `norm`. Raises UnknownWordError."""
-        vector: Vector = self._of([key])[0]
+        vector: Floats = self._look_up_vectors([key])[0]
         return unit(vector) if norm else vector
 
     def get_mean_vector(
@@ -221,7 +221,7 @@ class KeyedVectors:
         pre_normalize: bool = True,
         post_normalize: bool = False,
         ignore_missing: bool = True,
-    ) -> Vector:
+    ) -> Floats:
         """Return the weighted mean of words and vectors, (D,): their weighted sum over the sum of the absolute weights.
 
         Args:
@@ -251,18 +251,18 @@ class KeyedVectors:
         return isinstance(key, str) and key not in self
 
     def _check_known(self, keys: Iterable[Key]) -> None:
-        """Raise UnknownWordError with all keys that neither are vectors nor have one."""
-        self._of(key for key in keys if isinstance(key, str | int | np.integer))
+        """Raise UnknownWordError for the keys that are words without a vector."""
+        self._look_up_vectors(key for key in keys if isinstance(key, str | int | np.integer))
 
-    def _of(self, keys: Iterable[str | int]) -> Vector:
+    def _look_up_vectors(self, keys: Iterable[str | int]) -> Floats:
         """Return the vectors of n keys, (n, D). Raises UnknownWordError with all unknown keys."""
         keys = list(keys)
-        composed: dict[int, Vector] = {}  # by position among the keys
+        composed: dict[int, Floats] = {}  # by position among the keys
         if self.ngrams:
             for position, key in enumerate(keys):
                 if isinstance(key, str) and not self.is_known(key) and (vector := self._composed(key)) is not None:
                     composed[position] = vector
-        rows = self._rows(key for position, key in enumerate(keys) if position not in composed)
+        rows = self._look_up_rows(key for position, key in enumerate(keys) if position not in composed)
         if not composed:
             return self.vectors[rows]
         known = iter(rows)
@@ -270,7 +270,7 @@ class KeyedVectors:
             [composed[position] if position in composed else self.vectors[next(known)] for position in range(len(keys))]
         )
 
-    def _rows(self, keys: Iterable[str | int]) -> list[int]:
+    def _look_up_rows(self, keys: Iterable[str | int]) -> list[int]:
         """Return the rows of keys. Raises UnknownWordError with all unknown keys."""
         keys = list(keys)
         rows = [row for key in keys if (row := self._row(key)) is not None]
@@ -278,11 +278,11 @@ class KeyedVectors:
             raise UnknownWordError([key for key in keys if not self.is_known(key)], self.key_to_index)
         return rows
 
-    def _known_rows(self, keys: Iterable[Key]) -> list[int]:
+    def _look_up_known_rows(self, keys: Iterable[Key]) -> list[int]:
         """Return the rows of the known words among these keys."""
-        return self._rows(key for key in keys if isinstance(key, str | int | np.integer) and self.is_known(key))
+        return self._look_up_rows(key for key in keys if isinstance(key, str | int | np.integer) and self.is_known(key))
 
-    def _vector(self, key: Key, norm: bool) -> Vector:
+    def _vector(self, key: Key, norm: bool) -> Floats:
         if isinstance(key, str | int | np.integer):
             return self.get_vector(key, norm)
         try:
@@ -309,22 +309,22 @@ class KeyedVectors:
         """Return 1 minus the cosine of two words. Raises UnknownWordError."""
         return 1.0 - self.similarity(word1, word2)
 
-    def distances(self, key: Key, other_words: Iterable[str | int] = ()) -> Vector:
+    def distances(self, key: Key, other_words: Iterable[str | int] = ()) -> Floats:
         """Return 1 minus the cosine of a word or vector with each of n other words, by default all: float32 (n,)."""
         others = as_list(other_words)
         vector = unit(self._vector(key, norm=False))
-        return 1 - (unit(self._of(others)) @ vector if others else self._cosines(vector, len(self)))
+        return 1 - (unit(self._look_up_vectors(others)) @ vector if others else self._cosines(vector, len(self)))
 
     def closer_than(self, word1: str | int, word2: str | int) -> list[str]:
         """Return the words nearer to `word1` than `word2` is, in vocabulary order. Raises UnknownWordError."""
         distances = self.distances(word1)
-        first, second = self._rows([word1, word2])
+        first, second = self._look_up_rows([word1, word2])
         closer = distances < distances[second]
         closer[first] = False
         return [self._words[row] for row in np.flatnonzero(closer).tolist()]
 
     def rank(self, word1: str | int, word2: str | int) -> int:
-        """Return the rank of `word2` among the words nearest to `word1`; the nearest has rank 1."""
+        """Return the position of `word2` among the neighbours of `word1`; the nearest is 1."""
         return len(self.closer_than(word1, word2)) + 1
 
     def most_similar_to_given(self, word: str | int, words: Sequence[Word]) -> Word:
@@ -364,15 +364,15 @@ class KeyedVectors:
         Raises UnknownWordError.
         """
         mean, query_rows = self._query(positive, negative)
-        return self._best(self._cosines(mean, self._searched(restrict_vocab)), query_rows, topn)
+        return self._top_words(self._cosines(mean, self._search_size(restrict_vocab)), query_rows, topn)
 
-    def _query(self, positive: Keys, negative: Keys) -> tuple[Vector, list[int]]:
+    def _query(self, positive: Keys, negative: Keys) -> tuple[Floats, list[int]]:
         """Return the mean of a query, (D,), scaled to length 1, and the rows of the query's words."""
         weighted = _weighted(positive, 1.0) + _weighted(negative, -1.0)
         mean = self.get_mean_vector(
             [key for key, _ in weighted], [weight for _, weight in weighted], ignore_missing=False
         )
-        return unit(mean), self._known_rows(key for key, _ in weighted)
+        return unit(mean), self._look_up_known_rows(key for key, _ in weighted)
 
     def similar_by_word(self, word: str | int, topn: int = 10, restrict_vocab: int | None = None) -> Neighbours:
         """Return the `topn` words nearest to a word by cosine. Raises UnknownWordError."""
@@ -386,9 +386,9 @@ class KeyedVectors:
         self, words: Iterable[str], topn: int = 10, restrict_vocab: int | None = None
     ) -> list[Neighbours]:
         """Return the `topn` words nearest to each of n words, computed in batches. Raises UnknownWordError."""
-        words, rows = as_list(words), self._searched(restrict_vocab)
-        left_out = [[row for row in self._known_rows([word]) if row < rows] for word in words]
-        results = nearest(self._of(words), self.vectors[:rows], self.norms[:rows], topn, left_out)
+        words, rows = as_list(words), self._search_size(restrict_vocab)
+        left_out = [[row for row in self._look_up_known_rows([word]) if row < rows] for word in words]
+        results = nearest(self._look_up_vectors(words), self.vectors[:rows], self.norms[:rows], topn, left_out)
         return [self._neighbours(best, scores) for best, scores in results]
 
     def most_similar_cosmul(
@@ -398,46 +398,46 @@ class KeyedVectors:
 
         Arguments and errors are the same as for `most_similar`.
         """
-        return self._best(*self._cosmul_scores(positive, negative, self._searched(restrict_vocab)), topn)
+        return self._top_words(*self._cosmul_scores(positive, negative, self._search_size(restrict_vocab)), topn)
 
-    def _cosmul_scores(self, positive: Keys, negative: Keys, rows: int) -> tuple[Vector, list[int]]:
+    def _cosmul_scores(self, positive: Keys, negative: Keys, rows: int) -> tuple[Floats, list[int]]:
         """Return the 3CosMul score of each of the first `rows` words, (rows,), and the rows of the query's words."""
         factors = [_weighted(positive, 1.0), _weighted(negative, 1.0)]
         self._check_known(key for side in factors for key, _ in side)
-        query_rows = self._known_rows(key for side in factors for key, _ in side)
+        query_rows = self._look_up_known_rows(key for side in factors for key, _ in side)
         products = [np.ones(rows, np.float32), np.ones(rows, np.float32)]
         for product, side in zip(products, factors, strict=True):
             for key, _ in side:
-                product *= (1 + self._cosines(self._direction(key), rows)) / 2
+                product *= (1 + self._cosines(self._unit_vector(key), rows)) / 2
         return products[0] / (products[1] + np.float32(EPSILON)), query_rows
 
-    def _direction(self, key: Key) -> Vector:
+    def _unit_vector(self, key: Key) -> Floats:
         """Return the vector of a key, (D,), scaled to length 1."""
         return unit(self._vector(key, norm=False))
 
-    def _searched(self, restrict_vocab: int | None) -> int:
+    def _search_size(self, restrict_vocab: int | None) -> int:
         """Return the number of words to search. Raises SettingsError for an impossible `restrict_vocab`."""
         if restrict_vocab is None:
             return len(self)
         check_whole(0, restrict_vocab=restrict_vocab)
         return min(restrict_vocab, len(self))
 
-    def _cosines(self, queries: Vector, rows: int) -> Vector:
+    def _cosines(self, queries: Floats, rows: int) -> Floats:
         """Return the cosines of unit queries (D,) or (n, D) with the first `rows` words: (rows,) or (n, rows)."""
         return cosines(queries, self.vectors[:rows], self.norms[:rows])
 
-    def _best(self, scores: Vector, left_out: list[int], topn: int) -> Neighbours:
+    def _top_words(self, scores: Floats, left_out: list[int], topn: int) -> Neighbours:
         """Return the words with the highest scores, highest first; equal scores are in vocabulary order."""
         scores[[row for row in left_out if row < len(scores)]] = -np.inf
         rows = top_rows(scores, topn)
         return self._neighbours(rows, scores[rows])
 
-    def _neighbours(self, rows: NDArray[np.int64], scores: Vector) -> Neighbours:
+    def _neighbours(self, rows: NDArray[np.int64], scores: Floats) -> Neighbours:
         return [(self._words[row], score) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)]
 
     # -- texts --------------------------------------------------------------------------------------
 
-    def encode(self, texts: Iterable[str | None] | Iterable[Sequence[str] | None], weights: Weights = "sif") -> Vector:
+    def encode(self, texts: Iterable[str | None] | Iterable[Sequence[str] | None], weights: Weights = "sif") -> Floats:
         """Return the vectors of n texts or lists of words, float32 (n, D): weighted means of their words' vectors.
 
         Texts are split into words by `words_in`. Encoder describes the `weights`: "mean", "idf" or "sif". A text
@@ -566,10 +566,10 @@ def load(
         raise SettingsError(f"errors is {errors!r}: it must be strict, replace or ignore")
     if limit is not None:
         check_whole(1, limit=limit)
-    return keyed(table.read(path, mmap, errors, limit, progress), as_stored=mmap)
+    return to_keyed_vectors(table.read(path, mmap, errors, limit, progress), as_stored=mmap)
 
 
-def keyed(content: VectorFile, as_stored: bool = False) -> KeyedVectors:
+def to_keyed_vectors(content: VectorFile, as_stored: bool = False) -> KeyedVectors:
     """Return the content of a vector file as KeyedVectors: as float32 or, with `as_stored`, in the file's type."""
     vectors: Any = content.vectors if as_stored else np.asarray(content.vectors, np.float32)
     if as_stored and vectors.dtype != np.float32:

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.vectors.cosines import Vector, cosines, lengths, unit
+from w2v.vectors.cosines import Floats, cosines, lengths, unit
 
 SCORES_AT_ONCE = 1 << 26  # scores in a batch: 256 MB
 
 
-def top_rows(scores: Vector, topn: int) -> NDArray[np.int64]:
+def top_rows(scores: Floats, topn: int) -> NDArray[np.int64]:
     """Return the rows of the `topn` highest scores (V,), highest first; equal scores are in the order of their rows.
 
     Rows with a score of -inf are left out.
@@ -25,8 +25,8 @@ def top_rows(scores: Vector, topn: int) -> NDArray[np.int64]:
 
 
 def nearest(
-    queries: Vector, vectors: Vector, norms: Vector, topn: int, left_out: Sequence[Sequence[int]]
-) -> Iterator[tuple[NDArray[np.int64], Vector]]:
+    queries: Floats, vectors: Floats, norms: Floats, topn: int, left_out: Sequence[Sequence[int]]
+) -> Iterator[tuple[NDArray[np.int64], Floats]]:
     """Yield for each query the rows of the `topn` nearest vectors, nearest first, and their cosines.
 
     Args:
@@ -44,7 +44,7 @@ def nearest(
 
 
 def nearest_rows(
-    vectors: Vector, rows: NDArray[np.int64], topn: int, report: Callable[[int, int], object] | None = None
+    vectors: Floats, rows: NDArray[np.int64], topn: int, report: Callable[[int, int], object] | None = None
 ) -> NDArray[np.int64]:
     """Return the rows of the `topn` vectors nearest to each of n rows, int64 (n, min(topn, V - 1)).
 

@@ -51,7 +51,7 @@ class Query:
         return search(self.positive, self.negative, topn, restrict_vocab)
 
 
-def known_words(word: str, vectors: KeyedVectors) -> list[str]:
+def split_if_unknown(word: str, vectors: KeyedVectors) -> list[str]:
     """Return [word] if it is in the vocabulary, otherwise the words into which the training's tokenizer splits it."""
     return [word] if vectors.is_known(word) else vectors.words_in(word) or [word]
 
@@ -60,10 +60,10 @@ def parse(arguments: Iterable[str], vectors: KeyedVectors, method: Method = "add
     """Parse the arguments of a query. Raises SettingsError if they do not contain a word.
 
     An argument is a word of the vocabulary, or words and the operators + and -, separated by spaces. The spaces are
-    optional in `king-man+woman` and `king -man`, but not in `king-man`, which may be a hyphenated word. The signs + and
-    - are themselves words after an operator, or as the only argument. Words outside the vocabulary are normalised like
-    the training text, for instance to lower case. Consecutive words that form a phrase of the model, such as
-    `new york`, are joined.
+    optional in `king-man+woman` and `king -man`, but not in `king-man`, which may be a hyphenated word. A sign counts
+    as a word if it follows an operator or is the only argument. Words outside the vocabulary are normalised like the
+    training text, for instance to lower case. Consecutive words that form a phrase of the model, such as `new york`,
+    are joined.
     """
     pieces = (
         piece
@@ -81,13 +81,13 @@ def parse(arguments: Iterable[str], vectors: KeyedVectors, method: Method = "add
             sign, word = token, next(rest, "")
             if not word:
                 raise SettingsError(f"a word is missing after the last {token}")
-        sides[sign] += known_words(word, vectors)
+        sides[sign] += split_if_unknown(word, vectors)
     return Query(sides["+"], sides["-"], method)
 
 
 def _split_at_signs(piece: str, vectors: KeyedVectors) -> list[str]:
     """Split a piece such as `king-man+woman` or `-man` into words and operators, unless it is a word itself."""
-    is_word = any(vectors.is_known(word) and not SIGNS.isdisjoint(word) for word in known_words(piece, vectors))
+    is_word = any(vectors.is_known(word) and not SIGNS.isdisjoint(word) for word in split_if_unknown(piece, vectors))
     return [piece] if is_word or not SIGNED.fullmatch(piece) else re.findall(r"[+-]|[^+-]+", piece)
 
 
@@ -99,7 +99,7 @@ def _with_phrases(tokens: list[str], vectors: KeyedVectors) -> list[str]:
     joined, start = list[str](), 0
     while start < len(tokens):
         sizes = range(min(len(tokens) - start, MAX_PHRASE_WORDS), 0, -1)
-        words = [known_words(token, vectors) for token in tokens[start : start + MAX_PHRASE_WORDS]]
+        words = [split_if_unknown(token, vectors) for token in tokens[start : start + MAX_PHRASE_WORDS]]
         phrases = ((delimiter.join(chain.from_iterable(words[:size])), size) for size in sizes)
         word, size = next((phrase for phrase in phrases if vectors.is_known(phrase[0])), (tokens[start], 1))
         joined.append(word)

@@ -24,7 +24,7 @@ log = logging.getLogger("w2v")
 ROWS_AT_ONCE = 1 << 14  # rows in a block
 
 
-def reduced(
+def reduce_file(
     content: VectorFile,
     top: int | None = None,
     words: PathLike | None = None,
@@ -33,23 +33,23 @@ def reduced(
 ) -> VectorFile:
     """Apply the functions below, in this order, if their argument is not None."""
     if top is not None:
-        content = first_words(content, top)
+        content = keep_first_words(content, top)
     if words is not None:
-        content = listed_words(content, words)
+        content = keep_listed_words(content, words)
     if dims is not None:
-        content = fewer_dimensions(content, dims)
+        content = reduce_dimensions(content, dims)
     if storage is not None:
-        content = in_storage(content, storage)
+        content = change_storage(content, storage)
     return content
 
 
-def first_words(content: VectorFile, top: int) -> VectorFile:
+def keep_first_words(content: VectorFile, top: int) -> VectorFile:
     """Take the first `top` words, which are the most frequent. Raises SettingsError for fewer than one."""
     check_numbers(top=top)
     return _take_rows(content, np.arange(min(top, len(content.words))))
 
 
-def listed_words(content: VectorFile, path: PathLike) -> VectorFile:
+def keep_listed_words(content: VectorFile, path: PathLike) -> VectorFile:
     """Take the words that are listed in a file, in the order of `content`.
 
     Each line is a word or, as in a vocabulary file, begins with a word.
@@ -76,7 +76,7 @@ def listed_words(content: VectorFile, path: PathLike) -> VectorFile:
     return _take_rows(content, np.array(sorted(listed)))
 
 
-def fewer_dimensions(content: VectorFile, dims: int) -> VectorFile:
+def reduce_dimensions(content: VectorFile, dims: int) -> VectorFile:
     """Project the vectors on their first `dims` principal components.
 
     The mean is not subtracted. So cosines change least, and the vector of a word is still the mean of its n-grams.
@@ -95,7 +95,7 @@ def fewer_dimensions(content: VectorFile, dims: int) -> VectorFile:
     return _transform(content, lambda matrix: _project(matrix, axes), header)
 
 
-def in_storage(content: VectorFile, storage: FileStorage) -> VectorFile:
+def change_storage(content: VectorFile, storage: FileStorage) -> VectorFile:
     """Store the vectors and the rows of n-grams in another type. Raises the errors of `to_storage`."""
     header = _update_settings(content.header, dropped=("storage",))  # training does not have all these types
     return _transform(content, lambda matrix: to_storage(matrix, storage), header)
@@ -110,7 +110,10 @@ def _transform(content: VectorFile, function: Callable[[Array], Array], header: 
 
 
 def _update_settings(header: ModelHeader, dropped: tuple[str, ...], **changed: int) -> ModelHeader:
-    """Return the header with changed settings, and without the `dropped` ones unless they are "input"."""
+    """Return the header with `changed` settings and without the `dropped` ones.
+
+    `vectors="input"` is never dropped, because it stays true.
+    """
     if header.settings is None:
         return header
     settings = {**header.settings, **changed}

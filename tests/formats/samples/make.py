@@ -126,9 +126,9 @@ def spacy_folder(file: Path) -> dict[str, Any]:
 
 
 def small_storage(file: Path, storage: Any) -> dict[str, Any]:
-    content = reduce.in_storage(table.read(HERE / "subwords.safetensors"), storage)
+    content = reduce.change_storage(table.read(HERE / "subwords.safetensors"), storage)
     table.write(file, content)
-    return describe(w2v.vectors.keyed.keyed(content))
+    return describe(w2v.vectors.keyed.to_keyed_vectors(content))
 
 
 def fewer_dimensions(file: Path) -> dict[str, Any]:

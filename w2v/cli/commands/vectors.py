@@ -38,7 +38,7 @@ from w2v.training.model import Model
 from w2v.vectors import query as queries
 from w2v.vectors import reduce
 from w2v.vectors.encode import Weights
-from w2v.vectors.keyed import KeyedVectors, keyed, load
+from w2v.vectors.keyed import KeyedVectors, load, to_keyed_vectors
 from w2v.vectors.query import Method
 
 
@@ -107,7 +107,7 @@ def similarity(
 
 def _show_cosine(vectors: KeyedVectors, words: Sequence[str], as_json: bool) -> None:
     """Print the cosine of two words."""
-    found = [queries.known_words(word, vectors) for word in words]
+    found = [queries.split_if_unknown(word, vectors) for word in words]
     pair = [known[0] if len(known) == 1 else word for word, known in zip(words, found, strict=True)]
     files = [word for word in pair if word not in vectors and Path(word).is_file()]
     if files:
@@ -334,9 +334,11 @@ def convert(
         stored = Model.load(model).with_vectors(vectors).to_vector_file()
     else:
         stored = table.read(model, errors=errors, progress=progress)
-    reduced = reduce.reduced(stored, **smaller, storage=storage)
-    comparison = compare(keyed(stored), keyed(reduced), show=0, progress=progress) if check else None
-    if comparison:
+    reduced = reduce.reduce_file(stored, **smaller, storage=storage)
+    comparison = None
+    if check:
+        pair = to_keyed_vectors(stored), to_keyed_vectors(reduced)
+        comparison = compare(*pair, show=0, progress=progress)
         reduced = replace(reduced, header=replace(reduced.header, scores=comparison.second_scores))
     table.write(output, reduced, force, progress)
     lost = table.describe_lost_parts(output, stored, reduced)

@@ -18,7 +18,7 @@ from w2v.system.files import PathLike, unchanged_files
 from w2v.text.subword_rows import own_rows
 from w2v.text.subwords import Ngrams, Subwords
 from w2v.text.words import Words
-from w2v.vectors.cosines import Vector
+from w2v.vectors.cosines import Floats
 
 
 def ft_ngram_hashes(word: str, minn: int, maxn: int, num_buckets: int) -> list[int]:
@@ -53,7 +53,7 @@ class FastTextKeyedVectors(KeyedVectors):
         self.min_n, self.max_n, self.bucket = int(min_n), int(max_n), int(bucket)
         self.ngrams: Ngrams | None = None
 
-    def _composed(self, word: str) -> Vector | None:
+    def _composed(self, word: str) -> Floats | None:
         """Return the vector of an unknown word: zeros if training has used none of its n-grams."""
         if not self.subwords:
             return None
@@ -66,7 +66,7 @@ class FastTextKeyedVectors(KeyedVectors):
         return Subwords(self.min_n, self.max_n, self.bucket) if self.bucket and 0 < self.min_n <= self.max_n else None
 
     @property
-    def vectors_ngrams(self) -> Vector:
+    def vectors_ngrams(self) -> Floats:
         """A copy of all n-gram rows, float32 (bucket, vector_size). Rows that training has not used are zero."""
         rows = np.zeros((self.bucket, self.vector_size), np.float32)
         if self.ngrams:
@@ -74,7 +74,7 @@ class FastTextKeyedVectors(KeyedVectors):
         return rows
 
     @property
-    def vectors_vocab(self) -> Vector:
+    def vectors_vocab(self) -> Floats:
         """A copy of the words' own rows, without their n-grams: float32 (V, vector_size)."""
         if not self.ngrams:
             return self.vectors.copy()
@@ -88,7 +88,7 @@ class FastTextKeyedVectors(KeyedVectors):
         starts, buckets = self.subwords.of(Words.of(self.index_to_key))
         return np.split(buckets, starts[1:-1]) if len(self) else []
 
-    def get_sentence_vector(self, sentence: list[str]) -> Vector:
+    def get_sentence_vector(self, sentence: list[str]) -> Floats:
         """Return the mean of the words' unit vectors, (vector_size,)."""
         return self.get_mean_vector(sentence)
 

@@ -18,14 +18,14 @@ from w2v.gensim.sentences import read_bytes
 from w2v.gensim.vocabulary_update import REAL, Key
 from w2v.system.files import Errors, PathLike
 from w2v.vectors import keyed
-from w2v.vectors.cosines import Vector, unit
+from w2v.vectors.cosines import Floats, unit
 
 log = logging.getLogger("gensim.models.keyedvectors")
 
 KEY_ATTRIBUTES, USER_ATTRIBUTES = "vecattr", "gensim.vectors"  # prefixes of tensors in a file
 TREE_ATTRIBUTES = {"code", "point"}  # not saved: they follow from the counts
 
-Neighbours = keyed.Neighbours | Vector  # all scores where topn is None
+Neighbours = keyed.Neighbours | Floats  # all scores where topn is None
 
 
 class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
@@ -57,7 +57,7 @@ class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
         subset = KeyedVectors(self.vector_size, dtype=self.vectors.dtype)
         subset.add_vectors(known, self[known], {"count": np.arange(len(known), 0, -1)})
         if copy_vecattrs:
-            rows = self._rows(known)
+            rows = self._look_up_rows(known)
             subset.expandos |= {name: array[rows] for name, array in self.expandos.items()}
         return subset
 
@@ -74,7 +74,7 @@ class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
             raise ZeroDivisionError("At least one of the passed list is empty.")
         return REAL(super().n_similarity(ws1, ws2))
 
-    def distances(self, word_or_vector: keyed.Key, other_words: Iterable[Key] = ()) -> Vector:
+    def distances(self, word_or_vector: keyed.Key, other_words: Iterable[Key] = ()) -> Floats:
         return super().distances(word_or_vector, other_words)
 
     def closer_than(self, key1: Key, key2: Key) -> list[Any]:
@@ -95,7 +95,7 @@ class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
         return float(super().relative_cosine_similarity(wa, wb, topn))
 
     @staticmethod
-    def cosine_similarities(vector_1: Vector, vectors_all: Vector) -> Vector:
+    def cosine_similarities(vector_1: Floats, vectors_all: Floats) -> Floats:
         """Return the cosines, (n,), of one vector (D,) with n others (n, D)."""
         return unit(np.asarray(vectors_all)) @ unit(np.asarray(vector_1))
 
@@ -133,11 +133,11 @@ class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
 
     # -- nearest neighbours -------------------------------------------------------------------------
 
-    def _cosines(self, queries: Vector, rows: int) -> Vector:
+    def _cosines(self, queries: Floats, rows: int) -> Floats:
         self.fill_norms()
         return super()._cosines(queries, rows)
 
-    def _direction(self, key: keyed.Key) -> Vector:
+    def _unit_vector(self, key: keyed.Key) -> Floats:
         """Return the unit vector of a word, or a given vector unscaled: gensim scales only the vectors of words."""
         return self._vector(key, norm=True)
 
@@ -167,7 +167,7 @@ class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
         if topn is None:
             return scores[clip_start:]
         scores[:clip_start] = -np.inf
-        return self._best(scores, query_rows, int(topn))
+        return self._top_words(scores, query_rows, int(topn))
 
     def most_similar_cosmul(
         self, positive: Any = None, negative: Any = None, topn: int | None = 10, restrict_vocab: int | None = None
@@ -179,7 +179,7 @@ class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
         scores, query_rows = self._cosmul_scores(
             _as_list(positive), _as_list(negative), min(restrict_vocab or len(self), len(self))
         )
-        return scores if topn is None else self._best(scores, query_rows, int(topn))
+        return scores if topn is None else self._top_words(scores, query_rows, int(topn))
 
     def similar_by_key(self, key: Key, topn: int | None = 10, restrict_vocab: int | None = None) -> Neighbours:
         return self.most_similar([key], topn=topn, restrict_vocab=restrict_vocab)
@@ -187,7 +187,7 @@ class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
     def similar_by_word(self, word: Key, topn: int | None = 10, restrict_vocab: int | None = None) -> Neighbours:
         return self.similar_by_key(word, topn, restrict_vocab)
 
-    def similar_by_vector(self, vector: Vector, topn: int | None = 10, restrict_vocab: int | None = None) -> Neighbours:
+    def similar_by_vector(self, vector: Floats, topn: int | None = 10, restrict_vocab: int | None = None) -> Neighbours:
         return self.most_similar([vector], topn=topn, restrict_vocab=restrict_vocab)
 
     # -- files --------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
         if other.vector_size != self.vector_size:
             raise ValueError(f"incompatible vector size {other.vector_size} in file {fname}")
         shared = [key for key in other.index_to_key if key in self.key_to_index]
-        rows = self._rows(shared)
+        rows = self._look_up_rows(shared)
         self.vectors[rows] = other[shared]
         self.norms = None
         if len(self.vectors_lockf) != len(self):
@@ -320,7 +320,7 @@ def _as_list(keys: Any) -> Any:
     return list(keys)
 
 
-def pseudorandom_weak_vector(size: int, seed_string: str | None = None, hashfxn: Any = hash) -> Vector:
+def pseudorandom_weak_vector(size: int, seed_string: str | None = None, hashfxn: Any = hash) -> Floats:
     """Return a vector with uniform values in ±0.5 / size, determined by `seed_string` and `hashfxn`."""
     seed = hashfxn(seed_string) & 0xFFFFFFFF if seed_string else None
     return ((np.random.default_rng(seed).random(size) - 0.5) / size).astype(REAL)
@@ -328,10 +328,10 @@ def pseudorandom_weak_vector(size: int, seed_string: str | None = None, hashfxn:
 
 def prep_vectors(
     target_shape: tuple[int, int],
-    prior_vectors: Vector | None = None,
+    prior_vectors: Floats | None = None,
     seed: int | None = 0,
     dtype: DTypeLike = REAL,
-) -> Vector:
+) -> Floats:
     """Return the prior vectors, extended to `target_shape` by vectors with uniform values in ±1 / D."""
     prior = np.zeros((0, target_shape[1]), dtype) if prior_vectors is None else prior_vectors
     if prior.shape == target_shape:

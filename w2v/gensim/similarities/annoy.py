@@ -9,7 +9,7 @@ from w2v.gensim.models.word2vec import Word2Vec
 from w2v.system.files import PathLike, atomic_write_together, open_regular
 from w2v.system.schema import decode, encode
 from w2v.vectors.approximate import ApproximateIndex
-from w2v.vectors.cosines import Vector
+from w2v.vectors.cosines import Floats
 
 
 class AnnoyIndexer:
@@ -36,7 +36,7 @@ class AnnoyIndexer:
         vectors = model.wv if isinstance(model, Word2Vec) else model
         self.index, self.labels = ApproximateIndex(vectors.vectors), vectors.index_to_key
 
-    def most_similar(self, vector: Vector, num_neighbors: int) -> list[tuple[Any, float]]:
+    def most_similar(self, vector: Floats, num_neighbors: int) -> list[tuple[Any, float]]:
         """Return (key, cosine) of the nearest vectors that the index finds."""
         rows, cosines = self._require_index().search(vector, num_neighbors)
         return [(self.labels[row], cosine) for row, cosine in zip(rows.tolist(), cosines.tolist(), strict=True)]

@@ -1,4 +1,4 @@
-"""Ordered runs: training with several threads that gives the same bits on every run.
+"""Deterministic runs: training with several threads that gives the same bits on every run.
 
 The workers train in rounds. In a round each worker trains one chunk. A round has three phases, with barriers between
 them:
@@ -18,7 +18,7 @@ from libc.stdint cimport int64_t, uint16_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from w2v.kernel.worker cimport (
-    RowCopies, Sizes, Window, Worker, draw, set_inputs, step_rounded, step_widened,
+    RowCopies, Sizes, Window, Worker, draw, set_inputs, step_bfloat16_to_float, step_float_to_bfloat16,
 )
 from w2v.text.hash_table cimport Slot, fill_slot, find_slot, slot_number
 
@@ -54,13 +54,13 @@ cdef struct Matrices:
 
 
 cdef struct Barrier:
-    int64_t entered            # workers that have called `run`; negative if one left early because of `stop`
+    int64_t entered            # number of workers inside `run`; -size once a worker has returned because of `stop`
     int64_t generation         # how often the barrier has been released
     int64_t waiting            # workers waiting at the barrier
 
 
 cdef struct Team:
-    # The workers of an ordered run, and the state they share.
+    # The workers of a run. The barrier, bit_shift and curvature only serve deterministic runs.
     Worker **workers
     int64_t size
     const Sizes *sizes
@@ -129,7 +129,9 @@ cdef inline void copy_rows(
     cdef int64_t k
     memcpy(copies, rows, count * s.row_bytes)
     for k in range(count * s.width):  # negate the copies, not the rows, which other threads may be changing
-        changes[k] = -(step_widened((<const uint16_t *>copies)[k]) if s.bfloat16 else (<const float *>copies)[k])
+        changes[k] = -(
+            step_bfloat16_to_float((<const uint16_t *>copies)[k]) if s.bfloat16 else (<const float *>copies)[k]
+        )
 
 
 cdef inline void find_changes(Worker *worker, const Sizes *s, int64_t count) noexcept nogil:
@@ -138,7 +140,9 @@ cdef inline void find_changes(Worker *worker, const Sizes *s, int64_t count) noe
     cdef float *changes = worker.copies.changes
     cdef int64_t k
     for k in range(count * s.width):
-        changes[k] += step_widened((<const uint16_t *>copies)[k]) if s.bfloat16 else (<const float *>copies)[k]
+        changes[k] += (
+            step_bfloat16_to_float((<const uint16_t *>copies)[k]) if s.bfloat16 else (<const float *>copies)[k]
+        )
 
 
 cdef inline void add_changes(
@@ -148,8 +152,8 @@ cdef inline void add_changes(
     cdef int64_t k
     for k in range(count * s.width):
         if s.bfloat16:
-            (<uint16_t *>rows)[k] = step_rounded(
-                step_widened((<const uint16_t *>rows)[k]) + share * changes[k], draw(worker) >> 48
+            (<uint16_t *>rows)[k] = step_float_to_bfloat16(
+                step_bfloat16_to_float((<const uint16_t *>rows)[k]) + share * changes[k], draw(worker) >> 48
             )
         else:
             (<float *>rows)[k] += share * changes[k]
@@ -185,7 +189,7 @@ cdef inline Slot *slot_of_key(const Team *team, const Worker *worker, uint64_t k
 
 
 cdef inline float *copy_of_row(Team *team, Worker *worker, float *row, uint64_t key, int64_t updates) noexcept nogil:
-    """Return the worker's copy of a row, make it if needed, and add `updates` to the number of steps that update it."""
+    """Return the worker's copy of a row; create it on first use. Add `updates` to the copy's update count."""
     cdef RowCopies *copies = &worker.copies
     cdef Slot *slot = slot_of_key(team, worker, key)
     cdef int64_t k = <int64_t>slot_number(slot.value) - 1
@@ -200,40 +204,43 @@ cdef inline float *copy_of_row(Team *team, Worker *worker, float *row, uint64_t 
 
 
 cdef inline void touch_or_copy(
-    Team *team, Worker *worker, float **row, bint is_output, bint copies, int64_t updates
+    Team *team, Worker *worker, float **row, bint is_output, bint make_copies, int64_t updates
 ) noexcept nogil:
-    """Mark a row as touched or, with `copies`, make `row` point to a copy if another worker updates the row."""
+    """Mark a row as touched in the first pass. In the second pass, redirect `row` to a copy if another worker owns it.
+
+    `make_copies` is true in the second pass.
+    """
     cdef uint64_t key = key_of_row(team, row[0], is_output), bit = bit_of_key(team, key)
-    if not copies:
+    if not make_copies:
         worker.copies.touched_rows[bit >> 6] |= <uint64_t>1 << (bit & 63)
     elif worker.copies.shared_rows[bit >> 6] >> (bit & 63) & 1:
         row[0] = copy_of_row(team, worker, row[0], key, updates)
 
 
-cdef inline void for_each_row(Team *team, Worker *worker, bint copies) noexcept nogil:
-    """Call touch_or_copy for each row of the chunk's windows. With `copies`, set the input rows of the windows."""
+cdef inline void for_each_row(Team *team, Worker *worker, bint make_copies) noexcept nogil:
+    """Call touch_or_copy for each row of the chunk's windows. The second pass also sets the windows' input rows."""
     cdef const Sizes *s = team.sizes
     cdef int64_t k, j, group
     cdef Window *w
     if not s.composed:  # composed rows belong to the worker, so they need no copies
         for k in range(worker.kept.start, worker.kept.end):
             if worker.kept.words[k] >= 0:
-                touch_or_copy(team, worker, &worker.kept.rows[k], False, copies, s.window)
+                touch_or_copy(team, worker, &worker.kept.rows[k], False, make_copies, s.window)
     for k in range(worker.chosen):
         w = &worker.windows[k]
         if not w.n:
             continue
-        if copies:
+        if make_copies:
             set_inputs(worker, w, s.window)
         for group in range(w.output_sets):
             for j in range(group * s.m, group * s.m + w.m):
                 if w.outputs[j] != worker.zero_row:
-                    touch_or_copy(team, worker, &w.outputs[j], True, copies, 1 if s.pooled else w.n)
+                    touch_or_copy(team, worker, &w.outputs[j], True, make_copies, 1 if s.pooled else w.n)
 
 
-cdef inline void copy_shared_rows(Team *team, int64_t number) noexcept nogil:
-    """Make the windows of worker `number` use copies of the rows that another worker updates in this round."""
-    cdef Worker *worker = team.workers[number]
+cdef inline void copy_shared_rows(Team *team, int64_t worker_index) noexcept nogil:
+    """Make this worker's windows use copies of the rows that another worker updates in this round."""
+    cdef Worker *worker = team.workers[worker_index]
     cdef RowCopies *copies = &worker.copies
     cdef int64_t line, k, other
     memset(copies.touched_rows, 0, team.sizes.set_bits // 8)
@@ -242,7 +249,7 @@ cdef inline void copy_shared_rows(Team *team, int64_t number) noexcept nogil:
     wait_for_all(team)
     for line in range(team.sizes.set_bits // BITS_IN_LINE):
         other = owner_of_bit(team, line * BITS_IN_LINE)
-        while other != number:
+        while other != worker_index:
             for k in range(line * (BITS_IN_LINE // 64), (line + 1) * (BITS_IN_LINE // 64)):
                 copies.shared_rows[k] |= copies.touched_rows[k] & team.workers[other].copies.touched_rows[k]
             other = other + 1 if other + 1 < team.size else 0
@@ -253,22 +260,23 @@ cdef inline void copy_shared_rows(Team *team, int64_t number) noexcept nogil:
     wait_for_all(team)
 
 
-cdef inline float share_of_change(Team *team, int64_t number, int64_t k) noexcept nogil:
-    """Return the share of the change of worker `number`'s copy k that is added to the row.
+cdef inline float share_of_change(Team *team, int64_t worker_index, int64_t k) noexcept nogil:
+    """Return the share of the change of this worker's copy k that is added to the row.
 
     Several workers may move a row in the same direction, and the sum of their full changes would overshoot. Each worker
-    moves the row a part of the way to an optimum. So each change is scaled by the part of the way that is left after
-    the changes of the earlier workers, assuming that they took as many steps.
+    moves the row a part of the way to an optimum. So scale each change by exp(-curvature · alpha · updates by all
+    earlier workers), the part of the way that they have left. This assumes that each of them has updated the row as
+    often as this worker.
     """
-    cdef Worker *worker = team.workers[number]
+    cdef Worker *worker = team.workers[worker_index]
     cdef int64_t before = 1, other  # 1: the worker that updates the row in place
-    for other in range(number):
+    for other in range(worker_index):
         before += slot_of_key(team, team.workers[other], worker.copies.row_keys[k]).value != 0
     return exp(-team.curvature * worker.step.alpha * before * worker.copies.updates[k])
 
 
-cdef inline void merge_copies(Team *team, int64_t number, int64_t other) noexcept nogil:
-    """Add the changes of worker `other`'s copies to the rows that worker `number` owns.
+cdef inline void merge_copies(Team *team, int64_t worker_index, int64_t other) noexcept nogil:
+    """Add the changes of worker `other`'s copies to the rows that this worker owns.
 
     The owner does this because a row that it uses is in its cache.
     """
@@ -279,9 +287,9 @@ cdef inline void merge_copies(Team *team, int64_t number, int64_t other) noexcep
     cdef char *matrix
     for k in range(copies.count):
         key = copies.row_keys[k]
-        if owner_of_bit(team, bit_of_key(team, key)) == number:
+        if owner_of_bit(team, bit_of_key(team, key)) == worker_index:
             matrix = team.matrices.outputs if key & 1 else team.matrices.inputs
             add_changes(
-                team.workers[number], s, matrix + (key & ~<uint64_t>1), copies.changes + k * s.width, 1,
+                team.workers[worker_index], s, matrix + (key & ~<uint64_t>1), copies.changes + k * s.width, 1,
                 share_of_change(team, other, k),
             )
