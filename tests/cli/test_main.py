@@ -670,7 +670,7 @@ def test_a_damaged_model(command, tmp_path, monkeypatch):
     """What may be damaged, and how it is said, is in tests/formats."""
     monkeypatch.chdir(tmp_path)
     Path("model.bin").write_bytes(b"2 2\n" + rows((b"a", [1, 2]), (b"b", [3, 4]))[:-5])
-    assert "cut" in run(*command.format("model.bin").split(), code=1).stderr
+    assert "truncated" in run(*command.format("model.bin").split(), code=1).stderr
     assert list(tmp_path.iterdir()) == [tmp_path / "model.bin"]
 
 

@@ -42,7 +42,7 @@ def check(
     if any(same(real, other) for other in [*others, *models]):
         raise SettingsError(f"{path} is named twice: choose another file for the output")
     for model in models:
-        if any(same(real, other) for other in table.files_of(model)):
+        if any(same(real, other) for other in table.all_files(model)):
             raise SettingsError(f"{path} belongs to {model}, which is read: choose another file for the output")
     if info is None and not real.parent.is_dir():
         raise W2VError(f"cannot write {path}: folder {real.parent} does not exist")

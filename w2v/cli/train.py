@@ -228,5 +228,5 @@ def check_outputs(
         check = outputs.check_picture if option == "--plot" else outputs.check
         others = [other for _, other in written[:index] + written[index + 1 :]]
         check(path, force, [*read, *others], f"with {option}", models)
-    for path in table.companion_files(written[0][1]):
+    for path in table.side_files_to_write(written[0][1]):
         outputs.check(path, force, [*read, *(other for _, other in written)], models=models)

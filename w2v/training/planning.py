@@ -78,9 +78,9 @@ def plan_run(
     elif initial.frozen is not None:
         # A chunk updates copies of the input rows; frozen rows receive none of the change.
         chunk = min(chunk, FROZEN_CHUNK)
-        subwords, shares = SubwordRows.own(len(vocabulary)), (~initial.frozen).astype(np.float32)
+        subwords, shares = SubwordRows.without_ngrams(len(vocabulary)), (~initial.frozen).astype(np.float32)
     words = store.remap(vocabulary.words)
-    tokens_before = store.known_before(words, chunk)
+    tokens_before = store.cumulative_known_counts(words, chunk)
     if not (tokens := total(int(tokens_before[-1]))):
         raise NothingToTrain("no word of the corpus is in the vocabulary that was given")
     return Plan(

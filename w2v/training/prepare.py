@@ -116,8 +116,8 @@ def prepare(
             if settings.stop_early and best_checkpoints is None:
                 folder = stack.enter_context(TemporaryDirectory(prefix="w2v-"))
                 best_checkpoints = stack.enter_context(Checkpoints(folder, NEVER))
-            whole = has_columns(config.reading.column)
-            part = text.part(communicator.rank, communicator.size, whole=whole) if communicator else text
+            is_table = has_columns(config.reading.column)
+            part = text.part(communicator.rank, communicator.size, is_table=is_table) if communicator else text
             resources: dict[str, Any] = {"workers": settings.threads, "progress": progress}
             store = stack.enter_context(read_corpus(part, config.reading, **resources))
             store, joined_phrases = join_phrases(store, phrases, config.reading.cache, **resources)

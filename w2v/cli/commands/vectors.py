@@ -320,7 +320,7 @@ def convert(
     models = [] if outputs.same(output, model) else [model]  # a model may replace itself, as a whole
     words = [smaller["words"]] if smaller["words"] else []
     outputs.check(output, force, words, "as OUT", models)
-    for path in table.companion_files(output):
+    for path in table.side_files_to_write(output):
         outputs.check(path, force, words, "as OUT", models)
     kind = table.format_for(output).name
     if storage:
