@@ -101,7 +101,8 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         if LOSSES[fields["loss"]] != "hs":
             _read_matrix_head(path, file, words, size, is_old)
             outputs = _read_rows(path, file, words, size)
-            tensors = {"outputs": outputs} if outputs.any() else {}  # `write` writes zeros for a model without
+            # `write` writes zeros for a model without output rows.
+            tensors = {"outputs": outputs} if outputs.any() else {}
         meter(2 * words + buckets, 2 * words + buckets)
     settings = {name: fields[name] for name in SHARED_SETTINGS}
     settings |= {"model": MODELS[fields["model"]], "loss": LOSSES[fields["loss"]]}
@@ -182,8 +183,8 @@ def _read_rows(path: PathLike, file: BufferedReader, rows: int, columns: int) ->
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
     """Write a model atomically. fastText computes the same vectors from it, for known and unknown words.
 
-    A model without n-grams is written as fastText writes it with `-maxn 0`. Output rows are written
-    if the model has one for each word (loss ns or softmax) and its word vectors are the input rows. Otherwise they are
+    A model without n-grams is written as fastText writes it with `-maxn 0`. Output rows are written if
+    the model has one for each word (loss ns or softmax) and its word vectors are the input rows. Otherwise they are
     zeros.
 
     Raises:

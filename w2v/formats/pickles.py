@@ -186,10 +186,8 @@ class _Machine:
             if not isinstance(text, str) or not isinstance(encoding, str) or encoding not in ("latin1", "latin-1"):
                 raise _Forbidden("bytes that are not encoded as latin1")
             self.push(text.encode("latin-1"))
-        elif (
-            name.endswith("builtin__.bytes") and arguments == ()
-        ):  # Python 3 writes empty bytes like this in protocol 2
-            self.push(b"")
+        elif name.endswith("builtin__.bytes") and arguments == ():
+            self.push(b"")  # Python 3 writes empty bytes like this in protocol 2
         else:
             self.push(PickledObject(name, arguments))
 

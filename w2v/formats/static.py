@@ -37,8 +37,8 @@ tags: [embeddings, static-embeddings, sentence-transformers, word2vec]
 
 # {name}
 
-Word vectors of {words:,} words with {size:,} values each, {verb} by w2v. Texts are split at white space. The
-vector of a text is the mean of the vectors of its known words.
+Word vectors of {words:,} words with {size:,} values each, {verb} by w2v. Texts are split at white space. The vector
+of a text is the mean of the vectors of its known words.
 
 ```python
 from model2vec import StaticModel

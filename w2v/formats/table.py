@@ -53,8 +53,8 @@ class Format(NamedTuple):
             file.
         folder: True if the vectors are stored as a folder.
         array_pattern: a glob pattern, appended to the file name, for further files with arrays.
-        extra_suffixes: suffixes, appended to the file name, of further files such as SQLite journals. `write` removes
-            those of the file that it replaces.
+        extra_suffixes: suffixes, appended to the file name, of further files such as SQLite journals. When
+            `write` replaces a file, it removes them, too.
         compressible: True if compressed files can be read, too.
         storages: the types that it can store vectors in.
     """

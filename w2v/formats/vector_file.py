@@ -78,7 +78,7 @@ def _check_shapes(where: str, content: VectorFile) -> None:
 
 
 def _check_values(path: PathLike, content: VectorFile) -> None:
-    """Raise W2VError for impossible counts and for NaN or infinite values, naming the word if there is one."""
+    """Raise W2VError for impossible counts and for NaN or infinite values. The message names the word or the row."""
     words = content.words
     if content.counts is not None:
         check_counts(path, words, content.counts)

@@ -470,7 +470,7 @@ def text_start(path: object, head: bytes) -> bytes:
 def atomic_folder(path: PathLike) -> Iterator[Path]:
     """Create a folder that gets the name `path` only after the `with` block has filled it.
 
-    Raises W2VError, naming the path, if the path exists or the system reports an error. An existing folder is never
+    Raises W2VError, with the path, if the path exists or the system reports an error. An existing folder is never
     replaced, since it may contain other files.
     """
     with translate_os_errors(path, "write"):

@@ -53,8 +53,8 @@ class IdFileFooter(msgspec.Struct, frozen=True):
     """The footer of an id file, in JSON.
 
     Attributes:
-        cache_key: identifies the text and the reading options of a cached file, as JSON; empty in other files. The file
-            calls it "settings".
+        cache_key: identifies the text and the reading options, as JSON; empty if the text is not cached. The file calls
+            it "settings".
         ids: the number of ids.
         types: the number of types.
         pruned: the number of pruned types.

@@ -138,8 +138,8 @@ def normalise_unicode(text: str, form: Form) -> str:
     """Return the text in a Unicode normalisation form, like `unicodedata.normalize` but in linear time.
 
     `unicodedata.normalize` sorts each run of combining characters by insertion, in quadratic time: a run of 200,000
-    takes a minute. Long runs are therefore decomposed and sorted first, in linear time. The result is the
-    same.
+    takes a minute. Long runs are therefore decomposed and sorted first, in linear time. The result is
+    the same.
     """
     if text.isascii():
         return text

@@ -264,14 +264,13 @@ class Phrases:
             last = Phrases(self.options, earlier).join(store, workers=workers, progress=progress)
             joiner, types = _joiner(last, self.options, phrases)
 
-            def joined_text(ids: Ids) -> tuple[Array, int]:
+            def join_to_text(ids: Ids) -> tuple[Array, int]:
                 joined = joiner.join(ids)
                 return ids_to_text(joined, types.blob, types.offsets), int(np.count_nonzero(joined >= FIRST_TYPE))
 
             tokens = 0
-            for text, size in map_in_order(
-                joined_text, _pieces(last, Meter(progress, "join"), joiner.next_boundary), workers
-            ):
+            pieces = _pieces(last, Meter(progress, "join"), joiner.next_boundary)
+            for text, size in map_in_order(join_to_text, pieces, workers):
                 file.write(text.data)
                 tokens += size
         return tokens
@@ -291,7 +290,7 @@ class Phrases:
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
-        """Read a file that `save` has written. Raises W2VError, naming the line, for any other file."""
+        """Read a file that `save` has written. Raise W2VError, with the number of the line, for any other file."""
         options: PhraseOptions | None = None
         passes: list[dict[str, PhraseScore]] = []
         for number, line in lines(path, "phrases"):
@@ -377,12 +376,12 @@ def _find_phrases(
         chosen = scores > options.resolved_threshold
     pairs = pairs[chosen]
     phrase_scores = map(PhraseScore, pairs["count"].tolist(), scores[chosen].tolist())
-    phrases = zip(_joined_texts(store, pairs, gap_keys, " "), phrase_scores, strict=True)
+    phrases = zip(_join_texts(store, pairs, gap_keys, " "), phrase_scores, strict=True)
     return dict(sorted(phrases, key=lambda item: (-item[1].score, -item[1].count, item[0])))
 
 
-def _joined_texts(store: IdStore, pairs: Array, gap_keys: Array, delimiter: str) -> list[str]:
-    """Return the joined words of each pair."""
+def _join_texts(store: IdStore, pairs: Array, gap_keys: Array, delimiter: str) -> list[str]:
+    """Join the words of each pair."""
     gaps = pairs["gap"].tolist()
     between = {gap: store.words(_gap_ids(gap_keys, gap)) for gap in set(gaps)}
     first, last = store.words(pairs["first"]), store.words(pairs["last"])
@@ -472,7 +471,7 @@ def _frequent_pairs(
     ordered = np.sort(all_hashes)
     rows = np.flatnonzero(np.isin(all_hashes, ordered[1:][ordered[1:] == ordered[:-1]]))
     rows_by_text = defaultdict[str, list[int]](list)
-    texts = _joined_texts(store, pairs[rows[rows < size]], counter.gap_keys(), options.delimiter)
+    texts = _join_texts(store, pairs[rows[rows < size]], counter.gap_keys(), options.delimiter)
     for row, text in zip(rows.tolist(), [*texts, *store.words(words[rows[rows >= size] - size])], strict=True):
         rows_by_text[text].append(row)
     for same in rows_by_text.values():

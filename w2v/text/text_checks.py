@@ -169,7 +169,7 @@ def _character_advice(first: FirstWords, text: TextOptions) -> str:
 
 def _preprocessing_advice(first: FirstWords) -> str:
     """Return advice if many words have attached punctuation or capitals, else ""."""
-    attached, capitals = first.mean(_attached), first.mean(_capital)
+    attached, capitals = first.mean(_has_attached_punctuation), first.mean(_has_capital)
     if not _is_language(first):
         return ""
     if attached > ATTACHED or capitals > CAPITALS:
@@ -230,7 +230,7 @@ def _is_composed(word: str) -> bool:
     return word.isascii() or normalise_unicode(word, "NFC") == word
 
 
-def _attached(word: str) -> bool:
+def _has_attached_punctuation(word: str) -> bool:
     """Return True if a word with letters or digits begins or ends with punctuation other than _, # and @."""
     if word[0].isalnum() and word[-1].isalnum():
         return False
@@ -238,5 +238,5 @@ def _attached(word: str) -> bool:
     return any(ends) and any(map(str.isalnum, word))
 
 
-def _capital(word: str) -> bool:
+def _has_capital(word: str) -> bool:
     return word != word.lower()
