@@ -21,7 +21,7 @@ from typing import Any
 from common import BENCH, time_call
 
 from w2v.losses.registry import Settings
-from w2v.system.memory import peak
+from w2v.system.memory import peak_resident_bytes
 from w2v.text.vocabulary import Vocabulary
 
 MODES = ("corpus_file", "iterable")
@@ -153,7 +153,7 @@ def main() -> None:
         "vocabulary_size": len(model.wv),
         "words_per_second": model.corpus_total_words * settings.epochs / train,
         "seconds": {"read": read, "train": train, "save": save, "total": time.perf_counter() - start},
-        "peak_memory_bytes": peak(),
+        "peak_memory_bytes": peak_resident_bytes(),
     }
     print(json.dumps(result))
 

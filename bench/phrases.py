@@ -28,7 +28,7 @@ from common import (
     summarise,
 )
 
-from w2v.system.memory import peak
+from w2v.system.memory import peak_resident_bytes
 
 MIN_COUNT, THRESHOLD = 5, 10.0
 
@@ -51,7 +51,7 @@ def run_gensim(text: Path, output: Path) -> dict[str, float]:
     with output.open("w", encoding="utf-8") as file:
         for sentence in frozen[LineSentence(str(text))]:
             file.write(" ".join(sentence) + "\n")
-    return {"own": time.process_time() - start, "peak_memory_bytes": peak()}
+    return {"own": time.process_time() - start, "peak_memory_bytes": peak_resident_bytes()}
 
 
 def main() -> None:

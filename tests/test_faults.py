@@ -124,7 +124,7 @@ for round in range(40):
     model = w2v.train([["a", "b", "c", "d"] * 5] * 50, min_count=1, negative=2, vector_size=20, epochs=1, workers=4)
     model.save(sys.argv[1], force=True)
     w2v.load(sys.argv[1])
-    sizes.append((memory.held(), len(os.listdir("/proc/self/fd"))))
+    sizes.append((memory.resident_bytes(), len(os.listdir("/proc/self/fd"))))
 print(*sizes[9], *sizes[-1])
 """
 
@@ -165,7 +165,7 @@ def test_every_format_is_fuzzed():
     assert {*fuzz.FORMATS.values()} == {one.name for one in table.FORMATS}
     in_several_files = {name for name in fuzz.FILES if name in fuzz.FORMATS}
     assert {fuzz.FORMATS[name] for name in in_several_files} == {
-        one.name for one in table.FORMATS if one.folder or one.companion
+        one.name for one in table.FORMATS if one.folder or one.words_suffix
     }
 
 

@@ -272,7 +272,7 @@ def in_storage(arguments: dict[str, Any]) -> dict[str, Any]:
         for name in ("inputs", "outputs"):
             rows = memory.aligned_rows(*arguments[name].shape, bfloat16.bfloat16())
             rows[:, : arguments[name].shape[1]] = arguments[name]
-            arguments[name] = bfloat16.bits(rows)
+            arguments[name] = bfloat16.as_uint16(rows)
     return arguments
 
 

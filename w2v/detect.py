@@ -18,15 +18,15 @@ from w2v.system.files import (
     BYTE_ORDER_MARK,
     DOCUMENT,
     HDF5,
-    IDS,
+    IDS_SIGNATURE,
     NUMPY,
     PICKLE,
     UTF_16,
     ZIP,
     PathLike,
-    errors_named,
+    check_unchanged,
     text_start,
-    unchanged,
+    translate_os_errors,
 )
 
 HEAD_BYTES = 1 << 20  # bytes to inspect at the start of a file
@@ -78,7 +78,7 @@ def refuse_other(path: PathLike, head: bytes, expected: str, min_lines: int = 1)
 
 def head(path: PathLike) -> bytes:
     """Return the first HEAD_BYTES of a file. Raises W2VError if it cannot be read."""
-    with errors_named(path), Path(path).open("rb") as file:
+    with translate_os_errors(path), Path(path).open("rb") as file:
         return file.read(HEAD_BYTES)
 
 
@@ -241,7 +241,7 @@ def is_id_file(path: PathLike) -> bool:
     with suppress(OSError, ValueError), Path(path).open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - 32))
-        return IDS in file.read(32)  # limited, because a device such as /dev/zero never ends
+        return IDS_SIGNATURE in file.read(32)  # limited, because a device such as /dev/zero never ends
     return False
 
 
@@ -251,7 +251,7 @@ def lines(path: PathLike, expected: str = "") -> Iterator[tuple[int, bytes]]:
     Raises W2VError if the file cannot be read, changes while it is read, is not UTF-8 text, has another kind than
     `expected`, or has a line longer than MAX_LINE_BYTES.
     """
-    with errors_named(path), Path(path).open("rb") as file, unchanged(path, file):
+    with translate_os_errors(path), Path(path).open("rb") as file, check_unchanged(path, file):
         refuse_other(path, file.peek(), expected)
         for number in itertools.count(1):
             line = file.readline(MAX_LINE_BYTES + 1)

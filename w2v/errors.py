@@ -20,7 +20,7 @@ class SettingsError(W2VError):
     """An option or argument is invalid, or contradicts another."""
 
 
-class CutFile(W2VError):
+class TruncatedFile(W2VError):
     """A file is truncated."""
 
 

@@ -729,7 +729,7 @@ def test_damaged_model_is_refused(command: str, tmp_path: Path, monkeypatch: pyt
     """Kinds of damage are tested in tests/formats."""
     monkeypatch.chdir(tmp_path)
     Path("model.bin").write_bytes(b"2 2\n" + binary_rows((b"a", [1, 2]), (b"b", [3, 4]))[:-5])
-    assert "cut" in run(*command.format("model.bin").split(), code=1).stderr
+    assert "truncated" in run(*command.format("model.bin").split(), code=1).stderr
     assert list(tmp_path.iterdir()) == [tmp_path / "model.bin"]
 
 

@@ -234,7 +234,7 @@ def test_memory_does_not_grow_with_the_text(kind: str, tmp_path: Path) -> None:
         for words in 1_000_000, 2_500_000:
             Path("text").write_text("a b c d e f\\n" * (words // 6))
             w2v.perplexity(model, "text")
-            peaks.append(memory.peak())
+            peaks.append(memory.peak_resident_bytes())
         print(peaks[1] - peaks[0])
         """
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])}

@@ -105,7 +105,7 @@ def test_nan_and_infinity_are_found(bf16_and_float32: tuple[w2v.Model, w2v.Model
     assert divergence.all_finite([matrix])
     for row, value in (39_999, np.inf), (20_000, -np.inf), (3, np.nan):
         matrix[row, 69] = value
-        assert bfloat16.first_not_finite(matrix) == row
+        assert bfloat16.first_non_finite_row(matrix) == row
         assert not divergence.all_finite([model.inputs, matrix])
     broken = replace(model, inputs=model.inputs.copy())
     broken.inputs[7, 3] = np.nan
@@ -240,7 +240,7 @@ def test_initial_inputs_are_those_of_float32_rounded() -> None:
 
 
 def test_estimated_memory_is_smaller_than_for_float32(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(memory, "held", lambda: 0)
+    monkeypatch.setattr(memory, "resident_bytes", lambda: 0)
     vocabulary = w2v.Vocabulary([f"w{number}" for number in range(1000)], [1] * 1000)
     needed, checkpoints = {}, CheckpointFolder(tmp_path / "states")
     with read_text(Corpus([["w1"]]), cache=tmp_path) as store:

@@ -109,7 +109,10 @@ def test_models_that_fasttext_cannot_represent_are_refused(tmp_path: Path) -> No
     path, lines = tmp_path / "m.ft.bin", [["one", "two", "three", "four"]] * 9
     model = w2v.train(lines, vector_size=3, min_count=1, epochs=1, subwords="3-4", buckets=20, sample=0)
     model.save(path)
-    with pytest.raises(w2v.W2VError, match="fastText makes vectors from n-grams only: add --vectors input"):
+    with pytest.raises(
+        w2v.W2VError,
+        match="fastText computes vectors from input rows and n-grams, not from output rows: add --vectors input",
+    ):
         model.with_vectors("combined").save(tmp_path / "other.ft.bin")
     assert sorted(tmp_path.iterdir()) == [path]
     content = path.read_bytes()

@@ -127,10 +127,10 @@ def test_missing_and_damaged_array_files_are_named(tmp_path: Path) -> None:
             shutil.copy(path, tmp_path)
     path, array_path = tmp_path / "word2vec_pre_kv_sep_py3", tmp_path / "word2vec_pre_kv_sep_py3.syn0.npy"
     assert len(w2v.load(path)) == 9
-    assert array_path in table.detect_format(path).other_files(path)  # so changes during reading are noticed
+    assert array_path in table.detect_format(path).side_files(path)  # so changes during reading are noticed
     content = array_path.read_bytes()
     for damage, message in (
-        (content[:-1], r"syn0\.npy: cut: an array of type float32 and shape \(9, 2\) in 71 bytes"),
+        (content[:-1], r"syn0\.npy: truncated: an array of type float32 and shape \(9, 2\) in 71 bytes"),
         (content.replace(b"'<f4'", b"'|O8'"), r"syn0\.npy: an array of type object"),
         (content.replace(b"(9, 2)", b"(8, 2)"), r"py3: damaged: 9 words, vectors of shape \(8, 2\)"),
         (content.replace(b"(9, 2)", b"9**9**9"), r"syn0\.npy: not a NumPy array"),
@@ -416,7 +416,7 @@ def array(
         ),
         (kv(index_to_key=WORD, vectors=array(shape=b"\x8a\x10" + b"\x7f" * 16 + b"K\1\x86")), "a tuple of lengths"),
         (kv(index_to_key=WORD, vectors=ONE, alpha=b"\x8b\x88\x13\0\0" + b"\x7f" * 5000), "a number of 39,999 bits"),
-        (kv(index_to_key=b"](" + LONG + b"h\0" * 250_000 + b"e", vectors=ONE), "more than 16 times its size"),
+        (kv(index_to_key=b"](" + LONG + b"h\0" * 250_000 + b"e", vectors=ONE), "more than 16 times the size"),
         (kv(index_to_key=b"](" + LONG + b"h\0" * 9 + b"e", vectors=ONE), "so one appears twice"),
         (kv(index_to_key=WORD, vectors=ONE, a=LONG, b=b"h\0", c=b"h\0"), "more than 1,048,576 characters of text"),
         (

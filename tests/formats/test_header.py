@@ -38,7 +38,7 @@ def test_a_header_is_read_back_as_written(tmp_path: Path, header: ModelHeader) -
 
 def test_an_empty_header_has_no_strings() -> None:
     assert ModelHeader().to_strings("file") == {}
-    assert ModelHeader().parts == []
+    assert ModelHeader().non_empty_fields == []
     assert ModelHeader().phrase_delimiter is None
     assert FULL_HEADER.phrase_delimiter == "_"
 

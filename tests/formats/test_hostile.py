@@ -74,9 +74,9 @@ for line in os.fdopen(os.dup(0)):  # not sys.stdin: commands set its encoding, w
     if not os.fork():
         if name not in loaders:  # first a valid model, so that imports of the command are not measured
             print(attempt(name, paths.pop(0)), end=" ")
-        before = memory.peak()
+        before = memory.peak_resident_bytes()
         print(*(attempt(name, path) for path in paths), flush=True)
-        print(memory.peak() - before, flush=True)
+        print(memory.peak_resident_bytes() - before, flush=True)
         os._exit(0)
     assert os.wait()[1] == 0
 """
@@ -181,11 +181,15 @@ FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "a long word": ("model", lambda: b"1 1\n" + b"w" * SIZE + b" 1\n", "loaded"),
     "a long word in binary": ("model", lambda: b"2 3\na " + bytes(12) + b"w" * SIZE + b" " + bytes(12), "loaded"),
     "short rows": ("model", lambda: b"%d 1\n" % (SIZE // 9) + lines_of_words(b" \1\2\3\4"), "loaded"),
-    "empty words": ("model", lambda: b"%d 1\n" % (SIZE // 5) + b" \1\2\3\4" * (SIZE // 5), "too short for as many"),
-    "the same word": ("model", lambda: b"a 1\n" * (SIZE // 4), "too short for as many different words"),
+    "empty words": ("model", lambda: b"%d 1\n" % (SIZE // 5) + b" \1\2\3\4" * (SIZE // 5), "too short to hold"),
+    "the same word": ("model", lambda: b"a 1\n" * (SIZE // 4), "too short to hold"),
     "the same long word": ("model", lambda: b"aaaaaa 1\n" * (SIZE // 9), "appears twice"),
-    "a million columns": ("model", lambda: b"9 1000000\n" + bytes(SIZE), "cut"),
-    "a million million rows": ("model", lambda: b"1000000000000 9\n" + lines_of_words(b" 1 2 3 4 5 6 7 8 9\n"), "cut"),
+    "a million columns": ("model", lambda: b"9 1000000\n" + bytes(SIZE), "truncated"),
+    "a million million rows": (
+        "model",
+        lambda: b"1000000000000 9\n" + lines_of_words(b" 1 2 3 4 5 6 7 8 9\n"),
+        "truncated",
+    ),
     "digits without end": ("model", lambda: b"1 1\na 0." + b"7" * SIZE + b"\n", "loaded"),
     "packed zeros": ("model", lambda: compressed_zeros(gzip.compress), "more than 500:1"),
     "zeros packed by xz": ("model", lambda: compressed_zeros(lzma.compress), "more than 500:1"),
@@ -237,7 +241,7 @@ FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
 }
 
 
-# The content of a .tsv file, the content of its companion file, and the expected result.
+# The content of a .tsv file, the content of its words file, and the expected result.
 HALF = SIZE // 2
 PAIRS: dict[str, tuple[Callable[[], bytes], Callable[[], bytes], str]] = {
     "many words": (lambda: b"1\n" * (HALF // 5), lambda: lines_of_words(b"\n", size=HALF), "loaded"),
@@ -279,7 +283,7 @@ FEW_WORDS = lines_of_words(b"\n", size=5 * 5000)
 FOLDERS: dict[str, tuple[Callable[[Path], None], str]] = {
     "a vector of many tokens": (
         lambda folder: static_folder(folder, ONE_ROW, b'{"' + FEW_WORDS.replace(b"\n", b'":0,"') + b'x":0}'),
-        "5,001 words share 1 vector and would take more than 50 times its size",
+        "5,001 words share 1 vector: a copy for each word would take more than 50 times the size of the file",
     ),
     "many tokens": (
         lambda folder: static_folder(folder, ONE_VALUE, b'{"' + lines_of_words(b'":0,"', size=SIZE // 3) + b'x":0}'),
@@ -293,7 +297,7 @@ FOLDERS: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "a vector of many keys": (
         lambda folder: spacy_folder(folder, ONE_ROW, FEW_WORDS, spacy_keys(FEW_WORDS)),
-        "5,000 words share 1 vector and would take more than 50 times its size",
+        "5,000 words share 1 vector: a copy for each word would take more than 50 times the size of the file",
     ),
     "many strings": (
         lambda folder: spacy_folder(folder, ONE_VALUE, lines_of_words(b"\n", size=SIZE // 3), spacy_keys(b"aaaa aaab")),
@@ -353,7 +357,7 @@ def test_compressed_text_that_expands_too_much_is_refused(
     path, size = tmp_path / "text", 20_000_000
     path.write_bytes(COMPRESSIONS[compression]((b"0" * 99_999 + b" ") * 200))  # fast to compress
     assert sum(len(block.text) for block in Corpus(path).blocks()) > size
-    monkeypatch.setattr(decompress, "MAX_UNPACKED", 10_000_000)
+    monkeypatch.setattr(decompress, "MAX_UNPACKED_BYTES", 10_000_000)
     refused = rf"text: refused: its {compression} data grows more than 500:1; if you "
     with memory_below(size), pytest.raises(W2VError, match=refused):
         for _ in Corpus(path).blocks():
@@ -519,13 +523,13 @@ from w2v.system import memory
 from w2v.training.model import Model
 small, medium, large = sys.argv[1:]
 for path in small, medium:
-    before = memory.peak()
+    before = memory.peak_resident_bytes()
     model = Model.load(path)
     assert model.log_probabilities(model.inputs[:1]).shape == (1, len(model.vocabulary))
-computed = memory.peak() - before
-before = memory.held()
+computed = memory.peak_resident_bytes() - before
+before = memory.resident_bytes()
 Model.load(large)
-print(computed, memory.peak() - before)
+print(computed, memory.peak_resident_bytes() - before)
 """
 
 

@@ -83,7 +83,7 @@ def arrays(data: bytes, *arrays: tuple[object, object, object]) -> bytes:
 @pytest.mark.parametrize(
     ("data", "part"),
     [
-        (native_bytes({}, length=1 << 31), "cut: a header of 2147483648 bytes"),
+        (native_bytes({}, length=1 << 31), "truncated: a header of 2147483648 bytes"),
         (native_bytes(b"{" + b" " * (2 << 20) + b"}"), "at most"),
         (native_bytes(b"{nonsense"), "header is damaged"),
         (native_bytes(b"{" + b'"a":' + b"[" * 100_000), "header is damaged"),
@@ -103,14 +103,14 @@ def arrays(data: bytes, *arrays: tuple[object, object, object]) -> bytes:
         (native_bytes({**MINE, "a": {"dtype": "F32", "shape": [1]}}), "header is damaged"),
         (arrays(b"", ("F8_E8M0", [1], [0, 1])), "type 'F8_E8M0'"),
         (arrays(b"", ("BF16", [1], [0, 4])), "fill"),
-        (arrays(b"12", ("BF16", [2], [0, 4])), "cut"),
-        (arrays(b"", ("F32", [-1], [0, 4])), "not a count"),
-        (arrays(b"", ("F32", [True], [0, 4])), "not a count"),
+        (arrays(b"12", ("BF16", [2], [0, 4])), "truncated"),
+        (arrays(b"", ("F32", [-1], [0, 4])), "not a non-negative integer"),
+        (arrays(b"", ("F32", [True], [0, 4])), "not a non-negative integer"),
         (arrays(b"1234", ("F32", [2], [0, 4])), "fill"),
         (arrays(b"12345678", ("U8", [4], [4, 8])), "begins"),
-        (arrays(b"1234", ("U8", [8], [0, 8])), "cut"),
+        (arrays(b"1234", ("U8", [8], [0, 8])), "truncated"),
         (arrays(b"", ("U8", [0] + [1 << 61] * 3, [0, 0])), "impossible shape"),
-        (arrays(b"", ("F64", [1 << 40], [0, 1 << 43])), "cut"),
+        (arrays(b"", ("F64", [1 << 40], [0, 1 << 43])), "truncated"),
         (arrays(b"123456", ("U8", [4], [0, 4]), ("U8", [4], [2, 6])), "begins at byte 2"),
     ],
 )

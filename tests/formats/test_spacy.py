@@ -39,7 +39,7 @@ def test_folders_of_spacy_are_read_unless_damaged(tmp_path: Path) -> None:
     }
     vectors = (tmp_path / "theirs" / "vocab" / "vectors").read_bytes()
     for name, content, message in (
-        ("vectors", vectors[:-4], "cut: an array"),
+        ("vectors", vectors[:-4], "truncated: an array"),
         ("key2row", msgspec.msgpack.encode({spacy.strings.hash_string("the"): 10**6}), "do not fit its matrix"),
         ("key2row", msgspec.msgpack.encode({spacy.strings.hash_string("the"): (1 << 64) - 1}), "key2row: damaged: "),
         ("key2row", msgspec.msgpack.encode({spacy.strings.hash_string("the"): -1}), "key2row: damaged: "),
@@ -81,7 +81,7 @@ def test_floret_vectors_are_refused(tmp_path: Path) -> None:
         strings=pipeline.vocab.strings, data=np.ones((10, 3), "f4"), mode="floret", hash_count=1, minn=2, maxn=3
     )
     pipeline.to_disk(tmp_path / "theirs")
-    assert_refused(tmp_path / "theirs", "its vectors have the mode floret, without words")
+    assert_refused(tmp_path / "theirs", "its vectors are of mode floret, which stores no words")
 
 
 def test_a_row_just_past_the_matrix_is_refused(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_damaged_and_foreign_databases_are_refused(change: str, message: str, tm
     assert_refused(path, message)
 
 
-# -- changes in companion files of a database -------------------------------------------------------
+# -- changes in the journals of a database -------------------------------------------------------
 
 ONES, SEVENS = np.ones((3, 2), np.float32), np.full((3, 2), 7, np.float32)
 # Change all vectors of a database to 2. The process ends before the changes are copied from the write-ahead log or,
@@ -125,13 +125,13 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(params=["wal", "delete"])
 def changed(request: pytest.FixtureRequest, base: Path) -> Path:
-    """A database with unfinished changes in a companion file, left by a process that was killed."""
+    """A database with unfinished changes in a journal, left by a process that was killed."""
     subprocess.run([sys.executable, "-c", CHANGE, base, request.param], check=True)
     assert len(file_names(base.parent)) > 1
     return base
 
 
-def test_a_new_database_that_replaces_another_is_not_changed_by_its_companions(changed: Path) -> None:
+def test_a_new_database_that_replaces_another_is_not_changed_by_its_journals(changed: Path) -> None:
     save(changed, SEVENS, force=True)
     assert file_names(changed.parent) == ["m.db"]
     with closing(sqlite3.connect(changed)) as base:
@@ -140,7 +140,7 @@ def test_a_new_database_that_replaces_another_is_not_changed_by_its_companions(c
     np.testing.assert_array_equal(w2v.load(changed).vectors, SEVENS)
 
 
-def test_replacing_through_a_link_finishes_the_companions_of_the_target(changed: Path, tmp_path: Path) -> None:
+def test_replacing_through_a_link_finishes_the_journals_of_the_target(changed: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     link = tmp_path / "other" / "link.db"
     link.symlink_to(changed)
@@ -149,16 +149,16 @@ def test_replacing_through_a_link_finishes_the_companions_of_the_target(changed:
     np.testing.assert_array_equal(w2v.load(link).vectors, SEVENS)
 
 
-def test_companions_without_a_database_are_replaced_only_with_force(changed: Path) -> None:
+def test_journals_without_a_database_are_replaced_only_with_force(changed: Path) -> None:
     changed.unlink()
-    companions = file_names(changed.parent)
-    with pytest.raises(W2VError, match=rf"cannot write {changed}: .*m\.db-\w+ exists, which SQLite would apply to it"):
+    journals = file_names(changed.parent)
+    with pytest.raises(W2VError, match=rf"cannot write {changed}: remove .*m\.db-\w+ first: SQLite would apply"):
         save(changed, SEVENS)
     given = changed.with_name("given.vec")
     given.write_text("1 2\nthe 1 2\n")
     assert "exists: name another file as OUT, or add --force" in run("convert", given, changed, code=1).stderr
     given.unlink()
-    assert file_names(changed.parent) == companions
+    assert file_names(changed.parent) == journals
     changed.write_text("not a database")
     save(changed, SEVENS, force=True)
     assert file_names(changed.parent) == ["m.db"]
@@ -309,7 +309,7 @@ def test_pages_that_repeat_exponentially_are_refused(
 
 
 @pytest.mark.parametrize("end", ["-journal", "-wal"])
-def test_companions_that_are_pipes_are_not_opened(base: Path, end: str) -> None:
+def test_journals_that_are_pipes_are_not_opened(base: Path, end: str) -> None:
     os.mkfifo(f"{base}{end}")
     assert_refused(base, r"m\.db: .* belongs to it but is not a regular file: remove it")
     with pytest.raises(W2VError, match="is not a regular file"):

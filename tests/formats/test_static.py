@@ -102,7 +102,7 @@ def test_folders_of_model2vec_are_read(tmp_path: Path, dtype: type) -> None:
             "twice",
         ),
         ("tokenizer.json", b'{"model": {"vocab": [["a", -1], ["b", -2], ["a", -3]]}}', "twice"),
-        ("model.safetensors", b"cut", "cut"),
+        ("model.safetensors", b"cut", "truncated"),
     ],
 )
 def test_damaged_folders_are_refused(

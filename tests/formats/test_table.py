@@ -37,7 +37,7 @@ FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
 def test_content_is_read_back_as_written(tmp_path: Path, extension: str) -> None:
     written, path = content(), tmp_path / f"m{extension.upper() if extension in FILES else extension}"
     table.write(path, written, replace=False)
-    assert sorted(tmp_path.iterdir()) == sorted([path, *table.companion_files(path)])
+    assert sorted(tmp_path.iterdir()) == sorted([path, *table.companion_files_to_write(path)])
     found, kind = table.read(path), table.format_for(path)
     assert table.detect_format(path) == kind
     assert_same_content(found, written)
@@ -46,7 +46,7 @@ def test_content_is_read_back_as_written(tmp_path: Path, extension: str) -> None
     assert ("outputs" not in found.tensors) == ("outputs" in lost)
     if found.counts is not None:
         np.testing.assert_array_equal(found.counts, written.counts)
-    assert_same_content(table.read(path, limit=2), written.first(2))
+    assert_same_content(table.read(path, limit=2), written.head(2))
 
 
 @pytest.mark.parametrize(("extension", "words"), [*((end, PLAIN_WORD) for end in COUNTED), (".safetensors", ANY_WORD)])
@@ -85,7 +85,7 @@ def test_several_blocks_are_read_back(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("extension", EXTENSIONS)
 def test_existing_files_are_not_replaced_by_default(tmp_path: Path, extension: str) -> None:
     path = tmp_path / f"m{extension}"
-    for existing in (path, *table.companion_files(path)):
+    for existing in (path, *table.companion_files_to_write(path)):
         existing.write_text("mine")
         with pytest.raises(W2VError, match=f"cannot write {existing}: "):
             table.write(path, content(), replace=False)
@@ -203,7 +203,7 @@ def test_a_file_that_changes_while_it_is_loaded_is_refused(
         monkeypatch.setattr(table, "detect_format", lambda path: kind._replace(read=read))
         return table.read(path)
 
-    for file in [*([] if kind.folder else [path]), *kind.other_files(path)]:
+    for file in [*([] if kind.folder else [path]), *kind.companion_files(path)]:
         with pytest.raises(W2VError, match=f"^{file} changed while it was read: try again when nothing writes to it$"):
             load(file)
     other = tmp_path / "other"
@@ -285,7 +285,7 @@ def test_negative_counts_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
         table.read(path)
 
 
-@pytest.mark.parametrize("extension", [end for end in EXTENSIONS if table.format_for(f"m{end}").companion])
+@pytest.mark.parametrize("extension", [end for end in EXTENSIONS if table.format_for(f"m{end}").words_suffix])
 def test_both_files_of_a_pair_are_replaced_or_neither(tmp_path: Path, extension: str) -> None:
     path = tmp_path / f"m{extension}"
     table.write(path, content())
@@ -296,12 +296,12 @@ def test_both_files_of_a_pair_are_replaced_or_neither(tmp_path: Path, extension:
     with pytest.raises(KeyboardInterrupt):
         table.write(path, content(["other", "words"]), progress=stop)
     assert list(table.read(path).words) == VOCABULARY
-    assert sorted(tmp_path.iterdir()) == sorted([path, *table.companion_files(path)])
+    assert sorted(tmp_path.iterdir()) == sorted([path, *table.companion_files_to_write(path)])
 
 
 def test_a_matrix_without_its_words_is_refused(tmp_path: Path) -> None:
     table.write(tmp_path / "m.tsv", content())
-    table.companion_files(tmp_path / "m.tsv")[0].unlink()
+    table.companion_files_to_write(tmp_path / "m.tsv")[0].unlink()
     with pytest.raises(W2VError, match=r"m\.tsv: vectors without words, .*\.metadata\.tsv"):
         table.read(tmp_path / "m.tsv")
 

@@ -136,7 +136,7 @@ def test_a_cut_file_is_refused_with_the_number_of_complete_rows(
     path = tmp_path / f"v.{extension}"
     write(path, content(10, 30))
     data = path.read_bytes()
-    assert_refused(path, f"cut.* {rows} of 10 rows are complete", data[: int(len(data) * keep)])
+    assert_refused(path, f"truncated.* {rows} of 10 rows are complete", data[: int(len(data) * keep)])
 
 
 @pytest.mark.parametrize("kind", ["bin", "txt"])
@@ -167,15 +167,15 @@ def test_wrong_headers_are_refused_in_little_memory(tmp_path: Path, kind: str, h
         (gzip.compress(b"", mtime=0), "empty"),
         (b"\x1f\x8b\x08\x00garbage that is long enough", "damaged gzip data"),
         (gzip.compress(b"2 1\na 1\nb 2\n", mtime=0)[:-8] + b"12345678", "damaged gzip data"),
-        (gzip.compress(b"a 1\nb 2\n" * 5000, mtime=0)[:-20], "cut after "),
+        (gzip.compress(b"a 1\nb 2\n" * 5000, mtime=0)[:-20], "truncated after "),
         (b"2 2\na 1 2\nb nan 4\n", "row 2 ('b') holds NaN"),
         (b"2 2\na 1 -Infinity\nb 3 4\n", "row 1 ('a') holds NaN"),
         (b"2 2\na 1 2\nb 3 1e39\n", "row 2 ('b') holds NaN"),
         (b"2 2\na 1 2\na 3 4\n", "'a' appears twice, in rows 1 and 2"),
         (b"2 2\na 1 2\n\xff 3 4\n", '(errors=) "replace"'),
         (b"2 1\n\xc3 1\n\xa9 2\n", '(errors=) "replace"'),  # a character split between two words
-        (b"2 2\na 1 2\nb 3", "cut, or its header is wrong: 1 of 2 rows"),
-        (b"a 1 2\nb 3", "cut after 1 complete row"),
+        (b"2 2\na 1 2\nb 3", "truncated, or its header is wrong: 1 of 2 rows"),
+        (b"a 1 2\nb 3", "truncated after 1 complete row"),
         (b"2 2\na 1 2\nb 3\n", "row 2 is not a word and 2 numbers"),
         (b"2 2\na 1 2\n 3 4\n", "row 2 is not a word and 2 numbers"),
         (b"\n5 5\n\v\n", "words and their counts, not a model"),
@@ -202,7 +202,7 @@ def test_gzip_that_expands_too_much_is_refused(tmp_path: Path, monkeypatch: pyte
     path = tmp_path / "v.txt.gz"
     path.write_bytes(gzip.compress(b"2 1000000\na" + b" 0" * 1_000_000 + b"\nb" + b" 0" * 1_000_000))
     assert not read(path).vectors.any()
-    monkeypatch.setattr(decompress, "MAX_UNPACKED", 0)
+    monkeypatch.setattr(decompress, "MAX_UNPACKED_BYTES", 0)
     with pytest.raises(W2VError, match="its gzip data grows more than 500:1; if you trust it, unpack it yourself"):
         read(path)
 
@@ -212,7 +212,7 @@ def test_compressed_zeros_are_read_back(tmp_path: Path, monkeypatch: pytest.Monk
     path = tmp_path / f"v.{extension}"
     write(path, VectorFile(Words.of(map(str, range(40))), np.zeros((40, 100_000), np.float32)))
     assert 100 * path.stat().st_size < 40 * 100_000 * 2
-    monkeypatch.setattr(decompress, "MAX_UNPACKED", 0)  # only the ratio counts, as for larger files
+    monkeypatch.setattr(decompress, "MAX_UNPACKED_BYTES", 0)  # only the ratio counts, as for larger files
     back = read(path)
     assert back.vectors.shape == (40, 100_000)
     assert not back.vectors.any()
@@ -227,7 +227,7 @@ def test_every_compression_is_read(tmp_path: Path, extension: str, pack: Callabl
     packed = pack(path.read_bytes())
     (tmp_path / "packed").write_bytes(packed)
     assert_same_content(read(tmp_path / "packed"), written)
-    assert_refused(tmp_path / "packed", "cut", packed[:-30])
+    assert_refused(tmp_path / "packed", "truncated", packed[:-30])
 
 
 def test_unreadable_paths_are_named(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Matrices with a companion file of words: .npy, and TSV for TensorBoard's projector."""
+"""Matrices with a words file: .npy, and TSV for TensorBoard's projector."""
 
 from pathlib import Path
 

@@ -13,7 +13,7 @@ import pytest
 import w2v
 from w2v.errors import W2VError
 from w2v.system import files
-from w2v.system.files import atomic_write, atomic_write_together, unchanged_files
+from w2v.system.files import atomic_write, atomic_write_together, check_files_unchanged
 
 
 @pytest.fixture(params=["unnamed", "named", "copied"])
@@ -350,7 +350,7 @@ def test_a_change_while_files_are_read_is_an_error(tmp_path: Path, change: Any, 
         path.write_bytes(b"old")
 
     def read(path: Path | None, error: Any) -> None:
-        with unchanged_files(tmp_path / "first") as watch:
+        with check_files_unchanged(tmp_path / "first") as watch:
             watch([tmp_path / "second"])
             if path:
                 change(path)

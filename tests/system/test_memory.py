@@ -62,8 +62,8 @@ def test_available_memory_is_the_smallest_limit(
     monkeypatch.setattr(Path, "read_text", read)
     limit = resource.RLIM_INFINITY if addresses < 0 else addresses << 10
     monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, limit))
-    assert memory.peak() == 300 << 10
-    assert memory.held() == 200 << 10
+    assert memory.peak_resident_bytes() == 300 << 10
+    assert memory.resident_bytes() == 200 << 10
     assert memory.available() == available << 10
 
 
@@ -81,7 +81,7 @@ if len(sys.argv) > 2:
     options |= {"checkpoint": sys.argv[2], "checkpoint_every": "1epoch"}
 model = w2v.train(lists, vector_size=400, negative=2, min_count=1, epochs=2, progress=report, **options)
 model.wv
-print(*estimates, memory.peak())
+print(*estimates, memory.peak_resident_bytes())
 """
 
 
@@ -104,9 +104,9 @@ def test_memory_is_estimated_if_the_system_does_not_report_it(
         return content
 
     monkeypatch.setattr(Path, "read_text", read)
-    assert 1e6 < memory.held() == memory.peak() < 1e12
+    assert 1e6 < memory.resident_bytes() == memory.peak_resident_bytes() < 1e12
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    assert memory.available() == installed - memory.held()
+    assert memory.available() == installed - memory.resident_bytes()
 
 
 @pytest.mark.parametrize("dtype", [np.dtype(np.float32), bfloat16()], ids=str)

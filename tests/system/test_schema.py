@@ -129,7 +129,7 @@ def test_a_checkpoint_with_damaged_arrays_is_refused(states: Path, tmp_path: Pat
 @pytest.mark.parametrize("text", ["[]", " [ ] ", '["a"]', '[ "a" ,\n "\\u00e9\\"\\\\" ]', '{"a": 1, "b\\n": 22}', "{}"])
 def test_strings_are_read_from_lists_and_objects(text: str) -> None:
     after = rb"\s*:\s*(\d+)" if text.startswith("{") else b"()"
-    found = [*schema.strings(text.encode(), "here", after=after)]
+    found = [*schema.iter_json_strings(text.encode(), "here", suffix_pattern=after)]
     assert [word for word, _ in found] == [*json.loads(text)]
     if found and text.startswith("{"):
         assert [int(value) for _, value in found] == [*json.loads(text).values()]
@@ -141,6 +141,6 @@ def test_strings_are_read_from_lists_and_objects(text: str) -> None:
 )
 def test_strings_refuses_other_json(text: str) -> None:
     with pytest.raises(W2VError, match=r"^here: damaged: [^\n]+$"):
-        list(schema.strings(text.encode(), "here"))
+        list(schema.iter_json_strings(text.encode(), "here"))
     with pytest.raises(W2VError, match="damaged"):
-        list(schema.strings(b'["\xff"]', "here"))
+        list(schema.iter_json_strings(b'["\xff"]', "here"))

@@ -138,8 +138,8 @@ TABLES = {
     "g.tsv": (b"0\tOne, two.\n", "CSV with the columns 0, One, two.;"),
     "h": (b'{"id": 1, "text": "One, two."}\n', "JSON with the columns id, text;"),
     "i": (b'\n {"text":' + 70_000 * b" " + b'""}', "JSON with the columns text, …;"),
-    "j": (b'{\n  "text": "a"\n}\n', "JSON, but not with one object on each line: write it as `jq -c '.[]'` does;"),
-    "k": (b'[{"text": "a"}]', "JSON, but not with one object on each line"),
+    "j": (b'{\n  "text": "a"\n}\n', "JSON, but does not have one object on each line: convert it with `jq -c '.[]'`;"),
+    "k": (b'[{"text": "a"}]', "JSON, but does not have one object on each line"),
 }
 
 

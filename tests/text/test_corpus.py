@@ -78,11 +78,11 @@ def test_concatenated_and_padded_streams_are_decompressed(tmp_path: Path, compre
 def test_truncated_or_damaged_streams_are_refused(tmp_path: Path, compression: str) -> None:
     long, content = (COMPRESS[compression](data) for data in (os.urandom(20_000), b"some words " * 1000))
     flipped = bytes(byte ^ 255 for byte in content[len(content) // 2 :])
-    damaged, cut = f"damaged {compression} data: ", f"the {compression} data is cut short"
+    damaged, truncated = f"damaged {compression} data: ", f"the {compression} data is truncated"
     for data, message in [
-        *((long[:size], cut) for size in (12, len(long) // 2, len(long) - 1)),
+        *((long[:size], truncated) for size in (12, len(long) // 2, len(long) - 1)),
         (content + b"this is not a stream", damaged),
-        (content[: len(content) // 2] + flipped, f"({damaged}|{cut})"),
+        (content[: len(content) // 2] + flipped, f"({damaged}|{truncated})"),
     ]:
         (tmp_path / "file").write_bytes(data)
         fails(tmp_path / "file", f"file: {message}")
@@ -209,7 +209,7 @@ def test_a_change_while_a_file_is_read_is_an_error(
             file.seek(0, os.SEEK_END if change == "grown" else os.SEEK_SET)
             file.write(path.read_bytes()[:2000])
     os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
-    with pytest.raises(W2VError, match=r"text changed while it was read|cut short|damaged") as caught:
+    with pytest.raises(W2VError, match=r"text changed while it was read|truncated|damaged") as caught:
         for _ in blocks:
             pass
     assert "\n" not in str(caught.value)
@@ -340,7 +340,7 @@ def test_missing_texts_are_counted(missing: Any) -> None:
         read = Corpus(source)
         with pytest.warns(w2v.TextWarning, match=r"^skipped 1 missing text \(None, NaN, or an empty field of CSV\)$"):
             assert text(read) == b"a b\n" + line + b"\n" * bool(line)
-        with pytest.warns(w2v.TextWarning, match="^gave zeros to 1 missing text "):
+        with pytest.warns(w2v.TextWarning, match="^read 1 missing text .*as empty lines, whose vectors are zeros$"):
             assert text(read, as_lines=True).split(b"\n").count(b"") == 2  # the other one is after the last newline
         assert read.missing == 1
 
@@ -570,18 +570,18 @@ def test_a_file_that_cannot_be_divided_belongs_to_one_part(tmp_path: Path, kind:
     for number in range(3):
         content = b"text\n" + b"%d\n" % number * 100
         (tmp_path / f"{number}.csv").write_bytes(content if table else gzip.compress(content.removeprefix(b"text")))
-    parts = [Corpus(tmp_path).part(number, 2, whole=table) for number in range(2)]
+    parts = [Corpus(tmp_path).part(number, 2, is_table=table) for number in range(2)]
     assert [set(text(part, column="text" if table else None).split()) for part in parts] == [{b"0", b"1"}, {b"2"}]
     message = "has columns and cannot be divided among 2 ranks: give the text in more"
     if not table:
         message = "is compressed and cannot be divided among 2 ranks: unpack it"
     with pytest.raises(W2VError, match=rf"0\.csv {message}"):
-        Corpus(tmp_path / "0.csv").part(0, 2, whole=table)
+        Corpus(tmp_path / "0.csv").part(0, 2, is_table=table)
 
 
 def test_a_column_of_an_empty_part_is_empty(tmp_path: Path) -> None:
     (tmp_path / "empty.csv").touch()
-    assert list(Corpus(tmp_path).part(0, 2, whole=True).blocks("text")) == []
+    assert list(Corpus(tmp_path).part(0, 2, is_table=True).blocks("text")) == []
 
 
 @pytest.mark.parametrize("source", ["-", [["a", "b"]]], ids=["standard input", "lists"])

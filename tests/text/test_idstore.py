@@ -104,7 +104,7 @@ def test_any_bytes_are_read_like_the_reference_or_refused(
         assert words
     except (AssertionError, UnicodeDecodeError, W2VError):
         with pytest.raises(
-            W2VError, match=r"holds no words$|is not UTF-8|is UTF-16|^[^\n]* is [a-z ]+[:,] |cut short|damaged"
+            W2VError, match=r"holds no words$|is not UTF-8|is UTF-16|^[^\n]* is [a-z ]+[:,] |is truncated|damaged"
         ):
             read(path, block, workers=workers, errors=errors)
     else:
@@ -214,15 +214,15 @@ def test_pruning_matches_the_reference(
     assert store.pruned == dropped
     assert store.tokens == len(numbers)
     assert store.remap(words).tolist() == [-1, -1, *range(len(words))]
-    assert store.known_before(store.remap(words), 5)[-1] == sum(counts.values())
+    assert store.cumulative_known_counts(store.remap(words), 5)[-1] == sum(counts.values())
 
 
-def test_remap_and_known_before_count_vocabulary_words() -> None:
+def test_remap_and_cumulative_known_counts_count_vocabulary_words() -> None:
     store = read_text(Corpus([["a", "b", "b"], ["c", "c", "c", "größer"]]))
     remap = store.remap(["c", "nowhere", "größer", "b"])
     assert remap.dtype == np.int32
     assert remap.tolist() == [-1, -1, -1, 3, 0, 2]
-    assert store.known_before(remap, 3).tolist() == [0, 2, 4, 6]
+    assert store.cumulative_known_counts(remap, 3).tolist() == [0, 2, 4, 6]
     assert store.words(np.array([5, 2])) == ["größer", "a"]
 
 
@@ -495,7 +495,7 @@ def test_merged_types_of_parts_equal_the_types_of_the_whole(
     for number, content in enumerate(contents):
         (folder / str(number)).write_bytes((b"" if number else b"first\n") + content)
         stores.append(read_text(Corpus(folder / str(number)).part(0, 1)))  # parts may be empty
-    merged = functools.reduce(TypeCounts.followed_by, stores)
+    merged = functools.reduce(TypeCounts.concat, stores)
     with read_text(Corpus(whole)) as store:
         assert merged.counts.tolist() == store.counts.tolist()
         assert words_of(merged) == words_of(store)

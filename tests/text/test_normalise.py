@@ -14,7 +14,7 @@ from tests.helpers import WORDS, texts
 from w2v.errors import SettingsError, W2VError, install
 from w2v.text import _normalise, normalise
 from w2v.text._text import PADDING, Malformed
-from w2v.text.normalise import NAMES, Normaliser, TextOptions
+from w2v.text.normalise import DIGIT_NAMES, Normaliser, TextOptions
 
 CHARACTERS = st.characters(codec="utf-8") | st.sampled_from("ΣσςİIıißẞKÅǅΑα\u0345\u0301.'·:’Ⱥ\u200d AZ@[`{09\n\t")
 # Characters of each class of Word_Break. Versions of Unicode differ only in rare characters.
@@ -49,15 +49,15 @@ def test_sorting_combining_characters_first_does_not_change_the_form(text: str) 
     """Runs of any length are sorted here, although the package sorts only long runs."""
     for form, decomposed in normalise.DECOMPOSITIONS.items():
         pattern = normalise._long_runs(form)[1].pattern
-        run = re.compile(pattern.replace(f"{{{2 * normalise.SAMPLED},}}", "+"))
-        sorted_first = run.sub(lambda found, form=form: normalise._sorted_marks(found[0], form), text)  # type: ignore[misc]
+        run = re.compile(pattern.replace(f"{{{2 * normalise.SAMPLE_STEP},}}", "+"))
+        sorted_first = run.sub(lambda found, form=form: normalise._sort_marks(found[0], form), text)  # type: ignore[misc]
         assert unicodedata.normalize(decomposed, sorted_first) == unicodedata.normalize(decomposed, text)
-        assert unicodedata.normalize(form, sorted_first) == normalise.normalized(text, form)
+        assert unicodedata.normalize(form, sorted_first) == normalise.normalise_unicode(text, form)
 
 
 def test_long_runs_of_combining_characters_take_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """`unicodedata.normalize` never receives a long unsorted run."""
-    text = "a" + "\u0301\u0323" * normalise.SAMPLED + "b"
+    text = "a" + "\u0301\u0323" * normalise.SAMPLE_STEP + "b"
     expected = {form: unicodedata.normalize(form, text) for form in normalise.DECOMPOSITIONS}
     received: list[str] = []
 
@@ -76,7 +76,7 @@ def test_long_runs_of_combining_characters_take_linear_time(monkeypatch: pytest.
 
     monkeypatch.setattr(normalise, "unicodedata", Recording)
     for form, found in expected.items():
-        assert normalise.normalized(text, form) == found
+        assert normalise.normalise_unicode(text, form) == found
     assert received
     assert not any("\u0301\u0323" in part for part in received)
 
@@ -114,7 +114,7 @@ def segments(text: str) -> list[str]:
 
 
 def is_blank(character: str) -> bool:
-    classes = normalise.break_classes()
+    classes = normalise.break_class_table()
     return ord(character) < len(classes) and bool(classes[ord(character)] & _normalise.BLANK_FLAG)
 
 
@@ -144,7 +144,7 @@ def test_a_sentence_is_split_into_words() -> None:
 
 def test_unicode_words_without_regex_name_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "regex", None)
-    normalise.break_classes.cache_clear()
+    normalise.break_class_table.cache_clear()
     with pytest.raises(W2VError, match=re.escape(install("tokenize"))):
         Normaliser(TextOptions(tokenize="words"))
 
@@ -153,7 +153,7 @@ def test_unicode_words_without_regex_name_the_package(monkeypatch: pytest.Monkey
 def test_digits_are_spelled_or_replaced_by_zero(text: str) -> None:
     assert apply(text, digits="zero") == re.sub(r"\d", "0", text)
     spelled = apply(text, digits="spell")
-    assert spelled == "".join(f" {NAMES[int(each)]} " if each.isdecimal() else each for each in text)
+    assert spelled == "".join(f" {DIGIT_NAMES[int(each)]} " if each.isdecimal() else each for each in text)
 
 
 @given(st.text(CHARACTERS | st.sampled_from("éÉ한ㅎㅏfﬁｅJ\u030c\u0301\u1112\u1161\u11ab"), max_size=20))

@@ -64,7 +64,7 @@ def reference(text: Sentences, options: PhraseOptions) -> dict[str, tuple[int, f
     for pair in found:
         first, last, both = counts[pair[0]], counts[pair[-1]], counts[options.delimiter.join(pair)]
         value = score(options.scoring, first, last, both, len(counts), options.min_count, tokens)
-        if both >= options.min_count and value > options.limit:
+        if both >= options.min_count and value > options.resolved_threshold:
             chosen[" ".join(pair)] = both, value
     return chosen
 
@@ -135,8 +135,8 @@ def test_a_part_that_does_not_fit_its_table_is_split(monkeypatch: pytest.MonkeyP
     splits = []
     frequent_pairs = phrases._frequent_pairs
 
-    def record_splits(counter: _phrases.Counter, *more: Any) -> Any:
-        splits.extend(counter.left)
+    def record_splits(counter: _phrases.PairCounter, *more: Any) -> Any:
+        splits.extend(counter.remaining_parts)
         return frequent_pairs(counter, *more)
 
     monkeypatch.setattr(phrases, "_frequent_pairs", record_splits)
@@ -260,7 +260,11 @@ def test_impossible_options_are_refused(given: dict[str, Any], message: str) -> 
 
 
 def test_the_default_threshold_depends_on_the_scoring() -> None:
-    assert [PhraseOptions(scoring=name).limit for name in ("default", "word2phrase", "npmi")] == [10, 100, 0.5]
+    assert [PhraseOptions(scoring=name).resolved_threshold for name in ("default", "word2phrase", "npmi")] == [
+        10,
+        100,
+        0.5,
+    ]
 
 
 def test_phrases_round_trip_through_a_file(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def bucket_of(ngram: str, buckets: int) -> int:
     st.integers(1, 4), st.integers(0, 4), st.sampled_from([1, 7, 2_000_000, 2**31 - 1]),
 )  # fmt: skip
 def test_buckets_match_the_definition(words: list[str], shortest: int, more: int, buckets: int) -> None:
-    starts, found = Subwords(shortest, shortest + more, buckets).of(Words.of(words))
+    starts, found = Subwords(shortest, shortest + more, buckets).ngram_buckets(Words.of(words))
     for k, word in enumerate(words):
         expected = [bucket_of(each, buckets) for each in ngrams_of(word, shortest, shortest + more)]
         assert found[starts[k] : starts[k + 1]].tolist() == expected
@@ -63,7 +63,7 @@ def test_buckets_match_the_definition(words: list[str], shortest: int, more: int
 def test_ngrams_of_malformed_words_are_counted_correctly(words: list[bytes], shortest: int, more: int) -> None:
     """The count is exact even for malformed words, since it is the size of the array of n-grams."""
     kind, encoded = Subwords(shortest, shortest + more, 50), Words.of(words)
-    starts, found = kind.of(encoded)
+    starts, found = kind.ngram_buckets(encoded)
     assert kind.count(encoded) == starts[-1] == len(found)
     characters = [2 + sum(byte & 0xC0 != 0x80 for byte in word) for word in words]
     lengths = range(shortest, shortest + more + 1)
@@ -119,7 +119,7 @@ def test_rows_round_trip_through_compose_and_decompose(words: list[str]) -> None
     rows = SubwordRows.of(kind, Words.of(words))
     random = np.random.default_rng(1)
     own, ngrams = (random.normal(size=(n, 5)).astype(np.float32) for n in (len(words), len(rows.buckets)))
-    sums = rows.join(ngrams)
+    sums = rows.sum_by_row(ngrams)
     composed, shared = own + sums[: len(words)], sums[len(words) :]
     rows.compose(composed, shared)
     members: dict[tuple[int, ...], list[int]] = {}  # for each set of words, the rows of subwords in exactly these words
@@ -135,7 +135,7 @@ def test_rows_round_trip_through_compose_and_decompose(words: list[str]) -> None
     assert sorted(row for shared_by in members.values() for row in set(shared_by)) == list(range(len(rows.members)))
     assert rows.members.tolist() == [len(members[k]) for k in sorted(members, key=lambda k: members[k])]
     np.testing.assert_allclose(rows.decompose(composed, shared), own + sums[: len(words)], atol=1e-4)
-    joined = rows.join(rows.split(own, shared))
+    joined = rows.sum_by_row(rows.divide_by_row(own, shared))
     np.testing.assert_allclose(joined[len(words) :], shared, atol=1e-5)
     sizes = rows.members[: len(words), np.newaxis]
     np.testing.assert_allclose(joined[: len(words)], own * (sizes - 1) / sizes, atol=1e-5)

@@ -176,10 +176,11 @@ def test_decomposed_unicode_gets_advice(tmp_path: Path, monkeypatch: pytest.Monk
     composed, decomposed = "caf\u00e9 ol\u00e9\n", "cafe\u0301\n"
     (line,) = advice(3000 * composed + decomposed, tmp_path / "text")
     assert line == (
-        "'café' has two spellings, which are two words (Unicode NFC and NFD): add --normalize nfc (normalize=\"nfc\")"
+        "'café' occurs in two Unicode spellings (NFC and NFD), which count as two words: add --normalize nfc "
+        '(normalize="nfc")'
     )
     (line,) = advice(decomposed, tmp_path / "text")
-    assert line.startswith("'café' is decomposed, but usually composed in queries (")
+    assert line.startswith("'café' is decomposed (Unicode NFD), but usually composed (NFC) in queries: ")
     assert advice(composed + 2000 * PLAIN + decomposed.replace("c", "d"), tmp_path / "text") == []
     with read_text(Corpus(tmp_path / "text"), normalize="nfc") as store:
         assert "dafé" in store.types

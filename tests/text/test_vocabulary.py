@@ -63,7 +63,7 @@ def test_an_empty_vocabulary_is_refused() -> None:
         (["a"], [[2]], "do not fit"),
         (["a"], [2.0], "type float64"),
         (["a"], ["2"], "do not fit"),
-        (["a", "b"], [1, 2], "must not rise"),
+        (["a", "b"], [1, 2], "in descending order"),
         (["a", "b"], [1, 0], "must be 1 or more"),
         (["a"], [np.uint64(2**63)], "must be 1 or more"),
         (["a", "b"], [2**63 - 1, 2**63 - 1], "add up to more"),

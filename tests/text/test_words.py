@@ -32,17 +32,17 @@ def test_search_works_as_in_a_list(word: object, bounds: tuple[int, ...]) -> Non
 def test_repeated_and_malformed_words_are_found(listed: list[bytes]) -> None:
     words = Words.of(listed)
     twice = ((listed.index(word), row) for row, word in enumerate(listed) if word in listed[:row])
-    assert words.repeated() == next(twice, None)
+    assert words.find_duplicate() == next(twice, None)
     malformed = [word for word in listed if word.decode(errors="ignore").encode() != word]
     assert words.is_utf8() == (not malformed)
     if malformed:
         assert words.first_not_utf8() == malformed[0]
-    assert words.decoded("replace") == [word.decode(errors="replace") for word in listed]
+    assert words.to_utf8("replace") == [word.decode(errors="replace") for word in listed]
 
 
-def test_followed_by_concatenates() -> None:
+def test_concat_appends_the_other_words() -> None:
     for one, other in itertools.product([[], LIST], repeat=2):
-        assert Words.of(one).followed_by(Words.of(other)) == one + other
+        assert Words.of(one).concat(Words.of(other)) == one + other
 
 
 @given(st.lists(st.sampled_from(LIST)), st.data())

@@ -40,7 +40,7 @@ def test_all_formats_store_the_same_vectors(sample: Path, tmp_path: Path, vector
         np.testing.assert_array_equal(loaded.outputs, model.outputs)
     vectors = w2v.load(tmp_path / "m.safetensors", mmap=True)
     assert vectors.counts.tolist() == model.vocabulary.counts.tolist()
-    assert {"settings", "metrics"} <= set(vectors.header.parts)
+    assert {"settings", "metrics"} <= set(vectors.header.non_empty_fields)
     vectors.save(tmp_path / "again.safetensors")
     again = w2v.Model.load(tmp_path / "again.safetensors")
     np.testing.assert_array_equal(again.inputs, model.inputs)

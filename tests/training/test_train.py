@@ -89,8 +89,8 @@ def test_progress_reaches_the_end(sample: Path) -> None:
 
 def test_memory_is_estimated_before_training(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reports: list[Progress] = []
-    held = memory.held()  # a constant, because the actual value changes during the test
-    monkeypatch.setattr(memory, "held", lambda: held)
+    held = memory.resident_bytes()  # a constant, because the actual value changes during the test
+    monkeypatch.setattr(memory, "resident_bytes", lambda: held)
     model = w2v.train(sample, vector_size=1000, epochs=1, progress=reports.append)
     estimated, limit = reports[-1].memory, reports[-1].memory_limit
     words = len(model.vocabulary)
@@ -129,7 +129,7 @@ def test_memory_of_threads_is_estimated(
 ) -> None:
     settings = w2v.Settings(min_count=1, vector_size=1, workers=2, **options)
     vocabulary = w2v.Vocabulary([f"word{number}" for number in range(30_000)], [1] * 30_000)
-    monkeypatch.setattr(memory, "held", lambda: 0)
+    monkeypatch.setattr(memory, "resident_bytes", lambda: 0)
     with read_text(Corpus([["word1"]]), cache=tmp_path) as store:
         before = address_space()
         run = Run(RunConfig(settings=settings), Initialisation(vocabulary), store)
@@ -171,7 +171,7 @@ from w2v.system import memory
 # After each checkpoint, the run releases the pages of the ids.
 checkpoints = {"checkpoint": sys.argv[2], "checkpoint_every": "100chunks"}
 model = w2v.train(sys.argv[1], vector_size=20, epochs=1, workers=2, sample=1e-6, **checkpoints)
-print(model.metrics["tokens"], memory.peak())
+print(model.metrics["tokens"], memory.peak_resident_bytes())
 """
 
 

@@ -22,7 +22,7 @@ from w2v.system.files import Errors
 from w2v.text.corpus import Corpus
 from w2v.text.encodings import USUAL
 from w2v.text.idstore import ReadingOptions
-from w2v.text.phrases import PhraseOptions, connectors
+from w2v.text.phrases import PhraseOptions, read_connectors
 from w2v.vectors.query import Method
 
 Command = Callable[..., Any]
@@ -373,7 +373,7 @@ def given_reading(given: Mapping[str, Any]) -> dict[str, Any]:
 def phrase_options(given: Mapping[str, Any]) -> PhraseOptions:
     """Return the options of a command that belong to PhraseOptions. Raise SettingsError if a value is impossible."""
     chosen = {name: given[name] for name in options_of(PhraseOptions) if given.get(name) is not None}
-    words = connectors(given["connectors"]) if given.get("connectors") else frozenset()
+    words = read_connectors(given["connectors"]) if given.get("connectors") else frozenset()
     return PhraseOptions(**chosen, connectors=words)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from w2v.explore.content import Content, map_data
 from w2v.plotting.projection import Projection
 from w2v.progress import Report
-from w2v.text.normalise import normalized
+from w2v.text.normalise import normalise_unicode
 from w2v.vectors.approximate import ApproximateIndex
 from w2v.vectors.keyed import KeyedVectors, Neighbours
 from w2v.vectors.query import Method, Query
@@ -108,6 +108,6 @@ class Completer:
 def fold(text: str) -> str:
     """Return text in upper case without accents, as assets/words.js does: "koln" and "Köln" become the same."""
     if not text.isascii():
-        decomposed = normalized(text, "NFKD")
+        decomposed = normalise_unicode(text, "NFKD")
         text = "".join(character for character in decomposed if unicodedata.category(character) != "Mn")
     return text.upper().replace("\n", " ")

@@ -18,25 +18,25 @@ cdef double[23] POWERS  # the powers of ten that a double represents exactly
 POWERS[:] = [10.0 ** exponent for exponent in range(23)]
 
 cdef enum:
-    EXPONENT = 0x7F800000  # the exponent bits of a float32; all are set in infinities and NaN
+    EXPONENT_MASK = 0x7F800000  # the exponent bits of a float32; all are set in infinities and NaN
 
 cdef uint8_t[1] NOTHING  # the target of pointers to empty arrays, since C's functions accept no null pointer
 
 
-cdef inline const uint8_t *first(const uint8_t[::1] bytes) noexcept nogil:
+cdef inline const uint8_t *data_pointer(const uint8_t[::1] bytes) noexcept nogil:
     return &bytes[0] if bytes.shape[0] else NOTHING
 
 
 # -- binary: word, space, columns × float32, and in some files a newline --------------------------------
 
-cdef inline Py_ssize_t word_begin(const uint8_t *data, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
+cdef inline Py_ssize_t skip_newlines(const uint8_t *data, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
     while at < end and data[at] == c"\n":
         at += 1
     return at
 
 
 cdef inline Py_ssize_t word_end(const uint8_t *data, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
-    cdef Py_ssize_t near = min(at + 16, end)
+    cdef Py_ssize_t near = min(at + 16, end)  # most words end before: look there before the call of memchr
     cdef const void *space
     while at < near:
         if data[at] == c" ":
@@ -48,12 +48,12 @@ cdef inline Py_ssize_t word_end(const uint8_t *data, Py_ssize_t at, Py_ssize_t e
 
 def binary_split(const uint8_t[::1] data, Py_ssize_t columns, int64_t limit, bint final):
     """Return the number of complete rows at the start of `data`, at most `limit`, and the position of their end."""
-    cdef const uint8_t *bytes = first(data)
+    cdef const uint8_t *bytes = data_pointer(data)
     cdef Py_ssize_t size = data.shape[0], at = 0, done = 0
     cdef int64_t rows = 0
     with nogil:
         while rows < limit:
-            at = word_end(bytes, word_begin(bytes, done, size), size)
+            at = word_end(bytes, skip_newlines(bytes, done, size), size)
             if size - at - 1 < 4 * columns:
                 break
             done = at + 1 + 4 * columns
@@ -65,14 +65,14 @@ def binary_parse(const uint8_t[::1] data, float[:, ::1] vectors, uint8_t[::1] wo
     """Parse R complete rows into vectors (R, columns), words (end to end) and their lengths (R,).
 
     Returns:
-        The number of bytes written to `words`, and the first wrong row (with a NaN or an infinity), or -1.
+        The number of bytes written to `words`, and the first wrong row (one with a NaN or an infinity), or -1.
     """
-    cdef const uint8_t *bytes = first(data)
+    cdef const uint8_t *bytes = data_pointer(data)
     cdef Py_ssize_t size = data.shape[0], columns = vectors.shape[1], begin, at = 0, used = 0
     cdef int64_t row, wrong = -1
     with nogil:
         for row in range(vectors.shape[0]):
-            begin = word_begin(bytes, at, size)
+            begin = skip_newlines(bytes, at, size)
             at = word_end(bytes, begin, size)
             memcpy(&words[0] + used, bytes + begin, at - begin)
             used += at - begin
@@ -89,11 +89,11 @@ cdef inline bint finite(const float *values, Py_ssize_t count) noexcept nogil:
     cdef uint32_t found = 0
     cdef Py_ssize_t i
     for i in range(count):
-        found |= (bits[i] & EXPONENT) == EXPONENT
+        found |= (bits[i] & EXPONENT_MASK) == EXPONENT_MASK
     return not found
 
 
-def first_not_finite(const float[:, :] vectors):
+def first_non_finite_row(const float[:, :] vectors):
     """Return the first row of vectors (V, D) with a NaN or an infinity, or -1. The rows must be contiguous."""
     cdef int64_t row, wrong = -1
     with nogil:
@@ -112,7 +112,7 @@ def binary_format(
     with nogil:
         for row in range(vectors.shape[0]):
             length = offsets[row + 1] - offsets[row]
-            memcpy(&out[at], first(blob) + offsets[row], length)
+            memcpy(&out[at], data_pointer(blob) + offsets[row], length)
             at += length
             out[at] = c" "
             memcpy(&out[at + 1], &vectors[row, 0], 4 * columns)
@@ -132,7 +132,7 @@ cdef inline Py_ssize_t line_end(const uint8_t *data, Py_ssize_t at, Py_ssize_t s
     return size if newline == NULL else <const uint8_t *>newline - data
 
 
-cdef inline Py_ssize_t trimmed(const uint8_t *data, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+cdef inline Py_ssize_t trim_end(const uint8_t *data, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     while end > begin and blank(data[end - 1]):
         end -= 1
     return end
@@ -143,7 +143,7 @@ def text_split(const uint8_t[::1] data, Py_ssize_t columns, int64_t limit, bint 
 
     Blank lines are not counted. If the data is `final`, the last line needs no newline.
     """
-    cdef const uint8_t *bytes = first(data)
+    cdef const uint8_t *bytes = data_pointer(data)
     cdef Py_ssize_t size = data.shape[0], end, done = 0
     cdef int64_t rows = 0
     with nogil:
@@ -151,21 +151,21 @@ def text_split(const uint8_t[::1] data, Py_ssize_t columns, int64_t limit, bint 
             end = line_end(bytes, done, size)
             if end == size and not final:
                 break
-            rows += trimmed(bytes, done, end) > done
+            rows += trim_end(bytes, done, end) > done
             done = min(end + 1, size)
     return rows, done
 
 
 def text_parse(const uint8_t[::1] data, float[:, ::1] vectors, uint8_t[::1] words, int64_t[::1] lengths):
-    """Parse R lines like binary_parse. A line that is not a word and numbers is wrong, too, and gets the length -1."""
-    cdef const uint8_t *bytes = first(data)
+    """Parse R = len(vectors) lines like binary_parse. A malformed line is also wrong; its length is -1."""
+    cdef const uint8_t *bytes = data_pointer(data)
     cdef Py_ssize_t size = data.shape[0], columns = vectors.shape[1], begin = 0, end, stop, used = 0
     cdef int64_t row, wrong = -1
     with nogil:
         for row in range(vectors.shape[0]):
             while True:
                 stop = line_end(bytes, begin, size)
-                end = trimmed(bytes, begin, stop)
+                end = trim_end(bytes, begin, stop)
                 if end > begin:
                     break
                 begin = stop + 1
@@ -197,7 +197,7 @@ cdef Py_ssize_t parse_line(
     for _ in range(columns):
         while at > begin and not blank(data[at - 1]):
             at -= 1
-        at = trimmed(data, begin, at)
+        at = trim_end(data, begin, at)
     if at > begin and parse_numbers(data, at, end, values, columns):
         return at - begin
     return -1
@@ -224,40 +224,40 @@ cdef inline Py_ssize_t parse_number(
     An integer up to 2^53, multiplied or divided by a power of ten up to 10^22, takes one correctly rounded operation
     (Clinger 1990). Python converts other numbers; it stops at the space or newline after the number.
     """
-    cdef Py_ssize_t at = begin, digits
+    cdef Py_ssize_t at = begin, digits_begin, fraction_begin, digit_count
     cdef uint64_t mantissa = 0
-    cdef int64_t exponent = 0, power = 0
-    cdef bint negative = False, shrinking
+    cdef int64_t exponent = 0, explicit_exponent = 0  # of ten: of the number, and after the letter e
+    cdef bint negative = False, exponent_is_negative
     cdef double result
     if at < end and (data[at] == c"-" or data[at] == c"+"):
         negative = data[at] == c"-"
         at += 1
-    digits = at
+    digits_begin = at
     while at < end and data[at] - c"0" < 10u:
         mantissa = mantissa * 10 + (data[at] - c"0")
         at += 1
-    digits = at - digits
+    digit_count = at - digits_begin
     if at < end and data[at] == c".":
         at += 1
-        exponent = at
+        fraction_begin = at
         while at < end and data[at] - c"0" < 10u:
             mantissa = mantissa * 10 + (data[at] - c"0")
             at += 1
-        exponent -= at
-        digits -= exponent
-    if 0 < digits < 20 and at < end and (data[at] | 32) == c"e":
+        exponent = fraction_begin - at
+        digit_count -= exponent
+    if 0 < digit_count < 20 and at < end and (data[at] | 32) == c"e":
         at += 1
-        shrinking = at < end and data[at] == c"-"
+        exponent_is_negative = at < end and data[at] == c"-"
         if at < end and (data[at] == c"-" or data[at] == c"+"):
             at += 1
         if at == end or data[at] - c"0" >= 10u:
             return -1
         while at < end and data[at] - c"0" < 10u:
-            power = min(power * 10 + (data[at] - c"0"), 100000)
+            explicit_exponent = min(explicit_exponent * 10 + (data[at] - c"0"), 100000)
             at += 1
-        exponent += -power if shrinking else power
-    if digits == 0 or digits > 19 or mantissa > <uint64_t>1 << 53 or exponent < -22 or exponent > 22:
-        return hard_number(data, begin, end, value)
+        exponent += -explicit_exponent if exponent_is_negative else explicit_exponent
+    if digit_count == 0 or digit_count > 19 or mantissa > <uint64_t>1 << 53 or exponent < -22 or exponent > 22:
+        return parse_with_python(data, begin, end, value)
     if at < end and not blank(data[at]):
         return -1
     result = mantissa * POWERS[exponent] if exponent > 0 else mantissa / POWERS[-exponent]
@@ -265,7 +265,7 @@ cdef inline Py_ssize_t parse_number(
     return at
 
 
-cdef Py_ssize_t hard_number(
+cdef Py_ssize_t parse_with_python(
     const uint8_t *data, Py_ssize_t begin, Py_ssize_t end, float *value
 ) noexcept with gil:
     cdef Py_ssize_t at = begin
@@ -287,7 +287,7 @@ def text_format(
     with nogil:
         for row in range(vectors.shape[0]):
             length = offsets[row + 1] - offsets[row]
-            memcpy(&out[at], first(blob) + offsets[row], length)
+            memcpy(&out[at], data_pointer(blob) + offsets[row], length)
             at += length
             for column in range(vectors.shape[1]):
                 out[at] = c" "
@@ -300,18 +300,18 @@ def text_format(
 cdef Py_ssize_t format_number(float value, uint8_t *out) noexcept nogil:
     """Write a float32 and return the number of bytes, at most 16: sign, 9 digits, point, zeros or exponent."""
     cdef uint8_t[24] digits
-    cdef double size = -<double>value if value < 0 else value, read
+    cdef double magnitude = -<double>value if value < 0 else value, read_back
     cdef int64_t mantissa = 0
     cdef int precision, scale = 0, count = 0, point, exponent, i
     cdef Py_ssize_t at = 0
-    if not (1e-14 <= size < 1e22):
-        return format_rare(value, out)
-    exponent = <int>floor(log10(size))
+    if not (1e-14 <= magnitude < 1e22):
+        return format_with_python(value, out)
+    exponent = <int>floor(log10(magnitude))
     for precision in range(6, 10):  # 6 digits may be enough; 9 always are
         scale = precision - 1 - exponent
-        mantissa = llround(size * POWERS[scale] if scale >= 0 else size / POWERS[-scale])
-        read = mantissa / POWERS[scale] if scale >= 0 else mantissa * POWERS[-scale]
-        if <float>read == <float>size:
+        mantissa = llround(magnitude * POWERS[scale] if scale >= 0 else magnitude / POWERS[-scale])
+        read_back = mantissa / POWERS[scale] if scale >= 0 else mantissa * POWERS[-scale]
+        if <float>read_back == <float>magnitude:
             break
     while mantissa % 10 == 0:
         mantissa //= 10
@@ -346,7 +346,7 @@ cdef Py_ssize_t format_number(float value, uint8_t *out) noexcept nogil:
     return at
 
 
-cdef Py_ssize_t format_rare(float value, uint8_t *out) noexcept with gil:
+cdef Py_ssize_t format_with_python(float value, uint8_t *out) noexcept with gil:
     """Write zero, or a number beyond the range where powers of ten are exact. Return the number of bytes."""
     cdef char *text = PyOS_double_to_string(value, c"g", 9, 0, NULL)
     cdef Py_ssize_t length = strlen(text)

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError, one_line, optional
-from w2v.formats.bfloat16 import blocks
-from w2v.formats.vector_file import Array, VectorFile, check_content, validated
+from w2v.formats.bfloat16 import float32_blocks
+from w2v.formats.vector_file import Array, VectorFile, check_content, validate
 from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Meter, Report
 from w2v.system import memory
-from w2v.system.files import PARQUET, Errors, PathLike, atomic_write, errors_named, open_regular
+from w2v.system.files import PARQUET, Errors, PathLike, atomic_write, open_regular, translate_os_errors
 from w2v.text.declared_sizes import max_content
 from w2v.text.decompress import MAX_RATIO
-from w2v.text.tables import Arrow, Parquet, Table
+from w2v.text.tables import Arrow, ColumnarFile, Parquet
 
 WORD, COUNT, VECTOR = "word", "count", "vector"
 SIGNATURE = PARQUET + rb"|ARROW1\0\0"
-BATCH_ROWS, BATCH_VALUES = 1 << 16, 1 << 20  # the most rows, and numbers in vectors, that are read or written at once
+BATCH_ROWS, BATCH_VALUES = 1 << 16, 1 << 20  # limits for one batch: rows, and values of vectors
 
 
 def _pyarrow(path: PathLike) -> Any:
@@ -40,8 +39,8 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     count_fields = [] if content.counts is None else [(COUNT, pa.int64())]
     schema = pa.schema([(WORD, pa.string()), *count_fields, (VECTOR, pa.list_(pa.float32(), size))])
     meter = Meter(progress, "save")
-    with atomic_write(path, replace) as file, _writer(path, pa)(file, schema) as out:
-        for start, block in blocks(content.vectors, _rows_per_batch(size)):
+    with atomic_write(path, replace) as file, _open_writer(path, pa, file, schema) as out:
+        for start, block in float32_blocks(content.vectors, _rows_per_batch(size)):
             end = start + len(block)
             columns = [pa.array(content.words[start:end], pa.string())]
             columns += [] if content.counts is None else [pa.array(content.counts[start:end])]
@@ -58,14 +57,15 @@ def write_vectors(path: PathLike, size: int, blocks: Iterable[Array], replace: b
     """
     pa = _pyarrow(path)
     schema = pa.schema([(VECTOR, pa.list_(pa.float32(), size))])
-    with atomic_write(path, replace) as file, _writer(path, pa)(file, schema) as out:
+    with atomic_write(path, replace) as file, _open_writer(path, pa, file, schema) as out:
         for block in blocks:
             out.write_batch(pa.record_batch([_as_lists(pa, block)], schema=schema))
 
 
-def _writer(path: PathLike, pa: Any) -> Any:
-    is_arrow = Path(path).name.lower().endswith(".arrow")
-    return pa.ipc.new_file if is_arrow else partial(pa.parquet.ParquetWriter, use_dictionary=False)
+def _open_writer(path: PathLike, pa: Any, file: BinaryIO, schema: Any) -> Any:
+    if Path(path).name.lower().endswith(".arrow"):
+        return pa.ipc.new_file(file, schema)
+    return pa.parquet.ParquetWriter(file, schema, use_dictionary=False)
 
 
 def _rows_per_batch(size: int) -> int:
@@ -81,16 +81,16 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     """Read the columns "word" and "vector" and, if the table has it, "count"; see formats.table.read."""
     pa = _pyarrow(path)
     try:
-        with errors_named(path), open_regular(path) as file:
+        with translate_os_errors(path), open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
             table = (Parquet if file.peek(4).startswith(b"PAR1") else Arrow)(str(path), file, size, pa)
             content = _read(path, pa, table, max_content(size), limit, Meter(progress, "load"))
-            return validated(path, content, errors)
+            return validate(path, content, errors)
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise W2VError(f"{path}: damaged: {one_line(error)}") from error
 
 
-def _read(path: PathLike, pa: Any, table: Table, max_bytes: int, limit: int | None, meter: Meter) -> VectorFile:
+def _read(path: PathLike, pa: Any, table: ColumnarFile, max_bytes: int, limit: int | None, meter: Meter) -> VectorFile:
     """Read a table. Raise W2VError if its words or its vectors would take more than `max_bytes`."""
     names, rows = table.names, table.rows
     if names.count(WORD) != 1 or names.count(VECTOR) != 1:
@@ -115,7 +115,7 @@ def _read(path: PathLike, pa: Any, table: Table, max_bytes: int, limit: int | No
     for start, batch in _first_rows(path, table, [WORD, *[COUNT] * has_counts], BATCH_ROWS, rows):
         if batch.column(WORD).null_count:
             raise W2VError(f"{path}: a word is missing after row {start:,}")
-        for word in _encoded_words(path, pa, batch.column(WORD), max_bytes - words.size):
+        for word in _encode_words(path, pa, batch.column(WORD), max_bytes - words.size):
             words.add(word)
         if counts is not None:
             column = batch.column(COUNT).cast(pa.int64())
@@ -124,15 +124,17 @@ def _read(path: PathLike, pa: Any, table: Table, max_bytes: int, limit: int | No
     for start, batch in _first_rows(path, table, [VECTOR], _rows_per_batch(size), rows):
         column, end = batch.column(VECTOR), start + len(batch)
         values, lengths = column.flatten(), pa.compute.list_value_length(column)
-        are_equal = {*pa.compute.min_max(lengths).as_py().values()} <= {size, None}
-        if values.null_count or lengths.null_count or not are_equal:
+        have_equal_length = {*pa.compute.min_max(lengths).as_py().values()} <= {size, None}
+        if values.null_count or lengths.null_count or not have_equal_length:
             raise W2VError(f"{path}: a vector after row {start:,} does not have {size} values")
         vectors[start:end] = _as_numpy(values).reshape(-1, size)
         meter(end, rows)
     return VectorFile(words.words, vectors, counts)
 
 
-def _first_rows(path: PathLike, table: Table, columns: list[str], step: int, rows: int) -> Iterator[tuple[int, Any]]:
+def _first_rows(
+    path: PathLike, table: ColumnarFile, columns: list[str], step: int, rows: int
+) -> Iterator[tuple[int, Any]]:
     """Yield batches with the first `rows` rows of some columns, each with the number of rows before it."""
     done = 0
     for batch in table.batches(columns, step):
@@ -145,8 +147,8 @@ def _first_rows(path: PathLike, table: Table, columns: list[str], step: int, row
         raise W2VError(f"{path}: damaged: it declares {rows:,} rows, but has {done:,}")
 
 
-def _encoded_words(path: PathLike, pa: Any, column: Any, max_bytes: int) -> Iterator[bytes]:
-    """Yield the words of a column without nulls as UTF-8. Raise W2VError if they have more than `max_bytes` in all."""
+def _encode_words(path: PathLike, pa: Any, column: Any, max_bytes: int) -> Iterator[bytes]:
+    """Yield the words of a column without nulls in UTF-8. Raise W2VError if they exceed `max_bytes` in all."""
     types, kind = pa.types, column.type
     if types.is_string(kind) or types.is_large_string(kind):
         words = column.cast(pa.binary() if types.is_string(kind) else pa.large_binary()).to_pylist()

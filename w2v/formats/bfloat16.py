@@ -37,7 +37,7 @@ def stores_exactly(matrix: NDArray[Any], storage: Storage) -> bool:
         return True
     with np.errstate(all="ignore"):
         rows = max(1, BLOCK_VALUES // max(1, matrix.shape[1]))
-        pairs = ((block.astype(dtype).astype(np.float32), block) for _, block in blocks(matrix, rows))
+        pairs = ((block.astype(dtype).astype(np.float32), block) for _, block in float32_blocks(matrix, rows))
         return all(np.array_equal(rounded, block, equal_nan=True) for rounded, block in pairs)
 
 
@@ -50,31 +50,31 @@ def is_training_dtype(array: NDArray[Any]) -> bool:
     return array.dtype == np.float32 or is_bfloat16(array)
 
 
-def bits(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a bfloat16 array viewed as uint16, since bfloat16 has no buffer interface; other arrays unchanged."""
+def as_uint16(array: NDArray[Any]) -> NDArray[Any]:
+    """View a bfloat16 array as uint16, because bfloat16 has no buffer interface. Return other arrays unchanged."""
     return array.view(np.uint16) if is_bfloat16(array) else array
 
 
 def to_float32(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a bfloat16 array as float32, with the same values; other arrays unchanged."""
+    """Convert a bfloat16 array to float32, with the same values. Return other arrays unchanged."""
     return array.astype(np.float32) if is_bfloat16(array) else array
 
 
-def first_not_finite(matrix: NDArray[Any]) -> int:
+def first_non_finite_row(matrix: NDArray[Any]) -> int:
     """Return the first row of a matrix (V, D) that has a NaN or an infinity, or -1."""
-    for start, block in blocks(matrix):
-        row = _formats.first_not_finite(block)
+    for start, block in float32_blocks(matrix):
+        row = _formats.first_non_finite_row(block)
         if row >= 0:
             return start + row
     return -1
 
 
-def blocks(matrix: NDArray[Any], rows: int | None = None) -> Iterator[tuple[int, NDArray[np.float32]]]:
+def float32_blocks(matrix: NDArray[Any], rows: int | None = None) -> Iterator[tuple[int, NDArray[np.float32]]]:
     """Yield the rows of a matrix (V, D) as contiguous float32 blocks, each with the index of its first row.
 
     Args:
-        rows: the most rows in a block. By default, a float32 matrix with contiguous rows is one block without a copy;
-            other matrices are copied a few rows at a time.
+        rows: the maximum number of rows in a block. By default, a float32 matrix with contiguous rows is one block
+            without a copy; other matrices are copied a few rows at a time.
     """
     if rows is None and isinstance(matrix, np.ndarray) and matrix.dtype == np.float32 and matrix.strides[1] == 4:
         yield 0, matrix

@@ -14,15 +14,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import CutFile, W2VError
-from w2v.formats.bfloat16 import blocks
+from w2v.errors import TruncatedFile, W2VError
+from w2v.formats.bfloat16 import float32_blocks
 from w2v.formats.header import ModelHeader
 from w2v.formats.row_blocks import open_unpacked
-from w2v.formats.vector_file import VectorFile, check_content, decode_words, validated
+from w2v.formats.vector_file import VectorFile, check_content, decode_words, validate
 from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Meter, Report
 from w2v.system import memory, schema
-from w2v.system.files import FASTTEXT, Errors, PathLike, atomic_write, errors_named
+from w2v.system.files import FASTTEXT, Errors, PathLike, atomic_write, translate_os_errors
 from w2v.text.subword_rows import own_rows
 from w2v.text.subwords import MAX_LENGTH, Ngrams, Subwords
 from w2v.text.words import MAX_WORD_BYTES, Words
@@ -52,7 +52,7 @@ UInt31 = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
 
 @dataclass(frozen=True)
 class _Settings:
-    """The settings of w2v that a fastText model has, too."""
+    """The settings that w2v and fastText models share."""
 
     model: str | None = None
     loss: str | None = None
@@ -82,14 +82,14 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         _check_fields(path, fields)
         words, size, buckets = fields["words"], fields["vector_size"], fields["buckets"]
         if 4 * (words + buckets) * size > max_size:
-            raise CutFile(f"{path}: cut: it should hold {words + buckets:,} rows of {size:,} values")
+            raise TruncatedFile(f"{path}: truncated: it should hold {words + buckets:,} rows of {size:,} values")
         entries, counts = _read_entries(path, file, words)
         entries = decode_words(path, entries, errors)
         meter = Meter(progress, "load")
         _read_matrix_head(path, file, words + buckets, size, is_old)
         vectors = _read_rows(path, file, words, size)
         meter(words, 2 * words + buckets)
-        # Buckets of zeros are dropped: w2v writes zeros for a bucket without n-grams of the vocabulary.
+        # Drop buckets with a row of zeros. `write` writes such a row for each bucket that no n-gram uses.
         bucket_rows, used_buckets = [np.empty((0, size), np.float32)], [np.empty(0, np.int32)]
         for start in range(0, buckets, BLOCK_ROWS):
             block = _read_rows(path, file, min(BLOCK_ROWS, buckets - start), size)
@@ -101,7 +101,8 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         if LOSSES[fields["loss"]] != "hs":
             _read_matrix_head(path, file, words, size, is_old)
             outputs = _read_rows(path, file, words, size)
-            tensors = {"outputs": outputs} if outputs.any() else {}  # `write` writes zeros where a model has none
+            # `write` writes zeros for a model without output rows.
+            tensors = {"outputs": outputs} if outputs.any() else {}
         meter(2 * words + buckets, 2 * words + buckets)
     settings = {name: fields[name] for name in SHARED_SETTINGS}
     settings |= {"model": MODELS[fields["model"]], "loss": LOSSES[fields["loss"]]}
@@ -110,11 +111,11 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     shortest, longest = max(1, fields["shortest"]), fields["longest"]
     if buckets and shortest <= longest:
         ngrams = Ngrams(Subwords(shortest, longest, buckets), np.concatenate(used_buckets), np.concatenate(bucket_rows))
-        ngrams.compose(entries, vectors)  # `validated` refuses NaN and infinite results
+        ngrams.compose(entries, vectors)  # `validate` refuses NaN and infinite results
         tensors |= ngrams.tensors
         settings |= {"subwords": f"{shortest}-{longest}", "buckets": buckets}
     header = ModelHeader(settings=settings, subwords=ngrams.subwords if ngrams else None)
-    return validated(path, VectorFile(entries, vectors, counts, tensors, header), None)
+    return validate(path, VectorFile(entries, vectors, counts, tensors, header), None)
 
 
 def _check_fields(path: PathLike, fields: dict[str, int]) -> None:
@@ -136,7 +137,7 @@ def _check_fields(path: PathLike, fields: dict[str, int]) -> None:
 def _read_exactly(path: PathLike, file: BufferedReader, size: int) -> bytes:
     content = file.read(size)
     if len(content) < size:
-        raise CutFile(f"{path}: cut")
+        raise TruncatedFile(f"{path}: truncated")
     return content
 
 
@@ -154,7 +155,7 @@ def _read_word(path: PathLike, file: BufferedReader) -> bytes:
     while len(word) <= MAX_WORD_BYTES:
         ahead = file.peek(1)
         if not ahead:
-            raise CutFile(f"{path}: cut among its words")
+            raise TruncatedFile(f"{path}: truncated among its words")
         end = ahead.find(b"\0")
         word += file.read(end + 1 or len(ahead))
         if end >= 0:
@@ -172,7 +173,7 @@ def _read_matrix_head(path: PathLike, file: BufferedReader, rows: int, columns: 
 def _read_rows(path: PathLike, file: BufferedReader, rows: int, columns: int) -> NDArray[np.float32]:
     matrix: NDArray[np.float32] = memory.empty((rows, columns))
     if file.readinto(matrix.reshape(-1).view(np.uint8).data) != matrix.nbytes:
-        raise CutFile(f"{path}: cut in a matrix")
+        raise TruncatedFile(f"{path}: truncated in a matrix")
     return matrix
 
 
@@ -182,8 +183,9 @@ def _read_rows(path: PathLike, file: BufferedReader, rows: int, columns: int) ->
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
     """Write a model atomically. fastText computes the same vectors from it, for known and unknown words.
 
-    A model without n-grams is written as fastText writes it with `-maxn 0`. Output rows are zero unless row w belongs
-    to word w and the word vectors are the input rows.
+    A model without n-grams is written as fastText writes it with `-maxn 0`. Output rows are written if
+    the model has one for each word (loss ns or softmax) and its word vectors are the input rows. Otherwise they are
+    zeros.
 
     Raises:
         W2VError: the file cannot be written, a word holds a NUL, or fastText would compute other vectors from the
@@ -194,9 +196,12 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     if words.contain_any(b"\0"):
         raise W2VError(f"{path}: not written: a word holds a NUL, which this format cannot store")
     if "ngrams" in content.tensors and "inputs" in content.tensors:
-        raise W2VError(f"{path}: not written: fastText makes vectors from n-grams only: add --vectors input")
+        raise W2VError(
+            f"{path}: not written: fastText computes vectors from input rows and n-grams, not from output rows: "
+            "add --vectors input"
+        )
     ngrams = Ngrams.from_file(content.tensors, content.header.subwords, vectors.shape[1], path)
-    settings = asdict(schema.checked(_Settings, content.header.settings or {}, f"{path}: not written: its settings"))
+    settings = asdict(schema.convert(_Settings, content.header.settings or {}, f"{path}: not written: its settings"))
     counts = np.ones(len(words), np.int64) if content.counts is None else content.counts
     window = str(settings.get("window") or 5).split(",")  # words before and after the centre word
     shared = {name: settings[name] for name in SHARED_SETTINGS if settings[name] not in (None, "auto")}
@@ -207,15 +212,15 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     fields |= {"model": 1 if settings["model"] == "cbow" else 2, "buckets": 0, "shortest": 0, "longest": 0}
     word_rows = vectors
     if ngrams:
-        kind = ngrams.subwords
-        fields |= {"buckets": kind.buckets, "shortest": kind.shortest, "longest": kind.longest}
+        subwords = ngrams.subwords
+        fields |= {"buckets": subwords.buckets, "shortest": subwords.shortest, "longest": subwords.longest}
         word_rows = own_rows(vectors, words, ngrams)
     outputs = content.tensors.get("outputs", vectors[:0])
     if settings["loss"] not in ("ns", "softmax") or len(outputs) != len(words) or "inputs" in content.tensors:
         outputs = np.broadcast_to(np.float32(0), vectors.shape)
     buckets = int(fields["buckets"])
     size = 4 * vectors.shape[1] * (2 * len(words) + buckets)
-    with errors_named(path):
+    with translate_os_errors(path):
         free = shutil.disk_usage(Path(path).resolve().parent).free
     if size > free:
         raise W2VError(
@@ -228,15 +233,15 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         for word, count in zip(words, counts.tolist(), strict=True):
             file.write(word.encode() + b"\0" + ENTRY.pack(count, 0))
         file.write(MATRIX_HEAD.pack(False, total, vectors.shape[1]))
-        for start, block in blocks(word_rows, BLOCK_ROWS):
+        for start, block in float32_blocks(word_rows, BLOCK_ROWS):
             file.write(block.data)
             meter(start, total)
         for start in range(0, buckets, BLOCK_ROWS):
             assert ngrams
-            part = ngrams.of(np.arange(start, min(start + BLOCK_ROWS, buckets), dtype=np.int32))
+            part = ngrams.rows_of(np.arange(start, min(start + BLOCK_ROWS, buckets), dtype=np.int32))
             file.write(np.ascontiguousarray(part, np.float32).data)
             meter(len(words) + start, total)
         file.write(MATRIX_HEAD.pack(False, len(words), vectors.shape[1]))
-        for _, block in blocks(outputs, BLOCK_ROWS):
+        for _, block in float32_blocks(outputs, BLOCK_ROWS):
             file.write(block.data)
         meter(total, total)

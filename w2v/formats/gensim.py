@@ -17,7 +17,7 @@ from w2v.formats import pickles
 from w2v.formats.header import GensimObject, ModelHeader
 from w2v.formats.npy import read_array
 from w2v.formats.pickles import DictItems, PickledObject
-from w2v.formats.vector_file import Array, VectorFile, validated
+from w2v.formats.vector_file import Array, VectorFile, validate
 from w2v.progress import Report
 from w2v.system.files import PICKLE, Errors, PathLike
 from w2v.text.subwords import MAX_BUCKETS, MAX_LENGTH, Integers, Ngrams, Subwords
@@ -35,7 +35,7 @@ VECTORS = ("vectors", "syn0")
 WORD_ROWS = ("vectors_vocab", "syn0_vocab")  # the own rows of FastText words, without their n-grams
 NGRAM_ROWS = ("vectors_ngrams", "syn0_ngrams", "syn0_all")  # in gensim 3.3 to 4, 3.0 to 3.2, and 2
 DEFAULT_BUCKETS = 2_000_000
-MAX_TEXT = 1 << 20  # characters that the names and texts among the attributes of a model may have in all
+MAX_TEXT = 1 << 20  # limit for the total length of attribute names and string values, in characters
 NGRAM_SLACK = 32 << 20  # bytes that rehashed n-grams may take in addition to twice the size of the old rows
 
 
@@ -83,23 +83,23 @@ def read_saved(path: PathLike, errors: Errors | None = "strict", progress: Repor
     parts = {"": _Part(path, root)}
     if isinstance(parts[""].values.get("wv"), PickledObject):
         parts |= {name: parts[""].part(name) for name in PARTS if name in parts[""].values}
-    holder = parts.get("wv", parts[""])
+    vectors_part = parts.get("wv", parts[""])
     attributes = _scalar_attributes(path, parts.values())
-    vectors, word_rows, ngram_rows = (holder.matrix(*names) for names in (VECTORS, WORD_ROWS, NGRAM_ROWS))
+    vectors, word_rows, ngram_rows = (vectors_part.matrix(*names) for names in (VECTORS, WORD_ROWS, NGRAM_ROWS))
     if vectors is None and word_rows is None:
         raise W2VError(f"{path}: a gensim {one_line(kind)}, without word vectors")
-    words, is_integer = _read_words(path, holder)
+    words, is_integer = _read_words(path, vectors_part)
     widths = {array.shape[1] for array in (vectors, word_rows, ngram_rows) if array is not None}
     if len(widths) > 1:
         raise W2VError(f"{path}: damaged: the shapes of its vectors, word rows and n-gram rows do not match")
-    ngrams = None if ngram_rows is None else _read_ngrams(path, holder, ngram_rows, attributes, words)
+    ngrams = None if ngram_rows is None else _read_ngrams(path, vectors_part, ngram_rows, attributes, words)
     if vectors is None:  # gensim 4 does not save vectors that it can compute from the rows
         vectors = _compose_vectors(path, word_rows, words, ngrams)
-    vocabulary = holder.values.get("vocab")
+    vocabulary = vectors_part.values.get("vocab")
     if isinstance(vocabulary, DictItems):
         counts = _counts_of_gensim_3(path, vocabulary, words)
     else:
-        counts = _counts_of_gensim_4(path, holder, words)
+        counts = _counts_of_gensim_4(path, vectors_part, words)
     tensors, subwords = (dict(ngrams.tensors), ngrams.subwords) if ngrams else ({}, None)
     tensors |= {INT_KEYS: is_integer} if is_integer.any() else {}
     for part in parts.values():
@@ -108,7 +108,7 @@ def read_saved(path: PathLike, errors: Errors | None = "strict", progress: Repor
             if layer is not None and layer.shape == vectors.shape:  # the layer of some Doc2Vec models is wider
                 tensors[name] = layer
     header = ModelHeader(subwords=subwords, gensim=GensimObject(kind, attributes))
-    return validated(path, VectorFile(words, vectors, counts, tensors, header), errors)
+    return validate(path, VectorFile(words, vectors, counts, tensors, header), errors)
 
 
 class _Part:
@@ -152,6 +152,7 @@ def _scalar_attributes(path: PathLike, parts: Iterable[_Part]) -> dict[str, Any]
     """
     attributes: dict[str, Any] = {}
     for part in parts:
+        # None stands for attributes that are not numbers or text: their names count towards MAX_TEXT.
         attributes = dict.fromkeys(part.values) | attributes
         attributes |= {name: value for name, value in part.values.items() if isinstance(value, int | float | str)}
     if sum(len(text) for item in attributes.items() for text in item if isinstance(text, str)) > MAX_TEXT:
@@ -165,7 +166,7 @@ def _scalar_attributes(path: PathLike, parts: Iterable[_Part]) -> dict[str, Any]
 def _read_words(path: PathLike, part: _Part) -> tuple[Words, NDArray[np.bool_]]:
     """Read the keys as words, and a mask, bool (V,), of the integer keys."""
     names = next((part.values[name] for name in KEYS if name in part.values), None)
-    if not isinstance(names, list) or not all(isinstance(name, str | bytes) or _is_int(name) for name in names):
+    if not isinstance(names, list) or not all(isinstance(name, str | bytes) or _fits_int64(name) for name in names):
         raise W2VError(f"{path}: its keys are neither words nor integers")
     if sum(len(name) for name in names if isinstance(name, str | bytes)) > Path(path).stat().st_size:
         raise W2VError(f"{path}: damaged: its words have more characters than the file, so one appears twice")
@@ -177,7 +178,7 @@ def _read_words(path: PathLike, part: _Part) -> tuple[Words, NDArray[np.bool_]]:
     return words, is_integer
 
 
-def _is_int(key: Any) -> bool:
+def _fits_int64(key: Any) -> bool:
     return type(key) is int and -(1 << 63) <= key < 1 << 63
 
 
@@ -217,7 +218,7 @@ def _compose_vectors(
     if ngrams:
         if len(ngrams.rows) != ngrams.subwords.buckets:  # gensim 4 saves a row for each bucket
             raise W2VError(f"{path}: damaged: it has neither vectors nor the rows of all n-grams")
-        ngrams.compose(words, word_rows)  # `validated` refuses NaN and infinite results
+        ngrams.compose(words, word_rows)  # `validate` refuses NaN and infinite results
     return word_rows
 
 
@@ -227,9 +228,13 @@ def _compose_vectors(
 def _read_ngrams(
     path: PathLike, part: _Part, rows: NDArray[np.float32], attributes: dict[str, Any], words: Words
 ) -> Ngrams | None:
-    """Read the n-grams of a model, with buckets by fastText's hash; None if it has no n-grams."""
+    """Read the n-grams of a model and convert their buckets to fastText's hash.
+
+    Return None if the model has no n-grams or if the conversion needs too many rows.
+    """
     shortest, longest, count = (attributes.get(name) for name in ("min_n", "max_n", "bucket"))
-    count = DEFAULT_BUCKETS if count is None else count  # saved vectors of gensim 2, without the model, lack it
+    # gensim 2 does not store the number of buckets when it saves only the vectors.
+    count = DEFAULT_BUCKETS if count is None else count
     if type(shortest) is not int or type(longest) is not int or type(count) is not int:
         raise W2VError(f"{path}: damaged: the lengths and buckets of its n-grams are missing")
     if count == 0 or longest < max(1, shortest):
@@ -305,16 +310,16 @@ def _old_hash(ngram: Any) -> int:
 def _rehash(old: Ngrams, words: Words) -> Ngrams | None:
     """Convert the n-grams of the words from gensim's old hash to fastText's hash.
 
-    N-grams with different rows get different buckets, as far as possible; see Subwords.of. Return None if this takes
-    too many rows.
+    If the old number of buckets would merge n-grams with different rows, use MAX_BUCKETS buckets. Return None if this
+    takes too many rows.
     """
     max_rows = (2 * old.rows.nbytes + NGRAM_SLACK) // (4 * old.rows.shape[1] + 32)
     for count in (old.subwords.buckets, MAX_BUCKETS):
         subwords = replace(old.subwords, buckets=count)
         pairs = np.empty(0, np.int64)  # each number holds a bucket (upper 32 bits) and a row
         for _, group in subwords.groups(words):
-            known, row_numbers = old.find_rows(old.subwords.of(group, of_characters=True)[1])
-            pairs = np.union1d(pairs, subwords.of(group)[1][known].astype(np.int64) << 32 | row_numbers)
+            known, row_numbers = old.find_rows(old.subwords.ngram_buckets(group, hash_code_points=True)[1])
+            pairs = np.union1d(pairs, subwords.ngram_buckets(group)[1][known].astype(np.int64) << 32 | row_numbers)
             if len(pairs) > max_rows:
                 return None
         buckets, first = np.unique(pairs >> 32, return_index=True)
@@ -355,7 +360,7 @@ def _read_dtype(value: Any) -> np.dtype[Any]:
 
 
 def _as_text(value: Any) -> str:
-    """Return text, which Python 2 saved as bytes. Raise ValueError for other values.
+    """Return a str or bytes value as str. Pickles of Python 2 hold text as bytes. Raise ValueError for other types.
 
     The error does not show the value, which may be huge.
     """

@@ -16,13 +16,14 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from w2v.errors import W2VError
-from w2v.system.schema import checked, decode, encode
+from w2v.system.schema import convert, decode, encode
 from w2v.text.normalise import TextOptions
 from w2v.text.subwords import MAX_BUCKETS, MAX_LENGTH, Subwords
 
-FORMAT = ("format", "version")  # they describe the file, not the model: see native.py
+FILE_KEYS = ("format", "version")  # keys that describe the file, not the model: see native.py
 OLD_METRICS = "figures"  # what versions before 0.2 called the metrics
-GENSIM = "gensim."  # the attributes of a w2v.gensim object are stored as this prefix and the class name
+# Prefix of the key that holds the attributes of a w2v.gensim object. The name of the class follows.
+GENSIM_PREFIX = "gensim."
 DEFAULT_TEXT_OPTIONS = TextOptions()
 
 
@@ -35,7 +36,7 @@ class GensimObject:
 
 
 @dataclass(frozen=True)
-class _Phrases:
+class _PhraseMetrics:
     delimiter: str
 
 
@@ -43,7 +44,7 @@ class _Phrases:
 class _Metrics:
     """The part of the metrics that w2v itself uses after loading."""
 
-    phrases: _Phrases | None = None
+    phrases: _PhraseMetrics | None = None
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,8 @@ class ModelHeader:
         return str(phrases["delimiter"]) if phrases else None
 
     @property
-    def parts(self) -> list[str]:
-        """The names of the fields that are not empty."""
+    def non_empty_fields(self) -> list[str]:
+        """The names of the fields that are neither empty nor default, except `package_version`."""
         names = ("settings", "metrics", "text", "subwords", "scores", "gensim", "others")
         return [name for name in names if (value := getattr(self, name)) and value != DEFAULT_TEXT_OPTIONS]
 
@@ -86,8 +87,11 @@ class ModelHeader:
 
     @classmethod
     def from_strings(cls, strings: Mapping[str, str], where: object) -> Self:
-        """Return the header from the strings of a file. Raise W2VError, starting with `where`, if it is damaged."""
-        rest = {name: text for name, text in strings.items() if name not in FORMAT}
+        """Return the header from the strings of a file. Raise W2VError if they are damaged.
+
+        `where` is the start of error messages.
+        """
+        rest = {name: text for name, text in strings.items() if name not in FILE_KEYS}
         if OLD_METRICS in rest:
             old = rest.pop(OLD_METRICS)
             rest.setdefault("metrics", old)
@@ -96,12 +100,12 @@ class ModelHeader:
             for name in ("settings", "metrics", "scores")
             if name in rest
         }
-        checked(_Metrics, fields.get("metrics", {}), _label(where, "metrics"))
+        convert(_Metrics, fields.get("metrics", {}), _label(where, "metrics"))
         if "text" in rest:
             fields["text"] = decode(TextOptions, rest.pop("text"), _label(where, "text options"))
         if "subwords" in rest:
-            fields["subwords"] = _checked_subwords(rest.pop("subwords"), _label(where, "subwords"))
-        saved = {name: rest.pop(name) for name in list(rest) if name.startswith(GENSIM)}
+            fields["subwords"] = _decode_subwords(rest.pop("subwords"), _label(where, "subwords"))
+        saved = {name: rest.pop(name) for name in list(rest) if name.startswith(GENSIM_PREFIX)}
         if saved:
             fields["gensim"] = _read_gensim_object(saved, _label(where, "settings"))
         return cls(**fields, package_version=rest.pop("package_version", ""), others=rest)
@@ -110,22 +114,22 @@ class ModelHeader:
         """Return the strings that `from_strings` reads.
 
         Raises:
-            W2VError: JSON cannot represent a value; the message starts with `where`.
+            W2VError: JSON cannot represent a value. The message starts with `where`.
         """
-        json_fields = [name for name in self.parts if name not in ("gensim", "others")]
+        json_fields = [name for name in self.non_empty_fields if name not in ("gensim", "others")]
         strings = {name: encode(getattr(self, name), _label(where, name)) for name in json_fields}
         if self.gensim:
             strings |= _gensim_strings(self.gensim, _label(where, "settings"))
         if self.package_version:
             strings["package_version"] = self.package_version
-        return {name: text for name, text in self.others.items() if name not in FORMAT} | strings
+        return {name: text for name, text in self.others.items() if name not in FILE_KEYS} | strings
 
 
 def _label(where: object, name: str) -> str:
     return f"{where}: its {name}" if where else f"its {name}"
 
 
-def _checked_subwords(text: str, where: str) -> Subwords:
+def _decode_subwords(text: str, where: str) -> Subwords:
     subwords = decode(Subwords, text, where)
     if not 1 <= subwords.shortest <= subwords.longest <= MAX_LENGTH or not 1 <= subwords.buckets <= MAX_BUCKETS:
         numbers = f"{subwords.shortest} to {subwords.longest} characters in {subwords.buckets}"
@@ -134,17 +138,17 @@ def _checked_subwords(text: str, where: str) -> Subwords:
 
 
 # A FastText model is stored like a Word2Vec model, with one more string that marks it.
-_FASTTEXT, _WORD2VEC = f"{GENSIM}FastText", f"{GENSIM}Word2Vec"
+_FASTTEXT, _WORD2VEC = f"{GENSIM_PREFIX}FastText", f"{GENSIM_PREFIX}Word2Vec"
 
 
 def _read_gensim_object(strings: Mapping[str, str], where: str) -> GensimObject:
     name = _WORD2VEC if _WORD2VEC in strings else next(iter(strings))
     kind = _FASTTEXT if _FASTTEXT in strings else name
-    return GensimObject(kind.removeprefix(GENSIM), decode(dict[str, Any], strings[name], where))
+    return GensimObject(kind.removeprefix(GENSIM_PREFIX), decode(dict[str, Any], strings[name], where))
 
 
 def _gensim_strings(saved: GensimObject, where: str) -> dict[str, str]:
     attributes = encode(saved.attributes, where)
     if saved.kind == "FastText":
         return {_WORD2VEC: attributes, _FASTTEXT: "1"}
-    return {f"{GENSIM}{saved.kind}": attributes}
+    return {f"{GENSIM_PREFIX}{saved.kind}": attributes}

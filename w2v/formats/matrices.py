@@ -52,7 +52,7 @@ WRITERS: dict[str, Callable[[PathLike, int, Blocks, bool], None]] = {
     ".arrow": arrow.write_vectors,
 }
 
-# By extension of a matrix: the suffix of the file where readers would look for its words.
+# The suffix of the file in which readers look for the words of a matrix, by the extension of the matrix.
 WORDS_SUFFIXES = {".npy": npy.WORDS_SUFFIX, ".tsv": tsv.WORDS_SUFFIX}
 
 
@@ -67,9 +67,9 @@ def writer_for(path: PathLike) -> Callable[[PathLike, int, Blocks, bool], None]:
     if extension not in WRITERS:
         raise SettingsError(f"{path}: unknown extension: use one of {', '.join(WRITERS)}")
     if extension in WORDS_SUFFIXES:
-        words = Path(path).with_suffix(WORDS_SUFFIXES[extension])
-        if words.exists():
+        words_path = Path(path).with_suffix(WORDS_SUFFIXES[extension])
+        if words_path.exists():
             raise W2VError(
-                f"{path}: its vectors would be read as the vectors of the words in {words}: choose another output"
+                f"{path}: its vectors would be read as the vectors of the words in {words_path}: choose another output"
             )
     return WRITERS[extension]

@@ -1,8 +1,8 @@
 """The native format: named arrays and strings in one `.safetensors` file, without pickle.
 
 The layout is the public safetensors format: the length of the header (8 bytes, little-endian), the header in JSON, and
-the bytes of the arrays, end to end. w2v does not use the safetensors package, because the package would copy matrices
-with padded rows when it writes them, and arrays when it opens them.
+the bytes of the arrays, end to end. w2v does not use the safetensors package, because that package makes copies: of
+matrices with padded rows when it writes, and of all arrays when it opens a file.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ import numpy as np
 from w2v.errors import SettingsError, W2VError, one_line
 from w2v.formats import bfloat16, storage
 from w2v.formats.header import ModelHeader
-from w2v.formats.vector_file import Array, VectorFile, check_content, validated
+from w2v.formats.vector_file import Array, VectorFile, check_content, validate
 from w2v.progress import Meter, Report
 from w2v.system import memory
-from w2v.system.files import Errors, PathLike, atomic_write, errors_named, open_regular
+from w2v.system.files import Errors, PathLike, atomic_write, open_regular, translate_os_errors
 from w2v.text.words import Words
 
 VERSION = 1
 MAX_HEADER_BYTES = 1 << 20  # parsed JSON takes about twenty times as much memory
-BLOCK_BYTES = 1 << 20  # of an array, written at a time
+BLOCK_BYTES = 1 << 20  # bytes of an array written at a time
 
 _DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "BOOL": "|b1",
@@ -49,7 +49,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read a vector file; see formats.table.read. Raise W2VError if it is damaged or has no vectors."""
-    return validated(path, _vector_file(path, *read_native(path)), errors)
+    return validate(path, _vector_file(path, *read_native(path)), errors)
 
 
 def read_mapped(path: PathLike) -> VectorFile:
@@ -105,7 +105,7 @@ def write_native(
     with atomic_write(path, replace, follow) as file:
         file.write(header)
         for name in names:
-            array = bfloat16.bits(np.atleast_1d(tensors[name]))
+            array = bfloat16.as_uint16(np.atleast_1d(tensors[name]))
             rows = max(1, BLOCK_BYTES * len(array) // max(1, array.nbytes))
             for start in range(0, len(array), rows):
                 file.write(np.ascontiguousarray(array[start : start + rows]).data)
@@ -150,7 +150,7 @@ def read_native(path: PathLike, mmap: bool = False, foreign: bool = False) -> tu
         W2VError: the file is missing, truncated, inconsistent, in another format or from a newer version.
         SettingsError: the file has bfloat16 arrays and ml_dtypes is missing.
     """
-    with errors_named(path), open_regular(path) as file:
+    with translate_os_errors(path), open_regular(path) as file:
         return read_open(path, file, mmap, foreign)
 
 
@@ -158,35 +158,35 @@ def read_open(
     path: PathLike, file: BufferedReader, mmap: bool, foreign: bool = False
 ) -> tuple[dict[str, Array], dict[str, str]]:
     """Read an open file like `read_native`. Also raises OSError."""
-    layout, metadata, start = _read_header(path, file, foreign)
+    index, metadata, start = _read_header(path, file, foreign)
     tensors: dict[str, Array] = {}
     if mmap:
         mapping = memory.MappedFile(file)
-        for name, (dtype, shape, begin) in layout.items():
+        for name, (dtype, shape, begin) in index.items():
             array = np.frombuffer(mapping, dtype, math.prod(shape), start + begin)
             tensors[name] = np.require(array.reshape(shape), requirements="A")  # A: aligned
         return tensors, metadata
-    for name, (dtype, shape, begin) in layout.items():
+    for name, (dtype, shape, begin) in index.items():
         tensors[name] = array = memory.empty(shape, dtype)
         file.seek(start + begin)
         if file.readinto(array.reshape(-1).view(np.uint8).data) != array.nbytes:
-            raise W2VError(f"{path}: cut while it was read")
+            raise W2VError(f"{path}: truncated while it was read")
     return tensors, metadata
 
 
-_Layout = dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]  # name: dtype, shape, first byte
+_TensorIndex = dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]  # name: dtype, shape, first byte
 
 
-def _read_header(path: PathLike, file: BinaryIO, foreign: bool) -> tuple[_Layout, dict[str, str], int]:
+def _read_header(path: PathLike, file: BinaryIO, foreign: bool) -> tuple[_TensorIndex, dict[str, str], int]:
     """Read and check the header.
 
     Returns:
-        The layout of the arrays, the metadata, and the position of the first array in the file.
+        The index of the arrays, the metadata, and the position of the first array in the file.
     """
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or length > size - 8:
-        raise W2VError(f"{path}: cut: a header of {length} bytes in a file of {size}")
+        raise W2VError(f"{path}: truncated: a header of {length} bytes in a file of {size}")
     if length > MAX_HEADER_BYTES:
         raise W2VError(f"{path}: a header of {length} bytes; at most {MAX_HEADER_BYTES} are accepted")
     try:
@@ -194,31 +194,31 @@ def _read_header(path: PathLike, file: BinaryIO, foreign: bool) -> tuple[_Layout
         metadata = header.pop("__metadata__", {})
         if not all(isinstance(value, str) for value in metadata.values()):
             raise ValueError("its metadata holds a value that is not a string")
-        layout, end = _array_layout(header)
+        index, end = _index_tensors(header)
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise W2VError(f"{path}: its header is damaged: {one_line(error)}") from error
     if metadata.get("format") != "w2v" and not foreign:
-        contents = f"the arrays {list(layout)}" if layout else "nothing"
+        contents = f"the arrays {list(index)}" if index else "nothing"
         raise W2VError(f"{path}: a safetensors file, but not a w2v model: it holds {contents:.200}")
     version = metadata.get("version", "")
     if version != str(VERSION) and not foreign:
         raise W2VError(f"{path}: format version {version[:20]!r}; this w2v reads version {VERSION}: upgrade it")
     if size != 8 + length + end:
-        problem = "cut" if size < 8 + length + end else "bytes after its end"
+        problem = "truncated" if size < 8 + length + end else "bytes after its end"
         raise W2VError(f"{path}: {problem}: the header describes {8 + length + end} bytes, the file has {size}")
-    return layout, metadata, 8 + length
+    return index, metadata, 8 + length
 
 
-def _array_layout(header: dict[str, Any]) -> tuple[_Layout, int]:
-    """Return the layout of the arrays that a header describes, and the end of the last array.
+def _index_tensors(header: dict[str, Any]) -> tuple[_TensorIndex, int]:
+    """Return the index of the arrays that a header describes, and the end of the last array.
 
     Raises:
         ValueError, KeyError, TypeError, AttributeError: the header is wrong.
         SettingsError: the header has bfloat16 arrays and ml_dtypes is missing.
     """
-    layout: _Layout = {}
+    index: _TensorIndex = {}
     position = 0
     for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
         shape, (begin, end) = entry["shape"], entry["data_offsets"]
@@ -226,16 +226,16 @@ def _array_layout(header: dict[str, Any]) -> tuple[_Layout, int]:
             raise ValueError(f"tensor {name!r} has the unknown type {entry['dtype']!r}")
         dtype = bfloat16.bfloat16() if entry["dtype"] == "BF16" else np.dtype(_DTYPES[entry["dtype"]])
         if not all(type(number) is int and number >= 0 for number in (*shape, begin, end)):
-            raise ValueError(f"tensor {name!r} has a shape or offset that is not a count")
+            raise ValueError(f"tensor {name!r} has a shape or offset that is not a non-negative integer")
         if len(shape) > 8 or math.prod(filter(None, shape)) >= 1 << 60:
             raise ValueError(f"tensor {name!r} has an impossible shape")
         if begin != position:
             raise ValueError(f"tensor {name!r} begins at byte {begin}, but the previous one ends at {position}")
         if end - begin != math.prod(shape) * dtype.itemsize:
             raise ValueError(f"tensor {name!r} of shape {shape} does not fill bytes {begin} to {end}")
-        layout[name] = dtype, tuple(shape), begin
+        index[name] = dtype, tuple(shape), begin
         position = end
-    return layout, position
+    return index, position
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from w2v.errors import CutFile, W2VError, one_line
-from w2v.formats.bfloat16 import blocks
-from w2v.formats.vector_file import VectorFile, check_content, validated
-from w2v.formats.word_lists import atomic_pair, read_words
+from w2v.errors import TruncatedFile, W2VError, one_line
+from w2v.formats.bfloat16 import float32_blocks
+from w2v.formats.vector_file import VectorFile, check_content, validate
+from w2v.formats.word_lists import read_words, write_words_with_matrix
 from w2v.progress import Meter, Report
 from w2v.system import memory
-from w2v.system.files import Errors, PathLike, errors_named, open_regular
+from w2v.system.files import Errors, PathLike, open_regular, translate_os_errors
 
-WORDS_SUFFIX = ".words.txt"  # of the file with the words; it replaces the extension .npy
+WORDS_SUFFIX = ".words.txt"  # suffix of the file with the words; it replaces .npy
 BLOCK_ROWS = 1 << 12
 HEADER_READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
@@ -30,9 +30,9 @@ def read_array(path: PathLike) -> NDArray[Any]:
     """Read an array, in the byte order of this machine.
 
     Raises:
-        W2VError: the file cannot be read, is cut or damaged, or holds anything but a row or matrix of numbers.
+        W2VError: the file cannot be read, is truncated or damaged, or holds anything but a row or matrix of numbers.
     """
-    with errors_named(path), open_regular(path) as file:
+    with translate_os_errors(path), open_regular(path) as file:
         return read_open(path, file, os.fstat(file.fileno()).st_size)
 
 
@@ -42,25 +42,14 @@ def read_open(path: PathLike, file: BufferedReader, size: int) -> NDArray[Any]:
         shape, is_fortran_order, dtype = HEADER_READERS[npy.read_magic(file)](file)
     except (ValueError, LookupError, TypeError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError) as error:
         raise W2VError(f"{path}: not a NumPy array: {one_line(error)}") from error
-    return read_values(path, file, size - file.tell(), shape, dtype, is_fortran_order)
-
-
-def read_values(
-    path: PathLike,
-    file: BufferedReader,
-    size: int,
-    shape: tuple[int, ...],
-    dtype: np.dtype[Any],
-    is_fortran_order: bool,
-) -> NDArray[Any]:
-    """Read an array of this shape and type from the rest of a file, which has `size` bytes."""
     if dtype.kind not in "fiu" or len(shape) > 2 or any(length < 0 for length in shape):
         raise W2VError(f"{path}: an array of type {dtype} and shape {shape}: expected one row or matrix of numbers")
-    if math.prod(shape) * dtype.itemsize > size:
-        raise CutFile(f"{path}: cut: an array of type {dtype} and shape {shape} in {size:,} bytes")
+    bytes_left = size - file.tell()
+    if math.prod(shape) * dtype.itemsize > bytes_left:
+        raise TruncatedFile(f"{path}: truncated: an array of type {dtype} and shape {shape} in {bytes_left:,} bytes")
     array = memory.empty(shape[::-1] if is_fortran_order else shape, dtype)
     if file.readinto(array.reshape(-1).view(np.uint8).data) != array.nbytes:
-        raise CutFile(f"{path}: cut while it was read")
+        raise TruncatedFile(f"{path}: truncated while it was read")
     return (array.T if is_fortran_order else array).astype(dtype.newbyteorder("="), copy=False)
 
 
@@ -72,24 +61,24 @@ def header(shape: tuple[int, ...], descr: str = "<f4") -> bytes:
 
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
-    """Read a matrix, and its words from the companion file; see formats.table.read."""
+    """Read a matrix, and its words from the words file; see formats.table.read."""
     array = read_array(path)
     if array.ndim != 2 or array.dtype.kind != "f":
         raise W2VError(f"{path}: an array of type {array.dtype} and shape {array.shape}: expected a matrix of floats")
     with np.errstate(over="ignore"):  # values beyond float32 become infinite and are refused
         vectors = array.astype(np.float32, order="C", copy=False)
     words, counts = read_words(Path(path).with_suffix(WORDS_SUFFIX), len(vectors))
-    return validated(path, VectorFile(words, vectors, counts), errors)
+    return validate(path, VectorFile(words, vectors, counts), errors)
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
-    """Write a matrix, and its words to the companion file; both are replaced together."""
+    """Write a matrix, and its words to the words file; both are replaced together."""
     check_content(path, content)
     meter, descr = Meter(progress, "save"), "<f2" if content.vectors.dtype == np.float16 else "<f4"
     rows = len(content.words)
-    with atomic_pair(path, WORDS_SUFFIX, content.words, None, replace) as file:
+    with write_words_with_matrix(path, WORDS_SUFFIX, content.words, None, replace) as file:
         file.write(header(content.vectors.shape, descr))
-        for start, block in blocks(content.vectors, BLOCK_ROWS):
+        for start, block in float32_blocks(content.vectors, BLOCK_ROWS):
             file.write(block.astype(descr, copy=False).data)
             meter(start, rows)
     meter(rows, rows)

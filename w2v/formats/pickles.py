@@ -15,13 +15,14 @@ from typing import IO, Any, cast
 
 from w2v.errors import W2VError, one_line
 from w2v.progress import Meter, Report
-from w2v.system.files import PathLike, errors_named, open_regular
+from w2v.system.files import PathLike, open_regular, translate_os_errors
 from w2v.system.memory import MappedFile
 
 # The content of a pickle may take GROWTH times the size of the file plus SLACK bytes of memory.
 GROWTH = 16  # gensim 3 vocabularies need 9 to 13
 SLACK = 48 << 20
 REPORT_STEP = 1 << 14  # opcodes between two progress reports
+MARK_BYTES = 36  # memory of a mark: an entry of a list (8 bytes) and an int (28 bytes)
 MAX_INTEGER_BITS = 1024  # the largest integers in gensim models, in random states, have 128 bits
 
 # Functions and classes that gensim models call in their pickles. A pickle that calls anything else is refused.
@@ -66,9 +67,9 @@ class PickledObject:
 def read(path: PathLike, progress: Report | None = None) -> Any:
     """Read the value in a pickle.
 
-    Never format, compare or copy a part of the result before you know its type: a value can occur in it any number of
-    times, and values that contain each other occur exponentially often. Text is safe: all its occurrences together are
-    limited.
+    Check the type of a value before you format, compare or copy it. Nested values can share parts, so a small file can
+    describe an exponentially large value. Strings are safe: this function limits the total length of all their
+    occurrences.
 
     Returns:
         Numbers, strings, bytes, None, tuples, lists (also for sets), DictItems, GlobalName and PickledObject.
@@ -77,7 +78,7 @@ def read(path: PathLike, progress: Report | None = None) -> Any:
         W2VError: the file cannot be read or is damaged, it has opcodes or calls that gensim models do not have, or its
             objects would take more than GROWTH times the size of the file plus SLACK.
     """
-    with errors_named(path), open_regular(path) as file, MappedFile(file) as data:
+    with translate_os_errors(path), open_regular(path) as file, MappedFile(file) as data:
         size, meter, machine = len(data), Meter(progress, "load"), _Machine(GROWTH * len(data) + SLACK)
         try:
             for number, (opcode, argument, position) in enumerate(genops(cast(IO[bytes], data))):
@@ -88,6 +89,11 @@ def read(path: PathLike, progress: Report | None = None) -> Any:
                 if number % REPORT_STEP == 0:
                     meter(position or 0, size)
             (value,) = machine.stack
+        except _TooLarge:
+            raise W2VError(
+                f"{path}: refused: its objects would take more than {GROWTH} times the size of the file, far more "
+                "than in gensim models"
+            ) from None
         except _Forbidden as error:
             raise W2VError(
                 f"{path}: refused: its pickle holds {one_line(error)}, which gensim models do not have"
@@ -99,6 +105,10 @@ def read(path: PathLike, progress: Report | None = None) -> Any:
 
 
 class _Forbidden(Exception):
+    pass
+
+
+class _TooLarge(Exception):
     pass
 
 
@@ -118,7 +128,7 @@ class _Machine:
     def charge(self, size: int) -> None:
         self.remaining_bytes -= size
         if self.remaining_bytes < 0:
-            raise _Forbidden(f"objects of more than {GROWTH} times its size")
+            raise _TooLarge
 
     def pop(self, count: int = 1) -> list[Any]:
         """Remove and return the last `count` values, in order. Raise IndexError if the open sequence has fewer."""
@@ -129,25 +139,26 @@ class _Machine:
         del self.stack[start:]
         return values
 
-    def integer(self, value: int) -> None:
+    def push_integer(self, value: int) -> None:
         if value.bit_length() > MAX_INTEGER_BITS:
             raise _Forbidden(f"a number of {value.bit_length():,} bits")
         self.push(value)
 
-    def mark(self, argument: None) -> None:
-        self.charge(36)
+    def push_mark(self, argument: None) -> None:
+        self.charge(MARK_BYTES)
         self.marks.append(len(self.stack))
 
-    def recall(self, number: int) -> None:
+    def memo_get(self, number: int) -> None:
         value = self.memo[number]
         # Text is charged each time it occurs, so that code which reads a list of texts may copy them all.
         self.charge(8 + (len(value) if isinstance(value, str | bytes) else 0))
         self.stack.append(value)
 
-    def sequence(self) -> list[Any]:
+    def pop_mark(self) -> list[Any]:
+        """Remove and return the values after the last mark."""
         return self.pop(len(self.stack) - self.marks.pop())
 
-    def remember(self, number: int) -> None:
+    def memo_put(self, number: int) -> None:
         self.charge(8)
         if number > len(self.memo) + 1:  # Python 2 numbers values from 1
             raise _Forbidden(f"a value remembered as number {number} after {len(self.memo)}")
@@ -175,8 +186,8 @@ class _Machine:
             if not isinstance(text, str) or not isinstance(encoding, str) or encoding not in ("latin1", "latin-1"):
                 raise _Forbidden("bytes that are not encoded as latin1")
             self.push(text.encode("latin-1"))
-        elif name.endswith("builtin__.bytes") and arguments == ():  # and empty bytes like this
-            self.push(b"")
+        elif name.endswith("builtin__.bytes") and arguments == ():
+            self.push(b"")  # Python 3 writes empty bytes like this in protocol 2
         else:
             self.push(PickledObject(name, arguments))
 
@@ -193,7 +204,7 @@ class _Machine:
         target.state = state
         self.stack.append(target)
 
-    def name(self, module: Any, name: Any) -> None:
+    def push_global(self, module: Any, name: Any) -> None:
         if not isinstance(module, str) or not isinstance(name, str):
             raise ValueError("a name that is not text")
         self.push(GlobalName(f"{module}.{name}"))
@@ -215,7 +226,7 @@ HANDLERS: dict[str, Handler] = {
         ),
         _push_result(lambda argument: argument),
     ),
-    **dict.fromkeys(("INT", "LONG1", "LONG4"), _Machine.integer),
+    **dict.fromkeys(("INT", "LONG1", "LONG4"), _Machine.push_integer),
     **dict.fromkeys(("SHORT_BINSTRING", "BINSTRING"), _push_result(lambda argument: argument.encode("latin-1"))),
     "NONE": _push_result(lambda _: None),
     "NEWTRUE": _push_result(lambda _: True),
@@ -223,24 +234,24 @@ HANDLERS: dict[str, Handler] = {
     "EMPTY_TUPLE": _push_result(lambda _: ()),
     **dict.fromkeys(("EMPTY_LIST", "EMPTY_SET"), _push_result(lambda _: [])),
     "EMPTY_DICT": _push_result(lambda _: DictItems()),
-    "MARK": _Machine.mark,
-    "TUPLE": lambda machine, _: machine.push(tuple(machine.sequence())),
+    "MARK": _Machine.push_mark,
+    "TUPLE": lambda machine, _: machine.push(tuple(machine.pop_mark())),
     **{
         f"TUPLE{count}": lambda machine, _, count=count: machine.push(tuple(machine.pop(count)))  # type: ignore[misc]
         for count in (1, 2, 3)
     },
-    "FROZENSET": lambda machine, _: machine.push(machine.sequence()),
+    "FROZENSET": lambda machine, _: machine.push(machine.pop_mark()),
     "APPEND": lambda machine, _: machine.add(machine.pop(), list),
-    **dict.fromkeys(("APPENDS", "ADDITEMS"), lambda machine, _: machine.add(machine.sequence(), list)),
+    **dict.fromkeys(("APPENDS", "ADDITEMS"), lambda machine, _: machine.add(machine.pop_mark(), list)),
     "SETITEM": lambda machine, _: machine.add(machine.pop(2), DictItems),
-    "SETITEMS": lambda machine, _: machine.add(machine.sequence(), DictItems),
+    "SETITEMS": lambda machine, _: machine.add(machine.pop_mark(), DictItems),
     "POP": lambda machine, _: machine.pop(),
-    "POP_MARK": lambda machine, _: machine.sequence(),
-    "MEMOIZE": lambda machine, _: machine.remember(len(machine.memo)),
-    **dict.fromkeys(("BINPUT", "LONG_BINPUT"), _Machine.remember),
-    **dict.fromkeys(("BINGET", "LONG_BINGET"), _Machine.recall),
-    "GLOBAL": lambda machine, names: machine.name(*names.split(" ", 1)),
-    "STACK_GLOBAL": lambda machine, _: machine.name(*machine.pop(2)),
+    "POP_MARK": lambda machine, _: machine.pop_mark(),
+    "MEMOIZE": lambda machine, _: machine.memo_put(len(machine.memo)),
+    **dict.fromkeys(("BINPUT", "LONG_BINPUT"), _Machine.memo_put),
+    **dict.fromkeys(("BINGET", "LONG_BINGET"), _Machine.memo_get),
+    "GLOBAL": lambda machine, names: machine.push_global(*names.split(" ", 1)),
+    "STACK_GLOBAL": lambda machine, _: machine.push_global(*machine.pop(2)),
     "REDUCE": _Machine.call,
     "NEWOBJ": lambda machine, _: machine.make(machine.pop(2)),
     "NEWOBJ_EX": lambda machine, _: machine.make(machine.pop(3)[:2]),

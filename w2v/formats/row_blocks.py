@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from w2v.detect import HEAD_BYTES
 from w2v.errors import W2VError
-from w2v.system.files import PathLike, errors_named, open_regular
+from w2v.system.files import PathLike, open_regular, translate_os_errors
 from w2v.text import decompress
 
 BLOCK_BYTES = 2 << 20  # large enough to outweigh switching between threads, small enough for the cache
@@ -24,16 +24,16 @@ Split = Callable[[Bytes, int, int, bool], tuple[int, int]]
 
 @contextmanager
 def open_unpacked(path: PathLike) -> Iterator[tuple[BufferedReader, int]]:
-    """Open a file, and decompress it if it is compressed. Yield it and the most bytes that can be read from it.
+    """Open a file. Yield the file, decompressed if it is compressed, and an upper limit for its size in bytes.
 
     Raises:
         W2VError: the file cannot be read.
     """
-    with errors_named(path), open_regular(path) as file:
+    with translate_os_errors(path), open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         if decompress.is_compressed(file.peek(16)):
             chunks = iter(lambda: file.read(decompress.PIECE_BYTES), b"")
-            unpacked = decompress.Unpacked(str(path), chunks)
+            unpacked = decompress.DecompressedStream(str(path), chunks)
             yield BufferedReader(unpacked), decompress.max_unpacked(size)
         else:
             yield file, size
@@ -43,19 +43,19 @@ def read_head(path: PathLike, file: BufferedReader) -> bytes:
     """Read the first HEAD_BYTES of an open file. Raise W2VError if it is empty."""
     head = file.read(HEAD_BYTES)
     if not head:
-        cut = is_cut(file)
-        raise W2VError(f"{path}: {'cut: its compressed data ends before the first row' if cut else 'it is empty'}")
+        problem = "truncated: its compressed data ends before the first row" if is_truncated(file) else "it is empty"
+        raise W2VError(f"{path}: {problem}")
     return head
 
 
 def is_compressed(file: BufferedReader) -> bool:
     """Return True if `open_unpacked` decompresses this file."""
-    return isinstance(file.raw, decompress.Unpacked)
+    return isinstance(file.raw, decompress.DecompressedStream)
 
 
-def is_cut(file: BufferedReader) -> bool:
-    """Return True if the compressed data of a file, which was read to the end, ended too early."""
-    return isinstance(file.raw, decompress.Unpacked) and file.raw.cut
+def is_truncated(file: BufferedReader) -> bool:
+    """Return True if the compressed data of a file is truncated. Call this after you have read to the end."""
+    return isinstance(file.raw, decompress.DecompressedStream) and file.raw.is_truncated
 
 
 class RowBlocks:
@@ -67,7 +67,7 @@ class RowBlocks:
     """
 
     def __init__(self, file: BufferedReader, leftover: bytes, split: Split, columns: int, limit: int) -> None:
-        """Start after `leftover`, the bytes that were already read from the file.
+        """Start with `leftover`, bytes that were already read from the file but not yet parsed.
 
         Args:
             split: returns the number of complete rows at the start of a block and their end; see binary_split in

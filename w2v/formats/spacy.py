@@ -18,18 +18,18 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError, one_line, optional
 from w2v.formats import npy
-from w2v.formats.vector_file import VectorFile, check_content, validated, vectors_by_row
+from w2v.formats.vector_file import VectorFile, check_content, expand_shared_rows, validate
 from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Report
 from w2v.system import schema
-from w2v.system.files import Errors, PathLike, atomic_folder, errors_named, open_regular
+from w2v.system.files import Errors, PathLike, atomic_folder, open_regular, translate_os_errors
 from w2v.text.words import Words
 
 LANGUAGE = "xx"  # spaCy's code for multi-language pipelines
 FILES = ("vectors", "key2row", "strings.json")
 BATCH_WORDS = 1 << 14  # words that are looked up at once
-ENTRY_BYTES = 10  # the least bytes that a hash and its row take in the file of keys
-MAX_SYMBOLS = 1000  # at least as many as spaCy has predefined names, which have smaller keys
+ENTRY_BYTES = 10  # minimum size of a hash and its row in the file of keys
+MAX_SYMBOLS = 1000  # upper limit for the number of spaCy's predefined symbols; their entries are smaller
 
 
 def _import_spacy(path: PathLike) -> Any:
@@ -37,7 +37,7 @@ def _import_spacy(path: PathLike) -> Any:
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
-    """Write a pipeline that only splits texts into words with vectors. An existing folder is never replaced."""
+    """Write a pipeline that consists of a tokenizer and word vectors. An existing folder is never replaced."""
     check_content(path, content)
     spacy = _import_spacy(path)
     pipeline = spacy.blank(LANGUAGE)
@@ -65,7 +65,9 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     settings = folder / "vectors.cfg"
     mode = schema.read(_Settings, settings).mode if settings.exists() else "default"
     if mode != "default":
-        raise W2VError(f"{path}: its vectors have the mode {one_line(mode)}, without words: w2v reads the mode default")
+        raise W2VError(
+            f"{path}: its vectors are of mode {one_line(mode)}, which stores no words: w2v reads only mode default"
+        )
     words, rows = _words(spacy, folder)
     matrix = npy.read_array(folder / "vectors")
     if matrix.ndim != 2 or matrix.dtype.kind != "f" or (len(rows) and rows.max() >= len(matrix)):
@@ -73,17 +75,17 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     if np.array_equal(rows, np.arange(len(matrix))):
         vectors = matrix.astype(np.float32, copy=False)
     else:
-        vectors = vectors_by_row(path, matrix, rows, sum((folder / name).stat().st_size for name in FILES))
-    return validated(path, VectorFile(words, vectors), errors)
+        vectors = expand_shared_rows(path, matrix, rows, sum((folder / name).stat().st_size for name in FILES))
+    return validate(path, VectorFile(words, vectors), errors)
 
 
 def _words(spacy: Any, folder: Path) -> tuple[Words, NDArray[np.uint32]]:
     """Return the words that have a row, ordered by row, and the row of each, uint32 (V,)."""
     keys, rows = _rows_by_key(folder / "key2row")
     path = folder / "strings.json"
-    with errors_named(path), open_regular(path) as file:
+    with translate_os_errors(path), open_regular(path) as file:
         text = file.read()
-    hashed = ((word, spacy.strings.hash_string(word)) for word, _ in schema.strings(text, path))
+    hashed = ((word, spacy.strings.hash_string(word)) for word, _ in schema.iter_json_strings(text, path))
     candidates = itertools.chain(spacy.symbols.IDS.items(), hashed)  # strings.json does not list spaCy's symbols
     words, key_indices, is_taken = WordBuilder(len(keys)), array("q"), bytearray(len(keys))
     while batch := list(itertools.islice(candidates, BATCH_WORDS)):
@@ -109,7 +111,7 @@ def _rows_by_key(path: Path) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
     msgpack = optional(f"{path}: folders of spaCy need one more package", "spacy", "srsly.msgpack")
     # Keys and rows are integers, so the parser may refuse strings and arrays before it reserves memory for them.
     limits = dict.fromkeys(("max_str_len", "max_bin_len", "max_array_len", "max_ext_len"), 0)
-    with errors_named(path), open_regular(path) as file:
+    with translate_os_errors(path), open_regular(path) as file:
         try:
             count = msgpack.Unpacker(file, **limits).read_map_header()
             if count > os.fstat(file.fileno()).st_size // ENTRY_BYTES + MAX_SYMBOLS:

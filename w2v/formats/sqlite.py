@@ -25,23 +25,29 @@ except ImportError:  # some builds of Python lack it
     sqlite3 = None  # type: ignore[assignment]
 
 from w2v.errors import W2VError, counted, install, one_line
-from w2v.formats.bfloat16 import blocks
-from w2v.formats.vector_file import VectorFile, check_content, validated
+from w2v.formats.bfloat16 import float32_blocks
+from w2v.formats.vector_file import VectorFile, check_content, validate
 from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Meter, Report
 from w2v.system import memory
-from w2v.system.files import Errors, PathLike, atomic_write, destination, errors_named, sync_folder
+from w2v.system.files import Errors, PathLike, atomic_write, destination, sync_folder, translate_os_errors
 
 BLOCK_ROWS = 1 << 12
 MAX_BYTES = 1 << 24  # the largest value that is read from a row
 TIMEOUT = 5.0  # seconds that SQLite waits for other programs
-COMPANIONS = ("-wal", "-shm", "-journal")  # suffixes of the files with changes that are not yet in the database
-SUPER_JOURNAL_END = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"  # ends a journal that names the journal of several databases
-IN_USE = "another program is changing it: try again later"
-UNOPENED = "SQLite cannot open it or the files with its changes: to read a write-ahead log, the folder must be writable"
-UNFINISHED = "a change was interrupted: open the database with sqlite3, for instance, to undo the change, and try again"
-# In a damaged database, pages can refer to each other in circles. So the steps of SQLite's virtual machine are limited.
-STEPS, STEPS_PER_BYTE = 1 << 22, 1 << 6  # the limit is their sum: a constant, and a number per byte of the file
+JOURNAL_SUFFIXES = ("-wal", "-shm", "-journal")  # suffixes of the files with changes that are not yet in the database
+# The last bytes of a journal that names a super-journal, which belongs to a transaction over several databases.
+SUPER_JOURNAL_END = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+MESSAGE_BUSY = "another program is changing it: try again later"
+MESSAGE_CANTOPEN = (
+    "SQLite cannot open it or the files with its changes: to read a write-ahead log, the folder must be writable"
+)
+MESSAGE_READONLY = (
+    "a change was interrupted: open the database with sqlite3, for instance, to undo the change, and try again"
+)
+# In a damaged database, pages can refer to each other in circles. So the steps of SQLite's virtual machine are limited
+# to STEPS + STEPS_PER_BYTE * the size of the file.
+STEPS, STEPS_PER_BYTE = 1 << 22, 1 << 6
 STEPS_PER_CALL = 1 << 16  # steps between two checks of the limit
 WORDS_TABLE = "create table words (id integer primary key, word text not null unique, count integer)"
 PLAIN_TABLE = "create table vectors (id integer primary key, vector blob not null)"
@@ -55,19 +61,21 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     check_content(path, content)
     rows, size = content.vectors.shape
     meter = Meter(progress, "save")
-    with errors_named(path, "write"):
+    with translate_os_errors(path, "write"):
         target, _ = destination(path, replace)
-    companions = [Path(f"{target}{end}") for end in COMPANIONS]
+    journals = [Path(f"{target}{end}") for end in JOURNAL_SUFFIXES]
     if not replace:
-        for companion in filter(os.path.lexists, companions):
-            raise W2VError(f"cannot write {path}: {companion} exists, which SQLite would apply to it: remove it first")
+        for journal in filter(os.path.lexists, journals):
+            raise W2VError(
+                f"cannot write {path}: remove {journal} first: SQLite would apply its changes to the new file"
+            )
     with (
         atomic_write(path, replace) as file,
         tempfile.TemporaryDirectory(prefix=".w2v-", dir=Path(path).absolute().parent) as folder,
     ):
         draft = Path(folder) / "vectors.db"
         with (
-            _sqlite_errors(path, "cannot write {path}: "),
+            _translate_sqlite_errors(path, f"cannot write {path}"),
             closing(sqlite3.connect(draft, isolation_level=None)) as database,
         ):
             database.execute("pragma journal_mode = off")  # an incomplete draft is thrown away
@@ -75,7 +83,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
             database.execute("begin")
             database.execute(WORDS_TABLE)
             database.execute(VIRTUAL_TABLE.format(size) if _load_sqlite_vec(database) else PLAIN_TABLE)
-            for start, block in blocks(content.vectors, BLOCK_ROWS):
+            for start, block in float32_blocks(content.vectors, BLOCK_ROWS):
                 end = start + len(block)
                 ids, words = range(start + 1, end + 1), content.words[start:end]
                 counts = [None] * len(block) if content.counts is None else content.counts[start:end].tolist()
@@ -87,29 +95,29 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
             database.execute("commit")
         with draft.open("rb") as content_of_draft:
             shutil.copyfileobj(content_of_draft, file)
-        if any(map(os.path.lexists, companions)):
-            _finish_changes(path, target)
-            for companion in companions:
-                companion.unlink(missing_ok=True)
+        if any(map(os.path.lexists, journals)):
+            _checkpoint(path, target)
+            for journal in journals:
+                journal.unlink(missing_ok=True)
             sync_folder(target.parent)
     meter(rows, rows)
 
 
-def _finish_changes(path: PathLike, target: Path) -> None:
-    """Let SQLite finish the changes of an old database, so that the database is complete without its companions.
+def _checkpoint(path: PathLike, target: Path) -> None:
+    """Let SQLite finish the changes of an old database, so that the database is complete without its journals.
 
-    A file that is not a database has no changes. A journal that names another journal is ignored, since SQLite would
-    remove the file of that name.
+    A file that is not a database has no changes. Ignore a journal that names a super-journal: SQLite would delete the
+    file that it names.
 
     Raises:
         W2VError: another program is changing the database.
     """
-    _check_companions(path, target)
+    _check_journals(path, target)
     journal = Path(f"{target}-journal")
     if journal.is_file() and _ends_with(journal, SUPER_JOURNAL_END):
         return
     uri = f"{target.as_uri()}?mode=rw"
-    with _sqlite_errors(path, "cannot write {path}: "):
+    with _translate_sqlite_errors(path, f"cannot write {path}"):
         try:
             with closing(sqlite3.connect(uri, TIMEOUT, isolation_level=None, uri=True)) as database:
                 database.execute("begin immediate")
@@ -118,14 +126,14 @@ def _finish_changes(path: PathLike, target: Path) -> None:
         except sqlite3.DatabaseError as error:
             is_busy = _error_code(error) == "SQLITE_BUSY"
     if is_busy:
-        raise W2VError(f"cannot write {path}: {IN_USE}")
+        raise W2VError(f"cannot write {path}: {MESSAGE_BUSY}")
 
 
-def _check_companions(path: PathLike, target: Path) -> None:
-    """Raise W2VError if SQLite would open a companion file that is not a regular file."""
-    for companion in (Path(f"{target}{end}") for end in COMPANIONS):
-        if companion.exists() and not companion.is_file():
-            raise W2VError(f"{path}: {companion} belongs to it but is not a regular file: remove it")
+def _check_journals(path: PathLike, target: Path) -> None:
+    """Raise W2VError if SQLite would open a journal that is not a regular file."""
+    for journal in (Path(f"{target}{end}") for end in JOURNAL_SUFFIXES):
+        if journal.exists() and not journal.is_file():
+            raise W2VError(f"{path}: {journal} belongs to it but is not a regular file: remove it")
 
 
 def _ends_with(path: Path, end: bytes) -> bool:
@@ -154,11 +162,11 @@ def _load_sqlite_vec(database: sqlite3.Connection) -> bool:
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read the tables that `write` makes; see formats.table.read. A word and its vector have the same id: 1, 2, 3, …"""
-    with errors_named(path):
-        _check_companions(path, Path(path).resolve())
+    with translate_os_errors(path):
+        _check_journals(path, Path(path).resolve())
         size, uri = _size_with_log(Path(path)), _read_only_uri(Path(path))
     with (
-        _sqlite_errors(path, "{path}: damaged: "),
+        _translate_sqlite_errors(path, f"{path}: damaged"),
         closing(sqlite3.connect(uri, TIMEOUT, isolation_level=None, uri=True)) as database,
     ):
         database.execute("begin")  # one transaction: everything is read from the same state of the database
@@ -193,7 +201,7 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
                 raise W2VError(f"{path}: damaged: its vector {row + 1:,} does not have {columns:,} values")
             vectors[row] = np.frombuffer(vector, "<f4")
             meter(row + 1, rows)
-    return validated(path, VectorFile(words.words, vectors, counts if has_counts else None), errors)
+    return validate(path, VectorFile(words.words, vectors, counts if has_counts else None), errors)
 
 
 def _size_with_log(path: Path) -> int:
@@ -206,12 +214,13 @@ def _read_only_uri(path: Path) -> str:
     """Return the URI to open a database for reading.
 
     In WAL mode, SQLite creates files next to the database and leaves them there, or fails if it lacks the permission.
-    Without a log, it does not need these files: the database does not change until SQLite copies a new log into it.
+    Without a log, the database cannot change while it is read, so SQLite may open it as immutable and needs no such
+    files.
     """
     with path.open("rb") as file:
         is_in_wal_mode = file.read(20)[18:] == b"\2\2"
     real = path.resolve()
-    has_changes = any(Path(f"{real}{end}").is_file() for end in COMPANIONS if end != "-shm")
+    has_changes = any(Path(f"{real}{end}").is_file() for end in JOURNAL_SUFFIXES if end != "-shm")
     return f"{real.as_uri()}?mode=ro{'&immutable=1' if is_in_wal_mode and not has_changes else ''}"
 
 
@@ -222,9 +231,9 @@ def _step_limiter(steps: int) -> Callable[[], bool]:
 
 
 def _check_tables(path: PathLike, database: sqlite3.Connection) -> None:
-    """Raise W2VError if `write` would not make these tables, or if they need sqlite-vec and it is missing.
+    """Raise W2VError unless the tables are defined exactly as `write` defines them.
 
-    Other definitions of tables could run any computation.
+    Other definitions of tables could run any computation. Also raise W2VError if sqlite-vec is needed and missing.
     """
     texts = "typeof(name) = 'text' and typeof(sql) = 'text'"
     definitions = dict(database.execute(f"select name, sql from sqlite_master where type = 'table' and {texts}"))
@@ -242,6 +251,7 @@ def _rows_by_id(
 ) -> Iterator[tuple[int, list[Any]]]:
     """Yield the first rows of a table, numbered from 0. Raise W2VError unless the ids are 1, 2, 3, … up to `total`."""
     done = 0
+    # When all rows are read, ask for one more, to detect rows beyond `total`.
     for number, *values in database.execute(f"{query} limit {rows + (rows == total)}"):
         done += 1
         if number != done or done > rows:
@@ -252,15 +262,22 @@ def _rows_by_id(
 
 
 @contextmanager
-def _sqlite_errors(path: PathLike, prefix: str) -> Iterator[None]:
-    """Turn SQLite errors into W2VError. Also raise W2VError if this Python has no SQLite."""
+def _translate_sqlite_errors(path: PathLike, where: str) -> Iterator[None]:
+    """Turn SQLite errors into W2VError. Also raise W2VError if this Python has no SQLite.
+
+    Messages without a better explanation start with `where`.
+    """
     if sqlite3 is None:
-        raise W2VError(f"{prefix.format(path=path)}this Python was built without SQLite")
+        raise W2VError(f"{where}: this Python was built without SQLite")
     try:
         yield
     # UnicodeDecodeError: SQLite's message is not UTF-8. MemoryError: a damaged database asks for gigabytes.
     except (sqlite3.Error, UnicodeDecodeError, MemoryError) as error:
-        messages = {"SQLITE_BUSY": IN_USE, "SQLITE_READONLY": UNFINISHED, "SQLITE_CANTOPEN": UNOPENED}
+        messages = {
+            "SQLITE_BUSY": MESSAGE_BUSY,
+            "SQLITE_READONLY": MESSAGE_READONLY,
+            "SQLITE_CANTOPEN": MESSAGE_CANTOPEN,
+        }
         message = messages.get(_error_code(error))
         reason = "reading it takes too many steps" if str(error) == "interrupted" else one_line(error)
-        raise W2VError(f"{path}: {message}" if message else f"{prefix.format(path=path)}{reason}") from error
+        raise W2VError(f"{path}: {message}" if message else f"{where}: {reason}") from error

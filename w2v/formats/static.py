@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError, one_line
 from w2v.formats import bfloat16, native
-from w2v.formats.vector_file import Array, VectorFile, check_content, validated, vectors_by_row
+from w2v.formats.vector_file import Array, VectorFile, check_content, expand_shared_rows, validate
 from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Meter, Report
 from w2v.system import schema
@@ -23,12 +23,12 @@ from w2v.text.words import Words
 MATRIX, TOKENIZER = "model.safetensors", "tokenizer.json"
 MATRICES = ("embeddings", "embedding.weight")  # the names of the matrix in model2vec and in sentence-transformers
 UNKNOWN = "[UNK]"
-MIN_TOKEN_BYTES = 4  # the least bytes that a token and its number take in a tokenizer
+MIN_TOKEN_BYTES = 4  # minimum size of a token and its number in the JSON of a tokenizer
 BLOCK_ROWS = 1 << 12
-MODULE = "sentence_transformers.models"
+MODULE_PREFIX = "sentence_transformers.models"
 MODULES = [
-    {"idx": 0, "name": "0", "path": ".", "type": f"{MODULE}.StaticEmbedding"},
-    {"idx": 1, "name": "1", "path": "1_Normalize", "type": f"{MODULE}.Normalize"},
+    {"idx": 0, "name": "0", "path": ".", "type": f"{MODULE_PREFIX}.StaticEmbedding"},
+    {"idx": 1, "name": "1", "path": "1_Normalize", "type": f"{MODULE_PREFIX}.Normalize"},
 ]
 MODEL_CARD = """---
 library_name: model2vec
@@ -37,8 +37,8 @@ tags: [embeddings, static-embeddings, sentence-transformers, word2vec]
 
 # {name}
 
-Word vectors of {words:,} words with {size:,} values each, {verb} by w2v. The vector of a text is the mean of the
-vectors of its words, which white space separates; unknown words do not count.
+Word vectors of {words:,} words with {size:,} values each, {verb} by w2v. Texts are split at white space. The vector
+of a text is the mean of the vectors of its known words.
 
 ```python
 from model2vec import StaticModel
@@ -71,13 +71,16 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
 
 
 def _write_matrix(path: Path, vectors: Array, meter: Meter) -> None:
-    """Write the rows of the words and a row of zeros for unknown words, which sentence-transformers averages, too."""
+    """Write the rows of the words, and a row of zeros for unknown words.
+
+    The mean that sentence-transformers computes includes unknown words.
+    """
     rows, columns = vectors.shape
-    shape = np.broadcast_to(np.float32(0), (rows + 1, columns))
-    _, header = native.header_bytes(path, {MATRICES[0]: shape}, {})
+    placeholder = np.broadcast_to(np.float32(0), (rows + 1, columns))  # has the shape of the matrix, but no memory
+    _, header = native.header_bytes(path, {MATRICES[0]: placeholder}, {})
     with atomic_write(path) as file:
         file.write(header)
-        for start, block in bfloat16.blocks(vectors, BLOCK_ROWS):
+        for start, block in bfloat16.float32_blocks(vectors, BLOCK_ROWS):
             file.write(block.data)
             meter(start, rows)
         file.write(np.zeros(columns, np.float32).data)
@@ -133,14 +136,14 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     try:
         rows = _matrix_rows(tensors["mapping"], numbers) if "mapping" in tensors else numbers
         size = sum(file.stat().st_size for file in (matrix_path, tokenizer_path))
-        vectors = vectors_by_row(path, matrix, rows, size)
+        vectors = expand_shared_rows(path, matrix, rows, size)
         if "weights" in tensors:
             vectors *= tensors["weights"].astype(np.float32)[numbers, np.newaxis]
     except W2VError:
         raise
     except (LookupError, ValueError) as error:
         raise W2VError(f"{path}: damaged: its tokens do not fit its matrix: {one_line(error)}") from error
-    return validated(path, VectorFile(words, vectors), errors)
+    return validate(path, VectorFile(words, vectors), errors)
 
 
 def _read_tokens(path: Path) -> tuple[Words, NDArray[np.int64]]:
@@ -149,9 +152,9 @@ def _read_tokens(path: Path) -> tuple[Words, NDArray[np.int64]]:
     vocabulary = memoryview(model.vocab)
     are_listed = bytes(vocabulary[:1]) == b"["
     tokens = (
-        schema.strings(vocabulary, path, rb"\[\s*", rb"\s*,\s*(-?[0-9][0-9.eE+-]*)\s*\]")
+        schema.iter_json_strings(vocabulary, path, rb"\[\s*", rb"\s*,\s*(-?[0-9][0-9.eE+-]*)\s*\]")
         if are_listed
-        else schema.strings(vocabulary, path, after=rb"\s*:\s*([0-9]{1,18})")
+        else schema.iter_json_strings(vocabulary, path, suffix_pattern=rb"\s*:\s*([0-9]{1,18})")
     )
     words, numbers = WordBuilder(len(vocabulary) // MIN_TOKEN_BYTES), array("q")
     for number, (token, value) in enumerate(tokens):

@@ -14,7 +14,7 @@ from w2v.system import memory
 
 FileStorage = Literal["float32", "bf16", "f16", "int8"]
 
-SCALES = "_scales"  # an int8 array NAME has its scales in the array NAME_scales
+SCALES_SUFFIX = "_scales"  # an int8 array NAME has its scales in the array NAME_scales
 DTYPES: dict[FileStorage, Callable[[], np.dtype[Any]]] = {
     "float32": lambda: np.dtype(np.float32),
     "bf16": bfloat16.bfloat16,
@@ -26,7 +26,7 @@ DTYPES: dict[FileStorage, Callable[[], np.dtype[Any]]] = {
 class CompactMatrix:
     """A matrix (V, D) of a smaller type, in memory or in a mapped file, that converts rows to float32 on access.
 
-    NumPy functions accept it as a float32 matrix, which they copy. Slicing rows makes no copy.
+    np.asarray converts it to a float32 copy, and so do NumPy functions. A slice of rows is a view.
 
     Attributes:
         rows: int8, float16 or bfloat16 (V, D).
@@ -54,7 +54,7 @@ class CompactMatrix:
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         matrix: NDArray[np.float32] = memory.empty(self.shape)
-        for start, block in bfloat16.blocks(self.rows):
+        for start, block in bfloat16.float32_blocks(self.rows):
             matrix[start : start + len(block)] = block
         if self.scales is not None:
             matrix *= self.scales[:, np.newaxis]
@@ -62,7 +62,7 @@ class CompactMatrix:
 
 
 def is_matrix(array: NDArray[Any]) -> bool:
-    """Return True if an array has a type that a file can store a matrix in."""
+    """Return True if files can store matrices of this array's dtype."""
     return isinstance(array, CompactMatrix) or bfloat16.is_training_dtype(array) or array.dtype == np.float16
 
 
@@ -75,7 +75,7 @@ def to_storage(matrix: NDArray[Any], storage: FileStorage) -> NDArray[Any]:
     dtype = DTYPES[storage]()
     rows = memory.empty(matrix.shape, dtype)
     scales = np.empty(len(matrix) if storage == "int8" else 0, np.float32)
-    for start, block in bfloat16.blocks(matrix):
+    for start, block in bfloat16.float32_blocks(matrix):
         part = slice(start, start + len(block))
         if storage == "int8":
             rows[part], scales[part] = quantise(block)
@@ -93,9 +93,8 @@ def quantise(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np
     The value with the largest magnitude in a row becomes 127 or -127, so errors are at most 1/254 of this magnitude.
     """
     largest = np.abs(vectors).max(axis=1)
-    divisors = np.where(largest == 0, np.float32(1), largest)[
-        :, None
-    ]  # 127 / largest would overflow if it is subnormal
+    # Divide first: 127 / largest would overflow for a subnormal `largest`.
+    divisors = np.where(largest == 0, np.float32(1), largest)[:, None]
     return np.rint(vectors / divisors * 127).astype(np.int8), largest / np.float32(127)
 
 
@@ -104,7 +103,9 @@ def split_scales(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     arrays = {}
     for name, array in tensors.items():
         if isinstance(array, CompactMatrix):
-            arrays |= {name: array.rows} if array.scales is None else {name: array.rows, name + SCALES: array.scales}
+            arrays |= (
+                {name: array.rows} if array.scales is None else {name: array.rows, name + SCALES_SUFFIX: array.scales}
+            )
         else:
             arrays[name] = array
     return arrays
@@ -113,9 +114,9 @@ def split_scales(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 def join_scales(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Undo `split_scales`. Raise ValueError if scales do not fit their array."""
     arrays = dict(tensors)
-    for name in [name for name in tensors if name.endswith(SCALES)]:
-        scales, rows = arrays.pop(name), arrays.get(name.removesuffix(SCALES), np.empty(0))
+    for name in [name for name in tensors if name.endswith(SCALES_SUFFIX)]:
+        scales, rows = arrays.pop(name), arrays.get(name.removesuffix(SCALES_SUFFIX), np.empty(0))
         if scales.dtype != np.float32 or rows.dtype != np.int8 or rows.ndim != 2 or scales.shape != rows.shape[:1]:
             raise ValueError(f"the array {name!r} does not fit the array that it scales")
-        arrays[name.removesuffix(SCALES)] = cast(NDArray[Any], CompactMatrix(rows, scales))
+        arrays[name.removesuffix(SCALES_SUFFIX)] = cast(NDArray[Any], CompactMatrix(rows, scales))
     return arrays

@@ -21,7 +21,7 @@ from w2v.formats.row_blocks import is_compressed, open_unpacked, read_head
 from w2v.formats.storage import FileStorage
 from w2v.formats.vector_file import VectorFile
 from w2v.progress import Report
-from w2v.system.files import FASTTEXT, NUMPY, SQLITE, Errors, PathLike, errors_named, unchanged_files
+from w2v.system.files import FASTTEXT, NUMPY, SQLITE, Errors, PathLike, check_files_unchanged, translate_os_errors
 
 EVERYTHING = ("*",)
 COUNTS, OUTPUTS, SUBWORDS = ("counts",), ("outputs",), ("ngrams", "ngram_buckets", "subwords")
@@ -44,16 +44,17 @@ class Format(NamedTuple):
     Attributes:
         name: the name that `w2v info` shows.
         extensions: a file with one of these extensions is written in this format.
-        matches: called with (path, first bytes); returns True if the file has this format. The caller also requires the
-            `companion`.
+        matches: called with (path, first bytes); returns True if the file has this format. detect_format also requires
+            that the file with the words exists, if `words_suffix` is set.
         read: called with (path, errors, limit, progress); may read more rows than `limit`.
         write: called with (path, content, replace, progress); atomic. None for a format that w2v only reads.
         stores: names of the parts that it stores in addition to words and vectors; see VectorFile.
-        companion: the suffix, instead of the extension, of a second file with the words; empty if there is none.
+        words_suffix: the suffix of a second file with the words. It replaces the extension. Empty if there is no such
+            file.
         folder: True if the vectors are stored as a folder.
         array_pattern: a glob pattern, appended to the file name, for further files with arrays.
-        extra_suffixes: suffixes, appended to the file name, of files that belong to the old file and are removed with
-            it.
+        extra_suffixes: suffixes, appended to the file name, of further files such as SQLite journals. When
+            `write` replaces a file, it removes them, too.
         compressible: True if compressed files can be read, too.
         storages: the types that it can store vectors in.
     """
@@ -64,29 +65,35 @@ class Format(NamedTuple):
     read: Callable[[PathLike, Errors | None, int | None, Report | None], VectorFile]
     write: Callable[[PathLike, VectorFile, bool, Report | None], None] | None
     stores: tuple[str, ...] = ()
-    companion: str = ""
+    words_suffix: str = ""
     folder: bool = False
     array_pattern: str = ""
     extra_suffixes: tuple[str, ...] = ()
     compressible: bool = False
     storages: tuple[FileStorage, ...] = ("float32",)
 
-    def other_files(self, path: Path) -> list[Path]:
-        """Return the files that belong to the vector file at `path`, except `path` itself."""
+    def companion_files(self, path: Path) -> list[Path]:
+        """Return the files that belong to the vector file at `path`, without `path` itself.
+
+        The file with the words is listed even if it does not exist.
+        """
         if self.folder:
             return [file for file in path.rglob("*") if file.is_file()]
-        if self.companion:
-            return [path.with_suffix(self.companion)]
+        if self.words_suffix:
+            return [path.with_suffix(self.words_suffix)]
         return sorted(path.parent.glob(glob.escape(path.name) + self.array_pattern)) if self.array_pattern else []
 
 
 def _has_signature(pattern: bytes) -> Callable[[PathLike, bytes], bool]:
-    """Return a test that a file starts with this regular expression."""
+    """Return a function that tests whether the first bytes of a file match `pattern`."""
     return lambda path, head: bool(re.match(pattern, head))
 
 
 def _has_files(*names: str) -> Callable[[PathLike, bytes], bool]:
-    """Return a test that a path is a folder with these entries. Readers refuse entries that are not regular files."""
+    """Return a function that tests whether a path is a folder with these entries.
+
+    Readers refuse entries that are not regular files.
+    """
     return lambda path, head: all((Path(path) / name).exists() for name in names)
 
 
@@ -107,16 +114,16 @@ FORMATS = (
     Format("arrow", (".parquet", ".arrow"), _has_signature(arrow.SIGNATURE), arrow.read, arrow.write, COUNTS),
     Format(
         "sqlite", (".db", ".sqlite"), _has_signature(SQLITE), sqlite.read, sqlite.write, COUNTS,
-        extra_suffixes=sqlite.COMPANIONS,
+        extra_suffixes=sqlite.JOURNAL_SUFFIXES,
     ),
     Format(
-        "numpy", (".npy",), _has_signature(NUMPY), npy.read, npy.write, companion=npy.WORDS_SUFFIX,
+        "numpy", (".npy",), _has_signature(NUMPY), npy.read, npy.write, words_suffix=npy.WORDS_SUFFIX,
         storages=("float32", "f16"),
     ),
     # Recognised by extension only, since many text files hold nothing but numbers.
     Format(
         "projector", (".tsv",), lambda path, head: Path(path).suffix.lower() == ".tsv", tsv.read, tsv.write, COUNTS,
-        companion=tsv.WORDS_SUFFIX,
+        words_suffix=tsv.WORDS_SUFFIX,
     ),
     Format(
         "static embeddings", (".model2vec",), _has_files(static.MATRIX, static.TOKENIZER), static.read, static.write,
@@ -139,24 +146,24 @@ FORMATS = (
         partial(word2vec.write, binary=False), compressible=True,
     ),
 )  # fmt: skip
-WRITABLE = [one for one in FORMATS if one.write]
+WRITABLE = [fmt for fmt in FORMATS if fmt.write]
 
 
 def describe_formats() -> str:
     """Return a line with the extensions and the name of each format that can be written."""
-    extensions = [" ".join(one.extensions) for one in WRITABLE]
+    extensions = [" ".join(fmt.extensions) for fmt in WRITABLE]
     width = max(map(len, extensions))
-    return "\n".join(f"  {each:{width}}  {one.name}" for each, one in zip(extensions, WRITABLE, strict=True))
+    return "\n".join(f"  {each:{width}}  {fmt.name}" for each, fmt in zip(extensions, WRITABLE, strict=True))
 
 
 def format_for(path: PathLike) -> Format:
     """Return the format of a new file with this name. Raise SettingsError if the extension is unknown."""
     name = Path(path).name.lower()
-    for one in WRITABLE:
-        if name.endswith(one.extensions):
-            return one
-    read_only = next((one for one in FORMATS if name.endswith(one.extensions)), None)
-    known = ", ".join(extension for one in WRITABLE for extension in one.extensions)
+    for fmt in WRITABLE:
+        if name.endswith(fmt.extensions):
+            return fmt
+    read_only = next((fmt for fmt in FORMATS if name.endswith(fmt.extensions)), None)
+    known = ", ".join(extension for fmt in WRITABLE for extension in fmt.extensions)
     reason = f"w2v reads {read_only.name} files, but cannot write them" if read_only else "unknown extension"
     raise SettingsError(f"{path}: {reason}: use one of {known}")
 
@@ -164,63 +171,65 @@ def format_for(path: PathLike) -> Format:
 def check_storage(path: PathLike, storage: FileStorage) -> None:
     """Raise SettingsError if the format of a file of this name cannot store vectors in this type."""
     if storage not in format_for(path).storages:
-        known = [one.extensions[0] for one in WRITABLE if storage in one.storages]
+        known = [fmt.extensions[0] for fmt in WRITABLE if storage in fmt.storages]
         raise SettingsError(f"{path}: this format cannot store {storage}: use {' or '.join(known)}")
 
 
 def detect_format(path: PathLike) -> Format:
     """Return the format of a file by its content. Raise W2VError if it is not a vector file."""
-    with errors_named(path):
-        for one in FORMATS:
-            if one.folder and one.matches(path, b""):
-                return one
+    with translate_os_errors(path):
+        for fmt in FORMATS:
+            if fmt.folder and fmt.matches(path, b""):
+                return fmt
         with open_unpacked(path) as (file, _):
             head, is_packed = read_head(path, file), is_compressed(file)
-        files = (one for one in FORMATS if not one.folder and one.matches(path, head))
-        kind = next(one for one in files if not one.companion or Path(path).with_suffix(one.companion).is_file())
-    if is_packed and not kind.compressible:
-        raise W2VError(f"{path}: a compressed {kind.extensions[0]} file: unpack it first")
-    return kind
+        matching = (fmt for fmt in FORMATS if not fmt.folder and fmt.matches(path, head))
+        fmt = next(
+            fmt for fmt in matching if not fmt.words_suffix or Path(path).with_suffix(fmt.words_suffix).is_file()
+        )
+    if is_packed and not fmt.compressible:
+        raise W2VError(f"{path}: a compressed {fmt.extensions[0]} file: unpack it first")
+    return fmt
 
 
 @contextmanager
-def watched_format(path: PathLike) -> Iterator[Format]:
+def watch_format(path: PathLike) -> Iterator[Format]:
     """Yield the format of a file, for a `with` block that reads it.
 
     Raises:
         W2VError: the file is not a vector file, or one of its files is changed or replaced within the block, so the
             block may have read a mixture of two models.
     """
-    with unchanged_files(path) as watch:
-        kind = detect_format(path)
-        watch(kind.other_files(Path(path)))
-        yield kind
+    with check_files_unchanged(path) as watch:
+        fmt = detect_format(path)
+        watch(fmt.companion_files(Path(path)))
+        yield fmt
 
 
-def files_of(path: PathLike) -> list[Path]:
+def all_files(path: PathLike) -> list[Path]:
     """Return the paths of a vector file and of the other files that belong to it.
 
     Raises:
         W2VError: the file is not a vector file.
     """
-    return [Path(path), *detect_format(path).other_files(Path(path))]
+    return [Path(path), *detect_format(path).companion_files(Path(path))]
 
 
-def companion_files(path: PathLike) -> list[Path]:
+def companion_files_to_write(path: PathLike) -> list[Path]:
     """Return the other files that writing a file of this name creates or removes.
 
     Raises:
         SettingsError: the extension is unknown.
     """
-    one = format_for(path)
-    written = [Path(path).with_suffix(one.companion)] if one.companion else []
-    return [*written, *filter(os.path.lexists, (Path(f"{path}{suffix}") for suffix in one.extra_suffixes))]
+    fmt = format_for(path)
+    written = [Path(path).with_suffix(fmt.words_suffix)] if fmt.words_suffix else []
+    return [*written, *filter(os.path.lexists, (Path(f"{path}{suffix}") for suffix in fmt.extra_suffixes))]
 
 
 def part_names(content: VectorFile) -> list[str]:
     """Return the names of the parts of the content other than words and vectors."""
     counts = [] if content.counts is None else ["counts"]
-    return [*counts, *content.tensors, *content.header.parts]
+    return [*counts, *content.tensors, *content.header.non_empty_fields]
 
 
 def lost_parts(path: PathLike, content: VectorFile) -> list[str]:
@@ -238,7 +247,7 @@ def lost_parts(path: PathLike, content: VectorFile) -> list[str]:
 
 
 def describe_lost_parts(path: PathLike, before: VectorFile, after: VectorFile) -> list[str]:
-    """Return labels of the parts that `before` has and a file of this name with the content `after` does not store."""
+    """Return labels for the parts of `before` that are lost if `after` is written to `path`."""
     stored = {*part_names(after)} - {*lost_parts(path, after)}
     names = [name for name in part_names(before) if name not in stored]
     # All other names are parameters of a loss.
@@ -286,10 +295,10 @@ def read(
         W2VError: the file is missing, truncated, inconsistent, in an unknown format or changed while it was read; it
             contains NaN or infinite values, or a word twice.
     """
-    with watched_format(path) as kind:
-        if mmap and kind.read is not native.read:
+    with watch_format(path) as fmt:
+        if mmap and fmt.read is not native.read:
             raise W2VError(
                 f"{path}: only .safetensors files can be memory-mapped: convert this file with `w2v convert`"
             )
-        content = native.read_mapped(path) if mmap else kind.read(path, errors, limit, progress)
-    return content if limit is None else content.first(limit)
+        content = native.read_mapped(path) if mmap else fmt.read(path, errors, limit, progress)
+    return content if limit is None else content.head(limit)

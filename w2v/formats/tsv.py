@@ -1,4 +1,4 @@
-"""Pairs of files for TensorBoard's projector: numbers separated by tabs, and a companion file with the words."""
+"""Pairs of files for TensorBoard's projector: numbers separated by tabs, and a second file with the words."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 
 from w2v.detect import Layout
 from w2v.formats import word2vec
-from w2v.formats.vector_file import Array, VectorFile, check_content, validated
-from w2v.formats.word_lists import atomic_pair, check_min_size, read_words
+from w2v.formats.vector_file import Array, VectorFile, check_content, validate
+from w2v.formats.word_lists import check_min_size, read_words, write_words_with_matrix
 from w2v.progress import Meter, Report
-from w2v.system.files import Errors, PathLike, errors_named, open_regular
-from w2v.text.decompress import Unpacked
+from w2v.system.files import Errors, PathLike, open_regular, translate_os_errors
+from w2v.text.decompress import DecompressedStream
 from w2v.text.words import Words
 
 CHUNK_BYTES = 1 << 16
-WORDS_SUFFIX = ".metadata.tsv"  # of the file with the words; it replaces the extension .tsv
+WORDS_SUFFIX = ".metadata.tsv"  # suffix of the file with the words; it replaces .tsv
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
-    """Write the numbers, and words and counts to the companion file; both are replaced together."""
+    """Write the numbers, and words and counts to the words file; both are replaced together."""
     check_content(path, content)
     rows, done = len(content.words), 0
     meter = Meter(progress, "save")
-    with atomic_pair(path, WORDS_SUFFIX, content.words, content.counts, replace) as file:
+    with write_words_with_matrix(path, WORDS_SUFFIX, content.words, content.counts, replace) as file:
         for lines in encode(content.vectors):
             file.write(lines)
             done += lines.count(b"\n")
@@ -37,13 +37,14 @@ def encode(vectors: Array) -> Iterator[bytes]:
     """Yield the rows of a matrix (n, D) as lines of numbers, several lines at a time."""
     without_words = VectorFile(Words(np.empty(0, np.uint8), np.zeros(len(vectors) + 1, np.int64)), vectors)
     for _, block in word2vec.encode_blocks(without_words, binary=False):
+        # Each line starts with an empty word and a space: drop the space.
         yield bytes(block)[1:].replace(b"\n ", b"\n").replace(b" ", b"\t")
 
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
-    """Read the numbers, and words and counts (if any) from the companion file; see formats.table.read."""
+    """Read the numbers, and words and counts (if any) from the words file; see formats.table.read."""
     words_path = Path(path).with_suffix(WORDS_SUFFIX)
-    with errors_named(path), open_regular(path) as file:
+    with translate_os_errors(path), open_regular(path) as file:
         columns, rows, chunk = 1, 0, b"\n"
         for chunk in iter(lambda: file.readline(CHUNK_BYTES), b""):
             columns += chunk.count(b"\t") if not rows else 0
@@ -51,11 +52,12 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         rows += not chunk.endswith(b"\n")
         check_min_size(words_path, rows)
         file.seek(0)
-        with_words: BufferedReader = BufferedReader(Unpacked(str(path), _with_placeholder_words(file)))
+        # The text is not compressed: DecompressedStream only turns the iterator of bytes into a stream.
+        with_words: BufferedReader = BufferedReader(DecompressedStream(str(path), _with_placeholder_words(file)))
         layout = Layout("text", rows, columns, 0)
         vectors = word2vec.read_rows(path, layout, rows, with_words, b"", None, progress).vectors
     words, counts = read_words(words_path, rows)
-    return validated(path, VectorFile(words, vectors, counts), errors)
+    return validate(path, VectorFile(words, vectors, counts), errors)
 
 
 def _with_placeholder_words(file: BufferedReader) -> Iterator[bytes]:

@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError, counted
 from w2v.formats import storage
-from w2v.formats.bfloat16 import first_not_finite
+from w2v.formats.bfloat16 import first_non_finite_row
 from w2v.formats.header import ModelHeader
 from w2v.system.files import Errors, PathLike
 from w2v.text.words import MAX_COUNT, Words
 
 Array = NDArray[Any]
 
-# Only these tensors are checked, because training and evaluation compute with them. Others may be set by programs.
+# Check only these tensors for NaN: training and evaluation use them. Programs may store anything in other tensors.
 PARAMETER_NAMES = re.compile(r"inputs|outputs|ngrams|syn1|syn1neg|parameter\..*", re.DOTALL)
-# If words share rows, their vectors may take MAX_UNPACKED bytes, or MAX_SHARED times the size of the file if that is
-# more. The vectors of spaCy's own pipelines take 20 times the size.
-MAX_UNPACKED, MAX_SHARED = 16 << 20, 50
+# Vectors that share rows are copied on loading. The copies may take MAX_SHARED_BYTES, or MAX_SHARED_RATIO times the
+# size of the file, whichever is larger. The vectors of spaCy's own pipelines take 20 times the size.
+MAX_SHARED_BYTES, MAX_SHARED_RATIO = 16 << 20, 50
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,11 @@ class VectorFile:
     tensors: dict[str, Array] = field(default_factory=dict)
     header: ModelHeader = field(default_factory=ModelHeader)
 
-    def first(self, rows: int) -> VectorFile:
-        """Return the first words, vectors and counts, without the tensors, which belong to all words."""
+    def head(self, rows: int) -> VectorFile:
+        """Return the first words with their vectors and counts.
+
+        The tensors are left out, because not all of them have a row for each word.
+        """
         words = self.words.take(np.arange(min(rows, len(self.words))))
         counts = None if self.counts is None else self.counts[:rows]
         return VectorFile(words, self.vectors[:rows], counts, {}, self.header)
@@ -58,7 +61,7 @@ def check_content(path: PathLike, content: VectorFile) -> None:
     check_unique(path, content.words)
 
 
-def validated(path: PathLike, content: VectorFile, errors: Errors | None) -> VectorFile:
+def validate(path: PathLike, content: VectorFile, errors: Errors | None) -> VectorFile:
     """Return content that was read from a file, with its words as UTF-8. Raise W2VError if it is inconsistent."""
     _check_shapes(f"{path}: damaged", content)
     content = replace(content, words=decode_words(path, content.words, errors))
@@ -66,44 +69,45 @@ def validated(path: PathLike, content: VectorFile, errors: Errors | None) -> Vec
     return content
 
 
-def _check_shapes(prefix: str, content: VectorFile) -> None:
+def _check_shapes(where: str, content: VectorFile) -> None:
     words, shape, counts = counted(len(content.words), "word"), content.vectors.shape, content.counts
     if len(shape) != 2 or 0 in shape or shape[0] != len(content.words):
-        raise W2VError(f"{prefix}: {words}, vectors of shape {shape}")
+        raise W2VError(f"{where}: {words}, vectors of shape {shape}")
     if counts is not None and counts.shape != shape[:1]:
-        raise W2VError(f"{prefix}: {words}, counts of shape {counts.shape}")
+        raise W2VError(f"{where}: {words}, counts of shape {counts.shape}")
 
 
 def _check_values(path: PathLike, content: VectorFile) -> None:
-    """Raise W2VError for impossible counts and for NaN or infinite values, naming the word if there is one."""
+    """Raise W2VError for impossible counts and for NaN or infinite values. The message names the word or the row."""
     words = content.words
     if content.counts is not None:
-        check_counts(f"{path}: ", words, content.counts)
-    row = first_not_finite(content.vectors)
+        check_counts(path, words, content.counts)
+    row = first_non_finite_row(content.vectors)
     if row >= 0:
         raise W2VError(f"{path}: row {row + 1} ({words[row][:60]!r}) holds NaN or infinite values")
     for name, array in content.tensors.items():
         if PARAMETER_NAMES.fullmatch(name) and storage.is_matrix(array) and array.ndim and array.size:
             matrix = array if array.ndim == 2 else array.reshape(-1, array.shape[-1])
-            if (row := first_not_finite(matrix)) >= 0:
+            if (row := first_non_finite_row(matrix)) >= 0:
                 raise W2VError(f"{path}: row {row + 1} of {name} holds NaN or infinite values")
 
 
-def check_counts(place: str, words: Sequence[str], counts: NDArray[Any]) -> None:
+def check_counts(where: object, words: Sequence[str], counts: NDArray[Any]) -> None:
     """Raise W2VError if a count (V,) is negative or not a number, or if their sum is more than an int64 holds.
 
-    `place` begins the message.
+    `where` is the start of error messages; it may be empty.
     """
+    start = f"{where}: " if where else ""
     if counts.size and counts.dtype.kind not in "iufbO":
-        raise W2VError(f"{place}counts of type {counts.dtype}: they must be whole numbers")
+        raise W2VError(f"{start}counts of type {counts.dtype}: they must be whole numbers")
     if counts.size and counts.min() < 0:
         row = int(counts.argmin())
-        raise W2VError(f"{place}row {row + 1} ({words[row][:60]!r}) has a negative count, {counts[row]}")
+        raise W2VError(f"{start}row {row + 1} ({words[row][:60]!r}) has a negative count, {counts[row]}")
     if float(counts.sum(dtype=np.float64)) > MAX_COUNT:
-        raise W2VError(f"{place}the counts add up to more than {MAX_COUNT}")
+        raise W2VError(f"{start}the counts add up to more than {MAX_COUNT}")
 
 
-def vectors_by_row(path: PathLike, matrix: Array, rows: NDArray[Any], size: int) -> NDArray[np.float32]:
+def expand_shared_rows(path: PathLike, matrix: Array, rows: NDArray[Any], size: int) -> NDArray[np.float32]:
     """Return the vector of each word, float32 (V, D), from a matrix with rows that several words may share.
 
     Args:
@@ -113,12 +117,12 @@ def vectors_by_row(path: PathLike, matrix: Array, rows: NDArray[Any], size: int)
         size: the size of the files in bytes.
 
     Raises:
-        W2VError: the vectors would take too many times this size.
+        W2VError: the vectors would take more than MAX_SHARED_BYTES and more than MAX_SHARED_RATIO times `size`.
     """
-    if 4 * len(rows) * matrix.shape[1] > max(MAX_UNPACKED, MAX_SHARED * size):
+    if 4 * len(rows) * matrix.shape[1] > max(MAX_SHARED_BYTES, MAX_SHARED_RATIO * size):
         raise W2VError(
-            f"{path}: refused: {counted(len(rows), 'word')} share {counted(len(matrix), 'vector')} and would take "
-            f"more than {MAX_SHARED} times its size"
+            f"{path}: refused: {counted(len(rows), 'word')} share {counted(len(matrix), 'vector')}: a copy for each "
+            f"word would take more than {MAX_SHARED_RATIO} times the size of the file"
         )
     vectors: NDArray[np.float32] = np.take(matrix, rows, axis=0).astype(np.float32, copy=False)
     return vectors
@@ -126,7 +130,7 @@ def vectors_by_row(path: PathLike, matrix: Array, rows: NDArray[Any], size: int)
 
 def check_unique(path: PathLike, words: Words) -> None:
     """Raise W2VError if a word appears twice."""
-    rows = words.repeated()
+    rows = words.find_duplicate()
     if rows:
         first, second = rows
         raise W2VError(f"{path}: the word {words[first][:60]!r} appears twice, in rows {first + 1} and {second + 1}")
@@ -154,6 +158,6 @@ def decode_words(path: PathLike, words: Words, errors: Errors | None) -> Words:
                 hint = 'give --errors (errors=) "replace" or "ignore"'
                 hint = "the file is damaged or not a model" if b"\0" in word else hint
                 raise W2VError(f"{path}: the word {word[:60]!r} is not valid UTF-8: {hint}") from error
-        words = words.decoded(errors)
+        words = words.to_utf8(errors)
     check_unique(path, words)
     return words

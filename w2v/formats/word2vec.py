@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.detect import HEAD_BYTES, Layout, recognise, refuse_foreign
-from w2v.errors import CutFile, W2VError, counted
+from w2v.errors import TruncatedFile, W2VError, counted
 from w2v.formats import _formats, bfloat16
-from w2v.formats.row_blocks import BLOCK_BYTES, RowBlocks, is_cut, open_unpacked, read_head
+from w2v.formats.row_blocks import BLOCK_BYTES, RowBlocks, is_truncated, open_unpacked, read_head
 from w2v.formats.vector_file import Array, VectorFile, check_content, decode_words
 from w2v.progress import Meter, Report
 from w2v.system import memory
@@ -47,16 +47,16 @@ def write(
         replace: whether an existing file is replaced.
         progress: called in phase "save".
         binary: write binary numbers; otherwise text, with the fewest digits that read back as the same float32.
-        header: start with a line of the numbers of rows and columns. GloVe's text has none.
+        header: write a first line with the numbers of rows and columns. GloVe's text does not have it.
 
     Raises:
         W2VError: the file cannot be written, or the format cannot represent a word.
     """
     blocks = encode_rows(path, content, binary=binary)
     if not header:
-        _check_start(path, content)
+        _check_recognisable(path, content)
     meter, rows = Meter(progress, "save"), len(content.words)
-    with atomic_write(path, replace) as plain, gzip_if_named(path, plain) as file:
+    with atomic_write(path, replace) as plain, maybe_gzip(path, plain) as file:
         if header:
             file.write(b"%d %d\n" % content.vectors.shape)
         for done, block in blocks:
@@ -67,7 +67,7 @@ def write(
 def encode_rows(
     path: PathLike, content: VectorFile, *, binary: bool, separators: bytes = SEPARATORS
 ) -> Iterator[tuple[int, memoryview]]:
-    """Return an iterator over blocks of rows, without the header, each with the number of rows up to its end.
+    """Return an iterator of (number of rows encoded so far, bytes of a block of rows). The header is not included.
 
     Args:
         path: the file, for error messages.
@@ -76,7 +76,7 @@ def encode_rows(
         separators: bytes that no word may contain. w2v reads text with spaces in words, but not every program does.
 
     Raises:
-        W2VError: the format cannot store the content. It is raised by this call, not when the first block is taken.
+        W2VError: the format cannot store the content. This call raises it, before the first block is requested.
     """
     check_content(path, content)
     _check_words_fit(path, content.words, separators)
@@ -89,17 +89,18 @@ def encode_blocks(content: VectorFile, binary: bool) -> Iterator[tuple[int, memo
     columns = vectors.shape[1]
     fill = _formats.binary_format if binary else _formats.text_format
     row_size = 4 * columns + 2 if binary else 17 * columns + 1  # maximum, in bytes, without the word
-    for start, block in bfloat16.blocks(vectors, max(1, BLOCK_BYTES // row_size)):
+    for start, block in bfloat16.float32_blocks(vectors, max(1, BLOCK_BYTES // row_size)):
         offsets = words.offsets[start : start + len(block) + 1]
         out = np.empty(len(block) * row_size + int(offsets[-1] - offsets[0]), np.uint8)
         yield start + len(block), out[: fill(block, words.blob, offsets, out)].data
 
 
-def _check_start(path: PathLike, content: VectorFile) -> None:
-    """Raise W2VError if readers would misread the start of text without a header.
+def _check_recognisable(path: PathLike, content: VectorFile) -> None:
+    """Raise W2VError if readers would not recognise this file without a header as text vectors.
 
     For example, the first word may start with a byte order mark or with the signature of another file type, the first
-    row may look like a header, a control character may look like binary data, and rows of one number like word counts.
+    row may look like a header, a control character may look like binary data, and rows with a single number may look
+    like word counts.
     """
     head = b""
     for _, block in encode_blocks(content, binary=False):
@@ -121,8 +122,8 @@ def _check_start(path: PathLike, content: VectorFile) -> None:
         )
 
 
-def gzip_if_named(path: PathLike, file: BinaryIO) -> AbstractContextManager[Any]:
-    """Return a context manager of the file, compressed with gzip if the path ends in .gz."""
+def maybe_gzip(path: PathLike, file: BinaryIO) -> AbstractContextManager[Any]:
+    """Return the file as a context manager that compresses with gzip if the path ends in .gz."""
     if not Path(path).name.lower().endswith(".gz"):
         return nullcontext(file)
     return gzip.GzipFile(filename="", mode="wb", compresslevel=1, fileobj=file, mtime=0)
@@ -130,7 +131,7 @@ def gzip_if_named(path: PathLike, file: BinaryIO) -> AbstractContextManager[Any]
 
 def _check_words_fit(path: PathLike, words: Words, separators: bytes) -> None:
     """Raise W2VError for words that readers of word2vec files would split or lose."""
-    words.check_lengths(f"{path}: not written: ")
+    words.check_lengths(f"{path}: not written")
     bad = np.flatnonzero(np.isin(words.blob, np.frombuffer(separators, np.uint8)))
     empty = np.flatnonzero(words.offsets[1:] == words.offsets[:-1])
     if len(bad) or len(empty):
@@ -160,7 +161,7 @@ def has_text_header(path: PathLike, head: bytes) -> bool:
 
 
 def lacks_text_header(path: PathLike, head: bytes) -> bool:
-    """Return True for text without a header. Binary files without a header are refused before."""
+    """Return True for text without a header. `is_binary`, which is tried first, refuses binary files without one."""
     return not has_text_header(path, head)
 
 
@@ -178,10 +179,13 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
             content = read_rows(path, layout, rows, file, head, limit, progress)
             return replace(content, words=decode_words(path, content.words, errors))
         complete = _count_rows(layout, file, head) if rows is not None or layout.min_bytes(1) < max_size else 0
-        if complete >= rows if rows is not None else layout.min_bytes(complete - 1) > max_size:  # the last may be cut
-            raise W2VError(f"{path}: its {rows or complete} rows are too short for as many different words")
-        if rows is not None or is_cut(file):
-            raise _cut_error(path, complete, rows)
+        # Without a header, do not count the last row: it may be truncated.
+        are_too_short = complete >= rows if rows is not None else layout.min_bytes(complete - 1) > max_size
+        if are_too_short:
+            count = rows or complete
+            raise W2VError(f"{path}: its {count} rows are too short to hold {count} different words")
+        if rows is not None or is_truncated(file):
+            raise _truncated_error(path, complete, rows)
     with open_unpacked(path) as (file, _):
         content = read_rows(path, layout, complete, file, read_head(path, file), limit, progress)
     return replace(content, words=decode_words(path, content.words, errors))
@@ -191,16 +195,16 @@ def _count_rows(layout: Layout, file: BufferedReader, head: bytes) -> int:
     split = _CODECS[layout.kind][0]
 
     def split_complete(data: Array, columns: int, limit: int, final: bool) -> tuple[int, int]:
-        # In a file with a header, a last line without a newline is not counted: such a file is cut in any case.
+        # With a header, do not count a last line without a newline: the file is truncated anyway.
         return split(data, columns, limit, final and layout.rows is None)
 
     return sum(rows for _, _, rows in RowBlocks(file, head[layout.start :], split_complete, layout.columns, 1 << 62))
 
 
-def _cut_error(path: PathLike, complete: int, rows: int | None) -> CutFile:
+def _truncated_error(path: PathLike, complete: int, rows: int | None) -> TruncatedFile:
     if rows is None:
-        return CutFile(f"{path}: cut after {counted(complete, 'complete row')}")
-    return CutFile(f"{path}: cut, or its header is wrong: {complete} of {rows} rows are complete")
+        return TruncatedFile(f"{path}: truncated after {counted(complete, 'complete row')}")
+    return TruncatedFile(f"{path}: truncated, or its header is wrong: {complete} of {rows} rows are complete")
 
 
 def read_rows(
@@ -220,11 +224,11 @@ def read_rows(
         rows: the number of rows in the file.
         file: the file, read up to the end of `head`.
         head: the bytes of the file that were already read.
-        limit: the most rows to read, or None for all.
+        limit: the maximum number of rows to read, or None for all.
         progress: called in phase "load".
 
     Raises:
-        W2VError: the rows are cut or malformed.
+        W2VError: the rows are truncated or malformed.
     """
     is_limited = limit is not None and limit < rows
     rows = rows if limit is None else min(rows, limit)
@@ -249,19 +253,19 @@ def read_rows(
                 blocks.stop()
                 in_last_line = bad == count - 1 and data[-1] != ord("\n")
                 if lengths[bad] < 0 and in_last_line:
-                    problems[first + bad] = _cut_error(path, first + bad, layout.rows)
+                    problems[first + bad] = _truncated_error(path, first + bad, layout.rows)
                 else:
                     problem = _describe_problem(data, layout, bad, lengths[: bad + 1], word_bytes[first])
                     problems[first + bad] = W2VError(f"{path}: row {first + bad + 1} {problem}")
 
     meter = Meter(progress, "load")
-    # A second thread does not pay for a short file.
+    # For a short file, a second thread costs more than it saves.
     _parse_in_two_threads(parse_blocks, meter, blocks, single=len(head) < HEAD_BYTES)
     meter(rows, rows)
     if problems:
         raise problems[min(problems)]
     if blocks.rows < rows:
-        raise _cut_error(path, blocks.rows, rows)
+        raise _truncated_error(path, blocks.rows, rows)
     if not is_limited:
         _check_end(path, file, blocks.leftover, rows)
     np.cumsum(offsets, out=offsets)
@@ -273,7 +277,10 @@ def read_rows(
 
 
 def _parse_in_two_threads(parse: Callable[[Meter | None], None], meter: Meter, blocks: RowBlocks, single: bool) -> None:
-    """Parse blocks in this thread and, unless `single`, in another. More threads do not help: memory is the limit."""
+    """Parse blocks in this thread and, unless `single`, in another.
+
+    More threads do not help, because memory bandwidth is the bottleneck.
+    """
     with Pool(1) as pool:
         others = []
         if not single:
@@ -289,13 +296,13 @@ def _parse_in_two_threads(parse: Callable[[Meter | None], None], meter: Meter, b
 
 
 def _check_end(path: PathLike, file: BufferedReader, leftover: bytes, rows: int) -> None:
-    """Raise W2VError if anything but white space follows the last row, or if compressed data is cut after it."""
+    """Raise W2VError if anything but white space follows the last row, or if compressed data is truncated after it."""
     while leftover := leftover or file.read(BLOCK_BYTES):
         if leftover.strip():
             raise W2VError(f"{path}: wrong header: it declares {counted(rows, 'row')}, but more follow")
         leftover = b""
-    if is_cut(file):
-        raise W2VError(f"{path}: cut: its rows are complete, but the end of its compressed data is missing")
+    if is_truncated(file):
+        raise W2VError(f"{path}: truncated: its rows are complete, but the end of its compressed data is missing")
 
 
 def _describe_problem(data: Array, layout: Layout, row: int, lengths: NDArray[np.int64], words: bytes) -> str:

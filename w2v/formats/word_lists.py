@@ -1,4 +1,4 @@
-"""Companion files with words, and perhaps counts, for formats that store a matrix only."""
+"""Files with words, and perhaps counts, for formats that store a matrix only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from w2v.detect import Layout
 from w2v.errors import W2VError, counted
-from w2v.system.files import PathLike, atomic_write_together, errors_named, open_regular
+from w2v.system.files import PathLike, atomic_write_together, open_regular, translate_os_errors
 from w2v.text.words import Words
 
 COUNTS_HEADER = b"word\tcount"
@@ -20,17 +20,17 @@ MAX_COLUMNS = 100  # columns that are searched for counts
 
 
 @contextmanager
-def atomic_pair(
-    matrix: PathLike, suffix: str, words: Words, counts: NDArray[np.int64] | None, replace: bool
+def write_words_with_matrix(
+    matrix_path: PathLike, words_suffix: str, words: Words, counts: NDArray[np.int64] | None, replace: bool
 ) -> Iterator[BinaryIO]:
-    """Write a file of words, and open the file of a matrix that is replaced together with it.
+    """Write the words file and yield the open matrix file. Both get their names together; see atomic_write_together.
 
-    The file of words has a line for each word. If counts are known, it starts with a header, and each line has a tab
-    and the count after the word. See atomic_write_together.
+    The words file has a line for each word. If counts are known, it starts with a header, and each line has a tab and
+    the count after the word.
 
     Args:
-        matrix: the path of the matrix.
-        suffix: the suffix of the file of words, instead of the extension of `matrix`.
+        matrix_path: the path of the matrix.
+        words_suffix: the suffix of the words file; it replaces the extension of `matrix_path`.
         words: V words.
         counts: int64 (V,), or None.
         replace: whether existing files are replaced.
@@ -38,10 +38,10 @@ def atomic_pair(
     Raises:
         W2VError: a word holds a tab or a line break, or a file cannot be written.
     """
-    path = Path(matrix).with_suffix(suffix)
+    path = Path(matrix_path).with_suffix(words_suffix)
     if words.contain_any(b"\t\n\r"):
         raise W2VError(f"{path}: not written: a word holds a tab or a line break, which this format cannot store")
-    with atomic_write_together([path, matrix], replace) as (lines, file):
+    with atomic_write_together([path, matrix_path], replace) as (lines, file):
         if counts is None:
             lines.writelines(f"{word}\n".encode() for word in words)
         else:
@@ -77,14 +77,14 @@ class WordBuilder:
 
 def check_min_size(path: Path, rows: int) -> None:
     """Raise W2VError if a file is too short for `rows` different words, before memory is reserved for them."""
-    with errors_named(path):
+    with translate_os_errors(path):
         size = path.stat().st_size
     if Layout("text", None, 0, 0).min_bytes(rows) > size:
         raise W2VError(f"{path}: too short for {counted(rows, 'different word')}, one for each vector")
 
 
 def read_words(path: Path, rows: int) -> tuple[Words, NDArray[np.int64] | None]:
-    """Read words and counts (or None) from a file that `atomic_pair` wrote, or from a table with a header.
+    """Read words and counts (or None) from a file that `write_words_with_matrix` wrote, or from a table with a header.
 
     The words of a table are in its first column.
 
@@ -92,7 +92,7 @@ def read_words(path: Path, rows: int) -> tuple[Words, NDArray[np.int64] | None]:
         W2VError: the file cannot be read or does not have `rows` words.
     """
     check_min_size(path, rows)
-    with errors_named(path), open_regular(path) as file:
+    with translate_os_errors(path), open_regular(path) as file:
         builder, lines = WordBuilder(rows), 0
         names = file.readline().rstrip(b"\r\n").split(b"\t", MAX_COLUMNS)
         if len(names) == 1:

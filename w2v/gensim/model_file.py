@@ -13,7 +13,7 @@ from w2v.formats.vector_file import Array, VectorFile
 from w2v.gensim import attributes
 from w2v.gensim.training import OUTPUT_LAYERS, Saved, Trainable
 from w2v.system.files import PathLike
-from w2v.system.schema import checked
+from w2v.system.schema import convert
 
 MODEL_CLASSES = ("Word2Vec", "FastText")
 USER_ATTRIBUTES = "gensim.model"  # prefix of the tensors that hold the user's attributes
@@ -50,7 +50,7 @@ def restore(model: Trainable, path: PathLike, content: VectorFile) -> None:
     for name, value in settings.items():
         if isinstance(value, bool) and SAVED.get(name) is not bool:  # gensim 3 saves some numbers as True
             settings[name] = int(value)
-    settings = dict(checked(FileAttributes, settings, f"{path}: its settings"))
+    settings = dict(convert(FileAttributes, settings, f"{path}: its settings"))
     arrays = {name: content.tensors[name] for name in (LOCKS, *OUTPUT_LAYERS) if name in content.tensors}
     for name, array in arrays.items():
         if array.shape not in _shapes(name, content.vectors) or array.dtype != np.float32:

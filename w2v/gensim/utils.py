@@ -17,9 +17,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from w2v.errors import CutFile, W2VError
+from w2v.errors import TruncatedFile, W2VError
 from w2v.system.files import PathLike, atomic_write
-from w2v.text.normalise import normalized
+from w2v.text.normalise import normalise_unicode
 
 VERSION = "4.4.0"  # the version of gensim that this package imitates
 
@@ -49,8 +49,8 @@ to_utf8 = any2utf8
 
 def deaccent(text: str | bytes) -> str:
     """Return the text without accents."""
-    decomposed = normalized(to_unicode(text), "NFD")
-    return normalized("".join(mark for mark in decomposed if unicodedata.category(mark) != "Mn"), "NFC")
+    decomposed = normalise_unicode(to_unicode(text), "NFD")
+    return normalise_unicode("".join(mark for mark in decomposed if unicodedata.category(mark) != "Mn"), "NFC")
 
 
 def tokenize(
@@ -136,7 +136,7 @@ def gensim_exceptions(path: PathLike) -> Iterator[None]:
     """
     try:
         yield
-    except CutFile as error:
+    except TruncatedFile as error:
         raise EOFError(str(error)) from error
     except W2VError as error:
         cause = error.__cause__

@@ -68,7 +68,7 @@ def write(fname_or_handle: PathLike | BinaryIO, content: VectorFile) -> None:
 
 def read(path: PathLike, mmap: bool = False) -> VectorFile:
     """Read any file that w2v.load reads, including the whole content of a model that gensim saved."""
-    with gensim_exceptions(path), table.watched_format(path) as file_format:
+    with gensim_exceptions(path), table.watch_format(path) as file_format:
         return gensim.read_saved(path) if file_format.name == "gensim" else table.read(path, mmap)
 
 
@@ -102,7 +102,7 @@ def write_word2vec(
     content = VectorFile(Words.of(keys), vectors.astype(np.float32, copy=False))
     blocks = word2vec.encode_rows(path, content, binary=binary, separators=b" \t\n\r" if binary else b"\t\n\r")
     paths = [path] if vocabulary is None else [vocabulary[0], path]
-    with open_outputs(paths, append) as (*vocabulary_file, raw), word2vec.gzip_if_named(path, raw) as out:
+    with open_outputs(paths, append) as (*vocabulary_file, raw), word2vec.maybe_gzip(path, raw) as out:
         if vocabulary:
             pairs = zip(keys, vocabulary[1], strict=True)
             vocabulary_file[0].writelines(f"{key} {value}\n".encode() for key, value in pairs)
@@ -134,8 +134,8 @@ def read_word2vec(path: PathLike, encoding: str, errors: Errors, limit: int | No
         content = table.read(path, errors=None, limit=limit)
     words = content.words
     if encoding.lower().replace("-", "") not in ("utf8", "ascii") or not words.is_utf8():
-        words = words.decoded(errors, encoding)
-    if not words.repeated():
+        words = words.to_utf8(errors, encoding)
+    if not words.find_duplicate():
         return VectorFile(words, content.vectors)
     first_rows: dict[str, int] = {}
     for row, word in enumerate(words.tolist()):

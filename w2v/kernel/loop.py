@@ -39,7 +39,7 @@ from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.text._text import SENTENCE_END_ID
 from w2v.text.subword_rows import SubwordRows
 
-NO_SUBWORDS = SubwordRows.own(0)
+NO_SUBWORDS = SubwordRows.without_ngrams(0)
 # The purpose of a random number: numbers for different purposes are independent.
 SUBSAMPLING, WINDOWS = np.uint64(1), np.uint64(2)
 

@@ -12,7 +12,7 @@ cdef extern from "<signal.h>":
     const int SIGBUS
 
 cdef bytes MESSAGE = (
-    b"w2v: a file in use, the cache of a text or a model, was cut by another process, or its disk failed: "
+    b"w2v: another process truncated a file that w2v was reading (a model or the cache of a text), or its disk failed: "
     b"run the command again\n"
 )
 cdef const char *message = MESSAGE

@@ -34,7 +34,7 @@ NUMPY = rb"\x93NUMPY"
 HDF5 = rb"\x89HDF\r\n\x1a\n"
 FASTTEXT = rb"\xba\x16\x4f\x2f"  # 793712314, fastText's magic number, little-endian
 PICKLE = rb"\x80[\x02-\x05]"
-IDS = b"w2v ids, format "  # near the end of id files
+IDS_SIGNATURE = b"w2v ids, format "  # near the end of id files
 
 SQLITE = rb"SQLite format 3\0"
 PARQUET = rb"PAR1\x15"
@@ -68,7 +68,7 @@ def is_nameable(path: PathLike) -> bool:
 
 
 @contextmanager
-def errors_named(path: PathLike, action: str = "read", hint: str = "") -> Iterator[None]:
+def translate_os_errors(path: PathLike, action: str = "read", hint: str = "") -> Iterator[None]:
     """Turn system errors in a `with` block into a W2VError, "cannot read PATH: …".
 
     Also raises W2VError if no file can be named `path`.
@@ -112,7 +112,7 @@ def atomic_write(path: PathLike, replace: bool = True, follow: bool = True, mode
         replace: if False, an existing file is an error.
         follow: if False, a link, device or pipe at `path` is replaced by a new file. Use this if other users can
             predict the name.
-        mode: the permissions of a file that replaces no other; the umask is subtracted.
+        mode: the permissions of a new file, before the umask. A file that replaces another keeps the old permissions.
 
     Raises:
         W2VError: if the system reports an error; the message names the path.
@@ -127,9 +127,10 @@ def atomic_write(path: PathLike, replace: bool = True, follow: bool = True, mode
 def atomic_write_together(paths: Sequence[PathLike], replace: bool = True) -> Iterator[list[BinaryIO]]:
     """Open several files for writing, as `atomic_write` does, and replace them together.
 
-    All files are complete before the first one gets its name. After an error, all old files have their names back. The
-    last path does not exist while the others are replaced. So a killed process or a power cut leaves all old files, all
-    new files, or no file at the last path, but never a readable mixture. The old files then have temporary names.
+    All files are complete before the first one gets its name. After an error, all old files are restored. The last
+    path does not exist while the others are replaced. So a killed process or a power failure leaves all old files, all
+    new files, or no file at the last path, but never a readable mixture. In the last case, the old files are kept under
+    temporary names.
     """
     with ExitStack() as stack:
         drafts = [stack.enter_context(_open_draft(path, replace)) for path in paths]
@@ -166,7 +167,7 @@ class _Draft:
 
     def complete(self) -> None:
         """Write all data to disk and give the file its temporary name."""
-        with errors_named(self.path, "write"):
+        with translate_os_errors(self.path, "write"):
             self.file.flush()
             if self.temporary is None:
                 return
@@ -179,7 +180,7 @@ class _Draft:
         """Rename the complete file to its final name."""
         if self.temporary is None:
             return
-        with errors_named(self.path, "write"):
+        with translate_os_errors(self.path, "write"):
             if replace:
                 self.temporary.replace(self.target)
             else:
@@ -190,7 +191,7 @@ class _Draft:
 @contextmanager
 def _open_draft(path: PathLike, replace: bool, follow: bool = True, mode: int = 0o666) -> Iterator[_Draft]:
     """Open a new file, as `atomic_write` describes. Delete it at the end unless it was published."""
-    with errors_named(path, "write"):
+    with translate_os_errors(path, "write"):
         target, old = destination(path, replace) if follow else (Path(path), _status(path))
         if old and stat.S_ISDIR(old.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -232,10 +233,10 @@ def _restore_old_files_on_error(drafts: list[_Draft], replace: bool) -> Iterator
     old = [(target, _temporary_path(target)) for target, _ in new if replace]
     try:
         for target, hidden in old:
-            with errors_named(target, "write"), suppress(FileNotFoundError):
+            with translate_os_errors(target, "write"), suppress(FileNotFoundError):
                 target.rename(hidden)
         for folder in {target.parent for target, _ in old}:
-            with errors_named(folder, "write"):
+            with translate_os_errors(folder, "write"):
                 sync_folder(folder)
         yield
     except BaseException as error:
@@ -384,11 +385,11 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def unchanged(name: object, file: IO[bytes], info: os.stat_result | None = None) -> Iterator[None]:
+def check_unchanged(where: object, file: IO[bytes], info: os.stat_result | None = None) -> Iterator[None]:
     """Raise W2VError at the end of a successful `with` block if an open file changed.
 
     Compares the size and time of the file with `info`, by default its status at the start of the block. Files that are
-    not regular are not checked.
+    not regular are not checked. The message starts with `where`.
     """
     try:
         info = info or os.fstat(file.fileno())
@@ -400,13 +401,13 @@ def unchanged(name: object, file: IO[bytes], info: os.stat_result | None = None)
     now = os.fstat(file.fileno())
     if (info.st_size, info.st_mtime_ns) != (now.st_size, now.st_mtime_ns):
         raise W2VError(
-            f"{name} changed while it was read: it had {info.st_size:,} bytes, and has {now.st_size:,} now; try again "
+            f"{where} changed while it was read: it had {info.st_size:,} bytes, and has {now.st_size:,} now; try again "
             "when nothing writes to it"
         )
 
 
 @contextmanager
-def unchanged_files(path: PathLike) -> Iterator[Callable[[Iterable[PathLike]], None]]:
+def check_files_unchanged(path: PathLike) -> Iterator[Callable[[Iterable[PathLike]], None]]:
     """Raise W2VError if a file is changed or replaced during a `with` block, even if the block itself fails.
 
     Yields a function that adds files to check. Call it before you read them.
@@ -469,10 +470,10 @@ def text_start(path: object, head: bytes) -> bytes:
 def atomic_folder(path: PathLike) -> Iterator[Path]:
     """Create a folder that gets the name `path` only after the `with` block has filled it.
 
-    Raises W2VError, naming the path, if the path exists or the system reports an error. An existing folder is never
+    Raises W2VError, with the path, if the path exists or the system reports an error. An existing folder is never
     replaced, since it may contain other files.
     """
-    with errors_named(path, "write"):
+    with translate_os_errors(path, "write"):
         target = Path(path)
         if os.path.lexists(target):
             raise FileExistsError(errno.EEXIST, "it exists already; name another folder")

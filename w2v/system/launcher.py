@@ -25,6 +25,8 @@ def rank_and_size() -> tuple[int, int] | None:
             if rank == "PMIX_RANK" and number == "0" and "PMIX_NAMESPACE" not in os.environ:
                 continue  # not a PMIx launcher: MPI would look for its server and abort
             if not number.isdecimal():
-                raise SettingsError(f"{size} {number!r}: it must be a number of ranks; unset {rank} to train on one")
+                raise SettingsError(
+                    f"{size} {number!r}: it must be a number of ranks; to train without MPI, unset {rank}"
+                )
             return int(os.environ[rank]), int(number)
     return None

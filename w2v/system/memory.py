@@ -23,7 +23,7 @@ CACHE_LINE = 64  # bytes, which is also the width of the widest vector registers
 
 def empty(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]:
     """Return an uninitialised array that starts on a cache line. Raises W2VError if there is not enough memory."""
-    return _aligned(np.empty, shape, np.dtype(dtype))
+    return _allocate_aligned(np.empty, shape, np.dtype(dtype))
 
 
 def zeros(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]:
@@ -31,7 +31,7 @@ def zeros(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]
 
     A page of a large array uses memory only after the first write to it.
     """
-    return _aligned(np.zeros, shape, np.dtype(dtype))
+    return _allocate_aligned(np.zeros, shape, np.dtype(dtype))
 
 
 def row_width(columns: int, dtype: DTypeLike = np.float32) -> int:
@@ -48,7 +48,7 @@ def aligned_rows(rows: int, columns: int, dtype: DTypeLike = np.float32) -> NDAr
     return zeros((rows, row_width(columns, dtype)), dtype)
 
 
-def _aligned(
+def _allocate_aligned(
     allocate: Callable[[int, type[np.uint8]], NDArray[np.uint8]], shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> NDArray[Any]:
     size = math.prod(shape) * dtype.itemsize
@@ -64,28 +64,28 @@ class MappedFile(mmap.mmap):
     """A whole file, memory-mapped for reading.
 
     If another process truncates the file, reading a lost page ends this process; see _signals.pyx. The lost part of the
-    last remaining page reads as zeros; check `is_cut` to detect this.
+    last remaining page reads as zeros; check `is_truncated` to detect this.
     """
 
     def __new__(cls, file: BinaryIO) -> "MappedFile":
         return super().__new__(cls, file.fileno(), 0, access=mmap.ACCESS_READ)
 
     @property
-    def is_cut(self) -> bool:
+    def is_truncated(self) -> bool:
         """True if the file is now shorter than when it was mapped."""
         return self.size() < len(self)
 
 
-def peak() -> int:
+def peak_resident_bytes() -> int:
     """Return the largest amount of memory that this process has used so far, in bytes."""
     # On Linux, getrusage would include the peak of the parent process, so /proc comes first.
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return _read_kilobytes("/proc/self/status", "VmHWM:") or (used if sys.platform == "darwin" else 1024 * used)
 
 
-def held() -> int:
+def resident_bytes() -> int:
     """Return the memory that this process uses now, in bytes, or its peak if the system does not report current use."""
-    return _read_kilobytes("/proc/self/status", "VmRSS:") or peak()
+    return _read_kilobytes("/proc/self/status", "VmRSS:") or peak_resident_bytes()
 
 
 def check(needed: int, what: str, hint: str, ignore: bool = False) -> tuple[int, int]:
@@ -98,12 +98,12 @@ def check(needed: int, what: str, hint: str, ignore: bool = False) -> tuple[int,
         ignore: if True, do not raise an error.
 
     Returns:
-        The bytes that this process will then use, and the most that it can use.
+        The bytes that this process will then use, and the limit for them.
 
     Raises:
         W2VError: if the bytes are not available.
     """
-    now, more = held(), available()
+    now, more = resident_bytes(), available()
     if needed > more and not ignore:
         raise W2VError(
             f"{what} needs about {(now + needed) / 1e6:,.0f} MB of memory, but only {(now + more) / 1e6:,.0f} MB are "
@@ -118,7 +118,7 @@ def available() -> int:
     The limit is the free memory of the machine, its cgroups, or its address space (ulimit -v), whichever is smallest.
     """
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    limits = [_read_kilobytes("/proc/meminfo", "MemAvailable:") or installed - held(), *_free_in_cgroups()]
+    limits = [_read_kilobytes("/proc/meminfo", "MemAvailable:") or installed - resident_bytes(), *_free_in_cgroups()]
     addresses = resource.getrlimit(resource.RLIMIT_AS)[0]
     if addresses != resource.RLIM_INFINITY:
         limits.append(addresses - _read_kilobytes("/proc/self/status", "VmSize:"))
@@ -132,8 +132,8 @@ def _read_kilobytes(path: str, name: str) -> int:
     return 0
 
 
-# For version 2 ("") and 1 of cgroups: the files with the limit and the usage, and the statistic for cached files, which
-# the system drops first.
+# By controller ("" in cgroups v2, "memory" in v1): the files with the limit and the usage, and the entry of memory.stat
+# that counts reclaimable page cache.
 _CGROUP_FILES = {
     "": ("memory.max", "memory.current", "inactive_file"),
     "memory": ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -147,12 +147,12 @@ def _free_in_cgroups() -> Iterator[int]:
             _, controller, group = line.split(":", 2)
             if controller in _CGROUP_FILES:
                 root, inner = Path("/sys/fs/cgroup", controller), Path(group.lstrip("/"))
-                limit, usage, cached = _CGROUP_FILES[controller]
+                limit, usage, entry = _CGROUP_FILES[controller]
                 for folder in (root / inner, *(root / parent for parent in inner.parents)):
                     with suppress(OSError, ValueError):  # ValueError: the limit is "max", that is, unlimited
-                        maximum, used = int((folder / limit).read_text()), held()
+                        maximum, used = int((folder / limit).read_text()), resident_bytes()
                         with suppress(OSError, ValueError):
                             statistics = (folder / "memory.stat").read_text().split()
-                            freed_first = int(statistics[statistics.index(cached) + 1])
-                            used = int((folder / usage).read_text()) - freed_first
+                            reclaimable = int(statistics[statistics.index(entry) + 1])
+                            used = int((folder / usage).read_text()) - reclaimable
                         yield maximum - used

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from w2v.errors import W2VError, one_line
-from w2v.system.files import errors_named, open_regular
+from w2v.system.files import open_regular, translate_os_errors
 
 T = TypeVar("T")
 Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
@@ -23,13 +23,13 @@ PathText = Annotated[str, msgspec.Meta(pattern=r"\A[^\0\ud800-\udc7f\udd00-\udff
 def decode(kind: type[T], text: str | bytes, where: object) -> T:
     """Decode JSON text into an object of a type: a dataclass or a built-in type.
 
-    Raises W2VError, beginning with `where`, if the text does not match the type.
+    Raises W2VError if the text does not match the type. The message starts with `where`.
     """
     try:
         value = json.loads(text)  # msgspec would refuse lone surrogates, which file names may contain
     except (ValueError, RecursionError) as error:
         raise W2VError(f"{where}: damaged: {one_line(error)}") from error
-    return checked(kind, value, where)
+    return convert(kind, value, where)
 
 
 def read(kind: type[T], path: Path, decoder: Callable[..., T] = msgspec.json.decode) -> T:
@@ -37,7 +37,7 @@ def read(kind: type[T], path: Path, decoder: Callable[..., T] = msgspec.json.dec
 
     Raises W2VError if the file cannot be read or its content does not match the type.
     """
-    with errors_named(path), open_regular(path) as file:
+    with translate_os_errors(path), open_regular(path) as file:
         content = file.read()
     try:
         return decoder(content, type=kind)
@@ -45,40 +45,44 @@ def read(kind: type[T], path: Path, decoder: Callable[..., T] = msgspec.json.dec
         raise W2VError(f"{path}: damaged: {one_line(error)}") from error
 
 
-def strings(text: Any, where: object, before: bytes = b"", after: bytes = b"()") -> Iterator[tuple[str, bytes]]:
-    """Yield the strings in a JSON list or object one by one, each with the text that the group in `after` matched.
+def iter_json_strings(
+    data: Any, where: object, prefix_pattern: bytes = b"", suffix_pattern: bytes = b"()"
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the strings in a JSON list or object one by one, each with what the group in `suffix_pattern` matched.
 
     A list of all strings would take a hundred times the memory of the file.
 
     Args:
-        text: the bytes of the JSON list or object.
+        data: the bytes of the JSON list or object.
         where: the start of error messages.
-        before: a regular expression for the part of each item before the string.
-        after: a regular expression, with one group, for the part of each item after the string.
+        prefix_pattern: a regular expression for the part of each item before the string.
+        suffix_pattern: a regular expression, with one group, for the part of each item after the string.
 
     Raises:
-        W2VError: if the text has any other structure.
+        W2VError: if the data has any other structure.
     """
-    item = re.compile(rb"\s*" + before + rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"' + after + rb"\s*([,\]}])\s*", re.DOTALL)
-    begin = re.compile(rb"\s*([\[{])\s*([\]}]\s*)?").match(text)
+    item = re.compile(
+        rb"\s*" + prefix_pattern + rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"' + suffix_pattern + rb"\s*([,\]}])\s*", re.DOTALL
+    )
+    begin = re.compile(rb"\s*([\[{])\s*([\]}]\s*)?").match(data)
     position = begin.end() if begin else 0
     end = b"," if begin and not begin[2] else b""
     try:
         while end == b",":
-            match = item.match(text, position)
+            match = item.match(data, position)
             if not match:
                 raise ValueError(f"its item at byte {position:,} is of another type")
             raw, position, end = match[1], match.end(), match[3]
             value = str(json.loads(b'"' + raw + b'"')) if b"\\" in raw else raw.decode()
             value.encode()  # raises an error for a lone surrogate
             yield value, match[2]
-        if not begin or position != len(text):
+        if not begin or position != len(data):
             raise ValueError(f"the list does not end at byte {position:,}")
     except ValueError as error:
         raise W2VError(f"{where}: damaged: {one_line(error)}") from error
 
 
-def checked(kind: type[T], value: Any, where: object) -> T:
+def convert(kind: type[T], value: Any, where: object) -> T:
     """Convert a value that was decoded from JSON into an object of a type. Raises W2VError as `decode` does."""
     try:
         return msgspec.convert(value, kind)
@@ -87,7 +91,10 @@ def checked(kind: type[T], value: Any, where: object) -> T:
 
 
 def encode(value: Any, where: object) -> str:
-    """Encode a value as JSON for `decode`. Raises W2VError, beginning with `where`, if JSON cannot represent it."""
+    """Encode a value as JSON for `decode`.
+
+    Raises W2VError if JSON cannot represent it. The message starts with `where`.
+    """
     try:
         return json.dumps(value, default=msgspec.to_builtins)
     except (TypeError, ValueError, RecursionError) as error:

@@ -30,7 +30,7 @@ class NoThread(W2VError):
 
 
 @contextmanager
-def _starting() -> Iterator[None]:
+def _translate_start_errors() -> Iterator[None]:
     """Turn Python's error for a thread that cannot be started into NoThread."""
     try:
         yield
@@ -45,7 +45,7 @@ class Pool(ThreadPoolExecutor):
     """A ThreadPoolExecutor that raises NoThread if the system cannot start a thread."""
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
-        with _starting():
+        with _translate_start_errors():
             return super().submit(function, *arguments, **options)
 
 
@@ -99,7 +99,7 @@ class Thread(threading.Thread):
 
     def start(self) -> None:
         """Start the thread. Raises NoThread if the system cannot start it."""
-        with _starting():
+        with _translate_start_errors():
             super().start()
         self._start_returned = True
 

@@ -30,30 +30,30 @@ cpdef enum:
 
 cdef enum:
     PADDING_BYTES = 64
-    FIRST_PAIR = 0xC280  # the first character of two bytes
-    PAIRS = 0x1D40  # the number of byte pairs from the first such character to the last, 0xDFBF
+    FIRST_TWO_BYTES = 0xC280  # the first character of two bytes
+    TWO_BYTE_COUNT = 0x1D40  # the number of byte pairs from the first such character to the last, 0xDFBF
     # The low four bits of a character's class. Rule WB4 treats Format like Extend, WB3 treats CR and LF like Newline.
     OTHER = 0
     NEWLINE, EXTEND, JOINER, REGIONAL, KATAKANA, HEBREW, LETTER, SINGLE_QUOTE, DOUBLE_QUOTE
     MID_NUM_LET, MID_LETTER, MID_NUM, NUMERIC, EXTEND_NUM_LET, SPACE
     BREAK = 15  # mask for these bits
 
-cdef uint32_t LOWERED_BY_PYTHON = 0xFFFFFFFFu
-SPECIAL = LOWERED_BY_PYTHON
+cdef uint32_t needs_str_lower = 0xFFFFFFFFu
+NEEDS_STR_LOWER = needs_str_lower
 
 cdef struct Segment:
     int left  # the class of the last character except EXTEND and JOINER, which rule WB4 skips
     int last  # the class of the last character
     bint bridge  # `left` is punctuation between two letters or two digits; the second of them comes next
-    bint single  # the number of REGIONAL characters so far is odd
+    bint odd_regional  # the number of REGIONAL characters so far is odd
 
 
 def lower(bytes text not None, const uint32_t[::1] table not None):
     """Convert text to lower case, like str.lower.
 
-    table[c] is the lower case of the character c, or SPECIAL. A word with a SPECIAL character is passed to str.lower,
-    because its length may change or the result depends on neighbouring characters. The table has at least 0x800
-    characters; characters beyond the table are not changed.
+    table[c] is the lower case of the character c, or NEEDS_STR_LOWER. A word with such a character is passed to
+    str.lower, because its length may change or the result depends on neighbouring characters. The table has at least
+    0x800 characters; characters beyond the table are not changed.
     """
     cdef const uint8_t *source = text
     cdef int64_t length = len(text), written
@@ -72,12 +72,13 @@ cdef int64_t lower_into(
     cdef int count
     cdef uint8_t[4] lower
     # The lower case of a character of two bytes if it also has two bytes; 0 for all others, which are decoded below.
-    cdef uint16_t[PAIRS] pairs
-    memset(pairs, 0, sizeof(pairs))
+    cdef uint16_t[TWO_BYTE_COUNT] lower_of_two_bytes
+    memset(lower_of_two_bytes, 0, sizeof(lower_of_two_bytes))
     for point in range(0x80, 0x800):
         if 0x80 <= table[point] < 0x800:
             encode(lower, table[point])
-            pairs[((0xC0 | point >> 6) << 8 | 0x80 | point & 0x3F) - FIRST_PAIR] = lower[0] | lower[1] << 8
+            pair = ((0xC0 | point >> 6) << 8 | 0x80 | point & 0x3F) - FIRST_TWO_BYTES
+            lower_of_two_bytes[pair] = lower[0] | lower[1] << 8
     while i + 8 <= length:
         ascii = load_bytes(source + i)
         store_bytes(target + written, lower_ascii(ascii))
@@ -85,9 +86,9 @@ cdef int64_t lower_into(
         i += count
         written += count
         while source[i] >= 0x80:
-            pair = (<uint32_t> source[i] << 8 | source[i + 1]) - FIRST_PAIR
-            if pair < PAIRS and pairs[pair]:
-                memcpy(target + written, &pairs[pair], 2)
+            pair = (<uint32_t> source[i] << 8 | source[i + 1]) - FIRST_TWO_BYTES
+            if pair < TWO_BYTE_COUNT and lower_of_two_bytes[pair]:
+                memcpy(target + written, &lower_of_two_bytes[pair], 2)
                 written += 2
                 i += 2
                 continue
@@ -98,7 +99,7 @@ cdef int64_t lower_into(
                 store_bytes(target + written, load_bytes(source + i))
                 written += count
                 i += count
-            elif table[point] != LOWERED_BY_PYTHON:
+            elif table[point] != needs_str_lower:
                 written += encode(target + written, table[point])
                 i += count
             else:
@@ -123,7 +124,7 @@ cdef inline bint is_space(uint8_t byte) noexcept nogil:
     return byte == c" " or c"\t" <= byte <= c"\r"
 
 
-def cut(bytes text not None, const uint8_t[::1] classes not None, bint punctuation):
+def split_words(bytes text not None, const uint8_t[::1] classes not None, bint punctuation):
     """Split text at the default word boundaries of Unicode (UAX #29). Return the words, separated by white space.
 
     The text is first divided at ASCII white space, then into segments at word boundaries. Segments with a letter or
@@ -134,18 +135,20 @@ def cut(bytes text not None, const uint8_t[::1] classes not None, bint punctuati
     cdef int64_t length = len(text), written
     cdef uint8_t[::1] target = np.empty(2 * length + PADDING_BYTES, np.uint8)  # a space follows each word
     with nogil:
-        written = cut_into(&target[0], source, length, &classes[0], classes.shape[0], 0 if punctuation else WORD_FLAG)
+        written = split_words_into(
+            &target[0], source, length, &classes[0], classes.shape[0], 0 if punctuation else WORD_FLAG
+        )
         memset(&target[written], c" ", PADDING_BYTES)
     return bytes(target[:written + PADDING_BYTES])
 
 
-cdef int64_t cut_into(
+cdef int64_t split_words_into(
     uint8_t *target, const uint8_t *source, int64_t length, const uint8_t *classes, int64_t known, int needed,
 ) except -1 nogil:
     cdef int64_t i = 0, start = 0, written = 0
     cdef uint32_t point
-    # `found` and `every`: the flags that any character, or every character, since `start` has
-    cdef int count, kind, found = 0, every = BLANK_FLAG
+    # Flags of the characters since `start`: flags of at least one character, and flags that all have.
+    cdef int count, kind, any_flags = 0, all_flags = BLANK_FLAG
     cdef Segment segment = Segment(OTHER, OTHER, False, False)
     while i < length:
         count = decode(source + i, &point)
@@ -153,29 +156,29 @@ cdef int64_t cut_into(
             raise ValueError("not UTF-8")
         kind = classes[point] if point < known else OTHER
         if count == 1 and is_space(source[i]):
-            written += put(target + written, source + start, i - start, found, every, needed)
+            written += put(target + written, source + start, i - start, any_flags, all_flags, needed)
             if source[i] == c"\n":
                 target[written] = c"\n"
                 written += 1
             start = i + 1
-            found, every = 0, BLANK_FLAG
+            any_flags, all_flags = 0, BLANK_FLAG
         elif i == start or not continues_segment(&segment, kind, source + i + count, classes, known):
-            written += put(target + written, source + start, i - start, found, every, needed)
+            written += put(target + written, source + start, i - start, any_flags, all_flags, needed)
             start = i
-            found, every = kind, kind
+            any_flags, all_flags = kind, kind
             segment = Segment(kind & BREAK, kind & BREAK, False, kind & BREAK == REGIONAL)
         else:
-            found |= kind
-            every &= kind
+            any_flags |= kind
+            all_flags &= kind
         i += count
     return written
 
 
 cdef inline int64_t put(
-    uint8_t *target, const uint8_t *source, int64_t length, int found, int every, int needed,
+    uint8_t *target, const uint8_t *source, int64_t length, int any_flags, int all_flags, int needed,
 ) noexcept nogil:
     """Write a segment and a space, unless the segment is dropped. Return the number of bytes written."""
-    if length == 0 or every & BLANK_FLAG or (found & needed) != needed:
+    if length == 0 or all_flags & BLANK_FLAG or (any_flags & needed) != needed:
         return 0
     memcpy(target, source, length)
     target[length] = c" "
@@ -212,7 +215,7 @@ cdef bint continues_segment(
     elif right == EXTEND_NUM_LET:  # WB13a
         joined = is_letter(left) or left == NUMERIC or left == KATAKANA or left == EXTEND_NUM_LET
     elif right == REGIONAL:  # WB15, WB16
-        joined = left == REGIONAL and segment.single
+        joined = left == REGIONAL and segment.odd_regional
     else:
         if is_letter(left) and (right == MID_LETTER or right == MID_NUM_LET or right == SINGLE_QUOTE):  # WB6
             bridge = is_letter(class_ahead(rest, classes, known))
@@ -222,7 +225,7 @@ cdef bint continues_segment(
             bridge = class_ahead(rest, classes, known) == NUMERIC
         joined = bridge or (left == HEBREW and right == SINGLE_QUOTE)  # WB7a
     if joined:
-        segment.single = right == REGIONAL and not segment.single
+        segment.odd_regional = right == REGIONAL and not segment.odd_regional
         segment.left = segment.last = right
         segment.bridge = bridge
     return joined

@@ -4,7 +4,8 @@
 
 #define PRIME ((1ull << 61) - 1)
 
-/* Return hash * power + tail, for numbers below PRIME: the hash of a text after appending the text with hash `tail`. */
+/* Return the hash of a text with hash `hash` followed by a text with hash `tail`: hash * power + tail, modulo PRIME.
+`power` is the base to the power of the length of the second text. All arguments are below PRIME. */
 static inline uint64_t append_hash(uint64_t hash, uint64_t power, uint64_t tail)
 {
     unsigned __int128 product = (unsigned __int128)hash * power + tail;

@@ -4,8 +4,9 @@ A pair is a word, the next word that is not a connector word, and the connector 
 spans a sentence end or a pruned word.
 
 Two pairs are the same phrase if their joined text is the same ("a_b c" and "a b_c"), so all pairs with the same joined
-text must be counted together. The hash of the joined text divides the pairs into parts, and a Counter counts one part.
-So its table stays small, and other threads can count other parts. A part that does not fit its table is split in two.
+text must be counted together. The hash of the joined text divides the pairs into parts, and a PairCounter counts one
+part. So its table stays small, and other threads can count other parts. A part that does not fit its table is divided
+in two.
 """
 
 cimport cython
@@ -51,8 +52,8 @@ cdef packed struct Pair:
     int64_t count
 
 
-cdef struct Spelling:  # hash of the delimiter followed by a word
-    uint64_t power  # append_hash(hash, power, tail) is the hash of a text followed by the delimiter and the word
+cdef struct AppendedHash:  # appends the delimiter and a word to the hash of a text: append_hash(hash, power, tail)
+    uint64_t power
     uint64_t tail  # the hash of the delimiter and the word
 
 
@@ -61,7 +62,7 @@ cdef inline uint64_t key_of(uint64_t first, uint64_t second) noexcept nogil:
 
 
 @cython.final
-cdef class Table:
+cdef class PairTable:
     """A growing hash table that maps two numbers and a gap (the tag of the slot) to a number."""
     cdef HashTable table
     cdef int64_t size, room
@@ -93,7 +94,7 @@ cdef class Table:
             slot[0] = new
             self.size += 1
 
-    cdef uint32_t number(self, uint32_t node, uint32_t word, uint32_t new) except? 0 nogil:
+    cdef uint32_t child_or_add(self, uint32_t node, uint32_t word, uint32_t new) except? 0 nogil:
         """Return the number of the child `word` of a tree node. If there is none, add the child with number `new`."""
         cdef uint64_t key = key_of(node, word)
         cdef uint64_t found = self.find(key, 0).value
@@ -115,30 +116,30 @@ cdef class Table:
 
 
 @cython.final
-cdef class Counter:
+cdef class PairCounter:
     """Counts one part of the pairs of a text. The text is passed piece by piece.
 
     A pair belongs to the part if the lowest `bits` of the hash of its joined text equal `part`. If the pairs do not fit
-    a table of `room` pairs, only half of the part is counted further. `left` lists the remaining halves for other
-    Counters, as (bits, part).
+    a table of `room` pairs, the PairCounter keeps one half of the part and drops the other. `remaining_parts` lists the
+    dropped halves, as (bits, part), for other PairCounters.
     """
     cdef readonly int bits
     cdef readonly uint64_t part
-    cdef readonly list left
+    cdef readonly list remaining_parts
     cdef const uint8_t[::1] kinds  # (types,)
-    cdef const Spelling *spellings
-    cdef object memory  # the owner of `spellings`
-    cdef Table table
-    cdef Table gaps  # a tree: maps a gap (0 is the empty gap) and a connector word to the gap extended by this word
+    cdef const AppendedHash *hashes  # (types,), see `appended_hashes`
+    cdef object memory  # the owner of `hashes`
+    cdef PairTable table
+    cdef PairTable gaps  # a tree: maps a gap (0 is the empty gap) and a connector word to the gap extended by this word
     cdef int64_t first  # the last word that is not a connector word; -1 if the sentence has none so far
     cdef uint32_t gap  # the connector words after `first`
     cdef uint64_t hash  # the hash of the joined text of `first` and the gap
 
-    def __init__(self, const uint8_t[::1] kinds, const uint64_t[:, ::1] spellings, int64_t room, int bits,
+    def __init__(self, const uint8_t[::1] kinds, const uint64_t[:, ::1] hashes, int64_t room, int bits,
                  uint64_t part):
-        self.kinds, self.memory, self.spellings = kinds, spellings, <const Spelling *> &spellings[0, 0]
-        self.bits, self.part, self.left = bits, part, []
-        self.table, self.gaps, self.first = Table(max(room, 2 * BATCH)), Table(0), -1
+        self.kinds, self.memory, self.hashes = kinds, hashes, <const AppendedHash *> &hashes[0, 0]
+        self.bits, self.part, self.remaining_parts = bits, part, []
+        self.table, self.gaps, self.first = PairTable(max(room, 2 * BATCH)), PairTable(0), -1
 
     def count(self, const uint32_t[::1] ids not None):
         """Count the pairs of the next piece of the text. The GIL is released."""
@@ -160,7 +161,7 @@ cdef class Counter:
             elif kind == CONNECTOR:
                 if first >= 0:
                     hash = self.append(hash, id)
-                    gap = self.gaps.number(<uint32_t> gap, id, <uint32_t> self.gaps.size + 1)
+                    gap = self.gaps.child_or_add(<uint32_t> gap, id, <uint32_t> self.gaps.size + 1)
                     if gap >= MAX_GAPS:
                         with gil:
                             raise W2VError(
@@ -168,7 +169,7 @@ cdef class Counter:
                                 "give fewer connectors"
                             )
             else:
-                if first >= 0 and self.holds(self.append(hash, id)):
+                if first >= 0 and self.is_in_part(self.append(hash, id)):
                     key = key_of(first, id)
                     pairs[count] = Slot(key, slot_value(gap, 1))
                     self.table.prefetch(key, gap)
@@ -176,16 +177,16 @@ cdef class Counter:
                     if count == BATCH:
                         self.flush(pairs, count)
                         count = 0
-                first, gap, hash = id, 0, self.spellings[id].tail
+                first, gap, hash = id, 0, self.hashes[id].tail
         self.flush(pairs, count)
         self.first, self.gap, self.hash = first, <uint32_t> gap, hash
         return 0
 
-    cdef inline bint holds(self, uint64_t hash) noexcept nogil:
+    cdef inline bint is_in_part(self, uint64_t hash) noexcept nogil:
         return hash & ((1ull << self.bits) - 1) == self.part
 
     cdef inline uint64_t append(self, uint64_t hash, uint32_t word) noexcept nogil:
-        return append_hash(hash, self.spellings[word].power, self.spellings[word].tail)
+        return append_hash(hash, self.hashes[word].power, self.hashes[word].tail)
 
     cdef int flush(self, const Slot *pairs, int count) except -1 nogil:
         """Add a batch of pairs, and make room for the next one."""
@@ -204,11 +205,11 @@ cdef class Counter:
         cdef Pair pair
         cdef int64_t i
         pairs, hashes = self.pairs()
-        self.left.append((self.bits + 1, self.part | 1ull << self.bits))
+        self.remaining_parts.append((self.bits + 1, self.part | 1ull << self.bits))
         self.bits += 1
-        self.table = Table(self.table.room)
+        self.table = PairTable(self.table.room)
         for i in range(pairs.shape[0]):
-            if self.holds(hashes[i]):
+            if self.is_in_part(hashes[i]):
                 pair = pairs[i]
                 self.table.add(Slot(key_of(pair.first, pair.last), slot_value(pair.gap, pair.count)))
         return 0
@@ -221,7 +222,7 @@ cdef class Counter:
         cdef const uint64_t[::1] gap_keys = self.gap_keys()
         cdef uint64_t i, k = 0, gap, power, tail
         cdef Slot slot
-        cdef Spelling word
+        cdef AppendedHash word
         with nogil:
             for i in range(self.table.table.mask + 1):
                 slot = self.table.table.slots[i]
@@ -231,14 +232,14 @@ cdef class Counter:
                 pairs[k] = Pair(
                     <uint32_t> (slot.key >> 32), <uint32_t> slot.key, <uint32_t> gap, slot_number(slot.value)
                 )
-                word = self.spellings[pairs[k].last]
+                word = self.hashes[pairs[k].last]
                 power, tail = word.power, word.tail
                 while gap:  # walk from the last connector word to the first
-                    word = self.spellings[gap_keys[gap] & 0xFFFFFFFFu]
+                    word = self.hashes[gap_keys[gap] & 0xFFFFFFFFu]
                     tail = append_hash(word.tail, power, tail)
                     power = append_hash(word.power, power, 0)
                     gap = gap_keys[gap] >> 32
-                hashes[k] = append_hash(self.spellings[pairs[k].first].tail, power, tail)
+                hashes[k] = append_hash(self.hashes[pairs[k].first].tail, power, tail)
                 k += 1
         return found, np.asarray(hashes)
 
@@ -263,22 +264,25 @@ cdef class Joiner:
     cdef uint8_t[::1] kinds
     # The tree of phrases. The node of a first word is its id, the node of a whole phrase is its new id, and all other
     # nodes have higher numbers.
-    cdef Table nodes
+    cdef PairTable nodes
     cdef uint32_t types
 
     def __init__(self, uint32_t types, list phrases, const uint32_t[::1] ids not None):
         cdef uint32_t node, word, last, id
-        self.kinds, self.nodes, self.types = np.zeros(types, np.uint8), Table(len(phrases)), types
+        self.kinds, self.nodes, self.types = np.zeros(types, np.uint8), PairTable(len(phrases)), types
         for (node, *between, last), id in zip(phrases, ids, strict=True):
             self.kinds[node] |= STARTS
             for word in between:
                 self.kinds[word] |= CONTINUES
-                node = self.nodes.number(node, word, types + <uint32_t> self.nodes.size)
+                node = self.nodes.child_or_add(node, word, types + <uint32_t> self.nodes.size)
             self.kinds[last] |= CONTINUES
-            self.nodes.number(node, last, id)
+            self.nodes.child_or_add(node, last, id)
 
-    def cut(self, const uint32_t[::1] ids not None, int64_t start):
-        """Return the first position from `start` on where a piece may begin: not in a phrase or at a sentence end."""
+    def next_boundary(self, const uint32_t[::1] ids not None, int64_t start):
+        """Return the first position, at or after `start`, where the text may be divided.
+
+        It is outside every phrase and not at a sentence end.
+        """
         while start < ids.shape[0] and (self.kinds[ids[start]] & CONTINUES or ids[start] == SENTENCE_END_ID):
             start += 1
         return min(start, ids.shape[0])
@@ -327,9 +331,9 @@ def renumber(uint32_t[::1] ids not None, uint32_t[::1] numbers not None, int64_t
     return size
 
 
-def spellings(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None, bytes delimiter not None,
-              uint64_t base):
-    """Return the Spelling of each of V words, which `Counter` needs to hash joined texts: uint64 (V, 2).
+def appended_hashes(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None, bytes delimiter not None,
+                    uint64_t base):
+    """Return the AppendedHash of each of V words, which `PairCounter` needs to hash joined texts: uint64 (V, 2).
 
     Word i is blob[offsets[i]:offsets[i + 1]]. `base` is a random number from 256 to 2^61.
     """
@@ -350,8 +354,9 @@ def spellings(const uint8_t[::1] blob not None, const int64_t[::1] offsets not N
     return np.asarray(found)
 
 
-def spell(const uint32_t[::1] ids not None, const uint8_t[::1] blob not None, const int64_t[::1] offsets not None):
-    """Convert ids to text, uint8 (bytes,). A space follows each word, and a newline the last word of a sentence.
+def ids_to_text(const uint32_t[::1] ids not None, const uint8_t[::1] blob not None,
+                const int64_t[::1] offsets not None):
+    """Convert ids to text, uint8 (bytes,). Words are separated by spaces, and each sentence ends with a newline.
 
     Id i is the word blob[offsets[i]:offsets[i + 1]]. An empty word is not written.
     """

@@ -10,14 +10,14 @@ def buckets_of(
     shortest: int,
     longest: int,
     buckets: int,
-    of_characters: bool = False,
+    hash_code_points: bool = False,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
 def compose(
     blob: NDArray[np.uint8],
     offsets: NDArray[np.int64],
     shortest: int,
     longest: int,
-    places: NDArray[np.int32],
+    row_of_bucket: NDArray[np.int32],
     rows: NDArray[np.float32],
     own: NDArray[np.float32],
 ) -> None: ...

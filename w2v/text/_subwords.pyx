@@ -11,12 +11,12 @@ cdef inline bint continues(const unsigned char[::1] text, int64_t at) noexcept n
 
 
 cdef inline uint32_t hash_character(
-    uint32_t fnv, const unsigned char[::1] text, int64_t begin, int64_t end, bint of_characters
+    uint32_t fnv, const unsigned char[::1] text, int64_t begin, int64_t end, bint hash_code_points
 ) noexcept nogil:
-    """Continue the FNV-1a hash by the bytes of a character or, if `of_characters`, by its code point."""
+    """Continue the FNV-1a hash by the bytes of a character or, if `hash_code_points`, by its code point."""
     cdef uint32_t character = text[begin]
     cdef int64_t at
-    if of_characters:
+    if hash_code_points:
         if end - begin > 1:
             character &= 0xFF >> min(end - begin + 1, 8)
         for at in range(begin + 1, end):
@@ -33,7 +33,7 @@ cdef int64_t list_buckets(
     int64_t shortest,
     int64_t longest,
     uint32_t buckets,
-    bint of_characters,
+    bint hash_code_points,
     int32_t *found,
 ) noexcept nogil:
     """Write the bucket of each n-gram that begins at byte `first` of `text` into `found`. Return their number."""
@@ -48,7 +48,7 @@ cdef int64_t list_buckets(
         end += 1
         while end < size and continues(text, end):
             end += 1
-        fnv = hash_character(fnv, text, begin, end, of_characters)
+        fnv = hash_character(fnv, text, begin, end, hash_code_points)
         if length < shortest or (length == 1 and (first == 0 or end == size)):
             continue  # a single < or > is not an n-gram
         found[count] = fnv % buckets
@@ -68,6 +68,7 @@ def counts_of(const unsigned char[::1] blob, const int64_t[::1] offsets, int64_t
             characters += not continues(blob, at)
         last = min(longest, characters)
         if shortest <= last:
+            # The sum of (characters + 1 - n) over the lengths n, without the single < and >.
             counts[k] = (last - shortest + 1) * (2 * (characters + 1) - shortest - last) // 2 - 2 * (shortest == 1)
     return np.asarray(counts)
 
@@ -76,11 +77,11 @@ cdef inline bint is_sentence_end(const unsigned char[::1] word) noexcept:
     return word.shape[0] == 4 and bytes(word) == b"</s>"
 
 
-cdef const unsigned char[::1] mark(const unsigned char[::1] word, unsigned char[::1] room):
-    """Write <word> into `room` and return it. Return an empty array for </s>, fastText's sentence end."""
+cdef const unsigned char[::1] add_boundaries(const unsigned char[::1] word, unsigned char[::1] buffer):
+    """Write <word> into `buffer` and return it. Return an empty array for </s>, fastText's sentence end."""
     cdef int64_t size = word.shape[0]
-    room[0], room[1 : size + 1], room[size + 1] = b"<", word, b">"
-    return room[: 0 if is_sentence_end(word) else size + 2]
+    buffer[0], buffer[1 : size + 1], buffer[size + 1] = b"<", word, b">"
+    return buffer[: 0 if is_sentence_end(word) else size + 2]
 
 
 def buckets_of(
@@ -89,11 +90,11 @@ def buckets_of(
     int64_t shortest,
     int64_t longest,
     uint32_t buckets,
-    bint of_characters=False,
+    bint hash_code_points=False,
 ):
     """Return the bucket of each character n-gram of <word>, for V words. Word i is blob[offsets[i]:offsets[i + 1]].
 
-    With `of_characters`, the hash is computed from characters instead of bytes, as in gensim before 3.7.
+    With `hash_code_points`, the hash is computed from characters instead of bytes, as in gensim before 3.7.
 
     Returns:
         starts, int64 (V + 1,), and buckets, int32 (n,). Word i has buckets[starts[i]:starts[i + 1]], in the order of
@@ -105,9 +106,9 @@ def buckets_of(
     cdef int64_t[::1] starts = np.append(0, np.cumsum(counts_of(blob, offsets, shortest, longest)))
     cdef int32_t[::1] found = np.empty(starts[words] + 1, np.int32)  # + 1, since an empty array has no address
     for k in range(words):
-        word = mark(blob[offsets[k] : offsets[k + 1]], marked)
+        word = add_boundaries(blob[offsets[k] : offsets[k + 1]], marked)
         for first in range(word.shape[0]):
-            count += list_buckets(word, first, shortest, longest, buckets, of_characters, &found[count])
+            count += list_buckets(word, first, shortest, longest, buckets, hash_code_points, &found[count])
     return np.asarray(starts), np.asarray(found[: starts[words]])
 
 
@@ -116,44 +117,44 @@ def compose(
     const int64_t[::1] offsets,
     int64_t shortest,
     int64_t longest,
-    const int32_t[::1] places,
+    const int32_t[::1] row_of_bucket,
     const float[:, ::1] rows,
     float[:, ::1] own,
 ):
     """Replace the own rows of words, (V, D), by the means of their own rows and the rows of their n-grams.
 
-    `places`, (buckets,), maps a bucket to its row in `rows`, (B, D), or to -1 for a row of zeros. Needs memory only for
-    B numbers and the longest word. A row that occurs several times in a word is read once.
+    `row_of_bucket`, (buckets,), maps a bucket to its row in `rows`, (B, D), or to -1 for a row of zeros. The function
+    allocates only O(B) numbers and the longest word. A row that occurs several times in a word is read once.
     """
-    cdef int64_t words = offsets.shape[0] - 1, k, first, found, ngrams, used, i, d
-    cdef uint32_t buckets = places.shape[0]
-    cdef int32_t place
-    cdef float times, share
+    cdef int64_t words = offsets.shape[0] - 1, k, first, found, ngrams, touched, i, d
+    cdef uint32_t buckets = row_of_bucket.shape[0]
+    cdef int32_t row
+    cdef float count, subword_count
     cdef unsigned char[::1] marked = np.empty(np.diff(offsets).max(initial=0) + 2, np.uint8)
     cdef const unsigned char[::1] word
-    cdef int32_t[::1] begin_here = np.empty(longest, np.int32)
+    cdef int32_t[::1] found_buckets = np.empty(longest, np.int32)  # of the n-grams that begin at one byte
     cdef int32_t[::1] occurs = np.zeros(rows.shape[0], np.int32)  # how often each row occurs in the word
-    cdef int32_t[::1] which = np.empty(rows.shape[0], np.int32)  # the rows that occur in the word
+    cdef int32_t[::1] touched_rows = np.empty(rows.shape[0], np.int32)  # the rows that occur in the word
     for k in range(words):
-        word = mark(blob[offsets[k] : offsets[k + 1]], marked)
+        word = add_boundaries(blob[offsets[k] : offsets[k + 1]], marked)
         with nogil:
-            ngrams = used = 0
+            ngrams = touched = 0
             for first in range(word.shape[0]):
-                found = list_buckets(word, first, shortest, longest, buckets, False, &begin_here[0])
+                found = list_buckets(word, first, shortest, longest, buckets, False, &found_buckets[0])
                 ngrams += found
                 for i in range(found):
-                    place = places[begin_here[i]]
-                    if place >= 0:
-                        if not occurs[place]:
-                            which[used] = place
-                            used += 1
-                        occurs[place] += 1
-            for i in range(used):
-                place = which[i]
-                times = occurs[place]
-                occurs[place] = 0
+                    row = row_of_bucket[found_buckets[i]]
+                    if row >= 0:
+                        if not occurs[row]:
+                            touched_rows[touched] = row
+                            touched += 1
+                        occurs[row] += 1
+            for i in range(touched):
+                row = touched_rows[i]
+                count = occurs[row]
+                occurs[row] = 0
                 for d in range(own.shape[1]):
-                    own[k, d] += times * rows[place, d]
-            share = ngrams + 1
+                    own[k, d] += count * rows[row, d]
+            subword_count = ngrams + 1
             for d in range(own.shape[1]):
-                own[k, d] /= share
+                own[k, d] /= subword_count

@@ -62,21 +62,21 @@ cdef inline Token token_of(const uint8_t *start, int64_t length) noexcept nogil:
 
 
 @cython.final
-cdef class Table:
+cdef class WordTable:
     """A hash table that maps byte strings to the ids FIRST_TYPE, FIRST_TYPE + 1, …
 
-    One thread may add words while others look words up, since a table never moves its memory: `doubled` returns a new
-    table.
+    One thread may add words while others look words up, since a table never moves its memory: `copy_doubled` returns
+    a new table.
     """
     cdef HashTable table  # maps the key of a word and the low bits of its length to its id
     cdef Word *words  # the word of each id
-    cdef int64_t room, size  # numbers of ids, including the reserved ids
+    cdef int64_t max_ids, next_id  # both include the reserved ids
     cdef object memory, strings  # owners of the memory: of the slots and `words`, and of the bytes of the words
 
     def __cinit__(self, int64_t capacity, strings):
-        self.room, self.size = capacity // 4 * 3, FIRST_TYPE
+        self.max_ids, self.next_id = capacity // 4 * 3, FIRST_TYPE
         cdef uint64_t[::1] slots = np.zeros(capacity * sizeof(Slot) // sizeof(uint64_t), np.uint64)
-        cdef uint64_t[::1] words = np.zeros(self.room * sizeof(Word) // sizeof(uint64_t), np.uint64)
+        cdef uint64_t[::1] words = np.zeros(self.max_ids * sizeof(Word) // sizeof(uint64_t), np.uint64)
         self.table, self.words = HashTable(<Slot *> &slots[0], capacity - 1), <Word *> &words[0]
         self.memory, self.strings = (slots, words), strings
 
@@ -99,20 +99,20 @@ cdef class Table:
 
     cdef uint32_t add(self, Token token) noexcept nogil:
         """Add a word that is not in the table and return its id. The caller ensures that there is room."""
-        cdef uint32_t id = <uint32_t> self.size
+        cdef uint32_t id = <uint32_t> self.next_id
         cdef uint64_t at = token.hash
         self.words[id] = token.word
-        self.size += 1
+        self.next_id += 1
         while self.table.slots[at & self.table.mask].value:
             at += 1
         fill_slot(&self.table.slots[at & self.table.mask], token.key, slot_value(token.word.length & MAX_TAG, id))
         return id
 
-    cdef Table doubled(self):
-        cdef Table larger = Table(2 * (self.table.mask + 1), self.strings)
-        larger.size = self.size
+    cdef WordTable copy_doubled(self):
+        cdef WordTable larger = WordTable(2 * (self.table.mask + 1), self.strings)
+        larger.next_id = self.next_id
         with nogil:
-            memcpy(larger.words, self.words, self.size * sizeof(Word))
+            memcpy(larger.words, self.words, self.next_id * sizeof(Word))
             copy_slots(&self.table, &larger.table)
         return larger
 
@@ -124,13 +124,13 @@ cdef class Scan:
     The block consists of whole words, followed by PADDING. Any thread may create a Scan; the GIL is released.
     """
     cdef bytes text
-    cdef Table known, pending
+    cdef WordTable known, pending
     cdef int64_t pending_bytes
     cdef uint32_t[::1] ids  # has room for one token per byte
     cdef int64_t size
 
-    def __cinit__(self, bytes text not None, Table known):
-        self.text, self.known, self.pending = text, known, Table(1024, text)
+    def __cinit__(self, bytes text not None, WordTable known):
+        self.text, self.known, self.pending = text, known, WordTable(1024, text)
         self.ids = np.empty(len(text), np.uint32)
         cdef const uint8_t *start = text
         cdef int64_t length = len(text)
@@ -163,9 +163,9 @@ cdef class Scan:
         """Append the ids of a batch of tokens."""
         cdef uint32_t id
         cdef int64_t i
-        if self.pending.size + count > self.pending.room:
+        if self.pending.next_id + count > self.pending.max_ids:
             with gil:
-                self.pending = self.pending.doubled()
+                self.pending = self.pending.copy_doubled()
         for i in range(count):
             if tokens[i].word.length:
                 tokens[i].key = word_key(tokens[i].word.start, tokens[i].word.length)
@@ -194,7 +194,7 @@ cdef class Types:
     `bytes.decode`. A word that is empty after "ignore" is dropped.
     """
     cdef str errors
-    cdef Table known
+    cdef WordTable known
     cdef list chunks  # uint8 arrays: the bytes of the types, in order of id
     cdef uint8_t *free  # the free part of the last chunk, while types are added
     cdef int64_t[::1] counted  # the count of each id, with spare room
@@ -202,12 +202,12 @@ cdef class Types:
 
     def __init__(self, str errors="strict"):
         self.errors, self.chunks = errors, []
-        self.known = Table(1024, self.chunks)
-        self.counted = np.zeros(self.known.room, np.int64)
+        self.known = WordTable(1024, self.chunks)
+        self.counted = np.zeros(self.known.max_ids, np.int64)
         self.last = SENTENCE_END_ID
 
     def __len__(self):
-        return self.known.size
+        return self.known.next_id
 
     def scan(self, bytes text):
         """Scan a block for `merge`. Any thread may call this."""
@@ -221,15 +221,15 @@ cdef class Types:
         if scan.known.strings is not self.chunks:  # pruning has changed the ids since the scan
             scan = self.scan(scan.text)
         # "replace" turns a malformed byte into the three bytes of U+FFFD.
-        self.open_chunk(scan.pending.size, scan.pending_bytes * (3 if self.errors == "replace" else 1))
+        self.open_chunk(scan.pending.next_id, scan.pending_bytes * (3 if self.errors == "replace" else 1))
         cdef const uint8_t *text = scan.text
-        cdef uint32_t[::1] resolved = np.empty(scan.pending.size, np.uint32)
+        cdef uint32_t[::1] resolved = np.empty(scan.pending.next_id, np.uint32)
         cdef int64_t *counts = &self.counted[0]
         cdef uint32_t[::1] ids = scan.ids
         cdef int64_t i, kept = 0, size = scan.size
         cdef uint32_t id, last = self.last
         with nogil:
-            for i in range(FIRST_TYPE, scan.pending.size):
+            for i in range(FIRST_TYPE, scan.pending.next_id):
                 resolved[i] = self.resolve(scan.pending.words[i], text)
         self.close_chunk()
         with nogil:
@@ -249,10 +249,10 @@ cdef class Types:
     cdef int open_chunk(self, int64_t types, int64_t length) except -1:
         """Reserve memory for up to `types` new types with up to `length` bytes in total, until `close_chunk`."""
         cdef uint8_t[::1] chunk = np.empty(length + GROUP, np.uint8)
-        while self.known.size + types > self.known.room:
-            self.known = self.known.doubled()
-        if self.counted.shape[0] < self.known.room:
-            counted = np.zeros(self.known.room, np.int64)
+        while self.known.next_id + types > self.known.max_ids:
+            self.known = self.known.copy_doubled()
+        if self.counted.shape[0] < self.known.max_ids:
+            counted = np.zeros(self.known.max_ids, np.int64)
             counted[:self.counted.shape[0]] = self.counted
             self.counted = counted
         self.chunks.append(np.asarray(chunk))
@@ -273,11 +273,11 @@ cdef class Types:
                 id = self.add(token)
             else:
                 with gil:
-                    id = self.check(token, word.start - text)
+                    id = self.add_decoded(token, word.start - text)
         return id
 
-    cdef uint32_t check(self, Token token, int64_t position) except? 1:
-        """Return the id of a new word that may be malformed, or DROPPED."""
+    cdef uint32_t add_decoded(self, Token token, int64_t position) except? 1:
+        """Add a new word that may be malformed, repaired as `errors` says. Return its id, or DROPPED."""
         cdef Word word = token.word
         try:
             PyUnicode_DecodeUTF8(<const char *> word.start, word.length, NULL)
@@ -301,16 +301,16 @@ cdef class Types:
 
         Returns the new id of each old one: uint32 (ids,).
         """
-        cdef Table old = self.known
-        cdef uint32_t[::1] renumbered = np.arange(old.size, dtype=np.uint32)
+        cdef WordTable old = self.known
+        cdef uint32_t[::1] renumbered = np.arange(old.next_id, dtype=np.uint32)
         cdef Word word
         cdef int64_t id, count
-        kept = np.asarray(self.counted)[:old.size] > threshold
+        kept = np.asarray(self.counted)[:old.next_id] > threshold
         length = self.lengths()[kept].sum()
         self.chunks = []
-        self.known = Table(1024, self.chunks)
+        self.known = WordTable(1024, self.chunks)
         self.open_chunk(np.count_nonzero(kept), length)
-        for id in range(FIRST_TYPE, old.size):
+        for id in range(FIRST_TYPE, old.next_id):
             word, count = old.words[id], self.counted[id]
             renumbered[id] = PRUNED_TYPE
             if count > threshold:
@@ -322,13 +322,13 @@ cdef class Types:
 
     def counts(self):
         """Return the count of each id in the text merged so far: int64 (ids,)."""
-        return np.asarray(self.counted)[:self.known.size]
+        return np.asarray(self.counted)[:self.known.next_id]
 
     def lengths(self):
         """Return the length in bytes of the type of each id: int64 (ids,); 0 for the ids below FIRST_TYPE."""
-        cdef int64_t[::1] lengths = np.empty(self.known.size, np.int64)
+        cdef int64_t[::1] lengths = np.empty(self.known.next_id, np.int64)
         cdef int64_t id
-        for id in range(self.known.size):
+        for id in range(self.known.next_id):
             lengths[id] = self.known.words[id].length
         return np.asarray(lengths)
 
@@ -351,11 +351,11 @@ cdef class Lookup:
 
     The offsets, here and in `rows`, must come from Words, which checks them.
     """
-    cdef Table known
+    cdef WordTable known
 
     def __init__(self, const uint8_t[::1] words not None, const int64_t[::1] offsets not None):
         cdef int64_t count = offsets.shape[0] - 1, i
-        self.known = Table(max(1024, 1 << int(2 * count).bit_length()), words)
+        self.known = WordTable(max(1024, 1 << int(2 * count).bit_length()), words)
         with nogil:
             for i in range(count):
                 self.known.add(token_of(&words[0] + offsets[i], offsets[i + 1] - offsets[i]))
@@ -370,7 +370,7 @@ cdef class Lookup:
         cdef Scan scan = Scan(text, self.known)
         cdef uint32_t id
         cdef int64_t[::1] rows = np.empty(scan.size, np.int64)
-        cdef int64_t unknown = scan.pending.size - FIRST_TYPE, words = self.known.size - FIRST_TYPE, i
+        cdef int64_t unknown = scan.pending.next_id - FIRST_TYPE, words = self.known.next_id - FIRST_TYPE, i
         cdef uint8_t[::1] blob = np.empty(scan.pending_bytes + 1, np.uint8)  # + 1, since an empty array has no address
         cdef int64_t[::1] offsets = np.zeros(unknown + 1, np.int64)
         cdef Word word

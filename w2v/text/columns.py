@@ -40,8 +40,11 @@ def has_columns(column: str | None) -> bool:
     return column not in (None, PLAIN)
 
 
-def refuse_table(name: str, head: bytes) -> None:
-    """Raise W2VError, which lists the columns, if a file that begins with `head` is JSON or CSV."""
+def refuse_table(where: str, head: bytes) -> None:
+    """Raise W2VError, which lists the columns, if a file that begins with `head` is JSON or CSV.
+
+    `where` is the path of the file. Its extension helps to recognise CSV.
+    """
     lines = head[:HEAD_BYTES].splitlines(keepends=True)
     if len(head) >= SIGNATURE_BYTES and not lines[-1].endswith(b"\n"):
         del lines[-1]  # the last line may be incomplete
@@ -54,18 +57,19 @@ def refuse_table(name: str, head: bytes) -> None:
             names = list(json.loads(lines[0]))
     if json_start and not names:
         raise W2VError(
-            f"{name} looks like JSON, but not with one object on each line: write it as `jq -c '.[]'` does{_ADVICE}"
+            f"{where} looks like JSON, but does not have one object on each line: convert it with `jq -c '.[]'`"
+            f"{_ADVICE}"
         )
-    if names or (names := _csv_names(lines, _EXTENSION.search(name) is not None)):
-        raise _table_error(name, "JSON" if json_start else "CSV", names)
+    if names or (names := _csv_names(lines, _EXTENSION.search(where) is not None)):
+        raise _table_error(where, "JSON" if json_start else "CSV", names)
 
 
 def _csv_names(lines: list[bytes], has_csv_extension: bool) -> list[str]:
     """Return the column names in the first row if the first lines of a file are CSV, otherwise [].
 
     A file must have valid column names and the same number of columns in each row. With the extension of CSV, one of
-    the two is enough. Prose fails this test: a space or the end of the line follows each comma, and column names are
-    not empty and do not begin with a space.
+    the two is enough. Prose fails this test, because its commas are followed by a space or a line end, and valid column
+    names are not empty and do not start with a space.
     """
     if not lines:
         return []
@@ -84,65 +88,66 @@ def _csv_names(lines: list[bytes], has_csv_extension: bool) -> list[str]:
     return names if is_csv or (has_csv_extension and (valid_names or same_columns)) else []
 
 
-def _table_error(name: str, kind: str, names: Sequence[str]) -> W2VError:
-    return W2VError(f"{name} looks like {kind} with the columns {one_line(', '.join(names))}{_ADVICE}")
+def _table_error(where: str, kind: str, names: Sequence[str]) -> W2VError:
+    return W2VError(f"{where} looks like {kind} with the columns {one_line(', '.join(names))}{_ADVICE}")
 
 
-def parquet_texts(name: str, file: IO[bytes], column: str | None) -> Iterator[tuple[bytes | None, float]]:
+def parquet_texts(where: str, file: IO[bytes], column: str | None) -> Iterator[tuple[bytes | None, float]]:
     """Yield each text in a column of a Parquet file (None for null) and the share of the rows read so far.
 
     Raises W2VError if the file is damaged, if `column` is None or not a column of text, or if pyarrow is not installed.
     """
-    need = f"{name}: Parquet files need one more package"
+    need = f"{where}: Parquet files need one more package"
     pyarrow = optional(need, "parquet", "pyarrow", "pyarrow.parquet")
     size = os.fstat(file.fileno()).st_size
-    table = Parquet(name, file, size, pyarrow)
+    table = Parquet(where, file, size, pyarrow)
     names, rows = table.names, max(1, table.rows)
     if column is None:
-        raise _table_error(name, "Parquet", names)
+        raise _table_error(where, "Parquet", names)
     if column not in names:
-        raise missing_column(name, column, names)
+        raise missing_column(where, column, names)
     if names.count(column) > 1:
-        raise W2VError(f"{name} has {names.count(column)} columns {column[:100]!r}")
+        raise W2VError(f"{where} has {names.count(column)} columns {column[:100]!r}")
     kind = table.schema.field(column).type
     kind = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
     if not (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)):
-        raise W2VError(f"{name}: column {column[:100]!r} holds {one_line(kind)}, not text")
+        raise W2VError(f"{where}: column {column[:100]!r} holds {one_line(kind)}, not text")
     done, bytes_left = 0, max_content(size)
     for batch in table.batches([column], ROWS_AT_ONCE):
         try:
             values = batch.column(0).to_pylist()
         except UnicodeDecodeError as error:
-            raise W2VError(f"{name}: damaged Parquet data: {one_line(error)}") from error
+            raise W2VError(f"{where}: damaged Parquet data: {one_line(error)}") from error
         for text in values:
             done += 1
             value = None if text is None else text.encode()
             bytes_left -= len(value or b"")
             if bytes_left < 0:
                 raise W2VError(
-                    f"{name}: refused: column {column[:100]!r} unpacks to more than {MAX_RATIO} times its size"
+                    f"{where}: refused: column {column[:100]!r} unpacks to more than {MAX_RATIO} times its size"
                 )
             yield value, done / rows
 
 
-def texts(name: str, chunks: Iterable[bytes], column: str) -> Iterator[bytes | None]:
+def texts(where: str, chunks: Iterable[bytes], column: str) -> Iterator[bytes | None]:
     """Yield the texts in a column of JSON lines or CSV. The file is JSON if it begins with a brace.
 
     CSV has column names in its first row; see `_delimiter` for the separator. A missing text is None: null or absent
     in JSON, empty in CSV (as in pandas).
 
-    Raises W2VError if no row has the column and, naming the line, for a line that is not a row or has no text in it.
+    Raises W2VError if no row has the column, or if a line is not a row or its value is not text. The message starts
+    with `where` and names the line.
     """
-    lines = enumerate(lines_of(name, chunks, MAX_ROW_BYTES), 1)
+    lines = enumerate(lines_of(where, chunks, MAX_ROW_BYTES), 1)
     number, first = next(((number, line) for number, line in lines if line.strip()), (0, b""))
     start = first.lstrip()[:1]
     if start == b"[":
-        raise W2VError(f"{name}: a JSON array: give one object on each line, as `jq -c '.[]'` writes them")
+        raise W2VError(f"{where}: a JSON array: give one object on each line, as `jq -c '.[]'` writes them")
     read = _json_texts if start == b"{" else _csv_texts
-    yield from read(name, itertools.chain([(number, first)], lines), column)
+    yield from read(where, itertools.chain([(number, first)], lines), column)
 
 
-def _json_texts(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iterator[bytes | None]:
+def _json_texts(where: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iterator[bytes | None]:
     seen = False
     names: dict[str, None] = {}
     for number, line in lines:
@@ -151,21 +156,23 @@ def _json_texts(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> I
         try:
             row = json.loads(_decode(line))
         except (ValueError, RecursionError) as error:
-            raise W2VError(f"{name}, line {number}: not JSON: {one_line(error)}") from None
+            raise W2VError(f"{where}, line {number}: not JSON: {one_line(error)}") from None
         if not isinstance(row, dict):
-            raise W2VError(f"{name}, line {number}: not a JSON object")
+            raise W2VError(f"{where}, line {number}: not a JSON object")
         text = row.get(column)
         if text is not None and not isinstance(text, str):
-            raise W2VError(f"{name}, line {number}: column {column[:100]!r} holds no text, but {json.dumps(text)[:60]}")
+            raise W2VError(
+                f"{where}, line {number}: column {column[:100]!r} holds no text, but {json.dumps(text)[:60]}"
+            )
         if not seen:
             seen = column in row
             names |= dict.fromkeys(itertools.islice(row, MAX_NAMES - len(names)))
         yield None if text is None else encode(text)
     if not seen:
-        raise missing_column(name, column, names)
+        raise missing_column(where, column, names)
 
 
-def _csv_texts(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iterator[bytes | None]:
+def _csv_texts(where: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iterator[bytes | None]:
     number, first = next(iter(lines))
     csv.field_size_limit(MAX_ROW_BYTES)  # applies to the whole process; the default is too small for texts
     decoded = (_decode(line) for line in itertools.chain([first], (line for _, line in lines)))
@@ -173,16 +180,16 @@ def _csv_texts(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> It
     try:
         names = next(rows, [])
         if column not in names:
-            raise missing_column(name, column, names)
+            raise missing_column(where, column, names)
         index = names.index(column)
         for row in rows:
             if row and len(row) != len(names):
                 line = number - 1 + rows.line_num
-                raise W2VError(f"{name}, line {line}: {len(row)} columns, and {len(names)} in the first row")
+                raise W2VError(f"{where}, line {line}: {len(row)} columns, and {len(names)} in the first row")
             if row:
                 yield encode(row[index]) or None
     except csv.Error as error:
-        raise W2VError(f"{name}, line {number - 1 + rows.line_num}: not CSV: {one_line(error)}") from None
+        raise W2VError(f"{where}, line {number - 1 + rows.line_num}: not CSV: {one_line(error)}") from None
 
 
 def _delimiter(first: bytes) -> str:
@@ -190,7 +197,7 @@ def _delimiter(first: bytes) -> str:
     return "\t" if b"\t" in first else ";" if first.count(b";") > first.count(b",") else ","
 
 
-def lines_of(name: str, chunks: Iterable[bytes], limit: float = math.inf) -> Iterator[bytes]:
+def lines_of(where: str, chunks: Iterable[bytes], limit: float = math.inf) -> Iterator[bytes]:
     """Yield lines, each with its newline. Raises W2VError for a line of more than `limit` bytes."""
     parts: list[bytes] = []
     size = 0
@@ -199,7 +206,7 @@ def lines_of(name: str, chunks: Iterable[bytes], limit: float = math.inf) -> Ite
         parts.append(rest)
         size += len(rest)
         if size > limit:
-            raise W2VError(f"{name}: a row of more than {limit / 2**20:.0f} MB")
+            raise W2VError(f"{where}: a row of more than {limit / 2**20:.0f} MB")
         for line in lines:
             yield b"".join([*parts, b"\n"])
             parts, size = [line], len(line)
@@ -207,10 +214,10 @@ def lines_of(name: str, chunks: Iterable[bytes], limit: float = math.inf) -> Ite
         yield last
 
 
-def missing_column(name: str, column: str, names: Iterable[str]) -> W2VError:
+def missing_column(where: str, column: str, names: Iterable[str]) -> W2VError:
     """Return the error for a table without a column. Long names are shortened."""
     known = ", ".join(each[:40] for each in names)[:120]
-    return W2VError(f"{name} has no column {column[:100]!r}; its columns are {one_line(known) if known else 'none'}")
+    return W2VError(f"{where} has no column {column[:100]!r}; its columns are {one_line(known) if known else 'none'}")
 
 
 def _decode(data: bytes) -> str:
@@ -218,7 +225,11 @@ def _decode(data: bytes) -> str:
 
 
 def encode(text: str) -> bytes:
-    """Encode text as UTF-8. Lone surrogates become malformed bytes: the original ones after surrogateescape."""
+    """Encode text as UTF-8.
+
+    Lone surrogates become malformed bytes. Surrogates that `_decode` made from malformed bytes become the original
+    bytes again.
+    """
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:  # another lone surrogate, for instance from an escape in JSON

@@ -18,7 +18,7 @@ import numpy as np
 
 from w2v.detect import refuse_other
 from w2v.errors import SettingsError, W2VError, counted, warn_of_text
-from w2v.system.files import SIGNATURE_BYTES, UTF_16, Errors, PathLike, errors_named, text_start, unchanged
+from w2v.system.files import SIGNATURE_BYTES, UTF_16, Errors, PathLike, check_unchanged, text_start, translate_os_errors
 from w2v.text._text import PADDING, last_space
 from w2v.text.columns import (
     PLAIN,
@@ -37,7 +37,7 @@ from w2v.text.paths import looks_like_path, named_files, regular_file_status
 
 
 @runtime_checkable
-class Table(Protocol):
+class DataFrameLike(Protocol):
     """A table with named columns, such as a pandas DataFrame."""
 
     @property
@@ -45,7 +45,7 @@ class Table(Protocol):
     def __getitem__(self, name: Any, /) -> Any: ...
 
 
-Source = PathLike | Iterable[PathLike | None] | Iterable[Iterable[str] | None] | Table
+Source = PathLike | Iterable[PathLike | None] | Iterable[Iterable[str] | None] | DataFrameLike
 
 BLOCK_BYTES = 1 << 19  # approximate size of a TextBlock, which stays in the second-level cache during the scan
 SAMPLES, SAMPLE_BYTES = 8, 4096  # number and size of the pieces of a file in a sampled checksum
@@ -118,14 +118,14 @@ class Corpus:
 
     def __init__(self, source: Source) -> None:
         self._items: Iterable[Any] = ()
-        self._table: Table | None = None
+        self._table: DataFrameLike | None = None
         paths: list[PathLike] = []
         if isinstance(source, str | os.PathLike):
             paths = [source]
         elif isinstance(source, list | tuple) and any(isinstance(item, os.PathLike) for item in source):
             _check_paths(source)
             paths = list(source)
-        elif isinstance(source, Table):
+        elif isinstance(source, DataFrameLike):
             self._table = source
         elif isinstance(source, Iterable) and not isinstance(source, bytes | Mapping):
             self._items = source
@@ -153,7 +153,7 @@ class Corpus:
         """The byte range (start, stop) of each file in this part of a text, or None for the whole text."""
         return [(file.start, file.stop or 0) for file in self._files] if self._is_part else None
 
-    def part(self, number: int, parts: int, whole: bool = False) -> Corpus:
+    def part(self, number: int, parts: int, is_table: bool = False) -> Corpus:
         """Divide the text into `parts` parts of about the same size, and return one of them.
 
         The parts are in the order of the text; a part may be empty. Plain files are divided at the end of a line, or at
@@ -163,18 +163,18 @@ class Corpus:
         Args:
             number: the part to return, from 0.
             parts: the number of parts.
-            whole: if True, divide no file.
+            is_table: True if the files are tables with columns. They are not divided.
 
         Raises:
             W2VError: if the text cannot be divided.
         """
         if self.total_bytes is None:
             raise W2VError("standard input, pipes, lists and tables cannot be divided among several ranks: give files")
-        files_of_parts = [self._files_of(k, parts, whole) for k in range(parts)]
+        files_of_parts = [self._files_of(k, parts, is_table) for k in range(parts)]
         if not all(files_of_parts):
             for name, status, *_ in self._files:
-                if status and status.st_size * parts > self.total_bytes and (whole or _is_compressed(name)):
-                    reason, unpack = ("has columns", "") if whole else ("is compressed", "unpack it, or ")
+                if status and status.st_size * parts > self.total_bytes and (is_table or _is_compressed(name)):
+                    reason, unpack = ("has columns", "") if is_table else ("is compressed", "unpack it, or ")
                     raise W2VError(
                         f"{name} {reason} and cannot be divided among {parts} ranks: {unpack}give the text "
                         "in more files"
@@ -184,13 +184,13 @@ class Corpus:
         part.total_bytes = sum(stop - start for start, stop in part.ranges or [])
         return part
 
-    def _files_of(self, number: int, parts: int, whole: bool) -> list[File]:
+    def _files_of(self, number: int, parts: int, is_table: bool) -> list[File]:
         """Return the files of a part, each with the range of its bytes in the part."""
         total, before = self.total_bytes or 0, 0
         files = []
         for file in self._files:
             wanted = (total * k // parts - before for k in (number, number + 1))
-            start, stop = (_split_position(file.name, file.size, position, whole) for position in wanted)
+            start, stop = (_split_position(file.name, file.size, position, is_table) for position in wanted)
             if start < stop:
                 files.append(file._replace(start=start, stop=stop))
             before += file.size
@@ -219,7 +219,7 @@ class Corpus:
         for file in self._files:
             starts = [max(0, file.size - SAMPLE_BYTES) * number // (SAMPLES - 1) for number in range(SAMPLES)]
             samples = [(start, start + SAMPLE_BYTES) for start in starts]
-            with errors_named(file.name), Path(file.name).open("rb") as stream:
+            with translate_os_errors(file.name), Path(file.name).open("rb") as stream:
                 for start, stop in samples if sampled else [(file.start, file.stop)]:
                     stream.seek(start)
                     for chunk in self._read(stream, stop):
@@ -284,8 +284,10 @@ class Corpus:
         if size:
             yield TextBlock(b"".join([*parts, PADDING]), origins, self._bytes_read)
         if self.missing:
-            action = "gave zeros to" if as_lines else "skipped"
-            warn_of_text(f"{action} {counted(self.missing, 'missing text')} (None, NaN, or an empty field of CSV)")
+            missing = f"{counted(self.missing, 'missing text')} (None, NaN, or an empty field of CSV)"
+            warn_of_text(
+                f"read {missing} as empty lines, whose vectors are zeros" if as_lines else f"skipped {missing}"
+            )
 
     def _item_lines(self, items: Iterable[Any], strip_markup: bool, as_lines: bool) -> Iterator[tuple[str, int, bytes]]:
         """Yield each text or list of tokens as (name for messages, position in the text, line)."""
@@ -314,9 +316,9 @@ class Corpus:
         """
         name, offset = _display(file.name), file.start
         with (
-            errors_named(name),
+            translate_os_errors(name),
             contextlib.nullcontext(sys.stdin.buffer) if file.name == "-" else Path(name).open("rb") as stream,
-            unchanged(name, stream, file.status),
+            check_unchanged(name, stream, file.status),
         ):
             if offset:
                 stream.seek(offset)
@@ -406,20 +408,20 @@ def _head(chunks: Iterator[bytes]) -> bytes:
 
 
 def _is_compressed(file: str) -> bool:
-    with errors_named(file), Path(file).open("rb") as stream:
+    with translate_os_errors(file), Path(file).open("rb") as stream:
         return is_compressed(stream.read(SIGNATURE_BYTES))
 
 
-def _split_position(file: str, size: int, wanted: int, whole: bool) -> int:
+def _split_position(file: str, size: int, wanted: int, is_table: bool) -> int:
     """Return the position near `wanted` at which to divide a file.
 
     The position is the end of the first line that ends at `wanted` or less than LONG_LINE bytes later. If no line ends
     there, it is the end of the first word. If `wanted` is outside the file, it is the start or end of the file. If the
-    file is compressed or must stay `whole`, it is the end of the file.
+    file is compressed or a table, it is the end of the file.
     """
     if wanted <= 0 or wanted >= size:
         return 0 if wanted <= 0 else size
-    if whole or _is_compressed(file):
+    if is_table or _is_compressed(file):
         return size
     with Path(file).open("rb") as stream:
         stream.seek(wanted - 1)
@@ -437,7 +439,7 @@ def _display(file: str) -> str:
     return "standard input" if file == "-" else file
 
 
-def _column_of(table: Table, column: str | None) -> Iterator[Any]:
+def _column_of(table: DataFrameLike, column: str | None) -> Iterator[Any]:
     """Return the texts in a column of a table. Raises W2VError if the column is missing."""
     names = list(map(str, getattr(table, "column_names", table.columns)))  # pyarrow's `columns` are the values
     if column is None:
@@ -484,7 +486,7 @@ def _token_line(number: int, sentence: Iterable[str]) -> bytes:
     if not all(isinstance(token, str) for token in tokens):
         raise W2VError(f"sentence {number} contains tokens that are not str")
     line = " ".join(tokens)
-    if line.split() != tokens:  # white space in a token is an error only if it is ASCII: w2v splits at no other
+    if line.split() != tokens:  # w2v splits only at ASCII white space, so other white space in a token is allowed
         for token in map(encode, tokens):
             if not token:
                 raise W2VError(f"sentence {number} contains an empty token: leave it out")

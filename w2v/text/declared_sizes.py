@@ -1,9 +1,9 @@
 """Check the sizes that Parquet and Arrow files declare, before pyarrow allocates memory for them.
 
-Parquet describes its columns and pages in Thrift's compact protocol, Arrow its schema and batches in flatbuffers. A
-small file can declare anything: a page that decompresses to gigabytes, a million columns, or the same batch a thousand
-times. The functions raise W2VError if a file declares too much, and ValueError, LookupError or struct.error if its
-metadata cannot be parsed.
+Parquet describes its columns and pages in Thrift's compact protocol. Arrow describes its schema and batches in
+flatbuffers. A small file can declare anything: a page that decompresses to gigabytes, a million columns, or the same
+batch a thousand times. The functions raise W2VError if a file declares too much, and ValueError, LookupError or
+struct.error if its metadata cannot be parsed.
 """
 
 from __future__ import annotations
@@ -12,49 +12,54 @@ import base64
 import re
 import struct
 from collections.abc import Container, Iterator
+from enum import IntEnum
 from typing import IO, NamedTuple
 
 from w2v.errors import W2VError
 from w2v.text.decompress import MAX_RATIO
 
-MAX_UNPACKED = 16 << 20  # content bytes allowed for any file; a large file may have MAX_RATIO times its size
+MAX_CONTENT_BYTES = 16 << 20  # content bytes allowed for any file; a large file may have MAX_RATIO times its size
 VALUE_BYTES = 8  # memory that a reader may need for each value, in addition to its bytes
 PAGE_BYTES = 5000  # cost of each page, so that a file cannot list the same pages again and again
 OBJECT_BYTES = 1 << 10  # memory that pyarrow may need for the metadata of a field or a column chunk
 STRUCT_BYTES = 1 << 8  # memory that pyarrow may need for any other struct in a footer
-DESCRIPTIONS = 32 << 20  # metadata bytes allowed for any file, in addition to its size
+MAX_METADATA_BYTES = 32 << 20  # metadata bytes allowed for any file, in addition to its size
 
 
 def max_content(size: int) -> int:
     """Return the number of content bytes allowed for a file of `size` bytes."""
-    return max(MAX_UNPACKED, MAX_RATIO * size)
+    return max(MAX_CONTENT_BYTES, MAX_RATIO * size)
 
 
 class Budget:
-    """The memory still allowed for the content and for the metadata of a file of `size` bytes."""
+    """The memory still allowed for the content and for the metadata of a file of `size` bytes.
 
-    def __init__(self, name: str, size: int) -> None:
-        self.name = name
+    Messages start with `where`.
+    """
+
+    def __init__(self, where: str, size: int) -> None:
+        self.where = where
         self._content = max_content(size)
-        self._description = DESCRIPTIONS + size
+        self._metadata = MAX_METADATA_BYTES + size
 
-    def take(self, size: int) -> None:
+    def take_content(self, size: int) -> None:
         """Subtract `size` bytes of content. Raises W2VError if the budget is exceeded."""
-        self._content -= _checked(size)
+        self._content -= _non_negative(size)
         if self._content < 0:
             raise W2VError(
-                f"{self.name}: refused: its columns unpack to more than {MAX_RATIO} times its size; if you trust it, "
+                f"{self.where}: refused: its columns unpack to more than {MAX_RATIO} times its size; if you trust it, "
                 "write it again without compression"
             )
 
-    def describe(self, size: int) -> None:
+    def take_metadata(self, size: int) -> None:
         """Subtract `size` bytes of metadata. Raises W2VError if the budget is exceeded."""
-        self._description -= _checked(size)
-        if self._description < 0:
-            raise W2VError(f"{self.name}: refused: it describes too many columns for a file of its size")
+        self._metadata -= _non_negative(size)
+        if self._metadata < 0:
+            raise W2VError(f"{self.where}: refused: it describes too many columns for a file of its size")
 
 
-def _checked(size: int) -> int:
+def _non_negative(size: int) -> int:
+    """Return `size`. Raise ValueError if it is negative."""
     if size < 0:
         raise ValueError(f"a size of {size}")
     return size
@@ -62,15 +67,24 @@ def _checked(size: int) -> int:
 
 # -- Parquet: Thrift's compact protocol -------------------------------------------------------------
 
-TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT, UUID = range(1, 14)
-Fields = tuple[int, ...]  # the numbers of fields, from the outermost
+
+class Kind(IntEnum):
+    """The types of Thrift's values."""
+
+    TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT, UUID = range(1, 14)
+
+
+FieldPath = tuple[int, ...]  # the field numbers from the outermost struct to a field
 
 # Element types of the lists in a footer. Parquet readers use these types and ignore the types declared in the file.
-LISTS: dict[Fields, int] = {
-    (2,): STRUCT, (4,): STRUCT, (5,): STRUCT, (7,): STRUCT,  # schema, row groups, key-value metadata, column orders
-    (4, 1): STRUCT, (4, 4): STRUCT,  # column chunks and sorting columns of a row group
-    (4, 1, 3, 2): I32, (4, 1, 3, 3): BINARY, (4, 1, 3, 8): STRUCT, (4, 1, 3, 13): STRUCT,  # metadata of a column chunk
-    (4, 1, 3, 16, 2): I64, (4, 1, 3, 16, 3): I64, (4, 1, 3, 17, 2): I32, (4, 1, 8, 2, 1): BINARY,
+LISTS: dict[FieldPath, int] = {
+    # Schema, row groups, key-value metadata, column orders.
+    (2,): Kind.STRUCT, (4,): Kind.STRUCT, (5,): Kind.STRUCT, (7,): Kind.STRUCT,
+    # Column chunks and sorting columns of a row group.
+    (4, 1): Kind.STRUCT, (4, 4): Kind.STRUCT,
+    # Metadata of a column chunk.
+    (4, 1, 3, 2): Kind.I32, (4, 1, 3, 3): Kind.BINARY, (4, 1, 3, 8): Kind.STRUCT, (4, 1, 3, 13): Kind.STRUCT,
+    (4, 1, 3, 16, 2): Kind.I64, (4, 1, 3, 16, 3): Kind.I64, (4, 1, 3, 17, 2): Kind.I32, (4, 1, 8, 2, 1): Kind.BINARY,
 }  # fmt: skip
 GROUPS, COLUMNS = (4,), (4, 1)
 # Fields of a column chunk: number of values, stored bytes, start of the data pages, start of the dictionary page.
@@ -99,7 +113,7 @@ class _Thrift:
 
     def __init__(self, data: bytes, budget: Budget | None = None) -> None:
         self._data, self._budget = data, budget
-        self.numbers: dict[Fields, int] = {}
+        self.numbers: dict[FieldPath, int] = {}
         self.groups: list[list[Chunk]] = []
         self.end = 0
         try:
@@ -124,66 +138,66 @@ class _Thrift:
         found, self.end = _varint(self._data, self.end)
         return found
 
-    def _struct(self, fields: Fields) -> None:
+    def _struct(self, path: FieldPath) -> None:
         number = 0
         while head := self._byte():
             number = number + (head >> 4) if head >> 4 else self._integer()
-            if head & 15 not in (TRUE, FALSE):  # a boolean field has no further bytes
-                self._value(head & 15, (*fields, number))
+            if head & 15 not in (Kind.TRUE, Kind.FALSE):  # a boolean field has no further bytes
+                self._value(head & 15, (*path, number))
 
-    def _value(self, kind: int, fields: Fields) -> None:
+    def _value(self, kind: int, path: FieldPath) -> None:
         match kind:
-            case 1 | 2 | 3:
+            case Kind.TRUE | Kind.FALSE | Kind.BYTE:
                 self._skip(1)
-            case 4 | 5 | 6:
+            case Kind.I16 | Kind.I32 | Kind.I64:
                 number = self._integer()
-                if kind == (I64 if fields in CHUNK else I32):
-                    self.numbers[fields] = number
-            case 7:
+                if kind == (Kind.I64 if path in CHUNK else Kind.I32):
+                    self.numbers[path] = number
+            case Kind.DOUBLE:
                 self._skip(8)
-            case 8:
+            case Kind.BINARY:
                 self._skip(self._size())
-            case 9 | 10:
-                self._list(fields)
-            case 11:
+            case Kind.LIST | Kind.SET:
+                self._list(path)
+            case Kind.MAP:
                 size = self._size()
                 kinds = self._byte() if size else 0
                 for _ in range(size):
-                    self._value(kinds >> 4, fields)
-                    self._value(kinds & 15, fields)
-            case 12:
-                self._struct(fields)
-            case 13:
+                    self._value(kinds >> 4, path)
+                    self._value(kinds & 15, path)
+            case Kind.STRUCT:
+                self._struct(path)
+            case Kind.UUID:
                 self._skip(16)
             case _:
                 raise ValueError(f"a value of the unknown type {kind}")
 
-    def _list(self, fields: Fields) -> None:
+    def _list(self, path: FieldPath) -> None:
         head = self._byte()
         kind = head & 15
         size = self._size() if head >> 4 == 15 else head >> 4
-        if size and kind != LISTS.get(fields, kind):
+        if size and kind != LISTS.get(path, kind):
             raise ValueError("a list with elements of a wrong type")
-        if fields == GROUPS:
+        if path == GROUPS:
             self.groups = []
         for _ in range(size):
-            if kind == STRUCT and self._budget:
-                self._list_struct(fields)
+            if kind == Kind.STRUCT and self._budget:
+                self._list_struct(path)
             else:
-                self._value(kind, fields)
+                self._value(kind, path)
 
-    def _list_struct(self, fields: Fields) -> None:
+    def _list_struct(self, path: FieldPath) -> None:
         """Read a struct in a list of a footer."""
         assert self._budget
-        self._budget.describe(OBJECT_BYTES if fields == COLUMNS else STRUCT_BYTES)
-        if fields == GROUPS:
+        self._budget.take_metadata(OBJECT_BYTES if path == COLUMNS else STRUCT_BYTES)
+        if path == GROUPS:
             self.groups.append([])
-        if fields != COLUMNS:
-            self._struct(fields)
+        if path != COLUMNS:
+            self._struct(path)
             return
         for field in CHUNK:
             self.numbers.pop(field, None)
-        self._struct(fields)
+        self._struct(path)
         values, stored, begin, dictionary = (self.numbers.get(field, 0) for field in CHUNK)
         begin = dictionary if 0 < dictionary < begin else begin
         self.groups[-1].append(Chunk(values, begin, begin + stored))
@@ -206,22 +220,24 @@ def check_footer(file: IO[bytes], size: int, budget: Budget) -> list[list[Chunk]
     length = int.from_bytes(tail[:4], "little")
     if tail[4:] != b"PAR1" or length > size - 12:
         raise ValueError("its end is missing")
-    budget.describe(4 * length)  # pyarrow copies strings
+    budget.take_metadata(4 * length)  # pyarrow copies strings
     file.seek(size - 8 - length)
     footer = file.read(length)
     groups = _Thrift(footer, budget).groups
     for key in re.finditer(rb"ARROW:schema", footer):  # pyarrow also stores its own schema, as a string
         begin = key.end() + 1
         count, begin = _varint(footer, begin)
-        if footer[key.end()] != 1 << 4 | BINARY:
+        if footer[key.end()] != 1 << 4 | Kind.BINARY:
             raise ValueError("the Arrow schema is not a string")
-        _check_schema(base64.b64decode(footer[begin : begin + count], validate=True), budget)
+        flat, kind, content = _message(base64.b64decode(footer[begin : begin + count], validate=True))
+        if kind == SCHEMA:
+            _check_fields(flat, content, budget)
     return groups
 
 
 # Fields of a page header: type of the page, decompressed and stored bytes, number of dictionary entries; for each type
 # of data page, the number of values and their encoding.
-KIND, UNPACKED, STORED, ENTRIES = (1,), (2,), (3,), (7, 1)
+PAGE_TYPE, UNPACKED, STORED, ENTRIES = (1,), (2,), (3,), (7, 1)
 VALUES, ENCODINGS = {0: (5, 1), 3: (8, 1)}, {0: (5, 2), 3: (8, 4)}
 DELTA_BYTE_ARRAY = 7  # an encoding in which a string refers to the prefix that it shares with the previous string
 DELTA_COPIES = 6  # copies that pyarrow makes of such a string
@@ -232,23 +248,25 @@ PADDING = 100  # bytes that old writers leave out of the size of a column chunk
 def check_pages(file: IO[bytes], chunk: Chunk, budget: Budget) -> int:
     """Check the pages of a column chunk.
 
-    Returns the largest number of bytes of a string that pages only refer to, in a dictionary or by a shared prefix; 0
-    if there is none.
+    Returns an upper limit for the bytes of a string that is stored once and referenced by many rows (in a dictionary or
+    by a shared prefix), or 0 if there is no such string.
     """
     longest = values_read = 0
     begin = chunk.begin
     while values_read < chunk.values and begin < chunk.end + PADDING:
         header = _header(file, begin)
         numbers = header.numbers
-        kind, unpacked, entries = numbers[KIND], numbers[UNPACKED], numbers.get(ENTRIES, 0)
+        kind, unpacked, entries = numbers[PAGE_TYPE], numbers[UNPACKED], numbers.get(ENTRIES, 0)
         values = numbers[VALUES[kind]] if kind in VALUES else 0
-        budget.take(PAGE_BYTES + _checked(unpacked) + VALUE_BYTES * (_checked(values) + _checked(entries)))
+        budget.take_content(
+            PAGE_BYTES + _non_negative(unpacked) + VALUE_BYTES * (_non_negative(values) + _non_negative(entries))
+        )
         if kind in ENCODINGS and numbers[ENCODINGS[kind]] == DELTA_BYTE_ARRAY:
             longest = max(longest, DELTA_COPIES * unpacked)
         elif entries:
             longest = max(longest, unpacked)
         values_read += values
-        begin += header.end + _checked(numbers[STORED])
+        begin += header.end + _non_negative(numbers[STORED])
     return longest
 
 
@@ -340,13 +358,6 @@ def _message(data: bytes) -> tuple[_Flat, int, int]:
     return flat, flat.number(flat.root, MESSAGE_KIND, "<B"), flat.table(flat.root, MESSAGE_CONTENT)
 
 
-def _check_schema(data: bytes, budget: Budget) -> None:
-    """Check a message that contains a schema."""
-    flat, kind, content = _message(data)
-    if kind == SCHEMA:
-        _check_fields(flat, content, budget)
-
-
 def _check_fields(flat: _Flat, schema: int, budget: Budget) -> None:
     """Subtract the fields of a schema from the budget.
 
@@ -361,7 +372,7 @@ def _check_fields(flat: _Flat, schema: int, budget: Budget) -> None:
             continue
         kind = flat.table(field, FIELD_TYPE)
         has_more = kind and flat.number(field, FIELD_TYPE_KIND, "<B") in (TIMESTAMP, UNION)
-        budget.describe(OBJECT_BYTES + flat.length(field, FIELD_NAME) + (flat.length(kind, 1) if has_more else 0))
+        budget.take_metadata(OBJECT_BYTES + flat.length(field, FIELD_NAME) + (flat.length(kind, 1) if has_more else 0))
         _check_strings(flat, field, FIELD_STRINGS, budget)
         stack.append(flat.tables(field, FIELD_CHILDREN))
 
@@ -369,7 +380,7 @@ def _check_fields(flat: _Flat, schema: int, budget: Budget) -> None:
 def _check_strings(flat: _Flat, table: int, field: int, budget: Budget) -> None:
     """Subtract the keys and values in a vector of metadata from the budget."""
     for pair in flat.tables(table, field):
-        budget.describe(64 + flat.length(pair, 0) + flat.length(pair, 1))
+        budget.take_metadata(64 + flat.length(pair, 0) + flat.length(pair, 1))
 
 
 def check_batches(file: IO[bytes], size: int, budget: Budget, buffers: Container[int] | None = None) -> int:
@@ -402,23 +413,23 @@ def _check_batch(
     file: IO[bytes], size: int, begin: int, length: int, budget: Budget, buffers: Container[int] | None
 ) -> int:
     """Check the batch with the message of `length` bytes at `begin`, and return its number of rows."""
-    budget.take(length)
-    file.seek(_checked(begin))
+    budget.take_content(length)
+    file.seek(_non_negative(begin))
     flat, kind, batch = _message(file.read(length))
     if kind == DICTIONARY_BATCH:
         batch = flat.table(batch, DICTIONARY_DATA)
     begin += length
-    end = begin + _checked(flat.number(flat.root, MESSAGE_BODY, "<q"))
+    end = begin + _non_negative(flat.number(flat.root, MESSAGE_BODY, "<q"))
     if end > size:
         raise ValueError("a batch ends after the file")
     is_old = flat.number(flat.root, MESSAGE_VERSION, "<h") < VERSION_5 and flat.length(flat.root, MESSAGE_STRINGS)
     is_packed = is_old or flat.table(batch, BATCH_COMPRESSION)
     for number, (offset, stored) in enumerate(flat.structs(batch, BATCH_BUFFERS, BUFFER)):
-        if begin + _checked(offset) + _checked(stored) > end:
+        if begin + _non_negative(offset) + _non_negative(stored) > end:
             raise ValueError("a buffer ends after its batch")
         unpacked = 0
         if is_packed and stored and (buffers is None or number in buffers):
             file.seek(begin + offset)
             unpacked = int.from_bytes(file.read(8), "little", signed=True)  # negative if not compressed
-        budget.take(BUFFER_BYTES + max(stored, unpacked))
-    return _checked(flat.number(batch, BATCH_ROWS, "<q"))
+        budget.take_content(BUFFER_BYTES + max(stored, unpacked))
+    return _non_negative(flat.number(batch, BATCH_ROWS, "<q"))

@@ -9,19 +9,19 @@ from collections.abc import Callable, Iterator
 from io import RawIOBase
 from typing import Any
 
-from w2v.errors import CutFile, W2VError, optional
+from w2v.errors import TruncatedFile, W2VError, optional
 
 PIECE_BYTES = 1 << 19  # decompressed bytes yielded at a time
 ZSTANDARD_INPUT_BYTES = 1024  # compressed bytes passed to zstandard at a time
-# A file may decompress to 64 MB or to 500 times its size, whichever is more. Typical ratios: text and vectors 2 to 10,
-# zeros written by w2v (gzip level 1) 230, zeros in a gzip bomb 1000.
-MAX_UNPACKED, MAX_RATIO = 64 << 20, 500
+# A file may decompress to 64 MB or to 500 times its size, whichever is larger. Typical ratios: text and vectors 2 to
+# 10, zeros written by w2v (gzip level 1) 230, zeros in a gzip bomb 1000.
+MAX_UNPACKED_BYTES, MAX_RATIO = 64 << 20, 500
 
 
 class _Zstandard:
-    """A decompressor for zstandard, which has no max_length.
+    """A zstandard decompressor.
 
-    It decompresses ZSTANDARD_INPUT_BYTES at a time, which grow to at most 32 MB.
+    The library has no max_length, so this class passes ZSTANDARD_INPUT_BYTES at a time; they expand to at most 32 MB.
     """
 
     def __init__(self) -> None:
@@ -66,18 +66,18 @@ def is_compressed(head: bytes) -> bool:
 
 def max_unpacked(size: int) -> int:
     """Return the number of bytes that a compressed file of `size` bytes may decompress to."""
-    return max(MAX_UNPACKED, MAX_RATIO * size)
+    return max(MAX_UNPACKED_BYTES, MAX_RATIO * size)
 
 
-def decompress(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
+def decompress(where: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Yield the content of a file, which may be compressed in one or more consecutive streams.
 
     Args:
-        name: the name of the file in error messages.
+        where: the start of error messages.
         chunks: the bytes of the file in pieces.
 
     Raises:
-        CutFile: if the file ends too early.
+        TruncatedFile: if the file ends too early.
         W2VError: if the data is damaged or decompresses to more than `max_unpacked` bytes.
     """
     first = next(chunks, b"")
@@ -91,44 +91,48 @@ def decompress(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
     for chunk in chunks:
         packed += len(chunk)
         data = chunk
-        while data := data if decompressor else data.lstrip(b"\0"):  # zeros may follow a stream
+        while True:
+            if not decompressor:
+                data = data.lstrip(b"\0")  # padding between streams
+            if not data:
+                break
             decompressor = decompressor or _COMPRESSIONS[compression][1]()
-            for piece in _pieces(name, compression, decompressor, data):
+            for piece in _pieces(where, compression, decompressor, data):
                 unpacked += len(piece)
                 if unpacked > max_unpacked(packed):
                     raise W2VError(
-                        f"{name}: refused: its {compression} data grows more than {MAX_RATIO}:1; if you trust it, "
+                        f"{where}: refused: its {compression} data grows more than {MAX_RATIO}:1; if you trust it, "
                         "unpack it yourself and give the unpacked file"
                     )
                 yield piece
             data = decompressor.unused_data if decompressor.eof else b""
             decompressor = None if decompressor.eof else decompressor
     if decompressor:
-        raise CutFile(f"{name}: the {compression} data is cut short")
+        raise TruncatedFile(f"{where}: the {compression} data is truncated")
 
 
-def _pieces(name: str, compression: str, decompressor: Any, data: bytes | memoryview) -> Iterator[bytes]:
+def _pieces(where: str, compression: str, decompressor: Any, data: bytes | memoryview) -> Iterator[bytes]:
     """Yield the decompressed data in pieces of at most PIECE_BYTES."""
     while True:
         try:
             piece = decompressor.decompress(data, PIECE_BYTES)
         except Exception as error:  # each library raises its own type of error
-            raise W2VError(f"{name}: damaged {compression} data: {error}") from error
+            raise W2VError(f"{where}: damaged {compression} data: {error}") from error
         yield from (piece[start : start + PIECE_BYTES] for start in range(0, len(piece), PIECE_BYTES))
         data = getattr(decompressor, "unconsumed_tail", b"")
         if decompressor.eof or (len(piece) < PIECE_BYTES and not data):
             return
 
 
-class Unpacked(RawIOBase):
-    """The content of a compressed file as a raw stream.
+class DecompressedStream(RawIOBase):
+    """The content of a file as a raw stream, decompressed if the file is compressed.
 
-    If the file is incomplete, the stream ends early and `cut` is True.
+    If compressed data is truncated, the stream ends early and `is_truncated` is True.
     """
 
-    def __init__(self, name: str, chunks: Iterator[bytes]) -> None:
-        self.cut = False
-        self._pieces = decompress(name, chunks)
+    def __init__(self, where: str, chunks: Iterator[bytes]) -> None:
+        self.is_truncated = False
+        self._pieces = decompress(where, chunks)
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:
@@ -138,8 +142,8 @@ class Unpacked(RawIOBase):
         if not self._rest:
             try:
                 self._rest = memoryview(next(self._pieces, b""))
-            except CutFile:
-                self.cut = True
+            except TruncatedFile:
+                self.is_truncated = True
                 return 0
         size = min(len(view), len(self._rest))
         view[:size] = self._rest[:size]

@@ -23,11 +23,11 @@ def encoding_name(name: str) -> str:
         raise SettingsError(f"encoding {name!r}: not known to Python: give one such as {', '.join(USUAL)}") from None
 
 
-def to_utf_8(name: str, chunks: Iterable[bytes], encoding: str, errors: Errors) -> Iterator[bytes]:
+def to_utf_8(where: str, chunks: Iterable[bytes], encoding: str, errors: Errors) -> Iterator[bytes]:
     """Convert the text of a file, in chunks of any size, to UTF-8.
 
     Args:
-        name: the name of the file in error messages.
+        where: the start of error messages.
         chunks: the bytes of the file.
         encoding: the encoding of the file.
         errors: how to treat bytes that are not in the encoding, as in bytes.decode.
@@ -46,8 +46,8 @@ def to_utf_8(name: str, chunks: Iterable[bytes], encoding: str, errors: Errors) 
         # The decoder may have kept the first bytes of a character from the previous chunk.
         position = end - len(error.object) + error.start
         raise W2VError(
-            f"{name}: byte {position}, in {error.object[error.start : error.start + 10]!r}, is not {encoding}: give "
+            f"{where}: byte {position}, in {error.object[error.start : error.start + 10]!r}, is not {encoding}: give "
             "another --encoding, or add --errors replace or --errors ignore"
         ) from None
     except UnicodeError as error:  # such as UTF-16 without a byte order mark
-        raise W2VError(f"{name}: it is not {encoding}: {one_line(error)}: give another --encoding") from None
+        raise W2VError(f"{where}: it is not {encoding}: {one_line(error)}: give another --encoding") from None

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
+import msgspec
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
@@ -22,7 +23,15 @@ from w2v.errors import NothingToTrain, W2VError
 from w2v.options import check_whole, option
 from w2v.progress import Meter, Report
 from w2v.settings import TEXT
-from w2v.system.files import IDS, Errors, PathLike, atomic_write, errors_named, is_own, temporary_folder
+from w2v.system.files import (
+    IDS_SIGNATURE,
+    Errors,
+    PathLike,
+    atomic_write,
+    is_own,
+    temporary_folder,
+    translate_os_errors,
+)
 from w2v.system.memory import MappedFile
 from w2v.system.schema import Count, decode, encode
 from w2v.system.threads import map_in_order
@@ -33,17 +42,25 @@ from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.paths import CACHE_SUFFIX
 from w2v.text.words import Words
 
-SIGNATURE = IDS + b"1\n"
-MAX_TYPES_LIMIT = 1 << 30  # largest allowed max_types: ids have 31 bits, and a block of text may exceed max_types
+SIGNATURE = IDS_SIGNATURE + b"1\n"
+# The largest allowed max_types. Ids have 31 bits. Types are pruned only after a block, so a block can exceed max_types.
+MAX_TYPES_LIMIT = 1 << 30
 SPACE_CHECK_BLOCKS = 64  # blocks of text between checks of the free disk space
 IDS_AT_ONCE = 1 << 22  # ids checked, hashed or renumbered at a time
 
 
-@dataclass(frozen=True)
-class Description:
-    """The description in an id file: the reading options (as JSON) and the numbers of ids, types and pruned types."""
+class IdFileFooter(msgspec.Struct, frozen=True):
+    """The footer of an id file, in JSON.
 
-    settings: str
+    Attributes:
+        cache_key: identifies the text and the reading options, as JSON; empty if the text is not cached. The file calls
+            it "settings".
+        ids: the number of ids.
+        types: the number of types.
+        pruned: the number of pruned types.
+    """
+
+    cache_key: str = msgspec.field(name="settings")
     ids: Count
     types: Count
     pruned: Count
@@ -80,17 +97,17 @@ class TypeCounts:
     def remap(self, words: Sequence[str]) -> NDArray[np.int32]:
         """Return the index in `words` of each id's word, or −1 if `words` does not contain it: int32 (types + 2,)."""
         packed = Words.of(words)
-        return Lookup(packed.padded(), packed.offsets).rows(self.strings, self.offsets)
+        return Lookup(packed.with_padding(), packed.offsets).rows(self.strings, self.offsets)
 
-    def followed_by(self, other: TypeCounts) -> TypeCounts:
+    def concat(self, other: TypeCounts) -> TypeCounts:
         """Return the types of this corpus followed by another, in first-seen order."""
         index = Lookup(self.strings, self.offsets).rows(other.strings, other.offsets)
         index[:FIRST_TYPE] = range(FIRST_TYPE)
         new = np.flatnonzero(index < 0)
         counts = np.concatenate([self.counts, other.counts[new]])
         counts[index[index >= 0]] += other.counts[index >= 0]
-        types = self.types.followed_by(other.words(new))
-        return TypeCounts(counts, types.padded(), types.offsets, self.pruned + other.pruned)
+        types = self.types.concat(other.words(new))
+        return TypeCounts(counts, types.with_padding(), types.offsets, self.pruned + other.pruned)
 
     def types_checksum(self) -> str:
         """Return the SHA-256 of the types and their counts. It is the same however ranks divide the text."""
@@ -103,8 +120,8 @@ class TypeCounts:
 class IdStore(TypeCounts):
     """A corpus as ids; see TypeCounts.
 
-    The file contains the ids, the counts, the offsets of the words (int64), the bytes of the words, a description in
-    JSON, the length of the description (8 bytes) and a signature. The caller may close `file`.
+    The file contains the ids, the counts, the offsets of the words (int64), the bytes of the words, an
+    IdFileFooter, the length of the footer (8 bytes) and a signature. The caller may close `file`.
 
     Attributes:
         ids: uint32 (tokens + sentences,), memory-mapped, read-only.
@@ -121,12 +138,12 @@ class IdStore(TypeCounts):
             raise ValueError("an id file is incomplete")
         length = int.from_bytes(memory[tail : tail + 8], "little")
         if length > tail:
-            raise ValueError("the description of an id file is longer than the file")
-        self.description = decode(Description, memory[tail - length : tail], "an id file")
-        ids, types, pruned = self.description.ids, self.description.types, self.description.pruned
+            raise ValueError("the footer of an id file is longer than the file")
+        self.footer = decode(IdFileFooter, memory[tail - length : tail], "an id file")
+        ids, types, pruned = self.footer.ids, self.footer.types, self.footer.pruned
         if types < FIRST_TYPE or max(ids, types) > tail:
             raise ValueError(f"an id file declares {ids} ids of {types} types")
-        start = _aligned(4 * ids)
+        start = _round_up(4 * ids)
         self.ids: NDArray[np.uint32] = np.frombuffer(memory, np.uint32, ids)
         counts: NDArray[np.int64] = np.frombuffer(memory, np.int64, types, start)
         offsets: NDArray[np.int64] = np.frombuffer(memory, np.int64, types + 1, start + 8 * types)
@@ -145,12 +162,12 @@ class IdStore(TypeCounts):
         if known != len(self.ids) or known != self.counts.sum():
             raise ValueError("the ids of an id file are damaged")
 
-    def known_before(self, remap: NDArray[np.int32], size: int) -> NDArray[np.int64]:
+    def cumulative_known_counts(self, remap: NDArray[np.int32], size: int) -> NDArray[np.int64]:
         """Return the number of vocabulary words before each piece of `size` ids, and their total: int64 (pieces + 1,).
 
         `remap`, int32 (types + 2,), is the result of the method `remap`.
         """
-        # `take` raises MemoryError where remap[ids] would crash.
+        # Without memory for the result, `take` raises MemoryError, but remap[ids] crashes the process.
         known = [np.count_nonzero(remap.take(ids) >= 0) for ids in self._pieces(size)]
         return np.cumsum([0, *known])
 
@@ -170,17 +187,17 @@ class IdStore(TypeCounts):
                 self.release()
 
     @property
-    def is_cut(self) -> bool:
+    def is_truncated(self) -> bool:
         """True if the file has been truncated. Some ids that were read may then be wrong."""
-        return self._memory.is_cut
+        return self._memory.is_truncated
 
     def release(self) -> None:
         """Free the memory of the file's pages. A page that is used again is read again from disk.
 
         Raises W2VError if the file has been truncated.
         """
-        if self.is_cut:
-            raise W2VError("the file with the ids of the text was cut by another process: train again")
+        if self.is_truncated:
+            raise W2VError("another process truncated the file with the ids of the text: train again")
         if hasattr(mmap, "MADV_DONTNEED"):
             self._memory.madvise(mmap.MADV_DONTNEED)
 
@@ -258,27 +275,27 @@ def read_corpus(
     cache = reading.cache
     files = corpus.sizes
     folder = temporary_folder(cache)
-    with _write_errors(folder):
+    with _translate_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     if cache is None or files is None:
         with _temporary(folder) as file:
             _write(file, folder, corpus, reading, "", workers, progress)
             return IdStore(file)
 
-    # Each user has one cache file for the same files and options. Its description shows whether the files have changed.
+    # Each user has one cache file for the same files and options. Its cache key shows whether the files have changed.
     options = {name: value for name, value in asdict(reading).items() if name != "cache"}
     identity = json.dumps([os.geteuid(), options, [path for path, _ in files], corpus.ranges])
-    description = json.dumps([files, corpus.ranges, options, corpus.checksum()])
+    cache_key = json.dumps([files, corpus.ranges, options, corpus.checksum()])
     path = folder / f"w2v-{hashlib.sha256(identity.encode()).hexdigest()[:16]}{CACHE_SUFFIX}"
     with contextlib.suppress(OSError, ValueError):  # a damaged file is replaced
         # In a shared folder, another user may have created a link or a pipe with this name.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             store = IdStore(file, reused=True) if is_own(descriptor, forbidden=0o022) else None
-        if store and store.description.settings == description:
+        if store and store.footer.cache_key == cache_key:
             return store
     with atomic_write(path, follow=False, mode=0o600) as file:
-        _write(file, folder, corpus, reading, description, workers, progress)
+        _write(file, folder, corpus, reading, cache_key, workers, progress)
         file.flush()
         return IdStore(file)
 
@@ -286,7 +303,7 @@ def read_corpus(
 def temporary_array(size: int, dtype: DTypeLike, folder: Path) -> NDArray[Any]:
     """Return an array of zeros, memory-mapped to an unnamed file in a folder. Raises W2VError if the disk is full."""
     length = max(1, size * np.dtype(dtype).itemsize)
-    with _write_errors(folder), tempfile.TemporaryFile(dir=folder) as file:
+    with _translate_write_errors(folder), tempfile.TemporaryFile(dir=folder) as file:
         file.truncate(length)
         try:
             os.posix_fallocate(file.fileno(), 0, length)  # reserve space: a full disk would later crash the process
@@ -309,11 +326,11 @@ def _write(
     folder: Path,
     corpus: Corpus,
     reading: ReadingOptions,
-    description: str,
+    cache_key: str,
     workers: int,
     progress: Report | None,
 ) -> None:
-    """Read the corpus and write the file of an IdStore. `description` is stored in the file."""
+    """Read the corpus and write the file of an IdStore. `cache_key` is stored in the file."""
     types = Types(reading.errors)
     normalise = Normaliser(TextOptions.of(reading), reading.errors)
     blocks = corpus.blocks(reading.column, reading.strip_markup, encoding=reading.encoding, errors=reading.errors)
@@ -321,13 +338,13 @@ def _write(
     meter = Meter(progress, "read")
 
     def scan(block: TextBlock) -> tuple[TextBlock, Scan]:
-        with malformed_located(block):
+        with locate_malformed(block):
             return block, types.scan(normalise(block.text))
 
     for number, (block, scanned) in enumerate(map_in_order(scan, blocks, workers), 1):
-        with malformed_located(block):
+        with locate_malformed(block):
             ids = types.merge(scanned)
-        with _write_errors(folder):
+        with _translate_write_errors(folder):
             _write_all(file, ids.data)
             if number % SPACE_CHECK_BLOCKS == 0 and corpus.total_bytes:
                 _check_space(file, folder, block.bytes_done / corpus.total_bytes)
@@ -342,8 +359,8 @@ def _write(
     counts = types.counts()
     if not counts[PRUNED_TYPE:].any() and corpus.ranges is None:  # a part of a text may be empty
         raise NothingToTrain(f"{corpus} holds no words")
-    with _write_errors(folder):
-        _write_types(file, counts, types.lengths(), types.strings(), description, pruned)
+    with _translate_write_errors(folder):
+        _write_types(file, counts, types.lengths(), types.strings(), cache_key, pruned)
 
 
 def _write_types(
@@ -351,13 +368,13 @@ def _write_types(
     counts: NDArray[np.int64],
     lengths: NDArray[np.int64],
     strings: Iterable[NDArray[np.uint8]],
-    settings: str,
+    cache_key: str,
     pruned: int,
 ) -> None:
     """Write the part of an id file that follows the ids."""
     size = int(counts.sum())
-    encoded = encode(Description(settings, size, len(counts), pruned), "ids").encode()
-    _write_all(file, bytes(_aligned(4 * size) - 4 * size))
+    encoded = encode(IdFileFooter(cache_key, size, len(counts), pruned), "ids").encode()
+    _write_all(file, bytes(_round_up(4 * size) - 4 * size))
     _write_all(file, counts.data)
     _write_all(file, np.cumsum(np.append(0, lengths)).data)
     for piece in strings:
@@ -384,23 +401,23 @@ def store_with_ids(
     """
     with _temporary(folder) as file:
         for ids in pieces:
-            with _write_errors(folder):
+            with _translate_write_errors(folder):
                 _write_all(file, ids.data)
         counts, words = types()
-        with _write_errors(folder):
-            _write_types(file, counts, np.diff(words.offsets), [words.blob], store.description.settings, store.pruned)
+        with _translate_write_errors(folder):
+            _write_types(file, counts, np.diff(words.offsets), [words.blob], store.footer.cache_key, store.pruned)
         new = IdStore(file)
         new.reused = store.reused
         return new
 
 
 def _temporary(folder: Path) -> BinaryIO:
-    with _write_errors(folder):
+    with _translate_write_errors(folder):
         return cast(BinaryIO, tempfile.TemporaryFile(dir=folder, buffering=0))
 
 
 def _check_space(file: BinaryIO, folder: Path, share: float) -> None:
-    """Raise W2VError if all ids will not fit on the disk, given that the file contains this share of them."""
+    """Estimate the final size from the share of the ids written so far. Raise W2VError if the disk is too small."""
     written, disk = file.tell(), os.fstatvfs(file.fileno())
     needed, limit = written / share, written + disk.f_bavail * disk.f_frsize
     if needed > limit:
@@ -411,7 +428,7 @@ def _check_space(file: BinaryIO, folder: Path, share: float) -> None:
 
 
 @contextlib.contextmanager
-def malformed_located(block: TextBlock) -> Iterator[None]:
+def locate_malformed(block: TextBlock) -> Iterator[None]:
     """Turn Malformed errors in a `with` block into a W2VError that names the file and the position in it."""
     try:
         yield
@@ -427,7 +444,7 @@ def malformed_located(block: TextBlock) -> Iterator[None]:
 
 
 def pruning_threshold(counts: NDArray[np.int64], size: int) -> int:
-    """Return the lowest threshold that at most `size` counts exceed. There must be more than `size` counts."""
+    """Return the smallest t for which at most `size` counts are greater than t. Requires len(counts) > size."""
     rank = len(counts) - size - 1
     return int(np.partition(counts, rank)[rank])
 
@@ -449,10 +466,11 @@ def _write_all(file: BinaryIO | io.FileIO, data: bytes | memoryview) -> None:
         remaining = remaining[file.write(remaining) :]
 
 
-def _aligned(size: int) -> int:
+def _round_up(size: int) -> int:
+    """Round a number of bytes up to a multiple of 8."""
     return (size + 7) // 8 * 8
 
 
-def _write_errors(folder: Path) -> contextlib.AbstractContextManager[None]:
+def _translate_write_errors(folder: Path) -> contextlib.AbstractContextManager[None]:
     """Turn system errors in a `with` block into W2VError."""
-    return errors_named(folder, "write ids to", "; name another folder with --cache or TMPDIR")
+    return translate_os_errors(folder, "write ids to", "; name another folder with --cache or TMPDIR")

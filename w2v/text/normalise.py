@@ -26,8 +26,8 @@ Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 FORMS: dict[str, Form] = {"nfc": "NFC", "nfkc": "NFKC"}
 DECOMPOSITIONS: dict[Form, Form] = {"NFC": "NFD", "NFD": "NFD", "NFKC": "NFKD", "NFKD": "NFKD"}
-SAMPLED = 128  # a run of 256 characters contains two neighbours among every 128th character of a text
-NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+SAMPLE_STEP = 128  # look at every 128th character: a run of 256 combining characters covers two of them in a row
+DIGIT_NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 CASED = range(0x20000)  # all letters with case are in the first two planes
 ASSIGNED = (range(0x40000), range(0xE0000, 0xE1000))  # all other characters are private or unassigned
 
@@ -85,10 +85,10 @@ class Normaliser:
         self.errors = errors
         self._form = FORMS.get(options.normalize)
         self._digits = options.digits
-        self._lower = lower_case() if options.lower else None
-        self._classes = break_classes() if options.tokenize != "spaces" else None
+        self._lower = lower_case_table() if options.lower else None
+        self._classes = break_class_table() if options.tokenize != "spaces" else None
         self._punctuation = options.tokenize == "words+punctuation"
-        self._changes = TextOptions(strip_markup=options.strip_markup) != TextOptions.of(options)
+        self._is_active = TextOptions(strip_markup=options.strip_markup) != TextOptions.of(options)
 
     def __call__(self, text: bytes) -> bytes:
         """Apply the options to a text of whole words that ends with PADDING. Any thread may call this.
@@ -96,14 +96,14 @@ class Normaliser:
         If no option changes the text, it is returned without a check. Otherwise, and if `errors` is "strict", raises
         Malformed for bytes that are not UTF-8.
         """
-        if not self._changes:
+        if not self._is_active:
             return text
         try:
             return self._apply(text)
         except ValueError:
-            return self._apply(self.valid(text))
+            return self._apply(self.to_valid_utf8(text))
 
-    def valid(self, text: bytes) -> bytes:
+    def to_valid_utf8(self, text: bytes) -> bytes:
         """Return the text as valid UTF-8. Raises Malformed for bytes that are not UTF-8, if `errors` is "strict"."""
         if text.isascii():
             return text
@@ -114,42 +114,43 @@ class Normaliser:
             raise Malformed(error.start, word) from None
 
     def _apply(self, text: bytes) -> bytes:
-        text = self._normalize_form(text)
+        text = self._normalise_form(text)
         if self._digits != "keep":
             text = _DIGIT.sub(_spell_digit if self._digits == "spell" else "0", text.decode()).encode()
         if self._lower is not None:
             # Normalise once more: ǰ has a composed form, but its capital has none.
-            text = self._normalize_form(_normalise.lower(text, self._lower))
+            text = self._normalise_form(_normalise.lower(text, self._lower))
         if self._classes is not None:
-            text = _normalise.cut(text, self._classes, self._punctuation)
+            text = _normalise.split_words(text, self._classes, self._punctuation)
         return text
 
-    def _normalize_form(self, text: bytes) -> bytes:
+    def _normalise_form(self, text: bytes) -> bytes:
         if self._form is None or text.isascii():
             return text
-        return normalized(text.decode(), self._form).encode()
+        return normalise_unicode(text.decode(), self._form).encode()
 
     def words(self, text: str) -> list[str]:
         """Return the words of a text."""
         return [word.decode() for word in self(text.encode("utf-8", "replace") + PADDING).split()]
 
 
-def normalized(text: str, form: Form) -> str:
+def normalise_unicode(text: str, form: Form) -> str:
     """Return the text in a Unicode normalisation form, like `unicodedata.normalize` but in linear time.
 
     `unicodedata.normalize` sorts each run of combining characters by insertion, in quadratic time: a run of 200,000
-    takes a minute. Long runs are therefore decomposed and sorted before. The result is the same.
+    takes a minute. Long runs are therefore decomposed and sorted first, in linear time. The result is
+    the same.
     """
     if text.isascii():
         return text
     sampled, run = _long_runs(form)
-    if sampled.search(text[::SAMPLED]):
-        text = run.sub(lambda found: _sorted_marks(found[0], form), text)
+    if sampled.search(text[::SAMPLE_STEP]):
+        text = run.sub(lambda found: _sort_marks(found[0], form), text)
     return text if unicodedata.is_normalized(form, text) else unicodedata.normalize(form, text)
 
 
-def _sorted_marks(run: str, form: Form) -> str:
-    """Return a run of combining characters, decomposed and in canonical order."""
+def _sort_marks(run: str, form: Form) -> str:
+    """Decompose a run of combining characters and sort the parts in canonical order."""
     decomposition = DECOMPOSITIONS[form]
     parts = {mark: unicodedata.normalize(decomposition, mark) for mark in set(run)}
     return "".join(sorted("".join(parts[mark] for mark in run), key=unicodedata.combining))
@@ -159,7 +160,7 @@ def _sorted_marks(run: str, form: Form) -> str:
 def _long_runs(form: Form) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return two patterns that find long runs of combining characters.
 
-    The first finds them quickly among every SAMPLED-th character of a text, the second in the text itself.
+    The first finds them quickly among every SAMPLE_STEP-th character of a text, the second in the text itself.
     """
     decomposition = DECOMPOSITIONS[form]
     combining = (
@@ -169,28 +170,28 @@ def _long_runs(form: Form) -> tuple[re.Pattern[str], re.Pattern[str]]:
         if unicodedata.combining(unicodedata.normalize(decomposition, mark)[0])
     )
     marks = "".join(combining)
-    return re.compile(f"[{marks}]{{2}}"), re.compile(f"[{marks}]{{{2 * SAMPLED},}}")
+    return re.compile(f"[{marks}]{{2}}"), re.compile(f"[{marks}]{{{2 * SAMPLE_STEP},}}")
 
 
 _DIGIT = re.compile(r"\d")  # digits of any script
 
 
 def _spell_digit(digit: re.Match[str]) -> str:
-    return f" {NAMES[int(digit[0])]} "
+    return f" {DIGIT_NAMES[int(digit[0])]} "
 
 
 @cache
-def lower_case() -> NDArray[np.uint32]:
-    """Return the lower case of each character; SPECIAL if it has several characters or depends on the context."""
+def lower_case_table() -> NDArray[np.uint32]:
+    """Return the lower case of each character; NEEDS_STR_LOWER if that is several characters or depends on context."""
     lower = (chr(point).lower() for point in CASED)
-    table = np.array([ord(each) if len(each) == 1 else _normalise.SPECIAL for each in lower], np.uint32)
-    table[ord("Σ")] = _normalise.SPECIAL  # ς at the end of a word, σ elsewhere
+    table = np.array([ord(each) if len(each) == 1 else _normalise.NEEDS_STR_LOWER for each in lower], np.uint32)
+    table[ord("Σ")] = _normalise.NEEDS_STR_LOWER  # ς at the end of a word, σ elsewhere
     return table
 
 
 @cache
-def break_classes() -> NDArray[np.uint8]:
-    """Return the class of each character for _normalise.cut."""
+def break_class_table() -> NDArray[np.uint8]:
+    """Return the class of each character for _normalise.split_words."""
     regex = optional("--tokenize words needs one more package", "tokenize", "regex")
     flags = {rf"\p{{Word_Break={name}}}+": code for name, code in _normalise.BREAK_CLASSES.items()}
     flags[r"\p{Extended_Pictographic}+"] = _normalise.PICTOGRAPHIC_FLAG

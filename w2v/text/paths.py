@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from w2v.errors import W2VError, one_line
-from w2v.system.files import PathLike, errors_named, is_nameable
+from w2v.system.files import PathLike, is_nameable, translate_os_errors
 
 MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4095  # limits of the system
 CACHE_SUFFIX = ".w2v-ids"  # the extension of id files, which are not read as text
@@ -35,7 +35,7 @@ def named_files(path: PathLike) -> list[str]:
     files: dict[tuple[int, int] | str, str] = {}
     if not _is_short(name := os.fspath(path)):
         raise W2VError(f"{one_line(name[:60])!r}… is too long for a path{_hint(path)}")
-    with errors_named(path):
+    with translate_os_errors(path):
         for file in _matches(path):
             files.setdefault(_identity(file), file)
     return list(files.values())
@@ -58,7 +58,10 @@ def _matches(path: PathLike) -> list[str]:
     if not name:
         raise W2VError("the path of a corpus is empty")
     if Path(name).is_dir():
-        files = [file for file in sorted(_walk(name)) if file.is_file() or not file.exists()]
+        named = (Path(root, file) for root, files in _walk(name) for file in files if not file.startswith("."))
+        files = sorted(file for file in named if not file.name.endswith(CACHE_SUFFIX))
+        # Keep broken links, so that reading them reports an error.
+        files = [file for file in files if file.is_file() or not file.exists()]
         if not files:
             raise W2VError(f"folder {name} contains no files to read")
         return [str(file) for file in files]
@@ -74,10 +77,10 @@ def _glob(pattern: str) -> set[str]:
     """Return the paths that match a pattern. Unlike in glob, ** does not follow links, since these may form a cycle."""
     paths = {""}
     for part in re.split(r"((?<![^/])\*\*(?:/+|\Z))", pattern):
-        if part == "**":  # the last part: the folders themselves, which are read with all their files
+        if part == "**":  # a final ** matches the start folders; reading a folder includes its subfolders
             paths = {start or os.curdir for start in paths}
         elif part.rstrip("/") == "**":
-            roots = (root for start in paths for root, _ in _folders(start or os.curdir))
+            roots = (root for start in paths for root, _ in _walk(start or os.curdir))
             paths = {os.path.join(root, "").removeprefix("./") for root in roots}  # noqa: PTH118
         elif part:
             # Path.glob refuses absolute patterns
@@ -85,12 +88,7 @@ def _glob(pattern: str) -> set[str]:
     return {path or os.curdir for path in paths}
 
 
-def _walk(folder: str) -> Iterator[Path]:
-    for root, files in _folders(folder):
-        yield from (Path(root, name) for name in files if not name.startswith(".") and not name.endswith(CACHE_SUFFIX))
-
-
-def _folders(folder: str) -> Iterator[tuple[str, list[str]]]:
+def _walk(folder: str) -> Iterator[tuple[str, list[str]]]:
     """Yield a folder and its subfolders at any depth, except hidden folders and links, each with its file names."""
 
     def fail(error: OSError) -> None:
@@ -108,8 +106,8 @@ def regular_file_status(file: str, path: PathLike) -> os.stat_result | None:
     """
     if file == "-":
         return None
-    hint = _hint(path) if file == path else ""  # a file in a folder cannot be a mistaken text
-    with errors_named(file):
+    hint = _hint(path) if file == path else ""  # only the user's own argument can be a text given by mistake
+    with translate_os_errors(file):
         try:
             info = Path(file).stat()
         except FileNotFoundError:

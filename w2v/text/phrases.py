@@ -29,7 +29,7 @@ from w2v.settings import TEXT
 from w2v.system.files import PathLike, atomic_write, temporary_folder
 from w2v.system.schema import decode
 from w2v.system.threads import Pool, map_in_order
-from w2v.text._phrases import CONNECTOR, PAIR, SEPARATOR, Counter, Joiner, renumber, spell, spellings
+from w2v.text._phrases import CONNECTOR, PAIR, SEPARATOR, Joiner, PairCounter, appended_hashes, ids_to_text, renumber
 from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, pruning_threshold, read_corpus, store_with_ids
@@ -124,22 +124,25 @@ class PhraseOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
-        object.__setattr__(self, "connectors", _connectors(self.connectors))
+        object.__setattr__(self, "connectors", _check_connectors(self.connectors))
         if self.threshold is None:
             object.__setattr__(self, "threshold", THRESHOLDS[self.scoring])
-        if self.scoring == "npmi" and not -1 <= self.limit <= 1:
-            raise SettingsError(f"threshold {self.limit:g}: with npmi it must be from -1 to 1")
-        if self.scoring != "npmi" and self.limit <= 0:
-            raise SettingsError(f"threshold {self.limit:g}: with scoring {self.scoring} it must be more than 0")
+        if self.scoring == "npmi" and not -1 <= self.resolved_threshold <= 1:
+            raise SettingsError(f"threshold {self.resolved_threshold:g}: with npmi it must be from -1 to 1")
+        if self.scoring != "npmi" and self.resolved_threshold <= 0:
+            raise SettingsError(
+                f"threshold {self.resolved_threshold:g}: with scoring {self.scoring} it must be more than 0"
+            )
         _check_token("delimiter", self.delimiter)
 
     @property
-    def limit(self) -> float:
+    def resolved_threshold(self) -> float:
         """The threshold, which is never None."""
         return cast(float, self.threshold)
 
 
-def _connectors(words: Iterable[str]) -> frozenset[str]:
+def _check_connectors(words: Iterable[str]) -> frozenset[str]:
+    """Return connector words as a set. Raise SettingsError if they are a string or cannot be tokens."""
     if isinstance(words, str):
         raise SettingsError(f"connectors {words!r}: give a set of words")
     connector_words = frozenset(words)
@@ -261,12 +264,13 @@ class Phrases:
             last = Phrases(self.options, earlier).join(store, workers=workers, progress=progress)
             joiner, types = _joiner(last, self.options, phrases)
 
-            def joined_text(ids: Ids) -> tuple[Array, int]:
+            def join_to_text(ids: Ids) -> tuple[Array, int]:
                 joined = joiner.join(ids)
-                return spell(joined, types.blob, types.offsets), int(np.count_nonzero(joined >= FIRST_TYPE))
+                return ids_to_text(joined, types.blob, types.offsets), int(np.count_nonzero(joined >= FIRST_TYPE))
 
             tokens = 0
-            for text, size in map_in_order(joined_text, _pieces(last, Meter(progress, "join"), joiner.cut), workers):
+            pieces = _pieces(last, Meter(progress, "join"), joiner.next_boundary)
+            for text, size in map_in_order(join_to_text, pieces, workers):
                 file.write(text.data)
                 tokens += size
         return tokens
@@ -286,16 +290,16 @@ class Phrases:
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
-        """Read a file that `save` has written. Raises W2VError, naming the line, for any other file."""
+        """Read a file that `save` has written. Raise W2VError, with the number of the line, for any other file."""
         options: PhraseOptions | None = None
         passes: list[dict[str, PhraseScore]] = []
         for number, line in lines(path, "phrases"):
             try:
                 if options is None:
-                    options = _header(line)
+                    options = _parse_header(line)
                     passes = [{} for _ in range(options.passes)]
                 elif line.strip():
-                    phrase, score, pass_number = _row(line, options)
+                    phrase, score, pass_number = _parse_row(line, options)
                     if passes[pass_number - 1].setdefault(phrase, score) is not score:
                         raise ValueError(f"the phrase {phrase[:60]!r} appears twice")
             except ValueError as error:
@@ -320,7 +324,7 @@ class _Row(msgspec.Struct, array_like=True):
     pass_number: Annotated[int, msgspec.Meta(ge=1, le=MAX_PASSES)]
 
 
-def _header(line: bytes) -> PhraseOptions:
+def _parse_header(line: bytes) -> PhraseOptions:
     """Read the options in the first line of a phrase file. Raises ValueError for any other line."""
     if not line.startswith(b"{"):
         raise ValueError("not a file of w2v phrases --save-phrases")
@@ -332,7 +336,7 @@ def _header(line: bytes) -> PhraseOptions:
         raise ValueError(f"not a file of w2v phrases --save-phrases: {error}") from None
 
 
-def _row(line: bytes, options: PhraseOptions) -> tuple[str, PhraseScore, int]:
+def _parse_row(line: bytes, options: PhraseOptions) -> tuple[str, PhraseScore, int]:
     """Read a phrase, its score, and its pass from a line. Raises ValueError for a line in another format."""
     try:
         row = msgspec.convert(line.decode().rstrip("\r\n").split("\t"), _Row, strict=False)
@@ -351,7 +355,7 @@ def _row(line: bytes, options: PhraseOptions) -> tuple[str, PhraseScore, int]:
     return row.phrase, PhraseScore(row.count, row.score), row.pass_number
 
 
-def connectors(name: str) -> frozenset[str]:
+def read_connectors(name: str) -> frozenset[str]:
     """Return ENGLISH_CONNECTOR_WORDS for the name "english"; for any other name, the words in the file of that name."""
     if name == "english":
         return ENGLISH_CONNECTOR_WORDS
@@ -369,15 +373,15 @@ def _find_phrases(
     first, last = word_counts[pairs["first"]], word_counts[pairs["last"]]
     with np.errstate(divide="ignore", invalid="ignore"):  # npmi is 0 / 0 if the text repeats one pair
         scores = SCORERS[options.scoring](first, last, pairs["count"], types, options.min_count, store.tokens)
-        chosen = scores > options.limit
+        chosen = scores > options.resolved_threshold
     pairs = pairs[chosen]
     phrase_scores = map(PhraseScore, pairs["count"].tolist(), scores[chosen].tolist())
-    phrases = zip(_joined_texts(store, pairs, gap_keys, " "), phrase_scores, strict=True)
+    phrases = zip(_join_texts(store, pairs, gap_keys, " "), phrase_scores, strict=True)
     return dict(sorted(phrases, key=lambda item: (-item[1].score, -item[1].count, item[0])))
 
 
-def _joined_texts(store: IdStore, pairs: Array, gap_keys: Array, delimiter: str) -> list[str]:
-    """Return the joined words of each pair."""
+def _join_texts(store: IdStore, pairs: Array, gap_keys: Array, delimiter: str) -> list[str]:
+    """Join the words of each pair."""
     gaps = pairs["gap"].tolist()
     between = {gap: store.words(_gap_ids(gap_keys, gap)) for gap in set(gaps)}
     first, last = store.words(pairs["first"]), store.words(pairs["last"])
@@ -402,12 +406,13 @@ def _count_pairs(
 
     Returns:
         The frequent pairs, PAIR (N,); the count of each word, float64 (types,), including pairs with the same joined
-        text; the number of different words and pairs in the text, including rare ones; and Counter.gap_keys.
+        text; the number of different words and pairs in the text, including rare ones; and PairCounter.gap_keys.
     """
     kinds = np.zeros(len(store.counts), np.uint8)
     kinds[store.remap(sorted(options.connectors)) >= 0] = CONNECTOR
     kinds[:FIRST_TYPE] = SEPARATOR
-    spelling = spellings(store.types.blob, store.types.offsets, options.delimiter.encode(), 256 + secrets.randbits(60))
+    base = 256 + secrets.randbits(60)
+    word_hashes = appended_hashes(store.types.blob, store.types.offsets, options.delimiter.encode(), base)
     word_counts = store.counts.astype(np.float64)
     pairs: Array = np.empty(0, PAIR)
     types = frequent = finished = done = 0
@@ -416,17 +421,17 @@ def _count_pairs(
     parts = [(bits, part) for part in range(1 << bits)]
     with Pool(workers) as pool:
         while parts:
-            counters = [Counter(kinds, spelling, min(PAIRS_AT_ONCE, size), *part) for part in parts[:workers]]
+            counters = [PairCounter(kinds, word_hashes, min(PAIRS_AT_ONCE, size), *part) for part in parts[:workers]]
             del parts[:workers]
             for ids in _pieces(store):
-                list(pool.map(Counter.count, counters, repeat(ids)))
+                list(pool.map(PairCounter.count, counters, repeat(ids)))
                 done += len(counters) * len(ids)
-                left = [part for counter in counters for part in counter.left]
-                meter(done, size * (finished + len(counters) + len(parts) + len(left)))
+                remaining = [part for counter in counters for part in counter.remaining_parts]
+                meter(done, size * (finished + len(counters) + len(parts) + len(remaining)))
             finished += len(counters)
-            parts += left
+            parts += remaining
             for part_pairs, part_types in pool.map(
-                lambda counter: _frequent_pairs(counter, store, options, kinds, spelling, word_counts), counters
+                lambda counter: _frequent_pairs(counter, store, options, kinds, word_hashes, word_counts), counters
             ):
                 pairs = _most_frequent(np.append(pairs, part_pairs), options.max_pairs)
                 frequent += len(part_pairs)
@@ -443,31 +448,30 @@ def _count_pairs(
 
 
 def _most_frequent(pairs: Array, size: int) -> Array:
-    """Return at most `size` pairs, without the pairs of the lowest counts.
+    """Drop the rarest pairs so that at most `size` remain.
 
-    The order in which the parts are added makes no difference to the final pairs: they are the pairs with a count above
-    the lowest threshold that at most `size` counts exceed.
+    Pairs with equal counts are kept or dropped together, so the result does not depend on the order of the parts.
     """
     counts = pairs["count"]
     return pairs if len(pairs) <= size else pairs[counts > pruning_threshold(counts, size)]
 
 
 def _frequent_pairs(
-    counter: Counter, store: IdStore, options: PhraseOptions, kinds: Array, spelling: Array, word_counts: Array
+    counter: PairCounter, store: IdStore, options: PhraseOptions, kinds: Array, word_hashes: Array, word_counts: Array
 ) -> tuple[Array, int]:
     """Return the frequent pairs of a part and its number of types, and update `word_counts`.
 
     Words and pairs with the same joined text are one type and share their count.
     """
     pairs, hashes = counter.pairs()
-    in_part = spelling[:, 1] & np.uint64((1 << counter.bits) - 1) == np.uint64(counter.part)
+    in_part = word_hashes[:, 1] & np.uint64((1 << counter.bits) - 1) == np.uint64(counter.part)
     words = np.flatnonzero(in_part & (kinds == 0) & (store.counts > 0))
-    all_hashes, totals = np.append(hashes, spelling[words, 1]), np.append(pairs["count"], store.counts[words])
-    types, size = len(totals), len(pairs)
+    all_hashes, totals = np.append(hashes, word_hashes[words, 1]), np.append(pairs["count"], store.counts[words])
+    types, size = len(totals), len(pairs)  # rows 0 to size - 1 are pairs; the rows after them are words
     ordered = np.sort(all_hashes)
     rows = np.flatnonzero(np.isin(all_hashes, ordered[1:][ordered[1:] == ordered[:-1]]))
     rows_by_text = defaultdict[str, list[int]](list)
-    texts = _joined_texts(store, pairs[rows[rows < size]], counter.gap_keys(), options.delimiter)
+    texts = _join_texts(store, pairs[rows[rows < size]], counter.gap_keys(), options.delimiter)
     for row, text in zip(rows.tolist(), [*texts, *store.words(words[rows[rows >= size] - size])], strict=True):
         rows_by_text[text].append(row)
     for same in rows_by_text.values():
@@ -493,7 +497,7 @@ def _joiner(store: IdStore, options: PhraseOptions, phrases: Iterable[str]) -> t
     joined = [options.delimiter.join(words) for words in phrase_words]
     new_tokens = [token for token in dict.fromkeys(joined) if token not in ids]
     ids |= {token: id for id, token in enumerate(new_tokens, len(index))}
-    types = store.types.followed_by(Words.of(new_tokens))
+    types = store.types.concat(Words.of(new_tokens))
     tuples = [tuple(ids[word] for word in words) for words in phrase_words]
     return Joiner(len(types), tuples, np.array([ids[token] for token in joined], np.uint32)), types
 
@@ -509,7 +513,7 @@ def _join_phrases(
 
     def new_ids() -> Iterator[Ids]:
         nonlocal size
-        for ids in map_in_order(joiner.join, _pieces(store, Meter(progress, "join"), joiner.cut), workers):
+        for ids in map_in_order(joiner.join, _pieces(store, Meter(progress, "join"), joiner.next_boundary), workers):
             size = renumber(ids, numbers, counts, size)
             yield ids
 
@@ -522,12 +526,15 @@ def _join_phrases(
 
 
 def _pieces(
-    store: IdStore, meter: Meter | None = None, cut: Callable[[Ids, int], int] = lambda _, end: end
+    store: IdStore, meter: Meter | None = None, next_boundary: Callable[[Ids, int], int] = lambda _, end: end
 ) -> Iterator[Ids]:
-    """Yield the ids of a text in pieces that end where `cut` allows."""
+    """Yield the ids of a text in pieces of at least PIECE_IDS, except for the last piece.
+
+    A piece ends at the first boundary after PIECE_IDS. By default, each position is a boundary.
+    """
     start, size = 0, len(store.ids)
     for number in count(1):
-        end = min(cut(store.ids, start + PIECE_IDS), size)
+        end = min(next_boundary(store.ids, start + PIECE_IDS), size)
         yield store.ids[start:end]
         if meter:
             meter(end, size)

@@ -14,7 +14,7 @@ from w2v.text.words import Words
 
 Integers = NDArray[np.int64]
 
-# The most bytes that SubwordRows.of needs for each n-gram, for each different bucket and for each word.
+# Limits for the bytes that SubwordRows.of needs for each n-gram, for each different bucket and for each word.
 NGRAM_BYTES, BUCKET_BYTES, WORD_BYTES = 38, 70, 130
 HINT = (
     "raise min_count, lower max_vocab, choose shorter n-grams for subwords, or train with --ignore-memory "
@@ -54,7 +54,7 @@ class SubwordRows:
         count, total = len(words), subwords.count(words)
         needed = NGRAM_BYTES * total + BUCKET_BYTES * min(total, subwords.buckets) + WORD_BYTES * count
         memory.check(needed, f"the table of {total:,} n-grams", HINT, ignore_memory)
-        starts, ngram_buckets = subwords.of(words)
+        starts, ngram_buckets = subwords.ngram_buckets(words)
         sizes = np.diff(starts)
         buckets, firsts, ngrams = np.unique(ngram_buckets, return_index=True, return_inverse=True)
         order = np.argsort(firsts)
@@ -79,7 +79,7 @@ class SubwordRows:
         )
 
     @classmethod
-    def own(cls, words: int) -> SubwordRows:
+    def without_ngrams(cls, words: int) -> SubwordRows:
         """Build rows without n-grams: the input row of each word is its own row."""
         numbers, ones = np.arange(words + 1), np.ones(words, np.int64)
         none = np.empty(0, np.int64)
@@ -116,13 +116,15 @@ class SubwordRows:
         others = self.rows[self.rows >= words] - words
         return sums_of_rows(shared, others, self.starts - np.arange(words + 1))
 
-    def join(self, ngrams: NDArray[Any]) -> NDArray[np.float32]:
-        """Sum the rows of n-grams, (B, D), that share a row of the matrix: float32 (V + G, D). Own rows count as 0."""
+    def sum_by_row(self, ngrams: NDArray[Any]) -> NDArray[np.float32]:
+        """Sum the rows of n-grams, (B, D), that share a row of the matrix: float32 (V + G, D).
+
+        The words' own rows are not added."""
         counts = np.bincount(self.row_of_bucket, minlength=len(self.members))
         return sums_of_rows(ngrams, np.argsort(self.row_of_bucket, kind="stable"), np.append(0, np.cumsum(counts)))
 
-    def split(self, own: NDArray[Any], shared: NDArray[Any]) -> NDArray[Any]:
-        """Return the rows of n-grams, (B, D): each is an equal part of the sum in its matrix row."""
+    def divide_by_row(self, own: NDArray[Any], shared: NDArray[Any]) -> NDArray[Any]:
+        """Divide the sum in each matrix row equally among its n-grams. Return the rows of the n-grams, (B, D)."""
         words = len(self.sizes)
         in_own_row = self.row_of_bucket < words
         ngrams = np.empty((len(self.row_of_bucket), own.shape[1]), own.dtype)
@@ -138,5 +140,5 @@ def own_rows(vectors: NDArray[Any], words: Words, ngrams: Ngrams) -> NDArray[np.
     `vectors`, (V, D), are the means of the words' subwords.
     """
     rows = SubwordRows.of(ngrams.subwords, words)
-    sums = rows.join(ngrams.of(rows.buckets))
+    sums = rows.sum_by_row(ngrams.rows_of(rows.buckets))
     return rows.decompose(vectors, sums[len(words) :]) - sums[: len(words)]

@@ -41,12 +41,12 @@ class Subwords:
         """Return the total number of n-grams of words. Repeated n-grams count each time."""
         return int(self._counts(words).sum())
 
-    def of(self, words: Words, of_characters: bool = False) -> tuple[Integers, NDArray[np.int32]]:
+    def ngram_buckets(self, words: Words, hash_code_points: bool = False) -> tuple[Integers, NDArray[np.int32]]:
         """Return the buckets of the n-grams of V words: starts, int64 (V + 1,), and buckets, int32 (n,).
 
-        With `of_characters`, use the hash of gensim before 3.7, which differs for characters that are not ASCII.
+        With `hash_code_points`, use the hash of gensim before 3.7, which differs for characters that are not ASCII.
         """
-        return buckets_of(words.blob, words.offsets, self.shortest, self.longest, self.buckets, of_characters)
+        return buckets_of(words.blob, words.offsets, self.shortest, self.longest, self.buckets, hash_code_points)
 
     def check_words(self, words: Words) -> None:
         """Raise W2VError for a word with more than MAX_WORD_NGRAMS n-grams."""
@@ -86,24 +86,24 @@ class Ngrams:
 
     def vector(self, word: str) -> NDArray[np.float32] | None:
         """Return the mean of the rows of a word's n-grams, (D,), or None if all of them are zero."""
-        _, buckets = self.subwords.of(Words.of([word]))
+        _, buckets = self.subwords.ngram_buckets(Words.of([word]))
         any_row, total = False, np.zeros(self.rows.shape[1])
         for start in range(0, len(buckets), NGRAMS_AT_ONCE):
-            rows = self.of(buckets[start : start + NGRAMS_AT_ONCE])
+            rows = self.rows_of(buckets[start : start + NGRAMS_AT_ONCE])
             any_row = any_row or bool(rows.any())
             total += rows.sum(axis=0, dtype=np.float64)
         return (total / len(buckets)).astype(np.float32) if any_row else None
 
     def vectors(self, words: Words) -> NDArray[np.float32]:
         """Return the vectors of n words, (n, D), as `vector` does, with zeros in place of None."""
-        starts, buckets = self.subwords.of(words)
+        starts, buckets = self.subwords.ngram_buckets(words)
         known, rows = self.find_rows(buckets)
         distinct, numbers = np.unique(rows, return_inverse=True)  # so that each row is copied only once
         sums = sums_of_rows(self.rows[distinct], numbers, np.append(0, np.cumsum(known))[starts])
         means: NDArray[np.float32] = sums / np.maximum(np.diff(starts), 1).astype(np.float32)[:, np.newaxis]
         return means
 
-    def of(self, buckets: NDArray[np.int32]) -> NDArray[Any]:
+    def rows_of(self, buckets: NDArray[np.int32]) -> NDArray[Any]:
         """Return the rows of n buckets, (n, D)."""
         found = np.zeros((len(buckets), self.rows.shape[1]), self.rows.dtype)
         known, rows = self.find_rows(buckets)

@@ -14,13 +14,15 @@ from w2v.errors import W2VError, one_line
 from w2v.text import declared_sizes
 
 READ_AHEAD = 1 << 20  # bytes of each Parquet column that pyarrow buffers
-STRING_BYTES = 24 << 20  # limit for a batch of strings that the file stores once and refers to
+STRING_BYTES = 24 << 20  # limit for one batch of strings that are stored once but referenced by many rows
 # Errors that declared_sizes.py and pyarrow raise for damaged metadata.
 DAMAGE = (ValueError, LookupError, OverflowError, RuntimeError, MemoryError, struct.error)
 
 
-class Table:
+class ColumnarFile:
     """The columns of a Parquet or Arrow file of `size` bytes. All methods raise W2VError if the file is damaged.
+
+    Messages start with `where`.
 
     Attributes:
         schema: the schema, a pyarrow object.
@@ -32,18 +34,18 @@ class Table:
     names: list[str]
     rows: int
 
-    def __init__(self, name: str, file: IO[bytes], size: int, pyarrow: Any) -> None:
-        self._name, self._file, self._size, self._pyarrow = name, file, size, pyarrow
-        with self._damage():
-            self._open(declared_sizes.Budget(name, size))
+    def __init__(self, where: str, file: IO[bytes], size: int, pyarrow: Any) -> None:
+        self._where, self._file, self._size, self._pyarrow = where, file, size, pyarrow
+        with self._translate_errors():
+            self._open(declared_sizes.Budget(where, size))
             self.names = self.schema.names
             if self.rows < 0:
                 raise ValueError(f"it declares {self.rows:,} rows")
 
     def batches(self, columns: Sequence[str], step: int) -> Iterator[Any]:
         """Yield batches of at most `step` rows with these columns. The schema must contain each column once."""
-        with self._damage():
-            yield from self._batches(columns, step, declared_sizes.Budget(self._name, self._size))
+        with self._translate_errors():
+            yield from self._batches(columns, step, declared_sizes.Budget(self._where, self._size))
 
     def _open(self, budget: declared_sizes.Budget) -> None:
         raise NotImplementedError
@@ -52,7 +54,7 @@ class Table:
         raise NotImplementedError
 
     @contextmanager
-    def _damage(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Turn the errors that damaged files cause into W2VError."""
         try:
             yield
@@ -61,12 +63,12 @@ class Table:
         except OSError as error:
             if error.errno:  # the error comes from the system, not from pyarrow
                 raise
-            raise W2VError(f"{self._name}: damaged: {one_line(error)}") from error
+            raise W2VError(f"{self._where}: damaged: {one_line(error)}") from error
         except (self._pyarrow.ArrowException, *DAMAGE) as error:
-            raise W2VError(f"{self._name}: damaged: {one_line(error)}") from error
+            raise W2VError(f"{self._where}: damaged: {one_line(error)}") from error
 
 
-class Parquet(Table):
+class Parquet(ColumnarFile):
     """The columns of a Parquet file."""
 
     def _open(self, budget: declared_sizes.Budget) -> None:
@@ -79,7 +81,7 @@ class Parquet(Table):
         if any(len(chunks) != len(schema_columns) for chunks in self._groups):
             raise ValueError("its row groups have other columns than its schema")
         for group, chunks in enumerate(self._groups):  # one by one, since pyarrow would read all of them ahead
-            longest = 0  # bytes of the longest string that rows refer to
+            longest = 0  # upper limit for the bytes of a string that many rows reference
             for column, chunk in zip(schema_columns, chunks, strict=True):
                 if column.path.split(".")[0] in columns:
                     referenced = declared_sizes.check_pages(self._file, chunk, budget)
@@ -89,7 +91,7 @@ class Parquet(Table):
             yield from self._table.iter_batches(rows, [group], columns, use_threads=False)
 
 
-class Arrow(Table):
+class Arrow(ColumnarFile):
     """The columns of an Arrow file."""
 
     def _open(self, budget: declared_sizes.Budget) -> None:

@@ -17,7 +17,7 @@ from w2v.errors import warn_of_text
 from w2v.text._text import FIRST_TYPE, PADDING
 from w2v.text.idstore import TypeCounts
 from w2v.text.markup import INLINE, LINES
-from w2v.text.normalise import Normaliser, TextOptions, normalized
+from w2v.text.normalise import Normaliser, TextOptions, normalise_unicode
 from w2v.text.words import WORDS_AT_ONCE, Words
 
 SMALL_TEXT = 1_000_000  # words; a warning is issued for a smaller text
@@ -32,7 +32,7 @@ SINGLE = 0.8  # single characters in scripts without spaces; word segmenters lea
 LONG = 20  # languages with spaces have far fewer
 LONG_UNSPACED = 10  # for scripts without spaces; word segmenters produce words of 2 to 6
 UNSPACED = 0.2  # a text with more than this share of characters in such words uses LONG_UNSPACED
-SAMPLE_SHARE = 0.9  # a text with more of the words in the bundled questions is the sample corpus
+SAMPLE_SHARE = 0.9  # a text with at least this share of the bundled question words is taken for the sample corpus
 EXAMPLE = 40  # characters of an example word in a message
 
 SEGMENTERS = "with jieba (Chinese), MeCab (Japanese) or PyThaiNLP (Thai) for instance"
@@ -61,11 +61,13 @@ def warn_about_text(store: TypeCounts, epochs: int | str | None, text: TextOptio
         vocabulary: the words to train.
     """
     first = FirstWords.of(store)
-    words, size = spacing_advice(first) or _character_advice(first, text), ""
-    if not words:  # otherwise the tokens are not words, and neither their number nor their form means anything
-        size, words = size_advice(first, store.tokens, epochs), _preprocessing_advice(first)
-    spelling, never = _spelling_advice(first), _vocabulary_advice(store, text, vocabulary)
-    for line in filter(None, (size, _markup_advice(first, text), _wiki_advice(first), words, spelling, never)):
+    word_line, size_line = spacing_advice(first) or _character_advice(first, text), ""
+    # Without spaces, or split into characters, the tokens are not words: give no advice on their number and form.
+    if not word_line:
+        size_line, word_line = size_advice(first, store.tokens, epochs), _preprocessing_advice(first)
+    markup_lines = _markup_advice(first, text), _wiki_advice(first)
+    spelling_line, vocabulary_line = _spelling_advice(first), _vocabulary_advice(store, text, vocabulary)
+    for line in filter(None, (size_line, *markup_lines, word_line, spelling_line, vocabulary_line)):
         warn_of_text(line)
 
 
@@ -142,10 +144,10 @@ def spacing_advice(first: FirstWords) -> str:
     unspaced = first.only(_UNSPACED.search)
     length, characters = first.mean(len), first.mean(len) * first.counts.sum()
     if unspaced.counts.any() and unspaced.mean(len) * unspaced.counts.sum() > UNSPACED * characters:
-        length, most = unspaced.mean(len), LONG_UNSPACED
+        length, max_length = unspaced.mean(len), LONG_UNSPACED
     else:
-        most = LONG
-    if length <= most or not _is_language(first):
+        max_length = LONG
+    if length <= max_length or not _is_language(first):
         return ""
     return (
         f"words have {length:.0f} characters on average, so the text has hardly any spaces, like Chinese, Japanese or "
@@ -167,7 +169,7 @@ def _character_advice(first: FirstWords, text: TextOptions) -> str:
 
 def _preprocessing_advice(first: FirstWords) -> str:
     """Return advice if many words have attached punctuation or capitals, else ""."""
-    attached, capitals = first.mean(_attached), first.mean(_capital)
+    attached, capitals = first.mean(_has_attached_punctuation), first.mean(_has_capital)
     if not _is_language(first):
         return ""
     if attached > ATTACHED or capitals > CAPITALS:
@@ -213,19 +215,22 @@ def _spelling_advice(first: FirstWords) -> str:
     """Return advice if words are in decomposed Unicode, else ""."""
     if _is_composed(" ".join(first.words)):
         return ""
-    others = {normalized(word, "NFC") for word in first.words if not _is_composed(word)}
+    others = {normalise_unicode(word, "NFC") for word in first.words if not _is_composed(word)}
     twice = others & set(first.words)
     if not twice and first.mean(lambda word: not _is_composed(word)) <= DECOMPOSED:
         return ""
-    fault = "has two spellings, which are two words" if twice else "is decomposed, but usually composed in queries"
-    return f'{min(twice or others)!r} {fault} (Unicode NFC and NFD): add --normalize nfc (normalize="nfc")'
+    if twice:
+        fault = "occurs in two Unicode spellings (NFC and NFD), which count as two words"
+    else:
+        fault = "is decomposed (Unicode NFD), but usually composed (NFC) in queries"
+    return f'{min(twice or others)!r} {fault}: add --normalize nfc (normalize="nfc")'
 
 
 def _is_composed(word: str) -> bool:
-    return word.isascii() or normalized(word, "NFC") == word
+    return word.isascii() or normalise_unicode(word, "NFC") == word
 
 
-def _attached(word: str) -> bool:
+def _has_attached_punctuation(word: str) -> bool:
     """Return True if a word with letters or digits begins or ends with punctuation other than _, # and @."""
     if word[0].isalnum() and word[-1].isalnum():
         return False
@@ -233,5 +238,5 @@ def _attached(word: str) -> bool:
     return any(ends) and any(map(str.isalnum, word))
 
 
-def _capital(word: str) -> bool:
+def _has_capital(word: str) -> bool:
     return word != word.lower()

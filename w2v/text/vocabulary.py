@@ -50,18 +50,18 @@ class Vocabulary:
         if not self.words.is_utf8():
             raise W2VError("the words of a vocabulary are damaged")
         self.words.check_lengths("")
-        found = np.asarray(counts)
-        if not len(self) or found.dtype.kind not in "iu" or found.shape != (len(self),):
+        count_array = np.asarray(counts)
+        if not len(self) or count_array.dtype.kind not in "iu" or count_array.shape != (len(self),):
             words = counted(len(self), "word")
-            raise W2VError(f"counts of shape {found.shape} and type {found.dtype} do not fit {words}")
-        self.counts: NDArray[np.int64] = found.astype(np.int64, copy=False)
+            raise W2VError(f"counts of shape {count_array.shape} and type {count_array.dtype} do not fit {words}")
+        self.counts: NDArray[np.int64] = count_array.astype(np.int64, copy=False)
         if self.counts.min() < 1 or np.any(self.counts[1:] > self.counts[:-1]):
-            raise W2VError("the counts of a vocabulary must be 1 or more, and must not rise from word to word")
+            raise W2VError("the counts of a vocabulary must be 1 or more and in descending order")
         if float(self.counts.sum(dtype=np.float64)) > MAX_COUNT:
             raise W2VError(f"the counts add up to more than {MAX_COUNT}")
         if np.any(self.words.offsets[1:] == self.words.offsets[:-1]) or self.words.contain_any(WHITE_SPACE):
             raise W2VError("the words of a vocabulary must not be empty and must not contain white space")
-        if self.words.repeated():
+        if self.words.find_duplicate():
             raise W2VError("the vocabulary contains a word twice")
         self.tokens = int(self.counts.sum())
 
@@ -136,8 +136,8 @@ class Vocabulary:
     def load(cls, path: PathLike, min_count: int = 1, max_vocab: int | None = None) -> Self:
         """Read a file written by `save` or word2vec.c, and choose words from it as `from_store` does.
 
-        If the first line is for `</s>`, it is skipped. Raises W2VError, naming the line, if the file cannot be read or
-        is in another format.
+        If the first line is for `</s>`, it is skipped. Raises W2VError, with the number of the line, if the file cannot
+        be read or is in another format.
         """
         name = os.fspath(path)
         blob, ends, line_counts = bytearray(), array("q", [0]), array("q")
@@ -157,7 +157,7 @@ class Vocabulary:
             raise W2VError(f"{name}: the counts add up to more than {MAX_COUNT}")
         words = Words(np.frombuffer(blob, np.uint8), np.frombuffer(ends, np.int64))
         counts = np.frombuffer(line_counts, np.int64)
-        rows = words.repeated()
+        rows = words.find_duplicate()
         if rows:
             first, second = counts[[*rows]]
             repeated = words[rows[0]][:60]

@@ -78,12 +78,12 @@ class Words(Sequence[str]):
         np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
         return cls(np.frombuffer(blob, np.uint8), offsets)
 
-    def followed_by(self, other: Words) -> Words:
+    def concat(self, other: Words) -> Words:
         """Return these words followed by the words of `other`."""
         offsets = np.append(self.offsets, self.offsets[-1] + other.offsets[1:])
         return Words(np.append(self.blob, other.blob), offsets)
 
-    def padded(self) -> NDArray[np.uint8]:
+    def with_padding(self) -> NDArray[np.uint8]:
         """Return the blob followed by PADDING, uint8."""
         return np.append(self.blob, np.frombuffer(PADDING, np.uint8))
 
@@ -91,14 +91,18 @@ class Words(Sequence[str]):
         """Return the words of these rows, in this order."""
         return Words(*take_words(self.blob, self.offsets, np.ascontiguousarray(rows, np.int64)))
 
-    def check_lengths(self, place: str) -> None:
-        """Raise W2VError, beginning with `place`, if a word has more than MAX_WORD_BYTES."""
+    def check_lengths(self, where: str) -> None:
+        """Raise W2VError if a word has more than MAX_WORD_BYTES.
+
+        `where` is the start of the message; it may be empty.
+        """
         for start in range(0, len(self), WORDS_AT_ONCE):
             lengths = np.diff(self.offsets[start : start + WORDS_AT_ONCE + 1])
             if lengths.max() > MAX_WORD_BYTES:
                 begin = int(self.offsets[start + lengths.argmax()])
                 word = self.blob[begin : begin + 60].tobytes().decode(errors="replace")
-                raise W2VError(f"{place}the word {word!r}… has {lengths.max():,} bytes: at most {MAX_WORD_BYTES:,} fit")
+                problem = f"the word {word!r}… has {lengths.max():,} bytes: at most {MAX_WORD_BYTES:,} fit"
+                raise W2VError(f"{where}: {problem}" if where else problem)
 
     def contain_any(self, characters: bytes) -> bool:
         """Return True if a word contains any of these ASCII characters."""
@@ -122,10 +126,10 @@ class Words(Sequence[str]):
 
     def first_not_utf8(self) -> bytes:
         """Return the first word that is not UTF-8. Call this only if `is_utf8` is False."""
-        words = self._encoded(0, len(self))
+        words = self._iter_encoded(0, len(self))
         return next(word for word in words if word.decode(errors="replace").encode() != word)
 
-    def repeated(self) -> tuple[int, int] | None:
+    def find_duplicate(self) -> tuple[int, int] | None:
         """Return the row of a word and the first row that repeats it, or None if all words differ."""
         hashes = word_hashes(self.blob, self.offsets)
         hashes.sort()
@@ -143,13 +147,13 @@ class Words(Sequence[str]):
                 first, row = int(first_rows[found[k]]), start + k
                 if first < 0:
                     first_rows[found[k]] = row
-                elif next(self._encoded(first, first + 1)) == next(self._encoded(row, row + 1)):
+                elif next(self._iter_encoded(first, first + 1)) == next(self._iter_encoded(row, row + 1)):
                     return first, row
         return None
 
-    def decoded(self, errors: str, encoding: str = "utf-8") -> Words:
+    def to_utf8(self, errors: str, encoding: str = "utf-8") -> Words:
         """Convert the words from another encoding to UTF-8. `errors` and UnicodeDecodeError are as in bytes.decode."""
-        return Words.of(word.decode(encoding, errors) for word in self._encoded(0, len(self)))
+        return Words.of(word.decode(encoding, errors) for word in self._iter_encoded(0, len(self)))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -199,11 +203,11 @@ class Words(Sequence[str]):
 
     def _decode(self, start: int, stop: int) -> list[str]:
         try:
-            return [word.decode() for word in self._encoded(start, stop)]
+            return [word.decode() for word in self._iter_encoded(start, stop)]
         except UnicodeDecodeError as error:
             raise W2VError(f"the word {error.object[:60]!r} is not valid UTF-8") from error
 
-    def _encoded(self, start: int, stop: int) -> Iterator[bytes]:
+    def _iter_encoded(self, start: int, stop: int) -> Iterator[bytes]:
         bounds = self.offsets[start : stop + 1].tolist()
         first = bounds[0]
         blob = self.blob[first : bounds[-1]].tobytes()

@@ -29,8 +29,8 @@ from w2v.formats.header import ModelHeader
 from w2v.losses.loss import Loss, by_tensor_name
 from w2v.losses.registry import Settings, loss_for, settings_from
 from w2v.options import renamed_arguments
-from w2v.system.files import PathLike, errors_named, open_regular
-from w2v.system.schema import Count, checked, decode, encode
+from w2v.system.files import PathLike, open_regular, translate_os_errors
+from w2v.system.schema import Count, convert, decode, encode
 from w2v.system.threads import NoThread, Thread
 from w2v.system.version import __version__
 from w2v.text.subword_rows import SubwordRows
@@ -170,7 +170,7 @@ class CheckpointFolder:
         self._last_write = time.monotonic()
         limit = resource.getrlimit(resource.RLIMIT_CPU)[1]
         self._cpu_deadline = math.inf if limit == resource.RLIM_INFINITY else CPU_LIMIT_SHARE * limit  # seconds
-        with errors_named(self.folder, "write checkpoints in"):
+        with translate_os_errors(self.folder, "write checkpoints in"):
             self.folder.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=self.folder).close()
             try:
@@ -404,7 +404,7 @@ def latest(folder: PathLike) -> Checkpoint:
     Raises:
         W2VError: The folder has no undamaged checkpoint.
     """
-    with errors_named(folder):
+    with translate_os_errors(folder):
         paths = files(Path(folder).absolute())
     if not paths:
         raise W2VError(f"{one_line(folder)} holds no checkpoint")
@@ -427,7 +427,7 @@ def read(path: Path) -> Checkpoint:
         W2VError: The file is damaged or is not a checkpoint.
         OtherVersion: Only another version of w2v can read it.
     """
-    with errors_named(path), open_regular(path) as file:
+    with translate_os_errors(path), open_regular(path) as file:
         arrays, metadata = native.read_open(path, file, mmap=True)
     if "run" not in arrays or "settings" not in metadata:
         raise W2VError(f"{path} is not a checkpoint")
@@ -457,7 +457,7 @@ def _parse(path: Path, arrays: Arrays, header: ModelHeader) -> Checkpoint:
         description = _convert_older(description)
     settings = settings_from(header.settings or {}, "its settings")
     config = RunConfig.from_stored(description["config"], settings)
-    resume_info = checked(ResumeInfo, description["position"], "its position")
+    resume_info = convert(ResumeInfo, description["position"], "its position")
     vocabulary = Vocabulary(Words(arrays["words"], arrays["word_offsets"]), arrays["counts"])
     loss = loss_for(settings, vocabulary, arrays)
     shapes = {"inputs": (len(vocabulary), settings.vector_size), **by_tensor_name(loss.shapes)}
@@ -515,7 +515,7 @@ def checksum(arrays: Mapping[str, NDArray[Any]], settings: str) -> str:
     """Return the SHA-256, in hexadecimal, of the settings and of the arrays in the order of their names."""
     digest = hashlib.sha256(settings.encode())
     for name in sorted(arrays):
-        array = bfloat16.bits(np.atleast_1d(arrays[name]))
+        array = bfloat16.as_uint16(np.atleast_1d(arrays[name]))
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         rows = max(1, HASH_BLOCK_BYTES * len(array) // max(1, array.nbytes))
         for start in range(0, len(array), rows):

@@ -16,7 +16,7 @@ from w2v.losses.hierarchical_softmax import TREES
 from w2v.losses.registry import USER_DEFINED, FlatSettings, Settings
 from w2v.options import checked_value, options_of, refuse_unknown
 from w2v.settings import RENAMED, join_pair
-from w2v.system.files import PathLike, atomic_write, errors_named, is_nameable
+from w2v.system.files import PathLike, atomic_write, is_nameable, translate_os_errors
 from w2v.text.idstore import ReadingOptions
 from w2v.text.normalise import TextOptions
 from w2v.training.initialisation import (
@@ -230,7 +230,7 @@ def read_options(path: Path) -> dict[str, Any]:
 
 
 def _options_of_toml(path: Path) -> dict[str, Any]:
-    with errors_named(path), path.open("rb") as file:
+    with translate_os_errors(path), path.open("rb") as file:
         text = file.read(MAX_TOML_BYTES + 1)
     try:
         if len(text) > MAX_TOML_BYTES:

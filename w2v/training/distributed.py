@@ -58,7 +58,7 @@ def merge_types(communicator: Communicator, store: IdStore) -> TypeCounts:
         for array in (counts, strings, offsets):
             communicator.broadcast(array, rank)
         part = TypeCounts(counts, strings, offsets, int(sizes[2]))
-        merged = part if merged is None else merged.followed_by(part)
+        merged = part if merged is None else merged.concat(part)
     assert merged
     return merged
 

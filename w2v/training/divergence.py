@@ -20,7 +20,7 @@ MIN_PREDICTIONS = 1000  # the mean loss of an epoch with fewer predictions is to
 
 def all_finite(matrices: Iterable[NDArray[Any]]) -> bool:
     """Return True if all values of these matrices are finite."""
-    return all(bfloat16.first_not_finite(array) < 0 for array in matrices)
+    return all(bfloat16.first_non_finite_row(array) < 0 for array in matrices)
 
 
 def loss_ratio(loss: Loss, losses: NDArray[np.float64], predictions: NDArray[np.int64]) -> float:

@@ -186,7 +186,7 @@ class Exchange:
         """Copy the matrices of rank 0 to all other ranks."""
         for matrix in self._matrices:
             for start in range(0, len(matrix.rows), BLOCK_ROWS):
-                block = bfloat16.bits(matrix.rows)[start : start + BLOCK_ROWS]
+                block = bfloat16.as_uint16(matrix.rows)[start : start + BLOCK_ROWS]
                 contiguous = np.ascontiguousarray(block)
                 self._communicator.broadcast(contiguous)
                 block[:] = contiguous

@@ -218,7 +218,7 @@ def _subword_rows(
     if not model.ngrams:
         return {}
     subwords = SubwordRows.of(model.ngrams.subwords, vocabulary.words, ignore_memory)
-    shared = subwords.join(model.ngrams.of(subwords.buckets))[len(vocabulary) :]
+    shared = subwords.sum_by_row(model.ngrams.rows_of(subwords.buckets))[len(vocabulary) :]
     return {"inputs": subwords.decompose(model.inputs, shared, rows), "ngrams": shared}
 
 

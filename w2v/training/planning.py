@@ -82,9 +82,9 @@ def plan_run(
         # Frozen words use the code for subwords, with one subword per word: the word itself. A chunk trains copies of
         # the input rows, and a frozen row receives a share of 0 of the change.
         chunk = min(chunk, FROZEN_CHUNK)
-        subwords, shares = SubwordRows.own(len(vocabulary)), (~initial.frozen).astype(np.float32)
+        subwords, shares = SubwordRows.without_ngrams(len(vocabulary)), (~initial.frozen).astype(np.float32)
     words = store.remap(vocabulary.words)
-    tokens_before = store.known_before(words, chunk)
+    tokens_before = store.cumulative_known_counts(words, chunk)
     if not (tokens := sum_over_ranks(int(tokens_before[-1]))):
         raise NothingToTrain("no word of the corpus is in the vocabulary that was given")
     return Plan(

@@ -118,10 +118,8 @@ def prepare(
             if settings.stop_early and best_state_folder is None:
                 folder = stack.enter_context(TemporaryDirectory(prefix="w2v-"))
                 best_state_folder = stack.enter_context(CheckpointFolder(folder, NEVER))
-            part = text
-            if communicator:
-                keep_files_whole = has_columns(config.reading.column)  # a table cannot be divided inside a file
-                part = text.part(communicator.rank, communicator.size, whole=keep_files_whole)
+            is_table = has_columns(config.reading.column)
+            part = text.part(communicator.rank, communicator.size, is_table=is_table) if communicator else text
             resources: dict[str, Any] = {"workers": settings.threads, "progress": progress}
             store = stack.enter_context(read_corpus(part, config.reading, **resources))
             store, joined_phrases = join_phrases(store, phrases, config.reading.cache, **resources)

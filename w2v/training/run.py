@@ -163,7 +163,7 @@ class Run:
         if self.settings.kernel == "numba":
             self.kernel = numba_kernel().Kernel(plan, inputs, parameters)
         else:
-            self.kernel = Kernel(plan, bfloat16.bits(inputs), bfloat16.bits(parameters["outputs"]))
+            self.kernel = Kernel(plan, bfloat16.as_uint16(inputs), bfloat16.as_uint16(parameters["outputs"]))
 
     def restore(self, state: Checkpoint) -> None:
         """Resume from the position of a checkpoint of this run. Raise W2VError if that is impossible."""
@@ -233,7 +233,7 @@ class Run:
         if subwords is None or kind is None:
             return None
         own, shared = self.parameters["inputs"], self.parameters.pop("ngrams")
-        rows = subwords.split(own, shared)
+        rows = subwords.divide_by_row(own, shared)
         subwords.compose(own, shared)
         order = np.argsort(subwords.buckets)
         return Ngrams(kind, subwords.buckets[order], rows[order])
@@ -321,7 +321,7 @@ class Run:
             for thread in threads:  # after an error, a thread that has not begun to run never will
                 thread.wait()
             self.seconds += time.perf_counter() - started
-            self._failed = self.store.is_cut or any(thread.error for thread in threads)
+            self._failed = self.store.is_truncated or any(thread.error for thread in threads)
         self._raise_error(threads)
         self.store.release()
         self._record(self.seconds)

@@ -36,7 +36,7 @@ from w2v.losses.registry import Settings
 from w2v.options import check_numbers, refuse_unknown, renamed_arguments
 from w2v.progress import Progress, Report, duration, notebook_bar
 from w2v.settings import RENAMED
-from w2v.system.files import PathLike, as_paths, atomic_write, errors_named, open_regular
+from w2v.system.files import PathLike, as_paths, atomic_write, open_regular, translate_os_errors
 from w2v.system.schema import decode, encode
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
@@ -294,7 +294,7 @@ def _read_state(path: PathLike | None, expected: TuningState) -> TuningState:
     """Read a state file. Return `expected` if there is none. Raise W2VError if it is damaged or of another run."""
     if path is None:
         return expected
-    with errors_named(path):
+    with translate_os_errors(path):
         if not Path(path).exists():
             return expected
         with open_regular(path) as file:

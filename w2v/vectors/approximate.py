@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError, one_line, optional
 from w2v.progress import Meter, Report
-from w2v.system.files import PathLike, errors_named, open_regular
+from w2v.system.files import PathLike, open_regular, translate_os_errors
 from w2v.vectors.cosines import Floats
 from w2v.vectors.neighbours import nearest_rows
 
@@ -40,7 +40,7 @@ class ApproximateIndex:
         Raises W2VError if the file cannot be read or is not an index.
         """
         index = cls.__new__(cls)
-        with errors_named(path), open_regular(path):
+        with translate_os_errors(path), open_regular(path):
             try:
                 index._index = _usearch().Index.restore(str(path))
             except (ValueError, RuntimeError) as error:

@@ -95,7 +95,7 @@ class _Concatenation:
 def _coefficients(matrix: NDArray[Any], columns: Floats) -> Floats:
     """Return B, float32: the least-squares solution of A B ≈ U."""
     products = np.zeros((columns.shape[1], matrix.shape[1]))
-    for start, block in bfloat16.blocks(matrix, max(1, VALUES_AT_ONCE // matrix.shape[1])):
+    for start, block in bfloat16.float32_blocks(matrix, max(1, VALUES_AT_ONCE // matrix.shape[1])):
         products += columns[start : start + len(block)].T @ unit(block)
     squares = columns.T.astype(np.float64) @ columns
     # The pseudo-inverse, because the matrix is singular if all counts are equal:

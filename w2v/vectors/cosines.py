@@ -7,7 +7,7 @@ such values are computed in float64.
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.formats.bfloat16 import blocks
+from w2v.formats.bfloat16 import float32_blocks
 
 Floats = NDArray[np.float32]  # of any shape
 
@@ -17,7 +17,9 @@ MIN_LENGTH, MAX_LENGTH = np.float32(1e-12), np.float32(1e18)  # between them, sq
 
 def lengths(vectors: Floats) -> Floats:
     """Return the Euclidean length of each vector (n, D), float32 (n,); inf if it is too large for float32."""
-    norms = np.concatenate([np.empty(0, np.float32), *(_lengths_by_squares(block) for _, block in blocks(vectors))])
+    norms = np.concatenate(
+        [np.empty(0, np.float32), *(_lengths_by_squares(block) for _, block in float32_blocks(vectors))]
+    )
     imprecise = imprecise_lengths(norms)
     if imprecise.any():
         with np.errstate(over="ignore"):
@@ -41,7 +43,7 @@ def cosines(queries: Floats, vectors: Floats, norms: Floats) -> Floats:
     `norms` (V,) are the lengths of the vectors. A zero vector has a cosine of 0 with every query.
     """
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        products = [queries @ block.T for _, block in blocks(vectors)]
+        products = [queries @ block.T for _, block in float32_blocks(vectors)]
         scores: Floats = products[0] if len(products) == 1 else np.concatenate(products, axis=-1)
         scores /= norms
     imprecise = imprecise_lengths(norms)

@@ -17,7 +17,7 @@ from w2v.text._text import PADDING, Lookup
 from w2v.text.columns import PLAIN
 from w2v.text.corpus import Corpus
 from w2v.text.encodings import UTF_8, encoding_name
-from w2v.text.idstore import malformed_located
+from w2v.text.idstore import locate_malformed
 from w2v.text.markup import without_markup
 from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.subwords import Ngrams, sums_of_rows
@@ -83,7 +83,7 @@ class Encoder:
         self.texts = self.words = self.unknown = self.missing = 0
         self.size = int(vectors.shape[1])
         self._vectors, self._ngrams = vectors, ngrams
-        self._lookup = Lookup(words.padded(), words.offsets)
+        self._lookup = Lookup(words.with_padding(), words.offsets)
         self._normalise = Normaliser(options, errors)
         self._strips_markup = options.strip_markup
         counts = np.ones(len(words), np.int64) if counts is None else np.maximum(counts, 1)
@@ -92,7 +92,7 @@ class Encoder:
         self._common = np.zeros(self.size, np.float32)
         if weights == "sif":
             expected = (shares * self._weights).astype(np.float32)
-            parts = (expected[start : start + len(rows)] @ rows for start, rows in bfloat16.blocks(vectors))
+            parts = (expected[start : start + len(rows)] @ rows for start, rows in bfloat16.float32_blocks(vectors))
             self._common = unit(np.sum(list(parts), axis=0))
 
     def blocks(
@@ -123,8 +123,8 @@ class Encoder:
         """Yield blocks of UTF-8 text, without markup if the options say so, and the number of bytes read so far."""
         rest = b""
         for block in texts.blocks(column, as_lines=True, encoding=encoding, errors=self._normalise.errors):
-            with malformed_located(block):
-                text = self._normalise.valid(block.text)
+            with locate_malformed(block):
+                text = self._normalise.to_valid_utf8(block.text)
             if self._strips_markup:
                 *lines, rest = (rest + text[: -len(PADDING)]).split(b"\n")
                 plain = (b"".join(without_markup([line])).replace(b"\n", b" ") + b"\n" for line in lines)
@@ -142,12 +142,12 @@ class Encoder:
         line_starts = np.concatenate([[0], line_ends, [len(rows)]])
         is_known = (rows >= 0) & (rows < vocabulary_size)
         known = rows[is_known]
-        known_before = np.append(0, np.cumsum(is_known))[line_starts]
+        cumulative_known_counts = np.append(0, np.cumsum(is_known))[line_starts]
         distinct, indices = np.unique(known, return_inverse=True)  # few, so that copying their vectors is cheap
         vectors = np.asarray(self._vectors[distinct], np.float32)
-        sums = sums_of_rows(vectors, indices, known_before, self._weights[known])
+        sums = sums_of_rows(vectors, indices, cumulative_known_counts, self._weights[known])
         cumulated = np.append(0, np.cumsum(self._weights[known], dtype=np.float64))
-        weights = np.diff(cumulated[known_before]).astype(np.float32)
+        weights = np.diff(cumulated[cumulative_known_counts]).astype(np.float32)
         unknown = np.flatnonzero(rows >= vocabulary_size)
         self.texts += len(line_ends)
         self.words += len(rows) - len(line_ends)

@@ -24,7 +24,7 @@ from w2v.formats.vector_file import VectorFile, check_counts
 from w2v.options import check_whole
 from w2v.progress import Report
 from w2v.system.files import Errors, PathLike
-from w2v.text.corpus import Corpus, Table, python_values
+from w2v.text.corpus import Corpus, DataFrameLike, python_values
 from w2v.text.normalise import Normaliser
 from w2v.text.subwords import Ngrams
 from w2v.text.words import Words, as_list
@@ -447,7 +447,7 @@ class KeyedVectors:
         """
         if isinstance(texts, str):
             raise W2VError(f"a list of texts is needed, not a single one: write [{texts[:60]!r}]")
-        if isinstance(texts, Table | Mapping):
+        if isinstance(texts, DataFrameLike | Mapping):
             raise W2VError("a list of texts is needed, not a table: give one of its columns")
         if not isinstance(texts, Iterable):
             raise W2VError(f"a list of texts is needed, not an object of type {type(texts).__name__}")

@@ -88,7 +88,7 @@ def reduce_dimensions(content: VectorFile, dims: int) -> VectorFile:
     if dims >= size:
         raise SettingsError(f"dims {dims}: the vectors have {size} values: choose fewer")
     products = np.zeros((size, size))
-    for _, block in bfloat16.blocks(content.vectors, ROWS_AT_ONCE):
+    for _, block in bfloat16.float32_blocks(content.vectors, ROWS_AT_ONCE):
         products += block.T.astype(np.float64) @ block
     axes = np.linalg.eigh(products)[1][:, : -dims - 1 : -1].astype(np.float32)  # (size, dims), largest eigenvalue first
     header = _update_settings(content.header, dropped=("vectors", "blocks"), vector_size=dims)
@@ -123,7 +123,7 @@ def _update_settings(header: ModelHeader, dropped: tuple[str, ...], **changed: i
 
 def _project(matrix: Array, axes: NDArray[np.float32]) -> NDArray[np.float32]:
     projected: NDArray[np.float32] = memory.empty((len(matrix), axes.shape[1]))
-    for start, block in bfloat16.blocks(matrix, ROWS_AT_ONCE):
+    for start, block in bfloat16.float32_blocks(matrix, ROWS_AT_ONCE):
         np.matmul(block, axes, out=projected[start : start + len(block)])
     return projected
 

@@ -127,7 +127,7 @@ def phrases(
         "tokens": tokens,
         "sentences": store.sentences,
         "pruned": store.pruned,
-        "peak_memory_bytes": memory.peak(),
+        "peak_memory_bytes": memory.peak_resident_bytes(),
     }
 
 

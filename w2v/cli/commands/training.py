@@ -247,7 +247,7 @@ def _metrics(config: RunConfig, model: Model, seconds: dict[str, float]) -> dict
         "vector_size": model.vectors.shape[1],
         **model.metrics,
         "seconds": model.metrics["seconds"] | seconds,
-        "peak_memory_bytes": memory.peak(),
+        "peak_memory_bytes": memory.peak_resident_bytes(),
         "settings": model.settings.as_dict(),
     }
 
@@ -350,7 +350,9 @@ def tune(
     outputs.save([(output, outputs.saver(model)), (config, outputs.saver(used))], force)
     metrics = {"output": str(output), "config": str(config), "state": str(state), "trials": result.trials}
     metrics |= {"score": result.score, "default_score": result.default_score, "changed_settings": result.changed}
-    print_result(metrics | {"seconds": result.seconds, "peak_memory_bytes": memory.peak()}, as_json, quiet)
+    print_result(
+        metrics | {"seconds": result.seconds, "peak_memory_bytes": memory.peak_resident_bytes()}, as_json, quiet
+    )
     if not (as_json or quiet):
         _warn_of_lost_ngrams(output, model)
 

@@ -14,7 +14,7 @@ from w2v.formats.vector_file import VectorFile
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.word2vec import Word2Vec
 from w2v.gensim.sentences import Sentences
-from w2v.system.files import PathLike, unchanged_files
+from w2v.system.files import PathLike, check_files_unchanged
 from w2v.text.subword_rows import own_rows
 from w2v.text.subwords import Ngrams, Subwords
 from w2v.text.words import Words
@@ -23,7 +23,7 @@ from w2v.vectors.cosines import Floats
 
 def ft_ngram_hashes(word: str, minn: int, maxn: int, num_buckets: int) -> list[int]:
     """Return the buckets of a word's n-grams of `minn` to `maxn` characters, in fastText's order."""
-    _, buckets = Subwords(minn, maxn, num_buckets).of(Words.of([word]))
+    _, buckets = Subwords(minn, maxn, num_buckets).ngram_buckets(Words.of([word]))
     return list(buckets.tolist())
 
 
@@ -85,7 +85,7 @@ class FastTextKeyedVectors(KeyedVectors):
         """The buckets of each word's n-grams."""
         if not self.subwords:
             return [np.empty(0, np.int32)] * len(self)
-        starts, buckets = self.subwords.of(Words.of(self.index_to_key))
+        starts, buckets = self.subwords.ngram_buckets(Words.of(self.index_to_key))
         return np.split(buckets, starts[1:-1]) if len(self) else []
 
     def get_sentence_vector(self, sentence: list[str]) -> Floats:
@@ -196,9 +196,9 @@ KeyedVectors._classes |= {"FastText": FastText, "FastTextKeyedVectors": FastText
 
 def load_facebook_model(path: PathLike, encoding: str = "utf-8") -> FastText:
     """Load a model, which can be trained further, from a `.bin` file of fastText. Raises W2VError for other files."""
-    with unchanged_files(path):
+    with check_files_unchanged(path):
         content = fasttext.read(path, None)
-    content = replace(content, words=content.words.decoded("backslashreplace", encoding))
+    content = replace(content, words=content.words.to_utf8("backslashreplace", encoding))
     settings = content.header.settings or {}
     wv = FastTextKeyedVectors._from_file(path, content)
     if "subwords" not in settings:

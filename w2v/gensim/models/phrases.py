@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, ClassVar, TypedDict, get_type_hints
 from w2v.errors import W2VError, one_line
 from w2v.gensim import utils
 from w2v.system.files import PathLike, open_regular
-from w2v.system.schema import Count, Integer, Number, checked, decode, encode
+from w2v.system.schema import Count, Integer, Number, convert, decode, encode
 from w2v.text import phrases as core
 
 ENGLISH_CONNECTOR_WORDS = core.ENGLISH_CONNECTOR_WORDS
@@ -174,7 +174,7 @@ class PhrasesTransformation(utils.SaveLoad):
             with open_regular(fname) as file:
                 content = decode(dict[str, Any], file.read(), fname)
             kind, schema = cls.kinds[content["class"]]
-            fields = checked(schema, content, fname)
+            fields = convert(schema, content, fname)
         except (W2VError, KeyError, TypeError) as error:
             raise W2VError(
                 f"{fname}: not a file of {cls.__name__}.save; pickles of gensim are not opened: "
