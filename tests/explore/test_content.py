@@ -48,7 +48,7 @@ def test_map_fills_the_coordinate_range_with_equal_scales() -> None:
 
 
 def test_clusters_come_from_the_words_shown_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content, "SHOWN", 4)
+    monkeypatch.setattr(content, "INITIAL_WORDS", 4)
     found = map_data(w2v.KeyedVectors(list("abcdefgh"), np.vstack([np.eye(4), np.eye(4)])), 10, "pca")
     assert (found["skipped"], found["shown"]) == (4, 4)
     assert found["names"] == list("efgh")
@@ -99,9 +99,9 @@ def test_only_a_server_composes_vectors_of_unknown_words(sample: Path) -> None:
     assert [answer["word"] for answer in explorer.nearest(["kingship"], [], "add", 3)] == [
         word for word, _ in vectors.most_similar("kingship", topn=3)
     ]
-    assert embedded_model("m", vectors, 10, "pca")["composes"] is True
+    assert embedded_model("m", vectors, 10, "pca")["has_ngrams"] is True
     plain = w2v.KeyedVectors(list(vectors), vectors.vectors)
-    assert embedded_model("m", plain, 10, "pca")["composes"] is False
+    assert embedded_model("m", plain, 10, "pca")["has_ngrams"] is False
 
 
 def test_model_answers_the_example_analogy(model: Path) -> None:

@@ -90,13 +90,13 @@ def test_host_header_must_name_this_machine(server: Server) -> None:
 
 def test_other_addresses_are_served_on_request() -> None:
     with Server("0.0.0.0", 0) as everywhere:
-        assert everywhere.is_named("192.168.1.2:8000")
-        assert everywhere.is_named("[fe80::1]:8000")
-        assert everywhere.is_named(socket.gethostname())
-        assert not everywhere.is_named("evil.example")
+        assert everywhere.is_own_host("192.168.1.2:8000")
+        assert everywhere.is_own_host("[fe80::1]:8000")
+        assert everywhere.is_own_host(socket.gethostname())
+        assert not everywhere.is_own_host("evil.example")
     with Server("127.0.0.2", 0) as one:
-        assert one.is_named("127.0.0.2:80")
-        assert not one.is_named("127.0.0.1")
+        assert one.is_own_host("127.0.0.2:80")
+        assert not one.is_own_host("127.0.0.1")
         assert one.url.startswith("http://127.0.0.2:")
 
 

@@ -265,7 +265,7 @@ def rank(result: Rank) -> None:
     table(
         [
             ("rank", f"{result.rank:,} of {len(values):,}"),
-            ("limit of the loss", "none" if limit is None else f"{limit:,}"),
+            ("highest rank with this loss", "none" if limit is None else f"{limit:,}"),
             ("matrix", f"{counted(result.contexts, 'context')}, {counted(result.words, 'word')}"),
         ]
     )
