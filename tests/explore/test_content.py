@@ -31,7 +31,8 @@ def test_quantisation_error_is_at_most_half_a_step(vectors: Any) -> None:
 
 
 def test_quantisation_keeps_the_signs_of_the_smallest_values() -> None:
-    values = np.array([[1.4e-45, 0, -1.4e-45], [2.6e-43, -1.3e-43, 0]], np.float32)  # the scales round to 0, and down
+    # The first scale is rounded to 0, the second is rounded down.
+    values = np.array([[1.4e-45, 0, -1.4e-45], [2.6e-43, -1.3e-43, 0]], np.float32)
     assert quantise(values)[0].tolist() == [[127, 0, -127], [127, -64, 0]]
 
 

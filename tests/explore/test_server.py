@@ -19,7 +19,7 @@ import pytest
 
 import w2v
 from tests.helpers import assert_one_line, run, start
-from w2v.explore import server as serving
+from w2v.explore import server as server_module
 from w2v.explore.explorer import Explorer
 from w2v.explore.server import MAX_BYTES, MAX_UNAUTHENTICATED, Server
 
@@ -88,7 +88,7 @@ def test_host_header_must_name_this_machine(server: Server) -> None:
         assert request(server, "POST", body={}, Host=host)[0] == 403, host
 
 
-def test_other_addresses_are_served_on_request() -> None:
+def test_host_option_serves_other_addresses() -> None:
     with Server("0.0.0.0", 0) as everywhere:
         assert everywhere.is_own_host("192.168.1.2:8000")
         assert everywhere.is_own_host("[fe80::1]:8000")
@@ -137,7 +137,7 @@ def test_query_needs_a_valid_content_length(server: Server, length: str) -> None
 
 
 def test_idle_connections_do_not_lock_out_the_user(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving._Handler, "timeout", 1000)
+    monkeypatch.setattr(server_module._Handler, "timeout", 1000)
     with ExitStack() as stack:
         user = stack.enter_context(connect(server))
         get(user, server)
@@ -149,30 +149,30 @@ def test_idle_connections_do_not_lock_out_the_user(server: Server, monkeypatch: 
 
 def test_first_request_has_a_shorter_timeout(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     times: list[float | None] = []
-    send = serving._Handler._send
+    send = server_module._Handler._send
 
-    def recorded(handler: serving._Handler, *arguments: Any) -> None:
+    def recorded(handler: server_module._Handler, *arguments: Any) -> None:
         times.append(handler.connection.gettimeout())
         send(handler, *arguments)
 
-    monkeypatch.setattr(serving._Handler, "_send", recorded)
+    monkeypatch.setattr(server_module._Handler, "_send", recorded)
     request(server, "GET", "/wrong")
     request(server, "GET")
     assert times == [5, 60]
-    monkeypatch.setattr(serving._Handler, "timeout", 0.001)
+    monkeypatch.setattr(server_module._Handler, "timeout", 0.001)
     with connect(server) as idle:
         assert idle.recv(1) == b""
 
 
 def test_server_pauses_at_the_limit_of_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr(serving, "time", types.SimpleNamespace(sleep=pauses.append))
+    monkeypatch.setattr(server_module, "time", types.SimpleNamespace(sleep=pauses.append))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with Server("127.0.0.1", 0) as one, connect(one), ExitStack() as limit:
         limit.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
         resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
         one._handle_request_noblock()  # what serve_forever calls for a waiting connection
-    assert pauses == [serving.ACCEPT_PAUSE]
+    assert pauses == [server_module.ACCEPT_PAUSE]
 
 
 def test_server_closes_the_oldest_connections_at_the_limit_of_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,7 +241,7 @@ def test_closed_connections_are_not_logged(server: Server, capfd: pytest.Capture
     assert capfd.readouterr() == ("", "")
 
 
-def test_port_in_use_is_one_line(server: Server, model: Path) -> None:
+def test_error_for_a_port_in_use_is_one_line(server: Server, model: Path) -> None:
     found = run("explore", model, "--port", server.server_port, code=1).stderr
     assert f"port {server.server_port} is in use" in found
     assert "cannot serve at 203.0.113.1" in run("explore", model, "--host", "203.0.113.1", code=1).stderr
