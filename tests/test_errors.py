@@ -18,7 +18,7 @@ def test_errors_name_the_packages_of_an_extra(monkeypatch: pytest.MonkeyPatch) -
     assert install("sklearn") == "pip install scikit-learn"
     with pytest.raises(W2VError, match=r"^more is needed: pip install openTSNE umap-learn$"):
         optional("more is needed", "maps", "w2v.nosuch")
-    monkeypatch.setattr(errors, "ON_INDEX", True)
+    monkeypatch.setattr(errors, "IS_ON_PYPI", True)
     assert install("plot") == "pip install 'w2v[plot]'"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 # Control characters, line and paragraph separators, characters that change the text direction, and lone surrogates.
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
-ON_INDEX = False  # whether the package index has w2v, so that pip can install its extras by name
+IS_ON_PYPI = False  # whether the package index has w2v, so that pip can install its extras by name
 
 
 class W2VError(ValueError):
@@ -25,11 +25,11 @@ class CutFile(W2VError):
 
 
 class NothingToTrain(W2VError):
-    """A text has no training pairs: it has no known words, or subsampling leaves none with another in its window."""
+    """A text has no training pairs: it has no known words, or none has a context word after subsampling."""
 
 
 class Diverged(W2VError):
-    """Training has diverged: it produced NaN or infinite values, or the loss has multiplied."""
+    """Training has diverged: it produced NaN or infinite values, or the loss has become many times higher."""
 
 
 class OtherVersion(W2VError):
@@ -75,7 +75,7 @@ def install(extra: str) -> str:
     """Return the command that installs the packages of an optional extra, such as "plot"."""
     from importlib import metadata  # slow to import
 
-    if ON_INDEX:
+    if IS_ON_PYPI:
         return f"pip install 'w2v[{extra}]'"
     try:
         requirements = metadata.requires("w2v") or []

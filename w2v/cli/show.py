@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from w2v.cli.console import STDERR, STDOUT
-from w2v.display import text
+from w2v.display import format_value
 from w2v.errors import counted, malformed_lines, printable
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ def training(metrics: Mapping[str, Any], verbose: bool) -> None:
     values, speed = counted(metrics["vector_size"], "value"), f"{metrics['words_per_second'] / 1e6:.2f} M words/s"
     vocabulary, memory = counted(metrics["vocabulary_size"], "word"), f"{metrics['peak_memory_bytes'] / 1e6:,.0f} MB"
     settings, seconds = metrics["settings"], metrics["seconds"]
-    brief = text({name: settings[name] for name in BRIEF})
-    loss = text(next((loss for loss in reversed(metrics["loss"]) if loss is not None), None))
+    brief = format_value({name: settings[name] for name in BRIEF})
+    loss = format_value(next((loss for loss in reversed(metrics["loss"]) if loss is not None), None))
     rows = [
         ("output", f"{metrics['output']}: {vocabulary}, {values} each, in {seconds['total']:.1f} s with {memory}"),
         ("trained", f"{metrics['tokens_trained']:,} words at {speed}, loss {loss} in the last epoch"),
@@ -109,12 +109,12 @@ def training(metrics: Mapping[str, Any], verbose: bool) -> None:
             ("vocabulary", f"{vocabulary}, {values} each"),
             ("corpus", f"{metrics['tokens']:,} words in the vocabulary"),
             ("trained", f"{metrics['tokens_trained']:,} words, {speed}"),
-            ("loss by epoch", text(metrics["loss"])),
-            *([("held-out scores", text(metrics["held_out_scores"]))] if "held_out_scores" in metrics else []),
-            ("seconds", text(seconds)),
+            ("loss by epoch", format_value(metrics["loss"])),
+            *([("held-out scores", format_value(metrics["held_out_scores"]))] if "held_out_scores" in metrics else []),
+            ("seconds", format_value(seconds)),
             ("peak memory", memory),
             ("instruction set", metrics["instruction_set"]),
-            ("settings", text(settings)),
+            ("settings", format_value(settings)),
         ]
         if "exchange" in metrics:
             share = metrics["exchange"]["share"]
@@ -129,7 +129,7 @@ def training(metrics: Mapping[str, Any], verbose: bool) -> None:
 def trial(latest: Trial, tuner: Tuner, err: bool) -> None:
     """One trial of tuning; before the first, a header; on standard error if `err`. Lines are folded for a terminal."""
     stream = sys.stderr if err else sys.stdout
-    settings = " ".join(f"{name}={text(value)}" for name, value in tuner.changed(latest.choices).items())
+    settings = " ".join(f"{name}={format_value(value)}" for name, value in tuner.changed(latest.choices).items())
     scores = (_percentage(latest.score), _percentage(tuner.score))
     numbers = (len(tuner.trials), f"{latest.share:.0%}", latest.seed, *scores, f"{latest.seconds:.1f}")
     on_terminal = os.isatty(STDERR if err else STDOUT)  # not stream.isatty(): before rich 15, a bar's streams deny it
@@ -306,7 +306,9 @@ def neighbours(formula: str, found: Sequence[Mapping[str, Any]], vectors: Mappin
 
 def facts(values: Mapping[str, Any]) -> None:
     """One name and value per line; nested values on one line."""
-    table([(name.replace("_", " "), text(value)) for name, value in values.items() if value not in (None, {}, [])])
+    table(
+        [(name.replace("_", " "), format_value(value)) for name, value in values.items() if value not in (None, {}, [])]
+    )
 
 
 def share(part: int, whole: int) -> str:

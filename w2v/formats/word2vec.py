@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.detect import HEAD_BYTES, Layout, recognise, refuse_foreign
+from w2v.detect import HEAD_BYTES, Layout, recognise, refuse_file_of_other_tool
 from w2v.errors import CutFile, W2VError, counted
 from w2v.formats import _formats, bfloat16
 from w2v.formats.row_blocks import BLOCK_BYTES, RowBlocks, is_cut, open_unpacked, read_head
@@ -109,7 +109,7 @@ def _check_start(path: PathLike, content: VectorFile) -> None:
     head = head[:HEAD_BYTES]
     expected = Layout("text", None, content.vectors.shape[1], 0)
     try:
-        refuse_foreign(path, head)
+        refuse_file_of_other_tool(path, head)
         is_readable = len(text_start(path, head)) == len(head) and recognise(path, head) == expected
     except W2VError:
         is_readable = False
@@ -151,7 +151,7 @@ _CODECS = {
 
 def is_binary(path: PathLike, head: bytes) -> bool:
     """Return True if a file that starts with `head` is binary. Raise W2VError if it is not a word2vec file at all."""
-    refuse_foreign(path, head)
+    refuse_file_of_other_tool(path, head)
     return recognise(path, head).kind == "binary"
 
 
