@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from w2v import errors
-from w2v.errors import W2VError, install, optional
+from w2v.errors import W2VError, import_optional, install
 
 ROOT = Path(errors.__file__).parents[1]
 
@@ -17,7 +17,7 @@ def test_errors_name_the_packages_of_an_extra(monkeypatch: pytest.MonkeyPatch) -
     assert install("plot") == "pip install matplotlib textalloc"
     assert install("sklearn") == "pip install scikit-learn"
     with pytest.raises(W2VError, match=r"^more is needed: pip install openTSNE umap-learn$"):
-        optional("more is needed", "maps", "w2v.nosuch")
+        import_optional("more is needed", "maps", "w2v.nosuch")
     monkeypatch.setattr(errors, "IS_ON_PYPI", True)
     assert install("plot") == "pip install 'w2v[plot]'"
 

@@ -99,6 +99,6 @@ def test_a_mapped_file_knows_that_it_was_truncated(tmp_path: Path) -> None:
     path.write_bytes(b"x" * 100)
     with path.open("rb") as file:
         mapped = MappedFile(file)
-    assert not mapped.is_cut
+    assert not mapped.is_truncated
     os.truncate(path, 99)
-    assert mapped.is_cut
+    assert mapped.is_truncated

@@ -16,7 +16,7 @@ import click
 
 from w2v.cli.console import STDERR, STDOUT
 from w2v.display import format_value
-from w2v.errors import counted, malformed_lines, printable
+from w2v.errors import malformed_lines, pluralise, printable
 
 if TYPE_CHECKING:
     from w2v.evaluation.analogies import AnalogyResult
@@ -93,8 +93,8 @@ def table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> None:
 
 def training(metrics: Mapping[str, Any], verbose: bool) -> None:
     """Summary of a training run: three lines, or all settings and measurements."""
-    values, speed = counted(metrics["vector_size"], "value"), f"{metrics['words_per_second'] / 1e6:.2f} M words/s"
-    vocabulary, memory = counted(metrics["vocabulary_size"], "word"), f"{metrics['peak_memory_bytes'] / 1e6:,.0f} MB"
+    values, speed = pluralise(metrics["vector_size"], "value"), f"{metrics['words_per_second'] / 1e6:.2f} M words/s"
+    vocabulary, memory = pluralise(metrics["vocabulary_size"], "word"), f"{metrics['peak_memory_bytes'] / 1e6:,.0f} MB"
     settings, seconds = metrics["settings"], metrics["seconds"]
     brief = format_value({name: settings[name] for name in BRIEF})
     loss = format_value(next((loss for loss in reversed(metrics["loss"]) if loss is not None), None))
@@ -122,7 +122,7 @@ def training(metrics: Mapping[str, Any], verbose: bool) -> None:
         if metrics["cache_reused"]:
             rows.append(("cache", "reused; the text was not read again"))
     if metrics["pruned"]:
-        rows.append(("pruned", f"{counted(metrics['pruned'], 'rare word')} dropped, because of --max-types"))
+        rows.append(("pruned", f"{pluralise(metrics['pruned'], 'rare word')} dropped, because of --max-types"))
     table(rows)
 
 
@@ -173,7 +173,9 @@ def word_pairs(result: PairsResult, verbose: bool) -> None:
     if not result.found:
         line(f"no pair has both words in the model: {OWN_SETS}")
     if result.unknown:
-        unknown = ", ".join(result.unknown) if verbose else f"{counted(len(result.unknown), 'word')} (--verbose: which)"
+        unknown = (
+            ", ".join(result.unknown) if verbose else f"{pluralise(len(result.unknown), 'word')} (--verbose: which)"
+        )
         line(f"not in the vocabulary: {unknown}")
     _malformed(result.malformed, result.first_malformed)
 
@@ -214,7 +216,7 @@ def _difference(score: Score) -> str:
 def comparison(names: Sequence[str], result: Comparison) -> None:
     """The words, the overlap by frequency, the words that differ most, and the scores."""
     only = f"{result.only_first:,} only in {names[0]}, {result.only_second:,} only in {names[1]}"
-    line(f"{counted(result.shared, 'word')} in both models, {only}")
+    line(f"{pluralise(result.shared, 'word')} in both models, {only}")
     rows = [(f"{band.first:,}-{band.last:,}", f"{band.words:,}", percent(band.overlap)) for band in result.bands]
     table(rows, ("frequency rank", "words compared", "same among the 10 nearest"))
     if result.moved:
@@ -244,8 +246,8 @@ def perplexity(result: Perplexity) -> None:
             ("perplexity", f"{result.perplexity:,.2f}, {result.cross_entropy_bits:.4f} bits a prediction"),
             ("unigram perplexity", f"{result.unigram_perplexity:,.2f}, of word frequencies alone"),
             ("perplexity as trained", f"{result.perplexity_as_trained:,.2f}, with subsampling"),
-            ("predicted", f"{counted(result.tokens, 'word')} in {counted(result.predictions, 'prediction')}"),
-            ("skipped", f"{counted(result.skipped, 'word')} not in the vocabulary"),
+            ("predicted", f"{pluralise(result.tokens, 'word')} in {pluralise(result.predictions, 'prediction')}"),
+            ("skipped", f"{pluralise(result.skipped, 'word')} not in the vocabulary"),
         ]
     )
     if skipped := result.skipped:
@@ -266,7 +268,7 @@ def rank(result: Rank) -> None:
         [
             ("rank", f"{result.rank:,} of {len(values):,}"),
             ("highest rank with this loss", "none" if limit is None else f"{limit:,}"),
-            ("matrix", f"{counted(result.contexts, 'context')}, {counted(result.words, 'word')}"),
+            ("matrix", f"{pluralise(result.contexts, 'context')}, {pluralise(result.words, 'word')}"),
         ]
     )
     table(rows, ("singular value", ""))
@@ -282,7 +284,7 @@ def code_lengths(result: CodeLengths) -> None:
     line(f"the Huffman tree uses {result.huffman_speed_up:.2f} × fewer rows than the balanced tree")
     names = [tree.name for tree in result.trees]
     for word in result.words:
-        line(f"{word.word}: {counted(word.count, 'time')}, {word.information_bits:.3f} bits")
+        line(f"{word.word}: {pluralise(word.count, 'time')}, {word.information_bits:.3f} bits")
         table([(name, len(word.codes[name]), word.codes[name]) for name in names])
 
 
@@ -296,7 +298,7 @@ def neighbours(formula: str, found: Sequence[Mapping[str, Any]], vectors: Mappin
     line(formula)
     table(
         [
-            (one["word"], f"{one['score']:.4f}", *([counted(one["count"], "time")] if "count" in one else []))
+            (one["word"], f"{one['score']:.4f}", *([pluralise(one["count"], "time")] if "count" in one else []))
             for one in found
         ]
     )

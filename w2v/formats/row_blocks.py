@@ -43,7 +43,7 @@ def read_head(path: PathLike, file: BufferedReader) -> bytes:
     """Read the first HEAD_BYTES of an open file. Raise W2VError if it is empty."""
     head = file.read(HEAD_BYTES)
     if not head:
-        cut = is_cut(file)
+        cut = is_truncated(file)
         raise W2VError(f"{path}: {'cut: its compressed data ends before the first row' if cut else 'it is empty'}")
     return head
 
@@ -53,7 +53,7 @@ def is_compressed(file: BufferedReader) -> bool:
     return isinstance(file.raw, decompress.Unpacked)
 
 
-def is_cut(file: BufferedReader) -> bool:
+def is_truncated(file: BufferedReader) -> bool:
     """Return True if the compressed data of a file, which was read to the end, ended too early."""
     return isinstance(file.raw, decompress.Unpacked) and file.raw.cut
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import W2VError, counted
+from w2v.errors import W2VError, pluralise
 from w2v.formats import storage
 from w2v.formats.bfloat16 import first_not_finite
 from w2v.formats.header import ModelHeader
@@ -67,7 +67,7 @@ def validated(path: PathLike, content: VectorFile, errors: Errors | None) -> Vec
 
 
 def _check_shapes(prefix: str, content: VectorFile) -> None:
-    words, shape, counts = counted(len(content.words), "word"), content.vectors.shape, content.counts
+    words, shape, counts = pluralise(len(content.words), "word"), content.vectors.shape, content.counts
     if len(shape) != 2 or 0 in shape or shape[0] != len(content.words):
         raise W2VError(f"{prefix}: {words}, vectors of shape {shape}")
     if counts is not None and counts.shape != shape[:1]:
@@ -117,7 +117,7 @@ def vectors_by_row(path: PathLike, matrix: Array, rows: NDArray[Any], size: int)
     """
     if 4 * len(rows) * matrix.shape[1] > max(MAX_UNPACKED, MAX_SHARED * size):
         raise W2VError(
-            f"{path}: refused: {counted(len(rows), 'word')} share {counted(len(matrix), 'vector')} and would take "
+            f"{path}: refused: {pluralise(len(rows), 'word')} share {pluralise(len(matrix), 'vector')} and would take "
             f"more than {MAX_SHARED} times its size"
         )
     vectors: NDArray[np.float32] = np.take(matrix, rows, axis=0).astype(np.float32, copy=False)

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.detect import HEAD_BYTES, Layout, recognise, refuse_file_of_other_tool
-from w2v.errors import CutFile, W2VError, counted
+from w2v.errors import CutFile, W2VError, pluralise
 from w2v.formats import _formats, bfloat16
-from w2v.formats.row_blocks import BLOCK_BYTES, RowBlocks, is_cut, open_unpacked, read_head
+from w2v.formats.row_blocks import BLOCK_BYTES, RowBlocks, is_truncated, open_unpacked, read_head
 from w2v.formats.vector_file import Array, VectorFile, check_content, decode_words
 from w2v.progress import Meter, Report
 from w2v.system import memory
@@ -180,7 +180,7 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         complete = _count_rows(layout, file, head) if rows is not None or layout.min_bytes(1) < max_size else 0
         if complete >= rows if rows is not None else layout.min_bytes(complete - 1) > max_size:  # the last may be cut
             raise W2VError(f"{path}: its {rows or complete} rows are too short for as many different words")
-        if rows is not None or is_cut(file):
+        if rows is not None or is_truncated(file):
             raise _cut_error(path, complete, rows)
     with open_unpacked(path) as (file, _):
         content = read_rows(path, layout, complete, file, read_head(path, file), limit, progress)
@@ -199,7 +199,7 @@ def _count_rows(layout: Layout, file: BufferedReader, head: bytes) -> int:
 
 def _cut_error(path: PathLike, complete: int, rows: int | None) -> CutFile:
     if rows is None:
-        return CutFile(f"{path}: cut after {counted(complete, 'complete row')}")
+        return CutFile(f"{path}: cut after {pluralise(complete, 'complete row')}")
     return CutFile(f"{path}: cut, or its header is wrong: {complete} of {rows} rows are complete")
 
 
@@ -292,9 +292,9 @@ def _check_end(path: PathLike, file: BufferedReader, leftover: bytes, rows: int)
     """Raise W2VError if anything but white space follows the last row, or if compressed data is cut after it."""
     while leftover := leftover or file.read(BLOCK_BYTES):
         if leftover.strip():
-            raise W2VError(f"{path}: wrong header: it declares {counted(rows, 'row')}, but more follow")
+            raise W2VError(f"{path}: wrong header: it declares {pluralise(rows, 'row')}, but more follow")
         leftover = b""
-    if is_cut(file):
+    if is_truncated(file):
         raise W2VError(f"{path}: cut: its rows are complete, but the end of its compressed data is missing")
 
 

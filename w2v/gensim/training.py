@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import NothingToTrain, TextWarning, warn_of_text
+from w2v.errors import NothingToTrain, TextWarning, issue_text_warning
 from w2v.gensim import utils
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.sentences import Sentences
@@ -210,7 +210,7 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
         if sentences and not self._warned:  # w2v sees row numbers instead of these words, so it cannot check them
             words = FirstWords(list(map(str, self.wv.index_to_key[:TYPES])), self.wv.expandos["count"][:TYPES])
             if line := size_advice(words, sentences.words, None):
-                warn_of_text(line)
+                issue_text_warning(line)
         try:
             with warnings.catch_warnings():
                 if self._warned or sentences:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, W2VError, counted, install, printable
+from w2v.errors import SettingsError, W2VError, install, pluralise, printable
 from w2v.system.files import PathLike, atomic_write
 
 try:
@@ -182,7 +182,7 @@ def families_for(characters: Sequence[str]) -> tuple[list[str], list[str]]:
         packages = " ".join(sorted({_package(character) for character in drawable}))
         log.warning(
             "no font on this machine has %s of the picture, such as %s: install one (on Debian and Ubuntu: apt install "
-            "%s)", counted(len(drawable), "character"), " ".join(drawable[:5]), packages,
+            "%s)", pluralise(len(drawable), "character"), " ".join(drawable[:5]), packages,
         )  # fmt: skip
     return families, missing
 

@@ -64,14 +64,14 @@ class MappedFile(mmap.mmap):
     """A whole file, memory-mapped for reading.
 
     If another process truncates the file, reading a lost page ends this process; see _signals.pyx. The lost part of the
-    last remaining page reads as zeros; check `is_cut` to detect this.
+    last remaining page reads as zeros; check `is_truncated` to detect this.
     """
 
     def __new__(cls, file: BinaryIO) -> "MappedFile":
         return super().__new__(cls, file.fileno(), 0, access=mmap.ACCESS_READ)
 
     @property
-    def is_cut(self) -> bool:
+    def is_truncated(self) -> bool:
         """True if the file is now shorter than when it was mapped."""
         return self.size() < len(self)
 

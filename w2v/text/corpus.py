@@ -17,7 +17,7 @@ from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from w2v.detect import refuse_other
-from w2v.errors import SettingsError, W2VError, counted, warn_of_text
+from w2v.errors import SettingsError, W2VError, issue_text_warning, pluralise
 from w2v.system.files import SIGNATURE_BYTES, UTF_16, Errors, PathLike, errors_named, text_start, unchanged
 from w2v.text._text import PADDING, last_space
 from w2v.text.columns import (
@@ -130,7 +130,7 @@ class Corpus:
         elif isinstance(source, Iterable) and not isinstance(source, bytes | Mapping):
             self._items = source
             if isinstance(source, list | tuple) and source and all(map(looks_like_path, source)):
-                warn_of_text(
+                issue_text_warning(
                     f"the strings of this list look like paths, such as {source[0][:60]!r}, but are read as texts: for "
                     "files, give a list of pathlib.Path"
                 )
@@ -285,7 +285,9 @@ class Corpus:
             yield TextBlock(b"".join([*parts, PADDING]), origins, self._bytes_read)
         if self.missing:
             action = "gave zeros to" if as_lines else "skipped"
-            warn_of_text(f"{action} {counted(self.missing, 'missing text')} (None, NaN, or an empty field of CSV)")
+            issue_text_warning(
+                f"{action} {pluralise(self.missing, 'missing text')} (None, NaN, or an empty field of CSV)"
+            )
 
     def _item_lines(self, items: Iterable[Any], strip_markup: bool, as_lines: bool) -> Iterator[tuple[str, int, bytes]]:
         """Yield each text or list of tokens as (name for messages, position in the text, line)."""

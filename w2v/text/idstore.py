@@ -170,16 +170,16 @@ class IdStore(TypeCounts):
                 self.release()
 
     @property
-    def is_cut(self) -> bool:
+    def is_truncated(self) -> bool:
         """True if the file has been truncated. Some ids that were read may then be wrong."""
-        return self._memory.is_cut
+        return self._memory.is_truncated
 
     def release(self) -> None:
         """Free the memory of the file's pages. A page that is used again is read again from disk.
 
         Raises W2VError if the file has been truncated.
         """
-        if self.is_cut:
+        if self.is_truncated:
             raise W2VError("the file with the ids of the text was cut by another process: train again")
         if hasattr(mmap, "MADV_DONTNEED"):
             self._memory.madvise(mmap.MADV_DONTNEED)

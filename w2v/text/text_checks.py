@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import warn_of_text
+from w2v.errors import issue_text_warning
 from w2v.text._text import FIRST_TYPE, PADDING
 from w2v.text.idstore import TypeCounts
 from w2v.text.markup import INLINE, LINES
@@ -66,7 +66,7 @@ def warn_about_text(store: TypeCounts, epochs: int | str | None, text: TextOptio
         size, words = size_advice(first, store.tokens, epochs), _preprocessing_advice(first)
     spelling, never = _spelling_advice(first), _vocabulary_advice(store, text, vocabulary)
     for line in filter(None, (size, _markup_advice(first, text), _wiki_advice(first), words, spelling, never)):
-        warn_of_text(line)
+        issue_text_warning(line)
 
 
 class FirstWords(NamedTuple):

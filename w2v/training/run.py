@@ -321,7 +321,7 @@ class Run:
             for thread in threads:  # after an error, a thread that has not begun to run never will
                 thread.wait()
             self.seconds += time.perf_counter() - started
-            self._failed = self.store.is_cut or any(thread.error for thread in threads)
+            self._failed = self.store.is_truncated or any(thread.error for thread in threads)
         self._raise_error(threads)
         self.store.release()
         self._record(self.seconds)
