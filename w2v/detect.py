@@ -314,7 +314,7 @@ def recognise(path: PathLike, head: bytes) -> Layout:
         if all(b"\t" in line and _is_number(line.split(b"\t", 1)[0]) for line in lines or [last] if line.strip()):
             raise W2VError(
                 f"{path}: it has vectors but no words (w2v encode writes such files): if you have the words, write "
-                "them, one per line, to NAME.metadata.tsv beside NAME.tsv"
+                "them, one per line, to NAME.metadata.tsv next to NAME.tsv"
             )
         return Layout("text", None, usual, start)
     rows, columns = int(header[1]), int(header[2])
@@ -344,7 +344,7 @@ def _count_numbers(line: bytes) -> int:
 _NPZ = re.compile(ZIP + rb".{26}[\w./-]{1,200}\.npy", re.DOTALL)
 _SAVE_VECTORS_CODE = "w2v.KeyedVectors(words, vectors).save('vectors.bin')"
 _OTHER_TOOLS = {  # signature: description of the file, and how to convert it; {path} is the quoted path
-    NUMPY: "a NumPy array has no words: write them, one per line, to NAME.words.txt beside NAME.npy",
+    NUMPY: "a NumPy array has no words: write them, one per line, to NAME.words.txt next to NAME.npy",
     HDF5: f"an HDF5 file: read its words and vectors, for instance by h5py, and use {_SAVE_VECTORS_CODE}",
     PICKLE: "a Python pickle, which can run any code when it is loaded, so w2v does not read it: load it with the tool "
     f"that wrote it, and use {_SAVE_VECTORS_CODE}",
