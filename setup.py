@@ -22,6 +22,7 @@ FLAGS = ["-O3", "-fno-math-errno", "-ffp-contract=fast", "-Wno-unused-function",
 SANITIZERS = {
     "": [],
     "checked": [],  # Cython checks every array index
+    # Python's own flags contain -fwrapv, which would hide signed overflows.
     "sanitize": ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-wrapv"],
     "thread": ["-fsanitize=thread"],
 }[VARIANT]

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import w2v
-from tests.faults.variants import assert_origin
+from tests.faults.variants import assert_modules_of_variant
 from w2v.data import make
 
 pytest.register_assert_rewrite("tests.helpers")
 
 # The tests of a build variant must not pass with the modules of the ordinary build; see faults/variants.py.
-assert_origin()
+assert_modules_of_variant()
 
 # Tests must not depend on speed, so Hypothesis gets no time limits: a busy machine or a sanitizer can make them slow.
 # By default, each run tries the same examples. HYPOTHESIS_PROFILE=random tries others.

@@ -149,7 +149,8 @@ class Terminal:
         self._leader = -1
 
 
-# Lets call number `turn` of a function, "module.function" or "module:Class.method", raise an error or a signal.
+# Makes call number `turn` of a function raise an error or a signal. The function is "module.function" or
+# "module:Class.method".
 FAULT = """
 import itertools, pkgutil, signal
 def fault(name, kind, turn):
@@ -166,9 +167,9 @@ def fault(name, kind, turn):
 """
 
 
-def fault(name: str, kind: str, turn: int = 0, where: str = "True") -> str:
-    """Return code for `before` that injects a fault into a call of a function if `where` is true; see FAULT."""
-    return f"{FAULT}if {where}:\n    fault({name!r}, {kind!r}, {turn})\n"
+def fault(name: str, kind: str, turn: int = 0, condition: str = "True") -> str:
+    """Return code for `before` that injects a fault into a call of a function if `condition` is true; see FAULT."""
+    return f"{FAULT}if {condition}:\n    fault({name!r}, {kind!r}, {turn})\n"
 
 
 def full_disk(*_: object, **__: object) -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 import w2v
-from w2v.errors import ON_INDEX
+from w2v.errors import IS_ON_PYPI
 
 ROOT = Path(__file__).parents[1]
 PACKAGE, TESTS = ROOT / "w2v", ROOT / "tests"
@@ -255,7 +255,7 @@ def run_block(language, block):
 def test_install_instructions_name_the_same_package_as_the_errors():
     """While w2v is not on the package index, its name there could belong to someone else."""
     named = re.compile(r"pip install '?([\w.]+)\[")
-    expected = "w2v" if ON_INDEX else "."
+    expected = "w2v" if IS_ON_PYPI else "."
     for file in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *PACKAGE.rglob("*.py")]:
         if file != PACKAGE / "errors.py":
             assert set(named.findall(file.read_text("utf-8"))) <= {expected}, file

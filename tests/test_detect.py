@@ -34,7 +34,7 @@ def test_numpy_files_are_recognised(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     vectors = np.eye(3, dtype=np.float32)
     np.save("v.npy", vectors)
-    assert ": a NumPy array, without words: write one word on each line of a file" in error_line(tmp_path / "v.npy")
+    assert ": a NumPy array has no words: write them, one per line, to NAME.words.txt" in error_line(tmp_path / "v.npy")
     for save in (np.savez, np.savez_compressed):
         save("v.npz", vectors=vectors)
         advice = f": a NumPy archive: load words and vectors by numpy.load('{tmp_path}/v.npz')"

@@ -6,12 +6,12 @@ import pytest
 from nbclient import NotebookClient
 
 import w2v
-from w2v.display import Page, html_curve, html_result, html_table, text
+from w2v.display import Page, format_value, html_curve, html_table
 from w2v.evaluation.rank import EffectiveRank
 
 
 def test_values_are_formatted_on_one_line():
-    assert text({"a": 1234567, "b": [1.23456, None, True]}) == "a 1,234,567, b 1.235 none yes"
+    assert format_value({"a": 1234567, "b": [1.23456, None, True]}) == "a 1,234,567, b 1.235 none yes"
 
 
 def test_table_escapes_and_shortens_values():
@@ -46,7 +46,7 @@ def test_notebook_shows_results_as_tables(model):
     assert "<td>accuracy</td>" in shown
     assert shown.count("<table>") == 2  # the table of sections is inside the other
     assert "man-woman" in shown
-    assert "1 0.5 … (20 in all)" in html_result(EffectiveRank(2, None, 3, 4, 5, [1.0, 0.5] * 10))
+    assert "1 0.5 … (20 in all)" in EffectiveRank(2, None, 3, 4, 5, [1.0, 0.5] * 10)._repr_html_()
 
 
 def test_notebook_shows_a_model_with_its_loss_curve(model):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from w2v import errors
-from w2v.errors import W2VError, install, optional
+from w2v.errors import W2VError, import_optional, install
 
 ROOT = Path(errors.__file__).parents[1]
 
@@ -17,8 +17,8 @@ def test_errors_name_the_packages_of_an_extra(monkeypatch: pytest.MonkeyPatch) -
     assert install("plot") == "pip install matplotlib textalloc"
     assert install("sklearn") == "pip install scikit-learn"
     with pytest.raises(W2VError, match=r"^more is needed: pip install openTSNE umap-learn$"):
-        optional("more is needed", "maps", "w2v.nosuch")
-    monkeypatch.setattr(errors, "ON_INDEX", True)
+        import_optional("more is needed", "maps", "w2v.nosuch")
+    monkeypatch.setattr(errors, "IS_ON_PYPI", True)
     assert install("plot") == "pip install 'w2v[plot]'"
 
 
@@ -26,7 +26,7 @@ def test_every_extra_in_the_code_exists_and_has_packages() -> None:
     with (ROOT / "pyproject.toml").open("rb") as file:
         extras = tomllib.load(file)["project"]["optional-dependencies"]
     code = "".join(path.read_text("utf-8") for path in (ROOT / "w2v").rglob("*.py"))
-    named = {*re.findall(r"\binstall\('(\w+)'\)", code), *re.findall(r"\boptional\(\s*\S.*?, \"(\w+)\"", code)}
+    named = {*re.findall(r"\binstall\('(\w+)'\)", code), *re.findall(r"\bimport_optional\(\s*\S.*?, \"(\w+)\"", code)}
     assert {"plot", "maps", "numba", "parquet", "tokenize", "zstd"} <= named <= {*extras}
     for extra in named:
         packages = [re.split("[>=<]", package)[0] for package in extras[extra]]

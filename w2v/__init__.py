@@ -84,7 +84,7 @@ if _built is None or _built.origin is None:
 __path__[:] = [str(Path(_built.origin).parent)]
 
 
-if not TYPE_CHECKING:  # type checkers would take it to define every name
+if not TYPE_CHECKING:  # with it, type checkers would assume that every name exists
 
     def __getattr__(name: str) -> Any:
         if name not in _MODULES:

@@ -105,7 +105,7 @@ def kind_of(head: bytes, min_lines: int = 1) -> str:
         return "model"
     if _are_questions(rows):
         return "questions"
-    if _are_pairs(lines, tables=min_lines == 1):
+    if _are_pairs(lines, allow_tables=min_lines == 1):
         return "pairs"
     return "vocabulary" if _is_vocabulary(rows) else ""
 
@@ -123,7 +123,10 @@ def _are_vectors(rows: list[list[bytes]], columns: int = 0) -> bool:
 
 
 def _are_questions(rows: list[list[bytes]]) -> bool:
-    """Return whether each row has four words or is a section header, which begins with a colon, as the first does."""
+    """Return True if the first row is a section header, and each other row is a header or has four words.
+
+    A header begins with a colon. At least one row must not be a header.
+    """
     sections = [row[0].startswith(b":") for row in rows]
     return sections[0] and not all(sections) and all(len(row) == 4 or row[0].startswith(b":") for row in rows)
 
@@ -180,7 +183,8 @@ def pair_layout(lines: Sequence[str]) -> PairLayout | None:
     ignored.
     """
     layouts: Counter[PairLayout] = Counter()
-    for separator in "\t;, ":  # of equal counts, the first wins; semicolons before commas, which may be decimal
+    # The first separator wins a tie. Semicolons come before commas, because a comma can be a decimal comma.
+    for separator in "\t;, ":
         for line in lines:
             fields = PairLayout(separator, 0, 2).fields(line)
             if separator in ("\t", " ") or separator in line:
@@ -191,10 +195,11 @@ def pair_layout(lines: Sequence[str]) -> PairLayout | None:
     return layouts.most_common(1)[0][0] if layouts else None
 
 
-def _are_pairs(lines: list[bytes], tables: bool) -> bool:
+def _are_pairs(lines: list[bytes], allow_tables: bool) -> bool:
     """Return whether each line has two words, without spaces in them, and a score. Column names may come first.
 
-    Without `tables`, refuse additional columns and the separators comma and semicolon, because a table can be a text.
+    If `allow_tables` is false, refuse more than three columns, and commas and semicolons as separators: such a file may
+    be a text in columns.
     """
     texts = [line.decode(errors="replace") for line in lines]
     layout = pair_layout(texts[:LAYOUT_LINES])
@@ -202,9 +207,9 @@ def _are_pairs(lines: list[bytes], tables: bool) -> bool:
         return False
     rows = [layout.fields(text) for text in texts]
     rows = rows[len(rows) > 2 and layout.is_header(rows[0]) :]
-    if {len(row) for row in rows} != {3} and (layout.separator == " " or not tables):
+    if {len(row) for row in rows} != {3} and (layout.separator == " " or not allow_tables):
         return False
-    if layout.separator in ",;" and not tables:
+    if layout.separator in ",;" and not allow_tables:
         return False
     words = [row[layout.first : layout.first + 2] for row in rows if layout.pair(row)]
     return len(words) == len(rows) and not any(" " in word or _is_number(word) for pair in words for word in pair)
@@ -289,7 +294,7 @@ class Layout(NamedTuple):
 
 
 def recognise(path: PathLike, head: bytes) -> Layout:
-    """Return the layout of the word2vec file that begins with `head`: HEAD_BYTES, or the whole file.
+    """Return the layout of a word2vec file. `head` is its first HEAD_BYTES, or all of it if it is shorter.
 
     Raises W2VError for any other file.
     """
@@ -308,8 +313,8 @@ def recognise(path: PathLike, head: bytes) -> Layout:
             raise W2VError(f"{path}: not a vector file: it begins with {head[:24]!r}")
         if all(b"\t" in line and _is_number(line.split(b"\t", 1)[0]) for line in lines or [last] if line.strip()):
             raise W2VError(
-                f"{path}: vectors without words, as w2v encode writes them: if they have words, put one on each line "
-                "of a file in the same folder, of the same name with .metadata.tsv instead of .tsv"
+                f"{path}: it has vectors but no words (w2v encode writes such files): if you have the words, write "
+                "them, one per line, to NAME.metadata.tsv next to NAME.tsv"
             )
         return Layout("text", None, usual, start)
     rows, columns = int(header[1]), int(header[2])
@@ -337,26 +342,27 @@ def _count_numbers(line: bytes) -> int:
 # -- files of other tools -----------------------------------------------------------------------
 
 _NPZ = re.compile(ZIP + rb".{26}[\w./-]{1,200}\.npy", re.DOTALL)
-_BUILD = "w2v.KeyedVectors(words, vectors).save('vectors.bin')"
+_SAVE_VECTORS_CODE = "w2v.KeyedVectors(words, vectors).save('vectors.bin')"
 _OTHER_TOOLS = {  # signature: description of the file, and how to convert it; {path} is the quoted path
-    NUMPY: "a NumPy array, without words: write one word on each line of a file in the same folder, of the same name "
-    "with .words.txt instead of .npy",
-    HDF5: f"an HDF5 file: read its words and vectors, for instance by h5py, and use {_BUILD}",
+    NUMPY: "a NumPy array has no words: write them, one per line, to NAME.words.txt next to NAME.npy",
+    HDF5: f"an HDF5 file: read its words and vectors, for instance by h5py, and use {_SAVE_VECTORS_CODE}",
     PICKLE: "a Python pickle, which can run any code when it is loaded, so w2v does not read it: load it with the tool "
-    f"that wrote it, and use {_BUILD}",
+    f"that wrote it, and use {_SAVE_VECTORS_CODE}",
     DOCUMENT: "an office document, without vectors",
     ZIP: "a zip archive: unpack it and give the vector file in it",
     UTF_16: "UTF-16 or UTF-32 text: convert it to UTF-8: iconv -f UTF-16 -t UTF-8 {path} > vectors.txt",
 }
 
 
-def refuse_foreign(path: PathLike, head: bytes) -> None:
+def refuse_file_of_other_tool(path: PathLike, head: bytes) -> None:
     """Raise W2VError, with a way to convert the file, if `head` is the start of another tool's file."""
     quoted = repr(os.fspath(path))
     if not _HEADER.match(head):
         refuse_other(path, head, "model")
     if _NPZ.match(head):
-        raise W2VError(f"{path}: a NumPy archive: load words and vectors by numpy.load({quoted}), and use {_BUILD}")
+        raise W2VError(
+            f"{path}: a NumPy archive: load words and vectors by numpy.load({quoted}), and use {_SAVE_VECTORS_CODE}"
+        )
     for signature, advice in _OTHER_TOOLS.items():
         if re.match(signature, head):
             raise W2VError(f"{path}: {advice.replace('{path}', quoted)}")

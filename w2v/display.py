@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from html import escape
-from typing import Any
+from typing import Any, cast
 
 from w2v.errors import printable
 from w2v.system.files import PathLike, atomic_write
@@ -16,12 +16,12 @@ WIDTH, HEIGHT = 320, 90  # size of a curve in pixels
 FRAME_HEIGHT = 720  # height of a page in pixels
 
 
-def text(value: object) -> str:
+def format_value(value: object) -> str:
     """Format a value on one line."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {text(part)}" for name, part in value.items())
+        return ", ".join(f"{name} {format_value(part)}" for name, part in value.items())
     if isinstance(value, list):
-        return " ".join(map(text, value))
+        return " ".join(map(format_value, value))
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:
@@ -45,7 +45,7 @@ class Html(str):
 def _cell(value: object) -> str:
     if isinstance(value, Html):
         return value
-    shown = printable(text(value)[: MAX_CHARACTERS + 1])
+    shown = printable(format_value(value)[: MAX_CHARACTERS + 1])
     return escape(shown if len(shown) <= MAX_CHARACTERS else shown[: MAX_CHARACTERS - 1] + "…")
 
 
@@ -67,12 +67,9 @@ class Result:
     """A base of dataclasses of results, which notebooks show as a table."""
 
     def _repr_html_(self) -> str:
-        return html_result(self)
-
-
-def html_result(result: Any) -> str:
-    """Format a dataclass as an HTML table with one row per field. A list of dataclasses becomes a nested table."""
-    return html_table([(field.name.replace("_", " "), _value(getattr(result, field.name))) for field in fields(result)])
+        """Return a table with one row per field. A list of dataclasses becomes a nested table."""
+        names = [field.name for field in fields(cast(Any, self))]  # subclasses are dataclasses
+        return html_table([(name.replace("_", " "), _value(getattr(self, name))) for name in names])
 
 
 def _value(value: object) -> object:
@@ -81,7 +78,7 @@ def _value(value: object) -> object:
         names = [field.name for field in fields(value[0])]
         return html_table([[_value(getattr(item, name)) for name in names] for item in value], names)
     if isinstance(value, list) and len(value) > MAX_ITEMS:
-        return f"{text(value[:MAX_ITEMS])} … ({len(value):,} in all)"
+        return f"{format_value(value[:MAX_ITEMS])} … ({len(value):,} in all)"
     return value
 
 

@@ -9,7 +9,7 @@ from typing import Any
 # Control characters, line and paragraph separators, characters that change the text direction, and lone surrogates.
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
-ON_INDEX = False  # whether the package index has w2v, so that pip can install its extras by name
+IS_ON_PYPI = False  # whether the package index has w2v, so that pip can install its extras by name
 
 
 class W2VError(ValueError):
@@ -25,11 +25,11 @@ class TruncatedFile(W2VError):
 
 
 class NothingToTrain(W2VError):
-    """A text has no training pairs: it has no known words, or subsampling leaves none with another in its window."""
+    """A text has no training pairs: it has no known words, or none has a context word after subsampling."""
 
 
 class Diverged(W2VError):
-    """Training has diverged: it produced NaN or infinite values, or the loss has multiplied."""
+    """Training has diverged: it produced NaN or infinite values, or the loss has become many times higher."""
 
 
 class OtherVersion(W2VError):
@@ -48,7 +48,7 @@ class TextWarning(UserWarning):
     """A text is usable, but the vectors would be better if it or an option were changed. The message says which."""
 
 
-def warn_of_text(line: str) -> None:
+def issue_text_warning(line: str) -> None:
     """Issue a TextWarning that points at the line of user code that called this package."""
     level, frame = 1, sys._getframe()
     while frame.f_globals.get("__name__", "").split(".")[0] == "w2v" and frame.f_back:
@@ -56,18 +56,18 @@ def warn_of_text(line: str) -> None:
     warnings.warn(line, TextWarning, level)
 
 
-def optional(need: str, extra: str, *modules: str, kind: type[W2VError] = W2VError) -> Any:
+def import_optional(purpose: str, extra: str, *modules: str, kind: type[W2VError] = W2VError) -> Any:
     """Import modules of an optional package and return the first.
 
     Args:
-        need: the beginning of the error message, such as "the Numba kernel needs Numba".
+        purpose: the beginning of the error message, such as "the Numba kernel needs Numba".
         extra: the extra of this package that installs the modules.
         kind: the error to raise if a module is missing.
     """
     try:
         first, *_ = map(import_module, modules)
     except ImportError as error:
-        raise kind(f"{need}: {install(extra)}") from error
+        raise kind(f"{purpose}: {install(extra)}") from error
     return first
 
 
@@ -75,7 +75,7 @@ def install(extra: str) -> str:
     """Return the command that installs the packages of an optional extra, such as "plot"."""
     from importlib import metadata  # slow to import
 
-    if ON_INDEX:
+    if IS_ON_PYPI:
         return f"pip install 'w2v[{extra}]'"
     try:
         requirements = metadata.requires("w2v") or []
@@ -85,14 +85,14 @@ def install(extra: str) -> str:
     return f"pip install {' '.join(match[1] for match in map(in_extra.match, requirements) if match)}"
 
 
-def counted(number: int, noun: str) -> str:
+def pluralise(number: int, noun: str) -> str:
     """Return a number with its noun in singular or plural: "1 word", "2,000 words"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def malformed_lines(number: int, first: int | None) -> str:
     """Return the number of malformed lines and the first line's number: "1 malformed line: line 5"."""
-    return f"{counted(number, 'malformed line')}: {'' if number == 1 else 'the first is '}line {first}"
+    return f"{pluralise(number, 'malformed line')}: {'' if number == 1 else 'the first is '}line {first}"
 
 
 def printable(text: str) -> str:

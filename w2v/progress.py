@@ -107,7 +107,9 @@ class NotebookBar:
         from IPython import display  # a notebook always has IPython
 
         now, ended = time.monotonic(), progress.done == progress.total
-        if now < self._next if not ended else not self._display:
+        if ended and not self._display:  # the phase was too short to show a bar
+            return
+        if not ended and now < self._next:
             return
         self._next = now + REDRAWN_EVERY
         share = f' value="{progress.done}" max="{progress.total}"' if progress.total else ""

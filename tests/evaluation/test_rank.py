@@ -52,7 +52,9 @@ def test_rank_command(models: dict[str, w2v.Model], tmp_path: Path) -> None:
     for loss, limit in (("mos", "none"), ("softmax", "6")):
         models[loss].save(path, force=True)
         shown = run("rank", path).stdout
-        assert [line.split()[-1] for line in shown.splitlines() if line.startswith("limit of the loss")] == [limit]
+        assert [line.split()[-1] for line in shown.splitlines() if line.startswith("highest rank with this loss")] == [
+            limit
+        ]
     assert re.search("^rank +6 of 300$", shown, re.MULTILINE)
     facts = run_json("rank", path, "--contexts", 50, "--targets", 60)
     assert (facts["rank"], facts["contexts"], facts["words"], facts["vector_size"]) == (6, 50, 60, 5)

@@ -31,7 +31,8 @@ def test_quantisation_error_is_at_most_half_a_step(vectors: Any) -> None:
 
 
 def test_quantisation_keeps_the_signs_of_the_smallest_values() -> None:
-    values = np.array([[1.4e-45, 0, -1.4e-45], [2.6e-43, -1.3e-43, 0]], np.float32)  # the scales round to 0, and down
+    # The first scale is rounded to 0, the second is rounded down.
+    values = np.array([[1.4e-45, 0, -1.4e-45], [2.6e-43, -1.3e-43, 0]], np.float32)
     assert quantise(values)[0].tolist() == [[127, 0, -127], [127, -64, 0]]
 
 
@@ -48,7 +49,7 @@ def test_map_fills_the_coordinate_range_with_equal_scales() -> None:
 
 
 def test_clusters_come_from_the_words_shown_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content, "SHOWN", 4)
+    monkeypatch.setattr(content, "INITIAL_WORDS", 4)
     found = map_data(w2v.KeyedVectors(list("abcdefgh"), np.vstack([np.eye(4), np.eye(4)])), 10, "pca")
     assert (found["skipped"], found["shown"]) == (4, 4)
     assert found["names"] == list("efgh")
@@ -99,9 +100,9 @@ def test_only_a_server_composes_vectors_of_unknown_words(sample: Path) -> None:
     assert [answer["word"] for answer in explorer.nearest(["kingship"], [], "add", 3)] == [
         word for word, _ in vectors.most_similar("kingship", topn=3)
     ]
-    assert embedded_model("m", vectors, 10, "pca")["composes"] is True
+    assert embedded_model("m", vectors, 10, "pca")["has_ngrams"] is True
     plain = w2v.KeyedVectors(list(vectors), vectors.vectors)
-    assert embedded_model("m", plain, 10, "pca")["composes"] is False
+    assert embedded_model("m", plain, 10, "pca")["has_ngrams"] is False
 
 
 def test_model_answers_the_example_analogy(model: Path) -> None:

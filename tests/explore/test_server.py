@@ -88,15 +88,15 @@ def test_host_header_must_name_this_machine(server: Server) -> None:
         assert request(server, "POST", body={}, Host=host)[0] == 403, host
 
 
-def test_other_addresses_are_served_on_request() -> None:
+def test_host_option_serves_other_addresses() -> None:
     with Server("0.0.0.0", 0) as everywhere:
-        assert everywhere.is_named("192.168.1.2:8000")
-        assert everywhere.is_named("[fe80::1]:8000")
-        assert everywhere.is_named(socket.gethostname())
-        assert not everywhere.is_named("evil.example")
+        assert everywhere.is_own_host("192.168.1.2:8000")
+        assert everywhere.is_own_host("[fe80::1]:8000")
+        assert everywhere.is_own_host(socket.gethostname())
+        assert not everywhere.is_own_host("evil.example")
     with Server("127.0.0.2", 0) as one:
-        assert one.is_named("127.0.0.2:80")
-        assert not one.is_named("127.0.0.1")
+        assert one.is_own_host("127.0.0.2:80")
+        assert not one.is_own_host("127.0.0.1")
         assert one.url.startswith("http://127.0.0.2:")
 
 
@@ -241,7 +241,7 @@ def test_closed_connections_are_not_logged(server: Server, capfd: pytest.Capture
     assert capfd.readouterr() == ("", "")
 
 
-def test_port_in_use_is_one_line(server: Server, model: Path) -> None:
+def test_error_for_a_port_in_use_is_one_line(server: Server, model: Path) -> None:
     found = run("explore", model, "--port", server.server_port, code=1).stderr
     assert f"port {server.server_port} is in use" in found
     assert "cannot serve at 203.0.113.1" in run("explore", model, "--host", "203.0.113.1", code=1).stderr

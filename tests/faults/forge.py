@@ -2,7 +2,8 @@
 
     python tests/faults/forge.py SECONDS [KIND ...]
 
-A reader must load a forged file, or raise W2VError with one short line, within a memory of twice the file and 64 MB.
+A reader must load a forged file, or raise W2VError with one short line, using at most twice the size of the file plus
+64 MB of memory.
 fuzz.py changes bytes; this program changes the content, so it gets past checksums and JSON parsers.
 
 """
@@ -66,10 +67,10 @@ def random_value(generator: random.Random, depth: int = 2) -> Any:
     return generator.choice(((None, True, False), NUMBERS, NUMBERS, FLOATS, TEXTS, NAMES)[kind])
 
 
-def value_paths(inside: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def value_paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Yield the path of a JSON value and of all values inside it."""
     yield path
-    items = inside.items() if isinstance(inside, dict) else enumerate(inside) if isinstance(inside, list) else ()
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, part in items:
         yield from value_paths(part, (*path, key))
 

@@ -31,7 +31,7 @@ FAIL, FAIL_FROM, KILL_BEFORE, KILL_AFTER = range(4)  # as in shim.c
 ERRORS = {name: getattr(errno, name) for name in ("ENOSPC", "EIO", "EACCES", "EDQUOT", "ESTALE", "EROFS")}
 OLD = b"2 1\nold 1\nfile 2\n"  # content of each output before a run
 STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM, -signal.SIGINT, -signal.SIGTERM)
-RUN_LIMIT = 120  # after which a run has failed; it usually takes less than one
+RUN_LIMIT = 120  # seconds after which a run counts as failed; most runs take less than one second
 REPORT_INTERVAL = 60.0  # seconds
 # Allocations of this many bytes or more are refused. Training survives refusals of small ones, too. NumPy and
 # Matplotlib, which the other commands use, crash without their own buffers of up to 128 kB.
@@ -271,8 +271,8 @@ class FaultInjector:
             self.shim.arm(str(self.folder).encode(), fault.call, fault.action, fault.error, str(self.log).encode())
             if fault.allocation:
                 self.shim.limit_allocations(fault.allocation, fault.bytes)
-            for descriptor, fate in fault.streams:
-                break_stream(descriptor, fate)
+            for descriptor, defect in fault.streams:
+                break_stream(descriptor, defect)
             try:
                 main(command, prog_name="w2v")
             except SystemExit as ended:
@@ -347,7 +347,7 @@ class FaultInjector:
     def fail_calls(self, job: Job, every: int, actions: tuple[int, ...], first: int = 1) -> Iterator[str]:
         """Make each `every`-th call of a job fail, one per run, and yield the outcomes.
 
-        If every call fails in turn, each fails with all errors; otherwise the next of the errors is used each time.
+        If `every` is 1, each call fails once with each error. Otherwise each call that fails gets the next error.
 
         """
         expected = self.expected_result(job)
@@ -396,14 +396,14 @@ class FaultInjector:
         assert self.check_outcome(job, expected, outcome, after_kill=True) == "done", outcome.stderr
         return "resumed" if position else "restarted"
 
-    def end_at_random(self, jobs: Iterable[Job], times: int, seed: int, *signals: signal.Signals) -> Iterator[str]:
-        """End trainings by one of these signals at random moments, and resume or restart them until they finish.
+    def stop_at_random(self, jobs: Iterable[Job], times: int, seed: int, *signals: signal.Signals) -> Iterator[str]:
+        """Stop trainings by one of these signals at random moments, and resume or restart them until they finish.
 
-        The jobs take turns until `times` ends are reached. Yield the outcome of each end.
+        The jobs take turns until `times` runs have been stopped. Yield the outcome of each of these runs.
 
         """
         generator = random.Random(seed)
-        ends = 0
+        stopped = 0
         known: dict[int, tuple[ExpectedResult, float]] = {}
         for number, job in itertools.cycle(enumerate(jobs)):
             if number not in known:
@@ -413,13 +413,13 @@ class FaultInjector:
                 self.reset_folder(job)
                 self.run(job.command)
                 known[number] = expected, time.monotonic() - started
-            if ends >= times:
+            if stopped >= times:
                 return
-            for result in self._end_until_done(job, *known[number], generator, signals):
-                ends += 1
+            for result in self._stop_until_done(job, *known[number], generator, signals):
+                stopped += 1
                 yield result
 
-    def _end_until_done(
+    def _stop_until_done(
         self,
         job: Job,
         expected: ExpectedResult,
@@ -464,9 +464,9 @@ class FaultInjector:
     def break_streams(self, job: Job) -> Iterator[str]:
         """Run a command with standard streams that are closed, full or without a reader; yield the outcomes."""
         expected = self.expected_result(job)
-        output_fates = itertools.product(BROKEN_STREAMS, BROKEN_STREAMS)
-        for stdout, stderr, stdin in [*((*fates, "") for fates in output_fates), ("", "", "closed"), 3 * ("closed",)]:
-            broken = tuple((descriptor, fate) for descriptor, fate in enumerate((stdin, stdout, stderr)) if fate)
+        outputs = [(*defects, "") for defects in itertools.product(BROKEN_STREAMS, repeat=2)]
+        for stdout, stderr, stdin in [*outputs, ("", "", "closed"), 3 * ("closed",)]:
+            broken = tuple((descriptor, defect) for descriptor, defect in enumerate((stdin, stdout, stderr)) if defect)
             self.reset_folder(job)
             outcome = self.run(job.command, Fault(streams=broken))
             with describe_failure(f"{job.command} with {broken}", outcome):
@@ -479,26 +479,26 @@ class FaultInjector:
                 yield "not printed" if lost else "done"
 
 
-# What happens to a stream, and the error that a write reports for it.
+# The defects of a stream, and the error that a write reports for each.
 BROKEN_STREAMS = {"": "", "closed": "Bad file descriptor", "/dev/full": "No space left on device", "dead pipe": ""}
 
 
-def break_stream(descriptor: int, fate: str) -> None:
+def break_stream(descriptor: int, defect: str) -> None:
     """Close a file descriptor, or replace it by a file or by a pipe without a reader."""
-    if fate == "closed":
+    if defect == "closed":
         os.close(descriptor)
         return
-    if fate == "dead pipe":
+    if defect == "dead pipe":
         reader, writer = os.pipe()
         os.close(reader)
     else:
-        writer = os.open(fate, os.O_WRONLY)
+        writer = os.open(defect, os.O_WRONLY)
     os.dup2(writer, descriptor)
     os.close(writer)
 
 
 def comparable_content(path: Path) -> object:
-    """Return the part of a file that must be the same in every run: of a model, all but the time its training took."""
+    """Return the content of a file that must be the same in every run: of a model, its arrays and settings."""
     data = path.read_bytes()
     if path.suffix != ".safetensors" or data == OLD:
         return data
@@ -542,7 +542,7 @@ SCENARIOS = {
     "signals": "Ctrl-C or SIGTERM at random moments of training, with every loss, model and storage, then --resume",
     "commands": "one call of another command fails, or that call and all later ones",
     "commands-memory": "no memory for requests of 256 kB or more, in another command",
-    "commands-kill": "kill -9 before and after a call of another command, then once more",
+    "commands-kill": "kill -9 before and after a call of another command, then run it again",
     "streams": "commands with standard streams closed, full or without a reader",
 }
 
@@ -550,15 +550,16 @@ SCENARIOS = {
 def run_scenario(injector: FaultInjector, name: str, amount: int, seed: int) -> Iterator[str]:
     """Yield the outcomes of a scenario.
 
-    `amount` is the number of ends for "random" and "signals"; for other scenarios, each `amount`-th call is tried.
+    `amount` is the number of runs to stop for "random" and "signals". In the other scenarios, each `amount`-th call is
+    tried.
     """
     first = 1 + seed % amount
     jobs = COMMANDS.values() if name.startswith("commands") else [TRAIN]
     match name:
         case "random":
-            return injector.end_at_random(kinds_of_training(), amount, seed, signal.SIGKILL)
+            return injector.stop_at_random(kinds_of_training(), amount, seed, signal.SIGKILL)
         case "signals":
-            return injector.end_at_random(kinds_of_training(), amount, seed, signal.SIGINT, signal.SIGTERM)
+            return injector.stop_at_random(kinds_of_training(), amount, seed, signal.SIGINT, signal.SIGTERM)
         case "streams":
             outcomes = map(injector.break_streams, [TRAIN, *COMMANDS.values()][seed % amount :: amount])
         case "memory" | "commands-memory":

@@ -72,6 +72,7 @@ def check_recovery(after: Path, text: Path, expected: object, written: int) -> s
         assert comparable_content(model) == expected, "the model is damaged"
         return "finished"
     if not checkpoint_files(after / "checkpoints"):
+        # The newest checkpoint may not have reached the disk yet.
         assert written < 2, f"none of {written} checkpoints is left"
         return "no checkpoint yet"
     resume = [*W2V, text, "--resume", after / "checkpoints", "-o", model, "--quiet"]

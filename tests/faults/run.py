@@ -214,8 +214,8 @@ def results_table() -> str:
 
 
 PARTS = [*injection.SCENARIOS, "tests", "power", "workers", "fuzz", "forge"]
-# The amount of each part in a short run: the step between calls, the number of ends or power cuts, or the seconds for
-# each kind of file. The part "tests" is left out, because `make test` runs it.
+# The amount of each part in a short run: the step between calls, the number of stopped runs or power cuts, or the
+# seconds for each kind of file. The part "tests" is left out, because `make test` runs it.
 SHORT = {
     "fail": 50, "full": 50, "memory": 60, "kill": 80, "random": 4, "signals": 4, "commands": 200, "commands-memory": 60,
     "commands-kill": 200, "streams": 8, "power": 1, "workers": 0, "fuzz": 1, "forge": 1,
@@ -229,9 +229,9 @@ def main() -> None:
         "--kills",
         type=int,
         default=1000,
-        help="number of ends at random moments, by each kind of signal; and a tenth of it power cuts",
+        help="number of runs to stop at random moments, by SIGKILL and by other signals; a tenth as many power cuts",
     )
-    parser.add_argument("--step", type=int, default=1, help="let each N-th call fail")
+    parser.add_argument("--step", type=int, default=1, help="make every N-th call fail")
     parser.add_argument("--seconds", type=int, default=60, help="seconds of fuzzing and forging, for each kind of file")
     parser.add_argument("--short", action="store_true", help="run some of each part, in two to three minutes")
     parser.add_argument("--table", action="store_true", help="only print the table of stored results")

@@ -57,13 +57,8 @@ COMPILED = [
 ]
 TESTS_OF_COMPILED = ["test_kernels.py", "kernel/test_loop.py", "text", "losses/test_tree.py"]
 TESTS_OF_COMPILED += ["formats/test_table.py", "formats/test_word2vec.py", "evaluation/test_analogies.py"]
-PYTEST = [
-    "-m",
-    "pytest",
-    "-p",
-    "no:cacheprovider",
-    "--capture=sys",
-]  # shows the report of a sanitizer that ends the process
+# --capture=sys shows the report of a sanitizer that ends the process.
+PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "--capture=sys"]
 # What runs on each variant after its canaries.
 RUNS = {
     "checked": [*PYTEST, "-n", "auto", "--maxprocesses", "8", "--dist", "worksteal", "tests"],
@@ -73,7 +68,7 @@ RUNS = {
 }
 
 
-def assert_origin() -> None:
+def assert_modules_of_variant() -> None:
     """Raise SystemExit if a compiled module does not belong to the variant under test."""
     folder = os.environ.get("W2V_VARIANT")
     for name in COMPILED if folder else ():
@@ -90,7 +85,7 @@ def preloaded_libraries(*names: str) -> str:
 
 
 def environment(variant: str) -> dict[str, str]:
-    """Return the environment for a program that uses the modules of this build; see `assert_origin`."""
+    """Return the environment for a program that uses the modules of this build; see `assert_modules_of_variant`."""
     folder = str(ROOT / "build" / variant)
     values = os.environ | {"PYTHONPATH": folder, "W2V_VARIANT": folder}
     if variant == "sanitize":

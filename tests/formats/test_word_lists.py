@@ -70,7 +70,7 @@ def test_damaged_pairs_are_refused(tmp_path: Path, numbers: str, words: str, mes
 
 def test_an_array_without_words_says_how_to_add_them(tmp_path: Path) -> None:
     np.save(tmp_path / "m.npy", np.eye(2))
-    assert_refused(tmp_path / "m.npy", r"of the same name with \.words\.txt instead of \.npy")
+    assert_refused(tmp_path / "m.npy", r"to NAME\.words\.txt next to NAME\.npy")
     (tmp_path / "m.words.txt").write_text("a\nb\n")
     assert w2v.load(tmp_path / "m.npy").index_to_key == ["a", "b"]
     np.save(tmp_path / "m.npy", np.arange(2))

@@ -17,12 +17,12 @@ CLASSES = {
     "models.phrases": ["Phrases", "FrozenPhrases"],
     "models.callbacks": ["CallbackAny2Vec"],
 }
-PICKLES = "of gensim's pickles"
+PICKLES = "only needed to read gensim's pickles"
 MISSING = {  # the reason why w2v.gensim lacks a name
     "similarity_unseen_docs": "raises NotImplementedError in gensim, too",
     "CompatVocab": PICKLES,
     "Vocab": PICKLES,
-    "Doc2VecKeyedVectors": "of Doc2Vec",
+    "Doc2VecKeyedVectors": "part of Doc2Vec",
     "Word2VecVocab": PICKLES,
     "Word2VecTrainables": PICKLES,
     "Heapitem": "a node of gensim's Huffman tree while it is built",
@@ -37,7 +37,7 @@ def parameters(function: Any) -> dict[str, tuple[Any, int]]:
     """Return the defaults and positions of a function's named parameters."""
     found = inspect.signature(function).parameters.values()
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return {each.name: (each.default, place) for place, each in enumerate(found) if each.kind not in variadic}
+    return {each.name: (each.default, position) for position, each in enumerate(found) if each.kind not in variadic}
 
 
 def assert_same_parameters(name: str, ours: Any, theirs: Any) -> None:

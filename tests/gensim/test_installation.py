@@ -22,7 +22,7 @@ MISSING = "^w2v.gensim has no {}, only word vectors: import it from gensim itsel
         ("from w2v.gensim.models.ldamodel import LdaModel", "models.ldamodel"),
     ],
 )
-def test_missing_modules_of_gensim_are_one_line(statement: str, missing: str) -> None:
+def test_error_for_a_missing_gensim_module_is_one_line(statement: str, missing: str) -> None:
     with pytest.raises(ImportError, match=MISSING.format(missing)):
         exec(statement)
     assert not hasattr(w2v.gensim, "corpora")

@@ -13,7 +13,7 @@ from matplotlib import font_manager
 
 from w2v.errors import SettingsError, W2VError, install
 from w2v.plotting import figure
-from w2v.plotting.figure import EXTENSIONS, NO_GLYPH, Lettering, Picture, families_for, format_of, set_title
+from w2v.plotting.figure import EXTENSIONS, NO_GLYPH, Picture, TextFormatter, families_for, format_of, set_title
 
 HOSTILE = [
     "$x$", r"\frac{1}", "_hidden", "<script>&amp;", "שלום", "سلام", "👍🏽", "日本語", "a\u0301" * 50, "x" * 10_000,
@@ -25,9 +25,9 @@ def hostile_picture() -> Picture:
     picture = Picture(3, 3)
     axes = picture.subplots()
     set_title(axes, "".join(HOSTILE))
-    lettering = Lettering(HOSTILE)
+    formatter = TextFormatter(HOSTILE)
     for number, word in enumerate(HOSTILE):
-        lettering.set(axes.text(0, number / len(HOSTILE), "-"), word)
+        formatter.set(axes.text(0, number / len(HOSTILE), "-"), word)
     return picture
 
 
@@ -44,11 +44,11 @@ def test_saved_bytes_are_reproducible(extension: str, tmp_path: Path) -> None:
 
 
 def test_words_are_drawn_literally_and_shortened() -> None:
-    lettering = Lettering(HOSTILE)
-    assert lettering("$x$") == "$x$"
-    assert lettering("x" * 10_000) == "x" * 23 + "…"
-    assert lettering("\x1b[31m\n") == r"\x1b[31m\n"
-    assert lettering("\ufdd0") == NO_GLYPH  # no font has it, because it is not a character
+    formatter = TextFormatter(HOSTILE)
+    assert formatter("$x$") == "$x$"
+    assert formatter("x" * 10_000) == "x" * 23 + "…"
+    assert formatter("\x1b[31m\n") == r"\x1b[31m\n"
+    assert formatter("\ufdd0") == NO_GLYPH  # no font has it, because it is not a character
     picture = hostile_picture()
     assert picture.axes[0].texts[0].get_text() == "$x$"
     assert not any(
@@ -118,7 +118,7 @@ def test_newly_installed_font_is_used(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_warning_names_the_package_with_a_missing_font(
     text: str, message_end: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert NO_GLYPH in Lettering([text])(text)
+    assert NO_GLYPH in TextFormatter([text])(text)
     assert len(caplog.messages) == bool(message_end)
     assert "".join(caplog.messages).endswith(message_end)
 

@@ -98,7 +98,7 @@ def test_numba_caches_machine_code_only_in_a_folder_of_this_user(
         assert list(tmp_path.iterdir()) == []
 
 
-def test_invalid_numba_variable_is_one_line() -> None:
+def test_error_for_an_invalid_numba_variable_is_one_line() -> None:
     script = "import numpy; from w2v.plotting.projection import project; project(numpy.eye(3), 'umap')"
     variables = os.environ | {"NUMBA_NUM_THREADS": "0"}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=variables)

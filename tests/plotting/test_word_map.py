@@ -186,7 +186,7 @@ def test_command_draws_reproducible_maps(model: Path, tmp_path: Path) -> None:
         (["-o", "x.png", "--analogies", "nothing"], 1, "'nothing' is not a section of the questions: choose from"),
     ],
 )
-def test_contradictory_options_are_one_line(
+def test_error_for_contradictory_options_is_one_line(
     arguments: list[str], code: int, message: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

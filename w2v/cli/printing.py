@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from w2v.cli.console import STDERR, STDOUT
-from w2v.display import text
-from w2v.errors import counted, malformed_lines, printable
+from w2v.display import format_value
+from w2v.errors import malformed_lines, pluralise, printable
 
 if TYPE_CHECKING:
     from w2v.evaluation.analogies import AnalogyResult
@@ -99,11 +99,11 @@ def print_table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) ->
 
 def print_training(metrics: Mapping[str, Any], verbose: bool) -> None:
     """Print the summary of a training run: three lines or, if `verbose`, all settings and measurements."""
-    values, speed = counted(metrics["vector_size"], "value"), f"{metrics['words_per_second'] / 1e6:.2f} M words/s"
-    vocabulary, memory = counted(metrics["vocabulary_size"], "word"), f"{metrics['peak_memory_bytes'] / 1e6:,.0f} MB"
+    values, speed = pluralise(metrics["vector_size"], "value"), f"{metrics['words_per_second'] / 1e6:.2f} M words/s"
+    vocabulary, memory = pluralise(metrics["vocabulary_size"], "word"), f"{metrics['peak_memory_bytes'] / 1e6:,.0f} MB"
     settings, seconds = metrics["settings"], metrics["seconds"]
-    brief = text({name: settings[name] for name in BRIEF})
-    loss = text(next((loss for loss in reversed(metrics["loss"]) if loss is not None), None))
+    brief = format_value({name: settings[name] for name in BRIEF})
+    loss = format_value(next((loss for loss in reversed(metrics["loss"]) if loss is not None), None))
     rows = [
         ("output", f"{metrics['output']}: {vocabulary}, {values} each, in {seconds['total']:.1f} s with {memory}"),
         ("trained", f"{metrics['tokens_trained']:,} words at {speed}, loss {loss} in the last epoch"),
@@ -115,12 +115,12 @@ def print_training(metrics: Mapping[str, Any], verbose: bool) -> None:
             ("vocabulary", f"{vocabulary}, {values} each"),
             ("corpus", f"{metrics['tokens']:,} words in the vocabulary"),
             ("trained", f"{metrics['tokens_trained']:,} words, {speed}"),
-            ("loss by epoch", text(metrics["loss"])),
-            *([("held-out scores", text(metrics["held_out_scores"]))] if "held_out_scores" in metrics else []),
-            ("seconds", text(seconds)),
+            ("loss by epoch", format_value(metrics["loss"])),
+            *([("held-out scores", format_value(metrics["held_out_scores"]))] if "held_out_scores" in metrics else []),
+            ("seconds", format_value(seconds)),
             ("peak memory", memory),
             ("instruction set", metrics["instruction_set"]),
-            ("settings", text(settings)),
+            ("settings", format_value(settings)),
         ]
         if "exchange" in metrics:
             share = metrics["exchange"]["share"]
@@ -128,14 +128,14 @@ def print_training(metrics: Mapping[str, Any], verbose: bool) -> None:
         if metrics["cache_reused"]:
             rows.append(("cache", "reused; the text was not read again"))
     if metrics["pruned"]:
-        rows.append(("pruned", f"{counted(metrics['pruned'], 'rare word')} dropped, because of --max-types"))
+        rows.append(("pruned", f"{pluralise(metrics['pruned'], 'rare word')} dropped, because of --max-types"))
     print_table(rows)
 
 
 def print_trial(latest: Trial, tuner: Tuner, to_stderr: bool) -> None:
     """Print one trial of tuning as a row, after a header if it is the first trial. Fold lines for a terminal."""
     stream = sys.stderr if to_stderr else sys.stdout
-    settings = " ".join(f"{name}={text(value)}" for name, value in tuner.changed(latest.choices).items())
+    settings = " ".join(f"{name}={format_value(value)}" for name, value in tuner.changed(latest.choices).items())
     scores = (_percentage(latest.score), _percentage(tuner.score))
     numbers = (len(tuner.trials), f"{latest.share:.0%}", latest.seed, *scores, f"{latest.seconds:.1f}")
     # Not stream.isatty(): while a bar is shown, rich before version 15 replaces the stream by one that returns False.
@@ -180,7 +180,9 @@ def print_word_pairs(result: PairsResult, verbose: bool) -> None:
     if not result.found:
         print_line(f"no pair has both words in the model: {OTHER_TEST_SETS}")
     if result.unknown:
-        unknown = ", ".join(result.unknown) if verbose else f"{counted(len(result.unknown), 'word')} (--verbose: which)"
+        unknown = (
+            ", ".join(result.unknown) if verbose else f"{pluralise(len(result.unknown), 'word')} (--verbose: which)"
+        )
         print_line(f"not in the vocabulary: {unknown}")
     _print_malformed(result.malformed, result.first_malformed)
 
@@ -223,7 +225,7 @@ def _difference(score: Score) -> str:
 def print_comparison(names: Sequence[str], result: Comparison) -> None:
     """Print the numbers of words, the overlap by frequency, the words that differ most, and the scores."""
     only = f"{result.only_first:,} only in {names[0]}, {result.only_second:,} only in {names[1]}"
-    print_line(f"{counted(result.shared, 'word')} in both models, {only}")
+    print_line(f"{pluralise(result.shared, 'word')} in both models, {only}")
     rows = [(f"{band.first:,}-{band.last:,}", f"{band.words:,}", percent(band.overlap)) for band in result.bands]
     print_table(rows, ("frequency rank", "words compared", "same among the 10 nearest"))
     if result.moved:
@@ -255,8 +257,8 @@ def print_perplexity(result: Perplexity) -> None:
             ("perplexity", f"{result.perplexity:,.2f}, {result.cross_entropy_bits:.4f} bits a prediction"),
             ("unigram perplexity", f"{result.unigram_perplexity:,.2f}, from word frequencies only"),
             ("perplexity as trained", f"{result.perplexity_as_trained:,.2f}, with subsampling"),
-            ("predicted", f"{counted(result.tokens, 'word')} in {counted(result.predictions, 'prediction')}"),
-            ("skipped", f"{counted(result.skipped, 'word')} not in the vocabulary"),
+            ("predicted", f"{pluralise(result.tokens, 'word')} in {pluralise(result.predictions, 'prediction')}"),
+            ("skipped", f"{pluralise(result.skipped, 'word')} not in the vocabulary"),
         ]
     )
     if skipped := result.skipped:
@@ -277,8 +279,8 @@ def print_rank(result: EffectiveRank) -> None:
     print_table(
         [
             ("rank", f"{result.rank:,} of {len(values):,}"),
-            ("limit of the loss", "none" if limit is None else f"{limit:,}"),
-            ("matrix", f"{counted(result.contexts, 'context')}, {counted(result.words, 'word')}"),
+            ("highest rank with this loss", "none" if limit is None else f"{limit:,}"),
+            ("matrix", f"{pluralise(result.contexts, 'context')}, {pluralise(result.words, 'word')}"),
         ]
     )
     print_table(rows, ("singular value", ""))
@@ -294,7 +296,7 @@ def print_code_lengths(result: CodeLengths) -> None:
     print_line(f"the Huffman tree uses {result.huffman_speed_up:.2f} × fewer rows than the balanced tree")
     names = [tree.name for tree in result.trees]
     for word in result.words:
-        print_line(f"{word.word}: {counted(word.count, 'time')}, {word.information_bits:.3f} bits")
+        print_line(f"{word.word}: {pluralise(word.count, 'time')}, {word.information_bits:.3f} bits")
         print_table([(name, len(word.codes[name]), word.codes[name]) for name in names])
 
 
@@ -310,7 +312,7 @@ def print_neighbours(
     print_line(formula)
     print_table(
         [
-            (one["word"], f"{one['score']:.4f}", *([counted(one["count"], "time")] if "count" in one else []))
+            (one["word"], f"{one['score']:.4f}", *([pluralise(one["count"], "time")] if "count" in one else []))
             for one in neighbours
         ]
     )
@@ -321,7 +323,7 @@ def print_neighbours(
 def print_values(values: Mapping[str, Any]) -> None:
     """Print one name and value per line, without empty values. A nested value takes one line, too."""
     print_table(
-        [(name.replace("_", " "), text(value)) for name, value in values.items() if value not in (None, {}, [])]
+        [(name.replace("_", " "), format_value(value)) for name, value in values.items() if value not in (None, {}, [])]
     )
 
 

@@ -48,7 +48,7 @@ PAIRS_HEADER = """\
 # 7 a word and one of its usual topics
 # 6 two words joined to the same third word (a capital and the currency of its country)
 # 4 two words of one kind (two capitals, two past tenses)
-# 2 two words of different kinds around two words of one kind (a capital and the currency of another country)
+# 2 two words of different kinds that belong to two words of one kind (a capital and the currency of another country)
 # 0 two words with nothing in common
 """
 
@@ -185,6 +185,8 @@ def build_grammars(random: Random) -> Choice[Grammar]:
         return literals((next(names) for _ in range(count)), offset)
 
     def body(kinds: set[str]) -> Choice[Template]:
+        # A family uses the sentences whose slots it can fill. Sentences without such slots are only for the grammar
+        # without facts.
         usable = [text for text, need in needs.items() if need <= kinds and bool(need) == bool(kinds)]
         return Choice([compile_template(text) for text in usable], offset=len(usable))
 

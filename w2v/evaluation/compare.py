@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.display import Result
-from w2v.errors import W2VError, counted
+from w2v.errors import W2VError, pluralise
 from w2v.evaluation.evaluate import NEIGHBOURS, EvaluationResult, evaluate
 from w2v.evaluation.models import HasWordVectors, vectors_of
 from w2v.options import check_numbers, renamed_arguments
@@ -106,7 +106,7 @@ def compare(
     models = vectors_of(first), vectors_of(second)
     shared = [word for word in models[0].index_to_key if models[1].is_known(word)]
     if len(shared) < 2:
-        raise W2VError(f"the models share {counted(len(shared), 'word')}: at least 2 are needed to compare them")
+        raise W2VError(f"the models share {pluralise(len(shared), 'word')}: at least 2 are needed to compare them")
     vectors = [unit(model[shared]) for model in models]
     head = min(top, len(shared))
     sample_size = min(SAMPLED, len(shared) - head)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.display import Result
-from w2v.errors import SettingsError, W2VError, counted, malformed_lines
+from w2v.errors import SettingsError, W2VError, malformed_lines, pluralise
 from w2v.evaluation.analogies import Questions, answers
 from w2v.evaluation.held_out import DRAWS, MAX_IDS, GapTest
 from w2v.evaluation.models import HasWordVectors, vectors_of
@@ -260,7 +260,7 @@ def _gaps(
         gaps = GapTest.of(store, vocabulary, start)
     total = int(counts.sum())
     if skipped := total - vocabulary.tokens:
-        log.info("%s: left out %s of %s that not all models have", name, f"{skipped:,}", counted(total, "word"))
+        log.info("%s: left out %s of %s that not all models have", name, f"{skipped:,}", pluralise(total, "word"))
     items, strata = np.arange(len(gaps.words)), np.zeros(len(gaps.words), int)
     wins = [gaps.count_wins(model[vocabulary.words.tolist()]) / DRAWS for model in models]
     return [ItemScores(items, each, total, strata=strata) for each in wins]

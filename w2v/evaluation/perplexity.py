@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.display import Result
-from w2v.errors import W2VError, counted
+from w2v.errors import W2VError, pluralise
 from w2v.evaluation.models import TrainedModel, load_if_path
 from w2v.losses.loss import Array, Integers
 from w2v.options import options_of, refuse_unknown
@@ -106,7 +106,7 @@ def perplexity(
     if not count:
         raise W2VError(
             "nothing to predict: no word of the vocabulary has another in its window; "
-            f"not in the vocabulary: {counted(skipped, 'word')} of the text"
+            f"not in the vocabulary: {pluralise(skipped, 'word')} of the text"
         )
     if not np.isfinite(totals).all():
         raise W2VError("the model's predictions are not numbers: its training has diverged")

@@ -21,16 +21,19 @@ from w2v.vectors.keyed import KeyedVectors
 Content = dict[str, Any]
 
 TOP = 10_000  # default number of words in a page
-SHOWN = 1_500  # words on the map when it opens
+INITIAL_WORDS = 1_500  # words on the map when it opens
 MAX_COORDINATE = 32767
-TRIED = 10  # candidates for the example analogy, until the model answers one as expected
-SEARCHED = 10_000  # words among which the model searches the answer
+MAX_CANDIDATES = 10  # example analogies to try; the first that the model answers correctly is used
+SEARCHED_WORDS = 10_000  # number of words among which the model searches for the answer
 
 
 def embedded_model(
     name: str, vectors: KeyedVectors, top: int, method: Projection, progress: Report | None = None
 ) -> Content:
-    """Return the data of a page that works without a server: `top` words with their vectors. Raises as map_data."""
+    """Return the data of a page that works without a server: `top` words with their vectors.
+
+    Raises the same errors as map_data.
+    """
     integers, scales = quantise(np.asarray(vectors.vectors[:top]))
     searched = "all words" if top >= len(vectors) else f"the first {top:,} words"
     return {
@@ -38,7 +41,7 @@ def embedded_model(
         **map_data(vectors, top, method, progress),
         "vectors": encode_array(integers),
         "scales": encode_array(scales),
-        "composes": vectors.ngrams is not None,  # the page explains that only a server can use the n-grams
+        "has_ngrams": vectors.ngrams is not None,  # the page explains that only a server can use the n-grams
     }
 
 
@@ -54,7 +57,8 @@ def map_data(vectors: KeyedVectors, top: int, method: Projection, progress: Repo
         words: the words, the most frequent first.
         counts: their counts, or None.
         map: their coordinates x, y, x, y, …, int16 as base64.
-        skipped, shown: the map opens with `shown` words after the first `skipped`, which are clustered.
+        skipped, shown: the map opens with `shown` words, without the `skipped` most frequent ones. The clusters are
+            computed from these words.
         clusters: the nearest cluster of each word, uint8 as base64.
         names: the names of the clusters.
 
@@ -69,8 +73,8 @@ def map_data(vectors: KeyedVectors, top: int, method: Projection, progress: Repo
     points = project(rows, method, progress=progress)
     points -= (points.min(axis=0) + points.max(axis=0)) / 2
     points *= MAX_COORDINATE / (np.abs(points).max() or 1)
-    start = default_skip(len(words), SHOWN)
-    opening = slice(start, start + SHOWN)
+    start = default_skip(len(words), INITIAL_WORDS)
+    opening = slice(start, start + INITIAL_WORDS)
     numbers, names = cluster_words(words[opening], rows[opening], CLUSTERS, seed=1)
     clusters = nearest_cluster(rows, rows[opening], numbers)
     return {
@@ -80,7 +84,7 @@ def map_data(vectors: KeyedVectors, top: int, method: Projection, progress: Repo
         "clusters": encode_array(clusters.astype(np.uint8)),
         "names": names,
         "skipped": start,
-        "shown": SHOWN,
+        "shown": INITIAL_WORDS,
     }
 
 
@@ -95,10 +99,10 @@ def examples(models: Sequence[KeyedVectors], top: int) -> dict[str, Any]:
         analogy: [a, b, c]; [] if there are fewer than four such words.
     """
     first, *others = models
-    start = default_skip(min(top, len(first)), SHOWN)
+    start = default_skip(min(top, len(first)), INITIAL_WORDS)
     words = [
         word
-        for word in first.first_words(min(top, start + SHOWN))[start:]
+        for word in first.first_words(min(top, start + INITIAL_WORDS))[start:]
         if all(other.key_to_index.get(word, top) < top for other in others)
     ]
     if len(words) < 4:
@@ -112,11 +116,11 @@ def examples(models: Sequence[KeyedVectors], top: int) -> dict[str, Any]:
     different = (nearest[left] != nearest[right]) & (nearest[left] != right) & (nearest[right] != left)
     left, right = left[different], right[different]
     candidates = []
-    for pair in np.argsort(-(offsets @ offsets.T)[left, right], kind="stable")[:TRIED]:
+    for pair in np.argsort(-(offsets @ offsets.T)[left, right], kind="stable")[:MAX_CANDIDATES]:
         rows = left[pair], nearest[left[pair]], nearest[right[pair]], right[pair]
         a, b, c, answer = (words[row] for row in rows)
         candidates.append({"word": answer, "analogy": [a, b, c]})
-        if first.most_similar([a, c], [b], 1, SEARCHED)[0][0] == answer:
+        if first.most_similar([a, c], [b], 1, SEARCHED_WORDS)[0][0] == answer:
             return candidates[-1]
     return candidates[0] if candidates else {"word": words[0], "analogy": []}
 

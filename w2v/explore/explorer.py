@@ -30,7 +30,10 @@ class Explorer:
         index: ApproximateIndex | None = None,
         progress: Report | None = None,
     ) -> None:
-        """Prepare the map of the first `top` words. With an index, `nearest` is approximate. Raises as map_data."""
+        """Prepare the map of the first `top` words. With an index, `nearest` is approximate.
+
+        Raises the same errors as map_data.
+        """
         self.vectors = vectors
         self._index = index
         self._completer = Completer(vectors.index_to_key)

@@ -32,7 +32,7 @@ EVERY_ADDRESS = {"", "0.0.0.0", "::"}
 MAX_BYTES = 1 << 20  # size of a query
 MAX_RESULTS = 1000
 MAX_UNAUTHENTICATED = 32  # connections that have not sent the token yet
-FIRST_TIMEOUT, TIMEOUT = 5, 60  # seconds that a connection may wait with its first request, and with later ones
+FIRST_TIMEOUT, TIMEOUT = 5, 60  # seconds to wait for a connection's first request, and for each later one
 ACCEPT_PAUSE = 0.1  # seconds to wait after a connection could not be accepted
 REDIRECT = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>w2v explore</title>
@@ -104,7 +104,9 @@ class Server(ThreadingHTTPServer):
             super().__init__((host, port), _Handler)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                raise W2VError(f"port {port} is in use: choose another --port, or none for any free one") from error
+                raise W2VError(
+                    f"port {port} is in use: choose another --port, or leave it out to use any free port"
+                ) from error
             raise W2VError(f"cannot serve at {host}, port {port}: {error.strerror or error}") from error
         self.path = f"/{secrets.token_urlsafe(16)}/"
         self.page = b""
@@ -133,9 +135,9 @@ class Server(ThreadingHTTPServer):
     def redirecting(self) -> Iterator[Path]:
         """Create a file, readable only by this user, that redirects a browser to the page. Yield its path.
 
-        The browser gets this path, because other users can see its arguments, and must not see the token. The file is
-        removed when the page is first sent, or at the end. It is not hidden and in the home folder, because browsers
-        in containers may be unable to read other files.
+        The browser is started with this path instead of the address: other users can see its command line, and must not
+        learn the token. The file is in the home folder, and its name has no leading dot, because browsers in containers
+        may be unable to read other files. It is removed when the page is first sent, or at the end.
 
         Raises W2VError if neither the home folder nor the temporary folder is writable.
         """
@@ -177,7 +179,7 @@ class Server(ThreadingHTTPServer):
         self.remove_idle(request)
         super().shutdown_request(request)
 
-    def is_named(self, header: str) -> bool:
+    def is_own_host(self, header: str) -> bool:
         """Return whether a Host header names this server. The port does not matter: a tunnel may use another."""
         try:
             name = urlsplit(f"//{header}").hostname
@@ -220,9 +222,8 @@ def _is_address(name: str) -> bool:
 class _Handler(BaseHTTPRequestHandler):
     server: Server
     protocol_version = "HTTP/1.1"  # keeps connections open, so that an answer takes one round trip
-    wbufsize = (
-        -1
-    )  # sends header and body together: a separate body would wait 40 ms for the acknowledgement of the header
+    # Sends header and body together: a separate body would wait 40 ms for the acknowledgement of the header.
+    wbufsize = -1
     server_version, sys_version = "w2v", ""
     timeout = FIRST_TIMEOUT
 
@@ -261,7 +262,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _authenticate(self) -> bool:
         """Check the Host header and the token. If they are wrong, refuse the request and return False."""
-        allowed = self.server.is_named(self.headers.get("Host", ""))
+        allowed = self.server.is_own_host(self.headers.get("Host", ""))
         allowed &= secrets.compare_digest(self.path.encode(), self.server.path.encode())
         if not allowed:
             self._refuse(403, "wrong address: use the one that w2v explore printed")

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import W2VError, one_line, optional
+from w2v.errors import W2VError, import_optional, one_line
 from w2v.formats.bfloat16 import float32_blocks
 from w2v.formats.vector_file import Array, VectorFile, check_content, validate
 from w2v.formats.word_lists import WordBuilder
@@ -28,7 +28,7 @@ BATCH_ROWS, BATCH_VALUES = 1 << 16, 1 << 20  # limits for one batch: rows, and v
 
 def _pyarrow(path: PathLike) -> Any:
     need = f"{path}: Parquet and Arrow need one more package"
-    return optional(need, "parquet", "pyarrow", "pyarrow.compute", "pyarrow.parquet")
+    return import_optional(need, "parquet", "pyarrow", "pyarrow.compute", "pyarrow.parquet")
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:

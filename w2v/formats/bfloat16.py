@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, optional
+from w2v.errors import SettingsError, import_optional
 from w2v.formats import _formats
 from w2v.settings import Storage
 
@@ -20,7 +20,7 @@ BLOCK_VALUES = 1 << 16  # values that are converted to float32 per block: a bloc
 
 def bfloat16() -> np.dtype[Any]:
     """Return the bfloat16 dtype. Raise SettingsError if ml_dtypes is missing."""
-    ml_dtypes = optional("bfloat16 needs ml_dtypes", "bf16", "ml_dtypes", kind=SettingsError)
+    ml_dtypes = import_optional("bfloat16 needs ml_dtypes", "bf16", "ml_dtypes", kind=SettingsError)
     dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
     return dtype
 

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import W2VError, one_line, optional
+from w2v.errors import W2VError, import_optional, one_line
 from w2v.formats import npy
 from w2v.formats.vector_file import VectorFile, check_content, expand_shared_rows, validate
 from w2v.formats.word_lists import WordBuilder
@@ -33,7 +33,7 @@ MAX_SYMBOLS = 1000  # upper limit for the number of spaCy's predefined symbols; 
 
 
 def _import_spacy(path: PathLike) -> Any:
-    return optional(f"{path}: folders of spaCy need one more package", "spacy", "spacy")
+    return import_optional(f"{path}: folders of spaCy need one more package", "spacy", "spacy")
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
@@ -108,7 +108,7 @@ def _rows_by_key(path: Path) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
 
     The entries are read one by one, and twice: as a dictionary they would take ten times the size of the file.
     """
-    msgpack = optional(f"{path}: folders of spaCy need one more package", "spacy", "srsly.msgpack")
+    msgpack = import_optional(f"{path}: folders of spaCy need one more package", "spacy", "srsly.msgpack")
     # Keys and rows are integers, so the parser may refuse strings and arrays before it reserves memory for them.
     limits = dict.fromkeys(("max_str_len", "max_bin_len", "max_array_len", "max_ext_len"), 0)
     with translate_os_errors(path), open_regular(path) as file:

@@ -24,7 +24,7 @@ try:
 except ImportError:  # some builds of Python lack it
     sqlite3 = None  # type: ignore[assignment]
 
-from w2v.errors import W2VError, counted, install, one_line
+from w2v.errors import W2VError, install, one_line, pluralise
 from w2v.formats.bfloat16 import float32_blocks
 from w2v.formats.vector_file import VectorFile, check_content, validate
 from w2v.formats.word_lists import WordBuilder
@@ -182,7 +182,7 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
             raise W2VError(f"{path}: damaged: its first vector is missing or does not consist of float32 values")
         if rows * len(first[0]) > size:
             raise W2VError(
-                f"{path}: damaged: it declares {counted(rows, 'word')} with vectors of {len(first[0]):,} bytes"
+                f"{path}: damaged: it declares {pluralise(rows, 'word')} with vectors of {len(first[0]):,} bytes"
             )
         total, rows, columns = rows, rows if limit is None else min(rows, limit), len(first[0]) // 4
         words, counts, has_counts = WordBuilder(rows), np.zeros(rows, np.int64), True

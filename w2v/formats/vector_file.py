@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import W2VError, counted
+from w2v.errors import W2VError, pluralise
 from w2v.formats import storage
 from w2v.formats.bfloat16 import first_non_finite_row
 from w2v.formats.header import ModelHeader
@@ -70,7 +70,7 @@ def validate(path: PathLike, content: VectorFile, errors: Errors | None) -> Vect
 
 
 def _check_shapes(where: str, content: VectorFile) -> None:
-    words, shape, counts = counted(len(content.words), "word"), content.vectors.shape, content.counts
+    words, shape, counts = pluralise(len(content.words), "word"), content.vectors.shape, content.counts
     if len(shape) != 2 or 0 in shape or shape[0] != len(content.words):
         raise W2VError(f"{where}: {words}, vectors of shape {shape}")
     if counts is not None and counts.shape != shape[:1]:
@@ -121,8 +121,8 @@ def expand_shared_rows(path: PathLike, matrix: Array, rows: NDArray[Any], size: 
     """
     if 4 * len(rows) * matrix.shape[1] > max(MAX_SHARED_BYTES, MAX_SHARED_RATIO * size):
         raise W2VError(
-            f"{path}: refused: {counted(len(rows), 'word')} share {counted(len(matrix), 'vector')}: a copy for each "
-            f"word would take more than {MAX_SHARED_RATIO} times the size of the file"
+            f"{path}: refused: {pluralise(len(rows), 'word')} share {pluralise(len(matrix), 'vector')}: a copy for "
+            f"each word would take more than {MAX_SHARED_RATIO} times the size of the file"
         )
     vectors: NDArray[np.float32] = np.take(matrix, rows, axis=0).astype(np.float32, copy=False)
     return vectors

@@ -14,8 +14,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.detect import HEAD_BYTES, Layout, recognise, refuse_foreign
-from w2v.errors import TruncatedFile, W2VError, counted
+from w2v.detect import HEAD_BYTES, Layout, recognise, refuse_file_of_other_tool
+from w2v.errors import TruncatedFile, W2VError, pluralise
 from w2v.formats import _formats, bfloat16
 from w2v.formats.row_blocks import BLOCK_BYTES, RowBlocks, is_truncated, open_unpacked, read_head
 from w2v.formats.vector_file import Array, VectorFile, check_content, decode_words
@@ -110,7 +110,7 @@ def _check_recognisable(path: PathLike, content: VectorFile) -> None:
     head = head[:HEAD_BYTES]
     expected = Layout("text", None, content.vectors.shape[1], 0)
     try:
-        refuse_foreign(path, head)
+        refuse_file_of_other_tool(path, head)
         is_readable = len(text_start(path, head)) == len(head) and recognise(path, head) == expected
     except W2VError:
         is_readable = False
@@ -152,7 +152,7 @@ _CODECS = {
 
 def is_binary(path: PathLike, head: bytes) -> bool:
     """Return True if a file that starts with `head` is binary. Raise W2VError if it is not a word2vec file at all."""
-    refuse_foreign(path, head)
+    refuse_file_of_other_tool(path, head)
     return recognise(path, head).kind == "binary"
 
 
@@ -203,7 +203,7 @@ def _count_rows(layout: Layout, file: BufferedReader, head: bytes) -> int:
 
 def _truncated_error(path: PathLike, complete: int, rows: int | None) -> TruncatedFile:
     if rows is None:
-        return TruncatedFile(f"{path}: truncated after {counted(complete, 'complete row')}")
+        return TruncatedFile(f"{path}: truncated after {pluralise(complete, 'complete row')}")
     return TruncatedFile(f"{path}: truncated, or its header is wrong: {complete} of {rows} rows are complete")
 
 
@@ -299,7 +299,7 @@ def _check_end(path: PathLike, file: BufferedReader, leftover: bytes, rows: int)
     """Raise W2VError if anything but white space follows the last row, or if compressed data is truncated after it."""
     while leftover := leftover or file.read(BLOCK_BYTES):
         if leftover.strip():
-            raise W2VError(f"{path}: wrong header: it declares {counted(rows, 'row')}, but more follow")
+            raise W2VError(f"{path}: wrong header: it declares {pluralise(rows, 'row')}, but more follow")
         leftover = b""
     if is_truncated(file):
         raise W2VError(f"{path}: truncated: its rows are complete, but the end of its compressed data is missing")

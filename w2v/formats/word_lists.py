@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.detect import Layout
-from w2v.errors import W2VError, counted
+from w2v.errors import W2VError, pluralise
 from w2v.system.files import PathLike, atomic_write_together, open_regular, translate_os_errors
 from w2v.text.words import Words
 
@@ -80,7 +80,7 @@ def check_min_size(path: Path, rows: int) -> None:
     with translate_os_errors(path):
         size = path.stat().st_size
     if Layout("text", None, 0, 0).min_bytes(rows) > size:
-        raise W2VError(f"{path}: too short for {counted(rows, 'different word')}, one for each vector")
+        raise W2VError(f"{path}: too short for {pluralise(rows, 'different word')}, one for each vector")
 
 
 def read_words(path: Path, rows: int) -> tuple[Words, NDArray[np.int64] | None]:
@@ -110,5 +110,5 @@ def read_words(path: Path, rows: int) -> tuple[Words, NDArray[np.int64] | None]:
                 except (ValueError, LookupError, OverflowError):
                     raise W2VError(f"{path}: the count of row {lines:,} is missing or not an integer") from None
     if lines != rows:
-        raise W2VError(f"{path}: {counted(lines, 'word')} for {counted(rows, 'vector')}")
+        raise W2VError(f"{path}: {pluralise(lines, 'word')} for {pluralise(rows, 'vector')}")
     return builder.words, counts

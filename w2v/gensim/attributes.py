@@ -19,18 +19,18 @@ log = logging.getLogger("w2v")  # gensim's loggers are silent by default, and us
 Arrays = dict[str, NDArray[Any]]
 
 
-def user_attributes(owner: object, own: Collection[str]) -> dict[str, Any]:
-    """Return the public attributes of an object that are neither in `own` nor defined by its class."""
-    return {name: value for name, value in vars(owner).items() if _is_user_attribute(owner, own, name)}
+def user_attributes(obj: object, reserved: Collection[str]) -> dict[str, Any]:
+    """Return the public attributes of an object that are neither `reserved` nor defined by its class."""
+    return {name: value for name, value in vars(obj).items() if _is_user_attribute(obj, reserved, name)}
 
 
-def restore(owner: object, own: Collection[str], values: Mapping[str, Any]) -> None:
+def restore(obj: object, reserved: Collection[str], values: Mapping[str, Any]) -> None:
     """Set the attributes that `user_attributes` returned. Ignore all others: only a forged file has them."""
-    vars(owner).update({name: value for name, value in values.items() if _is_user_attribute(owner, own, name)})
+    vars(obj).update({name: value for name, value in values.items() if _is_user_attribute(obj, reserved, name)})
 
 
-def _is_user_attribute(owner: object, own: Collection[str], name: str) -> bool:
-    return not (name in own or name.startswith("_") or hasattr(type(owner), name))
+def _is_user_attribute(obj: object, reserved: Collection[str], name: str) -> bool:
+    return not (name in reserved or name.startswith("_") or hasattr(type(obj), name))
 
 
 def pack(name: str, values: Mapping[str, Any]) -> Arrays:

@@ -11,8 +11,8 @@ import numpy as np
 
 from w2v.evaluation.analogies import best_answers
 from w2v.evaluation.word_index import index_words
+from w2v.gensim.editable_vectors import EditableVectors
 from w2v.gensim.sentences import read_bytes
-from w2v.gensim.vocabulary_update import GrowingVectors
 from w2v.system.files import PathLike
 from w2v.vectors.cosines import cosine
 from w2v.vectors.query import Method
@@ -20,8 +20,8 @@ from w2v.vectors.query import Method
 log = logging.getLogger("gensim.models.keyedvectors")
 
 
-class EvaluatedVectors(GrowingVectors):
-    """The part of KeyedVectors that evaluates vectors; see KeyedVectors for the attributes."""
+class EvaluationMethods(EditableVectors):
+    """The methods of KeyedVectors that evaluate vectors; see KeyedVectors for the attributes."""
 
     def evaluate_word_analogies(
         self,
@@ -37,7 +37,8 @@ class EvaluatedVectors(GrowingVectors):
         the first section header.
         """
         fold = str.upper if case_insensitive else str
-        first, first_variant, next_variant = index_words(fold(str(key)) for key in self.index_to_key[:restrict_vocab])
+        keys = (fold(str(key)) for key in self.index_to_key[:restrict_vocab])
+        row_of, first_rows, next_same_word = index_words(keys)
         sections: list[dict[str, Any]] = []
         questions: list[tuple[dict[str, Any], tuple[str, ...]]] = []
         for number, line in enumerate(read_bytes(analogies).decode().splitlines()):
@@ -46,14 +47,15 @@ class EvaluatedVectors(GrowingVectors):
                 sections.append({"section": line.removeprefix(": ").strip(), "correct": [], "incorrect": []})
             elif not sections:
                 raise ValueError(f"Missing section header before line #{number} in {analogies}")
-            elif len(words) == 4 and (dummy4unknown or all(word in first for word in words)):
+            elif len(words) == 4 and (dummy4unknown or all(word in row_of for word in words)):
                 questions.append((sections[-1], words))
-        rows = np.array([[first.get(word, -1) for word in words] for _, words in questions], np.int32).reshape(-1, 4)
+        rows = np.array([[row_of.get(word, -1) for word in words] for _, words in questions], np.int32)
+        rows = rows.reshape(-1, 4)  # also without questions
         known = np.all(rows >= 0, axis=1)
         correct = np.zeros(len(rows), bool)
         method: Method = "mul" if similarity_function == "most_similar_cosmul" else "add"
-        best = best_answers(self.vectors, rows[known, :3], next_variant, method)
-        correct[known] = first_variant[best] == rows[known, 3]
+        best = best_answers(self.vectors, rows[known, :3], next_same_word, method)
+        correct[known] = first_rows[best] == rows[known, 3]
         for (section, words), is_correct in zip(questions, correct.tolist(), strict=True):
             section["correct" if is_correct else "incorrect"].append(words)
         total = {

@@ -11,17 +11,18 @@ from w2v.errors import W2VError
 from w2v.formats.header import GensimObject
 from w2v.formats.vector_file import Array, VectorFile
 from w2v.gensim import attributes
-from w2v.gensim.training import OUTPUT_LAYERS, Saved, Trainable
+from w2v.gensim.training import OUTPUT_LAYERS, StoredAttributes, Trainable
 from w2v.system.files import PathLike
 from w2v.system.schema import convert
 
 MODEL_CLASSES = ("Word2Vec", "FastText")
 USER_ATTRIBUTES = "gensim.model"  # prefix of the tensors that hold the user's attributes
 LOCKS = "vectors_lockf"
-SAVED = get_type_hints(Saved, include_extras=True)
-FileAttributes = TypedDict("FileAttributes", SAVED, total=False)  # type: ignore[misc]  # gensim's files may lack some
+ATTRIBUTE_TYPES = get_type_hints(StoredAttributes, include_extras=True)
+# gensim's files may lack some attributes.
+FileAttributes = TypedDict("FileAttributes", ATTRIBUTE_TYPES, total=False)  # type: ignore[misc]
 
-OWN_ATTRIBUTES = {*SAVED, *OUTPUT_LAYERS, "wv", "layer1_size", "raw_vocab", "hashfxn", "random", "load"}
+OWN_ATTRIBUTES = {*ATTRIBUTE_TYPES, *OUTPUT_LAYERS, "wv", "layer1_size", "raw_vocab", "hashfxn", "random", "load"}
 
 
 def content_of(model: Trainable) -> VectorFile:
@@ -34,8 +35,8 @@ def content_of(model: Trainable) -> VectorFile:
         elif array is not None:
             attributes.warn_not_saved(f"{key} of shape {array.shape}, for vectors of shape {content.vectors.shape}")
     content.tensors.update(attributes.pack(USER_ATTRIBUTES, attributes.user_attributes(model, OWN_ATTRIBUTES)))
-    saved = GensimObject(model._kind, {name: getattr(model, name) for name in SAVED})
-    return replace(content, header=replace(content.header, gensim=saved))
+    stored = GensimObject(model._kind, {name: getattr(model, name) for name in ATTRIBUTE_TYPES})
+    return replace(content, header=replace(content.header, gensim=stored))
 
 
 def restore(model: Trainable, path: PathLike, content: VectorFile) -> None:
@@ -43,12 +44,12 @@ def restore(model: Trainable, path: PathLike, content: VectorFile) -> None:
 
     Raises AttributeError if the file holds only vectors, W2VError if it is damaged.
     """
-    saved = content.header.gensim
-    if not saved or saved.kind not in MODEL_CLASSES:
+    stored = content.header.gensim
+    if not stored or stored.kind not in MODEL_CLASSES:
         raise AttributeError(f"{path} is not a Word2Vec model: it holds only vectors; use KeyedVectors.load")
-    settings = dict(saved.attributes)
+    settings = dict(stored.attributes)
     for name, value in settings.items():
-        if isinstance(value, bool) and SAVED.get(name) is not bool:  # gensim 3 saves some numbers as True
+        if isinstance(value, bool) and ATTRIBUTE_TYPES.get(name) is not bool:  # gensim 3 saves some numbers as True
             settings[name] = int(value)
     settings = dict(convert(FileAttributes, settings, f"{path}: its settings"))
     arrays = {name: content.tensors[name] for name in (LOCKS, *OUTPUT_LAYERS) if name in content.tensors}

@@ -90,7 +90,8 @@ class Text8Corpus:
 class BrownCorpus:
     """The lines of all files of a folder in the format of the Brown corpus, WORD/TAG.
 
-    A token becomes word/TA, lower case with the first two letters of its tag. Tokens with other tags are left out.
+    The token Jury/nn-tl becomes jury/nn: the word in lower case, and the first two letters of its tag. Tokens with
+    other tags are left out.
     """
 
     def __init__(self, dirname: PathLike) -> None:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import NothingToTrain, TextWarning, warn_of_text
+from w2v.errors import NothingToTrain, TextWarning, issue_text_warning
 from w2v.gensim import utils
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.sentences import Sentences
@@ -40,7 +40,7 @@ UNSUPPORTED_OVERRIDES = (
 )  # fmt: skip
 
 
-class Saved:
+class StoredAttributes:
     """The attributes of a model that its file stores in addition to the arrays."""
 
     vector_size: Count
@@ -74,7 +74,7 @@ class Saved:
     comment: Any
 
 
-class Trainable(Saved, HasVectors, utils.SaveLoad):
+class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
     """The part of Word2Vec that holds the matrices and trains them; see Word2Vec for the attributes."""
 
     wv: KeyedVectors
@@ -143,20 +143,22 @@ class Trainable(Saved, HasVectors, utils.SaveLoad):
         rows = np.argsort(-counts, kind="stable")
         return rows, counts[rows]
 
-    def _model(self, loss: str, as_rows: bool = True, first: int = 0, last: int = 1) -> tuple[Model, NDArray[np.int64]]:
+    def _model(
+        self, loss: str, numbers_as_words: bool = True, first: int = 0, last: int = 1
+    ) -> tuple[Model, NDArray[np.int64]]:
         """Return a w2v model that trains one loss from epoch `first` to `last`.
 
         Args:
-            as_rows: name each word after its row in `wv`, because in gensim any object can be a word. Models with
-                subwords ignore this: they need the letters.
+            numbers_as_words: use row numbers in `wv` as words, because in gensim any object can be a word. Ignored with
+                subwords, which need the letters of the words.
 
         Returns:
             The model, with a vocabulary sorted by count, and the row in `wv` of each of its words, (V,).
         """
         wv, subwords = self.wv, self.wv.subwords
         rows, counts = self._rows_by_count()
-        as_rows = as_rows and not subwords
-        words = list(map(str, rows.tolist())) if as_rows else [wv.index_to_key[row] for row in rows.tolist()]
+        numbers_as_words = numbers_as_words and not subwords
+        words = list(map(str, rows.tolist())) if numbers_as_words else [wv.index_to_key[row] for row in rows.tolist()]
         vocabulary = Vocabulary(words, counts)
         options: dict[str, Any] = {"negative": self.negative, "ns_exponent": self.ns_exponent} if loss == "ns" else {}
         if subwords:
@@ -186,8 +188,8 @@ class Trainable(Saved, HasVectors, utils.SaveLoad):
         """The factor from vectors in `wv` to w2v's vectors. It differs from 1 only with cbow_mean=0.
 
         With cbow_mean=0, gensim predicts from the sum of the n context vectors, and adds 1/n of the gradient to each.
-        w2v predicts from the mean. If all windows had n words, the mean of vectors n times as long would train the
-        same. The factor uses the mean of 1/n over the window sizes.
+        w2v predicts from the mean. If every window had n words, w2v would train the same as gensim with vectors
+        that are n times as long. The factor uses the mean of 1/n over the window sizes.
         """
         if self.sg or self.cbow_mean:
             return 1.0
@@ -197,24 +199,24 @@ class Trainable(Saved, HasVectors, utils.SaveLoad):
     # -- a run --------------------------------------------------------------------------------------
 
     def _run(
-        self, loss: str, text: list[Path] | Rows, first: int, last: int, progress: Report | None
+        self, loss: str, text: list[Path] | NumberedSentences, first: int, last: int, progress: Report | None
     ) -> tuple[int, int]:
         """Train one loss from epoch `first` to `last`, on files or sentences. Return (words trained, words read).
 
         The words trained are the number that subsampling is expected to keep.
         """
-        sentences = text if isinstance(text, Rows) else None
+        sentences = text if isinstance(text, NumberedSentences) else None
         model, rows = self._model(loss, sentences is not None, first, last)
         if sentences and not self._warned:  # w2v sees row numbers instead of these words, so it cannot check them
             words = FirstWords(list(map(str, self.wv.index_to_key[:TYPES])), self.wv.expandos["count"][:TYPES])
             if line := size_advice(words, sentences.words, None):
-                warn_of_text(line)
+                issue_text_warning(line)
         try:
             with warnings.catch_warnings():
                 if self._warned or sentences:
                     warnings.simplefilter("ignore", TextWarning)
                 self._warned = True
-                source = sentences.file or sentences if sentences else text
+                source = text if sentences is None else sentences.file or sentences
                 trained = train(source, continue_from=model, cache=self._cache, progress=progress)
         except NothingToTrain as error:
             logging.getLogger("w2v").warning("%s", error)
@@ -225,18 +227,18 @@ class Trainable(Saved, HasVectors, utils.SaveLoad):
         read = sentences.words if sentences else int(trained.metrics["tokens_read"])
         return round(trained.metrics["tokens_trained"] * kept_share), read * (last - first)
 
-    def _copy_results(self, loss: str, trained: Model, before: Model, rows: NDArray[np.int64]) -> None:
+    def _copy_results(self, loss: str, trained: Model, initial_model: Model, rows: NDArray[np.int64]) -> None:
         """Copy the matrices and the loss of a run into this object.
 
         Args:
-            before: the model at the start of the run.
+            initial_model: the model at the start of the run.
             rows: the row in `wv` of each of its words.
         """
         wv = self.wv
         inputs = np.asarray(trained.inputs, np.float32)
         locks = wv.vectors_lockf[rows if len(wv.vectors_lockf) > 1 else slice(None), None]
         if (locks != 1).any():
-            inputs = before.inputs + locks * (inputs - before.inputs)
+            inputs = initial_model.inputs + locks * (inputs - initial_model.inputs)
         wv.vectors = _replace_rows(wv.vectors, rows, inputs / np.float32(self._vector_scale))
         if trained.ngrams:
             vars(wv)["ngrams"] = trained.ngrams
@@ -286,7 +288,7 @@ class Trainable(Saved, HasVectors, utils.SaveLoad):
         self, alpha: float, epochs: int | None, total_examples: int | None, total_words: int | None
     ) -> None:
         if not self.hs and not self.negative:
-            raise ValueError("set hs=1 or negative above 0: without both, nothing is trained")
+            raise ValueError("set hs=1 or negative above 0: without either, nothing is trained")
         if self.hs and self.negative:
             log.warning(
                 "Both hierarchical softmax and negative sampling are activated. This is probably a mistake: "
@@ -322,7 +324,7 @@ class Trainable(Saved, HasVectors, utils.SaveLoad):
             raise RuntimeError("the words of the model have no counts, which training needs: build_vocab counts them")
 
 
-class Rows:
+class NumberedSentences:
     """Sentences for training: each word is replaced by its row number, and unknown words are left out.
 
     Models with subwords keep the words themselves.
@@ -353,8 +355,8 @@ class Rows:
         self.file = path
 
 
-class Jobs:
-    """The sentences that a subclass's _do_train_job makes of batches: for instance walks, from their first nodes."""
+class JobSentences:
+    """The sentences that a subclass's _do_train_job makes from batches, such as random walks from their start nodes."""
 
     def __init__(self, sentences: Sentences, model: Trainable) -> None:
         self.sentences, self.model = sentences, model

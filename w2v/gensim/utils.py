@@ -50,7 +50,8 @@ to_utf8 = any2utf8
 def deaccent(text: str | bytes) -> str:
     """Return the text without accents."""
     decomposed = normalise_unicode(to_unicode(text), "NFD")
-    return normalise_unicode("".join(mark for mark in decomposed if unicodedata.category(mark) != "Mn"), "NFC")
+    kept = "".join(character for character in decomposed if unicodedata.category(character) != "Mn")
+    return normalise_unicode(kept, "NFC")
 
 
 def tokenize(
@@ -129,7 +130,7 @@ class SaveLoad:
 
 @contextmanager
 def gensim_exceptions(path: PathLike) -> Iterator[None]:
-    """Raise the exceptions that gensim raises for a file.
+    """Convert w2v's errors for a file into the exceptions that gensim raises.
 
     These are OSError, such as FileNotFoundError, if the system refuses to open it, EOFError if it is truncated, and
     W2VError, a ValueError, for other damage.

@@ -91,7 +91,8 @@ def write_word2vec(
 
     Args:
         total: the number of vectors in the header.
-        vocabulary: a second file, replaced together with `path`, and the value to write to it after each key.
+        vocabulary: the path of a second file for keys and values, and the value of each key. Both files are replaced
+            together.
 
     Raises:
         W2VError: a key cannot be stored in this format.

@@ -25,7 +25,7 @@ WordCounts = tuple[dict[Any, int], int, int]  # the count of each word, the numb
 
 
 def count_files(files: list[Path], max_vocab_size: int | None, cache: PathLike | None, workers: int) -> WordCounts:
-    """Count the words of files. Store their ids in the folder `cache`, which spares training reading the text again."""
+    """Count the words of files. Store their ids in the folder `cache`, so that training need not read them again."""
     options = ReadingOptions(cache=cache, max_types=max_vocab_size or ReadingOptions.max_types)
     try:
         with read_corpus(Corpus(files), options, workers=workers) as store:
@@ -72,25 +72,26 @@ def effective_min_count(counts: Mapping[Any, int], min_count: float, max_final_v
 
 
 def sample_as_share(sample: float, total: int) -> float:
-    """Convert gensim's `sample`, which is a number of words from 1 on, to a share of the `total` words."""
+    """Convert gensim's `sample` to a share of the `total` words. A `sample` of 1 or more is a number of words."""
+    # The factor (3 + √5) / 2 is gensim's.
     return sample if sample < 1 else min(1.0, int(sample * (3 + np.sqrt(5)) / 2) / max(1, total))
 
 
-def effect_on_vocabulary(known: int, kept: list[int], sample: float) -> dict[str, int]:
+def effect_on_vocabulary(distinct_words: int, kept_counts: list[int], sample: float) -> dict[str, int]:
     """Return gensim's report of prepare_vocab: words that are kept and dropped, and the effect of subsampling.
 
     Args:
-        known: the number of different words before min_count.
-        kept: the counts of the words of the vocabulary.
+        distinct_words: the number of different words before min_count.
+        kept_counts: the counts of the words of the vocabulary.
     """
-    counts = np.array(kept, np.int64)
+    counts = np.array(kept_counts, np.int64)
     total = int(counts.sum())
     threshold = sample_as_share(sample, total) * total or total
     share = np.minimum(1, np.sqrt(threshold / counts) + threshold / counts)
     return {
-        "drop_unique": known - len(kept),
+        "drop_unique": distinct_words - len(kept_counts),
         "retain_total": total,
         "downsample_unique": int((share < 1).sum()),
         "downsample_total": int((share * counts).sum()),
-        "num_retained_words": len(kept),
+        "num_retained_words": len(kept_counts),
     }

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, counted
+from w2v.errors import SettingsError, pluralise
 from w2v.losses.full_softmax import SoftmaxOptions
 from w2v.losses.loss import Alpha, Array, Loss, Worker, log_softmax
 from w2v.losses.rows import score, softmax, update
@@ -166,5 +166,7 @@ def blocks_of(blocks: str | None, words: int, size: int) -> tuple[list[int], lis
     sizes = np.diff([0, *ends, words]).tolist()
     if min(sizes) < 1:
         text = blocks or ",".join(map(str, lengths))
-        raise SettingsError(f"blocks {text}: each block needs a word, and the vocabulary has {counted(words, 'word')}")
+        raise SettingsError(
+            f"blocks {text}: each block needs a word, and the vocabulary has {pluralise(words, 'word')}"
+        )
     return lengths, sizes

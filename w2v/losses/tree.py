@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.detect import lines
-from w2v.errors import W2VError, counted
+from w2v.errors import W2VError, pluralise
 from w2v.losses import _trees
 from w2v.system.files import PathLike
 from w2v.text.vocabulary import Vocabulary
@@ -212,7 +212,8 @@ def codes_of_words(codes: Iterable[tuple[str, str, str]], vocabulary: Vocabulary
     missing = [word for word, code in zip(vocabulary.words, ordered, strict=True) if not code]
     if missing:
         raise W2VError(
-            f"{source}: no code for {counted(len(missing), 'word')} of the vocabulary, for example {missing[0][:60]!r}"
+            f"{source}: no code for {pluralise(len(missing), 'word')} of the vocabulary, for example "
+            f"{missing[0][:60]!r}"
         )
     return ordered
 

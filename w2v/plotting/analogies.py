@@ -6,7 +6,7 @@ import numpy as np
 
 from w2v.evaluation.analogies import section_pairs
 from w2v.options import check_numbers
-from w2v.plotting.figure import COLOURS, MAX_TITLE, Lettering, Picture, map_axes
+from w2v.plotting.figure import COLOURS, MAX_TITLE, Picture, TextFormatter, map_axes
 from w2v.plotting.labels import place_labels
 from w2v.plotting.projection import project
 from w2v.plotting.words import PAIRS
@@ -45,13 +45,13 @@ def analogy_map(
     points = project(unit(vectors.vectors[rows]))
     words = [vectors.index_to_key[row] for row in rows]
 
-    lettering = Lettering([*words, title or name])
+    formatter = TextFormatter([*words, title or name])
     picture, axes = map_axes(points, SPACE)
-    lettering.set(axes.title, title or name, MAX_TITLE)
+    formatter.set(axes.title, title or name, MAX_TITLE)
     colours = np.where(np.isin(np.arange(len(rows)), ends[:, 0]), COLOURS[0], COLOURS[3])
     markers = axes.scatter(points[:, 0], points[:, 1], s=14, c=colours, zorder=2)
     for start, end in points[ends]:
         arrow = {"arrowstyle": "-|>", "color": "#999999", "linewidth": 0.8, "shrinkA": 2, "shrinkB": 2}
         axes.annotate("", end, start, arrowprops=arrow, zorder=1)
-    place_labels(axes, points, words, lettering, markers=markers, colours=[*colours], lines=points[ends], draw_all=True)
+    place_labels(axes, points, words, formatter, markers=markers, colours=[*colours], lines=points[ends], draw_all=True)
     return picture

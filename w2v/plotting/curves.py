@@ -43,14 +43,19 @@ def run_picture(model: Model, title: str = "") -> Picture:
 
 
 def spectrum(result: EffectiveRank, name: str) -> Picture:
-    """Plot the singular values relative to the first, with the rank and the limit of the loss. `name` is the title."""
+    """Plot the singular values relative to the first. `name` is the title.
+
+    Vertical lines show the effective rank and, if the loss limits it, the highest possible rank.
+    """
     picture = Picture(6, 4)
     axes = picture.subplots()
     values = np.array(result.singular_values)
     axes.semilogy(np.arange(1, len(values) + 1), values / values[0], color=COLOURS[0])
     if result.max_rank is not None:
-        axes.axvline(result.max_rank, color="grey", linestyle=":", label=f"limit of the loss: {result.max_rank:,}")
-    axes.axvline(result.rank, color=COLOURS[3], linestyle="--", label=f"rank {result.rank:,}")
+        axes.axvline(
+            result.max_rank, color="grey", linestyle=":", label=f"highest rank with this loss: {result.max_rank:,}"
+        )
+    axes.axvline(result.rank, color=COLOURS[3], linestyle="--", label=f"effective rank: {result.rank:,}")
     set_title(axes, name)
     axes.set(xlabel="singular value", ylabel="relative to the first")
     axes.legend()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, W2VError, counted, install, printable
+from w2v.errors import SettingsError, W2VError, install, pluralise, printable
 from w2v.system.files import PathLike, atomic_write
 
 try:
@@ -90,7 +90,7 @@ class Picture(Figure):
         return file.getvalue()
 
 
-class Lettering:
+class TextFormatter:
     """Converts arbitrary words to text that a picture can show, and chooses fonts for it.
 
     Words are drawn literally, not as formulas. Long words are shortened, control characters are escaped, and a
@@ -99,23 +99,23 @@ class Lettering:
 
     def __init__(self, texts: Iterable[str]) -> None:
         """Choose fonts for all texts of a picture."""
-        characters = sorted({character for text in texts for character in short(text, MAX_TITLE)})
+        characters = sorted({character for text in texts for character in shorten(text, MAX_TITLE)})
         families, missing = families_for(characters)
         self._table = dict.fromkeys(map(ord, missing), NO_GLYPH)
         self.style: dict[str, Any] = {"family": families, "parse_math": False, "usetex": False}
 
     def __call__(self, text: str, limit: int = MAX_CHARACTERS) -> str:
-        return short(text, limit).translate(self._table)
+        return shorten(text, limit).translate(self._table)
 
-    def set(self, text: Text, words: str, limit: int = MAX_CHARACTERS) -> None:
-        """Set a text of a figure to `words`."""
-        text.set(text=self(words, limit), **self.style)
+    def set(self, artist: Text, text: str, limit: int = MAX_CHARACTERS) -> None:
+        """Set the text of an artist of a figure, such as a title."""
+        artist.set(text=self(text, limit), **self.style)
 
 
 def map_axes(points: NDArray[Any], space: float = 1) -> tuple[Picture, Axes]:
     """Return a picture for labelled points (n, 2), and its axes, which have equal scales and no ticks.
 
-    `space` is the area of a point relative to a labelled point without lines.
+    `space` is the area that a point needs, relative to a point that has a label but no arrow.
     """
     x_range, y_range = np.ptp(points, axis=0) + 1e-30
     height = np.clip(y_range / x_range, *HEIGHTS)
@@ -129,7 +129,7 @@ def map_axes(points: NDArray[Any], space: float = 1) -> tuple[Picture, Axes]:
     return picture, axes
 
 
-def add_legend(picture: Picture, names: Sequence[str], lettering: Lettering) -> None:
+def add_legend(picture: Picture, names: Sequence[str], formatter: TextFormatter) -> None:
     """List the groups with their colours below the picture."""
     shown = list(names[:MAX_LEGEND])
     handles = [
@@ -143,8 +143,8 @@ def add_legend(picture: Picture, names: Sequence[str], lettering: Lettering) -> 
         handles, ["-"] * len(shown), loc="outside lower center", ncols=columns, fontsize=8, frameon=False
     )
     # The names are set only now, because matplotlib would drop labels that begin with _.
-    for text, name in zip(legend.get_texts(), shown, strict=True):
-        lettering.set(text, name, MAX_NAME)
+    for artist, name in zip(legend.get_texts(), shown, strict=True):
+        formatter.set(artist, name, MAX_NAME)
 
 
 def colour_of(number: int) -> Any:
@@ -158,10 +158,10 @@ def blend(colour: Any, other: Any, share: float) -> Any:
 
 
 def set_title(axes: Axes, title: str) -> None:
-    Lettering([title]).set(axes.title, title, MAX_TITLE)
+    TextFormatter([title]).set(axes.title, title, MAX_TITLE)
 
 
-def short(text: str, limit: int) -> str:
+def shorten(text: str, limit: int) -> str:
     """Return a text as one printable line of at most `limit` characters."""
     text = printable(text[: limit + 1])
     return text if len(text) <= limit else text[: limit - 1] + "…"
@@ -182,7 +182,7 @@ def families_for(characters: Sequence[str]) -> tuple[list[str], list[str]]:
         packages = " ".join(sorted({_package(character) for character in drawable}))
         log.warning(
             "no font on this machine has %s of the picture, such as %s: install one (on Debian and Ubuntu: apt install "
-            "%s)", counted(len(drawable), "character"), " ".join(drawable[:5]), packages,
+            "%s)", pluralise(len(drawable), "character"), " ".join(drawable[:5]), packages,
         )  # fmt: skip
     return families, missing
 

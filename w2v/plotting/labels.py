@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError, install
-from w2v.plotting.figure import Lettering, blend
+from w2v.plotting.figure import TextFormatter, blend
 
 try:
     import textalloc
@@ -33,7 +33,7 @@ def place_labels(
     axes: Axes,
     points: NDArray[Any],
     words: Sequence[str],
-    lettering: Lettering,
+    formatter: TextFormatter,
     *,
     markers: Any,
     colours: Sequence[Any],
@@ -59,7 +59,7 @@ def place_labels(
             axes,
             points[:, 0],
             points[:, 1],
-            [lettering(word) for word in words],
+            [formatter(word) for word in words],
             scatter_plot=markers,
             textsize=FONT_SIZE,
             textcolor=[blend(colour, "black", DARKENING) for colour in colours],
@@ -72,6 +72,6 @@ def place_labels(
             linewidth=0.4,
             path_effects=[withStroke(linewidth=HALO, foreground="white")],
             **obstacles,
-            **lettering.style,
+            **formatter.style,
         )
     figure.words, figure.labels = len(words), sum(text is not None for text in texts)

@@ -44,7 +44,7 @@ def project(
         progress: called in phase "project" by t-SNE and UMAP.
 
     Returns:
-        The points, float32 (n, 2). A component that the rows do not have is 0.
+        The points, float32 (n, 2). If the rows span fewer than two dimensions, the missing coordinates are 0.
 
     Raises:
         SettingsError: the method is unknown.

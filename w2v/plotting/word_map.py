@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from w2v.detect import lines
 from w2v.errors import SettingsError, W2VError
 from w2v.options import check_numbers
-from w2v.plotting.figure import MAX_TITLE, Lettering, Picture, add_legend, colour_of, map_axes
+from w2v.plotting.figure import MAX_TITLE, Picture, TextFormatter, add_legend, colour_of, map_axes
 from w2v.plotting.labels import place_labels
 from w2v.plotting.projection import Projection, project
 from w2v.plotting.words import CLUSTERS, WORDS, WORDS_PER_CLUSTER, Groups, cluster_words, default_skip
@@ -89,6 +89,7 @@ def word_map(
     if clusters is not None and groups in ("sections", "frequency"):
         raise SettingsError(f'clusters has no effect with groups="{groups}"')
     sections = _sections(vectors, words, top, skip)
+    # In reverse order, so that a word in several sections belongs to the first of them.
     section_of = {word: number for number, part in reversed([*enumerate(sections.values())]) for word in part}
     if not section_of:
         raise W2VError("no words to draw")
@@ -99,9 +100,9 @@ def word_map(
     matrix, occurrences = unit(vectors[names]), _occurrences(vectors, names)
     points = project(matrix, method, seed, progress)
     title = title or METHOD_NAMES[method]
-    lettering = Lettering([*names, *sections, title])
+    formatter = TextFormatter([*names, *sections, title])
     picture, axes = map_axes(points)
-    lettering.set(axes.title, title, MAX_TITLE)
+    formatter.set(axes.title, title, MAX_TITLE)
     x, y = points.T
     style: dict[str, Any] = {"s": _areas(occurrences), "linewidths": 0.3, "edgecolors": "white"}
     if groups == "frequency":
@@ -118,8 +119,8 @@ def word_map(
         colours = [colour_of(number) for number in numbers.tolist()]
         markers = axes.scatter(x, y, c=colours, **style)
         if len(legend) > 1:
-            add_legend(picture, legend, lettering)
-    place_labels(axes, points, names, lettering, markers=markers, colours=colours)
+            add_legend(picture, legend, formatter)
+    place_labels(axes, points, names, formatter, markers=markers, colours=colours)
     return picture
 
 

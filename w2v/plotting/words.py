@@ -18,7 +18,7 @@ SKIPPED = 100  # by default, the most frequent words are left out: "the" and "of
 WORDS = 200  # default number of words of a map
 PAIRS = 20  # default number of pairs of a section of analogy questions
 CLUSTERS = 8  # default number of clusters
-WORDS_PER_CLUSTER = 5  # default minimum of the average size of a cluster
+WORDS_PER_CLUSTER = 5  # by default, there is at most one cluster per this many words
 NAME_WORDS = 3  # a cluster is named after this many words, the ones nearest to its centre
 ITERATIONS = 50  # of k-means
 

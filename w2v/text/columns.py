@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
 
-from w2v.errors import W2VError, one_line, optional
+from w2v.errors import W2VError, import_optional, one_line
 from w2v.system.files import PARQUET, SIGNATURE_BYTES
 from w2v.text.declared_sizes import max_content
 from w2v.text.decompress import MAX_RATIO
@@ -98,7 +98,7 @@ def parquet_texts(where: str, file: IO[bytes], column: str | None) -> Iterator[t
     Raises W2VError if the file is damaged, if `column` is None or not a column of text, or if pyarrow is not installed.
     """
     need = f"{where}: Parquet files need one more package"
-    pyarrow = optional(need, "parquet", "pyarrow", "pyarrow.parquet")
+    pyarrow = import_optional(need, "parquet", "pyarrow", "pyarrow.parquet")
     size = os.fstat(file.fileno()).st_size
     table = Parquet(where, file, size, pyarrow)
     names, rows = table.names, max(1, table.rows)

@@ -17,7 +17,7 @@ from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from w2v.detect import refuse_other
-from w2v.errors import SettingsError, W2VError, counted, warn_of_text
+from w2v.errors import SettingsError, W2VError, issue_text_warning, pluralise
 from w2v.system.files import SIGNATURE_BYTES, UTF_16, Errors, PathLike, check_unchanged, text_start, translate_os_errors
 from w2v.text._text import PADDING, last_space
 from w2v.text.columns import (
@@ -130,7 +130,7 @@ class Corpus:
         elif isinstance(source, Iterable) and not isinstance(source, bytes | Mapping):
             self._items = source
             if isinstance(source, list | tuple) and source and all(map(looks_like_path, source)):
-                warn_of_text(
+                issue_text_warning(
                     f"the strings of this list look like paths, such as {source[0][:60]!r}, but are read as texts: for "
                     "files, give a list of pathlib.Path"
                 )
@@ -284,8 +284,8 @@ class Corpus:
         if size:
             yield TextBlock(b"".join([*parts, PADDING]), origins, self._bytes_read)
         if self.missing:
-            missing = f"{counted(self.missing, 'missing text')} (None, NaN, or an empty field of CSV)"
-            warn_of_text(
+            missing = f"{pluralise(self.missing, 'missing text')} (None, NaN, or an empty field of CSV)"
+            issue_text_warning(
                 f"read {missing} as empty lines, whose vectors are zeros" if as_lines else f"skipped {missing}"
             )
 

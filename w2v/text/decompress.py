@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from io import RawIOBase
 from typing import Any
 
-from w2v.errors import TruncatedFile, W2VError, optional
+from w2v.errors import TruncatedFile, W2VError, import_optional
 
 PIECE_BYTES = 1 << 19  # decompressed bytes yielded at a time
 ZSTANDARD_INPUT_BYTES = 1024  # compressed bytes passed to zstandard at a time
@@ -25,7 +25,7 @@ class _Zstandard:
     """
 
     def __init__(self) -> None:
-        zstandard = optional("zstandard files need one more package", "zstd", "zstandard")
+        zstandard = import_optional("zstandard files need one more package", "zstd", "zstandard")
         self._stream = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
         self.unconsumed_tail = memoryview(b"")
 

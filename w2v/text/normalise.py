@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import optional
+from w2v.errors import import_optional
 from w2v.options import check_options, option
 from w2v.settings import TEXT
 from w2v.system.files import Errors
@@ -192,7 +192,7 @@ def lower_case_table() -> NDArray[np.uint32]:
 @cache
 def break_class_table() -> NDArray[np.uint8]:
     """Return the class of each character for _normalise.split_words."""
-    regex = optional("--tokenize words needs one more package", "tokenize", "regex")
+    regex = import_optional("--tokenize words needs one more package", "tokenize", "regex")
     flags = {rf"\p{{Word_Break={name}}}+": code for name, code in _normalise.BREAK_CLASSES.items()}
     flags[r"\p{Extended_Pictographic}+"] = _normalise.PICTOGRAPHIC_FLAG
     flags[r"[\p{Letter}\p{Number}]+"] = _normalise.WORD_FLAG

@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import warn_of_text
+from w2v.errors import issue_text_warning
 from w2v.text._text import FIRST_TYPE, PADDING
 from w2v.text.idstore import TypeCounts
 from w2v.text.markup import INLINE, LINES
@@ -68,7 +68,7 @@ def warn_about_text(store: TypeCounts, epochs: int | str | None, text: TextOptio
     markup_lines = _markup_advice(first, text), _wiki_advice(first)
     spelling_line, vocabulary_line = _spelling_advice(first), _vocabulary_advice(store, text, vocabulary)
     for line in filter(None, (size_line, *markup_lines, word_line, spelling_line, vocabulary_line)):
-        warn_of_text(line)
+        issue_text_warning(line)
 
 
 class FirstWords(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from w2v.detect import SENTENCE_END_WORD, lines
-from w2v.errors import SettingsError, W2VError, counted
+from w2v.errors import SettingsError, W2VError, pluralise
 from w2v.options import check_whole
 from w2v.settings import Formula
 from w2v.system.files import PathLike, atomic_write
@@ -52,7 +52,7 @@ class Vocabulary:
         self.words.check_lengths("")
         count_array = np.asarray(counts)
         if not len(self) or count_array.dtype.kind not in "iu" or count_array.shape != (len(self),):
-            words = counted(len(self), "word")
+            words = pluralise(len(self), "word")
             raise W2VError(f"counts of shape {count_array.shape} and type {count_array.dtype} do not fit {words}")
         self.counts: NDArray[np.int64] = count_array.astype(np.int64, copy=False)
         if self.counts.min() < 1 or np.any(self.counts[1:] > self.counts[:-1]):
@@ -69,7 +69,7 @@ class Vocabulary:
         return len(self.words)
 
     def __repr__(self) -> str:
-        return f"<Vocabulary: {counted(len(self), 'word')}, {counted(self.tokens, 'token')}>"
+        return f"<Vocabulary: {pluralise(len(self), 'word')}, {pluralise(self.tokens, 'token')}>"
 
     @classmethod
     def from_store(cls, store: TypeCounts, min_count: int = 5, max_vocab: int | None = None) -> Self:
@@ -92,10 +92,10 @@ class Vocabulary:
             top = int(counts.argmax())
             word = store.words(np.array([top + FIRST_TYPE]))[0]
             reason = spacing_advice(FirstWords.of(store)) or (
-                f"the most frequent, {word[:60]!r}, occurs {counted(counts[top], 'time')}; "
+                f"the most frequent, {word[:60]!r}, occurs {pluralise(counts[top], 'time')}; "
                 "lower --min-count or give more text"
             )
-            raise W2VError(f"no word occurs {counted(min_count, 'time')}: {reason}")
+            raise W2VError(f"no word occurs {pluralise(min_count, 'time')}: {reason}")
         return cls(store.words(chosen + FIRST_TYPE), counts[chosen])
 
     def keep_probabilities(self, sample: float, formula: Formula = "word2vec") -> NDArray[np.float32]:
@@ -164,7 +164,7 @@ class Vocabulary:
             raise W2VError(f"{name}: the word {repeated!r} appears twice, with counts {first} and {second}")
         chosen = _select(counts, min_count, max_vocab)
         if not chosen.size:
-            raise W2VError(f"{name} holds no word that occurs {counted(min_count, 'time')}")
+            raise W2VError(f"{name} holds no word that occurs {pluralise(min_count, 'time')}")
         return cls(words.take(chosen), counts[chosen])
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import W2VError, counted
+from w2v.errors import W2VError, pluralise
 from w2v.text._text import PADDING, take_words, word_hashes
 
 WORDS_AT_ONCE = 1 << 16  # words checked or decoded at a time
@@ -159,7 +159,7 @@ class Words(Sequence[str]):
         return len(self.offsets) - 1
 
     def __repr__(self) -> str:
-        return f"<Words: {counted(len(self), 'word')}>"
+        return f"<Words: {pluralise(len(self), 'word')}>"
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Words):

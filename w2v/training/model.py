@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.display import Page, html_curve, html_table
-from w2v.errors import OnlyVectors, W2VError, counted, one_line
+from w2v.errors import OnlyVectors, W2VError, one_line, pluralise
 from w2v.evaluation.analogies import AnalogyResult, analogies
 from w2v.formats import bfloat16, table
 from w2v.formats.header import ModelHeader
@@ -116,7 +116,7 @@ class Model(HasVectors):
     def __repr__(self) -> str:
         rows, size = self.inputs.shape
         return (
-            f"<Model: {counted(rows, 'word')}, {counted(size, 'value')} each, {self.settings.model} with loss "
+            f"<Model: {pluralise(rows, 'word')}, {pluralise(size, 'value')} each, {self.settings.model} with loss "
             f"{self.settings.loss}>"
         )
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import W2VError, one_line, optional
+from w2v.errors import W2VError, import_optional, one_line
 from w2v.progress import Meter, Report
 from w2v.system.files import PathLike, open_regular, translate_os_errors
 from w2v.vectors.cosines import Floats
@@ -74,4 +74,4 @@ class ApproximateIndex:
 
 
 def _usearch() -> Any:
-    return optional("approximate search needs usearch", "approximate", "usearch.index")
+    return import_optional("approximate search needs usearch", "approximate", "usearch.index")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from w2v.display import Page, html_table
-from w2v.errors import SettingsError, W2VError, counted, one_line
+from w2v.errors import SettingsError, W2VError, one_line, pluralise
 from w2v.formats import table, word2vec
 from w2v.formats.header import ModelHeader
 from w2v.formats.storage import CompactMatrix
@@ -90,12 +90,12 @@ class KeyedVectors:
                 if not isinstance(word, str):
                     raise W2VError(f"word {row} is {word!r:.60}: words are strings")
         if self.vectors.ndim != 2 or len(self.vectors) != len(self._words):
-            raise W2VError(f"vectors of shape {self.vectors.shape} do not fit {counted(len(self._words), 'word')}")
+            raise W2VError(f"vectors of shape {self.vectors.shape} do not fit {pluralise(len(self._words), 'word')}")
         self.counts: NDArray[np.int64] | None = None
         if counts is not None:
             numbers = np.asarray(counts)
             if numbers.shape != (len(self),):
-                raise W2VError(f"counts of shape {numbers.shape} do not fit {counted(len(self), 'word')}")
+                raise W2VError(f"counts of shape {numbers.shape} do not fit {pluralise(len(self), 'word')}")
             check_counts("", self._words, numbers)
             self.counts = numbers.astype(np.int64, copy=False)
 
@@ -195,7 +195,7 @@ class KeyedVectors:
         return self  # otherwise scikit-learn copies the vectors for each candidate of a parameter search
 
     def __repr__(self) -> str:
-        return f"<KeyedVectors: {counted(len(self), 'word')}, {counted(self.vector_size, 'value')} each>"
+        return f"<KeyedVectors: {pluralise(len(self), 'word')}, {pluralise(self.vector_size, 'value')} each>"
 
     def _repr_html_(self) -> str:
         columns: dict[str, list[Any]] = {"word": self.first_words(SHOWN_WORDS)}

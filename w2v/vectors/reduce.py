@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.detect import lines
-from w2v.errors import SettingsError, W2VError, counted
+from w2v.errors import SettingsError, W2VError, pluralise
 from w2v.formats import bfloat16
 from w2v.formats.header import ModelHeader
 from w2v.formats.storage import FileStorage, to_storage
@@ -72,7 +72,7 @@ def keep_listed_words(content: VectorFile, path: PathLike) -> VectorFile:
     if not listed:
         raise W2VError(f"{path}: none of its words has a vector")
     if unknown:
-        log.warning("%s: %s not in the vocabulary", path, counted(unknown, "line"))
+        log.warning("%s: %s not in the vocabulary", path, pluralise(unknown, "line"))
     return _take_rows(content, np.array(sorted(listed)))
 
 

@@ -1,4 +1,4 @@
-"""KeyedVectors under gensim's path, compared with gensim's own."""
+"""w2v.gensim's KeyedVectors, compared with gensim's."""
 
 import gzip
 from pathlib import Path
@@ -12,7 +12,8 @@ import w2v
 from w2v.formats import native
 from w2v.gensim.models.keyedvectors import KeyedVectors
 
-pytestmark = pytest.mark.filterwarnings("ignore:Call to deprecated:DeprecationWarning")  # gensim's, of itself
+# gensim warns about its own deprecated members.
+pytestmark = pytest.mark.filterwarnings("ignore:Call to deprecated:DeprecationWarning")
 
 WORDS = [f"w{row}" for row in range(40)]
 VECTORS = np.random.default_rng(3).normal(size=(len(WORDS), 8)).astype(np.float32)
@@ -30,7 +31,7 @@ def ours() -> KeyedVectors:
 
 
 @pytest.fixture
-def gensims() -> Any:
+def theirs() -> Any:
     return fill(gensim.models.KeyedVectors)
 
 
@@ -66,8 +67,8 @@ def gensims() -> Any:
         lambda wv: wv.vectors_for_all(["w1", "unknown", "w3"], copy_vecattrs=True).expandos["count"],
     ],
 )
-def test_answers_match_gensim(ours: KeyedVectors, gensims: Any, query: Any) -> None:
-    found, expected = query(ours), query(gensims)
+def test_answers_match_gensim(ours: KeyedVectors, theirs: Any, query: Any) -> None:
+    found, expected = query(ours), query(theirs)
     assert type(found) is type(expected)
     if isinstance(found, list):  # of words and numbers
         flat = [[part for pair in answer for part in pair] for answer in (found, expected)]
@@ -94,8 +95,8 @@ def test_answers_match_gensim(ours: KeyedVectors, gensims: Any, query: Any) -> N
         (ValueError, lambda wv: wv.get_vector("w1").__setitem__(0, 1)),
     ],
 )
-def test_exceptions_match_gensim(ours: KeyedVectors, gensims: Any, error: type[Exception], query: Any) -> None:
-    for vectors in (gensims, ours):
+def test_exceptions_match_gensim(ours: KeyedVectors, theirs: Any, error: type[Exception], query: Any) -> None:
+    for vectors in (theirs, ours):
         with pytest.raises(error):
             query(vectors)
 
@@ -136,16 +137,16 @@ def test_vectors_of_wrong_size_change_nothing(ours: KeyedVectors) -> None:
 
 
 @pytest.mark.parametrize("name", ["vocab", "index2word", "index2entity", "vectors_norm"])
-def test_removed_attributes_of_gensim_3_name_their_replacements(ours: KeyedVectors, gensims: Any, name: str) -> None:
-    assert not hasattr(gensims, name)
+def test_removed_attributes_of_gensim_3_name_their_replacements(ours: KeyedVectors, theirs: Any, name: str) -> None:
+    assert not hasattr(theirs, name)
     with pytest.raises(AttributeError, match=f"{name} was removed in gensim 4: use"):
         getattr(ours, name)
 
 
 def test_files_keep_user_attributes(
-    ours: KeyedVectors, gensims: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ours: KeyedVectors, theirs: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for vectors in (ours, gensims):
+    for vectors in (ours, theirs):
         vectors.expandos |= {"count": np.arange(40, 0, -1), "number": np.arange(40)}
         vectors.set_vecattr("w1", "topic", "sport")
         vectors.language, vectors.weights = {"name": "de", "years": [1990, None]}, np.arange(3)
@@ -184,11 +185,11 @@ def test_forged_file_cannot_set_other_attributes(ours: KeyedVectors, tmp_path: P
 
 
 def test_aligned_vectors_are_saved(
-    ours: KeyedVectors, gensims: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ours: KeyedVectors, theirs: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Scripts that align two models replace words and vectors, but not the other attributes."""
     words = WORDS[30:10:-1]
-    for vectors in (ours, gensims):
+    for vectors in (ours, theirs):
         vectors.expandos["count"] = np.arange(40, 0, -1)
         vectors.vectors = vectors[words]
         vectors.index_to_key, vectors.key_to_index = words, {word: row for row, word in enumerate(words)}
@@ -205,9 +206,9 @@ def test_aligned_vectors_are_saved(
     assert not (tmp_path / "any.kv").exists()
 
 
-def test_keys_can_be_ints(tmp_path: Path, gensims: Any) -> None:
+def test_keys_can_be_ints(tmp_path: Path, theirs: Any) -> None:
     """An int is a key or, as in gensim, a row; in w2v.load, where words are strings, it is neither."""
-    for kind in (KeyedVectors, type(gensims)):
+    for kind in (KeyedVectors, type(theirs)):
         vectors = kind(2)
         vectors.add_vectors([7, "a", np.int64(3)], np.eye(3, 2))
         vectors.save(str(tmp_path / "any.kv"))
@@ -262,20 +263,18 @@ def test_text_format_allows_keys_with_spaces(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["3 2\ncaf\xe9 1 2\nb 3 4\ncaf\xe9 5 6\n", "3 2\na 1 2\na 3 4\nb 5 6\n"])
 def test_other_encodings_and_repeated_words_match_gensim(
-    tmp_path: Path, gensims: Any, content: str, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, theirs: Any, content: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "vectors.txt"
     path.write_bytes(content.encode("latin1"))
-    found, expected = (
-        kind.load_word2vec_format(str(path), encoding="latin1") for kind in (KeyedVectors, type(gensims))
-    )
+    found, expected = (kind.load_word2vec_format(str(path), encoding="latin1") for kind in (KeyedVectors, type(theirs)))
     assert [*found.index_to_key, None] == expected.index_to_key  # gensim leaves an empty row
     assert found.vectors.tolist() == expected.vectors[:2].tolist()
     assert caplog.text.count("duplicate word") == 2  # ours and theirs
 
 
-def test_vector_size_can_be_set(ours: KeyedVectors, gensims: Any) -> None:
-    for vectors in (ours, gensims):
+def test_vector_size_can_be_set(ours: KeyedVectors, theirs: Any) -> None:
+    for vectors in (ours, theirs):
         vectors.vectors = vectors.vectors[:, :3]
         vectors.vector_size = 3
         assert vectors.vector_size == 3
@@ -294,10 +293,10 @@ def test_missing_folders_raise_file_not_found_error(ours: KeyedVectors, tmp_path
 
 @pytest.mark.parametrize("binary", [True, False])
 def test_word2vec_files_are_exchanged_with_gensim(
-    tmp_path: Path, ours: KeyedVectors, gensims: Any, binary: bool
+    tmp_path: Path, ours: KeyedVectors, theirs: Any, binary: bool
 ) -> None:
     files = tmp_path / "ours", tmp_path / "theirs"
-    for vectors, file in zip((ours, gensims), files, strict=True):
+    for vectors, file in zip((ours, theirs), files, strict=True):
         vectors.expandos["count"] = np.array([row % 7 + 1 for row in range(40)])
         vectors.save_word2vec_format(str(file), f"{file}.vocab", binary, prefix="x_")
     assert (tmp_path / "ours.vocab").read_text() == (tmp_path / "theirs.vocab").read_text()
@@ -305,7 +304,7 @@ def test_word2vec_files_are_exchanged_with_gensim(
         for limit in (None, 5):
             found, expected = (
                 type(vectors).load_word2vec_format(str(file), f"{file}.vocab", binary=binary, limit=limit)
-                for vectors in (ours, gensims)
+                for vectors in (ours, theirs)
             )
             assert found.index_to_key == expected.index_to_key
             np.testing.assert_array_equal(found.vectors, expected.vectors)
@@ -335,15 +334,15 @@ def test_damaged_files_raise_specific_errors(tmp_path: Path, ours: KeyedVectors)
 
 
 @pytest.mark.parametrize("mmap", [None, "r"])
-def test_file_saved_by_gensim_can_be_loaded(tmp_path: Path, gensims: Any, mmap: str | None) -> None:
-    gensims.save(str(tmp_path / "theirs.kv"))
+def test_file_saved_by_gensim_can_be_loaded(tmp_path: Path, theirs: Any, mmap: str | None) -> None:
+    theirs.save(str(tmp_path / "theirs.kv"))
     found = KeyedVectors.load(tmp_path / "theirs.kv", mmap=mmap)
-    assert found.index_to_key == gensims.index_to_key
-    np.testing.assert_array_equal(found.vectors, gensims.vectors)
+    assert found.index_to_key == theirs.index_to_key
+    np.testing.assert_array_equal(found.vectors, theirs.vectors)
     assert found.vectors.flags.writeable
 
 
-def test_evaluation_matches_gensim(tmp_path: Path, ours: KeyedVectors, gensims: Any) -> None:
+def test_evaluation_matches_gensim(tmp_path: Path, ours: KeyedVectors, theirs: Any) -> None:
     random = np.random.default_rng(1)
     lines = [" ".join(f"W{row}" for row in random.choice(42, 4, replace=False)) for _ in range(60)]
     answered = f"w1 w2 w3 {ours.most_similar(['w2', 'w3'], ['w1'])[0][0]}"
@@ -355,7 +354,7 @@ def test_evaluation_matches_gensim(tmp_path: Path, ours: KeyedVectors, gensims: 
         options = {"dummy4unknown": unknown}
         found, expected = (
             (wv.evaluate_word_analogies(str(packed), **options), wv.evaluate_word_pairs(str(pairs), **options))
-            for wv in (ours, gensims)
+            for wv in (ours, theirs)
         )
         assert found[0] == expected[0]
         assert found[0][0] > 0

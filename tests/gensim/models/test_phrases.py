@@ -1,4 +1,4 @@
-"""Phrases under gensim's path, compared with gensim's own."""
+"""w2v.gensim's Phrases, compared with gensim's."""
 
 import math
 import pickle

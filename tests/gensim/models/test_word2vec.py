@@ -1,4 +1,4 @@
-"""Word2Vec under gensim's path, compared with gensim's own."""
+"""w2v.gensim's Word2Vec, compared with gensim's."""
 
 import copy
 import itertools
@@ -20,7 +20,8 @@ from w2v.gensim.models.callbacks import CallbackAny2Vec
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.word2vec import LineSentence, Text8Corpus, Word2Vec
 
-pytestmark = pytest.mark.filterwarnings("ignore:Call to deprecated:DeprecationWarning")  # gensim's, of its members
+# gensim warns about its own deprecated members.
+pytestmark = pytest.mark.filterwarnings("ignore:Call to deprecated:DeprecationWarning")
 
 RANDOM = np.random.default_rng(7)
 SENTENCES = [[f"w{k}" for k in RANDOM.zipf(1.4, 12) % 60] for _ in range(400)]
@@ -289,8 +290,8 @@ def test_score_is_the_sum_of_log_probabilities(options: dict[str, int]) -> None:
     model = Word2Vec(SENTENCES, **SMALL, **options, hs=1, negative=0, window=2)
     sentence = SENTENCES[0][:6]
     inner, rows = model._model("hs")
-    place = {model.wv.index_to_key[row]: place for place, row in enumerate(rows)}
-    words = [place[word] for word in sentence if word in place]
+    model_row = {model.wv.index_to_key[row]: number for number, row in enumerate(rows)}
+    words = [model_row[word] for word in sentence if word in model_row]
     expected = 0.0
     for position, centre in enumerate(words):
         context = words[max(0, position - 2) : position] + words[position + 1 : position + 3]

@@ -1,4 +1,4 @@
-"""Approximate search under the name of Annoy."""
+"""AnnoyIndexer, which searches with usearch instead of Annoy."""
 
 from pathlib import Path
 

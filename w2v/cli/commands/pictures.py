@@ -14,7 +14,7 @@ from w2v.cli import options, outputs
 from w2v.cli.console import ProgressPrinter, say
 from w2v.cli.options import FILE, Choice, Option, refuse_together
 from w2v.cli.printing import Result, print_result
-from w2v.errors import SettingsError, counted
+from w2v.errors import SettingsError, pluralise
 from w2v.explore import content
 from w2v.explore import page as pages
 from w2v.explore.content import examples
@@ -125,7 +125,7 @@ def plot(
         words_to_draw = dict.fromkeys(word for part in (chosen or {}).values() for word in part)
         unknown = [word for word in words_to_draw if not vectors.is_known(word)]
         if words_file and chosen and unknown:
-            say(f"{words_file}: {counted(len(unknown), 'word')} not in the vocabulary: {', '.join(unknown[:5])}")
+            say(f"{words_file}: {pluralise(len(unknown), 'word')} not in the vocabulary: {', '.join(unknown[:5])}")
             chosen = {name: [word for word in part if vectors.is_known(word)] for name, part in chosen.items()}
         title = f"{model.name}, {METHOD_NAMES[drawing['method']]}"
         picture = word_map(

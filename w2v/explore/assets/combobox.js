@@ -1,7 +1,7 @@
 /** A text field that suggests words as the user types: the ARIA pattern "editable combobox with list autocomplete". */
 
 import { bdi, element, setAttributes } from "./parts.js";
-import { grouped } from "./words.js";
+import { formatNumber } from "./words.js";
 
 const MAX_OPTIONS = 8;
 
@@ -54,7 +54,7 @@ export function combobox(input, complete, onChoose = () => {}) {
     words = completions.map(({ word }) => word);
     const options = completions.map(({ word, count }, i) => {
       const attributes = { role: "option", id: `${id}-${i}`, pointerdown: (event) => take(event, i) };
-      return element("li", attributes, bdi(word), Number.isInteger(count) ? element("span", grouped(count)) : "");
+      return element("li", attributes, bdi(word), Number.isInteger(count) ? element("span", formatNumber(count)) : "");
     });
     list.replaceChildren(...options);
     show(words.length > 0);

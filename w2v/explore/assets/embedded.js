@@ -1,6 +1,6 @@
 /** A model that is embedded in the page, with its words, counts and 8-bit vectors. */
 
-import { completions, fold, grouped } from "./words.js";
+import { completions, fold, formatNumber } from "./words.js";
 
 const EPSILON = 1e-6; // added to the divisor in 3CosMul, to keep the quotient finite
 
@@ -35,10 +35,10 @@ export class EmbeddedModel {
   /** Return the row of a word. Throw an Error if the page does not have it. */
   row(word) {
     if (this.rows.has(word)) return this.rows.get(word);
-    const { words, size, composes } = this.data;
+    const { words, size, has_ngrams: hasNgrams } = this.data;
     const unknown =
-      words.length < size ? `not among the first ${grouped(words.length)} words` : "not in the vocabulary";
-    throw new Error(composes ? `${unknown}; w2v explore without -o computes its vector from its n-grams` : unknown);
+      words.length < size ? `not among the first ${formatNumber(words.length)} words` : "not in the vocabulary";
+    throw new Error(hasNgrams ? `${unknown}; w2v explore without -o computes its vector from its n-grams` : unknown);
   }
 
   wordData(row, score) {

@@ -6,7 +6,7 @@ import { bdi, element } from "./parts.js";
 import { ServedModel } from "./served.js";
 import { VIEWS, beginRender, change, changeLater, current, follow, isLatest, link, toggle } from "./state.js";
 import { analogy, compare, completeIn, map, neighbours, resolveWord } from "./views.js";
-import { grouped, shown } from "./words.js";
+import { displayText, formatNumber } from "./words.js";
 
 const { models: facts, examples } = JSON.parse(document.getElementById("data").textContent);
 const models = facts.map((data, index) => (data.vectors ? new EmbeddedModel(data) : new ServedModel(data, index)));
@@ -43,17 +43,17 @@ function renderHeader() {
   );
   document.querySelector("nav").replaceChildren(...links);
   const button = (text, click, label = null) => element("button", { type: "button", "aria-label": label, click }, text);
-  const chips = state.list.map((word) =>
+  const chips = state.selected.map((word) =>
     element(
       "span",
       { class: "chip" },
       element("a", { href: link({ view: "neighbours", word }) }, bdi(word)),
-      button("×", () => toggle(word), `Unselect ${shown(word)}`),
+      button("×", () => toggle(word), `Unselect ${displayText(word)}`),
     ),
   );
   const selection = document.getElementById("selection");
   selection.hidden = !chips.length;
-  const clear = button("Clear", () => change({ list: [] }));
+  const clear = button("Clear", () => change({ selected: [] }));
   selection.replaceChildren(element("span", { class: "facts" }, "Selected"), ...chips, clear);
 }
 
@@ -100,8 +100,8 @@ function withStorage(use) {
 
 function renderFooter() {
   const lines = models.map(({ data: { name, size, dimensions, search } }) => {
-    const text = `: ${grouped(size)} words, ${grouped(dimensions)} dimensions; ${search}.`;
-    return element("p", element("strong", shown(name)), text);
+    const text = `: ${formatNumber(size)} words, ${formatNumber(dimensions)} dimensions; ${search}.`;
+    return element("p", element("strong", displayText(name)), text);
   });
   document.querySelector("footer").replaceChildren(...lines);
 }

@@ -2,7 +2,7 @@
 
 import { bdi, element, table } from "./parts.js";
 import { current, link, replace, toggle } from "./state.js";
-import { grouped, shown } from "./words.js";
+import { displayText, formatNumber } from "./words.js";
 
 const MAX_COORDINATE = 32767;
 const CELL = 6; // pixels: the size of the grid cells that a label can occupy
@@ -29,7 +29,7 @@ export class WordMap {
     this.rows = new Map(data.words.map((word, row) => [word, row]));
     this.labelWidths = new Map();
     this.view = this.home = this.homeView();
-    this.marks = { list: [], word: null, near: [] };
+    this.marks = { selected: [], word: null, near: [] };
     this.pointers = new Map();
     this.build(name);
     this.width = this.height = 1; // size of the canvas in pixels, stored because reading it from the canvas is slow
@@ -46,7 +46,7 @@ export class WordMap {
       tabindex: "0",
       role: "application",
       "aria-roledescription": "map",
-      "aria-label": `Map of ${grouped(this.data.words.length)} words of ${name}. Arrow keys move it, + and - zoom, 0 shows the first view. The table below lists the words in view.`,
+      "aria-label": `Map of ${formatNumber(this.data.words.length)} words of ${name}. Arrow keys move it, + and - zoom, 0 shows the first view. The table below lists the words in view.`,
       keydown: (event) => this.onKeyDown(event),
       wheel: (event) => this.onWheel(event),
       pointerdown: (event) => this.onPointerDown(event),
@@ -82,15 +82,15 @@ export class WordMap {
 
   /** Show a state, but do not move a map that the user is moving.
    *
-   *  `at` is "x,y,zoom" or undefined. `marks` has the selected words, a word, and `near`, its neighbours. Without `at`,
-   *  `zoomIn` shows the word and its neighbours. */
-  show(at, marks, zoomIn) {
+   *  `view` is "x,y,zoom" or undefined. `marks` has `selected` (the selected words), `word` (the current word) and `near`
+   *  (its neighbours). Without a view, `zoomIn` shows the word and its neighbours. */
+  show(view, marks, zoomIn) {
     this.marks = marks;
-    const [x, y, zoom] = (at ?? "").split(",").map(Number);
+    const [x, y, zoom] = (view ?? "").split(",").map(Number);
     const row = this.rows.get(marks.word);
     const initial = zoomIn && row !== undefined ? this.viewAround(row, marks.near) : this.home;
-    const view = at && [x, y, zoom].every(Number.isFinite) ? { x, y, zoom: clampZoom(zoom) } : initial;
-    if (!this.timer) this.view = view;
+    const isValid = view && [x, y, zoom].every(Number.isFinite);
+    if (!this.timer) this.view = isValid ? { x, y, zoom: clampZoom(zoom) } : initial;
     this.requestDraw();
     this.updateTable();
   }
@@ -136,13 +136,14 @@ export class WordMap {
 
   /** Return the rows in view, the most frequent first.
    *
-   *  The higher the zoom, the more words are shown. The most frequent words appear only once the rarest ones do. */
+   *  The higher the zoom, the more words are shown. The most frequent words are skipped until the zoom is high enough
+   *  to show all others. */
   rowsInView() {
     const { words, skipped, shown } = this.data;
     const [maxX, maxY] = [this.width / 2 / this.scale, this.height / 2 / this.scale];
     const count = shown * Math.max(1, this.view.zoom / this.home.zoom) ** 2;
     const start = count >= words.length ? 0 : skipped;
-    const marked = new Set(this.knownRows([this.marks.word, ...this.marks.list, ...this.marks.near]));
+    const marked = new Set(this.knownRows([this.marks.word, ...this.marks.selected, ...this.marks.near]));
     const rows = [];
     for (let row = 0; row < words.length; row++) {
       if ((row < start || row >= start + count) && !marked.has(row)) continue;
@@ -173,7 +174,7 @@ export class WordMap {
     const { color, caretColor: muted, fontFamily, backgroundColor: halo } = getComputedStyle(canvas);
     const colours = this.dots.map((dot) => getComputedStyle(dot).backgroundColor);
     const rows = this.rowsInView();
-    const selected = new Set(this.knownRows([this.marks.word, ...this.marks.list]));
+    const selected = new Set(this.knownRows([this.marks.word, ...this.marks.selected]));
     const near = this.knownRows(this.marks.near);
     const dot = (row, border, colour = colours[this.data.clusters[row]]) => {
       context.fillStyle = colour;
@@ -224,7 +225,7 @@ export class WordMap {
     const level = between(LABEL_HEIGHT / 2, dotY, this.height - LABEL_HEIGHT / 2);
     const right = dotX + this.radius(row) + 4;
     if (font !== "bold" && !isFree(right, level, 1)) return;
-    const text = shown(this.data.words[row], 24);
+    const text = displayText(this.data.words[row], 24);
     const key = font + row;
     if (!this.labelWidths.has(key)) this.labelWidths.set(key, context.measureText(text).width);
     const width = this.labelWidths.get(key) + LABEL_GAP;
@@ -252,7 +253,7 @@ export class WordMap {
   }
 
   /** Cancel the update of the link that follows a movement. */
-  stop() {
+  cancelSettle() {
     clearTimeout(this.timer);
     this.timer = null;
     this.element.removeAttribute("aria-busy");
@@ -260,12 +261,12 @@ export class WordMap {
 
   /** Update the link and the table after a movement. */
   settle() {
-    this.stop();
+    this.cancelSettle();
     this.updateTable();
     const { x, y, zoom } = this.view;
-    const { at } = current();
-    const views = Array.from({ length: Math.max(at.length, this.index + 1) }, (_, i) => at[i] ?? "");
-    replace({ at: views.with(this.index, `${x.toFixed(4)},${y.toFixed(4)},${zoom.toFixed(2)}`) });
+    const { mapViews } = current();
+    const views = Array.from({ length: Math.max(mapViews.length, this.index + 1) }, (_, i) => mapViews[i] ?? "");
+    replace({ mapViews: views.with(this.index, `${x.toFixed(4)},${y.toFixed(4)},${zoom.toFixed(2)}`) });
     this.onMove();
   }
 
@@ -353,8 +354,8 @@ export class WordMap {
     this.canvas.classList.toggle("on-word", row !== null);
     if (row === null) return;
     const [x, y] = this.pixel(row);
-    const count = this.data.counts ? `, ${grouped(this.data.counts[row])} times` : "";
-    this.tip.replaceChildren(bdi(this.data.words[row]), ` – rank ${grouped(row + 1)}${count}`);
+    const count = this.data.counts ? `, ${formatNumber(this.data.counts[row])} times` : "";
+    this.tip.replaceChildren(bdi(this.data.words[row]), ` – rank ${formatNumber(row + 1)}${count}`);
     this.tip.style.left = `${Math.min(x + 10, Math.max(0, this.width - this.tip.offsetWidth - 4))}px`;
     this.tip.style.top = `${y > 40 ? y - 36 : y + 12}px`;
   }
@@ -367,24 +368,24 @@ export class WordMap {
     const rows = this.rowsInView();
     const cells = rows.slice(0, MAX_TABLE_ROWS).map((row) => {
       const word = this.data.words[row];
-      const selected = this.marks.list.includes(word);
+      const selected = this.marks.selected.includes(word);
       const { x, y } = this.point(row);
       const attributes = {
         type: "button",
         "aria-pressed": String(selected),
-        "aria-label": `Select ${shown(word)}`,
+        "aria-label": `Select ${displayText(word)}`,
         click: () => this.select(word),
       };
       return [
         element("a", { href: link({ view: "neighbours", word }) }, bdi(word)),
-        grouped(row + 1),
-        this.data.counts ? grouped(this.data.counts[row]) : "",
+        formatNumber(row + 1),
+        this.data.counts ? formatNumber(this.data.counts[row]) : "",
         `${x.toFixed(2)}, ${y.toFixed(2)}`,
         element("button", attributes, selected ? "Selected" : "Select"),
       ];
     });
     const limit = rows.length > MAX_TABLE_ROWS ? `; the ${MAX_TABLE_ROWS} most frequent` : "";
-    const caption = `${grouped(rows.length)} words in view${limit}`;
+    const caption = `${formatNumber(rows.length)} words in view${limit}`;
     const wordTable = table(caption, ["word", "rank", "count", "position", "selected"], cells, "numbers");
     this.tableArea.replaceChildren(element("p", caption), wordTable);
   }

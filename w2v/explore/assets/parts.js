@@ -1,7 +1,7 @@
 /** Elements that several views share. All text from models goes through `element`, which never parses it as HTML. */
 
 import { isLatest } from "./state.js";
-import { grouped, shown } from "./words.js";
+import { displayText, formatNumber } from "./words.js";
 
 /** Create an element with children, which are nodes or text. A first argument that is an object gives attributes:
  *  functions become event listeners, and null or false leaves an attribute out. */
@@ -24,7 +24,8 @@ export function setAttributes(node, attributes) {
 }
 
 /** Create an element for a word that isolates its writing direction from the text around it. */
-export const bdi = (word) => element("bdi", { title: word.length > 80 ? shown(word, 300) : null }, shown(word) || "“”");
+export const bdi = (word) =>
+  element("bdi", { title: word.length > 80 ? displayText(word, 300) : null }, displayText(word) || "“”");
 
 /** Announce to screen readers what the page shows, if `state` is still the latest state. */
 export function announce(state, text) {
@@ -83,8 +84,8 @@ export function bars(word, values) {
   );
   const details = element("details", element("summary", "Values as a table"));
   const addTable = () => {
-    const rows = values.map((value, i) => [grouped(i + 1), value.toPrecision(4)]);
-    details.append(table(`Values of ${shown(word)}`, ["dimension", "value"], rows, "numbers"));
+    const rows = values.map((value, i) => [formatNumber(i + 1), value.toPrecision(4)]);
+    details.append(table(`Values of ${displayText(word)}`, ["dimension", "value"], rows, "numbers"));
   };
   details.addEventListener("toggle", addTable, { once: true });
   return element("div", svg, details);

@@ -3,8 +3,8 @@
 export const VIEWS = { neighbours: "Neighbours", analogy: "Analogy", map: "Map", compare: "Compare" };
 export const NUMBERS = [10, 20, 50, 100];
 
-/** Return the state that the address names: view, n (the number of results), word, plus and minus (of an analogy), list
- *  (the selected words), at (the centre and zoom of each map). */
+/** Return the state that the address names: view, n (the number of results), word, plus and minus (of an analogy),
+ *  selected (words), mapViews ("x,y,zoom" of each map). In the address, the last two are called list and at. */
 export function current() {
   const parameters = new URLSearchParams(location.hash.slice(1));
   const [view, n] = [parameters.get("view"), Number(parameters.get("n"))];
@@ -14,8 +14,8 @@ export function current() {
     word: parameters.get("word"),
     plus: parameters.getAll("plus"),
     minus: parameters.getAll("minus"),
-    list: [...new Set(parameters.getAll("list"))],
-    at: parameters.getAll("at"),
+    selected: [...new Set(parameters.getAll("list"))],
+    mapViews: parameters.getAll("at"),
   };
 }
 
@@ -32,7 +32,8 @@ export function link(changes) {
   const pairs = [["view", next.view]];
   if (next.n !== NUMBERS[0]) pairs.push(["n", next.n]);
   if (next.word !== null) pairs.push(["word", next.word]);
-  for (const name of ["plus", "minus", "list", "at"]) pairs.push(...next[name].map((value) => [name, value]));
+  const lists = { plus: next.plus, minus: next.minus, list: next.selected, at: next.mapViews };
+  for (const [name, values] of Object.entries(lists)) pairs.push(...values.map((value) => [name, value]));
   return `#${new URLSearchParams(pairs)}`;
 }
 
@@ -63,6 +64,6 @@ export const replace = (changes) => history.replaceState(null, "", absolute(link
 
 /** Select or unselect a word. */
 export function toggle(word) {
-  const { list } = current();
-  change({ list: list.includes(word) ? list.filter((other) => other !== word) : [...list, word] });
+  const { selected } = current();
+  change({ selected: selected.includes(word) ? selected.filter((other) => other !== word) : [...selected, word] });
 }

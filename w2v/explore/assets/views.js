@@ -1,10 +1,11 @@
-/** The views. Each returns the nodes that `main` shows for a state and the models. At first it shows the examples. */
+/** The views. Each returns the nodes that `main` shows for a state and the models. A view shows the examples until the
+ *  user has chosen words. */
 
 import { combobox } from "./combobox.js";
 import { WordMap } from "./map.js";
 import { announce, bars, bdi, element, score, table } from "./parts.js";
 import { NUMBERS, change, changeLater, current, isLatest, link, toggle } from "./state.js";
-import { fold, grouped, shown } from "./words.js";
+import { displayText, fold, formatNumber } from "./words.js";
 
 /** Return a function that completes typed text to the words of any model, for a combobox. */
 export const completeIn = (models) => async (typed, n) => {
@@ -36,7 +37,7 @@ const wordLink = (word) => element("a", { href: link({ view: "neighbours", word 
 const isNumber = (value) => typeof value === "number";
 
 const card = ({ data: { name } }, ...children) =>
-  element("section", { class: "card", "aria-label": shown(name) }, element("h3", shown(name)), children);
+  element("section", { class: "card", "aria-label": displayText(name) }, element("h3", displayText(name)), children);
 
 const columns = (children) => element("div", { class: "columns" }, children);
 
@@ -83,7 +84,7 @@ function results(caption, words, shared = new Set()) {
   const rows = words.map((each) => [
     element("span", wordLink(each.word), shared.has(each.word) ? [" ", sharedMark()] : null),
     score(each.score, words[0].score),
-    ...(hasCounts ? [element("td", { class: "count" }, grouped(each.count))] : []),
+    ...(hasCounts ? [element("td", { class: "count" }, formatNumber(each.count))] : []),
   ]);
   return table(caption, ["word", "score", ...(hasCounts ? ["count"] : [])], rows, "results");
 }
@@ -111,13 +112,13 @@ export async function neighbours(state, models, examples) {
     if (error) return failure(state, model, error, word, models);
     const length = Math.sqrt(vector.values.reduce((sum, value) => sum + value * value, 0));
     const unknown = "Not in the vocabulary: composed of its n-grams";
-    const rank = isNumber(vector.row) ? `Rank ${grouped(vector.row + 1)}` : unknown;
-    const times = isNumber(vector.count) ? `, ${grouped(vector.count)} times in the text` : "";
+    const rank = isNumber(vector.row) ? `Rank ${formatNumber(vector.row + 1)}` : unknown;
+    const times = isNumber(vector.count) ? `, ${formatNumber(vector.count)} times in the text` : "";
     return card(
       model,
       element("p", { class: "facts" }, `${rank}${times}; vector length ${length.toPrecision(3)}`),
       columns([
-        results(`Neighbours of ${shown(word)} in ${model.data.name}`, nearest, shared),
+        results(`Neighbours of ${displayText(word)} in ${model.data.name}`, nearest, shared),
         element("div", element("h4", "Its vector"), bars(word, vector.values)),
       ]),
     );
@@ -125,14 +126,14 @@ export async function neighbours(state, models, examples) {
   const head = title(["Neighbours of ", bdi(word)], state.word === null ? TYPE_A_WORD : "");
   const cards = columns(await Promise.all(sections));
   if (answers.every(({ error }) => error)) return [head, cards];
-  announce(state, `Neighbours of ${shown(word)}`);
-  const selected = state.list.includes(word);
+  announce(state, `Neighbours of ${displayText(word)}`);
+  const selected = state.selected.includes(word);
   const select = { type: "button", "aria-pressed": String(selected), click: () => toggle(word) };
   const actions = element(
     "p",
     { class: "actions" },
     element("button", select, selected ? "Selected" : "Select"),
-    element("a", { class: "button", href: link({ view: "map", at: [] }) }, "Show on the map"),
+    element("a", { class: "button", href: link({ view: "map", mapViews: [] }) }, "Show on the map"),
     resultCountSelect(state),
   );
   return [head, actions, sharedLine(shared, answers), cards];
@@ -177,7 +178,7 @@ export async function analogy(state, models, examples) {
   const [first, ...others] = plus.map((word) => bdi(word));
   const leftSide = [first ?? "", minus.map((word) => [" − ", bdi(word)]), others.map((word) => [" + ", word])];
   const best = answers[0].find((answer) => answer.neighbours?.length)?.neighbours[0];
-  if (best) announce(state, `${shown(best.word)} is nearest`);
+  if (best) announce(state, `${displayText(best.word)} is nearest`);
   const equation = [leftSide, " ≈ ", best ? element("strong", bdi(best.word)) : "?"];
   return [
     ...head,
@@ -219,19 +220,20 @@ let mapView = null; // a promise of the maps and elements of the view, created w
 export async function map(state, models, examples, onMove) {
   mapView ??= createMapView(models, onMove);
   const { maps, lists, nodes } = await mapView;
-  for (const each of maps) each.stop();
+  for (const each of maps) each.cancelSettle();
   const word = state.word ?? examples.word;
   const nearest = async (model) =>
     word === null ? [] : model.nearest([word], [], "add", NUMBERS[0]).catch(() => []);
   const answers = await Promise.all(models.map(nearest));
   if (!isLatest(state)) return nodes;
-  const { at } = current(); // read again: the user may have moved the map while the answers were on their way
+  const { mapViews } = current(); // read again: the user may have moved the map while the answers were on their way
   maps.forEach((each, i) => {
-    each.show(at[i], { list: state.list, word, near: answers[i].map((answer) => answer.word) }, state.word !== null);
+    const marks = { selected: state.selected, word, near: answers[i].map((answer) => answer.word) };
+    each.show(mapViews[i], marks, state.word !== null);
     lists[i].hidden = !answers[i].length;
     lists[i].replaceChildren(
       element("h4", "Neighbours of ", wordLink(word ?? "")),
-      results(`Neighbours of ${shown(word ?? "")} in ${models[i].data.name}`, answers[i]),
+      results(`Neighbours of ${displayText(word ?? "")} in ${models[i].data.name}`, answers[i]),
     );
   });
   return nodes;
@@ -239,7 +241,7 @@ export async function map(state, models, examples, onMove) {
 
 async function createMapView(models, onMove) {
   const maps = await Promise.all(
-    models.map(async (model, i) => new WordMap(await model.map(), shown(model.data.name), i, onMove)),
+    models.map(async (model, i) => new WordMap(await model.map(), displayText(model.data.name), i, onMove)),
   );
   const lists = models.map(() => element("div"));
   const cards = models.map((model, i) =>
@@ -260,7 +262,7 @@ function createAddForm(models) {
     const typed = input.value;
     input.value = "";
     const word = await resolveWord(models, typed);
-    if (!current().list.includes(word)) toggle(word);
+    if (!current().selected.includes(word)) toggle(word);
   };
   const fields = [element("div", labelled("Add a word", input)), element("button", "Add")];
   const form = element("form", { class: "actions", submit }, fields);
@@ -273,10 +275,10 @@ export async function compare(state, models, examples) {
   const heading = title("Compare", "Add words here, or select them on the map, to see their cosines and vectors.");
   const head = [heading, addForm];
   const example = [...examples.analogy, examples.word].filter((word) => word !== null);
-  const list = state.list.length ? state.list : example;
-  if (!list.length) return head;
+  const words = state.selected.length ? state.selected : example;
+  if (!words.length) return head;
   const sections = models.map(async (model) => {
-    const answers = await queryEach(list, async (word) => ({ word, ...(await model.vector(word)) }));
+    const answers = await queryEach(words, async (word) => ({ word, ...(await model.vector(word)) }));
     const known = answers.filter(({ values }) => values);
     const failures = answers.filter(({ error }) => error);
     const cells = known.map((one) => [wordLink(one.word), ...known.map((other) => cosineCell(one, other))]);

@@ -21,7 +21,7 @@ export function completions(folded, typed, n) {
 }
 
 /** Return a word with control characters escaped, shortened to `length` characters. */
-export function shown(word, length = 80) {
+export function displayText(word, length = 80) {
   const characters = [...word.slice(0, 4 * length)];
   const cut = characters.length > length ? `${characters.slice(0, length).join("")}…` : word;
   return cut.replace(
@@ -31,4 +31,4 @@ export function shown(word, length = 80) {
 }
 
 /** Format a number with commas: 1,234,567. */
-export const grouped = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
+export const formatNumber = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");

@@ -127,7 +127,7 @@ class FastText(Word2Vec):
     min_n, max_n, bucket = (property(attrgetter(f"wv.{name}")) for name in ("min_n", "max_n", "bucket"))
     word_ngrams = 1
     _kind: ClassVar = "FastText"
-    _subwords = FastTextKeyedVectors.min_n, FastTextKeyedVectors.max_n, FastTextKeyedVectors.bucket
+    _ngram_options = FastTextKeyedVectors.min_n, FastTextKeyedVectors.max_n, FastTextKeyedVectors.bucket
 
     def __init__(
         self,
@@ -151,10 +151,10 @@ class FastText(Word2Vec):
         hashfxn: Any = hash,
         epochs: int = 5,
         null_word: int = 0,
-        min_n: int = _subwords[0],
-        max_n: int = _subwords[1],
+        min_n: int = _ngram_options[0],
+        max_n: int = _ngram_options[1],
         sorted_vocab: int = 1,
-        bucket: int = _subwords[2],
+        bucket: int = _ngram_options[2],
         **options: Any,
     ) -> None:
         """Create a model as Word2Vec does, with n-grams of `min_n` to `max_n` characters hashed to `bucket` rows.
@@ -165,7 +165,7 @@ class FastText(Word2Vec):
         """
         if word_ngrams != 1:
             raise NotImplementedError(f"word_ngrams={word_ngrams}: only classifiers have n-grams of words; use 1")
-        self._subwords = min_n, max_n, bucket
+        self._ngram_options = min_n, max_n, bucket
         super().__init__(
             sentences, corpus_file, vector_size, alpha, window, min_count, max_vocab_size, sample, seed, workers,
             min_alpha, sg, hs, negative, ns_exponent, cbow_mean, hashfxn, epochs, null_word,
@@ -173,7 +173,7 @@ class FastText(Word2Vec):
         )  # fmt: skip
 
     def _new_vectors(self) -> FastTextKeyedVectors:
-        return FastTextKeyedVectors(self.vector_size, *self._subwords)
+        return FastTextKeyedVectors(self.vector_size, *self._ngram_options)
 
     def estimate_memory(self, vocab_size: int | None = None, report: dict[str, int] | None = None) -> dict[str, int]:
         """Return gensim's estimate of bytes for the dictionary, each matrix and the n-grams, and their total."""

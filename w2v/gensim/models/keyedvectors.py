@@ -13,9 +13,9 @@ from numpy.typing import DTypeLike
 from w2v.errors import W2VError
 from w2v.formats.vector_file import VectorFile
 from w2v.gensim import attributes, utils, vector_files
-from w2v.gensim.evaluation import EvaluatedVectors
+from w2v.gensim.editable_vectors import REAL, Key
+from w2v.gensim.evaluation import EvaluationMethods
 from w2v.gensim.sentences import read_bytes
-from w2v.gensim.vocabulary_update import REAL, Key
 from w2v.system.files import Errors, PathLike
 from w2v.vectors import keyed
 from w2v.vectors.cosines import Floats, unit
@@ -28,7 +28,7 @@ TREE_ATTRIBUTES = {"code", "point"}  # not saved: they follow from the counts
 Neighbours = keyed.Neighbours | Floats  # all scores where topn is None
 
 
-class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
+class KeyedVectors(EvaluationMethods, utils.SaveLoad):
     """A vector for each key, usually a word, with gensim 4's interface.
 
     Attributes:
@@ -248,7 +248,10 @@ class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
         append: bool = False,
         sort_attr: str = "count",
     ) -> None:
-        """Write word2vec's text or binary format, sorted by the attribute `sort_attr`, and its values to `fvocab`."""
+        """Write word2vec's text or binary format, sorted by the attribute `sort_attr`.
+
+        Write the values of this attribute to `fvocab`, if given.
+        """
         values = self._complete_attributes().get(sort_attr)
         rows = np.arange(len(self)) if values is None else np.argsort(-values, kind="stable")
         keys = [f"{prefix}{self.index_to_key[row]}" for row in rows.tolist()]

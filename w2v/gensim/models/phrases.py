@@ -157,10 +157,12 @@ class PhrasesTransformation(utils.SaveLoad):
 
         For a scorer of your own, the file has only its name: before `load`, create any Phrases object with this scorer.
         """
-        name = next(name for name, scorer in _SCORERS.items() if scorer == self.scoring)
-        kind, fields = next((name, fields) for name, (kind, fields) in self.kinds.items() if isinstance(self, kind))
+        scorer_name = next(name for name, scorer in _SCORERS.items() if scorer == self.scoring)
+        class_name, fields = next(
+            (name, fields) for name, (class_, fields) in self.kinds.items() if isinstance(self, class_)
+        )
         content = {field: getattr(self, field) for field in get_type_hints(fields)}
-        content |= {"class": kind, "scoring": name, "connector_words": sorted(self.connector_words)}
+        content |= {"class": class_name, "scoring": scorer_name, "connector_words": sorted(self.connector_words)}
         with utils.gensim_exceptions(str(fname_or_handle)), utils.open_output(fname_or_handle) as file:
             file.write(encode(content, fname_or_handle).encode())
 
@@ -173,22 +175,23 @@ class PhrasesTransformation(utils.SaveLoad):
         try:
             with open_regular(fname) as file:
                 content = decode(dict[str, Any], file.read(), fname)
-            kind, schema = cls.kinds[content["class"]]
+            class_, schema = cls.kinds[content["class"]]
             fields = convert(schema, content, fname)
         except (W2VError, KeyError, TypeError) as error:
             raise W2VError(
                 f"{fname}: not a file of {cls.__name__}.save; pickles of gensim are not opened: "
                 "find the phrases again in the text"
             ) from error
-        name = fields.pop("scoring")
-        if name not in _SCORERS:
+        scorer_name = fields.pop("scoring")
+        if scorer_name not in _SCORERS:
             raise W2VError(
-                f"{fname}: its scorer {one_line(name)} is unknown: create a Phrases(scoring=...) with it before loading"
+                f"{fname}: its scorer {one_line(scorer_name)} is unknown: create a Phrases(scoring=...) with it before "
+                "loading"
             )
-        kind = cls if issubclass(cls, kind) else kind
-        loaded = kind.__new__(kind)
+        class_ = cls if issubclass(cls, class_) else class_
+        loaded = class_.__new__(class_)
         PhrasesTransformation.__init__(loaded, fields.pop("connector_words"))
-        vars(loaded).update(fields, scoring=_SCORERS[name])
+        vars(loaded).update(fields, scoring=_SCORERS[scorer_name])
         return loaded
 
 

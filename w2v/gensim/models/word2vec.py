@@ -27,7 +27,7 @@ from w2v.gensim.sentences import (
     Text8Corpus,
     files_of,
 )
-from w2v.gensim.training import Jobs, ProgressLog, Rows, Trainable
+from w2v.gensim.training import JobSentences, NumberedSentences, ProgressLog, Trainable
 from w2v.gensim.vocabulary import count_files, count_sentences, effect_on_vocabulary, effective_min_count
 from w2v.losses.registry import Settings
 from w2v.losses.tree import Tree
@@ -110,7 +110,7 @@ class Word2Vec(Trainable):
         self.raw_vocab: dict[Any, int] = {}
         self.wv = self._new_vectors()
         self.random = np.random.RandomState(seed)
-        self.load = _class_only  # type: ignore[method-assign, assignment]
+        self.load = _refuse_load_on_instance  # type: ignore[method-assign, assignment]
         if sentences is not None or corpus_file is not None:
             self._build_and_train(sentences, corpus_file, trim_rule, callbacks)
         elif trim_rule is not None or callbacks:
@@ -355,11 +355,11 @@ class Word2Vec(Trainable):
         overrides_job, locked = self._overrides_train_job, bool((self.wv.vectors_lockf != 1).any())
         by_epoch = bool(callbacks) or len(losses) > 1 or overrides_job or locked
         spans = list(itertools.pairwise(range(epochs + 1))) if by_epoch else [(0, epochs)]
-        jobs = Jobs(corpus_iterable, self) if overrides_job and corpus_iterable is not None else None
+        jobs = JobSentences(corpus_iterable, self) if overrides_job and corpus_iterable is not None else None
         estimated_words = self.corpus_total_words * (total_examples or 0) / max(1, self.corpus_count)
         self._batches = (jobs.count() if jobs else total_words or estimated_words) / self.batch_words or math.inf
         sentences = corpus_iterable if jobs is None else jobs
-        text = files_of(sentences, corpus_file) or Rows(() if sentences is None else sentences, self.wv)
+        text = files_of(sentences, corpus_file) or NumberedSentences(() if sentences is None else sentences, self.wv)
         self.add_lifecycle_event(
             "train",
             msg=f"training model with {self.workers} workers on {len(self.wv)} vocabulary and {self.vector_size} "
@@ -383,7 +383,7 @@ class Word2Vec(Trainable):
 
     def _train_spans(
         self,
-        text: list[Path] | Rows,
+        text: list[Path] | NumberedSentences,
         losses: list[str],
         spans: list[tuple[int, int]],
         callbacks: list[CallbackAny2Vec],
@@ -393,15 +393,15 @@ class Word2Vec(Trainable):
         trained = read = 0
         use_cache = len(spans) * len(losses) > 1 and not self._overrides_train_job
         with self._id_cache() if use_cache else nullcontext() as folder:
-            if folder and isinstance(text, Rows):
+            if folder and isinstance(text, NumberedSentences):
                 text.write(folder / "rows")
             for first, last in spans:
                 _call(callbacks, "on_epoch_begin", self)
                 for loss in losses:
-                    words = self._run(loss, text, first, last, progress)
-                trained, read = trained + words[0], read + words[1]
+                    trained_in_span, read_in_span = self._run(loss, text, first, last, progress)
+                trained, read = trained + trained_in_span, read + read_in_span
                 for epoch in range(first, last):
-                    shares = (count // (last - first) for count in reversed(words))
+                    shares = (count // (last - first) for count in (read_in_span, trained_in_span))
                     log.info("EPOCH %d: training on %d raw words (%d effective words)", epoch, *shares)
                 self.wv.norms = None
                 self.min_alpha_yet_reached = self._alpha_at(last)
@@ -431,7 +431,7 @@ class Word2Vec(Trainable):
         if not self.hs:
             raise RuntimeError("score needs hierarchical softmax: train with hs=1 and negative=0")
         model, rows = self._model("hs")
-        model_rows = np.argsort(rows)  # of each row of wv
+        model_rows = np.argsort(rows)  # model_rows[r] is the model's row for row r of wv
         index = self.wv.key_to_index
         known = ([index[word] for word in sentence if word in index] for sentence in sentences)
         return np.array(
@@ -507,5 +507,6 @@ def _call(callbacks: Iterable[CallbackAny2Vec], name: str, model: Word2Vec) -> N
         getattr(callback, name)(model)
 
 
-def _class_only(*_: Any, **__: Any) -> None:
+# load is a class method that returns a new model. Calling it on an object is a common mistake.
+def _refuse_load_on_instance(*_: Any, **__: Any) -> None:
     raise AttributeError("load returns a new model: call it on the class, Word2Vec.load(path)")

@@ -32,7 +32,7 @@ class Removed:
         raise AttributeError(f"the attribute {self.name} was removed in gensim 4: use {self.instead}")
 
 
-class GrowingVectors(keyed.KeyedVectors):
+class EditableVectors(keyed.KeyedVectors):
     """The part of KeyedVectors that adds and changes keys, vectors and attributes; see KeyedVectors."""
 
     norms: Floats | None  # type: ignore[assignment]
