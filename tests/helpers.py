@@ -80,7 +80,7 @@ def command_of(context: click.Context, name: str) -> click.Command:
     return command
 
 
-class Started(subprocess.Popen[Any]):
+class ChildProcess(subprocess.Popen[Any]):
     """A child process that is killed if its `with` block fails: otherwise the test would wait for its end."""
 
     def __exit__(
@@ -91,10 +91,10 @@ class Started(subprocess.Popen[Any]):
         super().__exit__(kind, error, trace)
 
 
-def start(*arguments: object, before: str = "", **options: Any) -> Started:
+def start(*arguments: object, before: str = "", **options: Any) -> ChildProcess:
     """Start a command in a new process, which first runs the Python code `before`."""
     program = [*PROGRAM[:2], before + PROGRAM[2], *map(str, arguments)]
-    return Started(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+    return ChildProcess(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
 
 class Terminal:
@@ -167,7 +167,7 @@ def fault(name, kind, turn):
 """
 
 
-def fault(name: str, kind: str, turn: int = 0, condition: str = "True") -> str:
+def fault_code(name: str, kind: str, turn: int = 0, condition: str = "True") -> str:
     """Return code for `before` that injects a fault into a call of a function if `condition` is true; see FAULT."""
     return f"{FAULT}if {condition}:\n    fault({name!r}, {kind!r}, {turn})\n"
 
@@ -202,7 +202,7 @@ def stop_at(share: float) -> Report:
     return stop
 
 
-def stopped(folder: Path, corpus: Any, share: float = 0.2, **options: Any) -> checkpoint.Checkpoint:
+def train_and_stop(folder: Path, corpus: Any, share: float = 0.2, **options: Any) -> checkpoint.Checkpoint:
     """Train, stop the run after this share of it, and return the last of its checkpoints. It writes two or more."""
     options = options if "settings" in options else SMALL | options
     with pytest.raises(Stop):
@@ -213,7 +213,7 @@ def stopped(folder: Path, corpus: Any, share: float = 0.2, **options: Any) -> ch
     return latest
 
 
-def interrupted(*arguments: object) -> str:
+def interrupt(*arguments: object) -> str:
     """Run `w2v train`, send Ctrl-C when it saves its model, and return what it prints to stderr."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(w2v.Model, "save", lambda *_, **__: signal.raise_signal(signal.SIGINT))
@@ -247,7 +247,7 @@ def pairs() -> tuple[list[list[str]], np.ndarray]:
     return [[f"w{k // size}", f"w{k % size}"] for k in sentences.tolist()], counts + counts.T
 
 
-def learnt_pairs(**options: Any) -> tuple[w2v.Model, np.ndarray, np.ndarray]:
+def train_on_pairs(**options: Any) -> tuple[w2v.Model, np.ndarray, np.ndarray]:
     """Train a model on the sentences of `pairs`.
 
     Returns:
@@ -260,7 +260,7 @@ def learnt_pairs(**options: Any) -> tuple[w2v.Model, np.ndarray, np.ndarray]:
     return model, model.inputs @ model.outputs.T, counts[np.ix_(order, order)]
 
 
-def loss_of(counts: Any, loss: str = "ns", **settings: Any) -> Loss:
+def make_loss(counts: Any, loss: str = "ns", **settings: Any) -> Loss:
     """Return a loss over words with these counts, by default without subsampling."""
     vocabulary = w2v.Vocabulary([f"w{row}" for row in range(len(counts))], np.asarray(counts, np.int64))
     return loss_for(Settings(loss=loss, **{"sample": 0, **settings}), vocabulary)
@@ -268,7 +268,7 @@ def loss_of(counts: Any, loss: str = "ns", **settings: Any) -> Loss:
 
 def loss_with_draws(counts: Any, name: str, negative: int, **settings: Any) -> Loss:
     """Return a loss with more noise draws than words, so that it draws some words repeatedly."""
-    loss: Any = loss_of(counts, name, negative=negative, **settings)
+    loss: Any = make_loss(counts, name, negative=negative, **settings)
     loss.negative = loss.predrawn = negative
     loss.max_rows = negative + 1
     weights = noise_weights(counts, loss.options.ns_exponent)
@@ -360,7 +360,7 @@ def train_in_python(plan: Plan, inputs: np.ndarray, parameters: dict[str, np.nda
     return kernel
 
 
-def thread_of(loss: Loss, outputs: np.ndarray | None = None, inputs: int = 1, seed: int = 1) -> Any:
+def python_worker(loss: Loss, outputs: np.ndarray | None = None, inputs: int = 1, seed: int = 1) -> Any:
     """Return the state of a worker of the loop in plain Python, in float64, for this number of input rows."""
     outputs = np.zeros((loss.rows, 3)) if outputs is None else outputs
     thread = new_worker(loss, {"outputs": outputs}, inputs, outputs.shape[1], np.float64)
@@ -369,7 +369,7 @@ def thread_of(loss: Loss, outputs: np.ndarray | None = None, inputs: int = 1, se
     return thread
 
 
-def plan_for(loss: Loss, settings: Settings, chunk_size: int) -> Plan:
+def plan_without_text(loss: Loss, settings: Settings, chunk_size: int) -> Plan:
     """Return a plan for a run with these settings, without a text."""
     return new_plan(
         loss, alpha=1, chunk_size=chunk_size, cbow=settings.model == "cbow", corrected=False,
@@ -379,20 +379,20 @@ def plan_for(loss: Loss, settings: Settings, chunk_size: int) -> Plan:
     )  # fmt: skip
 
 
-def schedule_of(rounds: int, **plan: Any) -> Schedule:
+def make_schedule(rounds: int, **plan: Any) -> Schedule:
     """Return a schedule for a plan with only these attributes."""
     partial_plan: Any = SimpleNamespace(**plan)
     return Schedule(partial_plan, rounds)
 
 
 # The counts of a vocabulary of at least two words, the most frequent first.
-FALLING_COUNTS = st.lists(st.integers(1, 20) | st.integers(1, 10**12), min_size=2, max_size=200).map(
+DESCENDING_COUNTS = st.lists(st.integers(1, 20) | st.integers(1, 10**12), min_size=2, max_size=200).map(
     lambda counts: np.array(sorted(counts, reverse=True), np.int64)
 )
 
 
 @contextmanager
-def memory_below(limit: float) -> Iterator[None]:
+def assert_memory_below(limit: float) -> Iterator[None]:
     """Assert that a `with` block allocates less than `limit` bytes in Python and NumPy at any time."""
     tracemalloc.start()
     try:
@@ -407,7 +407,7 @@ def memory_below(limit: float) -> Iterator[None]:
 VOCABULARY = ["the", "köln", "case", "1", "[UNK]", '"', "a/b", "ﬁ", "大"]
 
 
-def content(words: list[str] | int = VOCABULARY, columns: int = 3) -> VectorFile:
+def make_content(words: list[str] | int = VOCABULARY, columns: int = 3) -> VectorFile:
     """Return vectors for these words, or for a number of words, with counts, output rows and settings."""
     words = [f"wörd{row}" for row in range(words)] if isinstance(words, int) else words
     vectors = np.random.default_rng(1).standard_normal((len(words), columns)).astype(np.float32)
@@ -452,7 +452,7 @@ WORDS = (
 LATIN_1 = st.text("aé\ufffd", min_size=1, max_size=3).map(lambda word: word.encode("latin-1", "ignore") or b"\xe9")
 
 
-def texts(words: st.SearchStrategy[bytes]) -> st.SearchStrategy[bytes]:
+def text_bytes(words: st.SearchStrategy[bytes]) -> st.SearchStrategy[bytes]:
     """Return a strategy for texts of these words with any separators."""
     pieces = st.lists(st.tuples(words, SEPARATORS), max_size=200)
     return pieces.map(lambda pairs: b"".join(itertools.chain.from_iterable(pairs)) + b"\n")
@@ -463,7 +463,7 @@ def read_text(corpus: Corpus, *, workers: int = 1, progress: Report | None = Non
     return read_corpus(corpus, ReadingOptions(**{"column": PLAIN, **reading}), workers=workers, progress=progress)
 
 
-def reference(text: bytes, errors: str = "strict") -> tuple[list[int], list[bytes]]:
+def reference_ids(text: bytes, errors: str = "strict") -> tuple[list[int], list[bytes]]:
     """Return the ids and the types of a text, computed from their definition."""
     numbers: dict[bytes, int] = {}
     ids: list[int] = []

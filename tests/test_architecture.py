@@ -197,7 +197,7 @@ def test_tests_import_only_helpers_from_tests():
 
 
 def test_tests_do_not_depend_on_speed():
-    """Tests stop a run at a position instead of a time: see tests.helpers.stopped."""
+    """Tests stop a run at a position instead of a time: see tests.helpers.train_and_stop."""
     for path in TESTS.rglob("*.py"):
         timed = re.search(r"\bsleep\(|\bPOLL_SECONDS\b|\bmonotonic\(|\bperf_counter\(", path.read_text("utf-8"))
         assert not timed or path.parent.name in {"faults", "browser"}, f"{path}: {timed}"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers import loss_of, train_in_python, training_plan
+from tests.helpers import make_loss, train_in_python, training_plan
 from w2v._kernels import MAX_CHUNK_IDS, Kernel, step_for
 from w2v.errors import W2VError
 from w2v.formats import bfloat16
@@ -54,7 +54,7 @@ def run_of(
 ) -> dict[str, Any]:
     """Return the arguments of a training run for both kernels, with matrices far from zero."""
     ids, words, counts = corpus(size)
-    chosen = loss_of(counts, **loss) if isinstance(loss, dict) else loss_of(counts, loss)
+    chosen = make_loss(counts, **loss) if isinstance(loss, dict) else make_loss(counts, loss)
     share = counts / counts.sum()
     random = np.random.default_rng(4)
     inputs = memory.aligned_rows(len(counts), dimensions)
@@ -172,7 +172,7 @@ def test_kernel_equals_loop_where_windows_take_several_steps(loss: dict[str, Any
 def test_kernel_equals_loop_for_any_number_of_negatives(negative: int) -> None:
     arguments = run_of("ns", size=200)
     counts = np.arange(len(arguments["inputs"]), 0, -1)
-    arguments["loss"] = loss_of(counts, negative=negative)
+    arguments["loss"] = make_loss(counts, negative=negative)
     assert_equals_loop(arguments, SETS)
 
 
@@ -180,7 +180,7 @@ def test_kernel_equals_loop_for_any_number_of_negatives(negative: int) -> None:
 def test_kernel_equals_loop_for_paths_of_any_length(cbow: bool) -> None:
     """Counts halve at every second word, so paths have every length."""
     arguments = run_of("hs", size=400, cbow=cbow)
-    loss = loss_of(2 ** (np.arange(len(arguments["inputs"]), 0, -1) // 2), "hs")
+    loss = make_loss(2 ** (np.arange(len(arguments["inputs"]), 0, -1) // 2), "hs")
     assert set(np.diff(loss.data["starts"])) >= set(range(4, 26))
     assert_equals_loop(arguments | {"loss": loss}, SETS)
 

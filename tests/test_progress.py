@@ -3,7 +3,7 @@
 import pytest
 
 import w2v
-from tests.helpers import SMALL, stopped
+from tests.helpers import SMALL, train_and_stop
 from w2v.evaluation.compare import compare
 from w2v.evaluation.evaluate import evaluate
 from w2v.evaluation.rank import rank
@@ -74,7 +74,7 @@ def test_training_reports_epoch_loss_and_learning_rate(sample):
 
 def test_rate_of_a_resumed_run_excludes_earlier_words(sample, tmp_path, monkeypatch):
     """The run divides only its own words, not all words, by the seconds since it was resumed."""
-    state = stopped(tmp_path, sample, 0.8)
+    state = train_and_stop(tmp_path, sample, 0.8)
     reports = []
 
     def report(progress):

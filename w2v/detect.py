@@ -66,7 +66,7 @@ def wrong_kind_error(path: object, kind: str, expected: str) -> W2VError:
     return W2VError(f"{path}: {description}, not {_KINDS.get(expected, [expected])[0]}: {use}")
 
 
-def refuse_other(path: PathLike, head: bytes, expected: str, min_lines: int = 1) -> None:
+def refuse_other_kind(path: PathLike, head: bytes, expected: str, min_lines: int = 1) -> None:
     """Raise W2VError if the file that begins with `head` has another kind than expected; see `kind_of`.
 
     If `expected` is empty, refuse only models and id files.
@@ -76,7 +76,7 @@ def refuse_other(path: PathLike, head: bytes, expected: str, min_lines: int = 1)
         raise wrong_kind_error(path, kind, expected or "text")
 
 
-def head(path: PathLike) -> bytes:
+def read_head(path: PathLike) -> bytes:
     """Return the first HEAD_BYTES of a file. Raises W2VError if it cannot be read."""
     with translate_os_errors(path), Path(path).open("rb") as file:
         return file.read(HEAD_BYTES)
@@ -250,14 +250,14 @@ def is_id_file(path: PathLike) -> bool:
     return False
 
 
-def lines(path: PathLike, expected: str = "") -> Iterator[tuple[int, bytes]]:
+def read_lines(path: PathLike, expected: str = "") -> Iterator[tuple[int, bytes]]:
     """Yield (line number from 1, line) of a text file, without the byte order mark.
 
     Raises W2VError if the file cannot be read, changes while it is read, is not UTF-8 text, has another kind than
     `expected`, or has a line longer than MAX_LINE_BYTES.
     """
     with translate_os_errors(path), Path(path).open("rb") as file, check_unchanged(path, file):
-        refuse_other(path, file.peek(), expected)
+        refuse_other_kind(path, file.peek(), expected)
         for number in itertools.count(1):
             line = file.readline(MAX_LINE_BYTES + 1)
             if number == 1:
@@ -293,7 +293,7 @@ class Layout(NamedTuple):
         return size
 
 
-def recognise(path: PathLike, head: bytes) -> Layout:
+def recognise_layout(path: PathLike, head: bytes) -> Layout:
     """Return the layout of a word2vec file. `head` is its first HEAD_BYTES, or all of it if it is shorter.
 
     Raises W2VError for any other file.
@@ -358,7 +358,7 @@ def refuse_file_of_other_tool(path: PathLike, head: bytes) -> None:
     """Raise W2VError, with a way to convert the file, if `head` is the start of another tool's file."""
     quoted = repr(os.fspath(path))
     if not _HEADER.match(head):
-        refuse_other(path, head, "model")
+        refuse_other_kind(path, head, "model")
     if _NPZ.match(head):
         raise W2VError(
             f"{path}: a NumPy archive: load words and vectors by numpy.load({quoted}), and use {_SAVE_VECTORS_CODE}"

@@ -32,15 +32,15 @@ class Diverged(W2VError):
     """Training has diverged: it produced NaN or infinite values, or the loss has become many times higher."""
 
 
-class OtherVersion(W2VError):
+class VersionMismatch(W2VError):
     """A file comes from another version of w2v, and this version cannot read it."""
 
 
-class OnlyVectors(W2VError):
+class VectorsWithoutModel(W2VError):
     """A file has words and vectors, but a model is needed."""
 
 
-class LossMissing(W2VError):
+class LossNotImported(W2VError):
     """A file needs a user-defined loss that has not been imported."""
 
 
@@ -67,11 +67,11 @@ def import_optional(purpose: str, extra: str, *modules: str, kind: type[W2VError
     try:
         first, *_ = map(import_module, modules)
     except ImportError as error:
-        raise kind(f"{purpose}: {install(extra)}") from error
+        raise kind(f"{purpose}: {install_command(extra)}") from error
     return first
 
 
-def install(extra: str) -> str:
+def install_command(extra: str) -> str:
     """Return the command that installs the packages of an optional extra, such as "plot"."""
     from importlib import metadata  # slow to import
 
@@ -105,7 +105,7 @@ def one_line(error: object) -> str:
     return printable(str(error)[:300] or type(error).__name__)[:300]
 
 
-def described(error: Exception) -> str:
+def error_message(error: Exception) -> str:
     """Return the message of an error for users, without a traceback."""
     if isinstance(error, W2VError):
         return str(error)

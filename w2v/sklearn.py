@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import W2VError, install
+from w2v.errors import W2VError, install_command
 from w2v.evaluation.models import vectors_of
 from w2v.system.files import PathLike
 from w2v.text.corpus import is_missing, python_values
@@ -23,7 +23,7 @@ try:
     from sklearn.utils import Tags
     from sklearn.utils.validation import check_is_fitted
 except ImportError:
-    raise W2VError(f"w2v.sklearn needs scikit-learn: {install('sklearn')}") from None
+    raise W2VError(f"w2v.sklearn needs scikit-learn: {install_command('sklearn')}") from None
 
 Texts = Iterable[str] | Iterable[Sequence[str]]
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import w2v
-from tests.helpers import MODELS, QUICK, assert_same, memory_below, read_text, run, run_json
-from w2v.errors import install
+from tests.helpers import MODELS, QUICK, assert_memory_below, assert_same, read_text, run, run_json
+from w2v.errors import install_command
 from w2v.evaluation.rank import rank
 from w2v.formats import bfloat16, word2vec
 from w2v.formats.native import read_native, write_native
@@ -96,7 +96,7 @@ def test_a_missing_ml_dtypes_is_named(
         (["perplexity", half, sample], f"{half}: "),
     ):
         error = run(*arguments, code=2).stderr
-        assert error == f"w2v: {place}bfloat16 needs ml_dtypes: {install('bf16')}\n"
+        assert error == f"w2v: {place}bfloat16 needs ml_dtypes: {install_command('bf16')}\n"
 
 
 def test_nan_and_infinity_are_found(bf16_and_float32: tuple[w2v.Model, w2v.Model], tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_no_function_copies_a_whole_matrix(tmp_path: Path, monkeypatch: pytest.M
         lambda: word2vec.write(tmp_path / "m.bin", content, binary=True),
     ]
     for use in uses:
-        with memory_below(18e6):
+        with assert_memory_below(18e6):
             use()
 
 

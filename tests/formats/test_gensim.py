@@ -14,7 +14,7 @@ from gensim.models import KeyedVectors as GensimVectors
 from gensim.models.doc2vec import TaggedDocument
 
 import w2v
-from tests.helpers import assert_refused, memory_below, run
+from tests.helpers import assert_memory_below, assert_refused, run
 from w2v.formats import fasttext, pickles, table
 from w2v.formats import gensim as ours
 from w2v.gensim.models.keyedvectors import KeyedVectors as OurVectors
@@ -427,7 +427,7 @@ def array(
 )
 def test_exponentially_large_values_are_neither_formatted_nor_copied(tmp_path: Path, data: bytes, message: str) -> None:
     if message:
-        with memory_below(32 << 20):
+        with assert_memory_below(32 << 20):
             assert_refused(tmp_path / "m.kv", message, data)
     else:
         (tmp_path / "m.kv").write_bytes(data)

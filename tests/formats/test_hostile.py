@@ -22,7 +22,7 @@ from pyarrow import feather, parquet
 from safetensors.numpy import save_file
 
 import w2v
-from tests.helpers import assert_refused, memory_below
+from tests.helpers import assert_memory_below, assert_refused
 from w2v.errors import W2VError
 from w2v.formats import fasttext
 from w2v.formats.native import read_native, write_native
@@ -359,7 +359,7 @@ def test_compressed_text_that_expands_too_much_is_refused(
     assert sum(len(block.text) for block in Corpus(path).blocks()) > size
     monkeypatch.setattr(decompress, "MAX_UNPACKED_BYTES", 10_000_000)
     refused = rf"text: refused: its {compression} data grows more than 500:1; if you "
-    with memory_below(size), pytest.raises(W2VError, match=refused):
+    with assert_memory_below(size), pytest.raises(W2VError, match=refused):
         for _ in Corpus(path).blocks():
             pass
 
@@ -369,7 +369,7 @@ def test_streams_that_expand_greatly_are_decompressed_in_pieces(tmp_path: Path) 
     path = tmp_path / "text"
     noise = np.random.default_rng(1).bytes(400_000)
     path.write_bytes(bz2.compress(noise) + bz2.compress(bytes(45_000_000)) * 4)
-    with memory_below(16 << 20):
+    with assert_memory_below(16 << 20):
         longest = max(len(chunk) for chunk in decompress.decompress("text", iter([path.read_bytes()])))
         assert longest <= decompress.PIECE_BYTES
 
@@ -380,7 +380,7 @@ def test_a_large_tree_that_is_not_full_is_refused_in_little_memory(tmp_path: Pat
     (tmp_path / "tree").write_text("".join(f"w{row} {code}\n" for row, code in enumerate(codes)))
     vocabulary = Vocabulary([f"w{row}" for row in range(600)], np.ones(600, np.int64))
     refused = "tree: the tree is not full: codes have more than 1200 prefixes"
-    with memory_below(8 << 20), pytest.raises(W2VError, match=refused):
+    with assert_memory_below(8 << 20), pytest.raises(W2VError, match=refused):
         build_tree(vocabulary, str(tmp_path / "tree"))
 
 

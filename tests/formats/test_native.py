@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from tests.helpers import assert_refused, assert_same_content, content
+from tests.helpers import assert_refused, assert_same_content, make_content
 from w2v.formats.header import ModelHeader
 from w2v.formats.native import read_native, write_native
 from w2v.formats.table import read, write
@@ -20,7 +20,7 @@ def test_counts_tensors_and_header_are_read_back(tmp_path: Path) -> None:
     outputs = np.arange(12, dtype=np.float32).reshape(3, 4)
     counts = np.array([1 << 40, 4, 3, 2, 1])
     path = tmp_path / "v.safetensors"
-    write(path, replace(content(5, 4), counts=counts, tensors={"outputs": outputs}, header=ModelHeader({"a": 1})))
+    write(path, replace(make_content(5, 4), counts=counts, tensors={"outputs": outputs}, header=ModelHeader({"a": 1})))
     for mmap in (False, True):
         back = read(path, mmap)
         np.testing.assert_array_equal(back.counts, counts)
@@ -53,7 +53,7 @@ def test_the_safetensors_package_reads_written_files(tmp_path: Path) -> None:
 
 
 def test_files_of_the_safetensors_package_are_read(tmp_path: Path) -> None:
-    written, path = content(5, 4), tmp_path / "v.safetensors"
+    written, path = make_content(5, 4), tmp_path / "v.safetensors"
     tensors = {"vectors": written.vectors, "words": written.words.blob, "word_offsets": written.words.offsets}
     save_file(tensors, path, {"format": "w2v", "version": "1"})
     for mmap in (False, True):
@@ -61,7 +61,7 @@ def test_files_of_the_safetensors_package_are_read(tmp_path: Path) -> None:
 
 
 def test_a_compressed_native_file_is_refused(tmp_path: Path) -> None:
-    write(tmp_path / "v.safetensors", content(5, 4))
+    write(tmp_path / "v.safetensors", make_content(5, 4))
     packed = gzip.compress((tmp_path / "v.safetensors").read_bytes())
     assert_refused(tmp_path / "v.gz", "a compressed .safetensors file: unpack it first", packed)
 

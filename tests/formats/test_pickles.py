@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers import memory_below
+from tests.helpers import assert_memory_below
 from w2v.errors import W2VError
 from w2v.formats import pickles
 from w2v.formats.pickles import DictItems, GlobalName, PickledObject
@@ -113,7 +113,7 @@ def test_hostile_opcodes_are_read_error(tmp_path: Path, data: bytes, message: st
 def test_memory_of_many_opcodes_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opcode: bytes) -> None:
     monkeypatch.setattr(pickles, "SLACK", 1 << 20)
     data = b"\x80\x04]\x94" + opcode * (200_000 // len(opcode)) + b"."
-    with memory_below(2 * pickles.GROWTH * len(data) + (2 << 20)):
+    with assert_memory_below(2 * pickles.GROWTH * len(data) + (2 << 20)):
         read_error(tmp_path / "p", data)
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import w2v
-from tests.helpers import VOCABULARY, assert_refused, assert_same_content, content, run, run_json
+from tests.helpers import VOCABULARY, assert_refused, assert_same_content, make_content, run, run_json
 from w2v.errors import SettingsError, W2VError
 from w2v.formats import table
 from w2v.formats.bfloat16 import bfloat16
@@ -35,7 +35,7 @@ FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
 def test_content_is_read_back_as_written(tmp_path: Path, extension: str) -> None:
-    written, path = content(), tmp_path / f"m{extension.upper() if extension in FILES else extension}"
+    written, path = make_content(), tmp_path / f"m{extension.upper() if extension in FILES else extension}"
     table.write(path, written, replace=False)
     assert sorted(tmp_path.iterdir()) == sorted([path, *table.companion_files_to_write(path)])
     found, kind = table.read(path), table.format_for(path)
@@ -72,7 +72,7 @@ def test_several_blocks_are_read_back(tmp_path: Path, monkeypatch: pytest.Monkey
         monkeypatch.setattr(f"w2v.formats.{module}.BLOCK_ROWS", 7)
     monkeypatch.setattr("w2v.formats.arrow.BATCH_VALUES", 50)
     monkeypatch.setattr("w2v.formats.word2vec.BLOCK_BYTES", 500)
-    written = content(100, columns=5)
+    written = make_content(100, columns=5)
     padded = np.zeros((100, 8), np.float32)
     padded[:, :5] = written.vectors
     rounded = written.vectors.astype(bfloat16())
@@ -88,7 +88,7 @@ def test_existing_files_are_not_replaced_by_default(tmp_path: Path, extension: s
     for existing in (path, *table.companion_files_to_write(path)):
         existing.write_text("mine")
         with pytest.raises(W2VError, match=f"cannot write {existing}: "):
-            table.write(path, content(), replace=False)
+            table.write(path, make_content(), replace=False)
         assert [each.read_text() for each in tmp_path.iterdir()] == ["mine"]
         run("convert", ROOT / "pyproject.toml", path, code=1)
         existing.unlink()
@@ -125,7 +125,7 @@ def test_content_that_readers_would_refuse_is_not_written(
 )
 def test_words_that_a_format_cannot_store_are_refused(tmp_path: Path, extension: str, word: str, message: str) -> None:
     with pytest.raises(W2VError, match=message):
-        table.write(tmp_path / f"m{extension}", content(["a", word]))
+        table.write(tmp_path / f"m{extension}", make_content(["a", word]))
     assert not list(tmp_path.iterdir())
 
 
@@ -192,7 +192,7 @@ def test_a_file_that_changes_while_it_is_loaded_is_refused(
 ) -> None:
     """Whichever of its files changes: otherwise the vectors could be a mixture of two models."""
     path = tmp_path / f"m{extension}"
-    table.write(path, content())
+    table.write(path, make_content())
     kind = table.detect_format(path)
 
     def load(changing: Path) -> VectorFile:
@@ -208,12 +208,12 @@ def test_a_file_that_changes_while_it_is_loaded_is_refused(
             load(file)
     other = tmp_path / "other"
     other.touch()
-    assert_same_content(load(other), content())
+    assert_same_content(load(other), make_content())
 
 
 @pytest.mark.parametrize("extension", COUNTED)
 def test_a_cut_file_is_refused(tmp_path: Path, extension: str) -> None:
-    path, written = tmp_path / f"m{extension}", content()
+    path, written = tmp_path / f"m{extension}", make_content()
     table.write(path, written)
     data = path.read_bytes()
     for size in range(0, len(data), max(1, len(data) // 500)):
@@ -229,7 +229,7 @@ def test_a_cut_file_is_refused(tmp_path: Path, extension: str) -> None:
 
 @pytest.mark.parametrize("kind", [*FILES, " with bfloat16.safetensors", " with n-grams.ft.bin"])
 def test_a_damaged_file_is_read_or_refused(tmp_path: Path, kind: str) -> None:
-    path, written = tmp_path / f"m{kind}", content()
+    path, written = tmp_path / f"m{kind}", make_content()
     if "bfloat16" in kind:
         written = dataclasses.replace(written, vectors=written.vectors.astype(bfloat16()))
     if "n-grams" in kind:
@@ -260,7 +260,7 @@ def test_a_missing_package_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(W2VError, match=rf"m\{extension}: {format_name} need one more package: pip install"):
-        table.write(tmp_path / f"m{extension}", content())
+        table.write(tmp_path / f"m{extension}", make_content())
     assert not list(tmp_path.iterdir())
 
 
@@ -269,7 +269,7 @@ def test_a_missing_package_is_named(
     [{"window": "abc"}, {"epochs": "x"}, {"sample": "NaN"}, {"epochs": 1 << 40}, {"loss": []}],
 )
 def test_settings_that_fasttext_cannot_store_are_refused(tmp_path: Path, settings: dict[str, Any]) -> None:
-    table.write(tmp_path / "m.safetensors", dataclasses.replace(content(), header=ModelHeader(settings)))
+    table.write(tmp_path / "m.safetensors", dataclasses.replace(make_content(), header=ModelHeader(settings)))
     error = run("convert", tmp_path / "m.safetensors", tmp_path / "o.ft.bin", code=1).stderr
     assert "o.ft.bin: not written: its settings: damaged: " in error
     assert not (tmp_path / "o.ft.bin").exists()
@@ -280,7 +280,7 @@ def test_negative_counts_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
     path = tmp_path / f"m{extension}"
     with monkeypatch.context() as patch:
         patch.setattr("w2v.formats.vector_file._check_values", lambda *_: None)
-        table.write(path, dataclasses.replace(content(), counts=np.full(len(VOCABULARY), -3)))
+        table.write(path, dataclasses.replace(make_content(), counts=np.full(len(VOCABULARY), -3)))
     with pytest.raises(W2VError, match=r"negative count, -3|its count is not a number"):
         table.read(path)
 
@@ -288,19 +288,19 @@ def test_negative_counts_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("extension", [end for end in EXTENSIONS if table.format_for(f"m{end}").words_suffix])
 def test_both_files_of_a_pair_are_replaced_or_neither(tmp_path: Path, extension: str) -> None:
     path = tmp_path / f"m{extension}"
-    table.write(path, content())
+    table.write(path, make_content())
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        table.write(path, content(["other", "words"]), progress=stop)
+        table.write(path, make_content(["other", "words"]), progress=stop)
     assert list(table.read(path).words) == VOCABULARY
     assert sorted(tmp_path.iterdir()) == sorted([path, *table.companion_files_to_write(path)])
 
 
 def test_a_matrix_without_its_words_is_refused(tmp_path: Path) -> None:
-    table.write(tmp_path / "m.tsv", content())
+    table.write(tmp_path / "m.tsv", make_content())
     table.companion_files_to_write(tmp_path / "m.tsv")[0].unlink()
     with pytest.raises(W2VError, match=r"m\.tsv: vectors without words, .*\.metadata\.tsv"):
         table.read(tmp_path / "m.tsv")
@@ -312,7 +312,7 @@ def test_a_folder_is_never_replaced(tmp_path: Path, extension: str) -> None:
     path.mkdir()
     (path / "mine").write_text("mine")
     with pytest.raises(W2VError, match="it exists already; name another folder"):
-        table.write(path, content(), replace=True)
+        table.write(path, make_content(), replace=True)
     w2v.KeyedVectors(["a", "b"], np.eye(2)).save(tmp_path / "m.bin")
     assert "is a folder" in run("convert", tmp_path / "m.bin", path, "--force", code=1).stderr
     assert sorted(tmp_path.rglob("*")) == sorted([tmp_path / "m.bin", path, path / "mine"])
@@ -329,7 +329,7 @@ def test_a_folder_is_never_replaced(tmp_path: Path, extension: str) -> None:
 )
 def test_a_pipe_in_a_folder_is_named_as_a_pipe(tmp_path: Path, extension: str, name: str) -> None:
     path = tmp_path / f"m{extension}"
-    table.write(path, content())
+    table.write(path, make_content())
     (path / name).unlink()
     os.mkfifo(path / name)
     assert_refused(path, f"cannot read {path / name}: it is a pipe")

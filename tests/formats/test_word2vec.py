@@ -14,7 +14,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.helpers import assert_refused, assert_same_content, content, memory_below
+from tests.helpers import assert_memory_below, assert_refused, assert_same_content, make_content
 from w2v.errors import SettingsError, W2VError
 from w2v.formats import _formats, row_blocks
 from w2v.formats.table import read, write
@@ -73,7 +73,7 @@ def test_malformed_numbers_are_refused(tmp_path: Path, text: str) -> None:
 def test_the_size_of_blocks_does_not_matter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str, block: int
 ) -> None:
-    written = content(500, 7)
+    written = make_content(500, 7)
     write(tmp_path / f"v.{extension}", written)
     monkeypatch.setattr(row_blocks, "BLOCK_BYTES", block)
     monkeypatch.setattr(row_blocks, "HEAD_BYTES", 50)
@@ -83,7 +83,7 @@ def test_the_size_of_blocks_does_not_matter(
 @pytest.mark.parametrize("name", ["v", "v.model", "v.bin.zip", "v.safetensors.gz", "bin"])
 def test_unknown_extensions_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(SettingsError, match=r"\.safetensors"):
-        write(tmp_path / name, content(5, 4))
+        write(tmp_path / name, make_content(5, 4))
 
 
 # -- files of other programs --------------------------------------------------------------------
@@ -134,7 +134,7 @@ def test_a_cut_file_is_refused_with_the_number_of_complete_rows(
     tmp_path: Path, extension: str, keep: float, rows: int
 ) -> None:
     path = tmp_path / f"v.{extension}"
-    write(path, content(10, 30))
+    write(path, make_content(10, 30))
     data = path.read_bytes()
     assert_refused(path, f"truncated.* {rows} of 10 rows are complete", data[: int(len(data) * keep)])
 
@@ -145,9 +145,9 @@ def test_a_cut_file_is_refused_with_the_number_of_complete_rows(
     ["1000000000000 4", "5 1000000000000", "999999999999999999 999999999999999999", "6 4", "4 4", "5 5", "0 4", "5 0"],
 )
 def test_wrong_headers_are_refused_in_little_memory(tmp_path: Path, kind: str, header: str) -> None:
-    write(tmp_path / f"v.{kind}", content(5, 4))
+    write(tmp_path / f"v.{kind}", make_content(5, 4))
     body = (tmp_path / f"v.{kind}").read_bytes().split(b"\n", 1)[1]
-    with memory_below(20e6):
+    with assert_memory_below(20e6):
         assert_refused(tmp_path / "wrong", "wrong: ", header.encode() + b"\n" + body)
 
 
@@ -221,7 +221,7 @@ def test_compressed_zeros_are_read_back(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstandard.compress])
 @pytest.mark.parametrize("extension", ["bin", "txt"])
 def test_every_compression_is_read(tmp_path: Path, extension: str, pack: Callable[[bytes], bytes]) -> None:
-    written = content(500, 30)
+    written = make_content(500, 30)
     path = tmp_path / f"v.{extension}"
     write(path, written)
     packed = pack(path.read_bytes())
@@ -239,7 +239,7 @@ def test_unreadable_paths_are_named(tmp_path: Path) -> None:
         read("x" * 300)
     with pytest.raises(W2VError, match="device"):
         read("/dev/null")
-    write(tmp_path / "v.bin", content(5, 4))
+    write(tmp_path / "v.bin", make_content(5, 4))
     with pytest.raises(W2VError, match="w2v convert"):
         read(tmp_path / "v.bin", mmap=True)
 

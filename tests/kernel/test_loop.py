@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers import log_probability, loss_of, loss_with_draws, thread_of, train_in_python, training_plan
+from tests.helpers import log_probability, loss_with_draws, make_loss, python_worker, train_in_python, training_plan
 from w2v.losses import rows
 from w2v.losses.binding import bind
 from w2v.losses.gradient import numerical_gradient
@@ -33,13 +33,13 @@ MODELS: list[dict[str, bool]] = [
     {"cbow": True, "per_pair": False},
 ]
 LOSSES: dict[str, Loss] = {
-    "ns": loss_of(COUNTS, "ns", negative=3),
+    "ns": make_loss(COUNTS, "ns", negative=3),
     "nce": loss_with_draws(COUNTS, "nce", 12),
     "sampled": loss_with_draws(COUNTS, "sampled", 12),
-    "adaptive": loss_of(COUNTS, "sampled", negative=4, adaptive_samples=True),
-    "hs": loss_of(COUNTS, "hs"),
-    "class": loss_of(COUNTS, "class"),
-    "softmax": loss_of(COUNTS, "softmax"),
+    "adaptive": make_loss(COUNTS, "sampled", negative=4, adaptive_samples=True),
+    "hs": make_loss(COUNTS, "hs"),
+    "class": make_loss(COUNTS, "class"),
+    "softmax": make_loss(COUNTS, "softmax"),
 }
 ROWS = 2 * len(COUNTS)  # at least as many output rows as any loss needs
 
@@ -178,7 +178,7 @@ def test_step_is_alpha_times_the_gradient(seed: int, n: int, m: int, size: int, 
             log_sigmoid(sign * (y @ x)) for x in inputs for y, sign in zip(outputs, 2 * target - 1, strict=True)
         )
 
-    thread = thread_of(loss_of(np.ones(m + 1), "softmax"), outputs.copy(), n)
+    thread = python_worker(make_loss(np.ones(m + 1), "softmax"), outputs.copy(), n)
     inputs_change = np.zeros_like(inputs)
     assert step_of_rows(m, target)(thread, 0, inputs, inputs_change, alpha) == pytest.approx(loss())
     outputs_change = thread.parameters.outputs - outputs
@@ -189,7 +189,7 @@ def test_step_is_alpha_times_the_gradient(seed: int, n: int, m: int, size: int, 
 @pytest.mark.parametrize("score", [-1e4, -40.0, 40.0, 1e4])
 def test_link_is_exact_at_every_score(score: float) -> None:
     for target in 0, 1:
-        thread = thread_of(LOSSES["hs"])
+        thread = python_worker(LOSSES["hs"])
         thread.target[0], thread.scores[0] = target, score
         loss = rows.logistic(thread, thread.scores[:1].reshape(1, 1))
         right = (score > 0) == target

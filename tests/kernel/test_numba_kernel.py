@@ -13,9 +13,9 @@ import pytest
 from numba.core import caching
 
 import w2v
-from tests.helpers import Hinge, assert_one_line, full_disk, plan_for, start
+from tests.helpers import Hinge, assert_one_line, full_disk, plan_without_text, start
 from w2v.data import make
-from w2v.errors import install
+from w2v.errors import install_command
 from w2v.kernel import numba_kernel
 from w2v.kernel.numba_kernel import compile_function
 from w2v.losses import registry
@@ -78,7 +78,7 @@ def test_memory_estimate_includes_the_loss() -> None:
     estimates = {}
     for loss in "softmax", "mos":
         chosen = w2v.Settings(loss=loss, kernel="numba", window=500, workers=2, vector_size=16)  # type: ignore[arg-type]
-        estimates[loss] = threads_memory(plan_for(loss_for(chosen, vocabulary), chosen, 1), "numba")
+        estimates[loss] = threads_memory(plan_without_text(loss_for(chosen, vocabulary), chosen, 1), "numba")
     assert 2 * scores < estimates["softmax"] < 3 * scores
     assert estimates["mos"] > estimates["softmax"] + 4 * scores
 
@@ -173,7 +173,7 @@ def test_numba_is_imported_only_when_used(text: Path, tmp_path: Path) -> None:
         command = f"main(['train', {str(text)!r}, '-o', '{code}.bin', '--epochs', '1', *{arguments}])"
         done = run(missing + command, tmp_path)
         assert done.returncode == code, done.stderr
-        assert (install("numba") in done.stderr) == bool(code)
+        assert (install_command("numba") in done.stderr) == bool(code)
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_files_do_not_run_code(text: Path, tmp_path: Path) -> None:
     w2v.train(text, objective=BiasedHinge(), checkpoint=tmp_path / "states", **SMALL).save(tmp_path / "m.safetensors")
     expected = f"the model's objective is {__name__}:BiasedHinge, and files run no code: name it with --objective"
     done = run("import w2v; w2v.load('m.safetensors'); w2v.Model.load('m.safetensors')", tmp_path)
-    assert f"LossMissing: {expected}" in done.stderr
+    assert f"LossNotImported: {expected}" in done.stderr
     done = run("from w2v.cli.main import main; main(['train', '--resume', 'states'])", tmp_path)
     assert done.stderr.startswith(f"w2v: {tmp_path / 'states'}/checkpoint-000001.safetensors: {expected}")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import CYTHON_LOSSES, learnt_pairs, loss_of, loss_with_draws, thread_of
+from tests.helpers import CYTHON_LOSSES, loss_with_draws, make_loss, python_worker, train_on_pairs
 from w2v.losses.gradient import step_of
 from w2v.losses.loss import Loss
 
@@ -16,7 +16,7 @@ CENTRE = 2
 
 def mean_step(loss: Loss, inputs: np.ndarray, outputs: np.ndarray, draws: int) -> np.ndarray:
     """Return the mean change of inputs and outputs in a step at learning rate 1 that predicts CENTRE."""
-    thread, step = thread_of(loss, outputs.copy(), len(inputs)), step_of(loss)
+    thread, step = python_worker(loss, outputs.copy(), len(inputs)), step_of(loss)
     inputs_change, outputs_change = np.zeros_like(inputs), np.zeros_like(outputs)
     with np.errstate(over="ignore"):
         for _ in range(draws):
@@ -37,7 +37,7 @@ def test_sampled_losses_approach_the_full_softmax(loss: Literal["nce", "sampled"
     inputs, outputs = random.normal(0, 1, (1, 3)), random.normal(0, 1, (len(COUNTS), 3))
     normaliser = np.logaddexp.reduce(outputs @ inputs[0])
     outputs += (np.log(len(COUNTS)) - normaliser) * inputs / (inputs @ inputs.T)
-    full = mean_step(loss_of(COUNTS, "softmax"), inputs, outputs, 1)
+    full = mean_step(make_loss(COUNTS, "softmax"), inputs, outputs, 1)
     distances = []
     for k in range(9):
         draws = 2 ** (13 - k) if k < 8 else 2**8  # more draws for the last K, which has the tightest bound below
@@ -52,8 +52,8 @@ def test_sampled_losses_approach_the_full_softmax(loss: Literal["nce", "sampled"
 def test_expected_updates_match_the_rows_that_predictions_choose(name: Any) -> None:
     counts = np.arange(40, 0, -1)
     words = counts / counts.sum()
-    loss = loss_of(counts, name)
-    random, thread = np.random.default_rng(5), thread_of(loss)
+    loss = make_loss(counts, name)
+    random, thread = np.random.default_rng(5), python_worker(loss)
     updates, draws = np.zeros(loss.rows), 4000
     with np.errstate(over="ignore"):
         for centre in random.choice(len(words), draws, p=words):
@@ -67,13 +67,13 @@ def test_full_softmax_requires_opt_in_for_large_vocabularies(name: str) -> None:
     counts = np.ones(30_001, np.int64)
     message = f"loss {name}: each prediction computes the scores of all 30,001 words.*large_softmax"
     with pytest.raises(w2v.SettingsError, match=message):
-        loss_of(counts, name)
-    assert loss_of(counts, name, large_softmax=True).max_rows == 30_001
+        make_loss(counts, name)
+    assert make_loss(counts, name, large_softmax=True).max_rows == 30_001
 
 
 def learnt(**options: Any) -> tuple[w2v.Model, np.ndarray, np.ndarray]:
     """Return a model of pairs of words, its scores, and the true p(column's word | row's word), (V, V)."""
-    model, scores, counts = learnt_pairs(**{"sample": 0, "alpha": 0.05} | options)
+    model, scores, counts = train_on_pairs(**{"sample": 0, "alpha": 0.05} | options)
     return model, scores, counts / counts.sum(axis=1, keepdims=True)
 
 

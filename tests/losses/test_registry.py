@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import SMALL, loss_of, run_json, stopped
+from tests.helpers import SMALL, make_loss, run_json, train_and_stop
 from w2v import _kernels
 from w2v.evaluation.rank import rank
 from w2v.losses import registry
@@ -82,14 +82,14 @@ def test_loss_fulfils_the_protocol(name: str) -> None:
 @pytest.mark.parametrize("name", LOSSES)
 def test_shapes_match_the_stored_parameters(name: str) -> None:
     for storage in LOSSES[name].storages:
-        loss = loss_of(COUNTS, name, vector_size=6, storage=storage)
+        loss = make_loss(COUNTS, name, vector_size=6, storage=storage)
         stored = loss.stored(loss.new_parameters())
         assert {key: array.shape for key, array in stored.items()} == loss.shapes
 
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_tensors_restore_the_loss(name: str) -> None:
-    loss = loss_of(COUNTS, name, vector_size=6)
+    loss = make_loss(COUNTS, name, vector_size=6)
     stored = by_tensor_name(loss.stored(loss.new_parameters()))
     restored = loss_for(loss.settings, loss.vocabulary, loss.tensors | stored)
     assert restored.tensors.keys() == loss.tensors.keys()
@@ -102,7 +102,7 @@ def test_tensors_restore_the_loss(name: str) -> None:
 @pytest.mark.parametrize("scale", [0.1, 0.5, 30])
 @pytest.mark.parametrize("name", LOSSES)
 def test_probabilities_add_up_to_one_however_they_are_computed(name: str, scale: float) -> None:
-    loss, random = loss_of(COUNTS, name, vector_size=6), np.random.default_rng(2)
+    loss, random = make_loss(COUNTS, name, vector_size=6), np.random.default_rng(2)
     stored = {key: random.normal(0, scale, shape) for key, shape in loss.shapes.items()}
     rows = random.normal(size=(4, 6))
     logs = loss.log_probabilities(stored, rows)
@@ -141,7 +141,7 @@ def test_new_loss_works_everywhere(name: str, kernel: str, sample: Path, tmp_pat
     more = w2v.train(sample, continue_from=path, vocab="union", epochs=1)
     assert more.settings.loss == name
     states = tmp_path / "states"
-    stopped(states, sample, settings=settings)
+    train_and_stop(states, sample, settings=settings)
     resumed = w2v.resume(states, sample)
     assert resumed.metrics["loss"] == model.metrics["loss"]
     np.testing.assert_array_equal(resumed.inputs, model.inputs)

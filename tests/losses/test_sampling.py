@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import w2v
-from tests.helpers import FALLING_COUNTS as COUNTS
-from tests.helpers import loss_of, thread_of
+from tests.helpers import DESCENDING_COUNTS as COUNTS
+from tests.helpers import make_loss, python_worker
 from w2v.losses.rows import draw_words
 from w2v.losses.sampling import NegativeSampling
 
@@ -33,7 +33,7 @@ def choose_negatives(thread: Any, centre: int) -> list[int]:
 
 @given(COUNTS, st.sampled_from([0, 0.75, 1, -0.5, 2]))
 def test_alias_table_holds_the_noise_distribution(counts: np.ndarray, exponent: float) -> None:
-    loss = loss_of(counts, negative=1, ns_exponent=exponent)
+    loss = make_loss(counts, negative=1, ns_exponent=exponent)
     thresholds, aliases = loss.data["alias_table"].T
     own = (thresholds + 1.0) / 2**32
     distribution = (own + np.bincount(aliases, 1 - own, len(counts))) / len(counts)
@@ -41,7 +41,7 @@ def test_alias_table_holds_the_noise_distribution(counts: np.ndarray, exponent: 
 
 
 def test_draws_follow_the_noise_distribution() -> None:
-    centre, draws, thread = 3, 20_000, thread_of(loss_of(ZIPF, negative=1))
+    centre, draws, thread = 3, 20_000, python_worker(make_loss(ZIPF, negative=1))
     drawn = np.bincount([choose_negatives(thread, centre)[1] for _ in range(draws)], minlength=len(ZIPF))
     others = np.arange(len(ZIPF)) != centre
     expected = noise(ZIPF)[others]
@@ -58,9 +58,9 @@ def test_negatives_differ_from_the_centre_word_and_from_each_other(
 ) -> None:
     size = len(counts)
     negative = data.draw(st.integers(1, min(size - 1, 30)))
-    loss = loss_of(counts, negative=negative)
+    loss = make_loss(counts, negative=negative)
     centre = data.draw(st.integers(0, size - 1))
-    words = choose_negatives(thread_of(loss, seed=seed), centre)
+    words = choose_negatives(python_worker(loss, seed=seed), centre)
     assert words[0] == centre
     assert len(set(words)) == len(words) == negative + 1
     assert 0 <= min(words) <= max(words) < size
@@ -69,16 +69,16 @@ def test_negatives_differ_from_the_centre_word_and_from_each_other(
 @pytest.mark.parametrize("centre", [0, 1, 7])
 def test_all_other_words_can_be_negatives(centre: int) -> None:
     counts = np.array([10**15] + [1] * 7)  # Random draws practically never find the seven rare words.
-    loss = loss_of(counts, negative=7, ns_exponent=1)
-    assert sorted(choose_negatives(thread_of(loss), centre)) == list(range(8))
+    loss = make_loss(counts, negative=7, ns_exponent=1)
+    assert sorted(choose_negatives(python_worker(loss), centre)) == list(range(8))
 
 
 @pytest.mark.parametrize("kind", ["ns", "nce", "sampled"])
 def test_negatives_are_limited_to_the_other_words_of_the_vocabulary(kind: str) -> None:
-    loss = loss_of(np.array([5, 2, 1]), kind, negative=100)
+    loss = make_loss(np.array([5, 2, 1]), kind, negative=100)
     assert loss.max_rows == 3
     assert loss.notice == "negative 100: the vocabulary has 3 words, so 2 are drawn for each prediction"
-    assert loss_of(np.array([5, 2, 1]), kind, negative=2).notice == ""
+    assert make_loss(np.array([5, 2, 1]), kind, negative=2).notice == ""
 
 
 def test_toy_vocabularies_train(caplog: pytest.LogCaptureFixture) -> None:

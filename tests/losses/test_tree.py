@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 import w2v
-from tests.helpers import FALLING_COUNTS as COUNTS
+from tests.helpers import DESCENDING_COUNTS as COUNTS
 from tests.helpers import QUICK, run, run_json
 from w2v.errors import W2VError
 from w2v.losses.hierarchical_softmax import build_tree

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import QUICK, SMALL, interrupted, run, stopped
+from tests.helpers import QUICK, SMALL, interrupt, run, train_and_stop
 from w2v.evaluation.rank import EffectiveRank
 from w2v.plotting.curves import run_picture, spectrum
 from w2v.training import run as run_module
@@ -40,7 +40,7 @@ def test_picture_shows_loss_learning_rate_and_speed(sample: Path, tmp_path: Path
 
 
 def test_resumed_run_keeps_its_history(sample: Path, tmp_path: Path) -> None:
-    state = stopped(tmp_path, sample, share=0.5)
+    state = train_and_stop(tmp_path, sample, share=0.5)
     assert len(state.history)
     model = w2v.resume(tmp_path, sample)
     check_history(model)
@@ -63,7 +63,7 @@ def test_train_command_saves_the_model_before_drawing(
 
 def test_resumed_command_draws_the_run(sample: Path, tmp_path: Path) -> None:
     states, plot = tmp_path / "states", tmp_path / "run.png"
-    interrupted(sample, "-o", tmp_path / "m.bin", "--plot", plot, "--checkpoint", states, *QUICK)
+    interrupt(sample, "-o", tmp_path / "m.bin", "--plot", plot, "--checkpoint", states, *QUICK)
     assert not plot.exists()
     run("train", sample, "--resume", states, "-o", tmp_path / "m.bin", "--plot", plot)
     assert plot.read_bytes()[1:4] == b"PNG"

@@ -11,7 +11,7 @@ from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 from matplotlib import font_manager
 
-from w2v.errors import SettingsError, W2VError, install
+from w2v.errors import SettingsError, W2VError, install_command
 from w2v.plotting import figure
 from w2v.plotting.figure import EXTENSIONS, NO_GLYPH, Picture, TextFormatter, families_for, format_of, set_title
 
@@ -152,8 +152,8 @@ for library, method in (("matplotlib", "pca"), ("textalloc", "pca"), ("openTSNE"
 def test_missing_libraries_are_named() -> None:
     done = subprocess.run([sys.executable, "-c", PLOT_WITHOUT_EACH_LIBRARY], capture_output=True, text=True)
     assert done.stdout.splitlines() == [
-        f"a picture needs matplotlib: {install('plot')}",
-        f"a picture with labels needs textalloc: {install('plot')}",
-        f"t-SNE needs openTSNE: {install('maps')}, or use the method pca",
-        f"UMAP needs umap-learn: {install('maps')}, or use the method pca",
+        f"a picture needs matplotlib: {install_command('plot')}",
+        f"a picture with labels needs textalloc: {install_command('plot')}",
+        f"t-SNE needs openTSNE: {install_command('maps')}, or use the method pca",
+        f"UMAP needs umap-learn: {install_command('maps')}, or use the method pca",
     ], done.stderr

@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from tests.helpers import read_text, run
 from w2v.detect import kind_of
-from w2v.errors import SettingsError, W2VError, install
+from w2v.errors import SettingsError, W2VError, install_command
 from w2v.text import columns, corpus
 from w2v.text._text import PADDING
 from w2v.text.columns import refuse_table
@@ -197,7 +197,7 @@ def test_parquet_without_pyarrow_names_the_package(tmp_path: Path, monkeypatch: 
     path = tmp_path / "file"
     parquet.write_table(pyarrow.table({"t": ["a"]}), path)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(W2VError, match=re.escape(install("parquet"))):
+    with pytest.raises(W2VError, match=re.escape(install_command("parquet"))):
         read_text(Corpus(path), column="t")
 
 

@@ -25,7 +25,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import w2v
-from w2v.errors import W2VError, install
+from w2v.errors import W2VError, install_command
 from w2v.text import corpus
 from w2v.text._text import PADDING
 from w2v.text.corpus import Corpus
@@ -97,7 +97,7 @@ def test_highly_compressed_text_is_read_in_small_blocks(tmp_path: Path, compress
 def test_zstandard_files_without_the_package_name_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_bytes(zstandard.compress(b"a"))
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    fails(tmp_path / "file", re.escape(install("zstd")))
+    fails(tmp_path / "file", re.escape(install_command("zstd")))
 
 
 @compressions

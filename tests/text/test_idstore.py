@@ -21,7 +21,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers import LATIN_1, WORDS, full_disk, read_text, reference, texts
+from tests.helpers import LATIN_1, WORDS, full_disk, read_text, reference_ids, text_bytes
 from w2v.errors import SettingsError, W2VError
 from w2v.system.files import text_start
 from w2v.text import corpus
@@ -68,7 +68,7 @@ def test_block_size_and_workers_do_not_change_the_words(
     path = tmp_path_factory.mktemp("corpus") / "text"
     path.write_text(text)
     if any(expected):
-        ids, types = reference("\n".join(map(" ".join, expected)).encode())
+        ids, types = reference_ids("\n".join(map(" ".join, expected)).encode())
         assert read(path, block, workers=workers, **asdict(options)) == (ids, [word.decode() for word in types])
     else:
         with pytest.raises(W2VError, match="text holds no words"):
@@ -88,7 +88,7 @@ PIECES = st.sampled_from(
     st.lists(
         PIECES | st.binary(max_size=8) | st.binary(min_size=1, max_size=3).map(lambda piece: piece * 100), max_size=60
     ).map(b"".join)
-    | texts(WORDS | LATIN_1),
+    | text_bytes(WORDS | LATIN_1),
     st.integers(1, 300),
     st.integers(1, 3),
     st.sampled_from(["strict", "replace", "ignore"]),
@@ -100,7 +100,7 @@ def test_any_bytes_are_read_like_the_reference_or_refused(
     path.write_bytes(text)
     try:
         head = text_start("text", text)
-        ids, words = reference(head + b"\n", errors)
+        ids, words = reference_ids(head + b"\n", errors)
         assert words
     except (AssertionError, UnicodeDecodeError, W2VError):
         with pytest.raises(
@@ -262,7 +262,7 @@ def test_a_cache_is_reused_until_something_changes(text: Path, tmp_path: Path) -
 
     def reused(source: Any = text, **options: Any) -> bool:
         with read_text(Corpus(source), cache=cache, **options) as store:
-            assert len(store.ids) == len(reference(Path(text).read_bytes())[0]) * (1 + isinstance(source, list))
+            assert len(store.ids) == len(reference_ids(Path(text).read_bytes())[0]) * (1 + isinstance(source, list))
             return store.reused
 
     assert not reused()
@@ -484,7 +484,7 @@ def test_memory_does_not_grow_with_the_text(tmp_path: Path, pack: Any) -> None:
     assert peaks[1] - peaks[0] < 8  # MB; the text grows by 45 MB
 
 
-@given(st.lists(texts(WORDS), min_size=1, max_size=4))
+@given(st.lists(text_bytes(WORDS), min_size=1, max_size=4))
 def test_merged_types_of_parts_equal_the_types_of_the_whole(
     tmp_path_factory: pytest.TempPathFactory, contents: list[bytes]
 ) -> None:

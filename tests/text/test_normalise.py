@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from uniseg import wordbreak
 
-from tests.helpers import WORDS, texts
-from w2v.errors import SettingsError, W2VError, install
+from tests.helpers import WORDS, text_bytes
+from w2v.errors import SettingsError, W2VError, install_command
 from w2v.text import _normalise, normalise
 from w2v.text._text import PADDING, Malformed
 from w2v.text.normalise import DIGIT_NAMES, Normaliser, TextOptions
@@ -81,7 +81,7 @@ def test_long_runs_of_combining_characters_take_linear_time(monkeypatch: pytest.
     assert not any("\u0301\u0323" in part for part in received)
 
 
-@given(text=texts(WORDS | st.binary(max_size=3)))
+@given(text=text_bytes(WORDS | st.binary(max_size=3)))
 def test_malformed_utf_8_is_replaced_ignored_or_refused(text: bytes) -> None:
     for errors in ("replace", "ignore"):
         found = Normaliser(TextOptions(lower=True), errors)(text + PADDING)  # type: ignore[arg-type]
@@ -145,7 +145,7 @@ def test_a_sentence_is_split_into_words() -> None:
 def test_unicode_words_without_regex_name_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "regex", None)
     normalise.break_class_table.cache_clear()
-    with pytest.raises(W2VError, match=re.escape(install("tokenize"))):
+    with pytest.raises(W2VError, match=re.escape(install_command("tokenize"))):
         Normaliser(TextOptions(tokenize="words"))
 
 

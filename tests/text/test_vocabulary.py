@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import full_disk, read_text
-from w2v.detect import head, kind_of
+from w2v.detect import kind_of, read_head
 from w2v.errors import SettingsError, W2VError
 from w2v.text.corpus import Corpus
 from w2v.text.vocabulary import Vocabulary
@@ -196,7 +196,7 @@ def test_the_longest_word_round_trips_through_every_format(tmp_path: Path) -> No
         words, counts = ["w" * size, "é" * ((size - 1) // 2) + "b", "c"], [3, 2, 1]
         vocabulary = Vocabulary(words, counts)
         vocabulary.save(tmp_path / "vocab", 9, force=True)
-        assert kind_of(head(tmp_path / "vocab")) == "vocabulary"
+        assert kind_of(read_head(tmp_path / "vocab")) == "vocabulary"
         assert Vocabulary.load(tmp_path / "vocab").words == words
         for columns in (1, 3, 100):
             vectors = np.random.default_rng(1).normal(size=(3, columns)).astype(np.float32)

@@ -22,14 +22,14 @@ from tests.helpers import (
     SMALL,
     Stop,
     assert_same,
-    fault,
+    fault_code,
     full_disk,
-    interrupted,
+    interrupt,
     run,
     run_json,
     start,
     stop_at,
-    stopped,
+    train_and_stop,
 )
 from w2v.formats import native
 from w2v.system.threads import NoThread, Thread
@@ -49,7 +49,7 @@ def uninterrupted(sample: Path) -> w2v.Model:
 @pytest.fixture(scope="module")
 def stopped_run(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> checkpoint.Checkpoint:
     """The last checkpoint of the same run, stopped before its end."""
-    return stopped(tmp_path_factory.mktemp("stopped"), sample)
+    return train_and_stop(tmp_path_factory.mktemp("stopped"), sample)
 
 
 # -- resuming -----------------------------------------------------------------------------
@@ -76,7 +76,7 @@ def test_resume_is_bit_identical(sample: Path, tmp_path: Path, options: dict[str
         text = tmp_path / "text"
         text.write_text(sample.read_text("utf-8")[:100_000], "utf-8")
     uninterrupted = w2v.train(text, **SMALL | options)
-    parameters = stopped(tmp_path, text, 0.1, **options).parameters
+    parameters = train_and_stop(tmp_path, text, 0.1, **options).parameters
     assert {array.dtype.name for array in parameters.values()} == {"bfloat16" if "storage" in options else "float32"}
     assert ("ngrams" in parameters) == ("subwords" in options)
     with pytest.raises(Stop):
@@ -91,7 +91,7 @@ def test_resume_is_bit_identical(sample: Path, tmp_path: Path, options: dict[str
 
 def test_resume_needs_lists_of_words_again(sample: Path, tmp_path: Path, uninterrupted: w2v.Model) -> None:
     lists = [line.split() for line in sample.read_text("utf-8").splitlines()]
-    stopped(tmp_path, lists)
+    train_and_stop(tmp_path, lists)
     with pytest.raises(w2v.W2VError, match=r"give the corpus again, .*; it was not a file"):
         w2v.resume(tmp_path)
     assert_same(w2v.resume(tmp_path, lists), uninterrupted)
@@ -102,7 +102,7 @@ def test_resume_reads_the_text_with_the_same_options(sample: Path, tmp_path: Pat
     lines = sample.read_text("utf-8").splitlines()
     text.write_text("".join(json.dumps({"t": f"<p>{line.title()}, 1</p>"}) + "\n" for line in lines))
     options = {"column": "t", "lower": True, "tokenize": "words", "digits": "spell", "strip_markup": True}
-    state = stopped(tmp_path / "states", text, **options)
+    state = train_and_stop(tmp_path / "states", text, **options)
     assert w2v.load(state.path).words_in("Paris, 7!") == ["paris", "seven"]
     resumed = w2v.resume(tmp_path / "states", text)
     assert resumed.text == w2v.train(text, **SMALL, **options).text == state.config.text
@@ -113,7 +113,7 @@ def test_resume_reads_the_text_with_the_same_options(sample: Path, tmp_path: Pat
 
 def test_resume_accepts_a_text_that_was_moved(sample: Path, tmp_path: Path, uninterrupted: w2v.Model) -> None:
     shutil.copy(sample, tmp_path / "a.txt")
-    stopped(tmp_path / "states", tmp_path / "a.txt")
+    train_and_stop(tmp_path / "states", tmp_path / "a.txt")
     (tmp_path / "a.txt").rename(tmp_path / "b.txt")
     with pytest.raises(w2v.W2VError, match=r"a\.txt' does not exist"):
         w2v.resume(tmp_path / "states", tmp_path / "a.txt")
@@ -142,7 +142,7 @@ def test_resume_refuses_another_corpus(
 def test_resume_warns_of_another_version(sample: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checkpoint, "__version__", "0.0.7")
-        stopped(tmp_path, sample)
+        train_and_stop(tmp_path, sample)
     warning = f"the checkpoint was written by w2v 0.0.7, this is {w2v.__version__}: last bits may differ"
     for _ in range(2):
         w2v.resume(tmp_path, sample)
@@ -204,7 +204,7 @@ def test_checkpoint_stores_a_tree_from_a_file(sample: Path, tmp_path: Path) -> N
     tree.write_text("".join(f"{word} {code:08b}\n" for code, word in enumerate(vocabulary.words)), "utf-8")
     options = {"loss": "hs", "tree": str(tree), "max_vocab": 256}
     uninterrupted = w2v.train(sample, **SMALL | options)
-    stopped(tmp_path / "states", sample, **options)
+    train_and_stop(tmp_path / "states", sample, **options)
     tree.unlink()
     assert_same(w2v.resume(tmp_path / "states", sample), uninterrupted)
 
@@ -462,7 +462,7 @@ def test_command_resumes_without_settings(
 ) -> None:
     monkeypatch.chdir(sample.parent)
     out, words = os.path.relpath(tmp_path / "out.bin"), tmp_path / "words.txt"
-    stderr = interrupted(sample.name, "-o", out, "--save-vocab", words, *training_arguments(sample, tmp_path)[4:])
+    stderr = interrupt(sample.name, "-o", out, "--save-vocab", words, *training_arguments(sample, tmp_path)[4:])
     command = f"w2v train {sample.name} --resume {tmp_path / 'states'} -o {out} --save-vocab {words}"
     assert stderr == f"w2v: stopped by Ctrl-C; resume with: {command}\n"
     assert run(*command.split()[1:], "--quiet").stderr == ""
@@ -521,7 +521,7 @@ def test_options_of_a_resumed_run_must_be_the_same(
 
 
 def test_command_needs_an_output_for_a_run_started_in_python(sample: Path, tmp_path: Path, expected: bytes) -> None:
-    stopped(tmp_path / "states", sample)
+    train_and_stop(tmp_path / "states", sample)
     assert " -o MODEL\n" in run("train", sample, "--resume", tmp_path / "states", code=2).stderr
     assert "holds checkpoints of another run" in run(*training_arguments(sample, tmp_path), code=1).stderr
     run("train", sample, "--resume", tmp_path / "states", "-o", tmp_path / "out.bin")
@@ -535,7 +535,7 @@ def test_command_needs_an_output_for_a_run_started_in_python(sample: Path, tmp_p
 def test_signals_write_a_checkpoint(number: signal.Signals, sample: Path, tmp_path: Path, expected: bytes) -> None:
     states = tmp_path / "states and more"
     arguments = [*training_arguments(sample, tmp_path), "--checkpoint", states, "--checkpoint-every", "2chunks"]
-    before = fault("w2v.training.checkpoint:CheckpointFolder.copy", number.name, turn=1)
+    before = fault_code("w2v.training.checkpoint:CheckpointFolder.copy", number.name, turn=1)
     with start(*arguments, before=before, text=True) as process:
         stdout, stderr = process.communicate()
     assert (process.returncode, stdout) == (128 + number, "")

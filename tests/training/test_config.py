@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import w2v
-from tests.helpers import SMALL, stopped
+from tests.helpers import SMALL, train_and_stop
 from w2v.text.idstore import ReadingOptions
 from w2v.training.config import RunConfig
 from w2v.training.train import Arguments
@@ -73,7 +73,7 @@ def test_signature_of_train_lists_all_options() -> None:
 
 
 def test_checkpoint_stores_the_config(sample: Path, tmp_path: Path) -> None:
-    state = stopped(tmp_path, sample, notes={"a": 1}, lower=True, window=3)
+    state = train_and_stop(tmp_path, sample, notes={"a": 1}, lower=True, window=3)
     assert state.config.corpus == (str(sample),)
     assert (state.config.checkpoint, state.config.checkpoint_every) == (str(tmp_path), "2chunks")
     assert (state.config.notes, state.config.text.lower) == ({"a": 1}, True)

@@ -16,8 +16,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import w2v
-from tests.helpers import CYTHON_LOSSES, Started, assert_one_line, assert_same, fault, run, schedule_of, stopped
-from w2v.errors import install
+from tests.helpers import (
+    CYTHON_LOSSES,
+    ChildProcess,
+    assert_one_line,
+    assert_same,
+    fault_code,
+    make_schedule,
+    run,
+    train_and_stop,
+)
+from w2v.errors import install_command
 from w2v.losses.registry import LOSSES
 from w2v.system.launcher import rank_and_size
 from w2v.text.corpus import Corpus
@@ -83,10 +92,10 @@ def test_resume_with_another_number_of_ranks_keeps_finished_epochs(
     resumed = resume_position(state, epochs * rounds_after, after)
     trained = np.zeros((epochs, chunks), np.int64)
     for part in trained.reshape(epochs, before, -1).swapaxes(0, 1):
-        end = schedule_of(rounds, epochs=epochs, chunks=chunks // before).position(done)
+        end = make_schedule(rounds, epochs=epochs, chunks=chunks // before).position(done)
         part[np.unravel_index(np.arange(end), part.shape)] += 1
     for part in trained.reshape(epochs, after, -1).swapaxes(0, 1):
-        start = schedule_of(rounds_after, epochs=epochs, chunks=chunks // after).position(resumed)
+        start = make_schedule(rounds_after, epochs=epochs, chunks=chunks // after).position(resumed)
         part[np.unravel_index(np.arange(start, part.size), part.shape)] += 1
     assert (np.delete(trained, done // rounds, axis=0) == 1).all()
     twice, skipped = (trained == 2).sum(), (trained == 0).sum()
@@ -250,7 +259,7 @@ REFUSALS = {
     "no mpi4py": (
         [],
         "pass\nimport sys; sys.modules['mpi4py'] = None",
-        f"training on several ranks needs mpi4py: {install('mpi')}",
+        f"training on several ranks needs mpi4py: {install_command('mpi')}",
         1,
     ),
     "an error on one rank": (
@@ -302,7 +311,7 @@ def w2v_lines(stderr: str) -> str:
 @pytest.mark.parametrize("kind", ["SIGKILL", "SIGSTOP", "error"])
 def test_failed_rank_ends_all_ranks(phase: str, kind: str, text: Path, tmp_path: Path) -> None:
     name, turn = PHASES[phase]
-    before = "import os\n" + fault(name, kind, turn, "os.environ['PMI_RANK'] == '1'")
+    before = "import os\n" + fault_code(name, kind, turn, "os.environ['PMI_RANK'] == '1'")
     options = [
         "-o",
         tmp_path / "m.bin",
@@ -346,7 +355,7 @@ def stop_by_signal(text: Path, folder: Path, number: int) -> str:
     options = ["-o", folder / "m.safetensors", "--checkpoint", folder / "states", "--checkpoint-every", "1epoch"]
     arguments = map(str, ["train", text, "--epochs", 200, *options, *SMALL_ARGUMENTS])
     program = [MPIEXEC, "-n", "2", sys.executable, "-c", REPORT_COPIES + PROGRAM, *arguments]
-    with Started(program, stderr=subprocess.PIPE, text=True) as running:
+    with ChildProcess(program, stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr.readline() == "copied\n"
         running.send_signal(number)
         stderr = running.communicate(timeout=120)[1]
@@ -372,7 +381,7 @@ def test_stopped_run_resumes_with_any_number_of_ranks(size: int, text: Path, tmp
     uninterrupted = trained(2, [text], tmp_path / "uninterrupted.safetensors", "--epochs", 6)
     states = ["--checkpoint", tmp_path / "states", "--checkpoint-every", "1epoch"]
     output = tmp_path / "m.safetensors"
-    killed = fault("w2v.training.checkpoint:CheckpointFolder.copy", "SIGKILL", 2)
+    killed = fault_code("w2v.training.checkpoint:CheckpointFolder.copy", "SIGKILL", 2)
     run_ranks(2, "train", text, "-o", output, "--epochs", 6, *states, *SMALL_ARGUMENTS, before=killed, code=None)
     state = checkpoint.latest(tmp_path / "states")
     assert state.resume_info.done % (state.resume_info.end // 6) == 0  # exactly at the end of an epoch
@@ -389,7 +398,7 @@ def test_stopped_run_resumes_with_any_number_of_ranks(size: int, text: Path, tmp
 @cluster
 def test_run_of_one_process_resumes_with_several_ranks(text: Path, tmp_path: Path) -> None:
     output = tmp_path / "m.safetensors"
-    stopped(tmp_path / "states", text, 0.5)
+    train_and_stop(tmp_path / "states", text, 0.5)
     run_ranks(2, "train", text, "--resume", tmp_path / "states", "-o", output, "--quiet")
     assert Model.load(output).metrics["ranks"] == 2
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import SMALL, loss_of
+from tests.helpers import SMALL, make_loss
 from w2v.losses.loss import Loss
 from w2v.losses.registry import LOSSES, loss_for
 from w2v.training import checkpoint
@@ -16,7 +16,7 @@ from w2v.training.divergence import WARNING_RATIO, loss_ratio, untrained_loss
 from w2v.training.run import Run
 
 OPTIONS = SMALL | {"model": "skipgram"}
-NS = loss_of([9, 8, 7], negative=2)
+NS = make_loss([9, 8, 7], negative=2)
 UNTRAINED_LOSS = 3 * np.log(2)  # of NS
 
 

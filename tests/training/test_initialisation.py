@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import MODELS, assert_same, run, stopped
+from tests.helpers import MODELS, assert_same, run, train_and_stop
 from w2v.formats import bfloat16
 from w2v.formats.header import ModelHeader
 from w2v.text.normalise import TextOptions
@@ -163,7 +163,7 @@ def test_command_continues_a_model(sample: Path, tmp_path: Path, base_model: w2v
 
 def test_continued_run_can_be_resumed(base_model: w2v.Model, sample: Path, tmp_path: Path) -> None:
     uninterrupted = w2v.train(sample, continue_from=base_model, epochs=3)
-    stopped(tmp_path, sample, continue_from=base_model)
+    train_and_stop(tmp_path, sample, continue_from=base_model)
     np.testing.assert_array_equal(w2v.resume(tmp_path, sample).inputs, uninterrupted.inputs)
 
 
@@ -274,7 +274,7 @@ def test_frozen_words_keep_their_vectors(
     others = [word for word in trained.words if word not in known]
     nearly_unchanged = w2v.train(text, **options | {"epochs": 1, "alpha": 1e-9})
     assert np.all(np.any(trained.wv[others] != nearly_unchanged.wv[others], axis=1))
-    stopped(tmp_path, text, **options)
+    train_and_stop(tmp_path, text, **options)
     resumed = w2v.resume(tmp_path, text)
     if options["workers"] == 1:
         assert_same(resumed, trained)

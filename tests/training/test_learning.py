@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import learnt_pairs
+from tests.helpers import train_on_pairs
 
 # Skip-gram with hs predicts a centre word from one context word after the other, and later predictions profit from the
 # earlier updates. With a high learning rate this lowers the loss of the first epochs, so the learning rate is low here.
@@ -108,7 +108,7 @@ def test_settings_have_an_effect_only_where_they_apply(
 @pytest.mark.parametrize("model", ["skipgram", "cbow"])
 def test_negative_sampling_scores_are_shifted_pmi(model: str) -> None:
     """v'_o · v_i = PMI(o, i) − log K (Levy & Goldberg 2014), apart from negatives that equal the centre word."""
-    _, scores, counts = learnt_pairs(model=model, negative=5, ns_exponent=1.0)
+    _, scores, counts = train_on_pairs(model=model, negative=5, ns_exponent=1.0)
     share = counts.sum(axis=0) / counts.sum()
     pmi = np.log(counts / counts.sum() / np.outer(share, share))
     assert np.corrcoef(scores.ravel(), pmi.ravel())[0, 1] > 0.95

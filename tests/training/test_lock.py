@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import w2v
-from tests.helpers import QUICK, SMALL, run, stopped
+from tests.helpers import QUICK, SMALL, run, train_and_stop
 from w2v.training import checkpoint
 from w2v.training.checkpoint import CheckpointFolder, latest
 from w2v.training.lock import Lock
@@ -82,7 +82,7 @@ def test_forked_child_does_not_keep_the_lock(tmp_path: Path) -> None:
 def test_only_one_run_writes_to_a_folder(sample: Path, tmp_path: Path, options: list[str]) -> None:
     states = tmp_path / "states"
     if options:
-        stopped(states, sample)
+        train_and_stop(states, sample)
     resuming = options == ["--resume"]
     arguments = ["train", sample, *([*options, states] if resuming else ["--checkpoint", states, *QUICK, *options])]
     with CheckpointFolder(states, replace=True):
@@ -116,7 +116,7 @@ def test_folder_created_again_by_another_run_is_not_used(
 
 @pytest.mark.parametrize("remove", [shutil.rmtree, lambda states: (states / ".lock").unlink()])
 def test_removed_lock_is_created_again(sample: Path, tmp_path: Path, remove: Callable[[Path], None]) -> None:
-    state = stopped(tmp_path / "stopped", sample)
+    state = train_and_stop(tmp_path / "stopped", sample)
     checkpoints = CheckpointFolder(tmp_path / "states")
     checkpoints.write(state)
     remove(tmp_path / "states")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import w2v
-from tests.helpers import loss_of, run_json, schedule_of
+from tests.helpers import make_loss, make_schedule, run_json
 from w2v.losses.registry import Settings
 from w2v.training.schedule import epochs_for
 
@@ -16,7 +16,7 @@ SMALL = st.integers(1, 20)
 
 @given(SMALL, st.integers(0, 50), SMALL)
 def test_rounds_divide_each_epoch_into_whole_chunks(epochs: int, chunks: int, rounds: int) -> None:
-    schedule = schedule_of(rounds, epochs=epochs, chunks=chunks)
+    schedule = make_schedule(rounds, epochs=epochs, chunks=chunks)
     positions = [schedule.position(done) for done in range(schedule.total_rounds + 1)]
     assert positions == sorted(positions)
     assert (positions[0], positions[-1]) == (0, epochs * chunks)
@@ -27,10 +27,10 @@ def test_rounds_divide_each_epoch_into_whole_chunks(epochs: int, chunks: int, ro
 
 
 def test_epochs_and_learning_rates_of_a_schedule() -> None:
-    schedule = schedule_of(1, epochs=2, chunks=5, tokens=100, alpha=0.05, min_alpha=0.01)
+    schedule = make_schedule(1, epochs=2, chunks=5, tokens=100, alpha=0.05, min_alpha=0.01)
     assert [schedule.epoch(position) for position in (0, 4, 5, 9, 10)] == [0, 0, 1, 1, 1]
     assert [round(schedule.alpha_after(tokens), 9) for tokens in (0, 50, 200)] == [0.05, 0.04, 0.01]
-    empty = schedule_of(3, epochs=2, chunks=0, tokens=0, alpha=0.05, min_alpha=0.01)
+    empty = make_schedule(3, epochs=2, chunks=0, tokens=0, alpha=0.05, min_alpha=0.01)
     assert (empty.epoch(0), round(empty.alpha_after(0), 9), empty.position(empty.total_rounds)) == (1, 0.01, 0)
 
 
@@ -43,18 +43,18 @@ def test_epochs_and_learning_rates_of_a_schedule() -> None:
 )  # fmt: skip
 def test_longer_texts_have_fewer_epochs(tokens: int, skipgram: int, cbow: int) -> None:
     for loss in ("ns", "nce", "sampled"):
-        prepared = loss_of([9, 8, 7], loss, negative=2)
+        prepared = make_loss([9, 8, 7], loss, negative=2)
         assert epochs_for(Settings(model="skipgram"), prepared, tokens) == skipgram
         assert epochs_for(Settings(), prepared, tokens) == cbow
 
 
 @pytest.mark.parametrize("loss", ["hs", "class", "softmax", "mos"])
 def test_slow_losses_have_five_epochs(loss: str) -> None:
-    assert epochs_for(Settings(), loss_of([9, 8, 7], loss), 1000) == 5
+    assert epochs_for(Settings(), make_loss([9, 8, 7], loss), 1000) == 5
 
 
 def test_number_of_epochs_in_the_settings_is_used() -> None:
-    assert epochs_for(Settings(epochs=3), loss_of([9, 8, 7], negative=2), 1000) == 3
+    assert epochs_for(Settings(epochs=3), make_loss([9, 8, 7], negative=2), 1000) == 3
 
 
 def test_model_has_the_computed_number_of_epochs(sample: Path, tmp_path: Path) -> None:

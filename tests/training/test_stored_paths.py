@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import SMALL, assert_same, fault, interrupted, run, start, stopped
+from tests.helpers import SMALL, assert_same, fault_code, interrupt, run, start, train_and_stop
 from w2v.formats import native
 from w2v.text.phrases import Phrases
 from w2v.training import checkpoint
@@ -67,7 +67,7 @@ def resume_command(stderr: str) -> list[str]:
 
 
 def test_paths_in_a_checkpoint_are_never_opened(sample: Path, tmp_path: Path, uninterrupted: w2v.Model) -> None:
-    stopped(tmp_path / "states", sample)
+    train_and_stop(tmp_path / "states", sample)
     mine, new, pipe = tmp_path / "mine.bin", tmp_path / ".bash_profile", tmp_path / "pipe"
     mine.write_bytes(b"mine")
     os.mkfifo(pipe)  # opening it would block forever
@@ -95,7 +95,7 @@ def test_paths_in_a_checkpoint_are_never_opened(sample: Path, tmp_path: Path, un
 def test_existing_output_is_replaced_only_if_both_it_and_force_are_given_again(sample: Path, tmp_path: Path) -> None:
     out, states = tmp_path / "out.bin", tmp_path / "states"
     out.write_bytes(b"old")
-    interrupted(sample, "-o", out, "--force", "--checkpoint", states, *OPTIONS)
+    interrupt(sample, "-o", out, "--force", "--checkpoint", states, *OPTIONS)
     assert run("train", sample, "--resume", states, "--force", code=2).stderr.startswith(REFUSED)
     refused = run("train", sample, "--resume", states, "-o", out, code=1).stderr
     assert "out.bin exists: name another file with -o, or add --force" in refused
@@ -114,7 +114,7 @@ def test_printed_command_resumes_the_run_without_a_home_folder(
     outputs = ["-o", "out.bin", "--save-vocab", "words 1.txt", "--cache", "-cache"]
     every = ["--checkpoint", states, "--checkpoint-every", "2chunks"]
     given = [*outputs, *OPTIONS, *every, "--force", "--ignore-memory", "--", text.name]
-    before = fault("w2v.training.checkpoint:CheckpointFolder.copy", "SIGTERM", turn=1)
+    before = fault_code("w2v.training.checkpoint:CheckpointFolder.copy", "SIGTERM", turn=1)
     homeless = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
     where: dict[str, Any] = {"cwd": tmp_path, "env": homeless | {"HOME": "/proc/none"}, "text": True}
     with start("train", *given, before=before, **where) as process:
@@ -133,7 +133,7 @@ def test_printed_command_resumes_the_run_without_a_home_folder(
 
 def test_command_in_the_error_resumes_the_run(sample: Path, tmp_path: Path, uninterrupted: w2v.Model) -> None:
     states = tmp_path / "states"
-    interrupted(sample, "-o", tmp_path / "my out.bin", "--save-vocab", tmp_path / "v", "--checkpoint", states, *OPTIONS)
+    interrupt(sample, "-o", tmp_path / "my out.bin", "--save-vocab", tmp_path / "v", "--checkpoint", states, *OPTIONS)
     command = resume_command(run("train", "--resume", states, code=2).stderr)
     assert command == [
         "train", str(sample), "--resume", str(states), "-o", str(tmp_path / "my out.bin"), "--save-vocab",
@@ -176,7 +176,7 @@ def test_printed_command_includes_files_of_the_config(
 def test_paths_in_a_checkpoint_are_shown_in_one_harmless_line(
     sample: Path, tmp_path: Path, sources: list[str], shown: str
 ) -> None:
-    stopped(tmp_path, sample)
+    train_and_stop(tmp_path, sample)
     forge(tmp_path, corpus=sources)
     stderr = run("train", "--resume", tmp_path, code=2).stderr
     assert stderr == f"{REFUSED}w2v train {shown} --resume {tmp_path} -o MODEL\n"
@@ -185,7 +185,7 @@ def test_paths_in_a_checkpoint_are_shown_in_one_harmless_line(
 def test_file_of_phrases_must_be_named_again(sample: Path, tmp_path: Path) -> None:
     table, states, out = tmp_path / "phrases.tsv", tmp_path / "states", tmp_path / "m.safetensors"
     Phrases.find(sample).save(table)
-    stopped(states, sample, phrases=table)
+    train_and_stop(states, sample, phrases=table)
     with pytest.raises(w2v.W2VError, match=f"give the file of phrases again .* the run began with {table}$"):
         w2v.resume(states, sample)
     again = ["train", sample, "--resume", states, "-o", out]
@@ -198,13 +198,13 @@ def test_file_of_phrases_must_be_named_again(sample: Path, tmp_path: Path) -> No
 def test_resume_refuses_other_phrases(sample: Path, tmp_path: Path, phrases: bool, joined: str) -> None:
     table = tmp_path / "phrases.tsv"
     Phrases.find(sample).save(table)
-    stopped(tmp_path / "states", sample, phrases=phrases)
+    train_and_stop(tmp_path / "states", sample, phrases=phrases)
     with pytest.raises(w2v.SettingsError, match=f"^phrases {table}: the run joined {joined}; leave it out$"):
         w2v.resume(tmp_path / "states", sample, phrases=table)
 
 
 def test_cache_is_reused_if_it_is_named_again(sample: Path, tmp_path: Path) -> None:
-    stopped(tmp_path / "states", sample, cache=tmp_path / "cache")
+    train_and_stop(tmp_path / "states", sample, cache=tmp_path / "cache")
     assert not w2v.resume(tmp_path / "states", sample).metrics["cache_reused"]
     assert w2v.resume(tmp_path / "states", sample, cache=tmp_path / "cache").metrics["cache_reused"]
 
@@ -223,7 +223,7 @@ def test_checkpoint_with_a_seal_can_still_be_read(tmp_path: Path) -> None:
 def test_checkpoints_have_the_mode_of_other_files(sample: Path, tmp_path: Path) -> None:
     before = os.umask(0o002)
     try:
-        state = stopped(tmp_path, sample)
+        state = train_and_stop(tmp_path, sample)
     finally:
         os.umask(before)
     assert stat.S_IMODE(state.path.stat().st_mode) == 0o664

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
-from w2v.errors import SettingsError, TextWarning, described, printable
+from w2v.errors import SettingsError, TextWarning, error_message, printable
 from w2v.options import suggestion
 from w2v.progress import formatted_values, quantity
 from w2v.system._signals import end_on_bus_error
@@ -72,7 +72,7 @@ class Program(click.Command):
         except click.ClickException as error:
             _fail(error.exit_code, error.format_message())
         except Exception as error:
-            _fail(2 if isinstance(error, SettingsError) else 1, described(error))
+            _fail(2 if isinstance(error, SettingsError) else 1, error_message(error))
         except Stopped as stopped:
             number = signal.Signals(stopped.args[0])
             by = "Ctrl-C" if number == signal.SIGINT else number.name

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.detect import lines
+from w2v.detect import read_lines
 from w2v.errors import W2VError
 from w2v.system.files import PathLike
 from w2v.vectors.keyed import KeyedVectors
@@ -70,10 +70,10 @@ class WordIndex:
 def numbered_lines(path: PathLike | None, kind: str) -> Iterator[tuple[int, bytes]]:
     """Yield the number and bytes of each line of a file of "questions" or "pairs", by default the bundled one."""
     if path is not None:
-        yield from lines(path, kind)
+        yield from read_lines(path, kind)
         return
     with importlib.resources.as_file(importlib.resources.files("w2v.data") / f"{kind}.txt") as file:
-        yield from lines(file)
+        yield from read_lines(file)
 
 
 def decode_word(path: PathLike | None, number: int, text: bytes) -> str:

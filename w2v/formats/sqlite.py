@@ -24,7 +24,7 @@ try:
 except ImportError:  # some builds of Python lack it
     sqlite3 = None  # type: ignore[assignment]
 
-from w2v.errors import W2VError, install, one_line, pluralise
+from w2v.errors import W2VError, install_command, one_line, pluralise
 from w2v.formats.bfloat16 import float32_blocks
 from w2v.formats.vector_file import VectorFile, check_content, validate
 from w2v.formats.word_lists import WordBuilder
@@ -243,7 +243,9 @@ def _check_tables(path: PathLike, database: sqlite3.Connection) -> None:
         names = ", ".join(name.decode(errors="replace") for name in definitions)
         raise W2VError(f"{path}: its tables ({one_line(names)}) are not the tables words and vectors that w2v writes")
     if is_searchable and not _load_sqlite_vec(database):
-        raise W2VError(f"{path}: its vectors need sqlite-vec, and a Python that can load it: {install('sqlite')}")
+        raise W2VError(
+            f"{path}: its vectors need sqlite-vec, and a Python that can load it: {install_command('sqlite')}"
+        )
 
 
 def _rows_by_id(

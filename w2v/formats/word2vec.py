@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.detect import HEAD_BYTES, Layout, recognise, refuse_file_of_other_tool
+from w2v.detect import HEAD_BYTES, Layout, recognise_layout, refuse_file_of_other_tool
 from w2v.errors import TruncatedFile, W2VError, pluralise
 from w2v.formats import _formats, bfloat16
 from w2v.formats.row_blocks import BLOCK_BYTES, RowBlocks, is_truncated, open_unpacked, read_head
@@ -111,7 +111,7 @@ def _check_recognisable(path: PathLike, content: VectorFile) -> None:
     expected = Layout("text", None, content.vectors.shape[1], 0)
     try:
         refuse_file_of_other_tool(path, head)
-        is_readable = len(text_start(path, head)) == len(head) and recognise(path, head) == expected
+        is_readable = len(text_start(path, head)) == len(head) and recognise_layout(path, head) == expected
     except W2VError:
         is_readable = False
     if not is_readable:
@@ -153,11 +153,11 @@ _CODECS = {
 def is_binary(path: PathLike, head: bytes) -> bool:
     """Return True if a file that starts with `head` is binary. Raise W2VError if it is not a word2vec file at all."""
     refuse_file_of_other_tool(path, head)
-    return recognise(path, head).kind == "binary"
+    return recognise_layout(path, head).kind == "binary"
 
 
 def has_text_header(path: PathLike, head: bytes) -> bool:
-    return recognise(path, head).rows is not None
+    return recognise_layout(path, head).rows is not None
 
 
 def lacks_text_header(path: PathLike, head: bytes) -> bool:
@@ -173,7 +173,7 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     """
     with open_unpacked(path) as (file, max_size):
         head = read_head(path, file)
-        layout = recognise(path, head)
+        layout = recognise_layout(path, head)
         rows = layout.rows
         if rows is not None and layout.min_bytes(rows) <= max_size:
             content = read_rows(path, layout, rows, file, head, limit, progress)

@@ -22,14 +22,14 @@ from typing import Any
 
 import numpy as np
 
-from w2v.errors import SettingsError, W2VError, install, one_line
+from w2v.errors import SettingsError, W2VError, install_command, one_line
 
 try:
     import numba
     from numba.core.registry import cpu_target
     from numba.misc.appdirs import AppDirs
 except ImportError as error:
-    raise SettingsError(f"the Numba kernel needs Numba: {install('numba')}") from error
+    raise SettingsError(f"the Numba kernel needs Numba: {install_command('numba')}") from error
 except Exception as error:  # invalid values of Numba's environment variables
     message = one_line(str(error).partition("Traceback")[0])
     raise SettingsError(f"Numba cannot be used: {message} (see the variables NUMBA_…)") from error

@@ -25,7 +25,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from w2v.errors import LossMissing, OtherVersion, SettingsError, W2VError, one_line
+from w2v.errors import LossNotImported, SettingsError, VersionMismatch, W2VError, one_line
 from w2v.losses.charcnn import CharacterCNN
 from w2v.losses.class_softmax import ClassOptions, ClassSoftmax
 from w2v.losses.dsoftmax import BlockOptions, DifferentiatedSoftmax
@@ -282,12 +282,12 @@ def settings_from(stored: Mapping[str, Any], where: object, **missing: Any) -> S
         missing: Values of settings that are not in files of older versions.
 
     Raises:
-        OtherVersion: This version does not have one of the settings.
+        VersionMismatch: This version does not have one of the settings.
         W2VError: The settings are damaged.
     """
     values = missing | dict(stored)
     for name in values.keys() - {*Settings.names()}:
-        raise OtherVersion(
+        raise VersionMismatch(
             f"{where}: w2v {__version__} does not know {one_line(name)[:60]!r}: use the version that wrote it"
         )
     try:
@@ -311,14 +311,14 @@ def loss_for(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[str, A
     This never imports a user's code.
 
     Raises:
-        LossMissing: The objective is not registered.
+        LossNotImported: The objective is not registered.
         SettingsError, W2VError: See Loss.prepared.
     """
     if settings.loss in LOSSES:
         return LOSSES[settings.loss]().prepared(vocabulary, settings, tensors)
     name = str(settings.objective)
     if name not in _own_losses:
-        raise LossMissing(
+        raise LossNotImported(
             f"the model's objective is {name}, and files run no code: name it with --objective {name}, or in Python "
             "with w2v.losses.registry.find"
         )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.detect import lines
+from w2v.detect import read_lines
 from w2v.errors import W2VError, pluralise
 from w2v.losses import _trees
 from w2v.system.files import PathLike
@@ -177,7 +177,7 @@ def read_codes(path: PathLike) -> Iterator[tuple[str, str, str]]:
     Raises:
         W2VError: The file cannot be read, or a line has another form.
     """
-    for number, line in lines(path):
+    for number, line in read_lines(path):
         fields, place = line.split(None, 2), f"{path}, line {number}"
         if not fields:
             continue

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, W2VError, install, pluralise, printable
+from w2v.errors import SettingsError, W2VError, install_command, pluralise, printable
 from w2v.system.files import PathLike, atomic_write
 
 try:
@@ -26,7 +26,7 @@ try:
     from matplotlib.lines import Line2D
     from matplotlib.text import Text
 except ImportError as error:
-    raise W2VError(f"a picture needs matplotlib: {install('plot')}") from error
+    raise W2VError(f"a picture needs matplotlib: {install_command('plot')}") from error
 
 EXTENSIONS = (".png", ".svg", ".pdf")
 DOTS_PER_INCH = 150

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, W2VError, install, one_line
+from w2v.errors import SettingsError, W2VError, install_command, one_line
 from w2v.progress import Meter, Report
 from w2v.system.files import temporary_folder
 
@@ -95,7 +95,7 @@ def _library(method: Projection) -> Any:
             return umap
     except ImportError as error:
         name = "t-SNE needs openTSNE" if method == "tsne" else "UMAP needs umap-learn"
-        raise W2VError(f"{name}: {install('maps')}, or use the method pca") from error
+        raise W2VError(f"{name}: {install_command('maps')}, or use the method pca") from error
     except Exception as error:  # Numba reads its environment variables on import, and raises many kinds of errors
         raise W2VError(f"{method} cannot be used: {one_line(error)}") from error
     return None

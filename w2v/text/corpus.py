@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from w2v.detect import refuse_other
+from w2v.detect import refuse_other_kind
 from w2v.errors import SettingsError, W2VError, issue_text_warning, pluralise
 from w2v.system.files import SIGNATURE_BYTES, UTF_16, Errors, PathLike, check_unchanged, text_start, translate_os_errors
 from w2v.text._text import PADDING, last_space
@@ -341,7 +341,7 @@ class Corpus:
                 offset = len(head) - len(text)
                 chunks = itertools.chain([text], chunks)
                 if column is None:
-                    refuse_other(file.name, text, "text", MIN_LINES)
+                    refuse_other_kind(file.name, text, "text", MIN_LINES)
                     refuse_table(name, text)
                 elif column != PLAIN:
                     chunks = self._column_text(texts(name, chunks, column), strip_markup, as_lines)

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.detect import lines
+from w2v.detect import read_lines
 from w2v.errors import SettingsError, W2VError, one_line
 from w2v.options import check_options, option, refuse_unknown
 from w2v.progress import Meter, Report
@@ -293,7 +293,7 @@ class Phrases:
         """Read a file that `save` has written. Raise W2VError, with the number of the line, for any other file."""
         options: PhraseOptions | None = None
         passes: list[dict[str, PhraseScore]] = []
-        for number, line in lines(path, "phrases"):
+        for number, line in read_lines(path, "phrases"):
             try:
                 if options is None:
                     options = _parse_header(line)
@@ -360,7 +360,7 @@ def read_connectors(name: str) -> frozenset[str]:
     if name == "english":
         return ENGLISH_CONNECTOR_WORDS
     try:
-        return frozenset(word.decode() for _, line in lines(name) for word in line.split())
+        return frozenset(word.decode() for _, line in read_lines(name) for word in line.split())
     except UnicodeDecodeError:
         raise W2VError(f"{name}: its connector words are not UTF-8") from None
 

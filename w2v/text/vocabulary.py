@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from w2v.detect import SENTENCE_END_WORD, lines
+from w2v.detect import SENTENCE_END_WORD, read_lines
 from w2v.errors import SettingsError, W2VError, pluralise
 from w2v.options import check_whole
 from w2v.settings import Formula
@@ -141,7 +141,7 @@ class Vocabulary:
         """
         name = os.fspath(path)
         blob, ends, line_counts = bytearray(), array("q", [0]), array("q")
-        for number, line in lines(path, "vocabulary"):
+        for number, line in read_lines(path, "vocabulary"):
             if not line.strip() or (number == 1 and line.split(None, 1)[0] == SENTENCE_END_WORD):
                 continue
             try:

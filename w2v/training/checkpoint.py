@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import LossMissing, OtherVersion, SettingsError, W2VError, one_line
+from w2v.errors import LossNotImported, SettingsError, VersionMismatch, W2VError, one_line
 from w2v.formats import bfloat16, native
 from w2v.formats.header import ModelHeader
 from w2v.losses.loss import Loss, by_tensor_name
@@ -411,7 +411,7 @@ def latest(folder: PathLike) -> Checkpoint:
     for path in reversed(paths):
         try:
             return read(path)
-        except (LossMissing, OtherVersion, SettingsError):  # the older checkpoints would raise the same error
+        except (LossNotImported, VersionMismatch, SettingsError):  # the older checkpoints would raise the same error
             raise
         except W2VError as error:
             if path == paths[0]:
@@ -425,7 +425,7 @@ def read(path: Path) -> Checkpoint:
 
     Raises:
         W2VError: The file is damaged or is not a checkpoint.
-        OtherVersion: Only another version of w2v can read it.
+        VersionMismatch: Only another version of w2v can read it.
     """
     with translate_os_errors(path), open_regular(path) as file:
         arrays, metadata = native.read_open(path, file, mmap=True)
@@ -436,11 +436,11 @@ def read(path: Path) -> Checkpoint:
         if checksum(arrays, metadata["settings"]) != metadata.get("checksum"):
             raise ValueError("its checksum is wrong")
         return _parse(path, arrays, ModelHeader.from_strings(metadata, ""))
-    except LossMissing as error:
-        raise LossMissing(f"{path}: {one_line(error)}") from error
+    except LossNotImported as error:
+        raise LossNotImported(f"{path}: {one_line(error)}") from error
     except (TypeError, LookupError, AttributeError, RecursionError, ValueError) as error:  # W2VError is a ValueError
         if version != __version__:
-            raise OtherVersion(
+            raise VersionMismatch(
                 f"{path} was written by {one_line(f'w2v {version}') if version else 'an earlier w2v'}, and this is "
                 f"w2v {__version__}, which cannot resume it: resume with that version"
             ) from error

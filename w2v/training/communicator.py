@@ -22,7 +22,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, W2VError, described, install, one_line
+from w2v.errors import SettingsError, W2VError, error_message, install_command, one_line
 from w2v.system.launcher import rank_and_size
 from w2v.system.threads import processors
 
@@ -52,7 +52,9 @@ def join_ranks() -> Communicator | None:
     except (ImportError, RuntimeError) as error:  # RuntimeError: no MPI library
         if (rank, size) == (0, 0):  # probably the only rank; any other rank raises the error below
             return None
-        raise W2VError(f"training on several ranks needs mpi4py: {install('mpi')} ({one_line(error)})") from error
+        raise W2VError(
+            f"training on several ranks needs mpi4py: {install_command('mpi')} ({one_line(error)})"
+        ) from error
     if MPI.COMM_WORLD.size > 1:
         return Communicator(MPI)
     if size:
@@ -102,7 +104,7 @@ class Communicator:
         for it forever.
         """
         if isinstance(error, Exception) and error is not self._shared_error:
-            self.abort(f"{self.name(self.rank)}: {one_line(described(error))}")
+            self.abort(f"{self.name(self.rank)}: {one_line(error_message(error))}")
         if error is None or error is self._shared_error:
             self.barrier()
         self._end_heartbeat()
@@ -175,7 +177,7 @@ class Communicator:
             yield
         except Exception as error:
             own = error
-        messages = self.allgather("" if own is None else one_line(described(own)))
+        messages = self.allgather("" if own is None else one_line(error_message(own)))
         failed = [rank for rank, message in enumerate(messages) if message]
         if failed:
             is_same = len(set(messages)) == 1  # all ranks have the same error: the message need not name a rank

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import OnlyVectors, SettingsError, W2VError
+from w2v.errors import SettingsError, VectorsWithoutModel, W2VError
 from w2v.formats import bfloat16
 from w2v.losses.loss import Loss
 from w2v.losses.registry import FlatSettings, Settings, loss_for
@@ -69,7 +69,7 @@ def open_source(
         return init if isinstance(init, KeyedVectors | None) else load(init)
     try:
         return Model.of(continue_from, mmap=True)
-    except OnlyVectors as error:
+    except VectorsWithoutModel as error:
         raise W2VError(f"{error}; to start from the vectors of this file, give it as --init (init=)") from error
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.display import Page, html_curve, html_table
-from w2v.errors import OnlyVectors, W2VError, one_line, pluralise
+from w2v.errors import VectorsWithoutModel, W2VError, one_line, pluralise
 from w2v.evaluation.analogies import AnalogyResult, analogies
 from w2v.formats import bfloat16, table
 from w2v.formats.header import ModelHeader
@@ -249,7 +249,7 @@ class Model(HasVectors):
         output_parameters = {name: stored.tensors.pop(name) for name in list(stored.tensors) if is_parameter(name)}
         header = stored.header
         if not output_parameters or stored.counts is None or header.settings is None:
-            raise OnlyVectors(
+            raise VectorsWithoutModel(
                 f"{path}: it has only words and vectors: train with -o model.safetensors "
                 f'(model.save("model.safetensors")), which {SAFETENSORS_ALSO_KEEPS}'
             )

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from w2v.detect import lines
+from w2v.detect import read_lines
 from w2v.display import Result
 from w2v.errors import Diverged, SettingsError, W2VError, one_line
 from w2v.evaluation.analogies import analogies
@@ -213,7 +213,7 @@ def tune(
     given_phrases = load_phrases(phrases)
     questions, pairs = as_paths(questions), as_paths(pairs)
     for file in (*questions, *pairs):
-        next(lines(file), None)  # raises W2VError if the file cannot be read
+        next(read_lines(file), None)  # raises W2VError if the file cannot be read
     resources: dict[str, Any] = {"workers": settings.threads, "progress": budget}
     with ExitStack() as stack:
         store = stack.enter_context(read_corpus(Corpus(corpus), reading, **resources))

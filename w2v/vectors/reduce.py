@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.detect import lines
+from w2v.detect import read_lines
 from w2v.errors import SettingsError, W2VError, pluralise
 from w2v.formats import bfloat16
 from w2v.formats.header import ModelHeader
@@ -59,7 +59,7 @@ def keep_listed_words(content: VectorFile, path: PathLike) -> VectorFile:
     row_of = {word: row for row, word in enumerate(content.words)}
     listed: set[int] = set()
     unknown = 0
-    for _, line in lines(path, "vocabulary"):
+    for _, line in read_lines(path, "vocabulary"):
         fields = line.split(None, 1)
         if not fields:
             continue

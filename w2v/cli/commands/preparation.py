@@ -11,7 +11,7 @@ from w2v.cli import options, outputs
 from w2v.cli.console import say
 from w2v.cli.options import FILE
 from w2v.cli.printing import Result, print_code_lengths
-from w2v.detect import head, kind_of
+from w2v.detect import kind_of, read_head
 from w2v.losses.code_lengths import code_lengths
 from w2v.options import options_of
 from w2v.progress import Report
@@ -159,7 +159,7 @@ def tree(
     """
     settings = options.chosen_settings(given | {"loss": "hs"})
     if counted is None:
-        counted = len(corpus) == 1 and Path(corpus[0]).is_file() and kind_of(head(corpus[0])) == "vocabulary"
+        counted = len(corpus) == 1 and Path(corpus[0]).is_file() and kind_of(read_head(corpus[0])) == "vocabulary"
     if counted and len(corpus) > 1:
         raise click.UsageError("--vocabulary takes one file")
     if counted:
