@@ -210,7 +210,7 @@ def test_defaults_change_only_on_purpose():
     expected = {"model": "cbow", "loss": "ns", "vector_size": 100, "min_count": 5, "negative": 5, "ns_exponent": 0.5,
                 "sample": 1e-4, "sample_formula": "word2vec", "shrink_windows": True, "cbow_gradient": "faithful",
                 "per_pair": False, "seed": 1, "deterministic": False, "storage": "float32", "buckets": 2_000_000,
-                "adaptive_samples": False, "max_vocab": None, "stop_early": None}  # fmt: skip
+                "max_vocab": None, "stop_early": None}  # fmt: skip
     assert {name: getattr(Settings(), name) for name in expected} == expected
     kinds = {name: Settings(model=name) for name in ("skipgram", "cbow")}
     computed = {name: (kind.window_sides, kind.start_alpha) for name, kind in kinds.items()}

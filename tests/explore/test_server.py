@@ -260,9 +260,9 @@ def test_ctrl_c_stops_the_server_immediately(model: Path) -> None:
 def test_the_name_of_a_machine_has_no_case() -> None:
     with Server("localhost", 0) as named:
         named._host = "My-Machine"
-        assert named.is_named("my-machine:8000")
-        assert named.is_named("MY-MACHINE")
-        assert not named.is_named("other-machine")
+        assert named.is_own_host("my-machine:8000")
+        assert named.is_own_host("MY-MACHINE")
+        assert not named.is_own_host("other-machine")
 
 
 def test_a_refused_connection_is_closed(server: Server) -> None:

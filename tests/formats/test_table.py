@@ -302,7 +302,7 @@ def test_both_files_of_a_pair_are_replaced_or_neither(tmp_path: Path, extension:
 def test_a_matrix_without_its_words_is_refused(tmp_path: Path) -> None:
     table.write(tmp_path / "m.tsv", make_content())
     table.companion_files_to_write(tmp_path / "m.tsv")[0].unlink()
-    with pytest.raises(W2VError, match=r"m\.tsv: vectors without words, .*\.metadata\.tsv"):
+    with pytest.raises(W2VError, match=r"m\.tsv: it has vectors but no words .*\.metadata\.tsv"):
         table.read(tmp_path / "m.tsv")
 
 

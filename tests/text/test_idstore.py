@@ -518,4 +518,4 @@ def test_pruned_types_of_parts_are_added(tmp_path):
     (tmp_path / "text").write_bytes(b"a a b c d\n" * 2)
     with read_text(Corpus(tmp_path / "text")) as store:
         parts = [TypeCounts(store.counts, store.strings, store.offsets, pruned) for pruned in (3, 4)]
-        assert functools.reduce(TypeCounts.followed_by, parts).pruned == 7
+        assert functools.reduce(TypeCounts.concat, parts).pruned == 7

@@ -437,7 +437,9 @@ def test_old_name_of_the_folder_gives_a_warning(sample: Path, tmp_path: Path) ->
     assert old_class is CheckpointFolder
     w2v.train(sample, checkpoint=old_class(tmp_path), **SMALL)
     state = latest(tmp_path)
-    with old_class(tmp_path, after=state) as folder:
+    with pytest.warns(DeprecationWarning, match="after"):
+        folder = old_class(tmp_path, after=state)
+    with folder:
         assert folder.newest == state.path
 
 

@@ -36,7 +36,7 @@ from w2v.training import checkpoint
 from w2v.training.communicator import join_ranks
 from w2v.training.config import RunConfig
 from w2v.training.model import Model
-from w2v.training.prepare import _refuse_undividable, _values_all_ranks_share
+from w2v.training.prepare import _check_options_for_ranks, _values_all_ranks_share
 from w2v.training.run import resume_position
 
 MPIEXEC = str(Path(sys.executable).with_name("mpiexec"))
@@ -112,7 +112,11 @@ def test_resume_with_another_number_of_ranks_keeps_finished_epochs(
         ({"PMIX_RANK": "0", "SLURM_STEP_NUM_TASKS": "1"}, 0, ""),
         ({"PMIX_RANK": "0", "SLURM_STEP_NUM_TASKS": "2"}, 1, "needs mpi4py"),
         ({"PMI_RANK": "0", "PMI_SIZE": ""}, 0, ""),
-        ({"PMI_RANK": "0", "PMI_SIZE": "two"}, 2, "PMI_SIZE 'two': it must be a number of ranks; unset PMI_RANK"),
+        (
+            {"PMI_RANK": "0", "PMI_SIZE": "two"},
+            2,
+            "PMI_SIZE 'two': it must be a number of ranks; to train without MPI, unset PMI_RANK",
+        ),
     ],
 )
 def test_job_of_one_process_does_not_need_mpi4py(
@@ -426,15 +430,15 @@ def test_old_module_of_join_ranks_warns() -> None:
     ("options", "message"),
     [
         ({"stop_early": 2}, "holds out the end of the whole text"),
-        ({"encoding": "cp949"}, "only UTF-8 is divided among ranks"),
-        ({"phrases": True}, "finds the phrases of a whole text"),
-        ({"strip_markup": True}, "markup may span the places where a text is divided"),
+        ({"encoding": "cp949"}, "only UTF-8 can be divided among ranks"),
+        ({"phrases": True}, "finds phrases in the whole text"),
+        ({"strip_markup": True}, "the text cannot be divided among ranks inside markup"),
     ],
 )
 def test_what_needs_the_whole_text_is_refused(options: dict[str, Any], message: str) -> None:
-    _refuse_undividable(RunConfig.from_options({}))
+    _check_options_for_ranks(RunConfig.from_options({}))
     with pytest.raises(w2v.SettingsError, match=message):
-        _refuse_undividable(RunConfig.from_options(options))
+        _check_options_for_ranks(RunConfig.from_options(options))
 
 
 def test_ranks_notice_phrases_of_another_file(text: Path, tmp_path: Path) -> None:

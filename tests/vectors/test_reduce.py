@@ -110,11 +110,11 @@ def test_empty_lines_of_a_list_are_not_unknown_words(
     path: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "words").write_text("w9\n\n  \nno\nw2\n\n")
-    assert reduce.listed_words(table.read(path), tmp_path / "words").words == ["w2", "w9"]
+    assert reduce.keep_listed_words(table.read(path), tmp_path / "words").words == ["w2", "w9"]
     assert caplog.messages == [f"{tmp_path / 'words'}: 1 line not in the vocabulary"]
 
 
 @pytest.mark.parametrize(("kind", "kept"), [("input", {"vectors": "input"}), ("combined", {})])
 def test_smaller_vectors_keep_the_setting_of_input_rows_only(path: Path, kind: str, kept: dict[str, str]) -> None:
     content = replace(table.read(path), header=ModelHeader(settings={"vectors": kind, "vector_size": 6}))
-    assert reduce.fewer_dimensions(content, 3).header.settings == {"vector_size": 3, **kept}
+    assert reduce.reduce_dimensions(content, 3).header.settings == {"vector_size": 3, **kept}

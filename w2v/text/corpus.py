@@ -284,9 +284,9 @@ class Corpus:
         if size:
             yield TextBlock(b"".join([*parts, PADDING]), origins, self._bytes_read)
         if self.missing:
-            missing = f"{pluralise(self.missing, 'missing text')} (None, NaN, or an empty field of CSV)"
+            action = "gave zeros to" if as_lines else "skipped"
             issue_text_warning(
-                f"read {missing} as empty lines, whose vectors are zeros" if as_lines else f"skipped {missing}"
+                f"{action} {pluralise(self.missing, 'missing text')} (None, NaN, or an empty field of CSV)"
             )
 
     def _item_lines(self, items: Iterable[Any], strip_markup: bool, as_lines: bool) -> Iterator[tuple[str, int, bytes]]:
