@@ -1,5 +1,6 @@
 """w2v.train: its inputs, results, measurements, memory and errors. test_learning.py tests what it learns."""
 
+import gc
 import platform
 import subprocess
 import sys
@@ -131,6 +132,7 @@ def test_memory_of_threads_is_estimated(
     vocabulary = w2v.Vocabulary([f"word{number}" for number in range(30_000)], [1] * 30_000)
     monkeypatch.setattr(memory, "resident_bytes", lambda: 0)
     with read_text(Corpus([["word1"]]), cache=tmp_path) as store:
+        gc.collect()  # a run of an earlier test must not be freed between the two measurements
         before = address_space()
         run = Run(RunConfig(settings=settings), Initialisation(vocabulary), store)
         allocated = address_space() - before

@@ -93,7 +93,7 @@ def test_missing_texts_get_zeros(vectors: KeyedVectors) -> None:
         pyarrow.array(["the\ncat", None, "dog"]),
         pyarrow.chunked_array([["the cat", None], ["dog"]]),
     ):
-        with pytest.warns(w2v.TextWarning, match=r"^read 1 missing text \(None, NaN, or an empty") as caught:
+        with pytest.warns(w2v.TextWarning, match=r"^gave zeros to 1 missing text \(None, NaN, or an empty") as caught:
             found = vectors.encode(texts)
         assert caught[0].filename == __file__
         assert not found[1].any()
@@ -143,7 +143,7 @@ def test_every_table_row_becomes_a_row(vectors: KeyedVectors, tmp_path: Path, ki
         table.write_text('n,t\n1,"the\ncat"\n1,\n1,"fox, <b>dog</b>"\n')
     assert "add --column NAME" in run("encode", model, table, "-o", path, code=1).stderr
     done = run("encode", model, table, "-o", path, "--column", "t", "--json")
-    assert done.stderr.count("read 1 missing text (None, NaN, or an empty field of CSV) as empty lines") == 1
+    assert done.stderr.count("gave zeros to 1 missing text (None, NaN, or an empty field of CSV)") == 1
     assert json.loads(done.stdout) | {"texts": 3, "missing": 1, "words": 4, "unknown": 0} == json.loads(done.stdout)
     np.testing.assert_array_equal(np.load(path), vectors.encode(["the cat", "", "fox, dog"]))
 
