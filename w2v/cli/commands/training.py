@@ -16,7 +16,7 @@ from w2v.cli import options, outputs
 from w2v.cli.console import ProgressPrinter, Stopped, say
 from w2v.cli.options import FILE, NGRAM_LENGTHS, Option
 from w2v.cli.printing import print_json, print_result, print_training, print_trial
-from w2v.cli.train import (
+from w2v.cli.run_config import (
     OUTPUT,
     RESUMABLE,
     LongRunNotice,
