@@ -57,7 +57,7 @@ def main() -> None:
         def train_with_checkpoints() -> float:
             with tempfile.TemporaryDirectory(dir=options.folder) as folder:
                 checkpoints = TimedCheckpointFolder(folder, f"{options.every}s")
-                run = Run(config, Initialisation(text.vocabulary), text.store, checkpoints=checkpoints)
+                run = Run(config, Initialisation(text.vocabulary), text.store, checkpoint_folder=checkpoints)
                 duration = time_call(run.train)
                 assert checkpoints.newest, "no checkpoint was written"
                 sizes.append(checkpoints.newest.stat().st_size)

@@ -250,7 +250,7 @@ cdef class Kernel:
     cdef Sizes sizes
     cdef const int64_t[::1] tokens_before
     cdef const int32_t[:, ::1] reaches       # words to the left and right by window size; see Plan.reaches
-    cdef float alpha, min_alpha
+    cdef float start_alpha, end_alpha
     cdef uint64_t seed
     cdef const StepFunctions *functions
     cdef const int64_t[::1] part_starts      # index in `parts` of each word's first part; see SubwordRows
@@ -291,7 +291,7 @@ cdef class Kernel:
         self.window, self.shrink, self.reaches = plan.window, plan.shrink_windows, plan.reaches
         self.split_at_repeats = self.kind.sequential and not self.cbow
         self.track_repeats = self.sizes.bfloat16 or not self.cbow  # a mean of float32 rows may contain a row twice
-        self.alpha, self.min_alpha, self.epochs, self.seed = plan.alpha, plan.min_alpha, epochs, plan.seed
+        self.start_alpha, self.end_alpha, self.epochs, self.seed = plan.start_alpha, plan.end_alpha, epochs, plan.seed
         self.id_count = self.ids.shape[0]
         self.chunk_size = plan.chunk_size
         self.chunks = (self.id_count + self.chunk_size - 1) // self.chunk_size
@@ -744,10 +744,10 @@ cdef class Kernel:
         return 1 if self.cbow else w.n
 
     cdef inline float learning_rate(self, int64_t tokens) noexcept nogil:
-        """Return the learning rate after this many known tokens of the run: linear from alpha down to min_alpha."""
+        """Return the learning rate after this many known tokens of the run: linear, from start_alpha down to end_alpha."""
         cdef double total = self.epochs * self.tokens_before[self.chunks]
         cdef float progress = tokens / total
-        return max(self.min_alpha, self.alpha + (self.min_alpha - self.alpha) * progress)
+        return max(self.end_alpha, self.start_alpha + (self.end_alpha - self.start_alpha) * progress)
 
     cdef inline void form_groups(
         self, Worker *worker, Window *w, int64_t left, int64_t centre, int64_t right

@@ -221,9 +221,8 @@ class CheckpointFolder:
         self._folder_lost = True
         raise W2VError(f"{self.folder} was removed and now belongs to another run: this run writes no more checkpoints")
 
-    @property
     def newest(self) -> Path | None:
-        """The last checkpoint of this run. Reading this property waits until a pending write has finished."""
+        """Wait until a pending write has finished, and return the last checkpoint of this run, or None."""
         self._wait()
         return next(reversed(self._written), None)
 
