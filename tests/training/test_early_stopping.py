@@ -10,7 +10,7 @@ import pytest
 
 import w2v
 from tests.helpers import full_disk
-from w2v.evaluation.held_out import HeldOut
+from w2v.evaluation.held_out import GapTest
 from w2v.training.checkpoint import CheckpointFolder
 from w2v.training.early_stopping import best_epoch
 
@@ -22,11 +22,11 @@ def scored_vectors(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
     """The vectors that were scored on held-out text, by epoch; the second epoch gets the best score."""
     scored: list[np.ndarray] = []
 
-    def score(_: HeldOut, vectors: np.ndarray) -> float:
+    def score(_: GapTest, vectors: np.ndarray) -> float:
         scored.append(vectors.copy())
         return 0.7 if len(scored) == 2 else 0.6
 
-    monkeypatch.setattr(HeldOut, "score", score)
+    monkeypatch.setattr(GapTest, "score", score)
     return scored
 
 

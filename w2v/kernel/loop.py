@@ -246,7 +246,8 @@ class Kernel:
     Raises W2VError for a loss that violates the protocol.
 
     Attributes:
-        position: number of chunks handed out, in all epochs. While no thread runs, all of them are trained.
+        position: number of chunks handed out, in all epochs. While no thread runs, all of them are trained, because a
+            thread returns only when it has finished its chunk.
         tokens_trained: number of known tokens in the chunks trained, in all epochs.
         losses: summed loss of each epoch, float64 (epochs,).
         predictions: number of predictions in each epoch, int64 (epochs,).
@@ -297,11 +298,11 @@ class Kernel:
                 self.tokens_trained += int(self._tokens_before[chunk + 1] - self._tokens_before[chunk])
 
     def stop(self) -> None:
-        """Make every `run` return at the end of its chunk."""
+        """Make every `run` return at the end of its chunk; later calls return at once, until `restore`."""
         self._stopped = True
 
     def restore(self, position: int, losses: NDArray[np.float64], predictions: NDArray[np.int64]) -> None:
-        """Make `run` continue after the first `position` chunks. Call it while no thread runs."""
+        """Make `run` continue after the first `position` chunks, also after `stop`. Call it while no thread runs."""
         epoch, chunk = divmod(position, self._chunks)
         self.position = position
         self.tokens_trained = int(epoch * self._tokens_before[-1] + self._tokens_before[chunk])

@@ -161,7 +161,9 @@ class DistributedRun(Run):
             self._sums_before = state.losses, state.predictions
         if self.plan.chunks:
             self.kernel.restore(
-                self.schedule.position(self._rounds_done), np.zeros_like(state.losses), np.zeros_like(state.predictions)
+                self.schedule.chunks_after(self._rounds_done),
+                np.zeros_like(state.losses),
+                np.zeros_like(state.predictions),
             )
         self._set_history_offset()
 
@@ -203,7 +205,7 @@ class DistributedRun(Run):
         while self._rounds_done < self.schedule.total_rounds:
             if error is None:
                 try:
-                    self._train_to(self.schedule.position(self._rounds_done + 1))
+                    self._train_to(self.schedule.chunks_after(self._rounds_done + 1))
                 except Exception as raised:  # the flags tell the other ranks after this round
                     error = raised
             self._rounds_done += 1

@@ -180,6 +180,7 @@ def resumed_config(
         overrides: Other fields of RunConfig, such as the paths that the user names again.
     """
     config = checkpoint.config
+    # The run goes on writing to the folder that its checkpoint was read from; the user has named this folder.
     paths: dict[str, Any] = {**dict.fromkeys(PATHS), "checkpoint": str(checkpoint.path.parent), "corpus": ()}
     paths["phrases"] = _resumed_phrases(config.phrases, phrases)
     return replace(config, **paths | {"reading": replace(config.reading, cache=cache)} | overrides)

@@ -41,7 +41,7 @@ class Schedule:
         """The number of rounds in the whole run."""
         return self.plan.epochs * self.rounds
 
-    def position(self, rounds: int) -> int:
+    def chunks_after(self, rounds: int) -> int:
         """Return how many chunks this process has trained, over all epochs, after this many rounds."""
         epoch, done = divmod(rounds, self.rounds)
         return epoch * self.plan.chunks + self.plan.chunks * done // self.rounds
