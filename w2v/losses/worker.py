@@ -67,7 +67,7 @@ def floats_as(dtype: DTypeLike, values: Mapping[str, Any]) -> dict[str, Any]:
     converted = dict(values)
     for name, value in values.items():
         if isinstance(value, float):
-            converted[name] = np.dtype(dtype).type(value)
+            converted[name] = np.array(value, dtype)[()]
         elif getattr(value, "dtype", None) == np.float32:
             converted[name] = value.astype(dtype, copy=False)
     return converted
