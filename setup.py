@@ -72,7 +72,7 @@ modules = cythonize(
         extension("text._normalise", depends=["text/_normalise.h", "text/_text.h"]),
         extension("formats._formats", depends=["text/_text.h"]),
         extension("vectors._search"),
-        extension("system._signals"),
+        extension("system._bus_error"),
         extension("losses._trees"),
     ],
     build_dir=str(BUILD),

@@ -57,10 +57,11 @@ def main() -> None:
         def train_with_checkpoints() -> float:
             with tempfile.TemporaryDirectory(dir=options.folder) as folder:
                 checkpoints = TimedCheckpointFolder(folder, f"{options.every}s")
-                run = Run(config, Initialisation(text.vocabulary), text.store, checkpoints=checkpoints)
+                run = Run(config, Initialisation(text.vocabulary), text.store, checkpoint_folder=checkpoints)
                 duration = time_call(run.train)
-                assert checkpoints.newest, "no checkpoint was written"
-                sizes.append(checkpoints.newest.stat().st_size)
+                newest = checkpoints.newest()
+                assert newest, "no checkpoint was written"
+                sizes.append(newest.stat().st_size)
             counts.append(len(checkpoints.pauses) + 1)  # one more is written at the end
             pauses.extend(checkpoints.pauses)
             return duration

@@ -325,10 +325,10 @@ def new_plan(loss: Loss, *, alpha: float, **settings: Any) -> Plan:
     """Return a plan; by default, of skip-gram with one worker for one epoch at a constant learning rate."""
     defaults = {
         "tokens_before": np.zeros(2, np.int64), "keep_thresholds": np.full(len(loss.vocabulary), 2**32 - 1, np.uint32),
-        "cbow": False, "corrected": True, "shrink_windows": True, "per_pair": False, "min_alpha": alpha, "epochs": 1,
+        "cbow": False, "corrected": True, "shrink_windows": True, "per_pair": False, "end_alpha": alpha, "epochs": 1,
         "seed": 2, "storage": "float32", "chunk_size": 1000, "workers": 1, "instruction_set": "baseline",
     }  # fmt: skip
-    return Plan(loss=loss, alpha=alpha, **defaults | settings)
+    return Plan(loss=loss, start_alpha=alpha, **defaults | settings)
 
 
 def training_plan(loss: Loss, *, chunk_size: int = 1000, **settings: Any) -> Plan:

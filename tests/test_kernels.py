@@ -65,7 +65,7 @@ def run_of(
         "ids": ids, "word_of_type": words, "inputs": inputs, "outputs": outputs, "loss": chosen,
         "keep_thresholds": thresholds(np.minimum(1, np.sqrt(sample / share) + sample / share).astype(np.float32)),
         "cbow": False, "corrected": True, "sides": (4, 4), "shrink_windows": True, "per_pair": False,
-        "alpha": 0.1, "min_alpha": 0.001, "epochs": 2, "seed": 5, "chunk_size": MAX_CHUNK_IDS,
+        "alpha": 0.1, "end_alpha": 0.001, "epochs": 2, "seed": 5, "chunk_size": MAX_CHUNK_IDS,
         "vector_size": dimensions, "storage": "float32",
     }  # fmt: skip
     return arguments | settings

@@ -7,6 +7,7 @@ import signal
 def main() -> None:
     # Without this, a .numba_config.yaml in the working directory could make Numba run machine code from any folder.
     os.environ.setdefault("NUMBA_CACHE_DIR", "")
+    # Until console._raise_on_signals sets its handlers, Ctrl-C has the default action and ends the program at once.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from w2v.cli.main import main

@@ -36,9 +36,9 @@ Chunks.     The corpus is a file of ids. Threads take chunks of it from one atom
             the centre words; their windows extend into the neighbouring chunks. The learning rate depends on the
             position of the token in the run, so it reaches its minimum exactly at the end, with any number of threads.
 Randomness. All random numbers are hashes. Whether a token is subsampled depends on (seed, epoch, position), so
-            neighbouring chunks agree on it. Windows and negatives depend on (seed, epoch, chunk). So the number of
-            finished chunks is the only state, and a run that is stopped between two chunks and resumed gives the same
-            result as a run that was never stopped.
+            neighbouring chunks agree on it. Windows and negatives depend on (seed, epoch, chunk). So the state of a run
+            is its matrices, the number of finished chunks and the sums of their losses. A run that is stopped between
+            two chunks and resumed gives the same result as a run that was never stopped.
 Sharing.    The K negatives are drawn once per window and shared by its context words (Ji et al. 2016). This turns
             scattered dot products into a small matrix product. With `per_pair`, each context word takes a step with its
             own negatives, as in word2vec.c. A step computes all changes of an output row from its old value, and the
@@ -197,7 +197,7 @@ cdef inline int64_t round_up_to_blocks(int64_t rows) noexcept nogil:
 
 
 cdef struct Counters:
-    int64_t next_chunk     # number of chunks handed out, in all epochs
+    int64_t next_chunk     # number of chunks handed out, in all epochs; see Kernel.position
     int64_t tokens         # number of known tokens trained
     int64_t stop           # nonzero: threads return after their current chunk
     # Only deterministic runs use these:
@@ -250,7 +250,7 @@ cdef class Kernel:
     cdef Sizes sizes
     cdef const int64_t[::1] tokens_before
     cdef const int32_t[:, ::1] reaches       # words to the left and right by window size; see Plan.reaches
-    cdef float alpha, min_alpha
+    cdef float start_alpha, end_alpha
     cdef uint64_t seed
     cdef const StepFunctions *functions
     cdef const int64_t[::1] part_starts      # index in `parts` of each word's first part; see SubwordRows
@@ -291,7 +291,7 @@ cdef class Kernel:
         self.window, self.shrink, self.reaches = plan.window, plan.shrink_windows, plan.reaches
         self.split_at_repeats = self.kind.sequential and not self.cbow
         self.track_repeats = self.sizes.bfloat16 or not self.cbow  # a mean of float32 rows may contain a row twice
-        self.alpha, self.min_alpha, self.epochs, self.seed = plan.alpha, plan.min_alpha, epochs, plan.seed
+        self.start_alpha, self.end_alpha, self.epochs, self.seed = plan.start_alpha, plan.end_alpha, epochs, plan.seed
         self.id_count = self.ids.shape[0]
         self.chunk_size = plan.chunk_size
         self.chunks = (self.id_count + self.chunk_size - 1) // self.chunk_size
@@ -391,11 +391,11 @@ cdef class Kernel:
                 self.run_chunks(worker_index, end_chunk)
 
     def stop(self) -> None:
-        """Make every `run` return at the end of its current chunk."""
+        """Make every `run` return at the end of its current chunk; later calls return at once, until `restore`."""
         atomic_write(&self.counters.stop, 1)
 
     def restore(self, int64_t position, losses, predictions) -> None:
-        """Make `run` continue after the first `position` chunks. Call it while no thread runs.
+        """Make `run` continue after the first `position` chunks, also after `stop`. Call it while no thread runs.
 
         losses, predictions: the values of these properties at that position.
         """
@@ -411,7 +411,10 @@ cdef class Kernel:
 
     @property
     def position(self) -> int:
-        """The number of chunks handed out, in all epochs. While no thread runs, all of them are trained."""
+        """The number of chunks handed out, in all epochs.
+
+        A thread returns only when it has finished its chunk. So while no thread runs, all of these chunks are trained.
+        """
         return min(atomic_read(&self.counters.next_chunk), self.epochs * self.chunks)
 
     @property
@@ -728,7 +731,10 @@ cdef class Kernel:
     # -- a window: learning rate, context words, groups, output rows, prefetch ------------------
 
     cdef int64_t choose(self, Worker *worker, Window *w, int64_t centre, int64_t tokens_before) noexcept nogil:
-        """Choose the rows of the window around kept word `centre`, and return the number of its predictions."""
+        """Choose the rows and the learning rate of the window around kept word `centre`.
+
+        Return the number of its predictions.
+        """
         cdef int64_t reach = self.window
         w.alpha = self.learning_rate(tokens_before + worker.kept.token_number[centre])
         if self.shrink:
@@ -744,10 +750,10 @@ cdef class Kernel:
         return 1 if self.cbow else w.n
 
     cdef inline float learning_rate(self, int64_t tokens) noexcept nogil:
-        """Return the learning rate after this many known tokens of the run: linear from alpha down to min_alpha."""
+        """Return the learning rate after this many known tokens: linear, from start_alpha down to end_alpha."""
         cdef double total = self.epochs * self.tokens_before[self.chunks]
         cdef float progress = tokens / total
-        return max(self.min_alpha, self.alpha + (self.min_alpha - self.alpha) * progress)
+        return max(self.end_alpha, self.start_alpha + (self.end_alpha - self.start_alpha) * progress)
 
     cdef inline void form_groups(
         self, Worker *worker, Window *w, int64_t left, int64_t centre, int64_t right
@@ -963,7 +969,10 @@ cdef class Kernel:
     # -- the step -------------------------------------------------------------------------------
 
     cdef void update(self, Worker *worker, Window *w, Window *later) noexcept nogil:
-        """Take a step for each group of the window, and prefetch the rows of the `later` window during the step."""
+        """Take a step for each group of the window, at the learning rate that `choose` has set.
+
+        During the step, prefetch the rows of the `later` window.
+        """
         cdef Step *step = &worker.step
         cdef int64_t group, output_set
         step.m, step.target, step.alpha = w.m, w.target, w.alpha

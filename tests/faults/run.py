@@ -94,7 +94,7 @@ TESTS = {
         ["system/test_threads.py", "training/test_checkpoint.py", "cli/test_console.py"],
         "cannot_be_started or cannot_start_a_thread",
     ),
-    "another process cuts a mapped model or cache (SIGBUS)": (["system/test_signals.py"], ""),
+    "another process cuts a mapped model or cache (SIGBUS)": (["system/test_bus_error.py"], ""),
     "Numba's cache on disk is damaged, full or read-only": (["kernel/test_numba_kernel.py"], "cannot_be_used"),
     "a terminal or log is closed during training": (
         ["cli/test_console.py"],

@@ -48,7 +48,7 @@ CANARIES = {
 }
 COMPILED = [
     "w2v._kernels",
-    "w2v.system._signals",
+    "w2v.system._bus_error",
     "w2v.text._phrases",
     "w2v.text._text",
     "w2v.formats._formats",

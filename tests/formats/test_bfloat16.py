@@ -249,7 +249,7 @@ def test_estimated_memory_is_smaller_than_for_float32(monkeypatch: pytest.Monkey
             config = RunConfig(settings=settings)
             for copies in (False, True):
                 needed[kind, copies] = Run(
-                    config, Initialisation(vocabulary), store, checkpoints=checkpoints if copies else None
+                    config, Initialisation(vocabulary), store, checkpoint_folder=checkpoints if copies else None
                 ).peak_memory
     assert needed["float32", True] - needed["float32", False] == 2 * 4 * 3200 * 1000
     assert needed["bf16", True] - needed["bf16", False] == 2 * 2 * 3200 * 1000

@@ -267,7 +267,7 @@ def test_learning_rate_is_linear_in_tokens_and_ends_at_min_alpha(
     keep = np.full(len(COUNTS), int(kept * (2**32 - 1)), np.uint32)
     keep[WORDS[3]] = 2**32 - 1
     ids = np.array([3, 3] + [8, 5, 3, 1] * 9 + [3], np.uint32)  # id 1 is unknown, so it does not count as a token
-    train(*matrices, loss, alpha, min_alpha=min_alpha, ids=ids, keep_thresholds=keep, cbow=True, epochs=epochs)
+    train(*matrices, loss, alpha, end_alpha=min_alpha, ids=ids, keep_thresholds=keep, cbow=True, epochs=epochs)
     schedule = np.linspace(alpha, min_alpha, epochs * tokens + 1)[1:]
     if kept < 1:  # the schedule also counts tokens that subsampling drops
         assert len(rates) < epochs * tokens

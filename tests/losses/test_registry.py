@@ -13,10 +13,10 @@ from tests.helpers import SMALL, make_loss, run_json, train_and_stop
 from w2v import _kernels
 from w2v.evaluation.rank import rank
 from w2v.losses import registry
-from w2v.losses.loss import Alpha, Array, Loss, LossOptions, Worker, by_tensor_name
+from w2v.losses.loss import Loss, LossOptions, by_tensor_name
 from w2v.losses.registry import LOSSES, AllLossOptions, Settings, loss_for
-from w2v.losses.rows import below, draw, index_of, logistic
 from w2v.losses.sampling import NegativeSampling
+from w2v.losses.worker import new_worker
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
 from w2v.text.vocabulary import Vocabulary
@@ -32,27 +32,9 @@ for block in re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTAL
     exec(block, PAGE_CODE)
 
 
-class Contrast(Loss):
-    """Logistic regressions for the word and one uniform negative."""
-
-    name = "contrast"
-    help = "one negative"
-    options_class = PAGE_CODE["MarginOptions"]
-    alpha = Alpha(0.1, 0.1)
-    max_rows = 2
-    fixed_vocabulary = ""
-    link = staticmethod(logistic)
-
-    @staticmethod
-    def choose(s: Worker, centre: int, x: Array) -> int:
-        s.rows[0], s.target[0], s.weight[0] = centre, 1, 1
-        s.rows[1], s.target[1], s.weight[1] = below(draw(s.random), len(s.parameters.outputs)), 0, 1
-        return 2 - int(index_of(s.rows, s.rows[1], 1) == 0)
-
-
-# Negative sampling with uniform noise, which inherits the branch of the Cython kernel, and a loss in Python.
-NEW_LOSSES = {"uniform": PAGE_CODE["UniformNegatives"], "contrast": Contrast}
-RUNS = [("uniform", "cython"), ("uniform", "numba"), ("contrast", "numba")]
+# Negative sampling with uniform noise, which inherits the branch of the Cython kernel, and a loss with an option.
+NEW_LOSSES: dict[str, type[Loss]] = {"uniform": PAGE_CODE["UniformNegatives"], "margin": PAGE_CODE["Margin"]}
+RUNS = [("uniform", "cython"), ("uniform", "numba"), ("margin", "numba")]
 
 
 @pytest.fixture
@@ -118,7 +100,7 @@ def test_probabilities_add_up_to_one_however_they_are_computed(name: str, scale:
 @pytest.mark.usefixtures("new_losses")
 @pytest.mark.parametrize(("name", "kernel"), RUNS)
 def test_new_loss_works_everywhere(name: str, kernel: str, sample: Path, tmp_path: Path) -> None:
-    own: dict[str, Any] = {"negative": 5} if name == "uniform" else {"margin": 2.5}
+    own: dict[str, Any] = {"negative": 5} if name == "uniform" else {"margin": 0.5}
     settings = Settings(**SMALL, model="skipgram", loss=name, kernel=kernel, sample=0, **own)
     assert settings.in_effect().items() >= own.items()
     model = w2v.train(sample, settings=settings)
@@ -168,6 +150,36 @@ def test_both_kernels_train_the_same_new_loss(sample: Path) -> None:
     assert not np.allclose(one.inputs, weighted.inputs, atol=1e-2)
 
 
+@pytest.mark.usefixtures("new_losses")
+def test_compiled_functions_read_the_option_of_the_page(sample: Path) -> None:
+    options = {**SMALL, "loss": "margin", "epochs": 1, "vectors": "input"}
+    none, large, again = (w2v.train(sample, **options, margin=margin) for margin in (0, 5, 5))
+    np.testing.assert_array_equal(large.inputs, again.inputs)
+    assert large.metrics["loss"][0] > none.metrics["loss"][0] + 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_data_may_hold_numbers(dtype: type[np.floating[Any]]) -> None:
+    loss = make_loss(COUNTS)
+    loss.data = {"python": 0.5, "whole": 2, "single": np.float32(0.5), "array": np.ones(2, np.float32)}
+    data = new_worker(loss, {}, 1, 16, dtype).data
+    assert (data.python, data.whole, data.single) == (0.5, 2, 0.5)
+    assert type(data.python) is type(data.single) is data.array.dtype.type is dtype
+
+
+class TextInData(Loss):
+    """A loss that puts text into its data."""
+
+    def prepare(self) -> None:
+        self.data = {"margin": "large"}
+
+
+def test_data_of_another_type_is_refused() -> None:
+    loss = TextInData()
+    with pytest.raises(w2v.W2VError, match=r"data 'margin' is str: it must be an array or a number$"):
+        loss.prepared(Vocabulary(["a", "b"], [2, 1]), Settings(objective=loss))
+
+
 class OwnNegatives(NegativeSampling):
     """A user's own loss with the options of a built-in loss."""
 
@@ -195,7 +207,7 @@ def test_the_option_of_the_page_is_checked() -> None:
 
 @pytest.mark.usefixtures("new_losses")
 def test_kernels_and_storages_that_a_new_loss_lacks_are_refused(sample: Path) -> None:
-    with pytest.raises(w2v.SettingsError, match=r"^kernel cython: loss contrast needs kernel numba"):
-        w2v.train(sample, loss="contrast", kernel="cython")
-    with pytest.raises(w2v.SettingsError, match=r"^storage bf16: loss contrast supports only float32"):
-        w2v.train(sample, loss="contrast", storage="bf16")
+    with pytest.raises(w2v.SettingsError, match=r"^kernel cython: loss margin needs kernel numba"):
+        w2v.train(sample, loss="margin", kernel="cython")
+    with pytest.raises(w2v.SettingsError, match=r"^storage bf16: loss margin supports only float32"):
+        w2v.train(sample, loss="margin", storage="bf16")

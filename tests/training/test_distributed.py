@@ -92,10 +92,10 @@ def test_resume_with_another_number_of_ranks_keeps_finished_epochs(
     resumed = resume_position(state, epochs * rounds_after, after)
     trained = np.zeros((epochs, chunks), np.int64)
     for part in trained.reshape(epochs, before, -1).swapaxes(0, 1):
-        end = make_schedule(rounds, epochs=epochs, chunks=chunks // before).position(done)
+        end = make_schedule(rounds, epochs=epochs, chunks=chunks // before).chunks_after(done)
         part[np.unravel_index(np.arange(end), part.shape)] += 1
     for part in trained.reshape(epochs, after, -1).swapaxes(0, 1):
-        start = make_schedule(rounds_after, epochs=epochs, chunks=chunks // after).position(resumed)
+        start = make_schedule(rounds_after, epochs=epochs, chunks=chunks // after).chunks_after(resumed)
         part[np.unravel_index(np.arange(start, part.size), part.shape)] += 1
     assert (np.delete(trained, done // rounds, axis=0) == 1).all()
     twice, skipped = (trained == 2).sum(), (trained == 0).sum()

@@ -17,7 +17,7 @@ SMALL = st.integers(1, 20)
 @given(SMALL, st.integers(0, 50), SMALL)
 def test_rounds_divide_each_epoch_into_whole_chunks(epochs: int, chunks: int, rounds: int) -> None:
     schedule = make_schedule(rounds, epochs=epochs, chunks=chunks)
-    positions = [schedule.position(done) for done in range(schedule.total_rounds + 1)]
+    positions = [schedule.chunks_after(done) for done in range(schedule.total_rounds + 1)]
     assert positions == sorted(positions)
     assert (positions[0], positions[-1]) == (0, epochs * chunks)
     for done, position in enumerate(positions):
@@ -27,11 +27,11 @@ def test_rounds_divide_each_epoch_into_whole_chunks(epochs: int, chunks: int, ro
 
 
 def test_epochs_and_learning_rates_of_a_schedule() -> None:
-    schedule = make_schedule(1, epochs=2, chunks=5, tokens=100, alpha=0.05, min_alpha=0.01)
+    schedule = make_schedule(1, epochs=2, chunks=5, tokens=100, start_alpha=0.05, end_alpha=0.01)
     assert [schedule.epoch(position) for position in (0, 4, 5, 9, 10)] == [0, 0, 1, 1, 1]
     assert [round(schedule.alpha_after(tokens), 9) for tokens in (0, 50, 200)] == [0.05, 0.04, 0.01]
-    empty = make_schedule(3, epochs=2, chunks=0, tokens=0, alpha=0.05, min_alpha=0.01)
-    assert (empty.epoch(0), round(empty.alpha_after(0), 9), empty.position(empty.total_rounds)) == (1, 0.01, 0)
+    empty = make_schedule(3, epochs=2, chunks=0, tokens=0, start_alpha=0.05, end_alpha=0.01)
+    assert (empty.epoch(0), round(empty.alpha_after(0), 9), empty.chunks_after(empty.total_rounds)) == (1, 0.01, 0)
 
 
 @pytest.mark.parametrize(

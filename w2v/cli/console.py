@@ -20,7 +20,7 @@ import click
 from w2v.errors import SettingsError, TextWarning, error_message, printable
 from w2v.options import suggestion
 from w2v.progress import formatted_values, quantity
-from w2v.system._signals import end_on_bus_error
+from w2v.system._bus_error import end_on_bus_error
 from w2v.system.launcher import rank_and_size
 
 if TYPE_CHECKING:

@@ -62,9 +62,9 @@ def start_random(s: Worker, state: Any) -> None:
         s.random[k] = draw(s.random)
 
 
-def learning_rate(alpha: float, min_alpha: float, progress: float) -> float:
-    """Return the learning rate at this progress of the run, 0 to 1: linear from alpha down to min_alpha."""
-    return max(min_alpha, alpha + (min_alpha - alpha) * progress)
+def learning_rate(start_alpha: float, end_alpha: float, progress: float) -> float:
+    """Return the learning rate at this progress of the run, 0 to 1: linear from start_alpha down to end_alpha."""
+    return max(end_alpha, start_alpha + (end_alpha - start_alpha) * progress)
 
 
 # -- the words of a chunk -------------------------------------------------------------------
@@ -181,7 +181,7 @@ def train_chunk(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, in
         if s.kept[centre] == END_OF_SENTENCE:
             continue
         progress = as_float((tokens_before + s.token_number[centre]) / tokens_in_run)
-        alpha = learning_rate(plan.alpha, plan.min_alpha, progress)
+        alpha = learning_rate(plan.start_alpha, plan.end_alpha, progress)
         n = find_context(plan, s, centre)
         if n == 0:
             continue
@@ -246,7 +246,8 @@ class Kernel:
     Raises W2VError for a loss that violates the protocol.
 
     Attributes:
-        position: number of chunks handed out, in all epochs. While no thread runs, all of them are trained.
+        position: number of chunks handed out, in all epochs. While no thread runs, all of them are trained, because a
+            thread returns only when it has finished its chunk.
         tokens_trained: number of known tokens in the chunks trained, in all epochs.
         losses: summed loss of each epoch, float64 (epochs,).
         predictions: number of predictions in each epoch, int64 (epochs,).
@@ -297,11 +298,11 @@ class Kernel:
                 self.tokens_trained += int(self._tokens_before[chunk + 1] - self._tokens_before[chunk])
 
     def stop(self) -> None:
-        """Make every `run` return at the end of its chunk."""
+        """Make every `run` return at the end of its chunk; later calls return at once, until `restore`."""
         self._stopped = True
 
     def restore(self, position: int, losses: NDArray[np.float64], predictions: NDArray[np.int64]) -> None:
-        """Make `run` continue after the first `position` chunks. Call it while no thread runs."""
+        """Make `run` continue after the first `position` chunks, also after `stop`. Call it while no thread runs."""
         epoch, chunk = divmod(position, self._chunks)
         self.position = position
         self.tokens_trained = int(epoch * self._tokens_before[-1] + self._tokens_before[chunk])
@@ -322,7 +323,7 @@ def shared_plan(plan: Plan, inputs: Array) -> Any:
     fields |= {"inputs_per_step": 1 if plan.per_pair or plan.loss.sequential else MAX_INPUTS_PER_STEP}
     parts, shares = (plan.subwords, plan.shares) if plan.subwords else (NO_SUBWORDS, np.empty(0, np.float32))
     fields |= {"part_starts": parts.starts, "parts": parts.rows, "sizes": parts.sizes, "shares": shares}
-    fields |= {"alpha": inputs.dtype.type(plan.alpha), "min_alpha": inputs.dtype.type(plan.min_alpha)}
+    fields |= {name: inputs.dtype.type(getattr(plan, name)) for name in ("start_alpha", "end_alpha")}
     return as_named_tuple("plan", fields | {"seed": np.uint64(plan.seed)})
 
 

@@ -38,7 +38,8 @@ class Plan:
         corrected: in CBOW, divide the gradient of the mean among the context words (True), or give each word all of it
             (False).
         sides: maximum number of words of a window before and after its centre.
-        shrink_windows, per_pair, alpha, min_alpha, epochs, seed: see Settings.
+        shrink_windows, per_pair, epochs, seed: see Settings.
+        start_alpha, end_alpha: the learning rate at the start and at the end of the run.
         vector_size: D.
         storage: the type of the matrices.
         chunk_size: number of ids in a chunk.
@@ -60,8 +61,8 @@ class Plan:
     sides: tuple[int, int]
     shrink_windows: bool
     per_pair: bool
-    alpha: float
-    min_alpha: float
+    start_alpha: float
+    end_alpha: float
     epochs: int
     seed: int
     vector_size: int

@@ -245,12 +245,12 @@ static STEP_INLINE float *STEP_NAME(score_at)(float *scores, int64_t panel, int6
     return scores + column / STEP_PANEL * panel + i * STEP_PANEL + column % STEP_PANEL;
 }
 
-/* E = target − weight · logistic(S − offset) of R rows from row i on. Their operations are interleaved, because a
- * single row would have to wait for the result of each operation. Sequential rows come one by one. The rows before row
- * i have moved the outputs by Σ_k<i alpha E_k X_k, which adds Σ_k<i G_ik alpha E_k to the scores of row i. Loss: Σ
- * weight · log(1 + e^s) − target · s = Σ weight · (max(s, 0) − log max(p, 1 − p)) − target · s, where p is the logistic
- * function of s. The logarithm is taken of the running product of max(p, 1 − p). Each weight other than 1 needs another
- * logarithm, but these weights are rare. */
+/* S ← alpha E, where E = target − weight · logistic(S − offset), in R rows from row i on. Their operations are
+ * interleaved, because a single row would have to wait for the result of each operation. Sequential rows come one by
+ * one. The rows before row i have moved the outputs by Σ_k<i alpha E_k X_k, which adds Σ_k<i G_ik alpha E_k to the
+ * scores of row i. Loss: Σ weight · log(1 + e^s) − target · s = Σ weight · (max(s, 0) − log max(p, 1 − p)) −
+ * target · s, where p is the logistic function of s. The logarithm is taken of the running product of max(p, 1 − p).
+ * Each weight other than 1 needs another logarithm, but these weights are rare. */
 static STEP_INLINE void STEP_NAME(logistic_rows)(const int R, const int weighted, const Step *s,
                                                  const StepLayout *layout, int64_t i, int64_t from, int64_t to,
                                                  step_row *linear, step_row *product) {
@@ -300,7 +300,7 @@ static STEP_INLINE void STEP_NAME(logistic)(const int weighted, const Step *s, c
     if (loss->factors > LOSS_FACTORS / 2) step_loss_total(loss);
 }
 
-/* E = target − softmax(S − offset); each row has one softmax or two. Loss: log Σ e^s − target · s. */
+/* S ← alpha E, where E = target − softmax(S − offset); each row has one softmax or two. Loss: log Σ e^s − target · s. */
 static STEP_NOINLINE void STEP_NAME(softmax)(const Step *s, int64_t n, int64_t panel, float *scores) {
     const int64_t columns = step_columns(s->m);
     for (int64_t i = 0; i < n; i++)
@@ -352,11 +352,11 @@ static STEP_NOINLINE void STEP_NAME(link)(const Step *s, const StepLayout *layou
     }
 }
 
-/* -- update: X ← X + alpha E Y and Y ← Y + alpha Eᵀ X ------------------------------------------------------------- */
+/* -- update: X ← X + alpha E Y and Y ← Y + alpha Eᵀ X; `error` holds alpha E --------------------------------------- */
 
 /* Updates J outputs, and all inputs by these outputs, in U vectors of each row from float d on. `x` has the values of
- * the inputs before the step. E Y is added to the rows `from`, or to `x` if `from` is NULL, and the sums are stored in
- * the rows `to`. If rows are sequential, each input sees Y as updated by the inputs before it. */
+ * the inputs before the step. alpha E Y is added to the rows `from`, or to `x` if `from` is NULL, and the sums are stored
+ * in the rows `to`. If rows are sequential, each input sees Y as updated by the inputs before it. */
 static STEP_INLINE void STEP_NAME(update_vectors)(const int sequential, const int J, const int U, int64_t n, int64_t d,
                                                   float *const *x, float *const *from, float *const *to,
                                                   float *const *y, const float *error) {
@@ -452,8 +452,8 @@ static STEP_NOINLINE void STEP_NAME(update_together)(int64_t J, const Step *s, i
     STEP_NAME(update_outputs)(0, J, s, n, x, from, to, y, error, prefetch_count);
 }
 
-/* Updates J outputs, and a single input by these outputs, in U vectors from float d on: `to` ← `from` + E Y. If `from`
- * is NULL, it counts as zeros. */
+/* Updates J outputs, and a single input by these outputs, in U vectors from float d on: `to` ← `from` + alpha E Y. If
+ * `from` is NULL, it counts as zeros. */
 static STEP_INLINE void STEP_NAME(update_single_vectors)(const int J, const int U, int64_t d, const float *x,
                                                          const float *from, float *to, float *const *y,
                                                          const step_vec *errors) {

@@ -74,7 +74,7 @@ cdef struct Window:
     int64_t target_column  # the column with target 1 in a softmax over classes or words
     int32_t centre         # the centre word
     int repeats            # whether a context word occurs twice in a group
-    float alpha
+    float alpha            # learning rate of the steps of this window
     float **inputs         # (n): rows of the context words
     float **outputs        # (output_sets × m): output rows, then one input row to prefetch
     float *target          # (columns)

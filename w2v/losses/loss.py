@@ -87,7 +87,7 @@ class Loss:
         epochs_by_size: Whether a smaller text gets more epochs by default.
         vocabulary, settings: The vocabulary and the settings of the run.
         options: The options of the run, an instance of options_class.
-        data: Arrays that the compiled functions read, by name.
+        data: Arrays and numbers that the compiled functions read, by name.
         tensors: Arrays that a file must store in addition to the parameters.
         curvature: The curvature (second derivative) of the loss of a prediction along a row. n updates at the learning
             rate alpha move a row about the fraction 1 - exp(-curvature · alpha · n) of the way to its optimum.
@@ -117,7 +117,7 @@ class Loss:
     vocabulary: Vocabulary
     settings: GeneralOptions
     options: Any  # of options_class
-    data: Mapping[str, Array] = {}
+    data: Mapping[str, Any] = {}
     tensors: dict[str, Array]
     rank_above_size: int | None = None
     predrawn: int = 0
@@ -362,8 +362,10 @@ class Loss:
         for name, array in arrays.items():
             if not isinstance(name, str) or not name.isidentifier() or name[0] == "_" or "__" in name:
                 raise W2VError(f"{self.label}: {what} have the name {name!r}: write a word, as s.{what}.word")
-            if not isinstance(array, np.ndarray | int | float | np.generic):
-                raise W2VError(f"{self.label}: {what} {name!r} is {type(array).__name__}: it must be an array")
+            numbers = (int, float, np.generic) if what == "data" else ()
+            if not isinstance(array, (np.ndarray, *numbers)):
+                wanted = "an array or a number" if numbers else "an array"
+                raise W2VError(f"{self.label}: {what} {name!r} is {type(array).__name__}: it must be {wanted}")
 
 
 def call_method(loss: Loss, name: str, *arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The old module of NegativeSampling, which will be removed in version 0.3."""
+"""The old name of w2v.losses.sampling, kept only so that imports of it work until version 0.3."""
 
 import warnings
 

@@ -13,6 +13,9 @@ A user writes options in one flat list, before the loss is known: on the command
 `self.settings`, with the static type GeneralOptions, and `self.options`, an instance of its subclass of LossOptions.
 Losses cannot import Settings, because this module imports the losses.
 
+The way of one option: SamplingOptions defines `negative`, and FlatSettings inherits it, so --negative 10 exists.
+Settings(negative=10) checks it in a FlatSettings, stores it in loss_options, and the loss reads self.options.negative.
+
 To add a loss, add its class to `LOSSES`. If it has options, add their dataclass to the bases of `AllLossOptions`.
 """
 
@@ -143,8 +146,9 @@ class Settings(GeneralOptions):
 
     @with_parameters_of(FlatSettings)
     def __init__(self, **given: Any) -> None:
-        replaced_options = given.pop("loss_options", LossOptions())  # dataclasses.replace passes all fields
-        flat = FlatSettings(**vars(replaced_options) | given)
+        # dataclasses.replace also passes loss_options. The other arguments override its values.
+        given = vars(given.pop("loss_options", LossOptions())) | given
+        flat = FlatSettings(**given)
         for each in fields(self):
             if each.name != "loss_options":
                 object.__setattr__(self, each.name, getattr(flat, each.name))
@@ -241,8 +245,9 @@ class Settings(GeneralOptions):
     def as_dict(self, computed: bool = True) -> dict[str, Any]:
         """Return every setting by name.
 
-        Training computes some settings that are None, such as alpha. With `computed`, they have the value that training
-        uses.
+        Training computes some settings that are None, such as alpha and workers. With `computed`, they have the value
+        that training uses. Files and checkpoints store these values. So a run resumes with the number of workers that
+        it began with, even on another machine, and a deterministic run needs this number for the same bits.
         """
         values = vars(self) | vars(self.loss_options)
         if computed:

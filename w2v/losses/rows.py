@@ -59,14 +59,17 @@ def draw_from(table: Array, bits: Any) -> Any:
 
 
 def step(s: Worker, centre: int, x: Array, change: Array, alpha: float) -> float:
+    """Placeholder for the `step` of a loss: losses/binding.py puts it in."""
     raise NotImplementedError
 
 
 def choose(s: Worker, centre: int, x: Array) -> int:
+    """Placeholder for the `choose` of a loss: losses/binding.py puts it in."""
     raise NotImplementedError
 
 
 def link(s: Worker, scores: Array) -> float:
+    """Placeholder for the `link` of a loss: losses/binding.py puts it in."""
     raise NotImplementedError
 
 

@@ -62,11 +62,15 @@ def new_worker(
     return as_named_tuple("worker", fields)
 
 
-def floats_as(dtype: DTypeLike, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return the arrays by name, with float32 arrays converted to another dtype."""
-    return {
-        name: array.astype(dtype, copy=False) if array.dtype == np.float32 else array for name, array in arrays.items()
-    }
+def floats_as(dtype: DTypeLike, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arrays and numbers by name, with float32 arrays and Python's floats converted to another dtype."""
+    converted = dict(values)
+    for name, value in values.items():
+        if isinstance(value, float):
+            converted[name] = np.array(value, dtype)[()]
+        elif getattr(value, "dtype", None) == np.float32:
+            converted[name] = value.astype(dtype, copy=False)
+    return converted
 
 
 def as_named_tuple(kind: str, values: Mapping[str, Any]) -> Any:

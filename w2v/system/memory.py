@@ -63,8 +63,8 @@ def _allocate_aligned(
 class MappedFile(mmap.mmap):
     """A whole file, memory-mapped for reading.
 
-    If another process truncates the file, reading a lost page ends this process; see _signals.pyx. The lost part of the
-    last remaining page reads as zeros; check `is_truncated` to detect this.
+    If another process truncates the file, reading a lost page ends this process; see _bus_error.pyx. The lost part of
+    the last remaining page reads as zeros; check `is_truncated` to detect this.
     """
 
     def __new__(cls, file: BinaryIO) -> "MappedFile":

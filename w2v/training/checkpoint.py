@@ -59,7 +59,8 @@ class ResumeInfo:
     A checkpoint stores them under the name "position".
 
     Attributes:
-        done: How far the run is, out of `end`: in chunks with one process, in rounds with several ranks; see Schedule.
+        done: How far the run is, out of `end`. With one process, this is Kernel.position, in chunks. With several
+            ranks, it is in rounds; Schedule.chunks_after converts them to the chunks of a rank.
         end: The value of `done` at the end of the run.
         tokens_trained: The number of words that are trained.
         seconds: The time spent on training.
@@ -163,7 +164,8 @@ class CheckpointFolder:
         self.diverged = False
         self._folder_lost = False  # another run has created the folder again
         self._interval = interval(every)
-        self._written: dict[Path, float] = {}  # the loss ratio of each checkpoint of this run, oldest first
+        # The checkpoints of this run, at most two, oldest first, with their loss ratios:
+        self._written: dict[Path, float] = {}
         self._buffers: Arrays = {}  # copies of the matrices, written while training continues
         self._writer: Thread | None = None
         self._last_state: Checkpoint | None = None  # the state that the writer began to write last
@@ -185,8 +187,10 @@ class CheckpointFolder:
         existing = files(self.folder)
         if resumed_from:
             before = [path for path in existing if sequence_number(path) < sequence_number(resumed_from.path)]
+            # The checkpoint before it is not read. With a ratio of 0 it counts as written before the loss rose, and so
+            # remains after the next checkpoint if the loss of `resumed_from` has already risen.
             self._written = {**dict.fromkeys(before[-1:], 0.0), resumed_from.path: resumed_from.loss_ratio}
-        # Files to remove once this run has written a checkpoint:
+        # Files of other runs, to remove once this run has written a checkpoint:
         self._obsolete = [path for path in existing if path not in self._written]
         if not resumed_from:
             self._obsolete += self.folder.glob(BEST_FILE_NAME)
@@ -221,9 +225,8 @@ class CheckpointFolder:
         self._folder_lost = True
         raise W2VError(f"{self.folder} was removed and now belongs to another run: this run writes no more checkpoints")
 
-    @property
     def newest(self) -> Path | None:
-        """The last checkpoint of this run. Reading this property waits until a pending write has finished."""
+        """Wait until a pending write has finished, and return the last checkpoint of this run, or None."""
         self._wait()
         return next(reversed(self._written), None)
 
@@ -295,12 +298,15 @@ class CheckpointFolder:
     def write(self, state: Checkpoint) -> None:
         """Write the state of a run, without a copy, and wait until it is written.
 
-        Call it while the threads are stopped. The state is written even if a signal interrupts this method.
+        Call it while the threads are stopped. If a signal raises an exception in this method, the state is still
+        written before the exception goes on. A second signal ends the program (console._raise_on_signals).
         """
         try:
             self._write_and_wait(state)
         except BaseException:
             self._wait()
+            # The exception may have come before the writer began with this state, for example during the wait for the
+            # previous checkpoint.
             if self._last_state is not state:
                 self._write_and_wait(state)
             raise
@@ -375,7 +381,7 @@ class CheckpointFolder:
             self._obsolete = [obsolete for obsolete in self._obsolete if obsolete != path]
             return
         self._next_number += 1
-        # Keep two files: the new one, and the newest one from before the loss rose.
+        # Keep two files: the new one, and the newest one from before the loss rose. If there is none, keep the newest.
         self._remove_all_but((self._paths_before_rise() or list(self._written))[-1:])
         self._written[path] = state.loss_ratio
         for obsolete in self._obsolete:

@@ -161,7 +161,9 @@ class DistributedRun(Run):
             self._sums_before = state.losses, state.predictions
         if self.plan.chunks:
             self.kernel.restore(
-                self.schedule.position(self._rounds_done), np.zeros_like(state.losses), np.zeros_like(state.predictions)
+                self.schedule.chunks_after(self._rounds_done),
+                np.zeros_like(state.losses),
+                np.zeros_like(state.predictions),
             )
         self._set_history_offset()
 
@@ -203,7 +205,7 @@ class DistributedRun(Run):
         while self._rounds_done < self.schedule.total_rounds:
             if error is None:
                 try:
-                    self._train_to(self.schedule.position(self._rounds_done + 1))
+                    self._train_to(self.schedule.chunks_after(self._rounds_done + 1))
                 except Exception as raised:  # the flags tell the other ranks after this round
                     error = raised
             self._rounds_done += 1
@@ -231,17 +233,17 @@ class DistributedRun(Run):
     @property
     def _checkpoint_due_next(self) -> bool:
         """Whether a checkpoint is due after the next round. By then, the flag has reached the other ranks."""
-        if not self.checkpoints:
+        if not self.checkpoint_folder:
             return False
-        next_position = self.checkpoints.next_position(self._rounds_done, self.schedule.rounds)
-        return self.checkpoints.due or next_position == self._rounds_done + 1
+        next_position = self.checkpoint_folder.next_position(self._rounds_done, self.schedule.rounds)
+        return self.checkpoint_folder.due or next_position == self._rounds_done + 1
 
     @property
     def _weighted_words(self) -> float:
         """The words that one rank has trained so far, each weighted with its learning rate; see Exchange."""
         plan, share = self.plan, self._rounds_done / self.schedule.total_rounds
         words = plan.epochs * self.tokens / self.communicator.size * share
-        mean_alpha = learning_rate(plan.alpha, plan.min_alpha, share / 2)
+        mean_alpha = learning_rate(plan.start_alpha, plan.end_alpha, share / 2)
         return float(words * mean_alpha)
 
     @contextmanager
@@ -267,8 +269,8 @@ class DistributedRun(Run):
         """
         self._raise_on_all_ranks(error)
         state = self.make_checkpoint()  # on all ranks, because it sums over them
-        if self.checkpoints:
-            (self.checkpoints.write if last else self.checkpoints.copy)(state)
+        if self.checkpoint_folder:
+            (self.checkpoint_folder.write if last else self.checkpoint_folder.copy)(state)
 
     def _wait_for(self, thread: Thread) -> None:
         """Wait as Run does, and let MPI make progress on a pending exchange."""

@@ -24,12 +24,12 @@ class EarlyStopping:
     Attributes:
         patience: The number of epochs without a higher score after which the run ends.
         held_out: The text that scores the vectors after each epoch.
-        checkpoints: The folder that keeps the best state.
+        checkpoint_folder: The folder that keeps the best state.
     """
 
     patience: int
     held_out: GapTest
-    checkpoints: CheckpointFolder
+    checkpoint_folder: CheckpointFolder
 
     def should_stop(self, scores: list[float]) -> bool:
         """Return True if a run with these scores, one for each finished epoch, should end."""
@@ -43,7 +43,7 @@ class EarlyStopping:
         """
         scores = [*state.resume_info.scores, self.held_out.score(word_vectors(state))]
         if best_epoch(scores) == len(scores):
-            self.checkpoints.write_best(replace(state, resume_info=replace(state.resume_info, scores=scores)))
+            self.checkpoint_folder.write_best(replace(state, resume_info=replace(state.resume_info, scores=scores)))
         return scores
 
     def restore_best(self, state: Checkpoint) -> None:
@@ -55,9 +55,9 @@ class EarlyStopping:
             log.info("the last epoch, %d, was the best: %s", last, score)
             return
         try:
-            best_state = self.checkpoints.best()
+            best_state = self.checkpoint_folder.best()
             if len(best_state.resume_info.scores) != best:
-                raise W2VError(f"{self.checkpoints.folder} does not have the state after epoch {best}")
+                raise W2VError(f"{self.checkpoint_folder.folder} does not have the state after epoch {best}")
         except W2VError as error:
             log.warning("%s: using the vectors of the last epoch, %d, instead of the best, %d", error, last, best)
             return

@@ -57,8 +57,8 @@ def prepare(
     *,
     source: Model | KeyedVectors | None = None,
     vocabulary: Vocabulary | None = None,
-    checkpoint: Checkpoint | None = None,
-    checkpoints: CheckpointFolder | None = None,
+    resume_from: Checkpoint | None = None,
+    checkpoint_folder: CheckpointFolder | None = None,
     replace_checkpoints: bool = False,
     communicator: Communicator | None = None,
     progress: Report | None = None,
@@ -71,8 +71,8 @@ def prepare(
         source: The model to continue, or the vectors to initialise words with; by default, the file that `config`
             names.
         vocabulary: The words to train; by default, the file that `config` names, or the words of the text.
-        checkpoint: The checkpoint to resume from.
-        checkpoints: The open folder for checkpoints; by default, the folder that `config` names.
+        resume_from: The checkpoint to resume from.
+        checkpoint_folder: The open folder for checkpoints; by default, the folder that `config` names.
         replace_checkpoints: Whether checkpoints of another run may be removed.
         communicator: See `train`.
         progress: See `train`.
@@ -87,34 +87,34 @@ def prepare(
             if settings.objective is not None:
                 registry.find(str(settings.objective))  # imports the user's loss; raises SettingsError if it is missing
             bfloat16.dtype_of(settings.storage)  # raises W2VError if the package ml_dtypes is missing
-            if checkpoint is None and source is None:
+            if resume_from is None and source is None:
                 source = open_source(config.continue_from, config.init)
             if vocabulary is None and config.vocabulary is not None:
                 vocabulary = Vocabulary.load(config.vocabulary, settings.min_count, settings.max_vocab)
             text = corpus if isinstance(corpus, Corpus) else Corpus(corpus)
-            if checkpoint is not None:
-                _check_file_sizes(checkpoint, text)
+            if resume_from is not None:
+                _check_file_sizes(resume_from, text)
             if not is_root(communicator):
-                checkpoints = None
-            elif checkpoints is None and config.checkpoint is not None:
+                checkpoint_folder = None
+            elif checkpoint_folder is None and config.checkpoint is not None:
                 every = config.checkpoint_every
-                checkpoints = CheckpointFolder(
-                    config.checkpoint, every, replace=replace_checkpoints, resumed_from=checkpoint
+                checkpoint_folder = CheckpointFolder(
+                    config.checkpoint, every, replace=replace_checkpoints, resumed_from=resume_from
                 )
-            if checkpoints is not None:
-                stack.enter_context(checkpoints)
-            if checkpoint is not None and checkpoint.version != __version__:
-                writer = f"the checkpoint was written by w2v {checkpoint.version}"
+            if checkpoint_folder is not None:
+                stack.enter_context(checkpoint_folder)
+            if resume_from is not None and resume_from.version != __version__:
+                writer = f"the checkpoint was written by w2v {resume_from.version}"
                 log.warning("%s, this is %s: last bits may differ", writer, __version__)
             if communicator:
                 _check_options_for_ranks(config)
             phrases = load_phrases(config.phrases)
         if communicator:
-            communicator.assert_same(_values_all_ranks_share(config, text, checkpoint))
+            communicator.assert_same(_values_all_ranks_share(config, text, resume_from))
             settings = replace(settings, workers=settings.workers or communicator.default_workers())
         config = replace(config, settings=settings, corpus=tuple(text.files))
         with collective_errors(communicator):
-            best_state_folder = checkpoints
+            best_state_folder = checkpoint_folder
             if settings.stop_early and best_state_folder is None:
                 folder = stack.enter_context(TemporaryDirectory(prefix="w2v-"))
                 best_state_folder = stack.enter_context(CheckpointFolder(folder, NEVER))
@@ -128,23 +128,25 @@ def prepare(
         with collective_errors(communicator):
             if not types.tokens:
                 raise NothingToTrain(f"{text} holds no words")
-            checksum = checkpoint.resume_info.checksum if checkpoint else ""
-            if checkpoints:
+            checksum = resume_from.resume_info.checksum if resume_from else ""
+            if checkpoint_folder:
                 checksum = _text_checksum(store, types, checksum)
-                if checkpoint and checksum != checkpoint.resume_info.checksum:
+                if resume_from and checksum != resume_from.resume_info.checksum:
                     raise W2VError(f"{text} is not the text that this run was started with")
-            instruction_set = _resumed_instruction_set(checkpoint) if checkpoint else None
-            initial = _initialise(config, types, source, vocabulary, checkpoint)
+            instruction_set = _resumed_instruction_set(resume_from) if resume_from else None
+            initial = _initialise(config, types, source, vocabulary, resume_from)
         if communicator:
             words, counts = initial.vocabulary.words.blob, initial.vocabulary.counts
             communicator.assert_same({"words": crc32(words.data), "counts": crc32(counts.data)})
-            run: Run = DistributedRun(communicator, config, initial, store, instruction_set, checkpoints=checkpoints)
+            run: Run = DistributedRun(
+                communicator, config, initial, store, instruction_set, checkpoint_folder=checkpoint_folder
+            )
         else:
             share, early_stopping = 1.0, None
             if settings.stop_early and best_state_folder:
                 share, held_out = GapTest.at_end(store, initial.vocabulary)
                 early_stopping = EarlyStopping(settings.stop_early, held_out, best_state_folder)
-            options: dict[str, Any] = {"early_stopping": early_stopping, "checkpoints": checkpoints}
+            options: dict[str, Any] = {"early_stopping": early_stopping, "checkpoint_folder": checkpoint_folder}
             run = Run(config, initial, store, instruction_set, share=share, **options)
         run.types, run.phrases, run.files, run.checksum = types, joined_phrases, text.sizes, checksum
         with collective_errors(communicator):
@@ -154,8 +156,8 @@ def prepare(
                 run.parameters | run.plan.loss.tensors,
                 {"settings": json.dumps(settings.as_dict()), "metrics": " " * METRICS_BYTES},
             )
-        if checkpoint:
-            run.restore(checkpoint)
+        if resume_from:
+            run.restore(resume_from)
         elif is_root(communicator):
             epochs = None if initial.parameters else settings.epochs
             warn_about_text(types, epochs, config.text, initial.vocabulary.words)
@@ -178,6 +180,7 @@ def resumed_config(
         overrides: Other fields of RunConfig, such as the paths that the user names again.
     """
     config = checkpoint.config
+    # The run goes on writing to the folder that its checkpoint was read from; the user has named this folder.
     paths: dict[str, Any] = {**dict.fromkeys(PATHS), "checkpoint": str(checkpoint.path.parent), "corpus": ()}
     paths["phrases"] = _resumed_phrases(config.phrases, phrases)
     return replace(config, **paths | {"reading": replace(config.reading, cache=cache)} | overrides)

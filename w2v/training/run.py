@@ -76,7 +76,7 @@ class Run:
         *,
         share: float = 1.0,
         early_stopping: EarlyStopping | None = None,
-        checkpoints: CheckpointFolder | None = None,
+        checkpoint_folder: CheckpointFolder | None = None,
     ) -> None:
         """Plan the run, and allocate and initialise its matrices.
 
@@ -87,11 +87,11 @@ class Run:
             instruction_set: The instruction set of the kernel; by default, the best one of this machine.
             share: The share of the text, from its start, to train on.
             early_stopping: The rule that may end the run early.
-            checkpoints: The folder to write checkpoints to.
+            checkpoint_folder: The folder to write checkpoints to.
         """
         self.vocabulary, self.frozen = initial.vocabulary, initial.frozen
         self.store = self.types = store
-        self.checkpoints = checkpoints
+        self.checkpoint_folder = checkpoint_folder
         self.resources = ExitStack()
         self.seconds = 0.0
         self.history = np.zeros((0, 4))
@@ -108,7 +108,7 @@ class Run:
         self.tokens = self.plan.tokens
         if self.plan.loss.notice:
             log.warning("%s", self.plan.loss.notice)
-        self._allocate(initial, int(bool(checkpoints and checkpoints.copies_states)))
+        self._allocate(initial, int(bool(checkpoint_folder and checkpoint_folder.copies_states)))
 
     def __enter__(self) -> Self:
         return self
@@ -248,7 +248,7 @@ class Run:
             Diverged: Training has diverged.
             NothingToTrain: There was nothing to predict.
         """
-        first, checkpoints, early_stopping = self.kernel.position, self.checkpoints, self.early_stopping
+        first, checkpoint_folder, early_stopping = self.kernel.position, self.checkpoint_folder, self.early_stopping
         self._start_meter(report)
         try:
             self._score_epoch()  # a resumed run may have stopped before it scored the last epoch
@@ -257,13 +257,16 @@ class Run:
                     break
                 self._train_to(self._next_pause)
                 self._score_epoch()
-                if checkpoints and self.kernel.position < self.plan.total_chunks:
+                if checkpoint_folder and self.kernel.position < self.plan.total_chunks:
                     state = self.make_checkpoint()
-                    checkpoints.copy(state)
+                    checkpoint_folder.copy(state)
+                    # If the checkpoint was due by the clock, stop() ended the threads. restore() lets them run again;
+                    # the position and the sums stay the same.
                     self.kernel.restore(state.resume_info.done, state.losses, state.predictions)
         finally:
-            if checkpoints and self.kernel.position > first and not self._failed:
-                checkpoints.write(self.make_checkpoint())
+            # This also runs after a signal or an error: write what is trained, unless the matrices match no position.
+            if checkpoint_folder and self.kernel.position > first and not self._failed:
+                checkpoint_folder.write(self.make_checkpoint())
         self._check_trained(self.make_checkpoint())
         if early_stopping:
             early_stopping.restore_best(self.make_checkpoint())
@@ -271,7 +274,9 @@ class Run:
     @property
     def _next_pause(self) -> int:
         """The next position at which the threads stop: for a checkpoint, for a score, or at the end."""
-        pause = self.checkpoints.next_position(self.kernel.position, self.plan.chunks) if self.checkpoints else math.inf
+        pause, folder = math.inf, self.checkpoint_folder
+        if folder:
+            pause = folder.next_position(self.kernel.position, self.plan.chunks)
         if self.early_stopping:
             pause = min(pause, max(self.kernel.position + 1, self._next_score_position))
         return int(min(pause, self.plan.total_chunks))
@@ -373,7 +378,7 @@ class Run:
         thread.join(POLL_SECONDS)
 
     def _stop_if_checkpoint_due(self) -> None:
-        if self.checkpoints and self.checkpoints.due:
+        if self.checkpoint_folder and self.checkpoint_folder.due:
             self.kernel.stop()
 
     def _check_divergence(self, *arrays: NDArray[Any]) -> None:
@@ -381,9 +386,9 @@ class Run:
         losses, predictions = self.kernel.losses, self.kernel.predictions
         is_finite = np.isfinite(losses).all() and all_finite(arrays)
         has_risen = is_finite and loss_ratio(self.plan.loss, losses, predictions) > DIVERGENCE_RATIO
-        if is_finite and not has_risen and not (self.checkpoints and self.checkpoints.diverged):
+        if is_finite and not has_risen and not (self.checkpoint_folder and self.checkpoint_folder.diverged):
             return
-        last_good = self.checkpoints.discard_after_rise() if self.checkpoints else None
+        last_good = self.checkpoint_folder.discard_after_rise() if self.checkpoint_folder else None
         loss = f"the mean loss of a prediction is {_highest_mean_loss(losses, predictions):,.3g}"
         raise Diverged(
             f"training diverged: after {self.kernel.tokens_trained:,} of {self.plan.epochs * self.plan.tokens:,} words "

@@ -41,7 +41,7 @@ class Schedule:
         """The number of rounds in the whole run."""
         return self.plan.epochs * self.rounds
 
-    def position(self, rounds: int) -> int:
+    def chunks_after(self, rounds: int) -> int:
         """Return how many chunks this process has trained, over all epochs, after this many rounds."""
         epoch, done = divmod(rounds, self.rounds)
         return epoch * self.plan.chunks + self.plan.chunks * done // self.rounds
@@ -58,7 +58,7 @@ class Schedule:
     def alpha_after(self, tokens: int) -> float:
         """Return the learning rate after this many words of the run."""
         total = self.plan.epochs * self.plan.tokens
-        return learning_rate(self.plan.alpha, self.plan.min_alpha, tokens / total if total else 1)
+        return learning_rate(self.plan.start_alpha, self.plan.end_alpha, tokens / total if total else 1)
 
 
 def epochs_for(settings: Settings, loss: Loss | type[Loss], tokens: int) -> int:

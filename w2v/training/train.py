@@ -99,7 +99,7 @@ def train(corpus: Source, **given: Any) -> Model:
         source = open_source(given.get("continue_from"), given.get("init"))
         config = RunConfig.from_options(given, source)
         folder = given.get("checkpoint")
-        inputs: dict[str, Any] = {"checkpoints": folder if isinstance(folder, CheckpointFolder) else None}
+        inputs: dict[str, Any] = {"checkpoint_folder": folder if isinstance(folder, CheckpointFolder) else None}
         inputs |= {"source": source, "vocabulary": given.get("vocabulary")}
     with prepare(config, corpus, **inputs, communicator=communicator, progress=progress) as run:
         run.train(progress)
@@ -148,6 +148,6 @@ def resume(
             raise W2VError(f"give the corpus again, because paths in a checkpoint are not used; {before}")
         others = {"notes": checkpoint.config.notes if notes is None else dict(notes), "ignore_memory": ignore_memory}
         config = resumed_config(checkpoint, phrases, cache, **others)
-    with prepare(config, corpus, checkpoint=checkpoint, communicator=communicator, progress=progress) as run:
+    with prepare(config, corpus, resume_from=checkpoint, communicator=communicator, progress=progress) as run:
         run.train(progress)
         return run.model()

@@ -16,7 +16,7 @@ from w2v.cli import options, outputs
 from w2v.cli.console import ProgressPrinter, Stopped, say
 from w2v.cli.options import FILE, NGRAM_LENGTHS, Option
 from w2v.cli.printing import print_json, print_result, print_training, print_trial
-from w2v.cli.train import (
+from w2v.cli.run_config import (
     OUTPUT,
     RESUMABLE,
     LongRunNotice,
@@ -187,7 +187,7 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
     w2v train more.txt --continue vectors.safetensors --vocab union -o more.safetensors
     """
     started = time.perf_counter()
-    checkpoints: CheckpointFolder | None = None
+    checkpoint_folder: CheckpointFolder | None = None
     with join_ranks() or nullcontext() as communicator:
         with collective_errors(communicator):
             config, inputs = (resumed_run if given["resume"] else new_run)(given, communicator)
@@ -201,7 +201,7 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
                 with prepare(config, **inputs, **replaced, progress=progress) as run:
                     if given["save_config"] and is_root(communicator):
                         config.save(given["save_config"], force=given["force"])
-                    checkpoints = run.checkpoints
+                    checkpoint_folder = run.checkpoint_folder
                     run.train(progress)
                     model = run.model()
                 del run  # frees the memory of its threads and of the last checkpoint
@@ -210,7 +210,7 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
                 if is_root(communicator):
                     save_all(config, model, given["force"])
         except Stopped as stopped:
-            if given["resume"] or (checkpoints and checkpoints.newest):
+            if given["resume"] or (checkpoint_folder and checkpoint_folder.newest()):
                 folder = str(config.checkpoint)
                 command = resume_command(folder, config.corpus, named, given["force"], config.ignore_memory)
                 stopped.add_note(f"resume with: {command}")
@@ -220,7 +220,7 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
     now = time.perf_counter()
     if not is_root(communicator):
         return
-    before = inputs["checkpoint"].resume_info.seconds if given["resume"] else 0.0
+    before = inputs["resume_from"].resume_info.seconds if given["resume"] else 0.0
     metrics = _metrics(config, model, {"save": now - trained, "total": now - started + before})
     if as_json:
         print_json(metrics)

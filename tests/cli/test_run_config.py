@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from w2v.cli.train import LongRunNotice
+from w2v.cli.run_config import LongRunNotice
 from w2v.losses.registry import Settings
 from w2v.progress import Progress
 

@@ -188,7 +188,7 @@ def resumed_run(given: Mapping[str, Any], communicator: Communicator | None) -> 
         check_outputs(written, given["force"], _paths([*corpus.files, phrases]))
         for option, path in unnamed.items():
             say(f"the run began with {option} {path}: give it again to write that file, too")
-    return config, {"corpus": corpus, "checkpoint": state}
+    return config, {"corpus": corpus, "resume_from": state}
 
 
 def _phrase_file(config: RunConfig) -> str | None:

@@ -25,7 +25,7 @@ LINE = (
 TRUNCATE = """
 import os, sys
 from w2v.formats.native import read_native
-from w2v.system._signals import end_on_bus_error
+from w2v.system._bus_error import end_on_bus_error
 if sys.argv[2]:
     end_on_bus_error()
 arrays, _ = read_native(sys.argv[1], mmap=True)
