@@ -166,6 +166,7 @@ def main() -> None:
             work: dict[str, Callable[[], dict[str, Any]]] = {}
             if options.held_out:
                 vectors = train("words", size // 2)[0]
+                assert vectors.counts is not None
                 held_out = words_to_hold_out(vectors, options.pairs)
                 kept = [row for row, word in enumerate(vectors.index_to_key) if word not in held_out]
                 vocabulary = w2v.Vocabulary([vectors.index_to_key[row] for row in kept], vectors.counts[kept])

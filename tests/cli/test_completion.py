@@ -73,6 +73,7 @@ def test_every_argument_and_value_of_an_option_completes():
         "delimiter": "phrases",
         "words": "similarity query plot tree",
         "analogies": "plot",
+        "weights": "combine",
         "host": "explore",
     }
     assert free == {f"{command} {name}" for name, all_of in commands.items() for command in all_of.split()}

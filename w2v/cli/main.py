@@ -27,6 +27,7 @@ GROUPS = {
         "encode": ("vectors", "Turn TEXTS, one on each line, into vectors."),
         "info": ("vectors", "Describe MODEL or, without one, this installation."),
         "convert": ("vectors", "Convert MODEL to another format, or make it smaller."),
+        "combine": ("vectors", "Combine several MODELs into one with longer vectors."),
     },
     "Judge": {
         "analogy": ("vectors", "Answer analogy QUESTIONS and report the accuracy."),
