@@ -26,7 +26,10 @@ def test_every_extra_in_the_code_exists_and_has_packages() -> None:
     with (ROOT / "pyproject.toml").open("rb") as file:
         extras = tomllib.load(file)["project"]["optional-dependencies"]
     code = "".join(path.read_text("utf-8") for path in (ROOT / "w2v").rglob("*.py"))
-    named = {*re.findall(r"\binstall_command\('(\w+)'\)", code), *re.findall(r"\bimport_optional\(\s*\S.*?, \"(\w+)\"", code)}
+    named = {
+        *re.findall(r"\binstall_command\('(\w+)'\)", code),
+        *re.findall(r"\bimport_optional\(\s*\S.*?, \"(\w+)\"", code),
+    }
     assert {"plot", "maps", "numba", "parquet", "tokenize", "zstd"} <= named <= {*extras}
     for extra in named:
         packages = [re.split("[>=<]", package)[0] for package in extras[extra]]
