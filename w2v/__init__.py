@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.training.train import resume as resume
     from w2v.training.train import train as train
     from w2v.training.tune import tune as tune
+    from w2v.vectors.concatenate import combine as combine
     from w2v.vectors.keyed import KeyedVectors as KeyedVectors
     from w2v.vectors.keyed import load as load
     from w2v.vectors.unknown_words import UnknownWordError as UnknownWordError
@@ -61,6 +62,7 @@ _MODULES = {  # the module of each public name
     "__version__": "w2v.system.version",
     "analogies": "w2v.evaluation.analogies",
     "analogy": "w2v.evaluation.analogies",
+    "combine": "w2v.vectors.concatenate",
     "compare": "w2v.evaluation.compare",
     "evaluate": "w2v.evaluation.evaluate",
     "load": "w2v.vectors.keyed",

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError, install_command
-from w2v.evaluation.models import vectors_of
 from w2v.system.files import PathLike
 from w2v.text.corpus import is_missing, python_values
 from w2v.training.model import Model
 from w2v.training.train import train
 from w2v.vectors.encode import Weights
-from w2v.vectors.keyed import KeyedVectors, load
+from w2v.vectors.keyed import KeyedVectors, load, vectors_of
 
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin

@@ -74,6 +74,7 @@ def test_all_arguments_and_option_values_complete_except_numbers_names_and_words
         "delimiter": "phrases",
         "words": "similarity query plot tree",
         "analogies": "plot",
+        "weights": "combine",
         "host": "explore",
     }
     expected = {f"{command} {name}" for name, names in commands.items() for command in names.split()}

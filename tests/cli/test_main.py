@@ -39,6 +39,7 @@ WORK = {
     "encode": "{model} {corpus} -o out.npy",
     "info": "{model}",
     "convert": "{model} out.txt",
+    "combine": "{model} {model} -o out.bin",
     "analogy": "{model}",
     "similarity": "{model}",
     "evaluate": "{model}",

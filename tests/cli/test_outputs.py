@@ -28,6 +28,7 @@ OUTPUTS = {
     ("rank", "output"): ["rank", "{model}", "--contexts", "9", "--targets", "9", "-o", "{out}.svg"],
     ("explore", "output"): ["explore", "{model}", "--top", "9", "-o", "{out}.html"],
     ("convert", "output"): ["convert", "{model}", "{out}.txt"],
+    ("combine", "output"): ["combine", "{model}", "{model}", "-o", "{out}.bin"],
     ("encode", "output"): ["encode", "{model}", "{corpus}", "-o", "{out}.npy"],
     ("vocab", "output"): ["vocab", "{corpus}", "-o", "{out}"],
     ("phrases", "output"): ["phrases", "{corpus}", "-o", "{out}"],

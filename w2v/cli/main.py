@@ -27,6 +27,7 @@ GROUPS = {
         "encode": ("vectors", "Compute a vector for each line of TEXTS."),
         "info": ("vectors", "Show facts about MODEL or, without MODEL, about this installation."),
         "convert": ("vectors", "Convert MODEL to another format or make it smaller."),
+        "combine": ("vectors", "Combine several MODELs into one with longer vectors."),
     },
     "Evaluate": {
         "analogy": ("vectors", "Answer analogy QUESTIONS and report the accuracy."),

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from w2v.display import Result
 from w2v.errors import SettingsError, W2VError
-from w2v.evaluation.models import HasWordVectors, vectors_of
 from w2v.evaluation.word_index import WordIndex, decode_word, numbered_lines
 from w2v.options import check_numbers, renamed_arguments
 from w2v.progress import Meter, Report
 from w2v.system.files import PathLike
 from w2v.vectors import _search
 from w2v.vectors.cosines import EPSILON, unit
-from w2v.vectors.keyed import KeyedVectors
+from w2v.vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
 from w2v.vectors.query import Method
 
 COSINES_AT_ONCE = 1 << 22  # cosines in a batch: 16 MB, about the size of a shared cache

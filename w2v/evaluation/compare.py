@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from w2v.display import Result
 from w2v.errors import W2VError, pluralise
 from w2v.evaluation.evaluate import NEIGHBOURS, EvaluationResult, evaluate
-from w2v.evaluation.models import HasWordVectors, vectors_of
 from w2v.options import check_numbers, renamed_arguments
 from w2v.progress import Meter, Report
 from w2v.vectors.cosines import Floats, unit
-from w2v.vectors.keyed import KeyedVectors
+from w2v.vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
 from w2v.vectors.neighbours import nearest_rows
 
 BANDS = (100, 1_000, 10_000)  # the last rank of each frequency band; a final band has all other words

@@ -21,7 +21,6 @@ from w2v.display import Result
 from w2v.errors import SettingsError, W2VError, malformed_lines, pluralise
 from w2v.evaluation.analogies import Questions, answers
 from w2v.evaluation.held_out import DRAWS, MAX_IDS, GapTest
-from w2v.evaluation.models import HasWordVectors, vectors_of
 from w2v.evaluation.similarity import RatedPairs, rated_pairs
 from w2v.formats.header import ModelHeader
 from w2v.losses.loss import Array
@@ -33,7 +32,7 @@ from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import ReadingOptions, read_corpus
 from w2v.text.vocabulary import Vocabulary
-from w2v.vectors.keyed import KeyedVectors
+from w2v.vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
 from w2v.vectors.neighbours import nearest_rows
 from w2v.vectors.query import Method
 

@@ -1,4 +1,4 @@
-"""Protocols of the models that can be evaluated."""
+"""The protocol of the models that perplexity and rank need."""
 
 from __future__ import annotations
 
@@ -6,20 +6,11 @@ from typing import Any, Protocol, Self, cast
 
 from numpy.typing import NDArray
 
-from w2v.errors import W2VError, one_line
 from w2v.losses.loss import Array, Loss
 from w2v.losses.registry import Settings
 from w2v.system.files import PathLike
 from w2v.text.normalise import TextOptions
 from w2v.text.vocabulary import Vocabulary
-from w2v.vectors.keyed import KeyedVectors
-
-
-class HasWordVectors(Protocol):
-    """A model that has word vectors."""
-
-    @property
-    def wv(self) -> KeyedVectors: ...
 
 
 class TrainedModel(Protocol):
@@ -35,17 +26,6 @@ class TrainedModel(Protocol):
 
     def to_float32(self) -> Self: ...
     def log_probabilities(self, rows: Array) -> Array: ...
-
-
-def vectors_of(model: KeyedVectors | HasWordVectors) -> KeyedVectors:
-    """Return the word vectors of a model, or the argument itself if it is vectors.
-
-    Raises W2VError for any other object, such as a path.
-    """
-    vectors = getattr(model, "wv", model)
-    if not hasattr(vectors, "words_in"):
-        raise W2VError(f"{one_line(repr(model))[:60]} is not a model: give one, such as w2v.load('model.bin')")
-    return cast(KeyedVectors, vectors)
 
 
 def load_if_path(model: TrainedModel | PathLike) -> TrainedModel:

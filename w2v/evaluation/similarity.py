@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from w2v.detect import LAYOUT_LINES, PairLayout, pair_layout
 from w2v.display import Result
 from w2v.errors import W2VError
-from w2v.evaluation.models import HasWordVectors, vectors_of
 from w2v.evaluation.word_index import WordIndex, decode_word, numbered_lines
 from w2v.system.files import PathLike
 from w2v.vectors.cosines import unit
-from w2v.vectors.keyed import KeyedVectors
+from w2v.vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
 
 PAIRS_AT_ONCE = 1 << 12  # pairs in a batch
 MAX_PAIRS = 100_000  # pairs in a file

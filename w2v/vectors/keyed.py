@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -541,6 +541,24 @@ class KeyedVectors:
 
     def _content(self) -> VectorFile:
         return VectorFile(Words.of(self._words), self.vectors, self.counts, self.tensors, self.header)
+
+
+class HasWordVectors(Protocol):
+    """A model that has word vectors."""
+
+    @property
+    def wv(self) -> KeyedVectors: ...
+
+
+def vectors_of(model: KeyedVectors | HasWordVectors) -> KeyedVectors:
+    """Return the word vectors of a model, or the argument itself if it is vectors.
+
+    Raises W2VError for any other object, such as a path.
+    """
+    vectors = getattr(model, "wv", model)
+    if not hasattr(vectors, "words_in"):
+        raise W2VError(f"{one_line(repr(model))[:60]} is not a model: give one, such as w2v.load('model.bin')")
+    return cast(KeyedVectors, vectors)
 
 
 def load(

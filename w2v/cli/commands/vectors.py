@@ -37,6 +37,8 @@ from w2v.system.files import Errors
 from w2v.training.model import Model
 from w2v.vectors import query as queries
 from w2v.vectors import reduce
+from w2v.vectors.concatenate import Selection
+from w2v.vectors.concatenate import combine as concatenated
 from w2v.vectors.encode import Weights
 from w2v.vectors.keyed import KeyedVectors, load, to_keyed_vectors
 from w2v.vectors.query import Method
@@ -348,3 +350,63 @@ def convert(
         return found, print_conversion
     names = [str(model), str(output)]
     return found | {"check": asdict(comparison)}, lambda _: print_conversion(found, names, comparison)
+
+
+def _parse_weights(context: click.Context, parameter: click.Parameter, text: str | None) -> list[float] | None:
+    """Return the numbers of a list such as 1,0.8."""
+    try:
+        return None if text is None else [float(part) for part in text.split(",")]
+    except ValueError:
+        raise click.BadParameter(f"{text!r}: numbers separated by commas are needed, such as 1,0.8") from None
+
+
+@click.command(cls=options.ResultCommand)
+@click.argument("models", metavar="MODEL MODEL...", nargs=-1, required=True, type=FILE)
+@click.option("-o", "--output", type=FILE, required=True, help="File to write; w2v convert --help lists all formats.")
+@click.option(
+    "--words",
+    type=options.Choice(get_args(Selection)),
+    default="intersection",
+    show_default=True,
+    help="intersection: the words that all MODELs have; union: all words, with zeros in the parts of the MODELs that "
+    "lack a word.",
+)
+@click.option(
+    "--weights",
+    callback=_parse_weights,
+    metavar="NUMBER,NUMBER...",
+    help="The weight of each MODEL, as in 1,0.8.  [default: 1 each]",
+)
+@options.ERRORS
+@options.WRITING
+def combine(
+    models: tuple[Path, ...],
+    output: Path,
+    words: Selection,
+    weights: list[float] | None,
+    errors: Errors,
+    force: bool,
+    progress: Report,
+) -> Result:
+    """Combine several MODELs into one with longer vectors.
+
+    The vectors of a word are scaled to length 1, multiplied by the weights and concatenated. So the cosine of two words
+    is the mean of their cosines in the MODELs, with squared weights. Words are sorted by the count in the first MODEL
+    that has one. Only words, vectors and counts are kept: training cannot be continued, and unknown words do not have a
+    vector.
+
+    \b
+    w2v combine words.bin subwords.safetensors -o both.safetensors
+    w2v combine news.bin wiki.bin -o both.bin --words union --weights 1,0.8
+    """
+    outputs.check(output, force, models=models)
+    kind = table.format_for(output).name
+    combined = concatenated([load(path, errors=errors, progress=progress) for path in models], weights, words)
+    outputs.save([(output, outputs.saver(combined))], force)
+    return {
+        "output": str(output),
+        "format": kind,
+        "models": list(map(str, models)),
+        "vocabulary_size": len(combined),
+        "vector_size": combined.vector_size,
+    }

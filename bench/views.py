@@ -1,0 +1,186 @@
+"""How good are the vectors of two models side by side, compared with one model of as many dimensions?
+
+    python bench/views.py TEXT --questions FILE --pairs FILE … --json FILE [--megabytes 2 8 20] [--vector-size 100]
+                          [--mixtures words words+subwords …] [--seeds 1 2 3] [--held-out]
+    python bench/views.py --table FILE
+
+A view is one model of a text, trained with one thread; VIEWS lists the settings. A mixture is one or more views that
+share the dimensions equally and are concatenated by `w2v.combine`; words+subwords*0.8 gives the second view the weight
+0.8. "Processor seconds" are those of training the views, each of which reads the text itself. "Mean" is the mean of
+total and the correlations.
+
+--held-out leaves a third of the rated words, the rarest in the text, out of the vocabulary, and compares vectors for
+them: of the subword view alone; of words+subwords with zeros in the part of the words; and with the mean of the parts
+of the nearest known words, measured by the part of the subwords. It uses only pairs with at least one word left out.
+Runs are added to the JSON file; a run that is there already is not repeated.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import format_mean, group_runs, open_runs, runs_markdown, runs_parser, split_lines, write_prefixes
+from quality import scores
+from scipy import stats
+
+import w2v
+from w2v.losses.registry import Settings
+from w2v.vectors.cosines import unit
+
+VIEWS = {
+    "words": Settings(),
+    "words15": Settings(window=15),
+    "subwords": Settings(window=15, subwords="3-6"),
+    "subwords8": Settings(subwords="3-6"),
+    "subwords3-5": Settings(window=15, subwords="3-5"),
+    "skipgram": Settings(model="skipgram", subwords="3-6"),
+}
+NEAREST = (1, 3, 10, 30)  # known words whose parts are averaged
+GROUP = ("text", "dimensions", "mixture")  # the runs that agree in these differ only in their seeds
+
+Train = Callable[..., tuple[w2v.KeyedVectors, float]]
+
+
+def trainer(text: Path, seed: int, vocabulary: w2v.Vocabulary | None = None) -> Train:
+    """Return a function that trains a view of some dimensions once, and returns its vectors and processor seconds."""
+
+    @cache
+    def train(view: str, size: int) -> tuple[w2v.KeyedVectors, float]:
+        changed = {"vector_size": size, "seed": seed, "workers": 1}
+        start = time.process_time()
+        model = w2v.train(text, vocabulary=vocabulary, **VIEWS[view].as_dict(computed=False) | changed)
+        vectors = model.wv
+        return vectors, time.process_time() - start
+
+    return train
+
+
+def measure(mixture: str, size: int, train: Train, questions: Path, pairs: list[Path]) -> dict[str, Any]:
+    """Return the scores of a mixture of views, and the processor seconds of training them."""
+    parts = [part.partition("*") for part in mixture.split("+")]
+    trained = [train(view, size // len(parts)) for view, _, _ in parts]
+    vectors = trained[0][0]
+    if len(parts) > 1:
+        vectors = w2v.combine([view for view, _ in trained], [float(weight or 1) for _, _, weight in parts])
+    without_counts = w2v.KeyedVectors(vectors.index_to_key, vectors.vectors)  # counts would add a slow measure
+    found = scores(without_counts, questions, pairs)
+    mean = statistics.mean(value or 0 for name, value in found.items() if name not in ("semantic", "syntactic"))
+    return found | {"mean": round(mean, 3), "processor seconds": round(sum(seconds for _, seconds in trained), 2)}
+
+
+def read_pairs(path: Path) -> list[tuple[str, str, float]]:
+    """Return the rated pairs of a file with two words and a rating in each line."""
+    lines = (line.lower().split() for line in path.read_text("utf-8").splitlines())
+    return [(first, second, float(rating)) for first, second, rating in lines]
+
+
+def words_to_hold_out(vectors: w2v.KeyedVectors, pairs: list[Path]) -> set[str]:
+    """Return the rarest third of the rated words that are in the vocabulary."""
+    rated = {word for path in pairs for first, second, _ in read_pairs(path) for word in (first, second)}
+    known = [word for word in vectors if word in rated]  # the most frequent first
+    return set(known[-(len(known) // 3) :])
+
+
+def measure_held_out(way: str, size: int, train: Train, held_out: set[str], pairs: list[Path]) -> dict[str, Any]:
+    """Return the correlations on pairs with a held-out word, whose vectors are made in one way."""
+    (words, _), (subwords, _) = train("words", size // 2), train("subwords", size // 2)
+    units = [unit(vectors.vectors) for vectors in (words, subwords)]
+    found: dict[str, Any] = {}
+    for path in pairs:
+        cosines, ratings = [], []
+        for *pair, rating in read_pairs(path):
+            if held_out.intersection(pair) and all(word in words or word in held_out for word in pair):
+                cosines.append(mixed_cosine(way, pair, held_out, words, subwords, units))
+                ratings.append(rating)
+        found[path.stem] = round(100 * float(stats.spearmanr(cosines, ratings).statistic), 3)
+        found[f"pairs of {path.stem}"] = len(ratings)
+    return found
+
+
+def mixed_cosine(
+    way: str,
+    pair: list[str],
+    held_out: set[str],
+    words: w2v.KeyedVectors,
+    subwords: w2v.KeyedVectors,
+    units: list[Any],
+) -> float:
+    """Return the cosine of two words in words+subwords, or in the subwords alone."""
+    both = []
+    for word in pair:
+        second = unit(subwords[word])
+        if way == "subwords":
+            first = np.zeros_like(second)
+        elif word not in held_out:
+            first = unit(words[word])
+        elif way == "zeros":
+            first = np.zeros_like(second)
+        else:
+            nearest = np.argsort(-(units[1] @ second))[: int(way.split()[0])]
+            first = unit(units[0][nearest].mean(axis=0))
+        both.append(unit(np.concatenate([first, second])))
+    return float(both[0] @ both[1])
+
+
+def views_markdown(document: dict[str, Any]) -> str:
+    """Return a table with a row for each text, size and mixture: mean over the seeds ± half of the range."""
+    groups = group_runs(document["runs"], GROUP)
+    columns = list(dict.fromkeys(name for runs in groups.values() for metrics in runs for name in metrics))
+    rows = []
+    for (text, size, mixture), runs in groups.items():
+        cells = [format_mean([metrics[name] for metrics in runs if metrics.get(name) is not None]) for name in columns]
+        rows.append([text, str(size), mixture, str(len(runs)), *cells])
+    notes = "Accuracies in percent and Spearman's correlations × 100: mean over the seeds ± half of their range."
+    return runs_markdown(document, "Two views in one vector", [*GROUP, "seeds", *columns], rows, notes)
+
+
+def main() -> None:
+    parser = runs_parser(__doc__)
+    parser.add_argument("--mixtures", nargs="+", default=["words", "words+subwords"], metavar="VIEW[+VIEW[*WEIGHT]]")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--megabytes", type=float, nargs="+", default=[], metavar="N")
+    parser.add_argument("--vector-size", type=int, default=100)
+    parser.add_argument("--held-out", action="store_true")
+    options = parser.parse_args()
+    if unknown := {part.split("*")[0] for each in options.mixtures for part in each.split("+")} - {*VIEWS}:
+        parser.error(f"unknown views: {', '.join(sorted(unknown))}: choose from {', '.join(VIEWS)}")
+    runs = open_runs(parser, options, views_markdown)
+    size = options.vector_size
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if options.megabytes:
+            texts = write_prefixes(options.corpus, options.megabytes, folder)
+        else:
+            texts = {options.corpus.stem: folder / "all.txt"}
+            split_lines(options.corpus, folder / "all.txt")
+        for (label, path), seed in itertools.product(texts.items(), options.seeds):
+            train = trainer(path, seed)
+            work: dict[str, Callable[[], dict[str, Any]]] = {}
+            if options.held_out:
+                vectors = train("words", size // 2)[0]
+                assert vectors.counts is not None
+                held_out = words_to_hold_out(vectors, options.pairs)
+                kept = [row for row, word in enumerate(vectors.index_to_key) if word not in held_out]
+                vocabulary = w2v.Vocabulary([vectors.index_to_key[row] for row in kept], vectors.counts[kept])
+                train = trainer(path, seed, vocabulary)
+                for way in ("subwords", "zeros", *(f"{number} nearest" for number in NEAREST)):
+                    work[f"held out: {way}"] = partial(measure_held_out, way, size, train, held_out, options.pairs)
+            else:
+                for mixture in options.mixtures:
+                    work[mixture] = partial(measure, mixture, size, train, options.questions, options.pairs)
+            for mixture, task in work.items():
+                key = {**dict(zip(GROUP, (label, size, mixture), strict=True)), "seed": seed}
+                runs.run_once(key, task)
+    print(views_markdown(runs.document))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""Combine the word vectors of several models: side by side, each scaled to length 1 and multiplied by a weight.
+
+Let u_m(w) be the vector of word w in model m, scaled to length 1, and f_m the weight of the model. The combination is
+[f_1 u_1(w), f_2 u_2(w), …], so the cosine of two words is the mean of their cosines in the models, with weights f_m².
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.errors import SettingsError, W2VError, pluralise
+from w2v.formats.header import ModelHeader
+from w2v.system import memory
+from w2v.text.words import as_list
+from w2v.vectors.cosines import unit
+from w2v.vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
+
+log = logging.getLogger("w2v")
+
+Selection = Literal["intersection", "union"]
+
+SMALLEST, LARGEST = 0.001, 1000  # limits of a weight; beyond them, float32 cosines would lose one of the parts
+ROWS_AT_ONCE = 1 << 14  # rows in a block
+HINT = "make the models smaller first, with w2v convert --top or --dims, or end other programs"
+
+
+def combine(
+    models: Sequence[KeyedVectors | HasWordVectors],
+    weights: Iterable[float] | None = None,
+    words: Selection = "intersection",
+) -> KeyedVectors:
+    """Combine the word vectors of several models into longer vectors.
+
+    Each vector is scaled to length 1, multiplied by the weight of its model, and the vectors of a word are
+    concatenated. So the cosine of two words is the mean of their cosines in the models, with squared weights.
+
+    Args:
+        models: at least two models or vectors.
+        weights: the weight of each model, by default 1.
+        words: "intersection" takes the words that all models have; "union" takes all words, and a word that a model
+            lacks has zeros in the model's part.
+
+    Returns:
+        Vectors with the sum of the dimensions of the models. The count of a word is that of the first model with counts
+        that has the word. The words are sorted by count; if some have no count, none is stored, and the words are in
+        the order of the models. Text options are kept if they are the same in all models. N-grams are left out, so
+        unknown words do not have a vector.
+
+    Raises:
+        SettingsError: there are fewer than two models, the weights are not one number from 0.001 to 1000 for each
+            model, or `words` is unknown.
+        W2VError: an object is not a model, a model has a word twice, no word is in all models, or the vectors do not
+            fit in memory.
+    """
+    sources = [vectors_of(model) for model in as_list(models)]
+    if len(sources) < 2:
+        raise SettingsError(f"{pluralise(len(sources), 'model')} to combine: give at least two")
+    factors = _checked_weights(weights, len(sources))
+    if words not in get_args(Selection):
+        raise SettingsError(f'words is {words!r}: it must be "intersection" or "union"')
+    chosen = _choose_words(sources, words)
+    counts = _counts_of(sources, chosen)
+    if counts is not None:
+        order = np.argsort(-counts, kind="stable")
+        chosen, counts = [chosen[row] for row in order.tolist()], counts[order]
+    size = sum(source.vector_size for source in sources)
+    memory.check(4 * len(chosen) * size, f"combining {pluralise(len(chosen), 'word')}", HINT)
+    combined = memory.zeros((len(chosen), size))
+    start = 0
+    for source, factor in zip(sources, factors, strict=True):
+        _write_part(source, factor, chosen, combined[:, start : start + source.vector_size])
+        start += source.vector_size
+    if any(source.ngrams for source in sources):
+        log.warning("the n-grams of the models are left out: in the combination, unknown words do not have a vector")
+    texts = [source.header.text for source in sources]
+    header = ModelHeader(text=texts[0]) if all(text == texts[0] for text in texts) else ModelHeader()
+    return KeyedVectors(chosen, combined, counts, header=header)
+
+
+def _checked_weights(weights: Iterable[float] | None, models: int) -> NDArray[np.float32]:
+    """Return the weights, by default 1. Raise SettingsError if they are not a number in range for each model."""
+    given = [1.0] * models if weights is None else list(weights)
+    if len(given) != models:
+        raise SettingsError(f"{pluralise(len(given), 'weight')} for {pluralise(models, 'model')}: give one for each")
+    for number, weight in enumerate(given, 1):
+        if not isinstance(weight, int | float | np.number) or not SMALLEST <= weight <= LARGEST:
+            raise SettingsError(
+                f"weight {number} is {weight!r:.60}: weights are numbers from {SMALLEST:g} to {LARGEST:,}"
+            )
+    return np.array(given, np.float32)
+
+
+def _choose_words(sources: Sequence[KeyedVectors], words: Selection) -> list[str]:
+    """Return the words of all models or, for "intersection", the common ones, in the order of the models."""
+    if words == "union":
+        return list(dict.fromkeys(chain.from_iterable(source.key_to_index for source in sources)))
+    first, *others = (source.key_to_index for source in sources)
+    common = [word for word in first if all(word in other for other in others)]
+    if not common:
+        raise W2VError(
+            'no word is in all models: check that they agree in language and capital letters, or choose words "union"'
+        )
+    return common
+
+
+def _counts_of(sources: Sequence[KeyedVectors], words: Sequence[str]) -> NDArray[np.int64] | None:
+    """Return each word's count in the first model with counts that has the word, or None if a word has no count."""
+    counts = np.full(len(words), -1, np.int64)
+    for source in sources:
+        if source.counts is None:
+            continue
+        rows = _rows_of(source, words)
+        missing = (counts < 0) & (rows >= 0)
+        counts[missing] = source.counts[rows[missing]]
+    return None if np.any(counts < 0) else counts
+
+
+def _rows_of(source: KeyedVectors, words: Sequence[str]) -> NDArray[np.int64]:
+    """Return the row of each word, or -1 if it is unknown."""
+    rows = source.key_to_index
+    return np.fromiter((rows.get(word, -1) for word in words), np.int64, len(words))
+
+
+def _write_part(source: KeyedVectors, factor: np.float32, words: Sequence[str], part: NDArray[np.float32]) -> None:
+    """Write the weighted vectors of the words that a model has into its part of the combination, (V, D)."""
+    rows = _rows_of(source, words)
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        block, target = rows[start : start + ROWS_AT_ONCE], part[start : start + ROWS_AT_ONCE]
+        known = block >= 0
+        target[known] = factor * unit(source.vectors[block[known]])
