@@ -11,7 +11,8 @@ total and the correlations.
 
 --held-out leaves a third of the rated words, the rarest in the text, out of the vocabulary, and compares vectors for
 them: of the subword view alone; of words+subwords with zeros in the part of the words; and with the mean of the parts
-of the nearest known words, measured by the part of the subwords. It uses only pairs with at least one word left out.
+of the nearest known words, measured by the part of the subwords. The correlations are those of the pairs with at least
+one word left out, and of all pairs.
 Runs are added to the JSON file; a run that is there already is not repeated.
 """
 
@@ -28,6 +29,7 @@ from typing import Any
 
 import numpy as np
 from common import format_mean, group_runs, open_runs, runs_markdown, runs_parser, split_lines, write_prefixes
+from numpy.typing import NDArray
 from quality import scores
 from scipy import stats
 
@@ -90,44 +92,33 @@ def words_to_hold_out(vectors: w2v.KeyedVectors, pairs: list[Path]) -> set[str]:
 
 
 def measure_held_out(way: str, size: int, train: Train, held_out: set[str], pairs: list[Path]) -> dict[str, Any]:
-    """Return the correlations on pairs with a held-out word, whose vectors are made in one way."""
+    """Return the correlations if the vectors of held-out words are made in one way."""
     (words, _), (subwords, _) = train("words", size // 2), train("subwords", size // 2)
-    units = [unit(vectors.vectors) for vectors in (words, subwords)]
+    word_units, subword_units = unit(words.vectors), unit(subwords.vectors)
+
+    def vector(word: str) -> NDArray[np.float32]:
+        of_subwords = unit(subwords[word])
+        if way == "subwords":
+            return of_subwords
+        if word in words:
+            of_word = unit(words[word])
+        elif way == "zeros":
+            of_word = np.zeros_like(of_subwords)
+        else:
+            nearest = np.argsort(-(subword_units @ of_subwords))[: int(way.split()[0])]
+            of_word = unit(word_units[nearest].mean(axis=0))
+        return unit(np.concatenate([of_word, of_subwords]))
+
     found: dict[str, Any] = {}
     for path in pairs:
-        cosines, ratings = [], []
-        for *pair, rating in read_pairs(path):
-            if held_out.intersection(pair) and all(word in words or word in held_out for word in pair):
-                cosines.append(mixed_cosine(way, pair, held_out, words, subwords, units))
-                ratings.append(rating)
-        found[path.stem] = round(100 * float(stats.spearmanr(cosines, ratings).statistic), 3)
-        found[f"pairs of {path.stem}"] = len(ratings)
+        known = [pair for pair in read_pairs(path) if all(word in words or word in held_out for word in pair[:2])]
+        cosines = np.array([vector(first) @ vector(second) for first, second, _ in known])
+        ratings = np.array([rating for _, _, rating in known])
+        unknown = np.array([not held_out.isdisjoint(pair[:2]) for pair in known])
+        for label, chosen in (("held out", unknown), ("all", np.full(len(known), True))):
+            correlation = stats.spearmanr(cosines[chosen], ratings[chosen]).statistic
+            found[f"{path.stem}, {label}"] = round(100 * float(correlation), 3)
     return found
-
-
-def mixed_cosine(
-    way: str,
-    pair: list[str],
-    held_out: set[str],
-    words: w2v.KeyedVectors,
-    subwords: w2v.KeyedVectors,
-    units: list[Any],
-) -> float:
-    """Return the cosine of two words in words+subwords, or in the subwords alone."""
-    both = []
-    for word in pair:
-        second = unit(subwords[word])
-        if way == "subwords":
-            first = np.zeros_like(second)
-        elif word not in held_out:
-            first = unit(words[word])
-        elif way == "zeros":
-            first = np.zeros_like(second)
-        else:
-            nearest = np.argsort(-(units[1] @ second))[: int(way.split()[0])]
-            first = unit(units[0][nearest].mean(axis=0))
-        both.append(unit(np.concatenate([first, second])))
-    return float(both[0] @ both[1])
 
 
 def views_markdown(document: dict[str, Any]) -> str:
