@@ -264,6 +264,8 @@ def _fixed_and_choices(
     """
     if given.get("stop_early"):
         raise SettingsError("stop_early has no effect on tuning, which tries several numbers of epochs: leave it out")
+    if given.get("views", "words") != "words":
+        raise SettingsError(f"views {given['views']}: tuning tries models of one view: leave it out")
     choices = values_to_try(given)
     if max_size is not None:
         if "vector_size" in given:
