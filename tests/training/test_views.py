@@ -12,11 +12,11 @@ import w2v
 from tests.helpers import Stop, assert_same, interrupt, run, run_json, stop_at
 from w2v.formats import native
 from w2v.system import memory
-from w2v.training import prepare
-from w2v.training.checkpoint import CheckpointFolder, files
+from w2v.training import prepare, tune
+from w2v.training.checkpoint import VIEWS_FILE_NAME, CheckpointFolder, files
 from w2v.training.config import RunConfig
 from w2v.training.model import ViewsModel
-from w2v.training.views import VIEWS_FILE_NAME, latest_state
+from w2v.training.views import latest_state
 
 VIEWS: dict[str, Any] = {"views": "words+subwords", "vector_size": 11, "epochs": 2, "workers": 1, "buckets": 3000}
 UNKNOWN = "kingdomless"
@@ -81,6 +81,10 @@ def test_each_view_is_what_an_ordinary_run_gives(text: Path, options: dict[str, 
     assert_same(both.views["words"], words)
     subwords = shared | {"vector_size": 5, "subwords": "3-6", "buckets": 3000, "vectors": "input"}
     assert_same(both.views["subwords"], w2v.train(text, **subwords))
+
+
+def test_one_view_is_the_default() -> None:
+    assert w2v.Settings().views == "words"
 
 
 def test_text_is_read_once(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,9 +154,14 @@ def test_impossible_options_are_refused(text: Path, tmp_path: Path, options: dic
         RunConfig.from_options(VIEWS | options) if "plot" in options else w2v.train(text, **VIEWS | options)
 
 
-def test_tuning_refuses_views(text: Path) -> None:
-    with pytest.raises(w2v.SettingsError, match="tuning tries models of one view"):
-        w2v.tune(text, views="words+subwords")
+def test_tuning_tries_models_of_both_views(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tune, "SEEDS", (1,))
+    monkeypatch.setattr(tune, "CHOICES", {"window": (2, 3)})
+    text = [[f"w{word}" for word in line] for line in np.random.default_rng(1).integers(40, size=(200, 10)).tolist()]
+    result = w2v.tune(text, views="words+subwords", vector_size=4, min_count=1, workers=1, epochs=1)
+    assert result.trials > 1
+    assert isinstance(result.model, ViewsModel)
+    assert result.model.views["subwords"].settings.window == result.model.settings.window
 
 
 # -- unknown words ------------------------------------------------------------------------

@@ -204,6 +204,33 @@ def _states_of_views(
     return dict.fromkeys(settings.view_sizes, checkpoint)
 
 
+def run_in_memory(
+    config: RunConfig,
+    vocabulary: Vocabulary,
+    store: IdStore,
+    *,
+    share: float = 1.0,
+    phrases: Phrases | None = None,
+    read_seconds: float = 0.0,
+) -> Run | ViewsRun:
+    """Return a new run over a text that is already read, without checkpoints and held-out text.
+
+    Args:
+        config: The description of the run.
+        vocabulary: The words to train.
+        store: The ids of the text.
+        share: The share of the text, from its start, to train on.
+        phrases: The phrases that were joined in the text.
+        read_seconds: The time spent on reading the text.
+    """
+    initial, runs = Initialisation(vocabulary), dict[str, Run]()
+    for name, view in _configs_of_views(config, dict.fromkeys(config.settings.view_sizes)).items():
+        run = Run(view, initial, store, share=share, other_memory=_memory_of_earlier(runs, config, initial))
+        run.phrases, run.read_seconds = phrases, read_seconds
+        runs[name] = run
+    return runs["words"] if len(runs) == 1 else ViewsRun(config, runs)
+
+
 def _configs_of_views(config: RunConfig, states: Mapping[str, Checkpoint | None]) -> dict[str, RunConfig]:
     """Return the description of the run of each view, by name."""
     if len(states) == 1:

@@ -104,7 +104,7 @@ def train(corpus: Source, **given: Any) -> Model:
         inputs |= {"source": source, "vocabulary": given.get("vocabulary")}
     with prepare(config, corpus, **inputs, communicator=communicator, progress=progress) as run:
         run.train(progress)
-        return _as_model(run.model())
+        return cast(Model, run.model())  # see Model.load
 
 
 @renamed_arguments(world="communicator")
@@ -151,9 +151,4 @@ def resume(
         config = resumed_config(checkpoint, phrases, cache, **others)
     with prepare(config, corpus, checkpoint=checkpoint, communicator=communicator, progress=progress) as run:
         run.train(progress)
-        return _as_model(run.model())
-
-
-def _as_model(model: Model | ViewsModel) -> Model:
-    """Return the model itself, of the static type of one view, so that callers who train one need not distinguish."""
-    return cast(Model, model)
+        return cast(Model, run.model())  # see Model.load

@@ -148,8 +148,8 @@ class _PartOfRun:
     def __call__(self, progress: Progress) -> None:
         done = self.before + progress.done
         left = (self.total - done) / progress.rate if progress.rate else None
-        whole: dict[str, Any] = {"done": done, "total": self.total, "seconds_left": left, "memory": self.memory, "view": self.view}
-        self.report(replace(progress, **whole))
+        total, memory = self.total, self.memory
+        self.report(replace(progress, done=done, total=total, seconds_left=left, memory=memory, view=self.view))
 
 
 # -- checkpoints --------------------------------------------------------------------------
