@@ -47,6 +47,7 @@ from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.text.words import Words
 from w2v.training import checkpoint
+from w2v.training.model import TrainedVectors
 from w2v.training.schedule import Schedule
 
 CYTHON_LOSSES = [name for name, kind in LOSSES.items() if "cython" in kind.kernels]
@@ -216,7 +217,7 @@ def train_and_stop(folder: Path, corpus: Any, share: float = 0.2, **options: Any
 def interrupt(*arguments: object) -> str:
     """Run `w2v train`, send Ctrl-C when it saves its model, and return what it prints to stderr."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(w2v.Model, "save", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+        patch.setattr(TrainedVectors, "save", lambda *_, **__: signal.raise_signal(signal.SIGINT))
         return run("train", *arguments, code=130).stderr
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.text.phrases import Phrases as Phrases
     from w2v.text.vocabulary import Vocabulary as Vocabulary
     from w2v.training.model import Model as Model
+    from w2v.training.model import ViewsModel as ViewsModel
     from w2v.training.train import resume as resume
     from w2v.training.train import train as train
     from w2v.training.tune import tune as tune
@@ -57,6 +58,7 @@ _MODULES = {  # the module of each public name
     "SettingsError": "w2v.errors",
     "TextWarning": "w2v.errors",
     "UnknownWordError": "w2v.vectors.unknown_words",
+    "ViewsModel": "w2v.training.model",
     "Vocabulary": "w2v.text.vocabulary",
     "W2VError": "w2v.errors",
     "__version__": "w2v.system.version",

@@ -46,6 +46,7 @@ class Progress:
         alpha: the learning rate.
         score: the best score so far, in tuning.
         memory, memory_limit: the estimated peak memory of training, and the memory that this process may use, in bytes.
+        view: the name of the view that is trained, if the model has several.
     """
 
     phase: str
@@ -61,6 +62,7 @@ class Progress:
     score: float | None = None
     memory: int | None = None
     memory_limit: int | None = None
+    view: str | None = None
 
 
 Report = Callable[[Progress], None]
@@ -73,6 +75,8 @@ def formatted_values(progress: Progress) -> list[str]:
         values.append(f"{timedelta(seconds=round(progress.seconds_left))} left".removeprefix("0:"))
     if progress.score is not None:
         values.append(f"best score {100 * progress.score:.2f}")
+    if progress.view is not None:
+        values.append(progress.view)
     if progress.epochs is not None:
         values.append(f"epoch {progress.epoch}/{progress.epochs}")
     if progress.rate is not None:

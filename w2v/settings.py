@@ -18,11 +18,14 @@ Storage = Literal["float32", "bf16"]
 Formula = Literal["word2vec", "paper"]
 Gradient = Literal["corrected", "faithful"]
 WordVectors = Literal["combined", "concatenated", "input"]
+Views = Literal["words", "words+subwords"]
 
 MAX_INPUTS_PER_STEP = 16  # maximum number of context words that a training step combines (bench/NOTES.md)
 MAX_ADAPTIVE_BLOCKS = 16  # adaptive_samples draws at most this many times `negative` words for a prediction
 
 MAX_WINDOW = 1 << 14
+
+DEFAULT_NGRAMS = (3, 6)  # shortest and longest n-gram, as in fastText
 
 # The headings of `w2v train --help`.
 TEXT, MODEL, LOSS, TRAINING, RUN = "Text", "Model", "Loss", "Training", "Run"
@@ -102,7 +105,15 @@ class GeneralOptions:
         "Build each word's vector from its character n-grams, for instance from n-grams of 3 to 6 characters (3-6), so "
         "that unknown words have vectors, too.",
         MODEL,
-        default_text="none",
+        default_text="none; 3-6 with --views words+subwords",
+        fixed=True,
+        common=True,
+    )
+    views: Views = option(
+        "words",
+        "Train one model (words), or two that share --vector-size: one of whole words and one of character n-grams "
+        "(words+subwords). The vector of a word is then the concatenation of its two vectors, each scaled to length 1.",
+        MODEL,
         fixed=True,
         common=True,
     )
@@ -212,8 +223,21 @@ class GeneralOptions:
     def __post_init__(self) -> None:
         for name in PAIR_SEPARATORS:
             object.__setattr__(self, name, join_pair(name, getattr(self, name)))
+        if self.views == "words+subwords" and self.subwords is None:
+            object.__setattr__(self, "subwords", join_pair("subwords", DEFAULT_NGRAMS))
         self.ngram_lengths, self.window_sides  # noqa: B018 - both raise SettingsError for an impossible value
         check_options(self)
+        if self.vector_size < len(self.view_sizes):
+            raise SettingsError(
+                f"vector_size {self.vector_size}: views {self.views} needs at least 2 values, one for each view"
+            )
+
+    @property
+    def view_sizes(self) -> dict[str, int]:
+        """The number of dimensions of each view, by name. With one view, this is `vector_size`."""
+        if self.views == "words":
+            return {"words": self.vector_size}
+        return {"words": self.vector_size - self.vector_size // 2, "subwords": self.vector_size // 2}
 
     @property
     def ngram_lengths(self) -> tuple[int, int] | None:

@@ -54,6 +54,7 @@ def model(path: Path, vectors: KeyedVectors, all_settings: bool = True) -> dict[
         "counts": vectors.counts is not None,
         "tensors": {name: list(array.shape) for name, array in vectors.tensors.items()},
         "output_layer": output_layer(settings, vectors),
+        "views": {} if settings is None else settings.view_sizes if header.views else {},
         "settings": settings
         and {
             name: value

@@ -18,6 +18,7 @@ from w2v.losses import registry
 from w2v.losses.hierarchical_softmax import TREES
 from w2v.losses.registry import LOSSES, USER_DEFINED, FlatSettings, Settings, only_with
 from w2v.options import check_numbers, choices_of, options_of, suggestion, takes_pair, type_of, words_of
+from w2v.settings import DEFAULT_NGRAMS
 from w2v.system.files import Errors
 from w2v.text.corpus import Corpus
 from w2v.text.encodings import USUAL
@@ -29,7 +30,6 @@ Command = Callable[..., Any]
 
 GROUPS = (settings.TEXT, settings.MODEL, settings.LOSS, settings.TRAINING, settings.RUN)
 SHOW_ALL = "w2v.help_all"  # key in the meta of a click context: whether help lists all options
-NGRAM_LENGTHS = (3, 6)  # shortest and longest n-gram by default, as in fastText
 LOSS_NAMES = {"loss", "objective"}  # a run has one of these settings
 # Flags that are short for a setting with a value.
 SETTING_FLAGS = {"sg": ("model", "skipgram"), "cbow": ("model", "cbow"), "hs": ("loss", "hs")}
@@ -416,7 +416,7 @@ def given_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     if any(lengths):
         if given["subwords"]:
             raise click.UsageError("--min-ngram and --max-ngram have no effect with --subwords")
-        shortest, longest = (length or default for length, default in zip(lengths, NGRAM_LENGTHS, strict=True))
+        shortest, longest = (length or default for length, default in zip(lengths, DEFAULT_NGRAMS, strict=True))
         if shortest > longest:
             raise click.UsageError(f"n-grams of {shortest} to {longest} characters: give --min-ngram and --max-ngram")
         given = {**given, "subwords": f"{shortest}-{longest}"}

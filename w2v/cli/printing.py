@@ -103,7 +103,9 @@ def print_training(metrics: Mapping[str, Any], verbose: bool) -> None:
     vocabulary, memory = pluralise(metrics["vocabulary_size"], "word"), f"{metrics['peak_memory_bytes'] / 1e6:,.0f} MB"
     settings, seconds = metrics["settings"], metrics["seconds"]
     brief = format_value({name: settings[name] for name in BRIEF})
-    loss = format_value(next((loss for loss in reversed(metrics["loss"]) if loss is not None), None))
+    views = metrics.get("views", {"": metrics})
+    last_losses = [next((loss for loss in reversed(view["loss"]) if loss is not None), None) for view in views.values()]
+    loss = " and ".join(map(format_value, last_losses))
     rows = [
         ("output", f"{metrics['output']}: {vocabulary}, {values} each, in {seconds['total']:.1f} s with {memory}"),
         ("trained", f"{metrics['tokens_trained']:,} words at {speed}, loss {loss} in the last epoch"),
@@ -115,8 +117,12 @@ def print_training(metrics: Mapping[str, Any], verbose: bool) -> None:
             ("vocabulary", f"{vocabulary}, {values} each"),
             ("corpus", f"{metrics['tokens']:,} words in the vocabulary"),
             ("trained", f"{metrics['tokens_trained']:,} words, {speed}"),
-            ("loss by epoch", format_value(metrics["loss"])),
-            *([("held-out scores", format_value(metrics["held_out_scores"]))] if "held_out_scores" in metrics else []),
+            *(
+                (f"{label} of {name}" if name else label, format_value(view[key]))
+                for name, view in views.items()
+                for key, label in (("loss", "loss by epoch"), ("held_out_scores", "held-out scores"))
+                if key in view
+            ),
             ("seconds", format_value(seconds)),
             ("peak memory", memory),
             ("instruction set", metrics["instruction_set"]),

@@ -28,11 +28,11 @@ from w2v.losses.registry import LOSSES, Settings
 from w2v.options import options_of
 from w2v.progress import Progress, Report, duration
 from w2v.text.idstore import ReadingOptions
-from w2v.training.checkpoint import latest
 from w2v.training.communicator import Communicator, is_root
 from w2v.training.config import PATHS, RunConfig, read_options
 from w2v.training.initialisation import WORD_SELECTION_SETTINGS, open_source
 from w2v.training.prepare import resumed_config
+from w2v.training.views import latest_state
 
 OUTPUT = Path("model.bin")
 LONG_RUN = 600  # seconds: a notice says how long a longer run will take
@@ -153,7 +153,7 @@ def resumed_run(given: Mapping[str, Any], communicator: Communicator | None) -> 
     refuse_together("--resume", (*(name for name in options_of(ReadingOptions) if name != "cache"), *others))
     find_objective(given["objective"])
     chosen = given_settings(given)
-    state = latest(folder)
+    state = latest_state(folder)
     settings = state.settings.as_dict()
     for name, value in chosen.items():
         if value != settings[name]:

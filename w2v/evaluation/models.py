@@ -6,6 +6,7 @@ from typing import Any, Protocol, Self, cast
 
 from numpy.typing import NDArray
 
+from w2v.errors import W2VError
 from w2v.losses.loss import Array, Loss
 from w2v.losses.registry import Settings
 from w2v.system.files import PathLike
@@ -29,9 +30,15 @@ class TrainedModel(Protocol):
 
 
 def load_if_path(model: TrainedModel | PathLike) -> TrainedModel:
-    """Return the model, loaded if it is a path. Raises W2VError for vectors without an output layer."""
-    from w2v.training.model import Model  # training imports evaluation
+    """Return the model, loaded if it is a path.
+
+    Raises W2VError for vectors without an output layer, and for a model of several views.
+    """
+    from w2v.training.model import Model, ViewsModel  # training imports evaluation
 
     if hasattr(model, "log_probabilities"):
         return cast(TrainedModel, model)
-    return Model.of(model)
+    found = Model.of(model)
+    if isinstance(found, ViewsModel):
+        raise W2VError(f"the model has the views {' and '.join(found.views)}: give one of them, model.views['words']")
+    return found

@@ -18,7 +18,7 @@ from w2v.errors import TruncatedFile, W2VError
 from w2v.formats.bfloat16 import float32_blocks
 from w2v.formats.header import ModelHeader
 from w2v.formats.row_blocks import open_unpacked
-from w2v.formats.vector_file import VectorFile, check_content, decode_words, validate
+from w2v.formats.vector_file import SUBWORD_VIEW, VectorFile, check_content, decode_words, validate
 from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Meter, Report
 from w2v.system import memory, schema
@@ -185,13 +185,15 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
 
     A model without n-grams is written as fastText writes it with `-maxn 0`. Output rows are written if
     the model has one for each word (loss ns or softmax) and its word vectors are the input rows. Otherwise they are
-    zeros.
+    zeros. Of a model with several views, the one with n-grams is written.
 
     Raises:
         W2VError: the file cannot be written, a word holds a NUL, or fastText would compute other vectors from the
             n-grams.
     """
     check_content(path, content)
+    if content.header.views:
+        content = content.view(SUBWORD_VIEW, path)
     words, vectors = content.words, content.vectors
     if words.contain_any(b"\0"):
         raise W2VError(f"{path}: not written: a word holds a NUL, which this format cannot store")
@@ -200,6 +202,8 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
             f"{path}: not written: fastText computes vectors from input rows and n-grams, not from output rows: "
             "add --vectors input"
         )
+    if content.header.ngram_offset:
+        raise W2VError(f"{path}: not written: fastText computes whole vectors from n-grams, not only a part of them")
     ngrams = Ngrams.from_file(content.tensors, content.header.subwords, vectors.shape[1], path)
     settings = asdict(schema.convert(_Settings, content.header.settings or {}, f"{path}: not written: its settings"))
     counts = np.ones(len(words), np.int64) if content.counts is None else content.counts

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from w2v.errors import W2VError
-from w2v.system.schema import convert, decode, encode
+from w2v.system.schema import Count, convert, decode, encode
 from w2v.text.normalise import TextOptions
 from w2v.text.subwords import MAX_BUCKETS, MAX_LENGTH, Subwords
 
@@ -48,6 +48,19 @@ class _Metrics:
 
 
 @dataclass(frozen=True)
+class ViewHeader:
+    """The part of a header that each view of a model has for itself: see `VectorFile.view`.
+
+    Attributes:
+        settings: the settings of the view's run.
+        metrics: measurements of the view's run.
+    """
+
+    settings: dict[str, Any]
+    metrics: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class ModelHeader:
     """Everything in a model file besides words and arrays.
 
@@ -57,6 +70,9 @@ class ModelHeader:
         scores: results of `w2v convert --check`; may be empty.
         text: how the training text was normalised and split into words.
         subwords: the lengths of n-grams and the number of buckets, if the model has n-grams.
+        ngram_offset: the position in a vector of the first value that n-grams contribute to; all values before it
+            belong to other views.
+        views: the views of a model with several, by name; otherwise empty.
         gensim: the object that w2v.gensim or gensim saved, if the file is from one of them.
         package_version: the version of w2v that wrote a checkpoint; empty in other files.
         others: strings that other programs stored, by name; w2v keeps them, but does not use them.
@@ -67,6 +83,8 @@ class ModelHeader:
     scores: Mapping[str, Any] = field(default_factory=dict)
     text: TextOptions = DEFAULT_TEXT_OPTIONS
     subwords: Subwords | None = None
+    ngram_offset: int = 0
+    views: Mapping[str, ViewHeader] = field(default_factory=dict)
     gensim: GensimObject | None = None
     package_version: str = ""
     others: Mapping[str, str] = field(default_factory=dict)
@@ -80,7 +98,7 @@ class ModelHeader:
     @property
     def non_empty_fields(self) -> list[str]:
         """The names of the fields that are neither empty nor default, except `package_version`."""
-        names = ("settings", "metrics", "text", "subwords", "scores", "gensim", "others")
+        names = ("settings", "metrics", "text", "subwords", "ngram_offset", "views", "scores", "gensim", "others")
         return [name for name in names if (value := getattr(self, name)) and value != DEFAULT_TEXT_OPTIONS]
 
     # -- in files -----------------------------------------------------------------------------------
@@ -105,6 +123,10 @@ class ModelHeader:
             fields["text"] = decode(TextOptions, rest.pop("text"), _label(where, "text options"))
         if "subwords" in rest:
             fields["subwords"] = _decode_subwords(rest.pop("subwords"), _label(where, "subwords"))
+        if "ngram_offset" in rest:
+            fields["ngram_offset"] = decode(Count, rest.pop("ngram_offset"), _label(where, "position of n-grams"))
+        if "views" in rest:
+            fields["views"] = decode(dict[str, ViewHeader], rest.pop("views"), _label(where, "views"))
         saved = {name: rest.pop(name) for name in list(rest) if name.startswith(GENSIM_PREFIX)}
         if saved:
             fields["gensim"] = _read_gensim_object(saved, _label(where, "settings"))

@@ -19,12 +19,13 @@ from w2v.errors import SettingsError, W2VError
 from w2v.formats import arrow, fasttext, gensim, native, npy, spacy, sqlite, static, tsv, word2vec
 from w2v.formats.row_blocks import is_compressed, open_unpacked, read_head
 from w2v.formats.storage import FileStorage
-from w2v.formats.vector_file import VectorFile
+from w2v.formats.vector_file import NGRAM_TENSORS, SUBWORD_VIEW, VectorFile, view_prefix
 from w2v.progress import Report
 from w2v.system.files import FASTTEXT, NUMPY, SQLITE, Errors, PathLike, check_files_unchanged, translate_os_errors
 
 EVERYTHING = ("*",)
-COUNTS, OUTPUTS, SUBWORDS = ("counts",), ("outputs",), ("ngrams", "ngram_buckets", "subwords")
+COUNTS, OUTPUTS, SUBWORDS = ("counts",), ("outputs",), (*NGRAM_TENSORS, "subwords")
+VIEW = view_prefix("{}").rstrip(".")  # the name of all tensors of a view, as one part of a file
 
 PART_LABELS = {name: name for name in ("counts", "settings", "metrics", "scores")}
 PART_LABELS |= {
@@ -104,7 +105,8 @@ FORMATS = (
         storages=get_args(FileStorage),
     ),
     Format(
-        "fasttext", (".ft.bin",), _has_signature(FASTTEXT), fasttext.read, fasttext.write, COUNTS + OUTPUTS + SUBWORDS,
+        "fasttext", (".ft.bin",), _has_signature(FASTTEXT), fasttext.read, fasttext.write,
+        COUNTS + OUTPUTS + SUBWORDS + (VIEW.format(SUBWORD_VIEW),),
         compressible=True,
     ),
     Format(
@@ -229,7 +231,12 @@ def companion_files_to_write(path: PathLike) -> list[Path]:
 def part_names(content: VectorFile) -> list[str]:
     """Return the names of the parts of the content other than words and vectors."""
     counts = [] if content.counts is None else ["counts"]
-    return [*counts, *content.tensors, *content.header.non_empty_fields]
+    views = {view_prefix(name): VIEW.format(name) for name in content.header.views}
+    tensors = [
+        next((view for prefix, view in views.items() if name.startswith(prefix)), name) for name in content.tensors
+    ]
+    fields = [name for name in content.header.non_empty_fields if name not in ("views", "ngram_offset")]
+    return [*counts, *dict.fromkeys(tensors), *fields]
 
 
 def lost_parts(path: PathLike, content: VectorFile) -> list[str]:
@@ -250,8 +257,9 @@ def describe_lost_parts(path: PathLike, before: VectorFile, after: VectorFile) -
     """Return labels for the parts of `before` that are lost if `after` is written to `path`."""
     stored = {*part_names(after)} - {*lost_parts(path, after)}
     names = [name for name in part_names(before) if name not in stored]
+    labels = PART_LABELS | {VIEW.format(name): f"view of {name}" for name in before.header.views}
     # All other names are parameters of a loss.
-    return list(dict.fromkeys(PART_LABELS.get(name, "output layer") for name in names))
+    return list(dict.fromkeys(labels.get(name, "output layer") for name in names))
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:

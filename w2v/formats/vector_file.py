@@ -20,7 +20,9 @@ from w2v.text.words import MAX_COUNT, Words
 Array = NDArray[Any]
 
 # Check only these tensors for NaN: training and evaluation use them. Programs may store anything in other tensors.
-PARAMETER_NAMES = re.compile(r"inputs|outputs|ngrams|syn1|syn1neg|parameter\..*", re.DOTALL)
+PARAMETER_NAMES = re.compile(r"(view\.\w+\.)?(vectors|inputs|outputs|ngrams|syn1|syn1neg|parameter\..*)", re.DOTALL)
+NGRAM_TENSORS = ("ngrams", "ngram_buckets")
+SUBWORD_VIEW = "subwords"  # the name of the view with n-grams
 # Vectors that share rows are copied on loading. The copies may take MAX_SHARED_BYTES, or MAX_SHARED_RATIO times the
 # size of the file, whichever is larger. The vectors of spaCy's own pipelines take 20 times the size.
 MAX_SHARED_BYTES, MAX_SHARED_RATIO = 16 << 20, 50
@@ -52,6 +54,31 @@ class VectorFile:
         words = self.words.take(np.arange(min(rows, len(self.words))))
         counts = None if self.counts is None else self.counts[:rows]
         return VectorFile(words, self.vectors[:rows], counts, {}, self.header)
+
+    def view(self, name: str, where: object) -> VectorFile:
+        """Return the content of the file that one of the views would have by itself.
+
+        Raises:
+            W2VError: an array of the view is missing or has a wrong shape. The message starts with `where`.
+        """
+        prefix = view_prefix(name)
+        tensors = {key.removeprefix(prefix): array for key, array in self.tensors.items() if key.startswith(prefix)}
+        try:
+            view, vectors = self.header.views[name], tensors.pop("vectors")
+            header = ModelHeader(view.settings, view.metrics, text=self.header.text)
+            if view.settings.get("subwords"):
+                header = replace(header, subwords=self.header.subwords)
+                tensors |= {key: self.tensors[key] for key in NGRAM_TENSORS}
+        except KeyError as error:
+            raise W2VError(f"{where}: damaged: it lacks {error} of the view of {name}") from error
+        content = VectorFile(self.words, vectors, self.counts, tensors, header)
+        _check_shapes(f"{where}: damaged: the view of {name}", content)
+        return content
+
+
+def view_prefix(name: str) -> str:
+    """Return what the names of a view's tensors begin with in a file of several views."""
+    return f"view.{name}."
 
 
 def check_content(path: PathLike, content: VectorFile) -> None:

@@ -24,7 +24,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,7 @@ LOSSES: dict[str, type[Loss]] = {
 }
 USER_DEFINED = Loss.name  # the value of `loss` in settings with an objective, which is a user's own loss
 DEFAULT_LOSS, KERNELS = NegativeSampling.name, ("cython", "numba")
+SUBWORD_VIEW_WINDOW = 15  # the best window of CBOW for the view of subwords (bench/README.md)
 MAX_COMBINED_SIZE = 1024  # input and output rows are combined by default up to this vector_size
 # Factors of the default learning rate, each the best that was measured. CBOW with subwords needs no factor.
 CORRECTED_CBOW_FACTOR = 2  # with cbow_gradient "corrected"
@@ -191,6 +192,8 @@ class Settings(GeneralOptions):
             kind.check_vectors(self)
         if self.min_alpha is not None and self.min_alpha > self.start_alpha:
             raise SettingsError(f"min_alpha {self.min_alpha}: it is above alpha, {self.start_alpha}")
+        if self.views != "words":
+            view_settings(self)
 
     def __getattr__(self, name: str) -> Any:
         options = vars(self).get("loss_options", LossOptions())  # pickle reads attributes before it restores any
@@ -220,7 +223,7 @@ class Settings(GeneralOptions):
         factor = 1.0
         if self.model == "cbow" and self.cbow_gradient == "corrected":
             factor = CORRECTED_CBOW_FACTOR
-        elif self.model == "skipgram" and self.subwords:
+        elif self.model == "skipgram" and self.subwords and self.views == "words":
             factor = SUBWORD_SKIPGRAM_FACTOR
         return round(getattr(self.loss_class.alpha, self.model) * factor, 6)
 
@@ -233,9 +236,12 @@ class Settings(GeneralOptions):
         """How word vectors are made of the rows: `vectors`, or a default.
 
         The default is "combined" if the loss has an output row for each word, without n-grams, and for vectors of 2 to
-        MAX_COMBINED_SIZE values: above, computing the eigenvectors takes minutes.
+        MAX_COMBINED_SIZE values: above, computing the eigenvectors takes minutes. With several views, this is about the
+        view of words.
         """
-        combined = 2 <= self.vector_size <= MAX_COMBINED_SIZE and not (self.loss_class.no_word_outputs or self.subwords)
+        has_ngrams = self.subwords and self.views == "words"
+        combined = 2 <= self.view_sizes["words"] <= MAX_COMBINED_SIZE
+        combined = combined and not (self.loss_class.no_word_outputs or has_ngrams)
         return self.vectors or ("combined" if combined else "input")
 
     @property
@@ -276,6 +282,23 @@ class Settings(GeneralOptions):
     def names(cls) -> list[str]:
         """Return the names of all arguments of Settings, for every loss."""
         return [each.name for each in fields(FlatSettings)]
+
+
+def view_settings(settings: Settings) -> dict[str, Settings]:
+    """Return the settings of the run of each view, by name. With one view, they are the settings themselves.
+
+    Raises:
+        SettingsError: The settings of a view contradict each other.
+    """
+    if settings.views == "words":
+        return {"words": settings}
+    parts: dict[str, dict[str, Any]] = {"words": {"subwords": None}, "subwords": {"vectors": "input"}}
+    if settings.window is None and settings.model == "cbow":
+        parts["subwords"]["window"] = SUBWORD_VIEW_WINDOW
+    return {
+        name: replace(settings, views="words", vector_size=settings.view_sizes[name], **changes)
+        for name, changes in parts.items()
+    }
 
 
 def settings_from(stored: Mapping[str, Any], where: object, **missing: Any) -> Settings:

@@ -77,12 +77,15 @@ class Ngrams:
     Attributes:
         subwords: the definition of the n-grams.
         buckets: int32 (B,), ascending, the buckets that have a row. All other buckets have a row of zeros.
-        rows: (B, D), float32 or a smaller type.
+        rows: (B, D - offset), float32 or a smaller type.
+        offset: the position in a vector of the first value of the rows. If it is not 0, the vectors are concatenations
+            of parts of length 1, of which n-grams make the last. An unknown word then has zeros in the other parts.
     """
 
     subwords: Subwords
     buckets: NDArray[np.int32]
     rows: NDArray[Any]
+    offset: int = 0
 
     def vector(self, word: str) -> NDArray[np.float32] | None:
         """Return the mean of the rows of a word's n-grams, (D,), or None if all of them are zero."""
@@ -92,7 +95,7 @@ class Ngrams:
             rows = self.rows_of(buckets[start : start + NGRAMS_AT_ONCE])
             any_row = any_row or bool(rows.any())
             total += rows.sum(axis=0, dtype=np.float64)
-        return (total / len(buckets)).astype(np.float32) if any_row else None
+        return self._whole((total / len(buckets)).astype(np.float32)[np.newaxis])[0] if any_row else None
 
     def vectors(self, words: Words) -> NDArray[np.float32]:
         """Return the vectors of n words, (n, D), as `vector` does, with zeros in place of None."""
@@ -101,10 +104,18 @@ class Ngrams:
         distinct, numbers = np.unique(rows, return_inverse=True)  # so that each row is copied only once
         sums = sums_of_rows(self.rows[distinct], numbers, np.append(0, np.cumsum(known))[starts])
         means: NDArray[np.float32] = sums / np.maximum(np.diff(starts), 1).astype(np.float32)[:, np.newaxis]
-        return means
+        return self._whole(means)
+
+    def _whole(self, means: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return vectors, (n, D), from the means of n-gram rows, (n, D - offset)."""
+        if not self.offset:
+            return means
+        lengths = np.linalg.norm(means, axis=1, keepdims=True)
+        units = np.divide(means, lengths, out=np.zeros_like(means), where=lengths > 0)
+        return np.pad(units, ((0, 0), (self.offset, 0)))
 
     def rows_of(self, buckets: NDArray[np.int32]) -> NDArray[Any]:
-        """Return the rows of n buckets, (n, D)."""
+        """Return the rows of n buckets, (n, D - offset)."""
         found = np.zeros((len(buckets), self.rows.shape[1]), self.rows.dtype)
         known, rows = self.find_rows(buckets)
         found[known] = self.rows[rows]
@@ -136,7 +147,7 @@ class Ngrams:
 
     @classmethod
     def from_file(
-        cls, tensors: Mapping[str, NDArray[Any]], subwords: Subwords | None, size: int, where: object
+        cls, tensors: Mapping[str, NDArray[Any]], subwords: Subwords | None, size: int, where: object, offset: int = 0
     ) -> Ngrams | None:
         """Read the n-grams from the arrays of a file, or return None if the file has no n-grams.
 
@@ -145,6 +156,7 @@ class Ngrams:
             subwords: the definition of the n-grams in the header of the file.
             size: the number of values of a vector.
             where: the start of error messages.
+            offset: see Ngrams.
 
         Raises:
             W2VError: if the n-grams are damaged.
@@ -154,12 +166,13 @@ class Ngrams:
         rows, buckets = tensors["ngrams"], tensors.get("ngram_buckets", np.empty(0))
         if (
             subwords is None
-            or rows.dtype.name not in ("float32", "bfloat16", "float16") or rows.ndim != 2 or rows.shape[1] != size
+            or rows.dtype.name not in ("float32", "bfloat16", "float16") or rows.ndim != 2
+            or offset + rows.shape[1] != size or offset >= size
             or buckets.dtype != np.int32 or buckets.shape != (len(rows),)
             or np.any(buckets[1:] <= buckets[:-1]) or np.any(buckets < 0) or np.any(buckets >= subwords.buckets)
         ):  # fmt: skip
             raise W2VError(f"{where}: damaged: its n-grams are inconsistent")
-        return cls(subwords, buckets, rows)
+        return cls(subwords, buckets, rows, offset)
 
 
 def sums_of_rows(

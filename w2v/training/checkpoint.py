@@ -44,6 +44,8 @@ from w2v.training.schedule import DEFAULT_INTERVAL, interval
 Arrays = dict[str, NDArray[Any]]
 
 FILE_NAME, BEST_FILE_NAME = "checkpoint-{:06}.safetensors", "checkpoint-best.safetensors"
+# This file is in the folder of a run with several views; the checkpoints are in a folder for each view. See views.py.
+VIEWS_FILE_NAME = "views.json"
 HASH_BLOCK_BYTES = 1 << 20
 # A checkpoint is written after this share of the hard limit on CPU time; at the limit the system kills the process.
 CPU_LIMIT_SHARE = 0.75
@@ -112,6 +114,11 @@ class Checkpoint:
     @property
     def settings(self) -> Settings:
         return self.config.settings
+
+    @property
+    def seconds(self) -> float:
+        """The time spent on training."""
+        return self.resume_info.seconds
 
     @property
     def loss_ratio(self) -> float:
@@ -193,9 +200,10 @@ class CheckpointFolder:
         # Files of other runs, to remove once this run has written a checkpoint:
         self._obsolete = [path for path in existing if path not in self._written]
         if not resumed_from:
-            self._obsolete += self.folder.glob(BEST_FILE_NAME)
+            self._obsolete += [*self.folder.glob(BEST_FILE_NAME), *self.folder.glob(VIEWS_FILE_NAME)]
         self._next_number = sequence_number(existing[-1]) + 1 if existing else 1
-        if existing and not resumed_from and not replace:
+        has_run = existing or (self.folder / VIEWS_FILE_NAME).exists()
+        if has_run and not resumed_from and not replace:
             self._lock.release()
             raise W2VError(
                 f"{self.folder} holds checkpoints of another run: continue it with --resume, name another folder, or "
@@ -311,6 +319,12 @@ class CheckpointFolder:
                 self._write_and_wait(state)
             raise
 
+    def remove_obsolete(self) -> None:
+        """Remove the checkpoints of another run. Writing a checkpoint does the same."""
+        for obsolete in self._obsolete:
+            self._lock.remove(obsolete)
+        self._obsolete = []
+
     def write_best(self, state: Checkpoint) -> None:
         """Write the best state so far. `best` returns it; a run cannot be resumed from it."""
         self._wait()
@@ -384,9 +398,7 @@ class CheckpointFolder:
         # Keep two files: the new one, and the newest one from before the loss rose. If there is none, keep the newest.
         self._remove_all_but((self._paths_before_rise() or list(self._written))[-1:])
         self._written[path] = state.loss_ratio
-        for obsolete in self._obsolete:
-            self._lock.remove(obsolete)
-        self._obsolete = []
+        self.remove_obsolete()
 
 
 # -- reading ------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from w2v.training.initialisation import (
     text_options_of,
     without_computed,
 )
-from w2v.training.model import SAFETENSORS_ALSO_KEEPS, Model
+from w2v.training.model import SAFETENSORS_ALSO_KEEPS, Model, ViewsModel
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
 from w2v.vectors.keyed import KeyedVectors
 
@@ -95,6 +95,8 @@ class RunConfig:
             raise SettingsError(f"phrases {self.phrases!r}: it must be true, or a path")
         for name in ("vocab", "freeze", "ignore_memory"):
             checked_value(RunConfig, name, getattr(self, name))  # raises SettingsError
+        if self.plot and self.settings.views != "words":
+            raise SettingsError("plot shows the run of one view: leave it out, or choose views words")
         if not isinstance(self.notes, dict):
             raise SettingsError(f"notes {self.notes!r}: they must be a dictionary")
         interval(self.checkpoint_every)  # raises SettingsError
@@ -103,7 +105,7 @@ class RunConfig:
     def from_options(
         cls,
         given: Mapping[str, Any],
-        source: Model | KeyedVectors | None = None,
+        source: Model | ViewsModel | KeyedVectors | None = None,
         display_name: Callable[[str], str] = str,
     ) -> RunConfig:
         """Build the config of a run from options.
@@ -136,7 +138,7 @@ class RunConfig:
             if name in others and not isinstance(others[name], bool | None):
                 # An object in memory, such as a Model, cannot be stored: `prepare` gets it as an argument.
                 others[name] = os.fspath(others[name]) if isinstance(others[name], str | os.PathLike) else None
-        if isinstance(source, Model):
+        if isinstance(source, Model | ViewsModel):
             resolved = continued_settings(source, others.get("vocab", cls.vocab), settings)
         elif source is not None:
             resolved = settings_for_vectors(source, settings, others.get("freeze", False))

@@ -119,9 +119,9 @@ class DistributedRun(Run):
         ngrams = self.plan.subwords.totals(inputs)[len(centres) :] if self.plan.subwords else np.empty(0)
         return {"inputs": inputs, "ngrams": ngrams, "outputs": outputs}
 
-    def _allocate(self, initial: Initialisation, copies: int) -> None:
+    def _allocate(self, initial: Initialisation, copies: int, other_memory: int) -> None:
         with self.communicator.collective_errors():
-            super()._allocate(initial, copies + 1)  # the additional copy is SharedMatrix.synced
+            super()._allocate(initial, copies + 1, other_memory)  # the additional copy is SharedMatrix.synced
 
     @property
     def metrics(self) -> dict[str, Any]:

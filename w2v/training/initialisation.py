@@ -23,7 +23,7 @@ from w2v.text.normalise import TextOptions
 from w2v.text.subword_rows import SubwordRows
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.divergence import all_finite
-from w2v.training.model import Model
+from w2v.training.model import Model, ViewsModel
 from w2v.vectors.keyed import KeyedVectors, load
 
 log = logging.getLogger("w2v")
@@ -55,8 +55,8 @@ class Initialisation:
 
 
 def open_source(
-    continue_from: Model | PathLike | None, init: KeyedVectors | PathLike | None
-) -> Model | KeyedVectors | None:
+    continue_from: Model | ViewsModel | PathLike | None, init: KeyedVectors | PathLike | None
+) -> Model | ViewsModel | KeyedVectors | None:
     """Open the model to continue, or the vectors to initialise words with.
 
     Returns:
@@ -73,9 +73,9 @@ def open_source(
         raise W2VError(f"{error}; to start from the vectors of this file, give it as --init (init=)") from error
 
 
-def text_options_of(source: Model | KeyedVectors | None) -> TextOptions:
+def text_options_of(source: Model | ViewsModel | KeyedVectors | None) -> TextOptions:
     """Return how the text of a model or of vectors was split into words; the defaults without a source."""
-    if isinstance(source, Model):
+    if isinstance(source, Model | ViewsModel):
         return source.text
     return source.header.text if source else TextOptions()
 
@@ -103,7 +103,10 @@ def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze
     if settings.vector_size != size:
         raise SettingsError(f"vector_size {settings.vector_size}: the vectors of init have {size} values; leave it out")
     if settings.subwords is not None:
-        raise SettingsError("init has vectors only for words, and not for their subwords: leave out init or subwords")
+        given_name = "subwords" if settings.views == "words" else "views"
+        raise SettingsError(
+            f"init has vectors only for words, and not for their subwords: leave out init or {given_name}"
+        )
     return settings
 
 
@@ -135,7 +138,7 @@ def initialise_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, freez
     return Initialisation(vocabulary, None, {"inputs": inputs}, rows, frozen if freeze else None)
 
 
-def continued_settings(model: Model, vocab: Vocab, given: Mapping[str, Any]) -> Settings:
+def continued_settings(model: Model | ViewsModel, vocab: Vocab, given: Mapping[str, Any]) -> Settings:
     """Return the settings of a run that continues a model.
 
     Args:

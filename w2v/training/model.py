@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,10 @@ from w2v.display import Page, html_curve, html_table
 from w2v.errors import VectorsWithoutModel, W2VError, one_line, pluralise
 from w2v.evaluation.analogies import AnalogyResult, analogies
 from w2v.formats import bfloat16, table
-from w2v.formats.header import ModelHeader
-from w2v.formats.vector_file import VectorFile
+from w2v.formats.header import ModelHeader, ViewHeader
+from w2v.formats.vector_file import NGRAM_TENSORS, SUBWORD_VIEW, VectorFile, view_prefix
 from w2v.losses.loss import PREFIX, Array, Integers, Loss, by_tensor_name, is_parameter
-from w2v.losses.registry import Settings, loss_for, settings_from
+from w2v.losses.registry import Settings, loss_for, settings_from, view_settings
 from w2v.settings import WordVectors
 from w2v.system.files import PathLike
 from w2v.text.normalise import TextOptions
@@ -29,7 +29,8 @@ from w2v.text.subwords import Ngrams
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.vectors.combine import combine_rows, concatenate_rows
-from w2v.vectors.keyed import KeyedVectors
+from w2v.vectors.concatenate import concatenate_units
+from w2v.vectors.keyed import HasWordVectors, KeyedVectors
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,6 +40,8 @@ LOSS_BY_EPOCH = "loss_by_epoch"
 # Metrics that differ from run to run are not stored, so that runs with the same result write the same bytes.
 NOT_STORED = {"seconds", "words_per_second", "cache_reused", "exchange"}
 SHOWN_METRICS = ("tokens", "tokens_trained", "words_per_second", "seconds", "loss")
+# Metrics of a run that a ViewsModel has for each view.
+METRICS_OF_VIEWS = ("loss", "predictions", "held_out_scores")
 # What a .safetensors file has in addition to words and vectors; the end of a sentence in messages.
 SAFETENSORS_ALSO_KEEPS = "also keeps the counts, settings and output layer that --continue, perplexity and rank need"
 INPUTS_TENSOR = "inputs"  # the name of the input rows in a file, if its "vectors" are not the input rows
@@ -70,8 +73,42 @@ class HasVectors:
         raise TypeError(f"a {type(self).__name__} has no items: use {key!r:.60} in model.wv")
 
 
+class TrainedVectors(HasVectors):
+    """What a model of one view and a model of several have in common."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def wv(self) -> KeyedVectors: ...
+
+    def plot(self, words: Iterable[str] | Mapping[str, Sequence[str]] | None = None, **options: Any) -> Figure:
+        """Plot a map of words; see KeyedVectors.plot."""
+        return self.wv.plot(words, **options)
+
+    def explore(self, other: HasWordVectors | None = None, **options: Any) -> Page:
+        """Return a page for the browser about one or two models; see KeyedVectors.explore."""
+        return self.wv.explore(other.wv if other else None, **options)
+
+    def save(self, path: PathLike, *, force: bool = False) -> None:
+        """Write the model to a file, atomically. Only the format .safetensors stores the whole model.
+
+        Args:
+            path: The file; its extension chooses the format.
+            force: Whether to replace an existing file.
+
+        Raises:
+            W2VError: The file cannot be written, or it exists and `force` is false.
+            SettingsError: The extension is unknown.
+        """
+        table.write(path, self.to_vector_file(), force)
+
+    def to_vector_file(self) -> VectorFile:
+        """Return the content of the model's file."""
+        raise NotImplementedError
+
+
 @dataclass(repr=False)
-class Model(HasVectors):
+class Model(TrainedVectors):
     """A trained model.
 
     Attributes:
@@ -175,14 +212,6 @@ class Model(HasVectors):
     def _text_header(self) -> ModelHeader:
         return ModelHeader(text=self.text, subwords=self.ngrams.subwords if self.ngrams else None)
 
-    def plot(self, words: Iterable[str] | Mapping[str, Sequence[str]] | None = None, **options: Any) -> Figure:
-        """Plot a map of words; see KeyedVectors.plot."""
-        return self.wv.plot(words, **options)
-
-    def explore(self, other: Model | None = None, **options: Any) -> Page:
-        """Return a page for the browser about one or two models; see KeyedVectors.explore."""
-        return self.wv.explore(other.wv if other else None, **options)
-
     @property
     def output_parameters(self) -> dict[str, NDArray[Any]]:
         """The matrices of the output layer and of the loss, by their names in a file."""
@@ -226,11 +255,11 @@ class Model(HasVectors):
         return replace(self, settings=settings, inputs=inputs, outputs=outputs, ngrams=ngrams)
 
     @classmethod
-    def of(cls, model: Model | PathLike, mmap: bool = False) -> Model:
+    def of(cls, model: Model | ViewsModel | PathLike, mmap: bool = False) -> Model | ViewsModel:
         """Return the model itself, or load it from a file; see `load`. Raise W2VError for KeyedVectors."""
         if isinstance(model, KeyedVectors):
             raise W2VError("word vectors have no output layer: give the model that training returned, or its file")
-        return model if isinstance(model, Model) else cls.load(model, mmap)
+        return model if isinstance(model, Model | ViewsModel) else cls.load(model, mmap)
 
     @classmethod
     def load(cls, path: PathLike, mmap: bool = False) -> Self:
@@ -242,10 +271,21 @@ class Model(HasVectors):
             path: The file.
             mmap: Whether to memory-map the matrices instead of reading them.
 
+        Returns:
+            The model; a ViewsModel if the file has several views.
+
         Raises:
             W2VError: The file cannot be read, or it holds only word vectors, without the output layer.
         """
         stored = table.read(path, mmap and Path(path).suffix == ".safetensors")
+        if stored.header.views:
+            # The static type is Model, as for `train`, so that callers who train one view need not distinguish.
+            return cast(Self, ViewsModel._from_vector_file(stored, path))
+        return cls._from_vector_file(stored, path)
+
+    @classmethod
+    def _from_vector_file(cls, stored: VectorFile, path: PathLike) -> Self:
+        """Return the model in a file of one view, or a view in a file of several."""
         output_parameters = {name: stored.tensors.pop(name) for name in list(stored.tensors) if is_parameter(name)}
         header = stored.header
         if not output_parameters or stored.counts is None or header.settings is None:
@@ -274,19 +314,6 @@ class Model(HasVectors):
             model.vectors = stored.vectors  # vectors computed again may differ in the last bits
         return model
 
-    def save(self, path: PathLike, *, force: bool = False) -> None:
-        """Write the model to a file, atomically. Only the format .safetensors stores the whole model.
-
-        Args:
-            path: The file; its extension chooses the format.
-            force: Whether to replace an existing file.
-
-        Raises:
-            W2VError: The file cannot be written, or it exists and `force` is false.
-            SettingsError: The extension is unknown.
-        """
-        table.write(path, self.to_vector_file(), force)
-
     def to_vector_file(self) -> VectorFile:
         """Return the content of the model's file. It includes the input rows only if they are not the word vectors."""
         tensors = {} if self.vectors is self.inputs else {INPUTS_TENSOR: self.inputs}
@@ -307,6 +334,126 @@ class Model(HasVectors):
         """
         self.loss.check_vectors(settings := replace(self.settings, vectors=kind))
         return replace(self, settings=settings)
+
+
+@dataclass(repr=False)
+class ViewsModel(TrainedVectors):
+    """A model of several views of the same words, which were trained separately on the same text.
+
+    The vector of a word is the concatenation of its vectors in all views, each scaled to length 1. An unknown word has
+    zeros in the views without n-grams.
+
+    Attributes:
+        settings: The settings of the run. Those of each view are `views[name].settings`.
+        views: The model of each view, by name: "words" and "subwords".
+    """
+
+    settings: Settings
+    views: dict[str, Model]
+
+    def __repr__(self) -> str:
+        views = " and ".join(f"{name} ({view.vectors.shape[1]})" for name, view in self.views.items())
+        return f"<ViewsModel: {pluralise(len(self.vocabulary), 'word')}, views of {views}>"
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words and their counts, which are the same in all views."""
+        return self.views["words"].vocabulary
+
+    @property
+    def words(self) -> list[str]:
+        """The words of the vocabulary, the most frequent first."""
+        return self.views["words"].words
+
+    @property
+    def text(self) -> TextOptions:
+        """How the text was normalised and split into words."""
+        return self.views["words"].text
+
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """The word vectors, (V, D)."""
+        return self.wv.vectors
+
+    @cached_property
+    def wv(self) -> KeyedVectors:
+        """The word vectors by word, float32: the concatenations of the unit vectors of all views."""
+        words, counts, rows = self.vocabulary.words, self.vocabulary.counts, np.arange(len(self.vocabulary))
+        matrices = [view.vectors for view in self.views.values()]
+        vectors = concatenate_units(matrices, [rows] * len(matrices), [1.0] * len(matrices))
+        return KeyedVectors(words, vectors, counts, tensors=self._ngrams.tensors, header=self._vectors_header)
+
+    @property
+    def _ngrams(self) -> Ngrams:
+        ngrams = self.views[SUBWORD_VIEW].ngrams
+        assert ngrams
+        return ngrams
+
+    @property
+    def _vectors_header(self) -> ModelHeader:
+        offset = sum(view.vectors.shape[1] for name, view in self.views.items() if name != SUBWORD_VIEW)
+        return ModelHeader(text=self.text, subwords=self._ngrams.subwords, ngram_offset=offset)
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Measurements of the run, as in Model.metrics, in total; `views` has those of each view."""
+        metrics = {name: view.metrics for name, view in self.views.items()}
+        total = {name: value for name, value in metrics["words"].items() if name not in METRICS_OF_VIEWS}
+        total["tokens_trained"] = sum(view["tokens_trained"] for view in metrics.values())
+        if all("seconds" in view for view in metrics.values()):  # files do not store them
+            seconds = sum(view["seconds"]["train"] for view in metrics.values())
+            total["seconds"] = metrics["words"]["seconds"] | {"train": seconds}
+            total["words_per_second"] = total["tokens_trained"] / seconds if seconds else 0.0
+        names = METRICS_OF_VIEWS
+        total["views"] = {name: {key: view[key] for key in names if key in view} for name, view in metrics.items()}
+        return total
+
+    @classmethod
+    def load(cls, path: PathLike, mmap: bool = False) -> Self:
+        """Load a model of several views; see Model.load. Raise W2VError if the file has one view."""
+        model = Model.load(path, mmap)
+        if not isinstance(model, cls):
+            raise W2VError(f"{path}: a model of one view: load it with w2v.Model.load")
+        return model
+
+    @classmethod
+    def _from_vector_file(cls, stored: VectorFile, path: PathLike) -> Self:
+        settings = replace(settings_from(stored.header.settings or {}, f"{path}: its settings"), workers=None)
+        expected = view_settings(settings)
+        if {*expected} != {*stored.header.views} or settings.views == "words":
+            raise W2VError(f"{path}: damaged: its views do not fit its settings")
+        views = {name: Model._from_vector_file(stored.view(name, path), path) for name in expected}
+        for name, view in views.items():
+            if (view.settings.vector_size, bool(view.ngrams)) != (settings.view_sizes[name], name == SUBWORD_VIEW):
+                raise W2VError(f"{path}: damaged: the settings of the view of {name} do not fit those of the model")
+        model = cls(settings, views)
+        if stored.vectors.shape[1] != sum(view.vectors.shape[1] for view in views.values()):
+            raise W2VError(f"{path}: damaged: its vectors do not fit those of its views")
+        return model
+
+    def to_vector_file(self) -> VectorFile:
+        """Return the content of the model's file: the word vectors, and the content of the file of each view."""
+        tensors: dict[str, NDArray[Any]] = {}
+        views = {}
+        for name, view in self.views.items():
+            content = view.to_vector_file()
+            own = {key: array for key, array in content.tensors.items() if key not in NGRAM_TENSORS}
+            own["vectors"] = content.vectors
+            tensors |= {view_prefix(name) + key: array for key, array in own.items()}
+            views[name] = ViewHeader(dict(content.header.settings or {}), dict(content.header.metrics))
+        metrics = {name: value for name, value in self.metrics.items() if name not in {*NOT_STORED, "views"}}
+        header = replace(self._vectors_header, settings=self.settings.as_dict(), metrics=metrics, views=views)
+        words = Words.of(self.vocabulary.words)
+        return VectorFile(words, self.vectors, self.vocabulary.counts, tensors | self._ngrams.tensors, header)
+
+    def with_vectors(self, kind: WordVectors) -> Self:
+        """Return the same model with another kind of vectors in the view of words; see settings.vectors.
+
+        Raises:
+            SettingsError: The loss of the model does not allow this kind.
+        """
+        views = self.views | {"words": self.views["words"].with_vectors(kind)}
+        return replace(self, settings=replace(self.settings, vectors=kind), views=views)
 
 
 def matrix_arguments(matrices: Mapping[str, NDArray[Any]]) -> dict[str, Any]:

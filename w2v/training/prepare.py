@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -18,7 +19,9 @@ from w2v.evaluation.held_out import GapTest
 from w2v.formats import bfloat16
 from w2v.formats.native import header_bytes
 from w2v.losses import registry
+from w2v.losses.registry import Settings, view_settings
 from w2v.progress import Report
+from w2v.system import memory
 from w2v.system.files import PathLike
 from w2v.system.version import __version__
 from w2v.text.columns import has_columns
@@ -39,13 +42,15 @@ from w2v.training.initialisation import (
     initialise_from_vectors,
     open_source,
 )
-from w2v.training.model import Model
+from w2v.training.model import Model, ViewsModel
 from w2v.training.planning import machine_instruction_set
 from w2v.training.run import Run
 from w2v.training.schedule import NEVER
+from w2v.training.views import ViewsCheckpoint, ViewsRun, open_folders
 from w2v.vectors.keyed import KeyedVectors
 
 METRICS_BYTES = 4096  # upper bound of the space for a model's metrics in the header of its file
+FLOAT_BYTES = 4
 TYPES_PREFIX = "types "  # marks a checksum of the text's types and their counts, instead of the whole text
 
 log = logging.getLogger("w2v")
@@ -55,15 +60,17 @@ def prepare(
     config: RunConfig,
     corpus: Source | Corpus,
     *,
-    source: Model | KeyedVectors | None = None,
+    source: Model | ViewsModel | KeyedVectors | None = None,
     vocabulary: Vocabulary | None = None,
-    resume_from: Checkpoint | None = None,
+    resume_from: Checkpoint | ViewsCheckpoint | None = None,
     checkpoint_folder: CheckpointFolder | None = None,
     replace_checkpoints: bool = False,
     communicator: Communicator | None = None,
     progress: Report | None = None,
-) -> Run:
-    """Read the text of a run, initialise its matrices, and return the Run. Use the Run in a `with` block.
+) -> Run | ViewsRun:
+    """Read the text of a run, initialise its matrices, and return the run. Use the run in a `with` block.
+
+    Each view of the model has a Run of its own over the same text. With one view, this Run is returned.
 
     Args:
         config: The description of the run. For a resumed run, the result of `resumed_config`.
@@ -92,32 +99,43 @@ def prepare(
             if vocabulary is None and config.vocabulary is not None:
                 vocabulary = Vocabulary.load(config.vocabulary, settings.min_count, settings.max_vocab)
             text = corpus if isinstance(corpus, Corpus) else Corpus(corpus)
-            if resume_from is not None:
-                _check_file_sizes(resume_from, text)
-            if not is_root(communicator):
-                checkpoint_folder = None
-            elif checkpoint_folder is None and config.checkpoint is not None:
-                every = config.checkpoint_every
-                checkpoint_folder = CheckpointFolder(
-                    config.checkpoint, every, replace=replace_checkpoints, resumed_from=resume_from
+            states = _states_of_views(settings, resume_from)
+            for before in filter(None, states.values()):
+                _check_file_sizes(before, text)
+                if before.version != __version__:
+                    writer = f"the checkpoint was written by w2v {before.version}"
+                    log.warning("%s, this is %s: last bits may differ", writer, __version__)
+            root_folder: CheckpointFolder | None = None
+            folders: dict[str, CheckpointFolder] = {}
+            if checkpoint_folder is not None and len(states) > 1:
+                raise SettingsError(f"checkpoint: with views {settings.views}, give the path of the folder")
+            if is_root(communicator) and checkpoint_folder is not None:
+                folders["words"] = stack.enter_context(checkpoint_folder)
+            elif is_root(communicator) and config.checkpoint is not None and len(states) > 1:
+                root_folder, folders = open_folders(config, states, replace_checkpoints, stack)
+            elif is_root(communicator) and config.checkpoint is not None:
+                folders["words"] = stack.enter_context(
+                    CheckpointFolder(
+                        config.checkpoint,
+                        config.checkpoint_every,
+                        replace=replace_checkpoints,
+                        resumed_from=states["words"],
+                    )
                 )
-            if checkpoint_folder is not None:
-                stack.enter_context(checkpoint_folder)
-            if resume_from is not None and resume_from.version != __version__:
-                writer = f"the checkpoint was written by w2v {resume_from.version}"
-                log.warning("%s, this is %s: last bits may differ", writer, __version__)
             if communicator:
                 _check_options_for_ranks(config)
             phrases = load_phrases(config.phrases)
         if communicator:
-            communicator.assert_same(_values_all_ranks_share(config, text, resume_from))
+            communicator.assert_same(_values_all_ranks_share(config, text, states))
             settings = replace(settings, workers=settings.workers or communicator.default_workers())
         config = replace(config, settings=settings, corpus=tuple(text.files))
         with collective_errors(communicator):
-            best_state_folder = checkpoint_folder
-            if settings.stop_early and best_state_folder is None:
-                folder = stack.enter_context(TemporaryDirectory(prefix="w2v-"))
-                best_state_folder = stack.enter_context(CheckpointFolder(folder, NEVER))
+            best_state_folders = folders
+            if settings.stop_early and not folders:
+                temporary = Path(stack.enter_context(TemporaryDirectory(prefix="w2v-")))
+                best_state_folders = {
+                    name: stack.enter_context(CheckpointFolder(temporary / name, NEVER)) for name in states
+                }
             is_table = has_columns(config.reading.column)
             part = text.part(communicator.rank, communicator.size, is_table=is_table) if communicator else text
             resources: dict[str, Any] = {"workers": settings.threads, "progress": progress}
@@ -128,46 +146,114 @@ def prepare(
         with collective_errors(communicator):
             if not types.tokens:
                 raise NothingToTrain(f"{text} holds no words")
-            checksum = resume_from.resume_info.checksum if resume_from else ""
-            if checkpoint_folder:
+            first_state = states["words"]
+            checksum = first_state.resume_info.checksum if first_state else ""
+            if folders:
                 checksum = _text_checksum(store, types, checksum)
-                if resume_from and checksum != resume_from.resume_info.checksum:
+                if any(state and state.resume_info.checksum != checksum for state in states.values()):
                     raise W2VError(f"{text} is not the text that this run was started with")
-            instruction_set = _resumed_instruction_set(resume_from) if resume_from else None
-            initial = _initialise(config, types, source, vocabulary, resume_from)
-        if communicator:
-            words, counts = initial.vocabulary.words.blob, initial.vocabulary.counts
-            communicator.assert_same({"words": crc32(words.data), "counts": crc32(counts.data)})
-            run: Run = DistributedRun(
-                communicator, config, initial, store, instruction_set, checkpoint_folder=checkpoint_folder
-            )
-        else:
-            share, early_stopping = 1.0, None
-            if settings.stop_early and best_state_folder:
-                share, held_out = GapTest.at_end(store, initial.vocabulary)
-                early_stopping = EarlyStopping(settings.stop_early, held_out, best_state_folder)
-            options: dict[str, Any] = {"early_stopping": early_stopping, "checkpoint_folder": checkpoint_folder}
-            run = Run(config, initial, store, instruction_set, share=share, **options)
-        run.types, run.phrases, run.files, run.checksum = types, joined_phrases, text.sizes, checksum
-        with collective_errors(communicator):
-            # Raise W2VError now, instead of after training, if the header of the model file would be too large.
-            header_bytes(
-                "the model",
-                run.parameters | run.plan.loss.tensors,
-                {"settings": json.dumps(settings.as_dict()), "metrics": " " * METRICS_BYTES},
-            )
-        if resume_from:
-            run.restore(resume_from)
-        elif is_root(communicator):
-            epochs = None if initial.parameters else settings.epochs
-            warn_about_text(types, epochs, config.text, initial.vocabulary.words)
-        run.read_seconds = time.perf_counter() - started
-        run.resources = stack.pop_all()
-    return run
+        runs: dict[str, Run] = {}
+        for name, view in _configs_of_views(config, states).items():
+            state, folder = states[name], folders.get(name)
+            with collective_errors(communicator):
+                instruction_set = _resumed_instruction_set(state) if state else None
+                view_source = source.views[name] if isinstance(source, ViewsModel) else source
+                initial = _initialise(view, types, view_source, vocabulary, state)
+            other_memory = _memory_of_earlier(runs, config, initial)
+            options: dict[str, Any] = {"checkpoint_folder": folder, "other_memory": other_memory}
+            if communicator:
+                words, counts = initial.vocabulary.words.blob, initial.vocabulary.counts
+                communicator.assert_same({"words": crc32(words.data), "counts": crc32(counts.data)})
+                run: Run = DistributedRun(communicator, view, initial, store, instruction_set, **options)
+            else:
+                if settings.stop_early:
+                    options["share"], held_out = GapTest.at_end(store, initial.vocabulary)
+                    best_states = best_state_folders[name]
+                    options["early_stopping"] = EarlyStopping(settings.stop_early, held_out, best_states)
+                run = Run(view, initial, store, instruction_set, **options)
+            run.types, run.phrases, run.files, run.checksum = types, joined_phrases, text.sizes, checksum
+            with collective_errors(communicator):
+                # Raise W2VError now, instead of after training, if the header of the model file would be too large.
+                header_bytes(
+                    "the model",
+                    run.parameters | run.plan.loss.tensors,
+                    {"settings": json.dumps(settings.as_dict()), "metrics": " " * METRICS_BYTES},
+                )
+            if state:
+                run.restore(state)
+            elif is_root(communicator) and not runs:
+                epochs = None if initial.parameters else settings.epochs
+                warn_about_text(types, epochs, config.text, initial.vocabulary.words)
+            run.read_seconds = time.perf_counter() - started
+            runs[name] = run
+        if len(runs) == 1:
+            run.resources = stack.pop_all()
+            return run
+        views_run = ViewsRun(config, runs)
+        if resume_from is None and config.checkpoint is not None:
+            views_run.begin_checkpoints(root_folder)
+        views_run.resources = stack.pop_all()
+    return views_run
+
+
+def _states_of_views(
+    settings: Settings, checkpoint: Checkpoint | ViewsCheckpoint | None
+) -> dict[str, Checkpoint | None]:
+    """Return the checkpoint that each view resumes from, or None, by the name of the view."""
+    if isinstance(checkpoint, ViewsCheckpoint):
+        return {**checkpoint.views}
+    return dict.fromkeys(settings.view_sizes, checkpoint)
+
+
+def run_in_memory(
+    config: RunConfig,
+    vocabulary: Vocabulary,
+    store: IdStore,
+    *,
+    share: float = 1.0,
+    phrases: Phrases | None = None,
+    read_seconds: float = 0.0,
+) -> Run | ViewsRun:
+    """Return a new run over a text that is already read, without checkpoints and held-out text.
+
+    Args:
+        config: The description of the run.
+        vocabulary: The words to train.
+        store: The ids of the text.
+        share: The share of the text, from its start, to train on.
+        phrases: The phrases that were joined in the text.
+        read_seconds: The time spent on reading the text.
+    """
+    initial, runs = Initialisation(vocabulary), dict[str, Run]()
+    for name, view in _configs_of_views(config, dict.fromkeys(config.settings.view_sizes)).items():
+        run = Run(view, initial, store, share=share, other_memory=_memory_of_earlier(runs, config, initial))
+        run.phrases, run.read_seconds = phrases, read_seconds
+        runs[name] = run
+    return runs["words"] if len(runs) == 1 else ViewsRun(config, runs)
+
+
+def _configs_of_views(config: RunConfig, states: Mapping[str, Checkpoint | None]) -> dict[str, RunConfig]:
+    """Return the description of the run of each view, by name."""
+    if len(states) == 1:
+        return dict.fromkeys(states, config)
+    settings = view_settings(config.settings) | {name: state.settings for name, state in states.items() if state}
+    folders = {name: config.checkpoint and str(Path(config.checkpoint, name)) for name in states}
+    return {name: replace(config, settings=settings[name], checkpoint=folders[name]) for name in states}
+
+
+def _memory_of_earlier(runs: Mapping[str, Run], config: RunConfig, initial: Initialisation) -> int:
+    """Return the bytes that a view needs beside its run: those that earlier views will still allocate, and the vectors.
+
+    The matrices of an earlier view stay until the end, and not all of their pages are in use before training.
+    """
+    if not runs:
+        return 0
+    still_needed = max(0, max(run.peak_memory for run in runs.values()) - memory.resident_bytes())
+    return still_needed + FLOAT_BYTES * config.settings.vector_size * len(initial.vocabulary)
 
 
 def resumed_config(
-    checkpoint: Checkpoint, phrases: bool | PathLike, cache: PathLike | None, **overrides: Any
+    checkpoint: Checkpoint | ViewsCheckpoint, phrases: bool | PathLike, cache: PathLike | None, **overrides: Any
 ) -> RunConfig:
     """Return the config of a run that resumes from a checkpoint.
 
@@ -281,7 +367,7 @@ def _check_options_for_ranks(config: RunConfig) -> None:
         )
 
 
-def _values_all_ranks_share(config: RunConfig, text: Corpus, checkpoint: Checkpoint | None) -> dict[str, Any]:
+def _values_all_ranks_share(config: RunConfig, text: Corpus, states: Mapping[str, Checkpoint | None]) -> dict[str, Any]:
     """Return the values that must be the same on all ranks of a run."""
     values = {"w2v": __version__, **config.settings.as_dict(), **asdict(config.reading)}
     del values["workers"], values["cache"]
@@ -290,7 +376,7 @@ def _values_all_ranks_share(config: RunConfig, text: Corpus, checkpoint: Checkpo
     values |= {"files of the text": len(text.files), "bytes of the text": text.total_bytes}
     if text.sizes:
         values["checksum of samples of the text"] = text.checksum(sampled=True)
-    return values | {"position": checkpoint.resume_info.done if checkpoint else 0}
+    return values | {"position": [state.resume_info.done if state else 0 for state in states.values()]}
 
 
 def _text_checksum(store: IdStore, types: TypeCounts, original: str) -> str:

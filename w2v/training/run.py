@@ -75,6 +75,7 @@ class Run:
         instruction_set: str | None = None,
         *,
         share: float = 1.0,
+        other_memory: int = 0,
         early_stopping: EarlyStopping | None = None,
         checkpoint_folder: CheckpointFolder | None = None,
     ) -> None:
@@ -86,6 +87,7 @@ class Run:
             store: The ids of the text, or of this rank's part of it.
             instruction_set: The instruction set of the kernel; by default, the best one of this machine.
             share: The share of the text, from its start, to train on.
+            other_memory: The bytes that will be needed in addition to those of this run.
             early_stopping: The rule that may end the run early.
             checkpoint_folder: The folder to write checkpoints to.
         """
@@ -108,7 +110,7 @@ class Run:
         self.tokens = self.plan.tokens
         if self.plan.loss.notice:
             log.warning("%s", self.plan.loss.notice)
-        self._allocate(initial, int(bool(checkpoint_folder and checkpoint_folder.copies_states)))
+        self._allocate(initial, int(bool(checkpoint_folder and checkpoint_folder.copies_states)), other_memory)
 
     def __enter__(self) -> Self:
         return self
@@ -140,15 +142,16 @@ class Run:
         """Build the plan of this run."""
         return plan_run(self.settings, initial, self.store, instruction_set, ignore_memory=self.config.ignore_memory)
 
-    def _allocate(self, initial: Initialisation, copies: int) -> None:
+    def _allocate(self, initial: Initialisation, copies: int, other_memory: int) -> None:
         """Allocate the matrices, initialise them with new values or from `initial`, and create the kernel.
 
         Raises:
-            W2VError: There is not enough memory for them and for `copies` copies of them, which checkpoints need.
+            W2VError: There is not enough memory for them, for `copies` copies of them, which checkpoints need, and for
+                `other_memory` bytes.
         """
         plan = self.plan
         hint = "lower vector_size, max_vocab or window, raise min_count, or add --ignore-memory (ignore_memory=True)"
-        needed = memory_needed(plan, self.settings, copies)
+        needed = memory_needed(plan, self.settings, copies) + other_memory
         self.peak_memory, self.memory_limit = memory.check(needed, "training", hint, self.config.ignore_memory)
         words = len(self.vocabulary)
         inputs = initial_inputs(input_row_count(plan), plan.vector_size, plan.seed, bfloat16.dtype_of(plan.storage))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, cast
 
 from w2v.errors import SettingsError, W2VError, one_line
 from w2v.losses.registry import FlatSettings, Settings
@@ -15,12 +15,13 @@ from w2v.system.files import PathLike
 from w2v.text.corpus import Source
 from w2v.text.idstore import ReadingOptions
 from w2v.text.vocabulary import Vocabulary
-from w2v.training.checkpoint import Checkpoint, CheckpointFolder, latest
+from w2v.training.checkpoint import Checkpoint, CheckpointFolder
 from w2v.training.communicator import Communicator, collective_errors
 from w2v.training.config import RunConfig
 from w2v.training.initialisation import Vocab, open_source
-from w2v.training.model import Model
+from w2v.training.model import Model, ViewsModel
 from w2v.training.prepare import prepare, resumed_config
+from w2v.training.views import ViewsCheckpoint, latest_state
 from w2v.vectors.keyed import KeyedVectors
 
 
@@ -30,7 +31,7 @@ class Arguments(ReadingOptions, FlatSettings):
 
     settings: Settings | None = None
     vocabulary: Vocabulary | None = None
-    continue_from: Model | PathLike | None = None
+    continue_from: Model | ViewsModel | PathLike | None = None
     vocab: Vocab = RunConfig.vocab
     init: KeyedVectors | PathLike | None = None
     freeze: bool = RunConfig.freeze
@@ -80,7 +81,7 @@ def train(corpus: Source, **given: Any) -> Model:
             docs/cluster.md. Each rank returns the model. Rank 0 writes the checkpoints.
 
     Returns:
-        The trained model.
+        The trained model; a ViewsModel with several `views`.
 
     Raises:
         W2VError: The corpus cannot be used, or the matrices do not fit in memory.
@@ -103,12 +104,12 @@ def train(corpus: Source, **given: Any) -> Model:
         inputs |= {"source": source, "vocabulary": given.get("vocabulary")}
     with prepare(config, corpus, **inputs, communicator=communicator, progress=progress) as run:
         run.train(progress)
-        return run.model()
+        return cast(Model, run.model())  # see Model.load
 
 
 @renamed_arguments(world="communicator")
 def resume(
-    folder: PathLike | Checkpoint,
+    folder: PathLike | Checkpoint | ViewsCheckpoint,
     corpus: Source | None = None,
     *,
     phrases: bool | PathLike = False,
@@ -124,7 +125,7 @@ def resume(
     files must be named again: somebody else may have written the checkpoint, so paths in it are never opened.
 
     Args:
-        folder: The `checkpoint` folder of `train`, or a Checkpoint from w2v.training.checkpoint.latest.
+        folder: The `checkpoint` folder of `train`, or the result of w2v.training.views.latest_state.
         corpus: The same text as before; it may have been moved.
         phrases: The same file of phrases, if the run joined the phrases of a file.
         cache: See `train`.
@@ -141,7 +142,7 @@ def resume(
             the message names the text.
     """
     with collective_errors(communicator):
-        checkpoint = folder if isinstance(folder, Checkpoint) else latest(folder)
+        checkpoint = folder if isinstance(folder, Checkpoint | ViewsCheckpoint) else latest_state(folder)
         if corpus is None:
             files = checkpoint.config.corpus
             before = f"the run began with {one_line(', '.join(files))}" if files else "it was not a file"
@@ -150,4 +151,4 @@ def resume(
         config = resumed_config(checkpoint, phrases, cache, **others)
     with prepare(config, corpus, resume_from=checkpoint, communicator=communicator, progress=progress) as run:
         run.train(progress)
-        return run.model()
+        return cast(Model, run.model())  # see Model.load

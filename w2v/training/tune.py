@@ -21,7 +21,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -43,11 +43,10 @@ from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.text.text_checks import warn_about_text
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.config import RunConfig
-from w2v.training.initialisation import Initialisation
 from w2v.training.model import Model
-from w2v.training.prepare import join_phrases, load_phrases
-from w2v.training.run import Run
+from w2v.training.prepare import join_phrases, load_phrases, run_in_memory
 from w2v.training.schedule import epochs_for, interval
+from w2v.vectors.keyed import HasWordVectors
 
 log = logging.getLogger("w2v")
 
@@ -154,7 +153,7 @@ class Scorer:
     pairs: Sequence[PathLike]
     held_out: GapTest | None
 
-    def __call__(self, model: Model) -> float:
+    def __call__(self, model: HasWordVectors) -> float:
         """Return the score of a model. Raise W2VError for a file with too few words of the vocabulary."""
         if self.held_out:
             return self.held_out.score(model.wv.vectors)
@@ -232,10 +231,10 @@ def tune(
         tuner = Tuner(store, vocabulary, share, fixed, choices, scorer, budget, save, config, list(stored.trials))
         warn_about_text(store, settings.epochs, config.text, vocabulary.words)
         tuner.search()
-        run = Run(replace(config, settings=tuner.settings_for(tuner.best)), Initialisation(vocabulary), store)
-        run.phrases, run.read_seconds = joined_phrases, read_seconds
+        config = replace(config, settings=tuner.settings_for(tuner.best))
+        run = run_in_memory(config, vocabulary, store, phrases=joined_phrases, read_seconds=read_seconds)
         run.train(budget)
-        model = run.model()
+        model = cast(Model, run.model())  # see Model.load
     budget.end()
     return tuner.result(model)
 
@@ -372,7 +371,7 @@ class Tuner:
     share: float
     fixed: Mapping[str, Any]
     choices: Mapping[str, tuple[Choice, ...]]
-    scorer: Callable[[Model], float]
+    scorer: Callable[[HasWordVectors], float]
     budget: TimeBudget
     save: Callable[[Trial, Tuner], None]
     config: RunConfig
@@ -467,7 +466,7 @@ class Tuner:
         settings = replace(settings, epochs=max(1, round(epochs)))
         text_share = self.share * min(1.0, epochs)
         config = replace(self.config, settings=settings)
-        run = Run(config, Initialisation(self.vocabulary), self.store, share=text_share)
+        run = run_in_memory(config, self.vocabulary, self.store, share=text_share)
         with suppress(Diverged):
             run.train(self._report)
             score = self.scorer(run.model())

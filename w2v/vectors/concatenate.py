@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,11 +71,8 @@ def combine(
         chosen, counts = [chosen[row] for row in order.tolist()], counts[order]
     size = sum(source.vector_size for source in sources)
     memory.check(4 * len(chosen) * size, f"combining {pluralise(len(chosen), 'word')}", HINT)
-    combined = memory.zeros((len(chosen), size))
-    start = 0
-    for source, factor in zip(sources, factors, strict=True):
-        _write_part(source, factor, chosen, combined[:, start : start + source.vector_size])
-        start += source.vector_size
+    rows = [_rows_of(source, chosen) for source in sources]
+    combined = concatenate_units([source.vectors for source in sources], rows, factors)
     if any(source.ngrams for source in sources):
         log.warning("the n-grams of the models are left out: in the combination, unknown words do not have a vector")
     texts = [source.header.text for source in sources]
@@ -127,10 +124,25 @@ def _rows_of(source: KeyedVectors, words: Sequence[str]) -> NDArray[np.int64]:
     return np.fromiter((rows.get(word, -1) for word in words), np.int64, len(words))
 
 
-def _write_part(source: KeyedVectors, factor: np.float32, words: Sequence[str], part: NDArray[np.float32]) -> None:
-    """Write the weighted vectors of the words that a model has into its part of the combination, (V, D)."""
-    rows = _rows_of(source, words)
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        block, target = rows[start : start + ROWS_AT_ONCE], part[start : start + ROWS_AT_ONCE]
-        known = block >= 0
-        target[known] = factor * unit(source.vectors[block[known]])
+def concatenate_units(
+    matrices: Sequence[NDArray[Any]], rows: Sequence[NDArray[np.int64]], factors: Sequence[float] | NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the concatenations of rows of M matrices, each scaled to length 1 and then by its matrix's factor.
+
+    Args:
+        matrices: M matrices, (V_m, D_m), float32 or bfloat16.
+        rows: for each matrix, the row that each of the n results takes from it, (n,); -1 for zeros.
+        factors: the factor of each matrix, (M,).
+
+    Returns:
+        (n, sum of all D_m).
+    """
+    sizes = [matrix.shape[1] for matrix in matrices]
+    combined = memory.zeros((len(rows[0]), sum(sizes)))
+    parts = np.split(combined, np.cumsum(sizes)[:-1], axis=1)
+    for matrix, matrix_rows, factor, part in zip(matrices, rows, factors, parts, strict=True):
+        for start in range(0, len(matrix_rows), ROWS_AT_ONCE):
+            block, target = matrix_rows[start : start + ROWS_AT_ONCE], part[start : start + ROWS_AT_ONCE]
+            known = block >= 0
+            target[known] = np.float32(factor) * unit(np.asarray(matrix[block[known]], np.float32))
+    return combined

@@ -155,7 +155,8 @@ class KeyedVectors:
         """
         if "inputs" in self.tensors:
             return None
-        return Ngrams.from_file(self.tensors, self.header.subwords, self.vector_size, "the n-grams of the vectors")
+        where, header = "the n-grams of the vectors", self.header
+        return Ngrams.from_file(self.tensors, header.subwords, self.vector_size, where, header.ngram_offset)
 
     def __len__(self) -> int:
         return len(self._words)

@@ -14,7 +14,7 @@ from w2v.errors import SettingsError, W2VError, pluralise
 from w2v.formats import bfloat16
 from w2v.formats.header import ModelHeader
 from w2v.formats.storage import FileStorage, to_storage
-from w2v.formats.vector_file import Array, VectorFile
+from w2v.formats.vector_file import NGRAM_TENSORS, Array, VectorFile
 from w2v.options import check_numbers
 from w2v.system import memory
 from w2v.system.files import PathLike
@@ -91,8 +91,10 @@ def reduce_dimensions(content: VectorFile, dims: int) -> VectorFile:
     for _, block in bfloat16.float32_blocks(content.vectors, ROWS_AT_ONCE):
         products += block.T.astype(np.float64) @ block
     axes = np.linalg.eigh(products)[1][:, : -dims - 1 : -1].astype(np.float32)  # (size, dims), largest eigenvalue first
-    header = _update_settings(content.header, dropped=("vectors", "blocks"), vector_size=dims)
-    return _transform(content, lambda matrix: _project(matrix, axes), header)
+    header = _update_settings(content.header, dropped=("vectors", "blocks", "views"), vector_size=dims)
+    # The rows of n-grams may have only the last values of a vector; see Ngrams.offset.
+    header = replace(header, ngram_offset=0)
+    return _transform(content, lambda matrix: _project(matrix, axes[-matrix.shape[1] :]), header)
 
 
 def change_storage(content: VectorFile, storage: FileStorage) -> VectorFile:
@@ -106,7 +108,7 @@ def _transform(content: VectorFile, function: Callable[[Array], Array], header: 
     tensors = _ngrams(content)
     if tensors:
         tensors["ngrams"] = function(tensors["ngrams"])
-    return replace(content, vectors=function(content.vectors), tensors=tensors, header=header)
+    return replace(content, vectors=function(content.vectors), tensors=tensors, header=replace(header, views={}))
 
 
 def _update_settings(header: ModelHeader, dropped: tuple[str, ...], **changed: int) -> ModelHeader:
@@ -130,9 +132,8 @@ def _project(matrix: Array, axes: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _take_rows(content: VectorFile, rows: NDArray[np.int64]) -> VectorFile:
     counts = None if content.counts is None else content.counts[rows]
-    return VectorFile(
-        content.words.take(rows), content.vectors.take(rows, axis=0), counts, _ngrams(content), content.header
-    )
+    header = replace(content.header, views={})
+    return VectorFile(content.words.take(rows), content.vectors.take(rows, axis=0), counts, _ngrams(content), header)
 
 
 def _ngrams(content: VectorFile) -> dict[str, Array]:
@@ -140,5 +141,5 @@ def _ngrams(content: VectorFile) -> dict[str, Array]:
 
     Only these arrays stay valid for other words and vectors: the others have a row for every word.
     """
-    names = [] if "inputs" in content.tensors else ["ngrams", "ngram_buckets"]
+    names = () if "inputs" in content.tensors else NGRAM_TENSORS
     return {name: content.tensors[name] for name in names if name in content.tensors}

@@ -11,6 +11,7 @@ import click
 from w2v.cli import options, outputs
 from w2v.cli.options import FILE
 from w2v.cli.printing import Result, print_comparison, print_evaluation, print_perplexity, print_rank
+from w2v.errors import SettingsError
 from w2v.evaluation.compare import compare as compare_models
 from w2v.evaluation.evaluate import evaluate as evaluate_models
 from w2v.evaluation.perplexity import perplexity as measure_perplexity
@@ -19,8 +20,28 @@ from w2v.options import options_of
 from w2v.progress import Report
 from w2v.system.files import Errors
 from w2v.text.idstore import ReadingOptions
-from w2v.training.model import Model
+from w2v.training.model import Model, ViewsModel
 from w2v.vectors.keyed import load
+
+VIEW = click.option(
+    "--view",
+    type=options.Choice(["words", "subwords"]),
+    help="The view to measure, of a MODEL trained with --views words+subwords.",
+)
+
+
+def _load_view(path: Path, view: str | None) -> Model:
+    """Load a model or, if it has several views, the chosen one. Raise SettingsError if the choice does not fit it."""
+    model = Model.load(path)
+    if isinstance(model, ViewsModel):
+        if view is None:
+            raise SettingsError(
+                f"{path} has several views: add {' or '.join(f'--view {name}' for name in model.views)}"
+            )
+        return model.views[view]
+    if view is not None:
+        raise SettingsError(f"--view {view}: {path} has one view only: leave it out")
+    return model
 
 
 @click.command(cls=options.ResultCommand)
@@ -95,10 +116,11 @@ def compare(first: Path, second: Path, errors: Errors, progress: Report, **numbe
 @click.command(cls=options.ResultCommand)
 @options.MODEL
 @options.CORPUS
+@VIEW
 @options.OBJECTIVE
 @options.READING
 @options.REPORTING
-def perplexity(model: Path, corpus: tuple[str, ...], progress: Report, **given: Any) -> Result:
+def perplexity(model: Path, corpus: tuple[str, ...], view: str | None, progress: Report, **given: Any) -> Result:
     """Measure how well MODEL predicts the words of a new CORPUS.
 
     MODEL is a .safetensors file written by w2v train, and was not trained on CORPUS. The text is normalised and
@@ -121,7 +143,7 @@ def perplexity(model: Path, corpus: tuple[str, ...], progress: Report, **given: 
     w2v perplexity model.safetensors news/ 'wiki/*.gz' --json
     """
     files, reading = [*map(Path, options.corpus_of(corpus).files)], options.given_reading(given)
-    return measure_perplexity(Model.load(model), files, **reading, progress=progress), print_perplexity
+    return measure_perplexity(_load_view(model, view), files, **reading, progress=progress), print_perplexity
 
 
 @click.command(cls=options.ResultCommand)
@@ -133,9 +155,12 @@ def perplexity(model: Path, corpus: tuple[str, ...], progress: Report, **given: 
     help="Number of columns: the N most frequent words as predicted words.  [default: 2,000]",
 )
 @click.option("-o", "--output", type=FILE, help="Plot the singular values to this file: .png, .svg or .pdf.")
+@VIEW
 @options.OBJECTIVE
 @options.WRITING
-def rank(model: Path, output: Path | None, force: bool, progress: Report, **size: int | None) -> Result:
+def rank(
+    model: Path, output: Path | None, view: str | None, force: bool, progress: Report, **size: int | None
+) -> Result:
     """Show the rank and the singular values of MODEL's predictions.
 
     MODEL is a .safetensors file written by w2v train. Its predictions are the matrix log p(word | context). With a
@@ -149,7 +174,7 @@ def rank(model: Path, output: Path | None, force: bool, progress: Report, **size
     if output:
         outputs.check(output, force, models=[model])
         outputs.check_picture_format(output)
-    result = measure_rank(Model.load(model), **size, progress=progress)
+    result = measure_rank(_load_view(model, view), **size, progress=progress)
     if output:
         from w2v.plotting.curves import spectrum
 

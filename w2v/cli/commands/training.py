@@ -14,7 +14,7 @@ import click
 
 from w2v.cli import options, outputs
 from w2v.cli.console import ProgressPrinter, Stopped, say
-from w2v.cli.options import FILE, NGRAM_LENGTHS, Option
+from w2v.cli.options import FILE, Option
 from w2v.cli.printing import print_json, print_result, print_training, print_trial
 from w2v.cli.run_config import (
     OUTPUT,
@@ -27,12 +27,12 @@ from w2v.cli.run_config import (
     resume_command,
     resumed_run,
 )
-from w2v.errors import W2VError
+from w2v.errors import W2VError, pluralise
 from w2v.formats import table
 from w2v.losses.registry import Settings
 from w2v.progress import Report
+from w2v.settings import DEFAULT_NGRAMS, TEXT
 from w2v.settings import MODEL as MODEL_GROUP
-from w2v.settings import TEXT
 from w2v.system import memory
 from w2v.text.idstore import ReadingOptions
 from w2v.training import tune as tuning
@@ -40,7 +40,7 @@ from w2v.training.checkpoint import CheckpointFolder
 from w2v.training.communicator import collective_errors, is_root, join_ranks
 from w2v.training.config import RunConfig
 from w2v.training.initialisation import Vocab
-from w2v.training.model import SAFETENSORS_ALSO_KEEPS, Model
+from w2v.training.model import SAFETENSORS_ALSO_KEEPS, Model, ViewsModel
 from w2v.training.prepare import prepare
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
 
@@ -99,12 +99,12 @@ def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
 @ngram_option(
     "--min-ngram",
     "Length of the shortest n-gram, instead of --subwords; the longest has --max-ngram characters, by default "
-    f"{NGRAM_LENGTHS[1]}.",
+    f"{DEFAULT_NGRAMS[1]}.",
 )
 @ngram_option(
     "--max-ngram",
     "Length of the longest n-gram, instead of --subwords; the shortest has --min-ngram characters, by default "
-    f"{NGRAM_LENGTHS[0]}.",
+    f"{DEFAULT_NGRAMS[0]}.",
 )
 @click.option("--save-vocab", cls=Option, type=FILE, help="Write the words and their counts to this file.")
 @click.option(
@@ -220,26 +220,30 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
     now = time.perf_counter()
     if not is_root(communicator):
         return
-    before = inputs["resume_from"].resume_info.seconds if given["resume"] else 0.0
+    before = inputs["resume_from"].seconds if given["resume"] else 0.0
     metrics = _metrics(config, model, {"save": now - trained, "total": now - started + before})
     if as_json:
         print_json(metrics)
     elif not quiet:
         print_training(metrics | {"settings": model.settings.in_effect()}, verbose)
         output = Path(str(config.output))
-        _warn_of_lost_ngrams(output, model)
+        _warn_of_lost_parts(output, model)
         if output == OUTPUT:
             say(
                 f"{OUTPUT} has only words and vectors; -o {OUTPUT.with_suffix('.safetensors')} {SAFETENSORS_ALSO_KEEPS}"
             )
 
 
-def _warn_of_lost_ngrams(output: Path, model: Model) -> None:
-    if "ngrams" in table.lost_parts(output, model.to_vector_file()):
+def _warn_of_lost_parts(output: Path, model: Model | ViewsModel) -> None:
+    lost = table.lost_parts(output, model.to_vector_file())
+    if isinstance(model, ViewsModel) and "ngrams" not in lost and lost:
+        size = pluralise(model.settings.view_sizes["subwords"], "value")
+        say(f"{output} has only the view of subwords, of {size}: write .safetensors for both views")
+    if "ngrams" in lost:
         say(f"{output} has no n-grams, so unknown words have no vector: write .safetensors or .ft.bin for them")
 
 
-def _metrics(config: RunConfig, model: Model, seconds: dict[str, float]) -> dict[str, Any]:
+def _metrics(config: RunConfig, model: Model | ViewsModel, seconds: dict[str, float]) -> dict[str, Any]:
     """Return the settings and measurements of a run that --json prints."""
     return {
         "output": config.output,
@@ -252,13 +256,13 @@ def _metrics(config: RunConfig, model: Model, seconds: dict[str, float]) -> dict
     }
 
 
-def save_all(config: RunConfig, model: Model, force: bool) -> None:
+def save_all(config: RunConfig, model: Model | ViewsModel, force: bool) -> None:
     """Write the outputs of a run: the model and, if requested, its vocabulary and the plot of the run."""
     output = Path(str(config.output))
     files: list[tuple[Path, outputs.Write]] = [(output, outputs.saver(model))]
     if config.save_vocab:
         files.append((Path(config.save_vocab), outputs.saver(model.vocabulary, model.metrics["sentences"])))
-    if config.plot:
+    if config.plot and isinstance(model, Model):  # RunConfig refuses a plot of several views
         from w2v.plotting.curves import run_picture
 
         # The plot is drawn when its turn comes, after the model is saved.
@@ -354,7 +358,7 @@ def tune(
         metrics | {"seconds": result.seconds, "peak_memory_bytes": memory.peak_resident_bytes()}, as_json, quiet
     )
     if not (as_json or quiet):
-        _warn_of_lost_ngrams(output, model)
+        _warn_of_lost_parts(output, model)
 
 
 def _check_state(path: Path, resume: bool, force: bool, inputs: list[Path]) -> None:

@@ -1,0 +1,373 @@
+"""Models of two views of a word: training, files, unknown words, checkpoints."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import w2v
+from tests.helpers import Stop, assert_same, interrupt, run, run_json, stop_at
+from w2v.formats import native
+from w2v.system import memory
+from w2v.training import prepare, tune
+from w2v.training.checkpoint import VIEWS_FILE_NAME, CheckpointFolder, files
+from w2v.training.config import RunConfig
+from w2v.training.model import ViewsModel
+from w2v.training.views import latest_state
+
+VIEWS: dict[str, Any] = {"views": "words+subwords", "vector_size": 11, "epochs": 2, "workers": 1, "buckets": 3000}
+UNKNOWN = "kingdomless"
+
+
+def train(text: Any, **options: Any) -> ViewsModel:
+    model = w2v.train(text, **VIEWS | options)
+    assert isinstance(model, ViewsModel)
+    return model
+
+
+def assert_same_views(one: w2v.Model, other: w2v.Model) -> None:
+    assert isinstance(one, ViewsModel)
+    assert isinstance(other, ViewsModel)
+    assert [*one.views] == [*other.views] == ["words", "subwords"]
+    for name, view in one.views.items():
+        assert_same(view, other.views[name])
+    np.testing.assert_array_equal(one.wv.vectors, other.wv.vectors)
+
+
+@pytest.fixture(scope="module")
+def text(sample: Path) -> Path:
+    """A text of 20,000 words, in short lines."""
+    path = sample.with_name("views.txt")
+    path.write_text(sample.read_text("utf-8")[:100_000], "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(text: Path) -> ViewsModel:
+    return train(text)
+
+
+@pytest.fixture(scope="module")
+def model_file(model: ViewsModel, text: Path) -> Path:
+    path = text.with_name("views.safetensors")
+    model.save(path)
+    return path
+
+
+# -- training -----------------------------------------------------------------------------
+
+
+def test_views_are_unit_vectors_side_by_side(model: ViewsModel) -> None:
+    assert {name: view.inputs.shape[1] for name, view in model.views.items()} == {"words": 6, "subwords": 5}
+    assert model.wv.vector_size == model.vectors.shape[1] == 11
+    parts = {"words": model.wv.vectors[:, :6], "subwords": model.wv.vectors[:, 6:]}
+    for name, view in model.views.items():
+        units = view.vectors / np.linalg.norm(view.vectors, axis=1, keepdims=True)
+        np.testing.assert_allclose(parts[name], units, atol=1e-6)
+    assert model.words == model.views["subwords"].words
+    assert "views of words (6) and subwords (5)" in repr(model)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"model": "skipgram"}, {"loss": "hs"}, {"vectors": "concatenated"}, {"storage": "bf16"}], ids=str
+)
+def test_each_view_is_what_an_ordinary_run_gives(text: Path, options: dict[str, Any]) -> None:
+    both = train(text, **options)
+    shared = {name: value for name, value in (VIEWS | options).items() if name not in ("views", "buckets")}
+    words = w2v.train(text, **shared | {"vector_size": 6})
+    assert_same(both.views["words"], words)
+    subwords = shared | {"vector_size": 5, "subwords": "3-6", "buckets": 3000, "vectors": "input"}
+    assert_same(both.views["subwords"], w2v.train(text, **subwords))
+
+
+def test_one_view_is_the_default() -> None:
+    assert w2v.Settings().views == "words"
+
+
+def test_text_is_read_once(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    readings = []
+    read_corpus = prepare.read_corpus
+    monkeypatch.setattr(
+        prepare, "read_corpus", lambda *args, **kwargs: readings.append(1) or read_corpus(*args, **kwargs)
+    )
+    train(iter(text.read_text("utf-8").splitlines()), epochs=1)
+    assert len(readings) == 1
+
+
+def test_progress_and_metrics_are_those_of_one_run(text: Path) -> None:
+    reports: list[w2v.Progress] = []
+    model = train(text, progress=reports.append)
+    training = [report for report in reports if report.phase == "train"]
+    done = [report.done for report in training]
+    assert done == sorted(done)
+    assert {report.total for report in training} == {done[-1]} == {2 * 2 * model.metrics["tokens"]}
+    assert {report.view for report in training} == {"words", "subwords"}
+    assert len({report.memory for report in training}) == 1
+    assert model.metrics["tokens_trained"] == done[-1]
+    assert [*model.metrics["views"]] == ["words", "subwords"]
+    assert all(len(view["loss"]) == 2 for view in model.metrics["views"].values())
+
+
+def test_memory_for_both_views_is_checked_before_training(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needed: dict[str, list[int]] = {"training": []}
+    check = memory.check
+
+    def spy(amount: int, what: str, *others: Any) -> tuple[int, int]:
+        needed.setdefault(what, []).append(amount)
+        return check(amount, what, *others)
+
+    monkeypatch.setattr(memory, "check", spy)
+    model = train(text, epochs=1)
+    _, both = needed["training"]
+    views = [*model.views.values()]
+    assert both > sum(view.inputs.nbytes + view.outputs.nbytes for view in views) + model.vectors.nbytes
+
+
+def test_deterministic_views_do_not_depend_on_the_run(text: Path) -> None:
+    assert_same_views(*(train(text, deterministic=True, workers=2) for _ in range(2)))
+
+
+def test_early_stopping_scores_each_view(text: Path) -> None:
+    metrics = train(text, stop_early=1, epochs=3).metrics["views"]
+    assert all(view["held_out_scores"] for view in metrics.values())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"vector_size": 1}, "vector_size 1: views words.subwords needs at least 2"),
+        ({"views": "subwords"}, "views 'subwords': did you mean words or words.subwords"),
+        ({"loss": "hs", "vectors": "concatenated"}, "vectors concatenated: with loss hs"),
+        ({"init": w2v.KeyedVectors(["the"], np.ones((1, 11)))}, "leave out init or views"),
+        ({"checkpoint": "open folder"}, "give the path of the folder"),
+        ({"plot": "run.png"}, "plot shows the run of one view"),
+    ],
+    ids=str,
+)
+def test_impossible_options_are_refused(text: Path, tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    if "checkpoint" in options:
+        options = {"checkpoint": CheckpointFolder(tmp_path)}
+    with pytest.raises(w2v.W2VError, match=message):
+        RunConfig.from_options(VIEWS | options) if "plot" in options else w2v.train(text, **VIEWS | options)
+
+
+def test_tuning_tries_models_of_both_views(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tune, "SEEDS", (1,))
+    monkeypatch.setattr(tune, "CHOICES", {"window": (2, 3)})
+    text = [[f"w{word}" for word in line] for line in np.random.default_rng(1).integers(40, size=(200, 10)).tolist()]
+    result = w2v.tune(text, views="words+subwords", vector_size=4, min_count=1, workers=1, epochs=1)
+    assert result.trials > 1
+    assert isinstance(result.model, ViewsModel)
+    assert result.model.views["subwords"].settings.window == result.model.settings.window
+
+
+# -- unknown words ------------------------------------------------------------------------
+
+
+def test_unknown_words_have_zeros_in_the_view_of_words(model: ViewsModel, model_file: Path) -> None:
+    vector = model.wv[UNKNOWN]
+    expected = model.views["subwords"].wv[UNKNOWN]
+    np.testing.assert_array_equal(vector[:6], 0)
+    np.testing.assert_allclose(vector[6:], expected / np.linalg.norm(expected), atol=1e-6)
+    loaded = w2v.load(model_file)
+    np.testing.assert_array_equal(loaded[UNKNOWN], vector)
+    assert len(loaded.most_similar(UNKNOWN)) == 10
+    assert loaded.encode([UNKNOWN], weights="mean").any()
+
+
+# -- files --------------------------------------------------------------------------------
+
+
+def test_native_file_holds_both_models(model: ViewsModel, model_file: Path, tmp_path: Path) -> None:
+    for loaded in (w2v.Model.load(model_file), ViewsModel.load(model_file, mmap=True)):
+        assert_same_views(loaded, model)
+        assert loaded.settings.views == "words+subwords"
+        assert loaded.settings.vector_size == 11
+        loaded.settings = model.settings  # files do not keep the number of workers
+        for name, view in loaded.views.items():
+            view.settings = model.views[name].settings
+        loaded.save(tmp_path / "again.safetensors", force=True)
+        assert (tmp_path / "again.safetensors").read_bytes() == model_file.read_bytes()
+    model.views["words"].save(tmp_path / "words.safetensors")
+    with pytest.raises(w2v.W2VError, match="a model of one view"):
+        ViewsModel.load(tmp_path / "words.safetensors")
+
+
+@pytest.mark.parametrize("suffix", [".bin", ".txt", ".npy", ".safetensors"])
+def test_vector_files_hold_the_concatenation(model: ViewsModel, tmp_path: Path, suffix: str) -> None:
+    model.save(tmp_path / f"model{suffix}")
+    np.testing.assert_allclose(w2v.load(tmp_path / f"model{suffix}").vectors, model.wv.vectors, atol=1e-6)
+
+
+def test_fasttext_file_holds_the_view_of_subwords(model: ViewsModel, model_file: Path, tmp_path: Path) -> None:
+    model.save(tmp_path / "model.ft.bin")
+    loaded, view = w2v.load(tmp_path / "model.ft.bin"), model.views["subwords"]
+    np.testing.assert_allclose(loaded.vectors, view.vectors, atol=1e-6)
+    np.testing.assert_allclose(loaded[UNKNOWN], view.wv[UNKNOWN], atol=1e-6)
+    assert run_json("convert", model_file, tmp_path / "other.ft.bin")["lost"] == [
+        "view of words",
+        "settings",
+        "metrics",
+    ]
+    run("convert", model_file, tmp_path / "top.safetensors", "--top", 50)
+    assert "not only a part of" in run("convert", tmp_path / "top.safetensors", tmp_path / "top.ft.bin", code=1).stderr
+
+
+@pytest.mark.parametrize("option", [("--top", 50), ("--dims", 4), ("--storage", "int8")], ids=str)
+def test_smaller_files_keep_vectors_of_unknown_words(model_file: Path, tmp_path: Path, option: tuple[str, Any]) -> None:
+    before, small = w2v.load(model_file), tmp_path / "small.safetensors"
+    lost = run_json("convert", model_file, small, *option)["lost"]
+    assert lost == ["view of words", "view of subwords"]
+    after, words = w2v.load(small), (UNKNOWN, "kingdomlike")
+    tolerance = 0.5 if "--dims" in option else 0.01
+    assert after.similarity(*words) == pytest.approx(before.similarity(*words), abs=tolerance)
+    with pytest.raises(w2v.W2VError, match="only words and vectors"):
+        w2v.Model.load(small)
+
+
+def test_damaged_views_are_refused(model_file: Path, tmp_path: Path) -> None:
+    tensors, strings = native.read_native(model_file)
+    damaged = tmp_path / "damaged.safetensors"
+
+    def write(changes: dict[str, Any], **changed_strings: str) -> None:
+        left = {name: array for name, array in (tensors | changes).items() if array is not None}
+        native.write_native(damaged, left, strings | changed_strings)
+
+    views = json.loads(strings["views"])
+    for changes, changed, message in (
+        ({"view.words.vectors": None}, {}, "lacks 'vectors' of the view of words"),
+        ({"view.words.vectors": tensors["view.words.vectors"][1:]}, {}, "the view of words: "),
+        ({"view.subwords.outputs": None}, {}, "only words and vectors"),
+        ({"ngrams": None}, {}, "lacks 'ngrams'"),
+        ({"view.words.outputs": tensors["view.words.outputs"] * np.nan}, {}, "NaN|finite"),
+        ({}, {"views": json.dumps({"words": views["words"]})}, "its views do not fit its settings"),
+        ({}, {"views": json.dumps(dict.fromkeys(views, views["words"]))}, "of the view of subwords do not fit|damaged"),
+        ({}, {"views": "[]"}, "its views: damaged"),
+    ):
+        write(changes, **changed)
+        with pytest.raises(w2v.W2VError, match=message):
+            w2v.Model.load(damaged)
+    write({}, ngram_offset="7")
+    with pytest.raises(w2v.W2VError, match="its n-grams are inconsistent"):
+        w2v.load(damaged)[UNKNOWN]
+
+
+def test_perplexity_and_rank_need_a_view(model: ViewsModel, model_file: Path, text: Path) -> None:
+    assert "add --view words or --view subwords" in run("perplexity", model_file, text, code=2).stderr
+    assert "--view words or" in run("rank", model_file, code=2).stderr
+    words = run_json("perplexity", model_file, text, "--view", "words")
+    assert words["perplexity"] == pytest.approx(w2v.perplexity(model.views["words"], text).perplexity)
+    assert run_json("rank", model_file, "--view", "subwords")["rank"] <= 7
+    with pytest.raises(w2v.W2VError, match="views words and subwords: give one of them"):
+        w2v.perplexity(model_file, text)
+
+
+def test_view_is_refused_for_a_model_of_one_view(text: Path, tmp_path: Path, model: ViewsModel) -> None:
+    model.views["words"].save(tmp_path / "one.safetensors")
+    assert (
+        "has one view only" in run("perplexity", tmp_path / "one.safetensors", text, "--view", "words", code=2).stderr
+    )
+
+
+def test_info_shows_the_views(model_file: Path) -> None:
+    info = run_json("info", model_file)
+    assert info["views"] == {"words": 6, "subwords": 5}
+    assert info["settings"]["views"] == "words+subwords"
+
+
+# -- continuing and resuming --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("vocab", ["old", "union"])
+def test_continued_training_continues_both_views(model: ViewsModel, model_file: Path, text: Path, vocab: Any) -> None:
+    more = text.read_text("utf-8") + "brandnewword appears here\n" * 10
+    continued = w2v.train(more.splitlines(), continue_from=model_file, vocab=vocab, epochs=1, workers=1)
+    for name, view in model.views.items():
+        options: dict[str, Any] = {"continue_from": view, "vocab": vocab, "epochs": 1, "workers": 1}
+        assert isinstance(continued, ViewsModel)
+        assert_same(continued.views[name], w2v.train(more.splitlines(), **options))
+    assert ("brandnewword" in continued.words) == (vocab == "union")
+
+
+def test_continuing_one_view_with_two_is_refused(model: ViewsModel, text: Path) -> None:
+    with pytest.raises(w2v.SettingsError, match="the continued model has words"):
+        w2v.train(text, continue_from=model.views["words"], views="words+subwords")
+
+
+@pytest.mark.parametrize("share", [0.2, 0.8], ids=["in words", "in subwords"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"deterministic": True, "workers": 2}, {"model": "skipgram", "loss": "hs"}, {"stop_early": 1}],
+    ids=str,
+)
+def test_resume_is_bit_identical(text: Path, tmp_path: Path, share: float, options: dict[str, Any]) -> None:
+    uninterrupted = train(text, **options)
+    states = tmp_path / "states"
+    with pytest.raises(Stop):
+        train(text, checkpoint=states, checkpoint_every="2chunks", progress=stop_at(share), **options)
+    positions = [view.resume_info for view in latest_state(states).views.values()]  # type: ignore[union-attr]
+    assert [position.done > 0 for position in positions] == [True, share > 0.5]
+    resumed = w2v.resume(states, text)
+    assert_same_views(resumed, uninterrupted)
+    for name, model in ("resumed", resumed), ("uninterrupted", uninterrupted):
+        model.save(tmp_path / f"{name}.safetensors")
+    assert (tmp_path / "resumed.safetensors").read_bytes() == (tmp_path / "uninterrupted.safetensors").read_bytes()
+    assert_same_views(w2v.resume(states, text), uninterrupted)  # nothing is left to train
+
+
+def test_command_resumes_both_views(text: Path, tmp_path: Path) -> None:
+    options = ["--views", "words+subwords", "--size", 11, "--epochs", 2, "--workers", 1, "--buckets", 3000]
+    run("train", text, *options, "-o", tmp_path / "whole.safetensors")
+    states = tmp_path / "states"
+    model = tmp_path / "model.safetensors"
+    assert f"--resume {states} -o {model}" in interrupt(text, *options, "-o", model, "--checkpoint", states, "--quiet")
+    run("train", text, "--resume", states, "-o", model)
+    assert model.read_bytes() == (tmp_path / "whole.safetensors").read_bytes()
+    assert "the run in" in run("train", text, "--resume", states, "-o", "x.bin", "--size", 12, code=2).stderr
+
+
+def test_checkpoints_of_other_runs_are_not_mixed(text: Path, tmp_path: Path) -> None:
+    train(text, epochs=1, checkpoint=tmp_path)
+    with pytest.raises(w2v.W2VError, match="holds checkpoints of another run"):
+        train(text, epochs=1, checkpoint=tmp_path)
+    with pytest.raises(w2v.W2VError, match="holds checkpoints of another run"):
+        w2v.train(text, epochs=1, checkpoint=tmp_path)
+    run("train", text, "--epochs", 1, "--checkpoint", tmp_path, "--force", "-o", tmp_path / "model.bin")
+    assert not (tmp_path / VIEWS_FILE_NAME).exists()
+    assert not isinstance(w2v.resume(tmp_path, text), ViewsModel)
+    run("train", text, "--views", "words+subwords", "--checkpoint", tmp_path, "--force", "-o", tmp_path / "model.bin")
+    assert not files(tmp_path)
+    assert isinstance(w2v.resume(tmp_path, text), ViewsModel)
+
+
+def test_damaged_descriptions_are_refused(text: Path, tmp_path: Path) -> None:
+    train(text, epochs=1, checkpoint=tmp_path)
+    path = tmp_path / VIEWS_FILE_NAME
+    good = json.loads(path.read_text("utf-8"))
+    settings = good["settings"]
+    objective = {"loss": "objective", "objective": "evil:Loss", "kernel": "numba"}
+    for damaged, message in (
+        ("[", "damaged"),
+        (json.dumps({"config": {}, "settings": settings}), "damaged"),
+        (json.dumps(good | {"settings": settings | {"views": "words"}}), "its settings are those of one view"),
+        (json.dumps(good | {"settings": settings | {"vector_size": 12}}), "does not fit the checkpoint"),
+        (json.dumps(good | {"settings": settings | objective}), "does not fit"),
+        (json.dumps(good | {"settings": settings | {"magic": 1}}), "does not know 'magic'"),
+    ):
+        path.write_text(damaged, "utf-8")
+        with pytest.raises(w2v.W2VError, match=message):
+            latest_state(tmp_path)
+    path.write_text(json.dumps(good), "utf-8")
+    shutil.rmtree(tmp_path / "subwords")
+    with pytest.raises(w2v.W2VError, match="subwords"):
+        latest_state(tmp_path)
+
+
+def test_paths_of_a_description_are_not_used(text: Path, tmp_path: Path) -> None:
+    train(text, epochs=1, checkpoint=tmp_path)
+    with pytest.raises(w2v.W2VError, match="give the corpus again"):
+        w2v.resume(tmp_path)
+    assert "name all files again" in run("train", "--resume", tmp_path, code=2).stderr

@@ -1,0 +1,217 @@
+"""Runs of several views: each is an ordinary run over the same text, and their vectors are concatenated.
+
+The views train one after the other, each with all threads. The folder for checkpoints has the file `views.json`, which
+describes the whole run, and a folder for each view, which is like the folder of an ordinary run. Each view has a
+checkpoint from the beginning, so a resumed run needs no other files than an ordinary one.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from w2v.errors import SettingsError, W2VError, one_line
+from w2v.losses.registry import Settings, settings_from, view_settings
+from w2v.progress import Progress, Report, notebook_bar
+from w2v.system.files import PathLike, atomic_write, open_regular, translate_os_errors
+from w2v.system.schema import decode, encode
+from w2v.training.checkpoint import VIEWS_FILE_NAME, Checkpoint, CheckpointFolder, latest
+from w2v.training.config import RunConfig
+from w2v.training.model import Model, ViewsModel
+from w2v.training.run import Run
+from w2v.training.schedule import NEVER
+
+
+@dataclass(frozen=True)
+class ViewsCheckpoint:
+    """The state of a run of several views.
+
+    Attributes:
+        config: The description of the whole run.
+        views: The newest checkpoint of each view, by name.
+        path: The file that describes the run.
+    """
+
+    config: RunConfig
+    views: dict[str, Checkpoint]
+    path: Path
+
+    @property
+    def settings(self) -> Settings:
+        return self.config.settings
+
+    @property
+    def seconds(self) -> float:
+        """The time spent on training."""
+        return sum(state.seconds for state in self.views.values())
+
+
+class ViewsRun:
+    """A run of several views. `prepare` creates it. Its `with` block closes the text and the checkpoints at the end.
+
+    Attributes:
+        config: The description of the whole run.
+        checkpoint_folder: The folder for the checkpoints of the first view, if there are checkpoints.
+        resources: Closed at the end of the `with` block.
+    """
+
+    def __init__(self, config: RunConfig, runs: dict[str, Run]) -> None:
+        first = next(iter(runs.values()))
+        self.config = replace(config, settings=replace(config.settings, epochs=first.settings.epochs))
+        self.checkpoint_folder = first.checkpoint_folder
+        self.resources = ExitStack()
+        self._runs = runs
+        self._models: dict[str, Model] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        """Close the text and the checkpoints. Raise W2VError if the file of ids was truncated during the run."""
+        self.resources.__exit__(*error)
+
+    @property
+    def settings(self) -> Settings:
+        return self.config.settings
+
+    def begin_checkpoints(self, folder: CheckpointFolder | None) -> None:
+        """Write a checkpoint of each view, and the description of the run, if there is a folder.
+
+        With several ranks, all of them must call this method; only one has the folder.
+
+        Raises:
+            W2VError: The description cannot be written.
+        """
+        states = {name: run.make_checkpoint() for name, run in self._runs.items()}
+        if folder is None:
+            return
+        folder.remove_obsolete()
+        for name, run in self._runs.items():
+            if run.checkpoint_folder:
+                run.checkpoint_folder.write(states[name])
+        path = folder.folder / VIEWS_FILE_NAME
+        description = encode(_Description(self.config.stored(), self.settings.as_dict()), path)
+        with atomic_write(path, follow=False) as file:  # last, so that a run without it is not resumed
+            file.write(description.encode())
+
+    def train(self, report: Report | None = None) -> None:
+        """Train each view to its end. See Run.train.
+
+        Args:
+            report: Called regularly with the progress of the whole run.
+        """
+        report = report or notebook_bar()
+        words = {name: run.plan.epochs * run.tokens for name, run in self._runs.items()}
+        memory, before = max(run.peak_memory for run in self._runs.values()), 0
+        for name in list(self._runs):
+            run = self._runs.pop(name)  # so that its threads and copies are freed before the next view
+            part = _PartOfRun(report, name, before, sum(words.values()), memory) if report else None
+            run.train(part)
+            self._models[name] = run.model()
+            before += words[name]
+
+    def model(self) -> ViewsModel:
+        """Return the trained model."""
+        return ViewsModel(self.settings, self._models)
+
+
+@dataclass(frozen=True)
+class _Description:
+    """The content of `views.json`."""
+
+    config: dict[str, Any]
+    settings: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _PartOfRun:
+    """A progress function that reports the training of a view as a part of the whole run.
+
+    Attributes:
+        report: Receives the progress of the whole run.
+        view: The name of the view.
+        before: The number of words that earlier views train.
+        total: The number of words that all views train.
+        memory: The estimated peak memory of the whole run.
+    """
+
+    report: Report
+    view: str
+    before: int
+    total: int
+    memory: int
+
+    def __call__(self, progress: Progress) -> None:
+        done = self.before + progress.done
+        left = (self.total - done) / progress.rate if progress.rate else None
+        total, memory = self.total, self.memory
+        self.report(replace(progress, done=done, total=total, seconds_left=left, memory=memory, view=self.view))
+
+
+# -- checkpoints --------------------------------------------------------------------------
+
+
+def open_folders(
+    config: RunConfig, states: dict[str, Checkpoint | None], replace_others: bool, stack: ExitStack
+) -> tuple[CheckpointFolder, dict[str, CheckpointFolder]]:
+    """Open the folder for the checkpoints of a run of several views, and the folder of each view.
+
+    Args:
+        config: The description of the run, which names the folder.
+        states: The checkpoint from which each view resumes; None for a new run.
+        replace_others: Whether checkpoints of another run may be removed.
+        stack: Closes the folders.
+
+    Raises:
+        W2VError: See CheckpointFolder.
+    """
+    assert config.checkpoint
+    resumes = any(states.values())
+    root = stack.enter_context(CheckpointFolder(config.checkpoint, NEVER, replace=replace_others or resumes))
+    folders = {
+        name: stack.enter_context(
+            CheckpointFolder(root.folder / name, config.checkpoint_every, replace=replace_others, resumed_from=state)
+        )
+        for name, state in states.items()
+    }
+    return root, folders
+
+
+def latest_state(folder: PathLike) -> Checkpoint | ViewsCheckpoint:
+    """Read the newest undamaged checkpoint in a folder, of each view if the run has several.
+
+    Raises:
+        W2VError: The folder or a view has no undamaged checkpoint, or the description of the views is damaged.
+        VersionMismatch: Only another version of w2v can read it.
+    """
+    path = Path(folder).absolute() / VIEWS_FILE_NAME
+    if not path.exists():
+        return latest(folder)
+    with translate_os_errors(path), open_regular(path) as file:
+        stored = decode(_Description, file.read(), path)
+    settings = settings_from(stored.settings, f"{path}: its settings")
+    try:
+        config = RunConfig.from_stored(stored.config, settings)
+    except (SettingsError, TypeError, LookupError) as error:
+        raise W2VError(f"{path}: damaged: {one_line(error)}") from error
+    expected = view_settings(settings)
+    if settings.views == "words":
+        raise W2VError(f"{path}: damaged: its settings are those of one view")
+    views = {name: latest(path.parent / name) for name in expected}
+    first = views["words"].vocabulary
+    for name, state in views.items():
+        # The objective decides which code runs; the other values, whether the vectors can be concatenated.
+        found, wanted = state.settings, expected[name]
+        words, counts = state.vocabulary.words, state.vocabulary.counts
+        if (
+            (found.objective, found.vector_size, found.ngrams) != (wanted.objective, wanted.vector_size, wanted.ngrams)
+            or not np.array_equal(words.blob, first.words.blob)
+            or not np.array_equal(words.offsets, first.words.offsets)
+            or not np.array_equal(counts, first.counts)
+        ):
+            raise W2VError(f"{path}: damaged: it does not fit the checkpoint {state.path}")
+    return ViewsCheckpoint(config, views, path)
