@@ -47,7 +47,8 @@ class Option:
         positive: Whether 0 is excluded although it is the minimum.
         flags: The names on the command line; by default the field's name with dashes.
         default_text: What `--help` shows for a default that is computed.
-        only_with: A setting and its values with which the option has an effect; () means every value that is set.
+        only_with: Another setting, and its values for which this option has an effect; () stands for any value that is
+            set.
         choices: A function that returns the possible values, each with its meaning. It is called only when the values
             are needed.
         fixed: Whether the option must stay the same when training is continued, because the matrices depend on it.
@@ -200,7 +201,7 @@ def renamed_arguments(**names: str) -> Callable[[Callable[Parameters, Returned]]
     """Return a decorator for a function with renamed arguments: the old names still work, with a DeprecationWarning.
 
     Args:
-        names: The new name of each argument by its old name, as in formerly(world="communicator").
+        names: The new name of each argument by its old name, as in renamed_arguments(world="communicator").
     """
 
     def decorate(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:

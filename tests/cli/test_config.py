@@ -140,8 +140,8 @@ def test_settings_file_runs_no_code(sample: Path, tmp_path: Path, monkeypatch: p
     (tmp_path / "run.toml").write_text('objective = "theirs:Own"\nepochs = 1\nvector_size = 4\n')
     command = ["train", sample, "--config", "run.toml", "-o", "m.safetensors"]
     assert run(*command, "--epochs", 2, code=2).stderr == (
-        "w2v: run.toml: its objective is theirs:Own, and files run no code: if you trust that code, add "
-        "--objective theirs:Own\n"
+        "w2v: run.toml: its objective is theirs:Own, and w2v does not run code that a file names: if you trust that "
+        "code, add --objective theirs:Own\n"
     )
     assert not (tmp_path / "ran").exists()
     assert "has no attribute 'Own'" in run(*command, "--objective", "theirs:Own", code=2).stderr
@@ -197,9 +197,9 @@ def test_unusable_files_are_refused_as_config(sample: Path, model: Path, tmp_pat
     assert "vectors.safetensors: it has no settings" in error(vectors)
     for settings, expected in (
         ("[", "its settings: damaged: "),
-        ('{"loss": "objective"}', "model files run no code"),
-        ('{"objective": "os:abort"}', "model files run no code"),
-        ('{"loss": "ns", "objective": "os:abort"}', "model files run no code"),
+        ('{"loss": "objective"}', "w2v does not run code that a model names"),
+        ('{"objective": "os:abort"}', "w2v does not run code that a model names"),
+        ('{"loss": "ns", "objective": "os:abort"}', "w2v does not run code that a model names"),
         *((json.dumps({name: str(tmp_path)}), f"unknown setting '{name}'") for name in ("corpus", "output", "cache")),
     ):
         write_with_strings(vectors, settings=settings)

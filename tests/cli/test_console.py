@@ -334,7 +334,7 @@ class Something:
 def end_in(method):
     if method == METHOD:
         os.kill(os.getpid(), signal.SIGTERM)
-        "here it is raised".split()
+        "any call runs the signal handler".split()
 report = console.ProgressPrinter.__call__
 def show(self, progress):
     report(self, progress)

@@ -26,7 +26,7 @@ from w2v.system.files import EXISTS
 from w2v.text.idstore import ReadingOptions
 from w2v.text.phrases import PhraseOptions
 
-# A command line for each command with which it succeeds.
+# Arguments with which each command succeeds.
 WORK = {
     "vocab": "{corpus} -o out",
     "phrases": "{corpus} -o out",
@@ -512,7 +512,7 @@ def test_help_lists_the_common_options(command: str) -> None:
     assert short[-2:] == ["--help-all", "--help"]
 
 
-def test_help_of_the_program_has_headings_and_several_names() -> None:
+def test_help_of_the_program_has_headings_and_is_also_a_command() -> None:
     shown = run("--help").stdout
     assert re.findall(r"^(\w+):$", shown, re.MULTILINE) == ["Options", *cli.GROUPS]
     assert run("help").stdout == shown
@@ -851,7 +851,7 @@ def test_terminal_shows_a_bar(sample: Path, tmp_path: Path) -> None:
     assert erase_line + b"w2v: train: needs about" in terminal.shown
 
 
-def test_what_follows_two_dashes_is_no_option_of_another_program(tmp_path):
+def test_arguments_after_two_dashes_are_not_read_as_options_of_other_programs(tmp_path):
     for dashes, message in (([], "-size 100: write --"), (["--"], "'-size' does not exist")):
         error = run("train", "-o", tmp_path / "m.bin", *dashes, "-size", 100, code=1 if dashes else 2).stderr
         assert message in error

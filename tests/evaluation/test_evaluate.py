@@ -212,9 +212,9 @@ def test_models_without_the_words_of_a_set_are_named(model: Path, pairs: Path, t
         "w2v evaluate MODEL --questions FILE --pairs FILE uses your own test sets, and w2v evaluate MODEL --held-out"
     )
     first, second = (line for line in shown if advice in line)
-    assert first.startswith(f"{model} lacks a word of every item of pairs.txt: ")
+    assert first.startswith(f"every item of pairs.txt has a word that {model} lacks: ")
     assert second.startswith(
-        f"{tmp_path / 'own.bin'} lacks a word of every item of bundled questions and bundled pairs"
+        f"every item of bundled questions and bundled pairs has a word that {tmp_path / 'own.bin'} lacks: "
     )
     (line,) = (line for line in shown if "rare neighbours cannot be counted" in line)
     assert line.startswith(f"{tmp_path / 'own.bin'} has no counts of its words, ")

@@ -151,7 +151,7 @@ def test_both_kernels_train_the_same_new_loss(sample: Path) -> None:
 
 
 @pytest.mark.usefixtures("new_losses")
-def test_compiled_functions_read_the_option_of_the_page(sample: Path) -> None:
+def test_compiled_functions_read_the_option_of_the_documented_loss(sample: Path) -> None:
     options = {**SMALL, "loss": "margin", "epochs": 1, "vectors": "input"}
     none, large, again = (w2v.train(sample, **options, margin=margin) for margin in (0, 5, 5))
     np.testing.assert_array_equal(large.inputs, again.inputs)
@@ -199,7 +199,7 @@ def test_a_users_loss_can_inherit_the_options_of_a_built_in_loss(sample: Path) -
         loss.prepared(vocabulary, settings)
 
 
-def test_the_option_of_the_page_is_checked() -> None:
+def test_the_option_of_the_documented_loss_is_checked() -> None:
     assert PAGE_CODE["MarginOptions"](margin=2).margin == 2
     with pytest.raises(w2v.SettingsError, match=r"^margin -1: it must be a number, 0 or more$"):
         PAGE_CODE["MarginOptions"](margin=-1)

@@ -1,4 +1,4 @@
-"""The surroundings of a command: standard streams, one-line errors, signals, and progress on the terminal."""
+"""What all commands share: standard streams, one-line errors, signals, and progress on the terminal."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ def print_evaluation(names: Sequence[str], results: Sequence[EvaluationResult]) 
     for number, name in enumerate(names):
         lacking = [(one.measure, one.name) for one in results if not one.scores[number].items]
         if sets := [name for measure, name in lacking if measure in ("accuracy", "spearman")]:
-            print_line(f"{name} lacks a word of every item of {' and '.join(sets)}: {OTHER_TEST_SETS}")
+            print_line(f"every item of {' and '.join(sets)} has a word that {name} lacks: {OTHER_TEST_SETS}")
         if any(measure == "rare neighbours" for measure, _ in lacking):
             print_line(f"{name} has no counts of its words, or no rare words, so rare neighbours cannot be counted")
     if any(one.measure == "gaps" for one in results):

@@ -90,31 +90,31 @@ def new_run(given: Mapping[str, Any], communicator: Communicator | None) -> tupl
         SettingsError: A value is impossible.
         click.UsageError: Options contradict each other.
     """
-    file = read_options(given["config"]) if given["config"] else {}
+    file_options = read_options(given["config"]) if given["config"] else {}
     find_objective(given["objective"])
     chosen = given_settings(given)
-    own = {name: given[name] for name in RUN_OPTIONS if given[name] not in (None, False, ())}
+    run_options = {name: given[name] for name in RUN_OPTIONS if given[name] not in (None, False, ())}
     # A loss on the command line replaces the loss of the file, under either of its names.
     replaced = LOSS_NAMES if chosen.keys() & LOSS_NAMES else set()
-    options = {name: value for name, value in file.items() if name not in replaced} | chosen
+    options = {name: value for name, value in file_options.items() if name not in replaced} | chosen
     objective = options.get("objective")
     if objective != given["objective"]:
         file_objective = one_line(objective)
         raise SettingsError(
-            f"{given['config']}: its objective is {file_objective}, and files run no code: if you trust that code, add "
-            f"--objective {file_objective}"
+            f"{given['config']}: its objective is {file_objective}, and w2v does not run code that a file names: if "
+            f"you trust that code, add --objective {file_objective}"
         )
-    if own.get("continue_from") and own.get("vocab", RunConfig.vocab) == "old":
+    if run_options.get("continue_from") and run_options.get("vocab", RunConfig.vocab) == "old":
         # The file may belong to a run that added words, and settings of new words have no effect here.
         options = {
             name: value for name, value in options.items() if name not in WORD_SELECTION_SETTINGS or name in chosen
         }
-    options |= given_reading(given) | own
+    options |= given_reading(given) | run_options
     if not options.get("corpus"):
         reason = f": {given['phrases']} is the FILE of --phrases" if isinstance(given["phrases"], str) else ""
         raise click.UsageError(f"Missing argument 'CORPUS...'{reason}")
     corpus = corpus_of(options["corpus"])
-    source = open_source(own.get("continue_from"), own.get("init"))
+    source = open_source(run_options.get("continue_from"), run_options.get("init"))
     config = RunConfig.from_options(options, source, display_name=option_name)
     check_effect(config.settings, chosen)
     config = replace(config, output=config.output or str(default_output(config.settings)))
@@ -167,8 +167,10 @@ def resumed_run(given: Mapping[str, Any], communicator: Communicator | None) -> 
     named = {f"--{name.replace('_', '-')}": given[name] for name in ("save_vocab", "plot")}
     named = {"-o": given["output"]} | named
     named |= {"--phrases": phrases, "--cache": given["cache"], "--objective": given["objective"]}
-    before = {name: path for name, path in named_files(state.config).items() if name not in ("--cache", "--objective")}
-    unnamed = {option: one_line(path) for option, path in before.items() if path and not named[option]}
+    old_files = {
+        name: path for name, path in named_files(state.config).items() if name not in ("--cache", "--objective")
+    }
+    unnamed = {option: one_line(path) for option, path in old_files.items() if path and not named[option]}
     if not given["corpus"] or not given["output"] or "--phrases" in unnamed:
         named = {"-o": "MODEL"} | {option: path for option, path in named.items() if path} | unnamed
         sources = given["corpus"] or _shortened(state.config.corpus)

@@ -66,9 +66,8 @@ class ClassSoftmax(Loss):
         self._set_classes(np.ascontiguousarray(starts))
 
     def _set_classes(self, starts: NDArray[np.int64]) -> None:
-        self.classes = self.rank_above_size = (
-            len(starts) - 1
-        )  # The normaliser of each class adds at most 1 to the rank.
+        self.classes = len(starts) - 1
+        self.rank_above_size = self.classes  # The normaliser of each class adds at most 1 to the rank.
         sizes, words = np.diff(starts), len(self.vocabulary)
         class_of = np.repeat(np.arange(self.classes, dtype=np.int32), sizes)
         self.data, self.tensors = {"starts": starts, "class_of": class_of}, {"class_starts": starts}

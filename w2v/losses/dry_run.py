@@ -63,4 +63,4 @@ def check_result(loss: Loss, what: str, value: Any, moved: Any) -> None:
     if not isinstance(value, float | np.floating):
         fail(loss, what, f"returned {value!r}: it must be the loss, a float")
     if not math.isfinite(value) or not np.isfinite(moved).all():
-        fail(loss, what, f"the loss is {value}, or values are not finite, for untrained vectors")
+        fail(loss, what, f"with untrained vectors, the loss is {value}: it and all updates must be finite")

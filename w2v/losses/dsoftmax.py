@@ -59,8 +59,9 @@ class DifferentiatedSoftmax(Loss):
     def prepare(self) -> None:
         self.lengths, self.sizes = blocks_of(self.options.blocks, len(self.vocabulary), self.settings.vector_size)
         widths = [memory.row_width(length) for length in self.lengths]
-        ends = {"starts": self.sizes, "offsets": np.multiply(self.sizes, widths), "columns": self.lengths}
-        self.data = {name: np.cumsum([0, *each]) for name, each in (ends | {"places": widths}).items()}
+        sizes = {"starts": self.sizes, "offsets": np.multiply(self.sizes, widths), "columns": self.lengths}
+        sizes["padded_columns"] = widths
+        self.data = {name: np.cumsum([0, *each]) for name, each in sizes.items()}
         self.data["identity"] = np.arange(max(self.sizes))
         self.memory_rows = -(-int(self.data["offsets"][-1]) // self.settings.vector_size)
 
@@ -80,7 +81,8 @@ class DifferentiatedSoftmax(Loss):
         }
 
     def scratch(self, inputs: int) -> dict[str, Array]:
-        return {name: memory.aligned_rows(1, inputs * int(self.data["places"][-1]))[0] for name in ("x", "change")}
+        width = int(self.data["padded_columns"][-1])
+        return {name: memory.aligned_rows(1, inputs * width)[0] for name in ("x", "change")}
 
     def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
         parts = enumerate(np.split(rows, self.data["columns"][1:-1], axis=1))
@@ -116,7 +118,7 @@ class DifferentiatedSoftmax(Loss):
 
 def part_of(s: Worker, flat: Array, k: int, n: int) -> Array:
     """Return the part of n rows that belongs to block k, (n, width)."""
-    return flat[n * s.data.places[k] : n * s.data.places[k + 1]].reshape(n, -1)
+    return flat[n * s.data.padded_columns[k] : n * s.data.padded_columns[k + 1]].reshape(n, -1)
 
 
 def outputs_of(s: Worker, k: int) -> Array:
@@ -126,7 +128,7 @@ def outputs_of(s: Worker, k: int) -> Array:
 
 
 def block_lengths(blocks: str | None, size: int) -> tuple[list[int], list[int]]:
-    """Return the lengths of the blocks, and the numbers of words of all but the last, which may be missing.
+    """Return the lengths of the blocks, and the numbers of words of all blocks but the last, or [] without numbers.
 
     Args:
         blocks: Text such as "300:1000,150:4000,75". By default there are up to three blocks: half of the vector, a

@@ -61,6 +61,6 @@ def check_size(loss: Loss, instead: str) -> None:
     if size > MAX_WORDS and not loss.options.large_softmax:
         raise SettingsError(
             f"loss {loss.name}: each prediction computes the scores of all {size:,} words, {size / 6:,.0f} times as "
-            f"many as negative sampling with 5; lower max_vocab to {MAX_WORDS:,}, {instead}, or set large_softmax "
-            "to allow it"
+            f"many as loss ns with negative 5; lower max_vocab to {MAX_WORDS:,}, {instead}, or set large_softmax to "
+            "allow it"
         )

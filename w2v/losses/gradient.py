@@ -42,19 +42,20 @@ def check_gradient(
 
     The loss runs in plain Python, in float64 and with random parameters. It predicts the first, the middle and the last
     word of a small vocabulary from two input rows. Each value of x and of the parameters must then change by −alpha
-    times the derivative of the loss by that value. In large matrices, only a random part of the values is checked.
+    times the derivative of the loss with respect to that value. In large matrices, only a random part of the values is
+    checked.
 
     Args:
         loss: Your own loss, such as Hinge(), or a built-in one.
-        vocabulary: The words and counts to use instead of twelve words.
+        vocabulary: The words and counts to use; by default WORDS, with made-up counts.
         tolerance: The largest difference allowed, relative to the largest derivative in a matrix, or to 1 if that is
             smaller.
         seed: The seed of the parameters, the input rows and the words that the loss draws.
         settings: Settings of the run, such as negative=3. The default of vector_size is 5.
 
     Returns:
-        The largest absolute derivative by x and by each parameter, by name. 0 means that the loss does not depend on
-        the parameter.
+        A dict with "x" and the name of each parameter as keys. Its values are the largest absolute derivatives of the
+        loss with respect to any element of x or of the parameter. 0 means that the loss does not depend on it.
 
     Raises:
         W2VError: An update differs from the gradient, or the loss has another mistake; the message has file and line.
@@ -88,10 +89,10 @@ def check_gradient(
 def numerical_gradient(
     function: Callable[[], float], matrix: Array, elements: Sequence[tuple[int, ...]] | None = None
 ) -> NDArray[np.float64]:
-    """Return the numerical derivatives of a function by elements of a matrix that it reads: central differences.
+    """Return the derivatives of a function with respect to elements of a matrix, by central differences.
 
     Args:
-        function: The function.
+        function: The function, which reads the matrix.
         matrix: The matrix, which is changed during the call.
         elements: The indices of the elements, all by default.
 

@@ -63,7 +63,7 @@ class Loss:
         s.random        the random generator: draw(s.random) returns 64 random bits
         s.scratch       the result of `scratch`, by name
         s.rows, s.target, s.offset, s.weight    (max_rows,), filled by `choose`
-        s.scores, s.room    working memory for n · max_rows numbers each, in steps of n input rows
+        s.scores, s.room    working memory: n · max_rows numbers each for a step of n input rows
         s.position      the index of the window in its chunk of text, and of the step in its window
 
     A loss of the Cython kernel also has a branch there, which computes the same as `choose` and `link`
@@ -127,7 +127,7 @@ class Loss:
 
     @property
     def label(self) -> str:
-        """The name of the loss in messages; for a user's own loss with module:Name."""
+        """The name of the loss in messages. A user's own loss is called "objective module:Name"."""
         own = self.name == Loss.name
         return f"objective {type(self).__module__}:{type(self).__qualname__}" if own else f"loss {self.name}"
 
@@ -154,8 +154,8 @@ class Loss:
     def restore(self, tensors: Mapping[str, Array]) -> None:
         """Do the work of `prepare` for a loss that is read from a file.
 
-        A loss that allocates memory by its settings must call `check_stored` first, because the settings of a damaged
-        file may require any amount.
+        If the settings decide how much memory a loss allocates, it must call `check_stored` first: the settings of a
+        damaged file may ask for any amount.
 
         Args:
             tensors: The tensors of the file, with the parameters.
@@ -227,7 +227,7 @@ class Loss:
 
     @classmethod
     def summary(cls, tensors: Mapping[str, Array]) -> dict[str, Any]:
-        """Return values that `w2v info` shows instead of the settings of the same names, from the tensors of a file."""
+        """Return the true values of settings that the tensors of a file show, such as `classes`, for `w2v info`."""
         return {}
 
     @property
@@ -257,7 +257,7 @@ class Loss:
     def log_probabilities_of(
         self, parameters: Mapping[str, Array], rows: Array, indices: Integers, words: Integers, common: Integers
     ) -> tuple[Array, Array]:
-        """Return the natural log p of single words, and of the same words for each row.
+        """Return the natural log p of given pairs of a row and a word, and of the words in `common` for every row.
 
         A loss overrides this if it can compute the probabilities of a few words faster than of all words.
 
@@ -321,7 +321,8 @@ class Loss:
         if not isinstance(settings.loss_options, self.options_class):
             name = self.options_class.__name__
             raise SettingsError(
-                f"{self.label}: its options_class {name} does not belong to a built-in loss: use the class of one"
+                f"{self.label}: its options_class {name} does not belong to a built-in loss: use the "
+                "options_class of a built-in loss"
             )
         loss = copy.copy(self)
         loss.vocabulary, loss.settings, loss.options, loss.tensors = vocabulary, settings, settings.loss_options, {}
@@ -361,7 +362,9 @@ class Loss:
             raise W2VError(f"{self.label}: {what} gave {type(arrays).__name__}: it must be a dict of arrays")
         for name, array in arrays.items():
             if not isinstance(name, str) or not name.isidentifier() or name[0] == "_" or "__" in name:
-                raise W2VError(f"{self.label}: {what} have the name {name!r}: write a word, as s.{what}.word")
+                raise W2VError(
+                    f"{self.label}: a key of {what} is {name!r}: it must be a Python name without __ or a leading _"
+                )
             numbers = (int, float, np.generic) if what == "data" else ()
             if not isinstance(array, (np.ndarray, *numbers)):
                 wanted = "an array or a number" if numbers else "an array"
@@ -386,7 +389,7 @@ def call_method(loss: Loss, name: str, *arguments: Any) -> Any:
 def user_error(loss: Loss, what: str, error: Exception, file: str | None = None) -> W2VError:
     """Return a W2VError for an exception in a user's own loss, with the line where it was raised.
 
-    If the traceback has lines in `file`, the message has the innermost of them.
+    If the traceback has lines in `file`, the message names the innermost of them.
     """
     frames = traceback.extract_tb(error.__traceback__)
     frame = next((frame for frame in reversed(frames) if frame.filename == file), frames[-1])
@@ -402,7 +405,7 @@ def fail(loss: Loss, method: str, message: str) -> None:
 
 
 def by_tensor_name(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values for parameters by the names of their tensors in files: with a prefix, except "outputs"."""
+    """Replace each parameter's name by its tensor's name in files: with PREFIX, except for "outputs"."""
     return {name if name == "outputs" else PREFIX + name: value for name, value in parameters.items()}
 
 

@@ -13,7 +13,7 @@ A user writes options in one flat list, before the loss is known: on the command
 `self.settings`, with the static type GeneralOptions, and `self.options`, an instance of its subclass of LossOptions.
 Losses cannot import Settings, because this module imports the losses.
 
-The way of one option: SamplingOptions defines `negative`, and FlatSettings inherits it, so --negative 10 exists.
+For example, SamplingOptions defines `negative`, and FlatSettings inherits it, so --negative 10 exists.
 Settings(negative=10) checks it in a FlatSettings, stores it in loss_options, and the loss reads self.options.negative.
 
 To add a loss, add its class to `LOSSES`. If it has options, add their dataclass to the bases of `AllLossOptions`.
@@ -233,11 +233,11 @@ class Settings(GeneralOptions):
 
     @property
     def word_vectors(self) -> WordVectors:
-        """How word vectors are made of the rows: `vectors`, or a default.
+        """How word vectors are made from the rows: `vectors`, or a default.
 
-        The default is "combined" if the loss has an output row for each word, without n-grams, and for vectors of 2 to
-        MAX_COMBINED_SIZE values: above, computing the eigenvectors takes minutes. With several views, this is about the
-        view of words.
+        The default is "combined" if the loss has an output row for each word, there are no n-grams, and vector_size is
+        from 2 to MAX_COMBINED_SIZE. For longer vectors, computing the eigenvectors takes minutes. With several views,
+        this is the kind of the view of words.
         """
         has_ngrams = self.subwords and self.views == "words"
         combined = 2 <= self.view_sizes["words"] <= MAX_COMBINED_SIZE
@@ -347,8 +347,8 @@ def loss_for(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[str, A
     name = str(settings.objective)
     if name not in _own_losses:
         raise LossNotImported(
-            f"the model's objective is {name}, and files run no code: name it with --objective {name}, or in Python "
-            "with w2v.losses.registry.find"
+            f"the model's objective is {name}, and w2v does not run code that a file names: give --objective {name}, "
+            "or in Python call w2v.losses.registry.find"
         )
     return _own_losses[name].prepared(vocabulary, settings, tensors)
 

@@ -17,7 +17,7 @@ from w2v.losses.loss import Array, Integers, Worker
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ divided by the golden ratio: SplitMix64's increment
 MULTIPLIER_1, MULTIPLIER_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 HALF, HALF_MASK = np.uint64(32), np.uint64(0xFFFFFFFF)  # half of the 64 bits
-REDRAWS = 64  # After this many random draws of words that are taken, the next free word is used.
+REDRAWS = 64  # After drawing this many words that are already in the rows, take the next word that is not.
 SCORE_BLOCK = 64  # `logistic` pads scores to a multiple of this. A product of 64 factors up to 2 does not overflow.
 
 
@@ -59,17 +59,17 @@ def draw_from(table: Array, bits: Any) -> Any:
 
 
 def step(s: Worker, centre: int, x: Array, change: Array, alpha: float) -> float:
-    """Placeholder for the `step` of a loss: losses/binding.py puts it in."""
+    """Placeholder that losses/binding.py replaces with the `step` of a loss."""
     raise NotImplementedError
 
 
 def choose(s: Worker, centre: int, x: Array) -> int:
-    """Placeholder for the `choose` of a loss: losses/binding.py puts it in."""
+    """Placeholder that losses/binding.py replaces with the `choose` of a loss."""
     raise NotImplementedError
 
 
 def link(s: Worker, scores: Array) -> float:
-    """Placeholder for the `link` of a loss: losses/binding.py puts it in."""
+    """Placeholder that losses/binding.py replaces with the `link` of a loss."""
     raise NotImplementedError
 
 
@@ -193,8 +193,8 @@ def shifted_exponentials(scores: Array, out: Array) -> tuple[float, float]:
 def draw_words(s: Worker, centre: int, blocks: int, counted: bool) -> int:
     """Fill s.rows with the centre word and `blocks` times K drawn words, and return the number of rows.
 
-    The K random numbers in s.random were drawn in advance, so that the rows of their words can be prefetched. If a word
-    is in the rows already, its weight increases with `counted`; otherwise another word is drawn.
+    The K random numbers in s.random were drawn in advance, so that the rows of their words can be prefetched. When a
+    drawn word is already in the rows, its weight increases by 1 with `counted`; without it, another word is drawn.
     """
     size = len(s.data.alias_table)
     s.rows[0], s.target[0], s.weight[0] = centre, 1, 1
@@ -245,7 +245,7 @@ def effective_samples(scores: Array, weight: Array, room: Array) -> float:
 
     The first column is the centre word, which is not a sample.
     """
-    least = np.inf
+    smallest = np.inf
     ratios = room[: scores.shape[1]]
     for i in range(len(scores)):
         shifted_exponentials(scores[i], ratios)
@@ -253,8 +253,8 @@ def effective_samples(scores: Array, weight: Array, room: Array) -> float:
         for j in range(1, len(ratios)):
             total += ratios[j]
             squares += ratios[j] * ratios[j] / weight[j]
-        least = min(least, total * total / squares)
-    return least
+        smallest = min(smallest, total * total / squares)
+    return smallest
 
 
 # -- not compiled ---------------------------------------------------------------------------

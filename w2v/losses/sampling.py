@@ -157,12 +157,12 @@ class SampledSoftmax(SamplingLoss):
     """A softmax over the centre word and K drawn words (Bengio & Senécal 2003; Jean et al. 2015, section 3.1).
 
     The logarithm of a word's expected count is subtracted from its score. The softmax then gives the probability that
-    this word, of all these words, is the word of the text.
+    this word is the centre word, and that the other words were drawn.
 
     With `adaptive`, the loss draws up to 16 K words. It doubles their number if the effective number of samples of a
     context word, (Σr)² / Σr² with importance ratios r, was below K / 2 in the previous window (Bengio & Senécal 2008),
-    and halves it again if all were above K. The same sample must not decide: it would dilute heavy words just when they
-    are drawn, and measured worse.
+    and halves it again if all were above K. The current sample must not decide its own size: it would grow, and so
+    lower the share of heavy words, exactly when they are drawn. That gave worse results.
     """
 
     name = branch = "sampled"
@@ -188,7 +188,7 @@ class SampledSoftmax(SamplingLoss):
         return log_expected_draws(weights, self.negative)
 
     def scratch(self, inputs: int) -> dict[str, Array]:
-        return {"blocks": np.ones(1, np.int64), "least": np.full(1, np.inf)}
+        return {"blocks": np.ones(1, np.int64), "min_effective": np.full(1, np.inf)}
 
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
@@ -202,15 +202,15 @@ class SampledSoftmax(SamplingLoss):
 
 def choose_adaptively(s: Worker, centre: int, x: Array) -> int:
     """Draw as many blocks of K words as the previous window needed; see SampledSoftmax."""
-    blocks, least, negative = s.scratch.blocks, s.scratch.least, len(s.random) - 1
-    if s.position[0] == 0:
+    blocks, min_effective, negative = s.scratch.blocks, s.scratch.min_effective, len(s.random) - 1
+    if s.position[0] == 0:  # the first window of a chunk
         blocks[0] = 1
-    elif s.position[1] == 0 and least[0] < 0.5 * negative:
+    elif s.position[1] == 0 and min_effective[0] < 0.5 * negative:
         blocks[0] = min(2 * blocks[0], MAX_ADAPTIVE_BLOCKS)
-    elif s.position[1] == 0 and negative < least[0] < np.inf:
+    elif s.position[1] == 0 and negative < min_effective[0] < np.inf:
         blocks[0] = max(blocks[0] // 2, 1)
-    if s.position[1] == 0:
-        least[0] = np.inf
+    if s.position[1] == 0:  # the first step of a window
+        min_effective[0] = np.inf
     m = draw_words(s, centre, blocks[0], True)
     prefetch_draws(s)
     set_importance(s, m, blocks[0])
@@ -218,7 +218,8 @@ def choose_adaptively(s: Worker, centre: int, x: Array) -> int:
 
 
 def link_adaptively(s: Worker, scores: Array) -> float:
-    s.scratch.least[0] = min(s.scratch.least[0], effective_samples(scores, s.weight, s.room))
+    effective = effective_samples(scores, s.weight, s.room)
+    s.scratch.min_effective[0] = min(s.scratch.min_effective[0], effective)
     return softmax(s, scores)
 
 

@@ -115,7 +115,7 @@ class Tree:
     @classmethod
     def balanced(cls, size: int) -> Tree:
         """Return the tree over `size` words with full levels, except the last. The first words have shorter codes."""
-        heap = np.arange(1, 2 * size - 1)  # positions in level order without the root, 0: inner nodes, then words
+        heap = np.arange(1, 2 * size - 1)  # in level order without the root, 0: first the inner nodes, then words
         node = np.where(heap < size - 1, 2 * size - 2 - heap, heap - (size - 1))
         parents, bits = np.empty(2 * size - 2, np.int32), np.empty(2 * size - 2, np.int8)
         parents[node] = 2 * size - 2 - (heap - 1) // 2

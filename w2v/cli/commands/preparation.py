@@ -149,9 +149,9 @@ def tree(
     """Compare Huffman and other trees by expected code length.
 
     Hierarchical softmax uses one output row for each bit of a word's code. This command shows the entropy of the word
-    frequencies, and for the balanced tree, the Huffman tree and a third one (--tree) the expected code length: how many
-    rows a prediction uses, and how many times fewer that is than with the full softmax. The words are counted in a
-    CORPUS, or read from a file written by w2v vocab.
+    frequencies, and the expected code length of the balanced tree, the Huffman tree and a third one (--tree). This
+    length is the mean number of rows that a prediction uses; w2v also shows how many times more rows the full softmax
+    uses. The words are counted in a CORPUS, or read from a file written by w2v vocab.
 
     \b
     w2v tree corpus.txt --word france --word the

@@ -197,8 +197,8 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
                 progress: Report = report
                 if not (quiet or given["resume"]):
                     progress = LongRunNotice(report, config.settings.in_effect(), bool(config.checkpoint))
-                replaced = {"replace_checkpoints": given["force"], "communicator": communicator}
-                with prepare(config, **inputs, **replaced, progress=progress) as run:
+                more = {"replace_checkpoints": given["force"], "communicator": communicator}
+                with prepare(config, **inputs, **more, progress=progress) as run:
                     if given["save_config"] and is_root(communicator):
                         config.save(given["save_config"], force=given["force"])
                     checkpoint_folder = run.checkpoint_folder

@@ -1,4 +1,4 @@
-"""Commands that use vectors: `analogy`, `similarity`, `query`, `encode`, `info` and `convert`."""
+"""Commands that use vectors: `analogy`, `similarity`, `query`, `encode`, `info`, `convert` and `combine`."""
 
 from __future__ import annotations
 
