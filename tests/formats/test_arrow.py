@@ -162,7 +162,7 @@ def test_a_schema_that_lists_one_field_often_is_refused(tmp_path: Path) -> None:
     one_field, no_fields = (
         struct.pack("<4H", 8, 8, 0, 4),
         struct.pack("<2H", 4, 4),
-    )  # where the tables store their fields
+    )  # vtables: the positions of the fields in a table
     tables = struct.pack("<I", 16) + one_field + no_fields
     tables += struct.pack("<iI", 12, 4) + struct.pack("<iI", 20, 4) + struct.pack("<I", count)  # footer, schema, list
     tables += (4 * np.arange(count, 0, -1)).astype("<u4").tobytes() + struct.pack("<i", 24 + 4 * count)

@@ -233,7 +233,7 @@ def test_a_tree_clustered_from_bfloat16_is_the_same(
 # -- training -------------------------------------------------------------------------------
 
 
-def test_initial_inputs_are_those_of_float32_rounded() -> None:
+def test_initial_inputs_equal_rounded_float32_inputs() -> None:
     full, half = initial_inputs(2000, 300, 7), initial_inputs(2000, 300, 7, BFLOAT16)
     np.testing.assert_array_equal(half[:, :300].view(np.uint16), to_bfloat16(full[:, :300]).view(np.uint16))
     assert not half[:, 300:].any()

@@ -131,7 +131,7 @@ def test_writing_checks_the_disk_space_for_all_buckets(tmp_path: Path, monkeypat
     assert not list(tmp_path.iterdir())
 
 
-def test_settings_are_translated_to_those_of_fasttext(fasttext: Any, sample: Path, tmp_path: Path) -> None:
+def test_settings_are_translated_to_fasttext_settings(fasttext: Any, sample: Path, tmp_path: Path) -> None:
     path = tmp_path / "m.ft.bin"
     w2v.train(sample, **SMALL | {"window": "5,0", "sample": 0, "loss": "hs"}).save(path)
     shown = run_json("info", path)["settings"]

@@ -205,7 +205,7 @@ FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "long words in questions": ("questions", lambda: (b"w" * (3 << 20) + b" a b c\n") * 8, "loaded"),
     "pairs without end": ("pairs", lambda: b"a b 1\n" * (SIZE // 6), "more than 100000 pairs"),
     "unknown pairs": ("pairs", lambda: lines_of_words(b" no 1\n"), "more than 100000 pairs"),
-    "as many pairs as may be": ("pairs", lambda: b"a b 1\na c 2\n" * 50_000, "loaded"),
+    "the largest allowed number of pairs": ("pairs", lambda: b"a b 1\na c 2\n" * 50_000, "loaded"),
     "a long page": ("model", lambda: parquet_bytes(LONG_WORD, use_dictionary=False), TOO_MUCH),
     "a long dictionary": ("model", lambda: parquet_bytes(LONG_WORD, dictionary_pagesize_limit=1 << 30), TOO_MUCH),
     "a long buffer": ("model", lambda: arrow_bytes(LONG_WORD), TOO_MUCH),
@@ -310,9 +310,7 @@ FOLDERS: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
 }
 
-needs_peak = pytest.mark.skipif(
-    not Path("/proc/self/status").exists(), reason="needs Linux's figure of a process's memory"
-)
+needs_peak = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the peak memory in Linux's /proc")
 
 
 @needs_peak

@@ -105,7 +105,7 @@ def test_code_in_a_pickle_is_not_run(tmp_path: Path, protocol: int) -> None:
         (b"\x80\x02cx" + b"y" * 9000 + b"\nz\n)R.", "a call of xy"),
     ],
 )
-def test_hostile_opcodes_are_read_error(tmp_path: Path, data: bytes, message: str) -> None:
+def test_hostile_opcodes_are_refused(tmp_path: Path, data: bytes, message: str) -> None:
     assert message in read_error(tmp_path / "p", data)
 
 

@@ -43,7 +43,7 @@ def assert_content(found: Any, expected: dict[str, Any]) -> None:
         assert found.counts[rows].tolist() == expected["counts"]
 
 
-def of_the_loss(settings: dict[str, Any]) -> dict[str, Any]:
+def without_other_losses(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of a file without the options of other losses, which earlier versions also stored."""
     others = options_of(AllLossOptions).keys() - options_of(LOSSES[settings["loss"]].options_class)
     return {name: value for name, value in settings.items() if name not in others}
@@ -61,7 +61,7 @@ def test_models_load_with_settings_metrics_and_text_options(name: str, mmap: boo
     expected, model = EXPECTED[name], w2v.Model.load(SAMPLES / name, mmap)
     assert_content(model.wv, expected)
     assert model.wv.counts is not None
-    assert model.settings.as_dict() == of_the_loss(expected["settings"]) | {"workers": model.settings.threads}
+    assert model.settings.as_dict() == without_other_losses(expected["settings"]) | {"workers": model.settings.threads}
     assert {key: model.metrics[key] for key in expected["metrics"]} == expected["metrics"]
     assert asdict(model.text) == expected["text"]
     np.testing.assert_array_equal(w2v.load(SAMPLES / name, mmap).vectors, model.wv.vectors)
@@ -71,7 +71,7 @@ def test_models_load_with_settings_metrics_and_text_options(name: str, mmap: boo
 @pytest.mark.parametrize("name", MODELS)
 def test_info_shows_the_settings_of_models(name: str) -> None:
     expected, shown = EXPECTED[name], run_json("info", SAMPLES / name)
-    assert shown["settings"] == of_the_loss(expected["settings"])
+    assert shown["settings"] == without_other_losses(expected["settings"])
     assert shown["text"] == (expected["text"] if name == "text-options.safetensors" else {})
 
 
@@ -85,7 +85,7 @@ def test_vectors_of_all_formats_load(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["subwords.safetensors", "subwords.ft.bin", "f16.safetensors", "int8.safetensors"])
-def test_unknown_words_have_ngrams(name: str) -> None:
+def test_unknown_words_get_vectors_from_stored_ngrams(name: str) -> None:
     expected = w2v.load(SAMPLES / "subwords.safetensors")["kingdom"]
     np.testing.assert_allclose(w2v.load(SAMPLES / name)["kingdom"], expected, atol=0.02)
 
@@ -141,7 +141,7 @@ def test_a_checkpoint_is_resumed(tmp_path: Path) -> None:
     assert_content(model.wv, expected)
     assert model.metrics["tokens"] == expected["metrics"]["tokens"]
     np.testing.assert_allclose(model.metrics["loss"], expected["metrics"]["loss"], rtol=1e-5)
-    assert model.settings.as_dict() == of_the_loss(expected["settings"])
+    assert model.settings.as_dict() == without_other_losses(expected["settings"])
     assert asdict(model.text) == expected["text"]
 
 

@@ -39,16 +39,16 @@ def test_a_database_is_read_back_and_searched_by_sqlite_vec(path: Path, monkeypa
     assert found.counts.tolist() == [5, 2, 1]
     np.testing.assert_array_equal(found.vectors, [[1, 0], [0.5, 1], [0, -1]])
     assert list(path.parent.iterdir()) == [path]
-    base = sqlite3.connect(path)
-    assert base.execute("select * from words").fetchall() == [(1, "the", 5), (2, "köln", 2), (3, "a b", 1)]
+    connection = sqlite3.connect(path)
+    assert connection.execute("select * from words").fetchall() == [(1, "the", 5), (2, "köln", 2), (3, "a b", 1)]
     if sys.modules["sqlite_vec"]:
-        base.enable_load_extension(True)
-        sys.modules["sqlite_vec"].load(base)
+        connection.enable_load_extension(True)
+        sys.modules["sqlite_vec"].load(connection)
         query = "select word from vectors join words using (id) where vector match ? and k = 2 order by distance"
-        assert base.execute(query, [found["köln"].tobytes()]).fetchall() == [("köln",), ("the",)]
+        assert connection.execute(query, [found["köln"].tobytes()]).fetchall() == [("köln",), ("the",)]
         monkeypatch.setitem(sys.modules, "sqlite_vec", None)
         assert_refused(path, r"m\.db: its vectors need sqlite-vec, and a Python that can load it: pip")
-    base.close()
+    connection.close()
 
 
 @pytest.mark.parametrize(
@@ -76,13 +76,15 @@ def test_a_database_is_read_back_and_searched_by_sqlite_vec(path: Path, monkeypa
 )
 def test_damaged_and_foreign_databases_are_refused(change: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "m.db"
-    with sqlite3.connect(path) as base:
-        base.executescript(
+    with sqlite3.connect(path) as connection:
+        connection.executescript(
             f"{PLAIN_TABLE};{WORDS_TABLE};insert into words values (1, 'the', 3), (2, 'köln', 2), (3, 'c', 1)"
         )
-        base.executemany("insert into vectors values (?, ?)", [(k, np.ones(2, "<f4").tobytes()) for k in (1, 2, 3)])
-        base.executescript(change)
-    base.close()
+        connection.executemany(
+            "insert into vectors values (?, ?)", [(k, np.ones(2, "<f4").tobytes()) for k in (1, 2, 3)]
+        )
+        connection.executescript(change)
+    connection.close()
     assert_refused(path, message)
 
 
@@ -93,15 +95,15 @@ ONES, SEVENS = np.ones((3, 2), np.float32), np.full((3, 2), 7, np.float32)
 # with a journal, in the middle of the transaction.
 CHANGE = """
 import os, sqlite3, sys
-base = sqlite3.connect(sys.argv[1], isolation_level=None)
-base.execute(f"pragma journal_mode = {sys.argv[2]}")
-base.execute("pragma cache_size = 1")
-base.execute("begin")
-base.execute("update vectors set vector = x'0000004000000040'")
-base.execute("insert into words values (9, hex(zeroblob(100000)), 1)")
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute(f"pragma journal_mode = {sys.argv[2]}")
+connection.execute("pragma cache_size = 1")
+connection.execute("begin")
+connection.execute("update vectors set vector = x'0000004000000040'")
+connection.execute("insert into words values (9, hex(zeroblob(100000)), 1)")
 if sys.argv[2] == "wal":
-    base.execute("delete from words where id = 9")
-    base.execute("commit")
+    connection.execute("delete from words where id = 9")
+    connection.execute("commit")
 os._exit(0)
 """
 
@@ -115,7 +117,7 @@ def file_names(folder: Path) -> list[str]:
 
 
 @pytest.fixture
-def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def database_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A database with vectors of ones."""
     monkeypatch.setitem(sys.modules, "sqlite_vec", None)
     monkeypatch.setattr(sqlite, "TIMEOUT", 0.0)
@@ -124,19 +126,19 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(params=["wal", "delete"])
-def changed(request: pytest.FixtureRequest, base: Path) -> Path:
+def changed(request: pytest.FixtureRequest, database_path: Path) -> Path:
     """A database with unfinished changes in a journal, left by a process that was killed."""
-    subprocess.run([sys.executable, "-c", CHANGE, base, request.param], check=True)
-    assert len(file_names(base.parent)) > 1
-    return base
+    subprocess.run([sys.executable, "-c", CHANGE, database_path, request.param], check=True)
+    assert len(file_names(database_path.parent)) > 1
+    return database_path
 
 
 def test_a_new_database_that_replaces_another_is_not_changed_by_its_journals(changed: Path) -> None:
     save(changed, SEVENS, force=True)
     assert file_names(changed.parent) == ["m.db"]
-    with closing(sqlite3.connect(changed)) as base:
-        assert base.execute("pragma integrity_check").fetchall() == [("ok",)]
-        assert {vector for (vector,) in base.execute("select vector from vectors")} == {SEVENS[0].tobytes()}
+    with closing(sqlite3.connect(changed)) as connection:
+        assert connection.execute("pragma integrity_check").fetchall() == [("ok",)]
+        assert {vector for (vector,) in connection.execute("select vector from vectors")} == {SEVENS[0].tobytes()}
     np.testing.assert_array_equal(w2v.load(changed).vectors, SEVENS)
 
 
@@ -197,13 +199,13 @@ def test_only_committed_changes_are_read(changed: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["wal", "delete", "persist", "truncate"])
-def test_reading_a_closed_database_leaves_no_files(base: Path, mode: str) -> None:
-    with closing(sqlite3.connect(base, isolation_level=None)) as other:
+def test_reading_a_closed_database_leaves_no_files(database_path: Path, mode: str) -> None:
+    with closing(sqlite3.connect(database_path, isolation_level=None)) as other:
         other.execute(f"pragma journal_mode = {mode}")
         other.execute("update vectors set vector = ?", [SEVENS[0].tobytes()])
-    files = file_names(base.parent)
-    np.testing.assert_array_equal(w2v.load(base).vectors, SEVENS)
-    assert file_names(base.parent) == files
+    files = file_names(database_path.parent)
+    np.testing.assert_array_equal(w2v.load(database_path).vectors, SEVENS)
+    assert file_names(database_path.parent) == files
 
 
 def test_reading_a_write_ahead_log_without_an_index_leaves_an_index(changed: Path) -> None:
@@ -213,14 +215,14 @@ def test_reading_a_write_ahead_log_without_an_index_leaves_an_index(changed: Pat
     changed.with_name("m.db-shm").unlink()
     np.testing.assert_array_equal(w2v.load(changed).vectors, 2 * ONES)
     assert file_names(changed.parent) == ["m.db", "m.db-shm", "m.db-wal"]
-    with closing(sqlite3.connect(changed)) as base:
-        base.execute("select * from words").fetchall()
+    with closing(sqlite3.connect(changed)) as connection:
+        connection.execute("select * from words").fetchall()
     assert file_names(changed.parent) == ["m.db"]
 
 
-def test_words_and_vectors_are_read_from_one_transaction(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even if another program changes the database after its words were read and before its vectors are."""
-    with closing(sqlite3.connect(base, isolation_level=None, timeout=0)) as other:
+def test_words_and_vectors_are_read_from_one_transaction(database_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if another program changes the database after its words were read and before its vectors are read."""
+    with closing(sqlite3.connect(database_path, isolation_level=None, timeout=0)) as other:
         other.execute("pragma journal_mode = wal")
         other.execute("update words set count = 5")
 
@@ -230,28 +232,28 @@ def test_words_and_vectors_are_read_from_one_transaction(base: Path, monkeypatch
                 other.execute("update vectors set vector = ?", [SEVENS[0].tobytes()])
 
         monkeypatch.setattr(sqlite, "WordBuilder", ChangingBuilder)
-        found = w2v.load(base)
+        found = w2v.load(database_path)
         assert found.counts is not None
         assert found.counts.tolist() == [5, 5, 5]
         np.testing.assert_array_equal(found.vectors, ONES)
-        np.testing.assert_array_equal(w2v.load(base).vectors, SEVENS)
+        np.testing.assert_array_equal(w2v.load(database_path).vectors, SEVENS)
 
 
-def test_a_database_is_neither_read_nor_replaced_while_another_program_changes_it(base: Path) -> None:
-    with closing(sqlite3.connect(base, isolation_level=None)) as other:
+def test_a_database_is_neither_read_nor_replaced_while_another_program_changes_it(database_path: Path) -> None:
+    with closing(sqlite3.connect(database_path, isolation_level=None)) as other:
         other.execute("begin immediate")
         other.execute("update words set count = 5")
         with pytest.raises(W2VError, match=r"cannot write .*m\.db: another program is changing it: try again later"):
-            save(base, SEVENS, force=True)
+            save(database_path, SEVENS, force=True)
         other.execute("commit")
         other.execute("begin exclusive")
-        assert_refused(base, r"m\.db: another program is changing it: try again later")
-    np.testing.assert_array_equal(w2v.load(base).vectors, ONES)
-    with closing(sqlite3.connect(base, isolation_level=None)) as other:
+        assert_refused(database_path, r"m\.db: another program is changing it: try again later")
+    np.testing.assert_array_equal(w2v.load(database_path).vectors, ONES)
+    with closing(sqlite3.connect(database_path, isolation_level=None)) as other:
         other.execute("pragma journal_mode = wal")
         other.execute("update words set count = 6")
-        save(base, SEVENS, force=True)  # nothing is being changed
-    np.testing.assert_array_equal(w2v.load(base).vectors, SEVENS)
+        save(database_path, SEVENS, force=True)  # nothing is being changed
+    np.testing.assert_array_equal(w2v.load(database_path).vectors, SEVENS)
 
 
 PAGE_BYTES = 4096
@@ -309,8 +311,8 @@ def test_pages_that_repeat_exponentially_are_refused(
 
 
 @pytest.mark.parametrize("end", ["-journal", "-wal"])
-def test_journals_that_are_pipes_are_not_opened(base: Path, end: str) -> None:
-    os.mkfifo(f"{base}{end}")
-    assert_refused(base, r"m\.db: .* belongs to it but is not a regular file: remove it")
+def test_journals_that_are_pipes_are_not_opened(database_path: Path, end: str) -> None:
+    os.mkfifo(f"{database_path}{end}")
+    assert_refused(database_path, r"m\.db: .* belongs to it but is not a regular file: remove it")
     with pytest.raises(W2VError, match="is not a regular file"):
-        save(base, SEVENS, force=True)
+        save(database_path, SEVENS, force=True)

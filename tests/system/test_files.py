@@ -17,7 +17,7 @@ from w2v.system.files import atomic_write, atomic_write_together, check_files_un
 
 
 @pytest.fixture(params=["unnamed", "named", "copied"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def temporary_kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Simulate systems with unnamed files, without unnamed files, and without hard links to unnamed files."""
     if request.param == "named":
         monkeypatch.delattr(os, "O_TMPFILE", raising=False)
@@ -40,7 +40,7 @@ def mode(path: Path) -> int:
 
 
 @pytest.mark.parametrize("letter", ["a", "大", "😀"])
-def test_the_longest_possible_name_can_be_written(tmp_path: Path, way: str, letter: str) -> None:
+def test_the_longest_possible_name_can_be_written(tmp_path: Path, temporary_kind: str, letter: str) -> None:
     path = tmp_path / (letter * (251 // len(letter.encode())) + ".bin")
     write(path)
     assert path.read_bytes() == b"new"
@@ -48,7 +48,7 @@ def test_the_longest_possible_name_can_be_written(tmp_path: Path, way: str, lett
 
 
 @pytest.mark.parametrize("kept", [0o600, 0o640, 0o444])
-def test_replacing_a_file_keeps_its_mode(tmp_path: Path, way: str, kept: int) -> None:
+def test_replacing_a_file_keeps_its_mode(tmp_path: Path, temporary_kind: str, kept: int) -> None:
     path = tmp_path / "old"
     path.touch()
     path.chmod(kept)
@@ -57,17 +57,17 @@ def test_replacing_a_file_keeps_its_mode(tmp_path: Path, way: str, kept: int) ->
     assert mode(path) == kept
 
 
-def test_a_new_file_is_private_until_it_is_complete(tmp_path: Path, way: str) -> None:
+def test_a_new_file_is_private_until_it_is_complete(tmp_path: Path, temporary_kind: str) -> None:
     (tmp_path / "usual").touch()
     with atomic_write(tmp_path / "new") as file:
         assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == 0o600
-        assert len(list(tmp_path.iterdir())) == 1 or way == "named"  # the unfinished file has no name
+        assert len(list(tmp_path.iterdir())) == 1 or temporary_kind == "named"  # the unfinished file has no name
     assert mode(tmp_path / "new") == mode(tmp_path / "usual")
     write(tmp_path / "secret", mode=0o600)
     assert mode(tmp_path / "secret") == 0o600
 
 
-def test_failed_writing_leaves_the_old_file(tmp_path: Path, way: str) -> None:
+def test_failed_writing_leaves_the_old_file(tmp_path: Path, temporary_kind: str) -> None:
     path = tmp_path / "v.bin"
     path.write_bytes(b"old")
 
@@ -82,7 +82,7 @@ def test_failed_writing_leaves_the_old_file(tmp_path: Path, way: str) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_file_created_during_writing_is_not_replaced(tmp_path: Path, way: str) -> None:
+def test_a_file_created_during_writing_is_not_replaced(tmp_path: Path, temporary_kind: str) -> None:
     path = tmp_path / "v.bin"
 
     def write(during: Any) -> None:
@@ -97,7 +97,7 @@ def test_a_file_created_during_writing_is_not_replaced(tmp_path: Path, way: str)
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_links_and_devices_are_written_through(tmp_path: Path, way: str) -> None:
+def test_links_and_devices_are_written_through(tmp_path: Path, temporary_kind: str) -> None:
     (tmp_path / "link.bin").symlink_to(tmp_path / "real.bin")
     write(tmp_path / "link.bin")
     assert (tmp_path / "link.bin").is_symlink()
@@ -115,7 +115,7 @@ def test_unwritable_paths_are_refused(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
-def test_replacing_a_file_keeps_its_owner(tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replacing_a_file_keeps_its_owner(tmp_path: Path, temporary_kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "old"
     path.touch()
     path.chmod(0o664)
@@ -129,7 +129,7 @@ def test_replacing_a_file_keeps_its_owner(tmp_path: Path, way: str, monkeypatch:
 
 @pytest.mark.parametrize("replace", [True, False])
 @pytest.mark.parametrize("target", ["existing", "missing"])
-def test_a_planted_link_is_not_followed(tmp_path: Path, way: str, target: str, replace: bool) -> None:
+def test_a_planted_link_is_not_followed(tmp_path: Path, temporary_kind: str, target: str, replace: bool) -> None:
     victim, path = tmp_path / "victim", tmp_path / "predictable"
     if target == "existing":
         victim.write_bytes(b"mine")
@@ -205,7 +205,7 @@ def test_an_open_pipe_without_a_name_can_be_written() -> None:
         assert file.read() == b"new"
 
 
-def test_a_planted_pipe_is_replaced(tmp_path: Path, way: str) -> None:
+def test_a_planted_pipe_is_replaced(tmp_path: Path, temporary_kind: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     write(tmp_path / "pipe", follow=False)
     assert (tmp_path / "pipe").read_bytes() == b"new"
@@ -213,7 +213,7 @@ def test_a_planted_pipe_is_replaced(tmp_path: Path, way: str) -> None:
 
 @pytest.mark.parametrize("call", ["open", "fsync"])
 def test_a_folder_that_cannot_be_synced_can_be_written(
-    tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch, call: Any
+    tmp_path: Path, temporary_kind: str, monkeypatch: pytest.MonkeyPatch, call: Any
 ) -> None:
     system_open, system_fsync = os.open, os.fsync
 
@@ -241,7 +241,7 @@ def test_training_without_a_temporary_folder_needs_a_cache(tmp_path: Path, monke
     train(cache=tmp_path)
 
 
-CHANGES = ("rename", "replace", "link", "unlink", "fsync")  # the calls that change names, or bring changes to the disk
+CHANGES = ("rename", "replace", "link", "unlink", "fsync")  # the calls that change names or write changes to disk
 
 
 class Killed(BaseException):
@@ -279,7 +279,7 @@ def write_pair(folder: Path, content: bytes, replace: bool) -> None:
     ids=["one call fails", "one call and all later ones fail", "killed"],
 )
 def test_files_that_belong_together_are_never_mixed(
-    tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch, old: bytes, error: Any, later: bool
+    tmp_path: Path, temporary_kind: str, monkeypatch: pytest.MonkeyPatch, old: bytes, error: Any, later: bool
 ) -> None:
     pair = [tmp_path / "words", tmp_path / "matrix"]
     seen, at, calls = set(), 0, [""]
@@ -309,7 +309,7 @@ def test_files_that_belong_together_are_never_mixed(
     assert {(old, old), (b"new", b"new")} <= seen
 
 
-def test_one_file_and_a_device_are_written_together(tmp_path: Path, way: str) -> None:
+def test_one_file_and_a_device_are_written_together(tmp_path: Path, temporary_kind: str) -> None:
     for name in ("new", "old"):
         with atomic_write_together([Path("/dev/null"), tmp_path / "file"]) as files:
             for file in files:
@@ -318,7 +318,7 @@ def test_one_file_and_a_device_are_written_together(tmp_path: Path, way: str) ->
     assert list(tmp_path.iterdir()) == [tmp_path / "file"]
 
 
-def test_files_created_during_writing_together_are_not_replaced(tmp_path: Path, way: str) -> None:
+def test_files_created_during_writing_together_are_not_replaced(tmp_path: Path, temporary_kind: str) -> None:
     def write(name: str) -> None:
         with atomic_write_together([tmp_path / "words", tmp_path / "matrix"], replace=False):
             (tmp_path / name).write_bytes(b"mine")
@@ -376,7 +376,7 @@ def test_open_regular_refuses_other_files_without_waiting(tmp_path: Path) -> Non
         assert file.read() == b"some"
 
 
-def test_of_files_that_belong_together_the_last_comes_back_last(tmp_path, monkeypatch):
+def test_the_last_of_files_that_belong_together_is_restored_last(tmp_path, monkeypatch):
     paths = [tmp_path / "words", tmp_path / "matrix"]
     for path in paths:
         path.write_text("old")

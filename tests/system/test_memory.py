@@ -85,7 +85,7 @@ print(*estimates, memory.peak_resident_bytes())
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's figures of a process's memory")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the peak memory in Linux's /proc")
 @pytest.mark.parametrize("storage", ["float32", "bf16"])
 @pytest.mark.parametrize("checkpoints", [False, True], ids=["", "with checkpoints"])
 def test_the_memory_estimate_is_close_to_the_peak_of_training(tmp_path: Path, storage: str, checkpoints: bool) -> None:
@@ -111,10 +111,10 @@ def test_memory_is_estimated_if_the_system_does_not_report_it(
 
 @pytest.mark.parametrize("dtype", [np.dtype(np.float32), bfloat16()], ids=str)
 def test_rows_fill_whole_cache_lines(dtype: np.dtype[Any]) -> None:
-    in_line = memory.CACHE_LINE // dtype.itemsize
-    for columns in (1, in_line, in_line + 1, 300):
+    per_line = memory.CACHE_LINE // dtype.itemsize
+    for columns in (1, per_line, per_line + 1, 300):
         matrix = memory.aligned_rows(5, columns, dtype)
-        assert matrix.shape == (5, -(-columns // in_line) * in_line)
+        assert matrix.shape == (5, -(-columns // per_line) * per_line)
         assert matrix.dtype == dtype
         assert matrix.ctypes.data % memory.CACHE_LINE == matrix.strides[0] % memory.CACHE_LINE == 0
         assert not matrix.any()

@@ -38,7 +38,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def states(text: Path) -> Path:
+def checkpoint_file(text: Path) -> Path:
     folder = text.parent / "states"
     w2v.train(text, checkpoint=folder, min_count=1, vector_size=2, negative=1, epochs=1, workers=1)
     return checkpoint.files(folder)[-1]
@@ -94,15 +94,15 @@ DAMAGE = [
 
 @pytest.mark.parametrize(("name", "wrong"), DAMAGE, ids=repr)
 def test_a_checkpoint_with_a_damaged_description_is_refused(
-    states: Path, tmp_path: Path, name: str, wrong: Any
+    checkpoint_file: Path, tmp_path: Path, name: str, wrong: Any
 ) -> None:
-    arrays, metadata = read_native(states)
+    arrays, metadata = read_native(checkpoint_file)
     run = json.loads(arrays["run"].tobytes())
     parts = (run, run["config"], run["config"]["reading"], run["position"])
     next(part for part in parts if name in part)[name] = wrong
     arrays["run"] = np.frombuffer(json.dumps(run).encode(), np.uint8)
     metadata["checksum"] = checkpoint.checksum(arrays, metadata["settings"])
-    write_native(tmp_path / states.name, arrays, metadata)
+    write_native(tmp_path / checkpoint_file.name, arrays, metadata)
     with pytest.raises(W2VError, match="is damaged: ") as error:
         w2v.resume(tmp_path)
     assert_short_line(error.value)
@@ -117,11 +117,13 @@ def test_a_checkpoint_with_a_damaged_description_is_refused(
     [*((name, lambda array: array.astype(np.float32)) for name in ("losses", "predictions")),
      *((name, lambda array: np.full_like(array, np.inf)) for name in ("vectors", "outputs"))],
 )  # fmt: skip
-def test_a_checkpoint_with_damaged_arrays_is_refused(states: Path, tmp_path: Path, name: str, change: Any) -> None:
-    arrays, metadata = read_native(states)
+def test_a_checkpoint_with_damaged_arrays_is_refused(
+    checkpoint_file: Path, tmp_path: Path, name: str, change: Any
+) -> None:
+    arrays, metadata = read_native(checkpoint_file)
     arrays[name] = change(arrays[name])
     metadata["checksum"] = checkpoint.checksum(arrays, metadata["settings"])
-    write_native(tmp_path / states.name, arrays, metadata)
+    write_native(tmp_path / checkpoint_file.name, arrays, metadata)
     with pytest.raises(W2VError, match="is damaged"):
         w2v.resume(tmp_path)
 
@@ -139,7 +141,7 @@ def test_strings_are_read_from_lists_and_objects(text: str) -> None:
     "text",
     ["", "a", '["a"', '["a",]', '["a" "b"]', '["a", 1]', '["a"]]', '["a"] x', '["\\x"]', '["\\ud800"]', '["a\\"]'],
 )
-def test_strings_refuses_other_json(text: str) -> None:
+def test_iter_json_strings_refuses_other_json(text: str) -> None:
     with pytest.raises(W2VError, match=r"^here: damaged: [^\n]+$"):
         list(schema.iter_json_strings(text.encode(), "here"))
     with pytest.raises(W2VError, match="damaged"):

@@ -54,7 +54,9 @@ def test_a_thread_stores_the_exception_that_ended_it() -> None:
     assert isinstance(thread.error, ValueError)
 
 
-def test_a_thread_that_cannot_be_started_raises_no_thread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_thread_that_cannot_be_started_gives_a_one_line_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     def start(_: Any) -> NoReturn:
         raise RuntimeError("can't start new thread")
 

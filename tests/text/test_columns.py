@@ -102,7 +102,7 @@ def test_progress_in_parquet_follows_the_rows(tmp_path: Path, monkeypatch: pytes
         (b'{"t": "a"}\n{"t" "b"}\n', "line 2: not JSON: "),
         (b'{"t": "a"}\n5\n', "line 2: not a JSON object"),
         (b'\n \n{"t": "a"}\n5\n', "line 4: not a JSON object"),
-        (b'{"t": ["a"]}\n', "line 1: column 't' holds no text, but [\"a\"]"),
+        (b'{"t": ["a"]}\n', "line 1: column 't' holds [\"a\"], not text"),
         (b'{"text": "a"}\n{"id": 1}\n', "has no column 't'; its columns are text, id"),
         (b'"i\n\x1bd",text\n1,a\n', "has no column 't'; its columns are i\\n\\x1bd, text"),
         (b"id,text\n1,a\n", "has no column 't'; its columns are id, text"),

@@ -218,10 +218,10 @@ def test_a_change_while_a_file_is_read_is_an_error(
 def test_a_change_before_a_file_is_read_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_text("a b")
-    then = Corpus(path)
+    earlier = Corpus(path)
     path.write_text("a b c")
     with pytest.raises(W2VError, match=r"text changed while it was read: it had 3 bytes, and has 5 now"):
-        list(then.blocks())
+        list(earlier.blocks())
 
 
 def test_missing_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,10 +247,10 @@ def test_unreadable_files_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     with monkeypatch.context() as patch:  # the superuser may read files of any mode
         patch.setattr(os, "access", lambda path, mode: False)
         fails(tmp_path / "file", "^cannot read .*file: permission denied$")
-    corpus_then = Corpus(tmp_path / "file")
+    earlier = Corpus(tmp_path / "file")
     (tmp_path / "file").unlink()
     with pytest.raises(W2VError, match=r"^cannot read .*file: No such file or directory$"):
-        list(corpus_then.blocks())
+        list(earlier.blocks())
 
 
 @pytest.mark.parametrize("wrong", [None, 7, b"bytes", {"a": 1}, [b"bytes"], [1]])
@@ -481,7 +481,7 @@ def test_a_long_word_is_read_in_linear_time(tmp_path: Path, monkeypatch: pytest.
 def test_a_text_without_white_space_is_refused_early(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, letter: bytes, strip_markup: bool
 ) -> None:
-    monkeypatch.setattr(corpus, "MAX_WORD_BYTES", 3 << 20)
+    monkeypatch.setattr(corpus, "MAX_RUN_BYTES", 3 << 20)
     read = []
     pieces = Corpus._read
     monkeypatch.setattr(Corpus, "_read", lambda *args: (read.append(len(piece)) or piece for piece in pieces(*args)))
@@ -494,7 +494,7 @@ def test_a_text_without_white_space_is_refused_early(
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs the device of endless zeros")
 def test_an_endless_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpus, "MAX_WORD_BYTES", 3 << 20)
+    monkeypatch.setattr(corpus, "MAX_RUN_BYTES", 3 << 20)
     fails("/dev/zero", "^/dev/zero: no white space in 3 MB from byte 0 on")
 
 

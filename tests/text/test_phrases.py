@@ -87,11 +87,11 @@ def write(found: Phrases, text: Any, path: Path, **options: Any) -> list[list[st
 
 
 def assert_found(found: Phrases, expected: dict[str, tuple[int, float]]) -> None:
-    (once,) = found.passes
-    assert once.keys() == expected.keys()
-    for phrase, one in once.items():
-        assert one.count == expected[phrase][0]
-        assert one.score == pytest.approx(expected[phrase][1], rel=1e-13)
+    (scores_of_pass,) = found.passes
+    assert scores_of_pass.keys() == expected.keys()
+    for phrase, phrase_score in scores_of_pass.items():
+        assert phrase_score.count == expected[phrase][0]
+        assert phrase_score.score == pytest.approx(expected[phrase][1], rel=1e-13)
 
 
 TOKENS = st.text("ab_", min_size=1, max_size=3) | st.sampled_from(["of", "the", "大"])
@@ -157,10 +157,10 @@ def test_phrases_match_gensim(tmp_path: Path, connectors: frozenset[str], scorin
     text = sentences()
     common: dict[str, Any] = {"min_count": 2, "threshold": threshold, "scoring": scoring}
     found = Phrases.find(text, connectors=connectors, passes=2, workers=2, **common)
-    assert all(len(once) > 50 for once in found.passes)
+    assert all(len(scores_of_pass) > 50 for scores_of_pass in found.passes)
     assert len(found) == sum(map(len, found.passes))
     lines: Any = text
-    for number, once in enumerate(found.passes, 1):
+    for number, scores_of_pass in enumerate(found.passes, 1):
         theirs = gensim.Phrases(lines, connector_words=connectors, **common)
         scored = {}
         for sentence in lines:
@@ -168,7 +168,7 @@ def test_phrases_match_gensim(tmp_path: Path, connectors: frozenset[str], scorin
                 value = theirs.score_candidate(first, last, between)[1]
                 if value is not None:
                     scored[" ".join([first, *between, last])] = value
-        assert {phrase: one.score for phrase, one in once.items()} == pytest.approx(scored, rel=1e-13)
+        assert {phrase: each.score for phrase, each in scores_of_pass.items()} == pytest.approx(scored, rel=1e-13)
         lines = [theirs[sentence] for sentence in lines]
         first_passes = Phrases(found.options, found.passes[:number])
         assert write(first_passes, text, tmp_path / "joined.txt") == lines
@@ -212,7 +212,7 @@ def test_the_rarest_pairs_are_dropped_beyond_max_pairs(
 ) -> None:
     text = sentences()
     everything = Phrases.find(text, min_count=2, threshold=1e-6)
-    counts = sorted((one.count for one in everything.passes[0].values()), reverse=True)
+    counts = sorted((each.count for each in everything.passes[0].values()), reverse=True)
     size = 40
     monkeypatch.setattr(phrases, "PAIRS_AT_ONCE", 1)  # pairs are then dropped before all parts are counted
     for workers in (1, 2, 3):
@@ -220,7 +220,9 @@ def test_the_rarest_pairs_are_dropped_beyond_max_pairs(
         kept = Phrases.find(text, min_count=2, threshold=1e-6, max_pairs=size, workers=workers)
         assert "because of max_pairs" in caplog.text
         assert 0 < len(kept) <= size
-        assert kept.passes[0] == {p: one for p, one in everything.passes[0].items() if one.count > counts[size]}
+        assert kept.passes[0] == {
+            phrase: each for phrase, each in everything.passes[0].items() if each.count > counts[size]
+        }
 
 
 def test_joining_gives_the_same_ids_as_reading_the_joined_text(tmp_path: Path) -> None:

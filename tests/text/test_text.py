@@ -24,7 +24,7 @@ def strings(types: Types) -> list[bytes]:
 
 
 def read(blocks: list[bytes], errors: Any = "strict", ahead: int = 1) -> tuple[list[int], list[bytes]]:
-    """Scan `ahead` blocks in reverse order, then merge them, and so on. Return the ids and types."""
+    """Scan groups of `ahead` blocks, each in reverse order, and merge each group in order. Return the ids and types."""
     types, ids = Types(errors), []
     for start in range(0, len(blocks), ahead):
         scans = [types.scan(block + PADDING) for block in reversed(blocks[start : start + ahead])]

@@ -74,5 +74,5 @@ def test_a_character_that_is_split_between_two_words_is_not_utf_8() -> None:
 @pytest.mark.parametrize(
     "part", [slice(1, 4), slice(4, 1), slice(None, None, 2), slice(-2, None), slice(9, 12), slice(4, 1, -1)]
 )
-def test_slices_are_those_of_a_list(part: slice) -> None:
+def test_slices_match_slices_of_a_list(part: slice) -> None:
     assert Words.of(LIST)[part] == LIST[part]

@@ -20,7 +20,7 @@ POWERS[:] = [10.0 ** exponent for exponent in range(23)]
 cdef enum:
     EXPONENT_MASK = 0x7F800000  # the exponent bits of a float32; all are set in infinities and NaN
 
-cdef uint8_t[1] NOTHING  # the target of pointers to empty arrays, since C's functions accept no null pointer
+cdef uint8_t[1] NOTHING  # pointers to empty arrays point here: memchr and memcpy must not get a null pointer
 
 
 cdef inline const uint8_t *data_pointer(const uint8_t[::1] bytes) noexcept nogil:
@@ -36,7 +36,7 @@ cdef inline Py_ssize_t skip_newlines(const uint8_t *data, Py_ssize_t at, Py_ssiz
 
 
 cdef inline Py_ssize_t word_end(const uint8_t *data, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
-    cdef Py_ssize_t near = min(at + 16, end)  # most words end before: look there before the call of memchr
+    cdef Py_ssize_t near = min(at + 16, end)  # most words end within 16 bytes: look there before calling memchr
     cdef const void *space
     while at < near:
         if data[at] == c" ":
@@ -157,7 +157,10 @@ def text_split(const uint8_t[::1] data, Py_ssize_t columns, int64_t limit, bint 
 
 
 def text_parse(const uint8_t[::1] data, float[:, ::1] vectors, uint8_t[::1] words, int64_t[::1] lengths):
-    """Parse R = len(vectors) lines like binary_parse. A malformed line is also wrong; its length is -1."""
+    """Parse R = len(vectors) lines like binary_parse, but stop at the first wrong row.
+
+    A malformed line is also a wrong row; its length is -1.
+    """
     cdef const uint8_t *bytes = data_pointer(data)
     cdef Py_ssize_t size = data.shape[0], columns = vectors.shape[1], begin = 0, end, stop, used = 0
     cdef int64_t row, wrong = -1
@@ -226,7 +229,7 @@ cdef inline Py_ssize_t parse_number(
     """
     cdef Py_ssize_t at = begin, digits_begin, fraction_begin, digit_count
     cdef uint64_t mantissa = 0
-    cdef int64_t exponent = 0, explicit_exponent = 0  # of ten: of the number, and after the letter e
+    cdef int64_t exponent = 0, explicit_exponent = 0  # the whole power of ten, and the number after the letter e
     cdef bint negative = False, exponent_is_negative
     cdef double result
     if at < end and (data[at] == c"-" or data[at] == c"+"):

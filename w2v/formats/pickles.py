@@ -28,7 +28,7 @@ MAX_INTEGER_BITS = 1024  # the largest integers in gensim models, in random stat
 # Functions and classes that gensim models call in their pickles. A pickle that calls anything else is refused.
 ALLOWED_CALLS = re.compile(
     r"copy_?reg\._reconstructor|_codecs\.encode|(builtins|__builtin__)\.(bytes|frozenset|object|set)"
-    r"|(collections|UserString)\.(OrderedDict|defaultdict)"  # UserString: Python 3.4 wrote it in protocol 2
+    r"|(collections|UserString)\.(OrderedDict|defaultdict)"  # Python 3.4 wrote UserString for collections in protocol 2
     r"|numpy\.(dtype|random\.[\w.]+|_?core\.(multiarray\.(_reconstruct|scalar)|numeric\._frombuffer))"
 )
 
@@ -150,7 +150,7 @@ class _Machine:
 
     def memo_get(self, number: int) -> None:
         value = self.memo[number]
-        # Text is charged each time it occurs, so that code which reads a list of texts may copy them all.
+        # The length of a text is charged each time it occurs, so callers can safely copy every text in a list.
         self.charge(8 + (len(value) if isinstance(value, str | bytes) else 0))
         self.stack.append(value)
 

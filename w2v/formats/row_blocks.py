@@ -84,7 +84,7 @@ class RowBlocks:
         self._limit = 0
 
     def __iter__(self) -> Iterator[tuple[Bytes, int, int]]:
-        """Yield blocks for this thread: the bytes, valid until the next block, the first row and the number of rows."""
+        """Yield blocks for this thread: bytes (valid until the next block), number of the first row, number of rows."""
         buffer = np.empty(0, np.uint8)
         while True:
             with self._lock:

@@ -29,7 +29,7 @@ LANGUAGE = "xx"  # spaCy's code for multi-language pipelines
 FILES = ("vectors", "key2row", "strings.json")
 BATCH_WORDS = 1 << 14  # words that are looked up at once
 ENTRY_BYTES = 10  # minimum size of a hash and its row in the file of keys
-MAX_SYMBOLS = 1000  # upper limit for the number of spaCy's predefined symbols; their entries are smaller
+MAX_SYMBOLS = 1000  # upper limit for the number of spaCy's symbols, whose entries are smaller than ENTRY_BYTES
 
 
 def _import_spacy(path: PathLike) -> Any:

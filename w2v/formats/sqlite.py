@@ -107,7 +107,7 @@ def _checkpoint(path: PathLike, target: Path) -> None:
     """Let SQLite finish the changes of an old database, so that the database is complete without its journals.
 
     A file that is not a database has no changes. Ignore a journal that names a super-journal: SQLite would delete the
-    file that it names.
+    file with that name, whatever it is.
 
     Raises:
         W2VError: another program is changing the database.

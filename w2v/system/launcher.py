@@ -23,7 +23,7 @@ def rank_and_size() -> tuple[int, int] | None:
         if os.environ.get(rank, "").isdecimal():
             number = os.environ.get(size) or "0"
             if rank == "PMIX_RANK" and number == "0" and "PMIX_NAMESPACE" not in os.environ:
-                continue  # not a PMIx launcher: MPI would look for its server and abort
+                continue  # not a PMIx launcher: MPI would look for a PMIx server and abort
             if not number.isdecimal():
                 raise SettingsError(
                     f"{size} {number!r}: it must be a number of ranks; to train without MPI, unset {rank}"

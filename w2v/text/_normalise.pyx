@@ -36,7 +36,7 @@ cdef enum:
     OTHER = 0
     NEWLINE, EXTEND, JOINER, REGIONAL, KATAKANA, HEBREW, LETTER, SINGLE_QUOTE, DOUBLE_QUOTE
     MID_NUM_LET, MID_LETTER, MID_NUM, NUMERIC, EXTEND_NUM_LET, SPACE
-    BREAK = 15  # mask for these bits
+    BREAK_MASK = 15
 
 cdef uint32_t needs_str_lower = 0xFFFFFFFFu
 NEEDS_STR_LOWER = needs_str_lower
@@ -64,7 +64,7 @@ def lower(bytes text not None, const uint32_t[::1] table not None):
 
 
 cdef int64_t lower_into(
-    uint8_t *target, const uint8_t *source, int64_t length, const uint32_t *table, int64_t known,
+    uint8_t *target, const uint8_t *source, int64_t length, const uint32_t *table, int64_t table_size,
 ) except -1 nogil:
     cdef int64_t i = 0, written = 0, end, size
     cdef uint64_t ascii
@@ -95,7 +95,7 @@ cdef int64_t lower_into(
             count = decode(source + i, &point)
             if count == 0:
                 raise ValueError("not UTF-8")
-            if point >= known or table[point] == point:
+            if point >= table_size or table[point] == point:
                 store_bytes(target + written, load_bytes(source + i))
                 written += count
                 i += count
@@ -143,18 +143,18 @@ def split_words(bytes text not None, const uint8_t[::1] classes not None, bint p
 
 
 cdef int64_t split_words_into(
-    uint8_t *target, const uint8_t *source, int64_t length, const uint8_t *classes, int64_t known, int needed,
+    uint8_t *target, const uint8_t *source, int64_t length, const uint8_t *classes, int64_t table_size, int needed,
 ) except -1 nogil:
     cdef int64_t i = 0, start = 0, written = 0
     cdef uint32_t point
-    # Flags of the characters since `start`: flags of at least one character, and flags that all have.
+    # any_flags: flags that at least one character since `start` has; all_flags: flags that all of them have.
     cdef int count, kind, any_flags = 0, all_flags = BLANK_FLAG
     cdef Segment segment = Segment(OTHER, OTHER, False, False)
     while i < length:
         count = decode(source + i, &point)
         if count == 0:
             raise ValueError("not UTF-8")
-        kind = classes[point] if point < known else OTHER
+        kind = classes[point] if point < table_size else OTHER
         if count == 1 and is_space(source[i]):
             written += put(target + written, source + start, i - start, any_flags, all_flags, needed)
             if source[i] == c"\n":
@@ -162,11 +162,11 @@ cdef int64_t split_words_into(
                 written += 1
             start = i + 1
             any_flags, all_flags = 0, BLANK_FLAG
-        elif i == start or not continues_segment(&segment, kind, source + i + count, classes, known):
+        elif i == start or not continues_segment(&segment, kind, source + i + count, classes, table_size):
             written += put(target + written, source + start, i - start, any_flags, all_flags, needed)
             start = i
             any_flags, all_flags = kind, kind
-            segment = Segment(kind & BREAK, kind & BREAK, False, kind & BREAK == REGIONAL)
+            segment = Segment(kind & BREAK_MASK, kind & BREAK_MASK, False, kind & BREAK_MASK == REGIONAL)
         else:
             any_flags |= kind
             all_flags &= kind
@@ -190,10 +190,10 @@ cdef inline bint is_letter(int kind) noexcept nogil:
 
 
 cdef bint continues_segment(
-    Segment *segment, int kind, const uint8_t *rest, const uint8_t *classes, int64_t known,
+    Segment *segment, int kind, const uint8_t *rest, const uint8_t *classes, int64_t table_size,
 ) noexcept nogil:
     """Return True, and add the next character to the segment, if there is no boundary before it."""
-    cdef int left = segment.left, last = segment.last, right = kind & BREAK
+    cdef int left = segment.left, last = segment.last, right = kind & BREAK_MASK
     cdef bint bridge = False, joined
     if left == NEWLINE or right == NEWLINE:  # WB3a, WB3b
         return False
@@ -218,11 +218,11 @@ cdef bint continues_segment(
         joined = left == REGIONAL and segment.odd_regional
     else:
         if is_letter(left) and (right == MID_LETTER or right == MID_NUM_LET or right == SINGLE_QUOTE):  # WB6
-            bridge = is_letter(class_ahead(rest, classes, known))
+            bridge = is_letter(class_ahead(rest, classes, table_size))
         elif left == HEBREW and right == DOUBLE_QUOTE:  # WB7b
-            bridge = class_ahead(rest, classes, known) == HEBREW
+            bridge = class_ahead(rest, classes, table_size) == HEBREW
         elif left == NUMERIC and (right == MID_NUM or right == MID_NUM_LET or right == SINGLE_QUOTE):  # WB12
-            bridge = class_ahead(rest, classes, known) == NUMERIC
+            bridge = class_ahead(rest, classes, table_size) == NUMERIC
         joined = bridge or (left == HEBREW and right == SINGLE_QUOTE)  # WB7a
     if joined:
         segment.odd_regional = right == REGIONAL and not segment.odd_regional
@@ -231,7 +231,7 @@ cdef bint continues_segment(
     return joined
 
 
-cdef int class_ahead(const uint8_t *rest, const uint8_t *classes, int64_t known) noexcept nogil:
+cdef int class_ahead(const uint8_t *rest, const uint8_t *classes, int64_t table_size) noexcept nogil:
     """Return the class of the next character that is not EXTEND or JOINER."""
     cdef uint32_t point
     cdef int count, kind = EXTEND
@@ -239,6 +239,6 @@ cdef int class_ahead(const uint8_t *rest, const uint8_t *classes, int64_t known)
         count = decode(rest, &point)
         if count == 0:
             return OTHER
-        kind = classes[point] & BREAK if point < known else OTHER
+        kind = classes[point] & BREAK_MASK if point < table_size else OTHER
         rest += count
     return kind

@@ -71,7 +71,8 @@ cdef class WordTable:
     cdef HashTable table  # maps the key of a word and the low bits of its length to its id
     cdef Word *words  # the word of each id
     cdef int64_t max_ids, next_id  # both include the reserved ids
-    cdef object memory, strings  # owners of the memory: of the slots and `words`, and of the bytes of the words
+    cdef object memory  # owns the slots and `words`
+    cdef object strings  # owns the bytes of the words
 
     def __cinit__(self, int64_t capacity, strings):
         self.max_ids, self.next_id = capacity // 4 * 3, FIRST_TYPE
@@ -188,7 +189,7 @@ cdef class Scan:
 
 @cython.final
 cdef class Types:
-    """The types of a corpus: their bytes, ids and counts.
+    """The types (distinct words) of a corpus: their bytes, ids and counts.
 
     `errors` says how to treat words that are not UTF-8: "strict" raises Malformed; "replace" and "ignore" are as in
     `bytes.decode`. A word that is empty after "ignore" is dropped.

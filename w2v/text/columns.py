@@ -161,9 +161,7 @@ def _json_texts(where: str, lines: Iterable[tuple[int, bytes]], column: str) -> 
             raise W2VError(f"{where}, line {number}: not a JSON object")
         text = row.get(column)
         if text is not None and not isinstance(text, str):
-            raise W2VError(
-                f"{where}, line {number}: column {column[:100]!r} holds no text, but {json.dumps(text)[:60]}"
-            )
+            raise W2VError(f"{where}, line {number}: column {column[:100]!r} holds {json.dumps(text)[:60]}, not text")
         if not seen:
             seen = column in row
             names |= dict.fromkeys(itertools.islice(row, MAX_NAMES - len(names)))

@@ -49,7 +49,7 @@ Source = PathLike | Iterable[PathLike | None] | Iterable[Iterable[str] | None] |
 
 BLOCK_BYTES = 1 << 19  # approximate size of a TextBlock, which stays in the second-level cache during the scan
 SAMPLES, SAMPLE_BYTES = 8, 4096  # number and size of the pieces of a file in a sampled checksum
-MAX_WORD_BYTES = 1 << 24  # a longer run without white space is an error, since a whole word must fit in memory
+MAX_RUN_BYTES = 1 << 24  # a longer run without white space is an error, since a whole word must fit in memory
 LONG_LINE = 1 << 16  # bytes; if a line is longer, the text is divided at a space
 MIN_LINES = 10  # a file needs this many lines to be recognised as another format, such as word pairs
 
@@ -274,11 +274,11 @@ class Corpus:
                 origins = [(0, name, offset + end)]
                 continue
             parts.append(chunk)
-            if size > BLOCK_BYTES + MAX_WORD_BYTES:  # all chunks after the first BLOCK_BYTES lack white space
+            if size > BLOCK_BYTES + MAX_RUN_BYTES:  # all chunks after the first BLOCK_BYTES lack white space
                 text = b"".join(parts)
                 name, offset = TextBlock(text, origins, 0).locate(last_space(text) + 1)
                 raise W2VError(
-                    f"{name}: no white space in {MAX_WORD_BYTES >> 20} MB from byte {offset:,} on: separate words by "
+                    f"{name}: no white space in {MAX_RUN_BYTES >> 20} MB from byte {offset:,} on: separate words by "
                     "spaces, or lines by newlines"
                 )
         if size:

@@ -242,7 +242,7 @@ VALUES, ENCODINGS = {0: (5, 1), 3: (8, 1)}, {0: (5, 2), 3: (8, 4)}
 DELTA_BYTE_ARRAY = 7  # an encoding in which a string refers to the prefix that it shares with the previous string
 DELTA_COPIES = 6  # copies that pyarrow makes of such a string
 HEADER_BYTES = 1 << 10, 1 << 20  # bytes read of a page header: at first, and at most
-PADDING = 100  # bytes that old writers leave out of the size of a column chunk
+OMITTED_BYTES = 100  # bytes that old writers leave out of the size of a column chunk
 
 
 def check_pages(file: IO[bytes], chunk: Chunk, budget: Budget) -> int:
@@ -253,7 +253,7 @@ def check_pages(file: IO[bytes], chunk: Chunk, budget: Budget) -> int:
     """
     longest = values_read = 0
     begin = chunk.begin
-    while values_read < chunk.values and begin < chunk.end + PADDING:
+    while values_read < chunk.values and begin < chunk.end + OMITTED_BYTES:
         header = _header(file, begin)
         numbers = header.numbers
         kind, unpacked, entries = numbers[PAGE_TYPE], numbers[UNPACKED], numbers.get(ENTRIES, 0)
@@ -290,9 +290,9 @@ CONTINUATION = b"\xff\xff\xff\xff"  # the first bytes of a message, except in ol
 MAGIC = b"ARROW1"
 # Field numbers in the tables of Arrow's flatbuffers.
 FOOTER_SCHEMA, FOOTER_DICTIONARIES, FOOTER_BATCHES = 1, 2, 3
-MESSAGE_VERSION, MESSAGE_KIND, MESSAGE_CONTENT, MESSAGE_BODY, MESSAGE_STRINGS = range(5)
-SCHEMA_FIELDS, SCHEMA_STRINGS = 1, 2
-FIELD_NAME, FIELD_TYPE_KIND, FIELD_TYPE, FIELD_CHILDREN, FIELD_STRINGS = 0, 2, 3, 5, 6
+MESSAGE_VERSION, MESSAGE_KIND, MESSAGE_CONTENT, MESSAGE_BODY, MESSAGE_CUSTOM_METADATA = range(5)
+SCHEMA_FIELDS, SCHEMA_CUSTOM_METADATA = 1, 2
+FIELD_NAME, FIELD_TYPE_KIND, FIELD_TYPE, FIELD_CHILDREN, FIELD_CUSTOM_METADATA = 0, 2, 3, 5, 6
 BATCH_ROWS, BATCH_BUFFERS, BATCH_COMPRESSION = 0, 2, 3
 DICTIONARY_DATA = 1
 TIMESTAMP, UNION = 10, 14  # types that have a string or vector in field 1
@@ -363,7 +363,7 @@ def _check_fields(flat: _Flat, schema: int, budget: Budget) -> None:
 
     The budget ends the loop if a malicious file refers to one table many times or nests a table in itself.
     """
-    _check_strings(flat, schema, SCHEMA_STRINGS, budget)
+    _check_custom_metadata(flat, schema, SCHEMA_CUSTOM_METADATA, budget)
     stack = [flat.tables(schema, SCHEMA_FIELDS)]
     while stack:
         field = next(stack[-1], None)
@@ -373,12 +373,12 @@ def _check_fields(flat: _Flat, schema: int, budget: Budget) -> None:
         kind = flat.table(field, FIELD_TYPE)
         has_more = kind and flat.number(field, FIELD_TYPE_KIND, "<B") in (TIMESTAMP, UNION)
         budget.take_metadata(OBJECT_BYTES + flat.length(field, FIELD_NAME) + (flat.length(kind, 1) if has_more else 0))
-        _check_strings(flat, field, FIELD_STRINGS, budget)
+        _check_custom_metadata(flat, field, FIELD_CUSTOM_METADATA, budget)
         stack.append(flat.tables(field, FIELD_CHILDREN))
 
 
-def _check_strings(flat: _Flat, table: int, field: int, budget: Budget) -> None:
-    """Subtract the keys and values in a vector of metadata from the budget."""
+def _check_custom_metadata(flat: _Flat, table: int, field: int, budget: Budget) -> None:
+    """Subtract the keys and values in a table's custom metadata from the budget."""
     for pair in flat.tables(table, field):
         budget.take_metadata(64 + flat.length(pair, 0) + flat.length(pair, 1))
 
@@ -387,8 +387,9 @@ def check_batches(file: IO[bytes], size: int, budget: Budget, buffers: Container
     """Check the batches of an Arrow file of `size` bytes.
 
     Args:
-        buffers: the numbers of the buffers of a batch that will be read: only their content is counted, except for
-            dictionaries, which pyarrow always reads. None: all of them.
+        buffers: the numbers of the buffers that will be read from each batch. Other buffers count with their stored
+            size, even if they decompress to more. With None, all buffers will be read. This does not apply to
+            dictionaries: pyarrow always reads them.
 
     Returns:
         The number of rows of all batches.
@@ -422,7 +423,9 @@ def _check_batch(
     end = begin + _non_negative(flat.number(flat.root, MESSAGE_BODY, "<q"))
     if end > size:
         raise ValueError("a batch ends after the file")
-    is_old = flat.number(flat.root, MESSAGE_VERSION, "<h") < VERSION_5 and flat.length(flat.root, MESSAGE_STRINGS)
+    is_old = flat.number(flat.root, MESSAGE_VERSION, "<h") < VERSION_5 and flat.length(
+        flat.root, MESSAGE_CUSTOM_METADATA
+    )
     is_packed = is_old or flat.table(batch, BATCH_COMPRESSION)
     for number, (offset, stored) in enumerate(flat.structs(batch, BATCH_BUFFERS, BUFFER)):
         if begin + _non_negative(offset) + _non_negative(stored) > end:

@@ -167,7 +167,7 @@ class IdStore(TypeCounts):
 
         `remap`, int32 (types + 2,), is the result of the method `remap`.
         """
-        # Without memory for the result, `take` raises MemoryError, but remap[ids] crashes the process.
+        # If there is no memory for the result, `take` raises MemoryError; remap[ids] would crash the process.
         known = [np.count_nonzero(remap.take(ids) >= 0) for ids in self._pieces(size)]
         return np.cumsum([0, *known])
 

@@ -63,6 +63,7 @@ class SubwordRows:
         marks = np.random.default_rng(0).integers(1 << 63, size=count, dtype=np.uint64)
         sums = np.zeros(len(buckets), np.uint64)
         np.add.at(sums, ngrams, np.repeat(marks, sizes))
+        # Subwords of the same set of words form a group, which gets one row. Its leader is its first subword.
         _, leaders, groups = np.unique(np.append(marks, sums), return_index=True, return_inverse=True)
         rows = np.argsort(np.argsort(leaders))[groups]  # own rows keep their numbers; the rows of n-grams follow
         is_leader = np.zeros(count + len(buckets), bool)
@@ -97,7 +98,7 @@ class SubwordRows:
 
     def compose(self, own: NDArray[Any], shared: NDArray[Any]) -> None:
         """Replace the own rows of the words, (V, D), by the means of their subwords; `shared` are the G other rows."""
-        own[:] = (own + self._of_words(shared)) / self.sizes[:, np.newaxis]
+        own[:] = (own + self._sums_of_shared_rows(shared)) / self.sizes[:, np.newaxis]
 
     def decompose(
         self, inputs: NDArray[Any], shared: NDArray[Any], words: Integers | slice = slice(None)
@@ -107,10 +108,10 @@ class SubwordRows:
         `words` are the numbers of the n words; by default, all words.
         """
         own: NDArray[np.float32] = inputs * self.sizes[words, np.newaxis].astype(np.float32)
-        own -= self._of_words(shared)[words]
+        own -= self._sums_of_shared_rows(shared)[words]
         return own
 
-    def _of_words(self, shared: NDArray[Any]) -> NDArray[np.float32]:
+    def _sums_of_shared_rows(self, shared: NDArray[Any]) -> NDArray[np.float32]:
         """Return for each word the sum of its shared rows, (V, D)."""
         words = len(self.sizes)
         others = self.rows[self.rows >= words] - words

@@ -25,7 +25,7 @@ MIN_EPOCHS = 10  # a small text needs at least this many epochs (bench/README.md
 TYPES = 20_000  # number of types to examine, the first in the text; they include most frequent types
 # Shares of the words above which a warning is issued:
 ATTACHED, CAPITALS = 0.05, 0.05  # words with attached punctuation, words with capitals
-DECOMPOSED = 0.001  # words in decomposed Unicode; a word with two spellings is enough
+DECOMPOSED = 0.001  # words in decomposed Unicode; a word with two spellings is reported at any share
 MARKUP = 0.0002  # words with markup: one pair of tags in 5,000 words is enough
 SINGLE = 0.8  # single characters in scripts without spaces; word segmenters leave fewer
 # Mean number of characters per word above which a text seems to lack spaces:
