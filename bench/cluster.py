@@ -71,9 +71,9 @@ def speedup(ranks: int, gigabits: float, vocabulary: int, word: float, row: floa
     first, *others = (2 * len(each) for each in rows_of_round(0, vocabulary))
     words = words_per_round(WORDS // ranks, ranks)
     rounds = WORDS / ranks / (words * threads)
-    sent = sending(first) + max(words * word, sending(sum(others)))
-    a_round = sent + (first + sum(others)) * row / threads
-    epoch = rounds * a_round + sending(2 * vocabulary) + 2 * vocabulary * row / threads
+    sending_and_training = sending(first) + max(words * word, sending(sum(others)))
+    round_seconds = sending_and_training + (first + sum(others)) * row / threads
+    epoch = rounds * round_seconds + sending(2 * vocabulary) + 2 * vocabulary * row / threads
     return WORDS * word / threads / epoch
 
 

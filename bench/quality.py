@@ -162,14 +162,14 @@ def main() -> None:
             split_lines(path, lines)
             with read_corpus(Corpus(lines)) as store:
                 counts = Vocabulary.from_store(store)
-            for only, tool, seed in itertools.product(options.only, options.tools, options.seeds):
-                if tool == "per-pair" and only.startswith("cbow"):
+            for configuration, tool, seed in itertools.product(options.only, options.tools, options.seeds):
+                if tool == "per-pair" and configuration.startswith("cbow"):
                     continue
                 output = folder / ("model.vec" if tool == "fasttext" else "model.bin")
-                settings = settings_of(only, tool, seed)
+                settings = settings_of(configuration, tool, seed)
                 command = command_of(tool, settings, path, lines, output, vars(options).get(tool))
                 work = partial(measure, command, output, options.questions, options.pairs, counts)
-                runs.run_once({**dict(zip(GROUP, (only, text, tool), strict=True)), "seed": seed}, work)
+                runs.run_once({**dict(zip(GROUP, (configuration, text, tool), strict=True)), "seed": seed}, work)
     print(quality_markdown(runs.document))
 
 

@@ -3,13 +3,13 @@
     python bench/scale.py FOLDER [--tokens 1e7 1e8 1e9] [--types 1e7] [--json FILE]
 
 The program writes texts of bench/generate.py to FOLDER (6 GB for a billion words), or uses those that exist there. It
-reads each, trains one epoch with 100 dimensions, saves and loads: once with all words that occur 20 times, a vocabulary
-that grows with the text, and once with the 50,000 most frequent words. The table has seconds, and the process's own
-(anonymous) memory while it trains; the system also counts pages of mapped files.
+reads each, trains one epoch with 100 dimensions, saves and loads: once with all words that occur at least 20 times, a
+vocabulary that grows with the text, and once with the 50,000 most frequent words. The table has seconds, and the
+process's own (anonymous) memory while it trains; the system also counts pages of mapped files.
 
-The training time per word is compared with the shortest text's, for the same kind of vocabulary. `topics` looks at the
-10 nearest words of each of the 1,000 most frequent words: it is the share of them that have the same topic as the word;
-chance gives 1 in 100.
+The training time per word is compared with the shortest text's, for the same kind of vocabulary. `topics` is the
+share of the 10 nearest words of each of the 1,000 most frequent words that have the same topic as this word; chance
+gives 1 in 100.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ print(json.dumps({"seconds": time.perf_counter() - start}))
 
 
 def topic_share(model: Path) -> float:
-    """Return the share of nearest words with the topic of the word that they are near to."""
+    """Return the share of the words' nearest words that have the same topic as the word."""
     vectors = w2v.load(model)
     words = vectors.index_to_key[:TOPIC_WORDS]
     pairs = [(word, near) for word in words for near, _ in vectors.most_similar(word, topn=10)]

@@ -82,10 +82,10 @@ def main() -> None:
     walls: dict[str, Summary] = {}
     with tempfile.TemporaryDirectory() as name, prepared(options.corpus, options.share, BASE) as text:
         folder = Path(name)
-        for only in options.only:
-            settings = CONFIGURATIONS.get(only, BASE)
+        for configuration in options.only:
+            settings = CONFIGURATIONS.get(configuration, BASE)
             work: dict[str, Callable[[], float]] = {}
-            if only == "whole":
+            if configuration == "whole":
                 size = len(text.vocabulary)
                 work["w2v"] = partial(process_seconds, w2v_command(settings, options.corpus, folder / "w2v.bin"), size)
                 for mode in MODES:
@@ -99,18 +99,20 @@ def main() -> None:
                 if tool != "pword2vec" or (settings.model, settings.loss) == ("skipgram", "ns"):
                     command = binary_command(tool, path, settings, text.full, folder / tool)
                     epoch = partial(epoch_seconds, tool, path, settings, text, folder)
-                    work[tool] = partial(wall_seconds, command) if only == "whole" else epoch
+                    work[tool] = partial(wall_seconds, command) if configuration == "whole" else epoch
             results = alternate(work, options.repeats)
             best = min((f"gensim {mode}" for mode in MODES), key=lambda peer: summarise(results[peer])["median"])
-            ratios[f"{only}, {best}"] = summarise(round_ratios(results[best], results["w2v"]), GOALS[only])
+            ratios[f"{configuration}, {best}"] = summarise(
+                round_ratios(results[best], results["w2v"]), GOALS[configuration]
+            )
             for tool in binaries.keys() & results.keys():
-                ratios[f"{only}, {tool}"] = summarise(round_ratios(results[tool], results["w2v"]))
+                ratios[f"{configuration}, {tool}"] = summarise(round_ratios(results[tool], results["w2v"]))
             for tool, times in results.items():
-                if only == "whole":
+                if configuration == "whole":
                     walls[tool] = summarise(times)
                 else:
-                    raw[f"{only}, {tool}"] = summarise(text.store.tokens / duration for duration in times)
-                    trained[f"{only}, {tool}"] = summarise(text.trained_words / duration for duration in times)
+                    raw[f"{configuration}, {tool}"] = summarise(text.store.tokens / duration for duration in times)
+                    trained[f"{configuration}, {tool}"] = summarise(text.trained_words / duration for duration in times)
     report_results(
         options,
         "Training",

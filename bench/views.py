@@ -6,13 +6,15 @@
 
 A view is one model of a text, trained with one thread; VIEWS lists the settings. A mixture is one or more views that
 share the dimensions equally and are concatenated by `w2v.combine`; words+subwords*0.8 gives the second view the weight
-0.8. "Processor seconds" are those of training the views, each of which reads the text itself. "Mean" is the mean of
+0.8. "Processor seconds" is the time to train the views, each of which reads the text itself. "Mean" is the mean of
 total and the correlations.
 
---held-out leaves a third of the rated words, the rarest in the text, out of the vocabulary, and compares vectors for
-them: of the subword view alone; of words+subwords with zeros in the part of the words; and with the mean of the parts
-of the nearest known words, measured by the part of the subwords. The correlations are those of the pairs with at least
-one word left out, and of all pairs.
+--held-out leaves a third of the rated words, the rarest in the text, out of the vocabulary, and compares ways to make
+vectors for them. "subwords" takes the vector of the subword view. The other ways concatenate this vector, as in
+words+subwords, with a part for the view of whole words: "zeros" takes zeros, "N nearest" the mean vector, in this view,
+of the N known words that are nearest in the subword view. The correlations are over the pairs with at least one word
+left out, and over all pairs.
+
 Runs are added to the JSON file; a run that is there already is not repeated.
 """
 

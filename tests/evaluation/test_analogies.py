@@ -171,7 +171,7 @@ def test_bundled_questions_are_well_formed() -> None:
 
 def test_a_word_of_the_question_in_another_case_is_not_an_answer(tmp_path: Path) -> None:
     rows = np.eye(5)
-    rows[3] = [0, 0.4, 0.4, 0.8, 0]  # d, whose score is 0.8; that of C, which is c in another case, is 1
+    rows[3] = [0, 0.4, 0.4, 0.8, 0]  # d has the score 0.8, and C, which is c in another case, has 1
     rows[4] = [0, 0, 1, 0, 0.01]
     (tmp_path / "questions").write_text(": some\na b c d\n")
     for method in ("add", "mul"):

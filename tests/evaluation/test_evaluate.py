@@ -18,6 +18,7 @@ from w2v.vectors.keyed import KeyedVectors
 
 
 def item_scores(values: np.ndarray, others: np.ndarray) -> ItemScores:
+    """Return the scores of items; `others` are their ratings (for correlations) and their strata (for means)."""
     return ItemScores(np.arange(len(values)), np.asarray(values, float), len(values), ratings=others, strata=others)
 
 

@@ -50,9 +50,9 @@ def random_model(loss: str, folder: Path, seed: int = 0, scale: float = 1.0, **o
     options.setdefault("sample", 0)
     chosen = w2v.Settings(vector_size=DIMENSIONS, window=2, **(LOSSES[loss] | files | options))
     vocabulary = w2v.Vocabulary(WORDS, COUNTS)
-    predicted_by = loss_for(chosen, vocabulary)
-    inputs, outputs = (random.normal(0, scale, (size, DIMENSIONS)) for size in (7, predicted_by.rows))
-    return w2v.Model(chosen, vocabulary, inputs, outputs, predicted_by)  # type: ignore[arg-type]
+    built_loss = loss_for(chosen, vocabulary)
+    inputs, outputs = (random.normal(0, scale, (size, DIMENSIONS)) for size in (7, built_loss.rows))
+    return w2v.Model(chosen, vocabulary, inputs, outputs, built_loss)  # type: ignore[arg-type]
 
 
 def probability(model: w2v.Model, row: np.ndarray, word: int) -> float:
@@ -86,11 +86,12 @@ def test_tree_and_class_losses_compute_few_probabilities(
 
 
 def test_shared_tree_nodes_are_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model, nobody = random_model("file", tmp_path), np.zeros(0, np.int64)
+    model, no_predictions = random_model("file", tmp_path), np.zeros(0, np.int64)
     computed: list[int] = []
     original = hierarchical_softmax.log_logistic
     monkeypatch.setattr(hierarchical_softmax, "log_logistic", lambda x: computed.append(x.size) or original(x))
-    model.loss.log_probabilities_of({"outputs": model.outputs}, model.inputs, nobody, nobody, np.array([0, 1, 6]))
+    parameters, words = {"outputs": model.outputs}, np.array([0, 1, 6])
+    model.loss.log_probabilities_of(parameters, model.inputs, no_predictions, no_predictions, words)
     assert sum(computed) == len(model.inputs) * len({"0", "00", "000", "0000", "0001", "1", "11", "111"})
 
 
@@ -156,7 +157,7 @@ def test_subsampled_model_beats_unigram_perplexity(sample: Path, tmp_path: Path)
 
 def test_perplexity_beyond_float64_is_infinite(tmp_path: Path) -> None:
     model = random_model("softmax", tmp_path, scale=0.0)
-    model.inputs[:] = model.outputs[1] = 30  # all are sure of "b"
+    model.inputs[:] = model.outputs[1] = 30  # every word predicts "b" with certainty
     found = w2v.perplexity(model, [["a", "g"]])
     assert found.cross_entropy_bits == pytest.approx(2700 / math.log(2))
     assert found.perplexity == math.inf

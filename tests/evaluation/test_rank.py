@@ -18,11 +18,11 @@ from w2v.training.model import matrix_arguments
 def random_model(loss: Any, size: int, **options: Any) -> w2v.Model:
     vocabulary = w2v.Vocabulary([f"word{number}" for number in range(300)], 10_000 // np.arange(1, 301))
     settings = w2v.Settings(loss=loss, vector_size=size, **options)
-    kind = loss_for(settings, vocabulary)
+    built_loss = loss_for(settings, vocabulary)
     random = np.random.default_rng(1)
-    sizes = {"inputs": (len(vocabulary), size)} | by_tensor_name(kind.shapes)
+    sizes = {"inputs": (len(vocabulary), size)} | by_tensor_name(built_loss.shapes)
     learnt = {name: random.standard_normal(shape, np.float32) for name, shape in sizes.items()}
-    return w2v.Model(settings, vocabulary, loss=kind, **matrix_arguments(learnt))
+    return w2v.Model(settings, vocabulary, loss=built_loss, **matrix_arguments(learnt))
 
 
 @pytest.fixture(scope="module")

@@ -97,9 +97,8 @@ def prediction_loss(row: Matrix, outputs: Matrix, loss: Loss, centre: int, drawn
     return -log_probability(loss, outputs, row, centre)
 
 
-Drawn = list[
-    tuple[int, Matrix, dict[int, int]]
-]  # for each prediction: centre word, input words, and how often each word was drawn
+# For each prediction: the centre word, the input words, and how often each word was drawn.
+Drawn = list[tuple[int, Matrix, dict[int, int]]]
 
 
 def predictions(matrices: tuple[Matrix, Matrix], loss: Loss, *, cbow: bool, per_pair: bool) -> Drawn:
@@ -130,7 +129,7 @@ def predictions(matrices: tuple[Matrix, Matrix], loss: Loss, *, cbow: bool, per_
 
 def losses(inputs: Matrix, outputs: Matrix, loss: Loss, drawn: Drawn) -> list[float]:
     """Return the loss of each prediction."""
-    return [prediction_loss(inputs[words].mean(axis=0), outputs, loss, centre, rest) for centre, words, rest in drawn]
+    return [prediction_loss(inputs[words].mean(axis=0), outputs, loss, centre, times) for centre, words, times in drawn]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
@@ -290,5 +289,5 @@ def test_losses_receive_the_positions_of_window_and_step(matrices: tuple[Matrix,
     loss.step = step
     context = np.full(2 * MAX_INPUTS_PER_STEP, 3, np.uint32)
     train(*matrices, loss, 0.1, ids=context, sides=(len(context), 0))  # window k has k + 1 words
-    of_words = [-(-(k + 1) // MAX_INPUTS_PER_STEP) for k in range(len(context) - 1)]
-    assert found == [(window, number) for window, steps in enumerate(of_words) for number in range(steps)]
+    step_counts = [-(-(k + 1) // MAX_INPUTS_PER_STEP) for k in range(len(context) - 1)]
+    assert found == [(window, number) for window, steps in enumerate(step_counts) for number in range(steps)]

@@ -30,9 +30,9 @@ def unit(rows: np.ndarray) -> np.ndarray:
 def parts(matrix: np.ndarray, *columns: np.ndarray) -> np.ndarray:
     """Return R by definition: unit rows, minus their regression on ones and `columns`, scaled to unit length again."""
     rows = unit(matrix.astype(np.float64))
-    known = np.stack([np.ones(len(rows)), *columns], axis=1)
-    rest = rows - known @ np.linalg.lstsq(known, rows, rcond=None)[0]
-    return unit(np.where(rows.any(axis=1, keepdims=True), rest, 0))
+    regressors = np.stack([np.ones(len(rows)), *columns], axis=1)
+    residuals = rows - regressors @ np.linalg.lstsq(regressors, rows, rcond=None)[0]
+    return unit(np.where(rows.any(axis=1, keepdims=True), residuals, 0))
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=list(SHAPES))
@@ -41,7 +41,7 @@ def test_vectors_match_the_definition(shape: tuple[int, int], regressed: bool, m
     monkeypatch.setattr(combine, "VALUES_AT_ONCE", 7 * shape[1])  # several blocks, the last one cut
     inputs, outputs, counts = matrices(*shape)
     if regressed and shape[0] == 2:
-        pytest.skip("a line goes through two words, and leaves rounding errors")
+        pytest.skip("the regression fits two words exactly, so the residuals are only rounding errors")
     both = np.hstack([parts(inputs), parts(outputs, *([np.log(counts)] if regressed else []))])
     given: Any = counts if regressed else None
     np.testing.assert_allclose(concatenate_rows(inputs, outputs, given), both, atol=1e-5)
@@ -49,7 +49,8 @@ def test_vectors_match_the_definition(shape: tuple[int, int], regressed: bool, m
     assert (found.dtype, found.shape) == (np.float32, shape)
     left, values, _ = np.linalg.svd(both, full_matrices=False)
     kept = min(shape[1], len(values))
-    best = (left[:, :kept] * values[:kept]) @ (left[:, :kept] * values[:kept]).T  # of all products of this rank
+    # No matrix of this rank is nearer to the inner products of the concatenation:
+    best = (left[:, :kept] * values[:kept]) @ (left[:, :kept] * values[:kept]).T
     np.testing.assert_allclose(found @ found.T, best, atol=1e-4)
 
 

@@ -49,10 +49,10 @@ def expected(vectors: KeyedVectors, texts: list[str], weights: str) -> np.ndarra
 def test_vectors_match_the_formulas(
     vectors: KeyedVectors, weights: str, ngrams: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("BLOCK_BYTES", "SIGNATURE_BYTES"):  # a text of a file begins in one block and ends in another
+    for name in ("BLOCK_BYTES", "SIGNATURE_BYTES"):  # a text then begins in one block of the file and ends in another
         monkeypatch.setattr(f"w2v.text.corpus.{name}", 5)
     monkeypatch.setattr("w2v.vectors.encode.UNKNOWN_AT_ONCE", 1)
-    if not ngrams:  # and no markup to strip, so that lines need not be whole
+    if not ngrams:  # also without strip_markup, so that the encoder may process part of a line
         header = ModelHeader(text=TextOptions(lower=True))
         vectors = KeyedVectors(WORDS, vectors.vectors, vectors.counts, header=header)
     found = vectors.encode(TEXTS, weights)

@@ -229,14 +229,14 @@ def _skipgram_predictions(model: TrainedModel, text: KnownWords, max_rows: int) 
     max_positions = max(1, MAX_SCORES // 8 // max(text.sides))
     first = 0
     while first < len(order):
-        distinct = int(np.searchsorted(ends, first, "right"))
-        end = min(first + max_positions, int(ends[min(distinct + max_rows, len(ends)) - 1]))
+        words_done = int(np.searchsorted(ends, first, "right"))
+        end = min(first + max_positions, int(ends[min(words_done + max_rows, len(ends)) - 1]))
         block = np.array(order[first:end])
-        rows, which = np.unique(text.words[block], return_inverse=True)
+        rows, row_indices = np.unique(text.words[block], return_inverse=True)
         # A word predicts the words that have it in their window, so the sides are swapped:
         neighbours = zip(*text.neighbours(block, *text.sides[::-1]), strict=True)
         insides, others = (np.array(part) for part in neighbours)
-        indices = np.broadcast_to(which, others.shape)[insides]
+        indices = np.broadcast_to(row_indices, others.shape)[insides]
         first = end
         yield end, insides.sum(axis=0), model.inputs[rows], indices, others[insides]
         release(order)

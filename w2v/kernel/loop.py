@@ -10,7 +10,7 @@ From the outside in:
     Kernel.run      assigns the chunks of all epochs to the threads
     train_chunk     slides the window over a chunk, and takes a step for each group of context words
     collect         reads the words of a chunk that subsampling keeps
-    compose         computes the input rows of these words from their subwords; update_subwords adds changes to these
+    compose         computes the input rows of these words from their subwords; update_subwords changes the subwords
     find_context    finds the context words of a centre word
     step            predicts the centre word from the context words, and updates the rows: see w2v/losses/rows.py
 

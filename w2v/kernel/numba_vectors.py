@@ -1,4 +1,4 @@
-"""The arithmetic of a step in Numba, with explicit vector instructions. kernel/step_body.h does it for Cython.
+"""The arithmetic of a step in Numba, with explicit vector instructions. The Cython kernel uses kernel/step_body.h.
 
 A vector has LANES numbers. If registers are shorter, the compiler uses several. Numba's own loops are slow because they
 handle a remainder and check whether arrays overlap. Both are unnecessary here: rows are padded with zeros to a multiple

@@ -70,7 +70,7 @@ cdef struct Window:
     int64_t groups         # number of groups of consecutive context words; each group takes one step
     int32_t *group_starts  # (groups + 1): the first context word of each group, then n
     int64_t output_sets    # number of sets of output rows: 1 if all groups share the set, otherwise one per group
-    int64_t prefetch_from  # number of leading output rows of a set that stay in cache or are too many to prefetch
+    int64_t prefetch_from  # output rows of a set before this one are not prefetched: they stay in cache or are too many
     int64_t target_column  # the column with target 1 in a softmax over classes or words
     int32_t centre         # the centre word
     int repeats            # whether a context word occurs twice in a group
@@ -157,7 +157,7 @@ cdef struct Worker:
     uint64_t random        # state of the chunk's SplitMix64 stream
     KeptWords kept
     Draws draws
-    Window *windows        # a ring buffer
+    Window *windows        # a ring buffer; in a deterministic run, all windows of the chunk
     int64_t chosen         # number of windows of the chunk that are chosen
     int64_t done           # number of windows of the chunk that have taken their step
     Step step

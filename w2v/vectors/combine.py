@@ -1,5 +1,7 @@
 """Word vectors that combine both matrices of a model, its input rows and its output rows.
 
+concatenate.py combines the word vectors of several models.
+
 Training gives each word two vectors, an input row w and an output row c. Word vectors made from w only lose what c has
 learnt. Levy, Goldberg & Dagan (2015, section 3.3) add them: w + c. But all output rows share a large common vector,
 and adding it makes rare words neighbours of everything. So the mean is subtracted first (Mu & Viswanath 2018).

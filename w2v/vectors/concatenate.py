@@ -2,6 +2,7 @@
 
 Let u_m(w) be the vector of word w in model m, scaled to length 1, and f_m the weight of the model. The combination is
 [f_1 u_1(w), f_2 u_2(w), …], so the cosine of two words is the mean of their cosines in the models, with weights f_m².
+combine.py combines the two matrices of a single model.
 """
 
 from __future__ import annotations
