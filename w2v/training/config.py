@@ -247,7 +247,9 @@ def _options_of_model(path: Path) -> dict[str, Any]:
         raise W2VError(f"{path}: it has no settings: train with -o model.safetensors, which {SAFETENSORS_ALSO_KEEPS}")
     values = dict(header.settings)
     if values.get("loss") == USER_DEFINED or values.get("objective") is not None:
-        raise SettingsError(f"{path}: its loss is your own, and model files run no code: write a TOML file of settings")
+        raise SettingsError(
+            f"{path}: its loss is user-defined, and model files run no code: write a TOML file of settings"
+        )
     if values.get("tree") not in (None, *TREES) or values.get("tree_vectors") is not None:
         raise SettingsError(
             f"{path}: its tree was made from a file, and paths in models are not used: write a TOML file of settings"
