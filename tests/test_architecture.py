@@ -19,14 +19,15 @@ from w2v.errors import IS_ON_PYPI
 
 ROOT = Path(__file__).parents[1]
 PACKAGE, TESTS = ROOT / "w2v", ROOT / "tests"
-# The folders in order: each imports only from earlier ones. "base" has the files directly in w2v/, without the kernel.
-ROOMS = [
+# The layers in order, most of them folders. Each imports only from earlier ones. "base" has the files directly in
+# w2v/, without the kernel.
+LAYERS = [
     "errors", "system", "base", "text", "formats", "vectors", "losses", "kernel", "evaluation", "training", "plotting",
     "gensim", "explore", "cli", "data", "top",
 ]  # fmt: skip
 KERNEL = {"w2v._kernels"}
 TOP = {"w2v", "w2v.__main__", "w2v.sklearn"}
-# Modules with functions that import from later rooms when they are called.
+# Modules with functions that import from later layers when they are called.
 UPWARD_IMPORTERS = {"w2v.vectors.keyed", "w2v.evaluation.models"}
 # Modules that re-export names from other modules: public names, and names in gensim's places.
 RE_EXPORTERS = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec", "w2v.losses"}
@@ -109,7 +110,7 @@ def imported_modules(path):
     return {module for each in counted for module in targets(each) if module.split(".")[0] == "w2v"}
 
 
-def room(module):
+def layer_of(module):
     if module in TOP:
         return "top"
     if module in KERNEL:
@@ -145,9 +146,9 @@ def test_imports_of_every_kind_are_detected():
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_rooms_import_only_from_earlier_rooms(path):
-    own = ROOMS.index(room(module_name(path)))
-    assert [module for module in sorted(imported_modules(path)) if ROOMS.index(room(module)) > own] == []
+def test_layers_import_only_from_earlier_layers(path):
+    own = LAYERS.index(layer_of(module_name(path)))
+    assert [module for module in sorted(imported_modules(path)) if LAYERS.index(layer_of(module)) > own] == []
 
 
 def test_imports_have_no_cycles():
@@ -184,7 +185,7 @@ def test_pyproject_lists_every_package():
 
 def test_only_the_command_line_uses_click():
     using = {
-        room(module_name(path)) for path in SOURCES for one in imports(path) if one.module.split(".")[0] == "click"
+        layer_of(module_name(path)) for path in SOURCES for one in imports(path) if one.module.split(".")[0] == "click"
     }
     assert using == {"cli", "data"}
 

@@ -49,7 +49,7 @@ LOSSES: list[dict[str, Any]] = [
 ]
 
 
-def run_of(
+def run_arguments(
     loss: str | dict[str, Any], size: int = 300, dimensions: int = 21, sample: float = 0.02, **settings: Any
 ) -> dict[str, Any]:
     """Return the arguments of a training run for both kernels, with matrices far from zero."""
@@ -127,7 +127,7 @@ MODELS = [
 @pytest.mark.parametrize("model", MODELS, ids=str)
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_kernel_equals_loop(loss: dict[str, Any], model: dict[str, Any]) -> None:
-    assert_equals_loop(run_of(loss, **model), SETS)
+    assert_equals_loop(run_arguments(loss, **model), SETS)
 
 
 def with_subwords(arguments: dict[str, Any], chunk_size: int) -> dict[str, Any]:
@@ -144,33 +144,33 @@ def with_subwords(arguments: dict[str, Any], chunk_size: int) -> dict[str, Any]:
 @pytest.mark.parametrize("model", MODELS, ids=str)
 @pytest.mark.parametrize("loss", [{"loss": "ns"}, {"loss": "hs"}], ids=str)
 def test_kernel_equals_loop_with_subwords(loss: dict[str, Any], model: dict[str, Any]) -> None:
-    assert_equals_loop(with_subwords(run_of(loss, **model), chunk_size=64), SETS)
+    assert_equals_loop(with_subwords(run_arguments(loss, **model), chunk_size=64), SETS)
 
 
 @pytest.mark.parametrize("sides", [(5, 0), (0, 3), (2, 5)], ids=str)
 def test_kernel_equals_loop_for_uneven_windows(sides: tuple[int, int]) -> None:
     for model in MODELS:
-        assert_equals_loop(run_of({"loss": "ns"}, sides=sides, **model), SETS)
+        assert_equals_loop(run_arguments({"loss": "ns"}, sides=sides, **model), SETS)
 
 
 @pytest.mark.parametrize(("dimensions", "window"), list(product([1, 16, 33, 48], [1, 7])))
 def test_kernel_equals_loop_in_other_shapes(dimensions: int, window: int) -> None:
     for loss in LOSSES:
         assert_equals_loop(
-            run_of(loss, size=80, dimensions=dimensions, sides=(window, window), shrink_windows=False), SETS
+            run_arguments(loss, size=80, dimensions=dimensions, sides=(window, window), shrink_windows=False), SETS
         )
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_kernel_equals_loop_where_windows_take_several_steps(loss: dict[str, Any], model: dict[str, Any]) -> None:
-    arguments = run_of(loss, size=150, sides=(MAX_INPUTS_PER_STEP + 3, 2), **model)
+    arguments = run_arguments(loss, size=150, sides=(MAX_INPUTS_PER_STEP + 3, 2), **model)
     assert_equals_loop(arguments | {"ids": arguments["ids"][arguments["ids"] != 0]})
 
 
 @pytest.mark.parametrize("negative", [1, 2, 11, 40])
 def test_kernel_equals_loop_for_any_number_of_negatives(negative: int) -> None:
-    arguments = run_of("ns", size=200)
+    arguments = run_arguments("ns", size=200)
     counts = np.arange(len(arguments["inputs"]), 0, -1)
     arguments["loss"] = make_loss(counts, negative=negative)
     assert_equals_loop(arguments, SETS)
@@ -179,21 +179,21 @@ def test_kernel_equals_loop_for_any_number_of_negatives(negative: int) -> None:
 @pytest.mark.parametrize("cbow", [False, True])
 def test_kernel_equals_loop_for_paths_of_any_length(cbow: bool) -> None:
     """Counts halve at every second word, so paths have every length."""
-    arguments = run_of("hs", size=400, cbow=cbow)
+    arguments = run_arguments("hs", size=400, cbow=cbow)
     loss = make_loss(2 ** (np.arange(len(arguments["inputs"]), 0, -1) // 2), "hs")
     assert set(np.diff(loss.data["starts"])) >= set(range(4, 26))
     assert_equals_loop(arguments | {"loss": loss}, SETS)
 
 
 def test_windows_cross_chunk_borders() -> None:
-    assert_equals_loop(run_of("ns", size=MAX_CHUNK_IDS + 500, dimensions=3, epochs=1, alpha=0.01))
-    assert_equals_loop(run_of("nce", chunk_size=7))
-    assert_equals_loop(run_of("hs", chunk_size=1))
+    assert_equals_loop(run_arguments("ns", size=MAX_CHUNK_IDS + 500, dimensions=3, epochs=1, alpha=0.01))
+    assert_equals_loop(run_arguments("nce", chunk_size=7))
+    assert_equals_loop(run_arguments("hs", chunk_size=1))
 
 
 @pytest.mark.parametrize("instruction_set", SETS)
 def test_padding_stays_zero(instruction_set: str) -> None:
-    arguments = run_of("ns", dimensions=21)
+    arguments = run_arguments("ns", dimensions=21)
     train(arguments, instruction_set=instruction_set)
     assert not arguments["inputs"][:, 21:].any()
     assert not arguments["outputs"][:, 21:].any()
@@ -201,7 +201,7 @@ def test_padding_stays_zero(instruction_set: str) -> None:
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 8])
 def test_every_token_is_trained_once_per_epoch(workers: int) -> None:
-    arguments = run_of("ns", size=5 * MAX_CHUNK_IDS + 77, dimensions=2, epochs=3)
+    arguments = run_arguments("ns", size=5 * MAX_CHUNK_IDS + 77, dimensions=2, epochs=3)
     kernel = train(arguments, workers)
     known = int((arguments["word_of_type"][arguments["ids"]] >= 0).sum())
     assert kernel.tokens_trained == 3 * known
@@ -212,12 +212,12 @@ def test_every_token_is_trained_once_per_epoch(workers: int) -> None:
 @pytest.mark.parametrize(("workers", "chunk", "minimum"), [(2, 250, 0.6), (8, 100, 0.2), (8, 20_000, 0.9)])
 def test_several_workers_learn_like_one(loss: str, workers: int, chunk: int, minimum: float) -> None:
     """With many chunks, each worker copies some output rows, and a share of its changes is merged."""
-    one = run_of(loss, size=60_000, chunk_size=chunk, alpha=0.02)
+    one = run_arguments(loss, size=60_000, chunk_size=chunk, alpha=0.02)
     many, before = copied(one), one["outputs"].copy()
-    lone, kernel = train(one), train(many, workers)
-    np.testing.assert_allclose(kernel.losses / kernel.predictions, lone.losses / lone.predictions, rtol=0.05)
-    moved, together = (np.linalg.norm(run["outputs"] - before, axis=1).mean() for run in (one, many))
-    assert minimum < together / moved < 1.1
+    single, kernel = train(one), train(many, workers)
+    np.testing.assert_allclose(kernel.losses / kernel.predictions, single.losses / single.predictions, rtol=0.05)
+    change_of_one, change_of_many = (np.linalg.norm(run["outputs"] - before, axis=1).mean() for run in (one, many))
+    assert minimum < change_of_many / change_of_one < 1.1
 
 
 DETERMINISTIC = ["ns", "nce", "sampled", "hs"]
@@ -228,14 +228,14 @@ DETERMINISTIC = ["ns", "nce", "sampled", "hs"]
 @pytest.mark.parametrize(("workers", "chunk"), [(2, 16), (5, 90)])
 def test_deterministic_workers_equal_loop(workers: int, chunk: int, loss: str, model: dict[str, Any]) -> None:
     """In each round, all workers compute their changes from the matrices before it, and the changes are added."""
-    arguments = run_of(loss, chunk_size=chunk, alpha=0.05, deterministic=True, **model)
+    arguments = run_arguments(loss, chunk_size=chunk, alpha=0.05, deterministic=True, **model)
     arguments["loss"].curvature = 0  # changes are added in full
     assert_equals_loop(arguments, workers=workers)
 
 
 @pytest.mark.parametrize("loss", DETERMINISTIC)
 def test_deterministic_workers_equal_loop_with_subwords(loss: str) -> None:
-    arguments = with_subwords(run_of(loss, alpha=0.03, deterministic=True), chunk_size=25)
+    arguments = with_subwords(run_arguments(loss, alpha=0.03, deterministic=True), chunk_size=25)
     arguments["loss"].curvature = 0
     assert_equals_loop(arguments, workers=3)
 
@@ -243,11 +243,11 @@ def test_deterministic_workers_equal_loop_with_subwords(loss: str) -> None:
 @pytest.mark.parametrize("loss", DETERMINISTIC)
 def test_many_deterministic_workers_learn_like_one(loss: str) -> None:
     """The sum of changes in one direction does not overshoot."""
-    one = run_of(loss, size=60_000, chunk_size=100, alpha=0.02)
+    one = run_arguments(loss, size=60_000, chunk_size=100, alpha=0.02)
     many = copied(one | {"deterministic": True})
-    lone, kernel = train(one), train(many, 8)
+    single, kernel = train(one), train(many, 8)
     np.testing.assert_allclose(
-        kernel.losses[1] / kernel.predictions[1], lone.losses[1] / lone.predictions[1], rtol=0.01
+        kernel.losses[1] / kernel.predictions[1], single.losses[1] / single.predictions[1], rtol=0.01
     )
 
 
@@ -255,7 +255,7 @@ def test_many_deterministic_workers_learn_like_one(loss: str) -> None:
 @pytest.mark.parametrize("subwords", [False, True])
 @pytest.mark.parametrize("loss", DETERMINISTIC)
 def test_deterministic_workers_give_the_same_bits(loss: str, subwords: bool, storage: str) -> None:
-    arguments = run_of(loss, size=3000, chunk_size=40, deterministic=True, storage=storage)
+    arguments = run_arguments(loss, size=3000, chunk_size=40, deterministic=True, storage=storage)
     if subwords:
         arguments = with_subwords(arguments, chunk_size=40)
     runs = [in_storage(copied(arguments)) for _ in range(3)]
@@ -279,7 +279,7 @@ def in_storage(arguments: dict[str, Any]) -> dict[str, Any]:
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=6))
 def test_deterministic_workers_can_be_interrupted_anywhere(ends: list[int]) -> None:
     """`run` finishes the round that contains its end. Splitting a run does not change its result."""
-    arguments = run_of("ns", size=600, chunk_size=20, deterministic=True)
+    arguments = run_arguments("ns", size=600, chunk_size=20, deterministic=True)
     whole, parts = copied(arguments), copied(arguments)
     train(whole, 3)
     kernel = new_kernel(parts, 3)
@@ -292,7 +292,7 @@ def test_deterministic_workers_can_be_interrupted_anywhere(ends: list[int]) -> N
 
 
 def test_stop_ends_the_wait_for_other_deterministic_workers() -> None:
-    kernel = new_kernel(run_of("ns", chunk_size=20, deterministic=True), workers=2)
+    kernel = new_kernel(run_arguments("ns", chunk_size=20, deterministic=True), workers=2)
     waiting = threading.Thread(target=kernel.run, args=(0,))
     waiting.start()
     kernel.stop()
@@ -306,7 +306,7 @@ def test_stop_ends_the_wait_for_other_deterministic_workers() -> None:
 
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs", "class", "softmax"])
 def test_one_worker_gives_the_same_bits(loss: str) -> None:
-    arguments = run_of(loss, size=1500, chunk_size=700)
+    arguments = run_arguments(loss, size=1500, chunk_size=700)
     runs = [copied(arguments) for _ in range(2)]
     for run in runs:
         train(run)
@@ -325,7 +325,7 @@ def test_matrices_of_more_than_two_to_the_31_values() -> None:
     """Rows beyond 2³¹ values change as in small matrices. Only these rows of the matrices take memory."""
     dimensions = 1 << 13
     beyond = (1 << 31) // dimensions
-    small = run_of("hs", size=80, dimensions=dimensions, epochs=1)
+    small = run_arguments("hs", size=80, dimensions=dimensions, epochs=1)
     loss = copy.copy(small["loss"])
     loss.data = {
         "starts": np.concatenate([np.zeros(beyond, np.int64), loss.data["starts"]]),
@@ -352,7 +352,7 @@ def test_matrices_of_more_than_two_to_the_31_values() -> None:
 
 
 def test_stopped_kernel_does_not_train() -> None:
-    kernel = new_kernel(run_of("ns"))
+    kernel = new_kernel(run_arguments("ns"))
     kernel.stop()
     kernel.run(0)
     assert kernel.tokens_trained == 0

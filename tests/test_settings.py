@@ -18,7 +18,7 @@ from w2v.options import options_of
 from w2v.system.threads import processors
 
 WRONG_CHOICES = {"model": "glove", "loss": "hinge", "storage": "bf8", "sample_formula": "c", "cbow_gradient": "wrong"}
-WRONG = [
+WRONG = [  # (what follows the name in the message, settings, values that each of them refuses)
     ("", ["vector_size", "window", "min_count", "max_vocab", "negative", "epochs", "workers", "seed"],
      [-1, 1.5, "5", True, 1 << 70, float("nan"), [1]]),
     ("", ["ns_exponent", "sample", "alpha", "min_alpha"], [float("nan"), float("inf"), -11, "0.1", False, 1e9]),

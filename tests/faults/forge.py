@@ -1,4 +1,4 @@
-"""Forge files: their structure and checksums are valid, but values have wrong types, sizes and extremes.
+"""Forge files: their structure and checksums are valid, but their values have wrong types or sizes, or are extreme.
 
     python tests/faults/forge.py SECONDS [KIND ...]
 
@@ -41,7 +41,7 @@ from w2v.vectors.keyed import load
 
 NUMBERS = (0, -1, 1, 2, 3, 255, 1 << 14, 1 << 20, 1 << 31, 1 << 32, (1 << 53) + 1, 1 << 62, 1 << 63, 1 << 64, 10**400)
 FLOATS = (0.5, -0.0, 1e-320, 1e308, float("inf"), float("-inf"), float("nan"))
-# As a path, none of these names an existing file.
+# None of these is the path of an existing file.
 TEXTS = ("", "\0", "\ud800", "\x1b[2J\n", "a:b", "z\n:z", "1s", "1epoch", "9" * 999, "w" * 100_000, "é", "no such")
 NAMES = ("ns", "hs", "class", "mos", "charcnn", "dsoftmax", "softmax", "sampled", "objective", "cbow", "bf16", "numba")
 DTYPES = ("f8", "f4", "f2", "i8", "i4", "u4", "u1", "?")
@@ -125,7 +125,7 @@ def forge_arrays(arrays: dict[str, Any], generator: random.Random) -> dict[str, 
 
 
 class Forger:
-    """Valid files, and for each kind of file a method that writes a forged one and returns what reads it."""
+    """Valid files, and for each kind of file a method that writes a forged one; see `make`."""
 
     KINDS = ("model", "header", "checkpoint", "cache", "gensim", "pickle", "phrases", "config")
 
@@ -167,8 +167,8 @@ class Forger:
         """Write a forged file of this kind; return its path, and the functions that read it."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
-        path_and_uses: tuple[Path, list[Callable[[], object]]] = getattr(self, kind)(generator)
-        return path_and_uses
+        path_and_readers: tuple[Path, list[Callable[[], object]]] = getattr(self, kind)(generator)
+        return path_and_readers
 
     def model(self, generator: random.Random) -> tuple[Path, list[Callable[[], object]]]:
         arrays, metadata = generator.choice(self.models)
@@ -179,10 +179,10 @@ class Forger:
             name = generator.choice([name for name, text in metadata.items() if "{" in text])
             metadata = metadata | {name: forge_json(metadata[name], generator)}
         write_native(path, arrays, metadata)
-        return path, self._uses(path)
+        return path, self._readers(path)
 
     @staticmethod
-    def _uses(path: Path) -> list[Callable[[], object]]:
+    def _readers(path: Path) -> list[Callable[[], object]]:
         """Return the functions that read a model file."""
 
         def encode() -> None:
@@ -202,7 +202,7 @@ class Forger:
         header = forge_json(self.native[8:end].decode(), generator).encode()
         path = self.folder / "m.safetensors"
         path.write_bytes(len(header).to_bytes(8, "little") + header + self.native[end:])
-        return path, self._uses(path)
+        return path, self._readers(path)
 
     def checkpoint(self, generator: random.Random) -> tuple[Path, list[Callable[[], object]]]:
         arrays, metadata = generator.choice(self.checkpoints)
@@ -226,11 +226,11 @@ class Forger:
         path = self.folder / self.cached.name
         path.write_bytes(self.ids[:start] + header + len(header).to_bytes(8, "little") + idstore.SIGNATURE)
 
-        def use() -> None:
+        def read() -> None:
             with idstore.read_corpus(Corpus(self.text), idstore.ReadingOptions(cache=self.folder)) as store:
                 assert store.tokens == 2700  # a damaged cache is written again
 
-        return path, [use]
+        return path, [read]
 
     def gensim(self, generator: random.Random) -> tuple[Path, list[Callable[[], object]]]:
         arrays, metadata = self.word2vec
@@ -266,21 +266,21 @@ class Forger:
         path = self.folder / "their.model"
         path.write_bytes(pickle.dumps(gensim_model, generator.randint(2, 5)))
 
-        def use() -> None:
+        def read() -> None:
             with suppress(AttributeError, EOFError):  # gensim raises these, too
                 Word2Vec.load(path)
 
-        return path, [lambda: info.model(path, load(path)), lambda: w2v.Model.load(path), use]
+        return path, [lambda: info.model(path, load(path)), lambda: w2v.Model.load(path), read]
 
     def phrases(self, generator: random.Random) -> tuple[Path, list[Callable[[], object]]]:
         path = self.folder / "phrases"
         path.write_text(forge_json(self.phrases_text, generator))
 
-        def use() -> None:
+        def read() -> None:
             with suppress(AttributeError):  # gensim raises it, too, for a file of another class
                 list(Phrases.load(path)[[["a", "b", "c"]]])
 
-        return path, [use]
+        return path, [read]
 
     def config(self, generator: random.Random) -> tuple[Path, list[Callable[[], object]]]:
         names = [*w2v.Settings.names(), "cache", "errors", "max_types", "corpus", "output", generator.choice(NAMES)]
@@ -293,12 +293,12 @@ class Forger:
 
 def check(forger: Forger, kind: str, generator: random.Random) -> str:
     """Forge a file and read it in all ways. Return "loaded" or "refused" for the first; raise any other error."""
-    path, uses = forger.make(kind, generator)
+    path, readers = forger.make(kind, generator)
     result = "loaded"
-    for number, use in enumerate(uses):
+    for number, read in enumerate(readers):
         with bounded(2 * path.stat().st_size + (64 << 20)):
             try:
-                use()
+                read()
             except W2VError as error:
                 message = str(error)
                 assert "\n" not in message

@@ -2,11 +2,12 @@
 
     python tests/faults/fuzz.py SECONDS [LOADER ...]
 
-Without names, all loaders take turns, each in a process with limited memory, and each input may take thirty seconds.
+Without names, all loaders take turns, each in a process with limited memory. An input may take thirty seconds at most.
 atheris, the Python interface of libFuzzer, instruments the Python side of the loaders. The compiled side is
 instrumented if the build is (see variants.py): with the build `sanitize`, fuzzing also finds memory errors. An input
 that breaks a loader is stored in build/fuzz as NAME-crash-*, NAME-oom-* or NAME-timeout-* and shown on standard error.
-The other loaders still take their turns, and the exit code is 1. Inputs worth mutating stay there for the next run.
+The other loaders still take their turns, and the exit code is 1. Inputs that reach new
+code stay in build/fuzz for the next run.
 
 
 """
@@ -38,7 +39,7 @@ sys.path.insert(0, str(ROOT))
 from tests.faults.peak import bounded  # noqa: E402
 
 FOLDER = Path("build/fuzz")
-MEMORY_LIMIT = 1 << 30  # bytes of data of a loader
+MEMORY_LIMIT = 1 << 30  # bytes of memory of the process that fuzzes a loader
 TIME_LIMIT = 30  # seconds for an input
 MAX_INPUT = 4096  # bytes
 # For each loader, the format of w2v.formats.table that it reads.
@@ -57,7 +58,7 @@ FORMATS = {
     "glove": "glove",
     "text": "word2vec text",
 }
-# For each loader of vectors in several files: the name of the vectors, and the file that fuzzing replaces.
+# For each loader of vectors in several files: the path to load, and the file that fuzzing replaces.
 FILES = {
     "numpy": ("m.npy", "m.npy"),
     "numpy-words": ("m.npy", "m.words.txt"),

@@ -267,7 +267,8 @@ class FaultInjector:
                 os.dup2(os.open(path, os.O_RDWR | os.O_APPEND), number)
             os.chdir(self.folder)
             os.environ["TMPDIR"] = os.environ["HOME"] = str(self.folder / "tmp")
-            tempfile.tempdir = os.environ["TMPDIR"]  # else Python tests it by a file, which a kill leaves
+            # Without this, Python tests the folder by writing a file, which would remain after a kill.
+            tempfile.tempdir = os.environ["TMPDIR"]
             self.shim.arm(str(self.folder).encode(), fault.call, fault.action, fault.error, str(self.log).encode())
             if fault.allocation:
                 self.shim.limit_allocations(fault.allocation, fault.bytes)
@@ -295,7 +296,7 @@ class FaultInjector:
 
         """
         lines = "\n".join(outcome.stderr)
-        if sys.version_info >= (3, 12):  # its compile() may forget to raise MemoryError
+        if sys.version_info >= (3, 12):  # from then on, compile() can fail without raising MemoryError
             lines = lines.replace("internal error: SystemError: error return without exception set", "out of memory")
         assert outcome.code in (0, 1, *STOPPED), (outcome.code, lines)
         assert not re.search(r"Traceback|internal error|Error:|Exception", lines), lines
@@ -535,7 +536,7 @@ def preloaded_command(folder: Path) -> list[str]:
 
 SCENARIOS = {
     "fail": "one call fails, while training, saving and checkpointing",
-    "full": "that call and all later ones fail, as on a full disk",
+    "full": "one call and all later ones fail, as on a full disk",
     "memory": "no memory for an allocation of training",
     "kill": "kill -9 before and after each call of training, then --resume",
     "random": "kill -9 at random moments of training, with every loss, model and storage, then --resume",

@@ -42,8 +42,9 @@ from w2v.training.run import resume_position
 MPIEXEC = str(Path(sys.executable).with_name("mpiexec"))
 PROGRAM = "from w2v.cli.main import main; main(prog_name='w2v')"
 SMALL_ARGUMENTS = ["--vector-size", "8", "--min-count", "1", "--workers", "1", "--quiet"]
+# For texts of few words: options of w2v.train, and the same options of the command together with SMALL_ARGUMENTS.
 FEW_OPTIONS: dict[str, Any] = {"epochs": 2, "sample": 0, "negative": 1, "vector_size": 8, "min_count": 1, "workers": 1}
-FEW_ARGUMENTS = ["--epochs", 2, "--sample", 0, "--negative", 1]  # with SMALL_ARGUMENTS the same as FEW_OPTIONS
+FEW_ARGUMENTS = ["--epochs", 2, "--sample", 0, "--negative", 1]
 cluster = pytest.mark.cluster
 ranks = pytest.mark.parametrize("size", [2, pytest.param(4, marks=cluster)])
 
@@ -236,6 +237,8 @@ def test_ranks_read_texts_and_join_phrases_as_one_process(tmp_path: Path) -> Non
 # -- errors -------------------------------------------------------------------------------
 
 RANK_1 = "import os\nif os.environ['PMI_RANK'] == '1':\n    "
+# By name: the arguments, code to run first after RANK_1 (its indented lines run only on rank 1), a part of the message,
+# and the exit code.
 REFUSALS = {
     "wrong use": (["--epochs", "0"], "", "w2v: epochs 0: it must be a whole number", 2),
     "standard input": (["-"], "", "w2v: standard input, pipes, lists and tables", 1),
@@ -296,6 +299,7 @@ def test_errors_are_one_line(name: str, text: Path, tmp_path: Path) -> None:
 
 # -- failed and stopped ranks -------------------------------------------------------------
 
+# The function that fails, and the number of the call, from 0, that fails.
 PHASES = {
     "reading": ("w2v.training.prepare.read_corpus", 0),
     "merging": ("w2v.training.prepare.merge_types", 0),
@@ -435,7 +439,7 @@ def test_old_module_of_join_ranks_warns() -> None:
         ({"strip_markup": True}, "the text cannot be divided among ranks inside markup"),
     ],
 )
-def test_what_needs_the_whole_text_is_refused(options: dict[str, Any], message: str) -> None:
+def test_options_that_need_the_whole_text_are_refused(options: dict[str, Any], message: str) -> None:
     _check_options_for_ranks(RunConfig.from_options({}))
     with pytest.raises(w2v.SettingsError, match=message):
         _check_options_for_ranks(RunConfig.from_options(options))

@@ -126,18 +126,18 @@ def test_removed_lock_is_created_again(sample: Path, tmp_path: Path, remove: Cal
     assert checkpoint.files(tmp_path / "states")[-1] == checkpoints.newest()
 
 
-def test_a_lock_whose_file_was_removed_just_before_is_taken_again(
+def test_lock_is_taken_again_if_its_file_is_removed_before_flock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flock, removed = fcntl.flock, list[Path]()
 
-    def late(file: int, operation: int) -> None:
+    def remove_and_lock(file: int, operation: int) -> None:
         if not removed:  # another run ends between opening the file and locking it
             removed.append(tmp_path / ".lock")
             removed[0].unlink()
         flock(file, operation)
 
-    monkeypatch.setattr(fcntl, "flock", late)
+    monkeypatch.setattr(fcntl, "flock", remove_and_lock)
     lock = Lock(tmp_path)
     assert lock.holds()
     with pytest.raises(BlockingIOError):

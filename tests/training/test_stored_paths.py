@@ -92,7 +92,7 @@ def test_paths_in_a_checkpoint_are_never_opened(sample: Path, tmp_path: Path, un
     assert after[tmp_path / "named.bin"] == (tmp_path / "uninterrupted.bin").read_bytes()
 
 
-def test_existing_output_is_replaced_only_if_both_it_and_force_are_given_again(sample: Path, tmp_path: Path) -> None:
+def test_existing_output_is_replaced_only_if_output_and_force_are_given_again(sample: Path, tmp_path: Path) -> None:
     out, states = tmp_path / "out.bin", tmp_path / "states"
     out.write_bytes(b"old")
     interrupt(sample, "-o", out, "--force", "--checkpoint", states, *OPTIONS)

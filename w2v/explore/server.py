@@ -46,8 +46,8 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
-Number = Annotated[int, msgspec.Meta(ge=1, le=MAX_RESULTS)]
-Index = Annotated[int, msgspec.Meta(ge=0)]
+ResultCount = Annotated[int, msgspec.Meta(ge=1, le=MAX_RESULTS)]
+ModelIndex = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Query(msgspec.Struct, tag_field="question", tag=str.lower, forbid_unknown_fields=True):
@@ -57,7 +57,7 @@ class Query(msgspec.Struct, tag_field="question", tag=str.lower, forbid_unknown_
         model: the index of the model.
     """
 
-    model: Index
+    model: ModelIndex
 
     def answer(self, explorer: Explorer) -> Any:
         arguments = msgspec.structs.asdict(self)
@@ -67,14 +67,14 @@ class Query(msgspec.Struct, tag_field="question", tag=str.lower, forbid_unknown_
 
 class Complete(Query):
     text: str
-    n: Number
+    n: ResultCount
 
 
 class Nearest(Query):
     plus: list[str]
     minus: list[str]
     method: Method
-    n: Number
+    n: ResultCount
 
 
 class Vector(Query):

@@ -146,7 +146,7 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
     def _model(
         self, loss: str, numbers_as_words: bool = True, first: int = 0, last: int = 1
     ) -> tuple[Model, NDArray[np.int64]]:
-        """Return a w2v model that trains one loss from epoch `first` to `last`.
+        """Return a w2v model that trains one loss from epoch `first` up to, but not including, epoch `last`.
 
         Args:
             numbers_as_words: use row numbers in `wv` as words, because in gensim any object can be a word. Ignored with
@@ -201,9 +201,9 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
     def _run(
         self, loss: str, text: list[Path] | NumberedSentences, first: int, last: int, progress: Report | None
     ) -> tuple[int, int]:
-        """Train one loss from epoch `first` to `last`, on files or sentences. Return (words trained, words read).
+        """Train one loss on files or sentences, from epoch `first` up to, but not including, epoch `last`.
 
-        The words trained are the number that subsampling is expected to keep.
+        Return (words trained, words read). The words trained are the number that subsampling is expected to keep.
         """
         sentences = text if isinstance(text, NumberedSentences) else None
         model, rows = self._model(loss, sentences is not None, first, last)

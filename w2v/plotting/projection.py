@@ -26,7 +26,7 @@ TSNE_REPORT_EVERY = 10  # iterations between progress reports
 TSNE_START_STD = 1e-4  # standard deviation of the initial points (Kobak & Berens 2019)
 UMAP_NEIGHBOURS = 15  # umap-learn's default
 UMAP_START_MAX = 10.0  # largest coordinate of the initial points, as in umap-learn's spectral initialisation
-MIN_POINTS = 4  # t-SNE and UMAP need as many different points to find neighbours
+MIN_POINTS = 4  # t-SNE and UMAP need at least this many different points to find neighbours
 
 
 def project(

@@ -175,7 +175,7 @@ class CheckpointFolder:
         self._written: dict[Path, float] = {}
         self._buffers: Arrays = {}  # copies of the matrices, written while training continues
         self._writer: Thread | None = None
-        self._last_state: Checkpoint | None = None  # the state that the writer began to write last
+        self._last_state: Checkpoint | None = None  # the last state that the writer began to write
         self._last_write = time.monotonic()
         limit = resource.getrlimit(resource.RLIMIT_CPU)[1]
         self._cpu_deadline = math.inf if limit == resource.RLIM_INFINITY else CPU_LIMIT_SHARE * limit  # seconds
@@ -194,8 +194,8 @@ class CheckpointFolder:
         existing = files(self.folder)
         if resumed_from:
             before = [path for path in existing if sequence_number(path) < sequence_number(resumed_from.path)]
-            # The checkpoint before it is not read. With a ratio of 0 it counts as written before the loss rose, and so
-            # remains after the next checkpoint if the loss of `resumed_from` has already risen.
+            # The checkpoint before `resumed_from` is not read, so its loss ratio is unknown. 0 marks it as written
+            # before the loss rose: if the loss of `resumed_from` has risen, the next write keeps the older one instead.
             self._written = {**dict.fromkeys(before[-1:], 0.0), resumed_from.path: resumed_from.loss_ratio}
         # Files of other runs, to remove once this run has written a checkpoint:
         self._obsolete = [path for path in existing if path not in self._written]

@@ -250,8 +250,7 @@ def _options_of_model(path: Path) -> dict[str, Any]:
     values = dict(header.settings)
     if values.get("loss") == USER_DEFINED or values.get("objective") is not None:
         raise SettingsError(
-            f"{path}: its loss is not built in, and w2v does not run code that a model names: write a TOML file of "
-            "settings"
+            f"{path}: its loss is user-defined, and model files run no code: write a TOML file of settings"
         )
     if values.get("tree") not in (None, *TREES) or values.get("tree_vectors") is not None:
         raise SettingsError(

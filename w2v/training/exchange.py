@@ -1,9 +1,10 @@
 """Exchange of changed rows between the ranks of a run, so that all ranks train the same model.
 
-Every rank keeps all matrices, and a copy `last` of each row after its last exchange, which is the same on all ranks. In
-each round, a rank trains some of its chunks. Then, for each row, the changes Δ of the ranks since `last` are combined:
+Every rank keeps all matrices, and a copy `synced` of each row after its last exchange, which is the same on all ranks.
+In each round, a rank trains some of its chunks. Then, for each row, the changes Δ of the ranks since `synced` are
+combined:
 
-    last ← last + ΣΔ · (1 - exp(-mx)) / (m (1 - exp(-x))),    m = max(1, ‖ΣΔ‖² / Σ‖Δ‖²)
+    synced ← synced + ΣΔ · (1 - exp(-mx)) / (m (1 - exp(-x))),    m = max(1, ‖ΣΔ‖² / Σ‖Δ‖²)
 
 and every rank adds the contributions of the other ranks to its row.
 

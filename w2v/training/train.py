@@ -58,7 +58,7 @@ def train(corpus: Source, **given: Any) -> Model:
             `w2v train --help` describes them. `objective` may be a Loss object.
         vocabulary: The words to train, instead of the words of the corpus.
         continue_from: A model to continue, or its .safetensors file. The run starts with the matrices of the model and
-            uses the model's settings unless you give others. From a file, it does not take `workers`.
+            uses the model's settings unless you give others. `workers` is not taken from a file.
         vocab: "old" keeps the words, counts and tree of the continued model. "union" adds the words and counts of the
             corpus; new words start like the words of a new model.
         init: KeyedVectors, or a file in any format that w2v.load reads. Matching words start with these vectors. All

@@ -17,8 +17,8 @@ const DRAG_DISTANCE = 4; // pixels: a shorter movement of the pointer is a click
 const MAX_TABLE_ROWS = 100;
 const SETTLE_DELAY = 250; // milliseconds without movement before the link and the table are updated
 
-const between = (low, value, high) => Math.min(high, Math.max(low, value));
-const clampZoom = (zoom) => between(MIN_ZOOM, zoom, MAX_ZOOM);
+const clamp = (low, value, high) => Math.min(high, Math.max(low, value));
+const clampZoom = (zoom) => clamp(MIN_ZOOM, zoom, MAX_ZOOM);
 
 export class WordMap {
   /** Create the map of model `index`. Call `onMove` when a new centre and zoom are in the link. */
@@ -222,7 +222,7 @@ export class WordMap {
   drawLabel(context, occupied, row, font) {
     const isFree = (x, y, width) => cellsUnder(x, y, width).every((cell) => !occupied.has(cell));
     const [dotX, dotY] = this.pixel(row);
-    const level = between(LABEL_HEIGHT / 2, dotY, this.height - LABEL_HEIGHT / 2);
+    const level = clamp(LABEL_HEIGHT / 2, dotY, this.height - LABEL_HEIGHT / 2);
     const right = dotX + this.radius(row) + 4;
     if (font !== "bold" && !isFree(right, level, 1)) return;
     const text = displayText(this.data.words[row], 24);
@@ -245,7 +245,7 @@ export class WordMap {
   // -- moving ---------------------------------------------------------------------------------
 
   moveTo({ x, y, zoom }) {
-    this.view = { x: between(-1.5, x, 1.5), y: between(-1.5, y, 1.5), zoom: clampZoom(zoom) };
+    this.view = { x: clamp(-1.5, x, 1.5), y: clamp(-1.5, y, 1.5), zoom: clampZoom(zoom) };
     this.requestDraw();
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.settle(), SETTLE_DELAY);
@@ -305,7 +305,7 @@ export class WordMap {
 
   onWheel(event) {
     event.preventDefault();
-    this.zoomBy(Math.exp(between(-0.3, -event.deltaY / 300, 0.3)), ...this.fromCentre(event));
+    this.zoomBy(Math.exp(clamp(-0.3, -event.deltaY / 300, 0.3)), ...this.fromCentre(event));
   }
 
   fromCentre({ offsetX, offsetY }) {

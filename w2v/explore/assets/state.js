@@ -1,7 +1,7 @@
 /** The state of the page, stored in its address after #, so that every view has a link and the back button works. */
 
 export const VIEWS = { neighbours: "Neighbours", analogy: "Analogy", map: "Map", compare: "Compare" };
-export const NUMBERS = [10, 20, 50, 100];
+export const RESULT_COUNTS = [10, 20, 50, 100];
 
 /** Return the state that the address names: view, n (the number of results), word, plus and minus (of an analogy),
  *  selected (words), mapViews ("x,y,zoom" of each map). In the address, the last two are called list and at. */
@@ -10,7 +10,7 @@ export function current() {
   const [view, n] = [parameters.get("view"), Number(parameters.get("n"))];
   return {
     view: Object.hasOwn(VIEWS, view) ? view : "map",
-    n: NUMBERS.includes(n) ? n : NUMBERS[0],
+    n: RESULT_COUNTS.includes(n) ? n : RESULT_COUNTS[0],
     word: parameters.get("word"),
     plus: parameters.getAll("plus"),
     minus: parameters.getAll("minus"),
@@ -30,7 +30,7 @@ export const isLatest = (state) => state === latest;
 export function link(changes) {
   const next = { ...current(), ...changes };
   const pairs = [["view", next.view]];
-  if (next.n !== NUMBERS[0]) pairs.push(["n", next.n]);
+  if (next.n !== RESULT_COUNTS[0]) pairs.push(["n", next.n]);
   if (next.word !== null) pairs.push(["word", next.word]);
   const lists = { plus: next.plus, minus: next.minus, list: next.selected, at: next.mapViews };
   for (const [name, values] of Object.entries(lists)) pairs.push(...values.map((value) => [name, value]));

@@ -4,7 +4,7 @@
 import { combobox } from "./combobox.js";
 import { WordMap } from "./map.js";
 import { announce, bars, bdi, element, score, table } from "./parts.js";
-import { NUMBERS, change, changeLater, current, isLatest, link, toggle } from "./state.js";
+import { RESULT_COUNTS, change, changeLater, current, isLatest, link, toggle } from "./state.js";
 import { displayText, fold, formatNumber } from "./words.js";
 
 /** Return a function that completes typed text to the words of any model, for a combobox. */
@@ -90,7 +90,7 @@ function results(caption, words, shared = new Set()) {
 }
 
 function resultCountSelect({ n }) {
-  const options = NUMBERS.map((number) => element("option", { selected: number === n }, String(number)));
+  const options = RESULT_COUNTS.map((number) => element("option", { selected: number === n }, String(number)));
   const selected = (event) => change({ n: Number(event.target.value) });
   return element("label", "Results ", element("select", { change: selected }, options));
 }
@@ -223,7 +223,7 @@ export async function map(state, models, examples, onMove) {
   for (const each of maps) each.cancelSettle();
   const word = state.word ?? examples.word;
   const nearest = async (model) =>
-    word === null ? [] : model.nearest([word], [], "add", NUMBERS[0]).catch(() => []);
+    word === null ? [] : model.nearest([word], [], "add", RESULT_COUNTS[0]).catch(() => []);
   const answers = await Promise.all(models.map(nearest));
   if (!isLatest(state)) return nodes;
   const { mapViews } = current(); // read again: the user may have moved the map while the answers were on their way

@@ -25,7 +25,7 @@ log = logging.getLogger("gensim.models.keyedvectors")
 KEY_ATTRIBUTES, USER_ATTRIBUTES = "vecattr", "gensim.vectors"  # prefixes of tensors in a file
 TREE_ATTRIBUTES = {"code", "point"}  # not saved: they follow from the counts
 
-Neighbours = keyed.Neighbours | Floats  # all scores where topn is None
+Neighbours = keyed.Neighbours | Floats  # with topn=None, only the scores
 
 
 class KeyedVectors(EvaluationMethods, utils.SaveLoad):
@@ -41,7 +41,7 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
     """
 
     subwords: Any = None  # the n-gram settings, in a subclass
-    _classes: ClassVar[dict[str, Any]] = {}  # by name in files
+    _classes: ClassVar[dict[str, Any]] = {}  # the class for each class name that a file stores
 
     def resize_vectors(self, seed: int | None = 0) -> None:
         """Give each key a vector. The new ones have uniform values in ±1 / vector_size."""

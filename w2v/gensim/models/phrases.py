@@ -54,7 +54,7 @@ class _Scorer:
 
 original_scorer, npmi_scorer = _Scorer("default"), _Scorer("npmi")
 ARGUMENTS = tuple(inspect.signature(original_scorer).parameters)
-_SCORERS: dict[str, Scorer] = {"default": original_scorer, "npmi": npmi_scorer}  # by name in files
+_SCORERS: dict[str, Scorer] = {"default": original_scorer, "npmi": npmi_scorer}  # by the name that a file stores
 
 
 class Fields(TypedDict):

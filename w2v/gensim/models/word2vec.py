@@ -389,7 +389,10 @@ class Word2Vec(Trainable):
         callbacks: list[CallbackAny2Vec],
         progress: Report | None,
     ) -> tuple[int, int]:
-        """Train each span of epochs (first, last) with each loss. Return (words trained, words read)."""
+        """Train each span of epochs with each loss. Return (words trained, words read).
+
+        A span (first, last) does not include the epoch `last`.
+        """
         trained = read = 0
         use_cache = len(spans) * len(losses) > 1 and not self._overrides_train_job
         with self._id_cache() if use_cache else nullcontext() as folder:
