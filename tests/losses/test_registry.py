@@ -153,7 +153,7 @@ def test_both_kernels_train_the_same_new_loss(sample: Path) -> None:
 @pytest.mark.usefixtures("new_losses")
 def test_compiled_functions_read_the_option_of_the_documented_loss(sample: Path) -> None:
     options = {**SMALL, "loss": "margin", "epochs": 1, "vectors": "input"}
-    none, large, again = (w2v.train(sample, **options, margin=margin) for margin in (0, 5, 5))
+    none, large, again = (w2v.train(sample, settings=Settings(**options, margin=margin)) for margin in (0, 5, 5))
     np.testing.assert_array_equal(large.inputs, again.inputs)
     assert large.metrics["loss"][0] > none.metrics["loss"][0] + 1
 

@@ -420,7 +420,7 @@ def test_ranks_refuse_to_resume_another_text(text: Path, tmp_path: Path) -> None
     arguments = ["--resume", tmp_path / "states", "-o", tmp_path / "m.bin", "--quiet"]
     done = run_ranks(2, "train", mine, *arguments, code=1)
     assert_one_line(done.stderr)
-    assert "does not hold the text that the run began with" in done.stderr
+    assert "is not the text that this run was started with" in done.stderr
 
 
 def test_old_module_of_join_ranks_warns() -> None:

