@@ -175,6 +175,7 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_BYTES)
         database.text_factory = bytes
         database.set_progress_handler(_step_limiter(STEPS + STEPS_PER_BYTE * size), STEPS_PER_CALL)
+        _check_end(Path(path), database)
         _check_tables(path, database)
         rows = database.execute("select max(id) from words").fetchone()[0] or 0  # ids have no gaps: see _rows_by_id
         first = database.execute("select vector from vectors where id = 1").fetchone() or [b""]
@@ -202,6 +203,14 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
             vectors[row] = np.frombuffer(vector, "<f4")
             meter(row + 1, rows)
     return validate(path, VectorFile(words.words, vectors, counts if has_counts else None), errors)
+
+
+def _check_end(path: Path, database: sqlite3.Connection) -> None:
+    """Raise W2VError if the last page of a database is incomplete. SQLite notices only if a whole page is missing."""
+    (pages,), (page_bytes,) = (database.execute(f"pragma {name}").fetchone() for name in ("page_count", "page_size"))
+    size = path.stat().st_size
+    if pages * page_bytes > size and not Path(f"{path.resolve()}-wal").exists():  # a log may hold the last pages
+        raise W2VError(f"{path}: truncated: it has {size:,} of {pages * page_bytes:,} bytes")
 
 
 def _size_with_log(path: Path) -> int:
