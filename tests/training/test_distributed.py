@@ -35,7 +35,7 @@ from w2v.text.vocabulary import Vocabulary
 from w2v.training import checkpoint
 from w2v.training.communicator import join_ranks
 from w2v.training.config import RunConfig
-from w2v.training.model import Model
+from w2v.training.model import Model, ViewsModel
 from w2v.training.prepare import _check_options_for_ranks, _values_all_ranks_share
 from w2v.training.run import resume_position
 
@@ -190,6 +190,18 @@ def test_all_ranks_end_with_the_same_rows(text: Path, options: dict[str, str]) -
     assert one == two
     assert one[1] > 0
     assert runs[0] == runs[1]  # with one thread each, also on another run
+
+
+def test_ranks_train_and_resume_both_views(text: Path, tmp_path: Path) -> None:
+    options = [*SMALL_ARGUMENTS, "--views", "words+subwords", "--buckets", 500, "--epochs", 1]
+    whole, resumed = tmp_path / "whole.safetensors", tmp_path / "resumed.safetensors"
+    run_ranks(2, "train", text, "-o", whole, *options, "--checkpoint", tmp_path / "states")
+    before_training, last = checkpoint.files(tmp_path / "states" / "subwords")
+    assert checkpoint.read(before_training).resume_info.done == 0
+    last.unlink()
+    run_ranks(2, "train", text, "-o", resumed, "--resume", tmp_path / "states", "--quiet")
+    assert isinstance(Model.load(whole), ViewsModel)
+    assert resumed.read_bytes() == whole.read_bytes()
 
 
 # -- divided texts ------------------------------------------------------------------------

@@ -199,6 +199,13 @@ def test_native_file_holds_both_models(model: ViewsModel, model_file: Path, tmp_
         ViewsModel.load(tmp_path / "words.safetensors")
 
 
+def test_part_of_a_file_has_no_views(model_file: Path, tmp_path: Path) -> None:
+    w2v.load(model_file, limit=10).save(tmp_path / "part.safetensors")
+    assert len(w2v.load(tmp_path / "part.safetensors")) == 10
+    with pytest.raises(w2v.W2VError, match="only words and vectors"):
+        w2v.Model.load(tmp_path / "part.safetensors")
+
+
 @pytest.mark.parametrize("suffix", [".bin", ".txt", ".npy", ".safetensors"])
 def test_vector_files_hold_the_concatenation(model: ViewsModel, tmp_path: Path, suffix: str) -> None:
     model.save(tmp_path / f"model{suffix}")
@@ -210,11 +217,8 @@ def test_fasttext_file_holds_the_view_of_subwords(model: ViewsModel, model_file:
     loaded, view = w2v.load(tmp_path / "model.ft.bin"), model.views["subwords"]
     np.testing.assert_allclose(loaded.vectors, view.vectors, atol=1e-6)
     np.testing.assert_allclose(loaded[UNKNOWN], view.wv[UNKNOWN], atol=1e-6)
-    assert run_json("convert", model_file, tmp_path / "other.ft.bin")["lost"] == [
-        "view of words",
-        "settings",
-        "metrics",
-    ]
+    converted = run_json("convert", model_file, tmp_path / "other.ft.bin")
+    assert (converted["lost"], converted["vector_size"]) == (["view of words", "settings", "metrics"], 5)
     run("convert", model_file, tmp_path / "top.safetensors", "--top", 50)
     assert "not only a part of" in run("convert", tmp_path / "top.safetensors", tmp_path / "top.ft.bin", code=1).stderr
 
@@ -243,6 +247,7 @@ def test_damaged_views_are_refused(model_file: Path, tmp_path: Path) -> None:
     for changes, changed, message in (
         ({"view.words.vectors": None}, {}, "lacks 'vectors' of the view of words"),
         ({"view.words.vectors": tensors["view.words.vectors"][1:]}, {}, "the view of words: "),
+        ({"view.words.vectors": tensors["counts"]}, {}, "not a matrix of numbers"),
         ({"view.subwords.outputs": None}, {}, "only words and vectors"),
         ({"ngrams": None}, {}, "lacks 'ngrams'"),
         ({"view.words.outputs": tensors["view.words.outputs"] * np.nan}, {}, "NaN|finite"),
@@ -266,6 +271,15 @@ def test_perplexity_and_rank_need_a_view(model: ViewsModel, model_file: Path, te
     assert run_json("rank", model_file, "--view", "subwords")["rank"] <= 7
     with pytest.raises(w2v.W2VError, match="views words and subwords: give one of them"):
         w2v.perplexity(model_file, text)
+
+
+def test_command_says_that_fasttext_files_lack_a_view(text: Path, tmp_path: Path) -> None:
+    output = tmp_path / "model.ft.bin"
+    options = ["--views", "words+subwords", "--size", 11, "--epochs", 1, "--buckets", 3000]
+    stderr = run("train", text, *options, "-o", output).stderr
+    assert f"{output} has only the view of subwords, of 5 values" in stderr
+    stderr = run("train", text, *options, "-o", tmp_path / "model.bin").stderr
+    assert "has no n-grams, so unknown words have no vector" in stderr
 
 
 def test_view_is_refused_for_a_model_of_one_view(text: Path, tmp_path: Path, model: ViewsModel) -> None:

@@ -262,6 +262,17 @@ def describe_lost_parts(path: PathLike, before: VectorFile, after: VectorFile) -
     return list(dict.fromkeys(labels.get(name, "output layer") for name in names))
 
 
+def vector_size_in(path: PathLike, content: VectorFile) -> int:
+    """Return the number of values of a vector in a file of this name with this content.
+
+    Raises:
+        SettingsError: the extension is unknown.
+    """
+    if content.header.views and format_for(path).write is fasttext.write:
+        content = content.view(SUBWORD_VIEW, path)
+    return int(content.vectors.shape[1])
+
+
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
     """Write a vector file atomically, in the format of its extension.
 

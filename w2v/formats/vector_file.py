@@ -49,11 +49,11 @@ class VectorFile:
     def head(self, rows: int) -> VectorFile:
         """Return the first words with their vectors and counts.
 
-        The tensors are left out, because not all of them have a row for each word.
+        The tensors are left out, because not all of them have a row for each word, and so are the views.
         """
         words = self.words.take(np.arange(min(rows, len(self.words))))
         counts = None if self.counts is None else self.counts[:rows]
-        return VectorFile(words, self.vectors[:rows], counts, {}, self.header)
+        return VectorFile(words, self.vectors[:rows], counts, {}, replace(self.header, views={}))
 
     def view(self, name: str, where: object) -> VectorFile:
         """Return the content of the file that one of the views would have by itself.
@@ -71,6 +71,8 @@ class VectorFile:
                 tensors |= {key: self.tensors[key] for key in NGRAM_TENSORS}
         except KeyError as error:
             raise W2VError(f"{where}: damaged: it lacks {error} of the view of {name}") from error
+        if not storage.is_matrix(vectors):
+            raise W2VError(f"{where}: damaged: the vectors of the view of {name} are not a matrix of numbers")
         content = VectorFile(self.words, vectors, self.counts, tensors, header)
         _check_shapes(f"{where}: damaged: the view of {name}", content)
         return content

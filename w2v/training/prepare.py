@@ -126,7 +126,7 @@ def prepare(
                 _check_options_for_ranks(config)
             phrases = load_phrases(config.phrases)
         if communicator:
-            communicator.assert_same(_values_all_ranks_share(config, text, states))
+            communicator.assert_same(_values_all_ranks_share(config, text, checkpoint))
             settings = replace(settings, workers=settings.workers or communicator.default_workers())
         config = replace(config, settings=settings, corpus=tuple(text.files))
         with collective_errors(communicator):
@@ -191,7 +191,8 @@ def prepare(
             return run
         views_run = ViewsRun(config, runs)
         if resume_from is None and config.checkpoint is not None:
-            views_run.begin_checkpoints(root_folder)
+            with collective_errors(communicator):
+                views_run.begin_checkpoints(root_folder)
         views_run.resources = stack.pop_all()
     return views_run
 
@@ -367,7 +368,9 @@ def _check_options_for_ranks(config: RunConfig) -> None:
         )
 
 
-def _values_all_ranks_share(config: RunConfig, text: Corpus, states: Mapping[str, Checkpoint | None]) -> dict[str, Any]:
+def _values_all_ranks_share(
+    config: RunConfig, text: Corpus, checkpoint: Checkpoint | ViewsCheckpoint | None
+) -> dict[str, Any]:
     """Return the values that must be the same on all ranks of a run."""
     values = {"w2v": __version__, **config.settings.as_dict(), **asdict(config.reading)}
     del values["workers"], values["cache"]
@@ -376,6 +379,7 @@ def _values_all_ranks_share(config: RunConfig, text: Corpus, states: Mapping[str
     values |= {"files of the text": len(text.files), "bytes of the text": text.total_bytes}
     if text.sizes:
         values["checksum of samples of the text"] = text.checksum(sampled=True)
+    states = _states_of_views(config.settings, checkpoint)
     return values | {"position": [state.resume_info.done if state else 0 for state in states.values()]}
 
 

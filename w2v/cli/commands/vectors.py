@@ -345,7 +345,7 @@ def convert(
     table.write(output, reduced, force, progress)
     lost = table.describe_lost_parts(output, stored, reduced)
     found = {"output": str(output), "format": kind, "vocabulary_size": len(reduced.words)}
-    found |= {"vector_size": reduced.vectors.shape[1], "lost": lost}
+    found |= {"vector_size": table.vector_size_in(output, reduced), "lost": lost}
     if comparison is None:
         return found, print_conversion
     names = [str(model), str(output)]
