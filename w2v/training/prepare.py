@@ -126,7 +126,7 @@ def prepare(
                 _check_options_for_ranks(config)
             phrases = load_phrases(config.phrases)
         if communicator:
-            communicator.assert_same(_values_all_ranks_share(config, text, checkpoint))
+            communicator.assert_same(_values_all_ranks_share(config, text, resume_from))
             settings = replace(settings, workers=settings.workers or communicator.default_workers())
         config = replace(config, settings=settings, corpus=tuple(text.files))
         with collective_errors(communicator):
