@@ -197,9 +197,9 @@ def test_unusable_files_are_refused_as_config(sample: Path, model: Path, tmp_pat
     assert "vectors.safetensors: it has no settings" in error(vectors)
     for settings, expected in (
         ("[", "its settings: damaged: "),
-        ('{"loss": "objective"}', "w2v does not run code that a model names"),
-        ('{"objective": "os:abort"}', "w2v does not run code that a model names"),
-        ('{"loss": "ns", "objective": "os:abort"}', "w2v does not run code that a model names"),
+        ('{"loss": "objective"}', "model files run no code"),
+        ('{"objective": "os:abort"}', "model files run no code"),
+        ('{"loss": "ns", "objective": "os:abort"}', "model files run no code"),
         *((json.dumps({name: str(tmp_path)}), f"unknown setting '{name}'") for name in ("corpus", "output", "cache")),
     ):
         write_with_strings(vectors, settings=settings)
