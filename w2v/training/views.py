@@ -7,8 +7,7 @@ checkpoint from the beginning, so a resumed run needs no other files than an ord
 
 from __future__ import annotations
 
-import os
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -190,7 +189,10 @@ def latest_state(folder: PathLike) -> Checkpoint | ViewsCheckpoint:
         VersionMismatch: Only another version of w2v can read it.
     """
     path = Path(folder).absolute() / VIEWS_FILE_NAME
-    if not os.path.exists(path):  # unlike Path.exists, false for a name that is too long
+    has_views = False
+    with suppress(OSError):  # a name that is too long
+        has_views = path.exists()
+    if not has_views:
         return latest(folder)
     with translate_os_errors(path), open_regular(path) as file:
         stored = decode(_Description, file.read(), path)
