@@ -59,7 +59,7 @@ def main() -> None:
                 checkpoints = TimedCheckpointFolder(folder, f"{options.every}s")
                 run = Run(config, Initialisation(text.vocabulary), text.store, checkpoint_folder=checkpoints)
                 duration = time_call(run.train)
-                newest = checkpoints.newest()
+                newest = checkpoints.wait_for_newest()
                 assert newest, "no checkpoint was written"
                 sizes.append(newest.stat().st_size)
             counts.append(len(checkpoints.pauses) + 1)  # one more is written at the end

@@ -5,7 +5,7 @@
 
 Skip-gram, 300 dimensions, window 5, 3 epochs, two threads, input rows, each loss with its default alpha. The last
 hundredth of the text is held out for perplexity, per context word. Times are processor seconds of the training process,
-which other processes hardly affect. The paper trained on a thousand million words of news. Runs are added to the JSON
+which other processes hardly affect. The paper trained on a billion words of news. Runs are added to the JSON
 file; a run that is there already is not repeated. --share takes the first part of the text, and --max-vocab its most
 frequent words, few enough for the full softmax.
 """

@@ -3,7 +3,7 @@
     python bench/startup.py [--repeats 21] [--json FILE]
 
 The program compares whole processes of this Python with `python -c pass` and `import numpy`, alternating, after one
-round that fills the disk's cache. Run it by the Pythons of two installations to compare these.
+round that fills the disk's cache. To compare two installations, run it with each one's Python.
 """
 
 import os

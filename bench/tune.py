@@ -2,8 +2,8 @@
 
     python bench/tune.py --corpora TEXT … --questions FILE --pairs FILE … --json FILE [--time 10m] [--megabytes 2 8]
 
-The program divides questions and pairs into halves, by every second line of a section. `w2v tune` chooses settings by
-the first half, or by held-out text; the second half scores all models. --megabytes trains on these first megabytes of
+The program assigns alternate lines of each section to two halves. `w2v tune` chooses settings with the first half, or
+with held-out text; the second half scores all models. --megabytes trains on these first megabytes of
 the first corpus. Runs are added to the JSON file; a run that is there already is not repeated.
 """
 

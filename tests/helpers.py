@@ -102,7 +102,7 @@ class Terminal:
     """A Python program on a pseudo-terminal. It is killed at the end of the `with` block.
 
     Attributes:
-        shown: the output so far.
+        shown: The output so far.
     """
 
     def __init__(self, *arguments: object, width: int = 80, **variables: str) -> None:

@@ -220,9 +220,9 @@ cdef class Kernel:
     """A training run: the corpus it reads, the matrices it updates and its progress. Call `run` once in each thread.
 
     Args:
-        plan: the text, the loss and the schedule; see Plan.
-        inputs: the input matrix, (V, width). With subwords, the rows of n-grams follow the rows of the V words.
-        outputs: the output matrix, (R, width), with R output rows.
+        plan: The text, the loss and the schedule; see Plan.
+        inputs: The input matrix, (V, width). With subwords, the rows of n-grams follow the rows of the V words.
+        outputs: The output matrix, (R, width), with R output rows.
 
     Both matrices are float32, or uint16 that hold bfloat16. They are C-contiguous, each row is aligned to 64 bytes, and
     `run` updates them in place.

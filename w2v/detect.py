@@ -135,9 +135,9 @@ class PairLayout(NamedTuple):
     """The layout of the lines of a file of scored word pairs.
 
     Attributes:
-        separator: the separator of fields: a tab, a comma, a semicolon, or a space for any white space.
-        first: the index of the field with the first word. The second word is in the next field.
-        score: the index of the field with the score.
+        separator: The separator of fields: a tab, a comma, a semicolon, or a space for any white space.
+        first: The index of the field with the first word. The second word is in the next field.
+        score: The index of the field with the score.
     """
 
     separator: str

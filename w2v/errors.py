@@ -60,9 +60,9 @@ def import_optional(purpose: str, extra: str, *modules: str, kind: type[W2VError
     """Import modules of an optional package and return the first.
 
     Args:
-        purpose: the beginning of the error message, such as "the Numba kernel needs Numba".
-        extra: the extra of this package that installs the modules.
-        kind: the error to raise if a module is missing.
+        purpose: The beginning of the error message, such as "the Numba kernel needs Numba".
+        extra: The extra of this package that installs the modules.
+        kind: The error to raise if a module is missing.
     """
     try:
         first, *_ = map(import_module, modules)

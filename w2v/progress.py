@@ -35,18 +35,18 @@ class Progress:
     """The progress of one phase. Unknown values are None.
 
     Attributes:
-        phase: the name of the phase; see PHASES.
-        done, total: the units done and the units in all. They are equal in the last report of a successful phase. A
+        phase: The name of the phase; see PHASES.
+        done, total: The units done and the units in all. They are equal in the last report of a successful phase. A
             resumed run counts from the beginning of the whole run.
-        unit: the unit of the phase.
-        rate: units per second since this process began the phase.
-        seconds_left: the remaining time at this rate.
-        epoch, epochs: the current epoch, from 1, and the number of epochs.
-        loss: the mean loss per prediction so far in this epoch.
-        alpha: the learning rate.
-        score: the best score so far, in tuning.
-        memory, memory_limit: the estimated peak memory of training, and the memory that this process may use, in bytes.
-        view: the name of the view that is trained, if the model has several.
+        unit: The unit of the phase.
+        rate: Units per second since this process began the phase.
+        seconds_left: The remaining time at this rate.
+        epoch, epochs: The current epoch, from 1, and the number of epochs.
+        loss: The mean loss per prediction so far in this epoch.
+        alpha: The learning rate.
+        score: The best score so far, in tuning.
+        memory, memory_limit: The estimated peak memory of training, and the memory that this process may use, in bytes.
+        view: The name of the view that is trained, if the model has several.
     """
 
     phase: str
@@ -135,9 +135,9 @@ class Meter:
     """Reports the progress of one phase.
 
     Args:
-        report: the callback; without one, notebooks show a bar.
-        start: the units that were done before this process began the phase.
-        constants: fields of Progress that do not change.
+        report: The callback; without one, notebooks show a bar.
+        start: The units that were done before this process began the phase.
+        constants: Fields of Progress that do not change.
     """
 
     def __init__(self, report: Report | None, phase: str, start: int = 0, **constants: Any) -> None:

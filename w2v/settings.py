@@ -85,7 +85,7 @@ class GeneralOptions:
         MODEL,
         minimum=1,
         maximum=MAX_WINDOW,
-        default_text="5 for skip-gram, 8 for CBOW, 15 for its view of subwords",
+        default_text="5 for skip-gram, 8 for CBOW, 15 for CBOW's view of subwords",
         common=True,
     )
     min_count: int = option(5, "Leave out words that occur less often.", TEXT, minimum=0, common=True)

@@ -34,13 +34,13 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     be read or the texts cannot be trained on, ValueError if the input is not a list of texts.
 
     Args:
-        model: word vectors: a file that w2v.load reads, KeyedVectors, or a Model, which is neither copied nor changed.
+        model: Word vectors: a file that w2v.load reads, KeyedVectors, or a Model, which is neither copied nor changed.
             None to train word vectors in `fit`.
         weights: "sif", "idf" or "mean"; see w2v.vectors.encode.Encoder. Files without counts need "mean".
-        training: arguments of w2v.train for `fit` without a model, such as {"vector_size": 50, "seed": 2}.
+        training: Arguments of w2v.train for `fit` without a model, such as {"vector_size": 50, "seed": 2}.
 
     Attributes:
-        vectors_: the KeyedVectors, after `fit`.
+        vectors_: The KeyedVectors, after `fit`.
     """
 
     def __init__(

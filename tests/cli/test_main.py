@@ -490,7 +490,7 @@ def test_help_shows_the_defaults_of_settings() -> None:
     shown = " ".join(run("train", "--help-all").stdout.split())
     for name in w2v.Settings.names():
         assert f"--{name.replace('_', '-')}" in shown
-    defaults = "5 for skip-gram, 8 for CBOW, 15 for its view of subwords"
+    defaults = "5 for skip-gram, 8 for CBOW, 15 for CBOW's view of subwords"
     assert f"either side, or before and after, as in 5,0. [default: {defaults}]" in shown
     assert "sampled. [default: auto]" in shown
     assert "[default: shrink- windows]" in shown or "[default: shrink-windows]" in shown

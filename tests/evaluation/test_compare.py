@@ -92,3 +92,10 @@ def test_compare_command(model: Path, sample: Path, tmp_path: Path) -> None:
     assert f"\n{first['word']} (distance {first['distance']:.3f})\n" in shown
     assert run_json("compare", model, other, "--words", 2) == result
     assert "top 0: it must be" in run("compare", model, other, "--top", 0, code=2).stderr
+
+
+def test_judgements_is_the_old_name_of_results() -> None:
+    vectors = w2v.KeyedVectors(["a", "b", "c"], np.eye(3))
+    comparison = compare(vectors, vectors)
+    with pytest.warns(DeprecationWarning, match="results"):
+        assert comparison.judgements == comparison.results

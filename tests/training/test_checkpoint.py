@@ -270,7 +270,7 @@ def test_checkpoint_is_written_before_the_hard_cpu_limit(
         monkeypatch.setattr("time.process_time", lambda seconds=seconds: seconds)
         due.append(checkpoints.due)
     checkpoints.copy(stopped_run)
-    assert checkpoints.newest() == checkpoint.files(tmp_path)[0]
+    assert checkpoints.wait_for_newest() == checkpoint.files(tmp_path)[0]
     assert [*due, checkpoints.due] == [False, True, False]
 
 
@@ -440,7 +440,7 @@ def test_old_name_of_the_folder_gives_a_warning(sample: Path, tmp_path: Path) ->
     with pytest.warns(DeprecationWarning, match="after"):
         folder = old_class(tmp_path, after=state)
     with folder:
-        assert folder.newest() == state.path
+        assert folder.wait_for_newest() == state.path
 
 
 # -- command line -------------------------------------------------------------------------

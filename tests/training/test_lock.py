@@ -111,7 +111,7 @@ def test_folder_created_again_by_another_run_is_not_used(
         f"{states} was removed and now belongs to another run: this run writes no more checkpoints"
     ]
     assert latest(states).settings.seed == 5
-    assert checkpoints.newest() is None
+    assert checkpoints.wait_for_newest() is None
 
 
 @pytest.mark.parametrize("remove", [shutil.rmtree, lambda states: (states / ".lock").unlink()])
@@ -123,7 +123,7 @@ def test_removed_lock_is_created_again(sample: Path, tmp_path: Path, remove: Cal
     checkpoints.write(state)
     with pytest.raises(w2v.W2VError, match="another run is writing checkpoints"):
         CheckpointFolder(tmp_path / "states")
-    assert checkpoint.files(tmp_path / "states")[-1] == checkpoints.newest()
+    assert checkpoint.files(tmp_path / "states")[-1] == checkpoints.wait_for_newest()
 
 
 def test_lock_is_taken_again_if_its_file_is_removed_before_flock(

@@ -95,7 +95,7 @@ class Family:
     """A word of the facts, the related words, and the topics of its sentences.
 
     Attributes:
-        words: the word and its related words, by kind.
+        words: The word and its related words, by kind.
     """
 
     def __init__(self, kind: str, word: str, topics: list[str]) -> None:

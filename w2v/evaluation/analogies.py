@@ -30,10 +30,10 @@ class Section:
     """The results of one section of a question file.
 
     Attributes:
-        name: the name of the section.
-        correct: number of questions answered correctly.
-        answered: number of questions with all four words in the vocabulary.
-        total: number of all questions.
+        name: The name of the section.
+        correct: Number of questions answered correctly.
+        answered: Number of questions with all four words in the vocabulary.
+        total: Number of all questions.
     """
 
     name: str
@@ -47,15 +47,15 @@ class AnalogyResult(Result):
     """The result of `analogies`.
 
     Attributes:
-        accuracy: correct answers divided by answered questions, 0 to 1, or None if none is answered.
-        semantic, syntactic: the accuracy on semantic and on syntactic sections only.
-        answered: number of questions with all four words in the vocabulary.
-        questions: number of all questions.
-        malformed: number of lines that are neither a question nor a section name.
-        first_malformed: the number of the first such line, from 1, or None.
-        top: number of words searched for answers.
+        accuracy: Correct answers divided by answered questions, 0 to 1, or None if none is answered.
+        semantic, syntactic: The accuracy on semantic and on syntactic sections only.
+        answered: Number of questions with all four words in the vocabulary.
+        questions: Number of all questions.
+        malformed: Number of lines that are neither a question nor a section name.
+        first_malformed: The number of the first such line, from 1, or None.
+        top: Number of words searched for answers.
         method: "add" or "mul", see `analogies`.
-        sections: the results of each section.
+        sections: The results of each section.
     """
 
     accuracy: float | None
@@ -75,10 +75,10 @@ class Questions:
     """The Q questions of a file, in file order.
 
     Attributes:
-        names: names of the sections.
+        names: Names of the sections.
         sections: int32 (Q,), the index in `names` of each question's section.
         rows: int32 (Q, 4), the rows of the words; -1 for unknown words.
-        malformed, first_malformed: as in AnalogyResult.
+        malformed, first_malformed: As in AnalogyResult.
     """
 
     names: list[str]
@@ -106,14 +106,14 @@ def analogies(
     """Answer questions "a b c d" (a is to b as c is to d) and count how often d is the best answer.
 
     Args:
-        vectors: vectors, or a model that has them.
-        questions: a file with four words per line and a line ": name" before each section; by default the bundled one.
+        vectors: Vectors, or a model that has them.
+        questions: A file with four words per line and a line ": name" before each section; by default the bundled one.
             Sections with names that begin with "gram" count as syntactic, the others as semantic.
-        restrict_vocab: search for answers among this many words, the first of the vocabulary. a, b and c are excluded.
-        method: the score that the answer x maximises: "add", cos(x, b) - cos(x, a) + cos(x, c) (3CosAdd, Mikolov et al.
+        restrict_vocab: Search for answers among this many words, the first of the vocabulary. a, b and c are excluded.
+        method: The score that the answer x maximises: "add", cos(x, b) - cos(x, a) + cos(x, c) (3CosAdd, Mikolov et al.
             2013), or "mul", cos(x, b) cos(x, c) / cos(x, a) of cosines shifted to 0..1 (3CosMul, Levy & Goldberg 2014).
-        case_insensitive: treat words that differ only in case as one word, with the vector of the first of them.
-        progress: called in phase "answer".
+        case_insensitive: Treat words that differ only in case as one word, with the vector of the first of them.
+        progress: Called in phase "answer".
 
     Raises W2VError for a file that cannot be read or has no questions, SettingsError for a `restrict_vocab` below 1 or
     an unknown method.
@@ -179,8 +179,8 @@ def section_pairs(
     """Return the name of a section of a question file, and the rows of its distinct pairs of words, int64 (n, 2).
 
     Args:
-        questions, case_insensitive: see `analogies`.
-        section: a section name; by default the first section that has a pair with both words in the vocabulary.
+        questions, case_insensitive: See `analogies`.
+        section: A section name; by default the first section that has a pair with both words in the vocabulary.
 
     Raises W2VError for a file that cannot be read, for a missing section, and if no pair is known.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,9 +28,9 @@ class Band:
     """Shared words of about equal frequency.
 
     Attributes:
-        first, last: frequency ranks among the shared words, from 1.
-        words: number of words in this band that were compared.
-        overlap: the share of nearest neighbours that are the same in both models, 0 to 1, averaged over these words.
+        first, last: Frequency ranks among the shared words, from 1.
+        words: Number of words in this band that were compared.
+        overlap: The share of nearest neighbours that are the same in both models, 0 to 1, averaged over these words.
     """
 
     first: int
@@ -43,11 +44,11 @@ class ChangedWord:
     """A word with different neighbours in the two models.
 
     Attributes:
-        word: the word.
-        distance: the local neighbourhood measure of Hamilton, Leskovec & Jurafsky 2016 ("Cultural Shift or Linguistic
+        word: The word.
+        distance: The local neighbourhood measure of Hamilton, Leskovec & Jurafsky 2016 ("Cultural Shift or Linguistic
             Drift?"), 0 to 2. Take all words that are among its nearest neighbours in either model. The word's cosines
             with them in one model are a vector; the distance is 1 minus the cosine of the two models' vectors.
-        first, second: the nearest neighbours in each model.
+        first, second: The nearest neighbours in each model.
     """
 
     word: str
@@ -61,10 +62,10 @@ class Comparison(Result):
     """The differences between two models.
 
     Attributes:
-        shared, only_first, only_second: number of words in both models, and in one only.
-        bands: the overlap of neighbours by word frequency.
-        moved: the words that differ most, in descending order of their distance.
-        results: the scores of both models, see w2v.evaluate.
+        shared, only_first, only_second: Number of words in both models, and in one only.
+        bands: The overlap of neighbours by word frequency.
+        moved: The words that differ most, in descending order of their distance.
+        results: The scores of both models, see w2v.evaluate.
     """
 
     shared: int
@@ -73,6 +74,12 @@ class Comparison(Result):
     bands: list[Band]
     moved: list[ChangedWord]
     results: list[EvaluationResult]
+
+    @property
+    def judgements(self) -> list[EvaluationResult]:
+        """The old name of `results`."""
+        warnings.warn("Comparison.judgements is now Comparison.results", DeprecationWarning, stacklevel=2)
+        return self.results
 
     @property
     def second_scores(self) -> dict[str, float | None]:
@@ -94,10 +101,10 @@ def compare(
     Only shared words count as neighbours.
 
     Args:
-        top: compare this many words, the first shared words of the first model, which are the most frequent. Of the
+        top: Compare this many words, the first shared words of the first model, which are the most frequent. Of the
             other words a sample is compared.
-        show: number of words to list that differ most, among the first `top`.
-        progress: called in the phases "compare" and "evaluate".
+        show: Number of words to list that differ most, among the first `top`.
+        progress: Called in the phases "compare" and "evaluate".
 
     Raises W2VError for models that share fewer than two words, SettingsError for an impossible `top` or `show`.
     """
@@ -145,9 +152,9 @@ def _distances(
     """Return the distance of each word between the two models, (n,); see ChangedWord.
 
     Args:
-        vectors: unit vectors of each model, (V, D).
-        rows: the rows of n words, (n,).
-        nearest: the rows of their k nearest neighbours in each model, (n, k).
+        vectors: Unit vectors of each model, (V, D).
+        rows: The rows of n words, (n,).
+        nearest: The rows of their k nearest neighbours in each model, (n, k).
     """
     distances = np.empty(len(rows))
     for start in range(0, len(rows), WORDS_AT_ONCE):

@@ -52,13 +52,13 @@ class Score:
     """A model's score on a set.
 
     Attributes:
-        value: the score, or None if no item can be scored.
-        low, high: the 95 % confidence interval of the value.
-        items: number of questions, pairs or words that are scored.
-        total: number of all questions, pairs or words.
-        difference: the value minus the first model's value, over the items that both models score; None for the first
+        value: The score, or None if no item can be scored.
+        low, high: The 95 % confidence interval of the value.
+        items: Number of questions, pairs or words that are scored.
+        total: Number of all questions, pairs or words.
+        difference: The value minus the first model's value, over the items that both models score; None for the first
             model.
-        p: the p-value of this difference.
+        p: The p-value of this difference.
     """
 
     value: float | None
@@ -75,8 +75,8 @@ class EvaluationResult(Result):
     """The scores of all models on one test set, by one measure.
 
     Attributes:
-        name: the name of the test set.
-        measure: one of
+        name: The name of the test set.
+        measure: One of
 
             - "accuracy": the share of analogy questions answered correctly
             - "spearman": the correlation of cosines with the scores of pairs
@@ -86,7 +86,7 @@ class EvaluationResult(Result):
               the 500 most frequent words
             - "gaps": how often the words around a gap in a text are nearer to the word in the gap than to a random
               word of the text; see GapTest
-        scores: the score of each model.
+        scores: The score of each model.
     """
 
     name: str
@@ -101,9 +101,9 @@ class ItemScores:
     Attributes:
         items: (n,), numbers or words that identify the items. The items of two models are matched by them.
         values: float64 (n,), the model's value for each item.
-        total: number of all items of the set.
+        total: Number of all items of the set.
         ratings: float64 (n,), the scores that people gave. Only correlations have them.
-        strata: int (n,), the stratum of each item, within which means are resampled. Only means have them.
+        strata: Int (n,), the stratum of each item, within which means are resampled. Only means have them.
     """
 
     items: Array
@@ -135,14 +135,14 @@ def evaluate(
     The first model is the baseline: every other model is compared with it.
 
     Args:
-        models: vectors, or models that have them.
-        questions, pairs: one or several files; see `analogies` and `word_pairs`.
-        held_out: a text that no model was trained on. Words that one of the models does not have are left out for all
+        models: Vectors, or models that have them.
+        questions, pairs: One or several files; see `analogies` and `word_pairs`.
+        held_out: A text that no model was trained on. Words that one of the models does not have are left out for all
             models. Only the last 500,000 words of a long text are used.
-        restrict_vocab, method: see `analogies`.
-        seed: seed of the resampling.
-        progress: called in phase "evaluate" and, with `held_out`, in phase "read".
-        reading: arguments of `train` for reading `held_out`; by default as in the training of the first model.
+        restrict_vocab, method: See `analogies`.
+        seed: Seed of the resampling.
+        progress: Called in phase "evaluate" and, with `held_out`, in phase "read".
+        reading: Arguments of `train` for reading `held_out`; by default as in the training of the first model.
 
     Raises W2VError for a file that cannot be used, SettingsError for an impossible number.
     """

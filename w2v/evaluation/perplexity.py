@@ -36,14 +36,14 @@ class Perplexity(Result):
     Attributes:
         perplexity: 2 to the power of `cross_entropy_bits`. This is the value to report. It undoes the subsampling of
             the training: the model's probability p(w) is divided by keep(w) and normalised.
-        cross_entropy_bits: the mean of −log2 p over all predictions. A prediction is a word given one of its context
+        cross_entropy_bits: The mean of −log2 p over all predictions. A prediction is a word given one of its context
             words in skip-gram, and a word given the mean of its context words in CBOW.
-        unigram_perplexity: the perplexity if p(w) is the share of w in the training text, in all contexts.
-        perplexity_as_trained: the perplexity with the model's own p, which underestimates frequent words. It equals
+        unigram_perplexity: The perplexity if p(w) is the share of w in the training text, in all contexts.
+        perplexity_as_trained: The perplexity with the model's own p, which underestimates frequent words. It equals
             `perplexity` for a model trained with sample=0.
-        tokens: number of words predicted: words of the vocabulary with another such word in their window.
-        predictions: number of predictions: pairs of words in skip-gram, `tokens` in CBOW.
-        skipped: number of words outside the vocabulary. They are removed before windows are formed, as in training.
+        tokens: Number of words predicted: words of the vocabulary with another such word in their window.
+        predictions: Number of predictions: pairs of words in skip-gram, `tokens` in CBOW.
+        skipped: Number of words outside the vocabulary. They are removed before windows are formed, as in training.
             Compare perplexities only between models with the same vocabulary: with fewer words, the task is easier.
     """
 
@@ -70,10 +70,10 @@ def perplexity(
     text. Its words are stored in temporary files: 12 bytes each in CBOW, 20 in skip-gram.
 
     Args:
-        model: a model, or the path of its file.
-        corpus: the text, as in `train`.
-        progress: called in the phases "read" and "predict".
-        reading: arguments of `train` for reading the text; by default as in the training of the model.
+        model: A model, or the path of its file.
+        corpus: The text, as in `train`.
+        progress: Called in the phases "read" and "predict".
+        reading: Arguments of `train` for reading the text; by default as in the training of the model.
 
     Raises W2VError for a text that cannot be read or has no two words of the vocabulary in one window, for a model with
     scores beyond float32, and if there is too little memory or space on disk.
@@ -148,7 +148,7 @@ class KnownWords:
         words: int32 (T,), in text order.
         sentences: int64 (T,), the number of each word's sentence.
         counts: int64 (V,), how often each word of the vocabulary occurs in the text.
-        sides: maximum of context words before and after a word.
+        sides: Maximum of context words before and after a word.
 
     Raises W2VError if the disk has too little space.
     """

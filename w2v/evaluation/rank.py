@@ -27,12 +27,12 @@ class EffectiveRank(Result):
     """The effective rank and the singular values of the matrix log p(word | context).
 
     Attributes:
-        rank: number of singular values above max(contexts, words) · ε · (largest singular value), as in
+        rank: Number of singular values above max(contexts, words) · ε · (largest singular value), as in
             numpy.linalg.matrix_rank. ε is the precision of float64.
-        max_rank: the highest rank that the loss allows with vectors of this size; None without a limit.
-        contexts, words: numbers of rows and columns of the matrix. Both are the first words of the vocabulary.
+        max_rank: The highest rank that the loss allows with vectors of this size; None without a limit.
+        contexts, words: Numbers of rows and columns of the matrix. Both are the first words of the vocabulary.
         vector_size: D.
-        singular_values: the singular values in descending order.
+        singular_values: The singular values in descending order.
     """
 
     rank: int
@@ -55,11 +55,11 @@ def rank(
     Probabilities are normalised over the whole vocabulary, in float64.
 
     Args:
-        model: a model, or the path of its file.
-        contexts: number of rows. Row i is the context that consists of word i alone, also for CBOW models. By default
+        model: A model, or the path of its file.
+        contexts: Number of rows. Row i is the context that consists of word i alone, also for CBOW models. By default
             2000, or all words of a smaller vocabulary.
-        targets: number of columns: the first words of the vocabulary, with the same default.
-        progress: called in phase "predict".
+        targets: Number of columns: the first words of the vocabulary, with the same default.
+        progress: Called in phase "predict".
 
     Raises SettingsError for fewer than two contexts or targets, or more than the vocabulary has; W2VError for a model
     with values that are not finite.

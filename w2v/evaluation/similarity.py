@@ -30,13 +30,13 @@ class PairsResult(Result):
     """The result of `word_pairs`.
 
     Attributes:
-        pearson, spearman: correlations of the cosines with the scores, -1 to 1, or None for fewer than two pairs or
+        pearson, spearman: Correlations of the cosines with the scores, -1 to 1, or None for fewer than two pairs or
             if all cosines or all scores are equal.
-        found: number of pairs with a vector for both words.
-        pairs: number of all pairs.
-        malformed: number of lines that are not a pair with a score.
-        first_malformed: the number of the first such line, from 1, or None.
-        unknown: the words without a vector.
+        found: Number of pairs with a vector for both words.
+        pairs: Number of all pairs.
+        malformed: Number of lines that are not a pair with a score.
+        first_malformed: The number of the first such line, from 1, or None.
+        unknown: The words without a vector.
     """
 
     pearson: float | None
@@ -57,7 +57,7 @@ class RatedPairs:
         rows: int64 (n, 2), the rows of their words. Rows from V on belong to unknown words with n-grams.
         cosines: float32 (n,), the cosine of the two words of each pair.
         all_scores: float64 (P,), the scores of all pairs of the file.
-        malformed, first_malformed, unknown: as in PairsResult.
+        malformed, first_malformed, unknown: As in PairsResult.
     """
 
     indices: NDArray[np.int64]
@@ -80,11 +80,11 @@ def word_pairs(
     """Correlate the cosines of word pairs with their scores.
 
     Args:
-        vectors: vectors, or a model that has them.
-        pairs: a file with two words and a score per line, separated by tabs, commas, semicolons or white space; by
+        vectors: Vectors, or a model that has them.
+        pairs: A file with two words and a score per line, separated by tabs, commas, semicolons or white space; by
             default the bundled one. The score is the first number after the words, in the same column in all lines; it
             may have a decimal comma. Other columns and a header line are ignored. "#" begins a comment line.
-        case_insensitive: treat words that differ only in case as one word, with the vector of the first of them.
+        case_insensitive: Treat words that differ only in case as one word, with the vector of the first of them.
 
     Raises W2VError for a file that cannot be read, or that has no pairs, more than 100,000, or scores with commas
     that may separate thousands.

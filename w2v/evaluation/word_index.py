@@ -18,7 +18,7 @@ def index_words(words: Iterable[str]) -> tuple[dict[str, int], NDArray[np.int32]
     """Index V words, which may repeat.
 
     Returns:
-        first: a mapping from each word to its first row.
+        first: A mapping from each word to its first row.
         first_variant: int32 (V,), for each row the first row with the same word.
         next_variant: int32 (V,), for each row the next row with the same word, or -1.
     """
@@ -35,9 +35,9 @@ class WordIndex:
     """A mapping from words to the first `top` rows of some vectors.
 
     Attributes:
-        first_variant, next_variant: see index_words. If `case_insensitive`, words that differ only in case count as the
+        first_variant, next_variant: See index_words. If `case_insensitive`, words that differ only in case count as the
             same word.
-        composed: the vectors of unknown words, made from their n-grams; see row_or_composed.
+        composed: The vectors of unknown words, made from their n-grams; see row_or_composed.
     """
 
     def __init__(self, vectors: KeyedVectors, top: int, case_insensitive: bool) -> None:

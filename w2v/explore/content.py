@@ -54,17 +54,17 @@ def map_data(vectors: KeyedVectors, top: int, method: Projection, progress: Repo
     """Return the data of a map of the first `top` words. It projects unit vectors, so close words have high cosines.
 
     Returns:
-        words: the words, the most frequent first.
-        counts: their counts, or None.
-        map: their coordinates x, y, x, y, …, int16 as base64.
-        skipped, shown: the map opens with `shown` words, without the `skipped` most frequent ones. The clusters are
+        words: The words, the most frequent first.
+        counts: Their counts, or None.
+        map: Their coordinates x, y, x, y, …, int16 as base64.
+        skipped, shown: The map opens with `shown` words, without the `skipped` most frequent ones. The clusters are
             computed from these words.
-        clusters: the nearest cluster of each word, uint8 as base64.
-        names: the names of the clusters.
+        clusters: The nearest cluster of each word, uint8 as base64.
+        names: The names of the clusters.
 
     Raises:
         SettingsError: `top` is below 1.
-        W2VError: the model has no words, a value is not finite, or a library is not installed.
+        W2VError: The model has no words, a value is not finite, or a library is not installed.
     """
     check_numbers(top=top)
     if not vectors.vectors.size:
@@ -95,7 +95,7 @@ def examples(models: Sequence[KeyedVectors], top: int) -> dict[str, Any]:
     parallel offsets, and takes the first analogy that the first model answers correctly.
 
     Returns:
-        word: a word that every model has among its first `top` words; None if there is none.
+        word: A word that every model has among its first `top` words; None if there is none.
         analogy: [a, b, c]; [] if there are fewer than four such words.
     """
     first, *others = models

@@ -32,11 +32,11 @@ def explore(
     """Build a page with the first `top` words of one or more models, given by name.
 
     Args:
-        progress: called in phase "project".
+        progress: Called in phase "project".
 
     Raises:
         SettingsError: `top` is below 1, or the method is unknown.
-        W2VError: a model has no words, a value is not finite, or the library of the method is not installed.
+        W2VError: A model has no words, a value is not finite, or the library of the method is not installed.
     """
     contents = [embedded_model(name, vectors, top, method, progress) for name, vectors in models.items()]
     return Page(build_html(contents, examples([*models.values()], top)))
@@ -46,9 +46,9 @@ def build_html(models: Sequence[Content], shown_examples: Content, connect: str 
     """Return the HTML of a page.
 
     Args:
-        models: the data of each model, from embedded_model or model_facts.
-        shown_examples: the examples that the page shows at first.
-        connect: connect-src of the Content-Security-Policy; "'self'" if a server answers queries.
+        models: The data of each model, from embedded_model or model_facts.
+        shown_examples: The examples that the page shows at first.
+        connect: Connect-src of the Content-Security-Policy; "'self'" if a server answers queries.
     """
     assets = resources.files("w2v.explore") / "assets"
     style = (assets / "style.css").read_text("utf-8")

@@ -54,7 +54,7 @@ class Query(msgspec.Struct, tag_field="question", tag=str.lower, forbid_unknown_
     """A query of the page: the name of the class is a method of Explorer, and the fields are its arguments.
 
     Attributes:
-        model: the index of the model.
+        model: The index of the model.
     """
 
     model: ModelIndex

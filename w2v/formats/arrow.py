@@ -52,8 +52,8 @@ def write_vectors(path: PathLike, size: int, blocks: Iterable[Array], replace: b
     """Write a table with a vector column only, atomically, in the format that `write` would choose.
 
     Args:
-        size: the number of values in a vector.
-        blocks: the rows, as arrays of shape (n, size).
+        size: The number of values in a vector.
+        blocks: The rows, as arrays of shape (n, size).
     """
     pa = _pyarrow(path)
     schema = pa.schema([(VECTOR, pa.list_(pa.float32(), size))])

@@ -73,7 +73,7 @@ def float32_blocks(matrix: NDArray[Any], rows: int | None = None) -> Iterator[tu
     """Yield the rows of a matrix (V, D) as contiguous float32 blocks, each with the index of its first row.
 
     Args:
-        rows: the maximum number of rows in a block. By default, a float32 matrix with contiguous rows is one block
+        rows: The maximum number of rows in a block. By default, a float32 matrix with contiguous rows is one block
             without a copy; other matrices are copied a few rows at a time.
     """
     if rows is None and isinstance(matrix, np.ndarray) and matrix.dtype == np.float32 and matrix.strides[1] == 4:

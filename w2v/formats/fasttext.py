@@ -188,7 +188,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     zeros. Of a model with several views, the one with n-grams is written.
 
     Raises:
-        W2VError: the file cannot be written, a word holds a NUL, or fastText would compute other vectors from the
+        W2VError: The file cannot be written, a word holds a NUL, or fastText would compute other vectors from the
             n-grams.
     """
     check_content(path, content)

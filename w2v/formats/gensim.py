@@ -74,7 +74,7 @@ def read_saved(path: PathLike, errors: Errors | None = "strict", progress: Repor
         text, under their names in gensim 4.
 
     Raises:
-        W2VError: the file has no word vectors, or `pickles.read` refuses it.
+        W2VError: The file has no word vectors, or `pickles.read` refuses it.
     """
     root = pickles.read(path, progress)
     if not isinstance(root, PickledObject):
@@ -267,7 +267,7 @@ def _bucket_rows(part: _Part, rows: int, buckets: int) -> tuple[Integers, Intege
     """Return the buckets with n-grams and the row number of each, both int64 (n,).
 
     Raises:
-        ValueError, TypeError, LookupError: the attributes are damaged.
+        ValueError, TypeError, LookupError: The attributes are damaged.
     """
     by_bucket, by_text = part.values.get("hash2index"), part.values.get("ngrams")
     if isinstance(by_bucket, DictItems):
@@ -283,7 +283,7 @@ def _read_integers(values: Iterable[Any]) -> Integers:
     """Read the Python and NumPy integers that a pickle describes.
 
     Raises:
-        ValueError, TypeError, LookupError: a value is not an integer from 0 to 2^32 - 1.
+        ValueError, TypeError, LookupError: A value is not an integer from 0 to 2^32 - 1.
     """
     integers = []
     for value in values:

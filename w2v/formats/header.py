@@ -52,8 +52,8 @@ class ViewHeader:
     """The part of a header that each view of a model has for itself: see `VectorFile.view`.
 
     Attributes:
-        settings: the settings of the view's run.
-        metrics: measurements of the view's run.
+        settings: The settings of the view's run.
+        metrics: Measurements of the view's run.
     """
 
     settings: dict[str, Any]
@@ -65,17 +65,17 @@ class ModelHeader:
     """Everything in a model file besides words and arrays.
 
     Attributes:
-        settings: training settings, perhaps only some, as stored; None if the vectors were not trained.
-        metrics: measurements of the training, as in Model.metrics; may be empty.
-        scores: results of `w2v convert --check`; may be empty.
-        text: how the training text was normalised and split into words.
-        subwords: the lengths of n-grams and the number of buckets, if the model has n-grams.
-        ngram_offset: the position in a vector of the first value that n-grams contribute to; all values before it
+        settings: Training settings, perhaps only some, as stored; None if the vectors were not trained.
+        metrics: Measurements of the training, as in Model.metrics; may be empty.
+        scores: Results of `w2v convert --check`; may be empty.
+        text: How the training text was normalised and split into words.
+        subwords: The lengths of n-grams and the number of buckets, if the model has n-grams.
+        ngram_offset: The position in a vector of the first value that n-grams contribute to; all values before it
             belong to other views.
-        views: the views of a model with several, by name; otherwise empty.
-        gensim: the object that w2v.gensim or gensim saved, if the file is from one of them.
-        package_version: the version of w2v that wrote a checkpoint; empty in other files.
-        others: strings that other programs stored, by name; w2v keeps them, but does not use them.
+        views: The views of a model with several, by name; otherwise empty.
+        gensim: The object that w2v.gensim or gensim saved, if the file is from one of them.
+        package_version: The version of w2v that wrote a checkpoint; empty in other files.
+        others: Strings that other programs stored, by name; w2v keeps them, but does not use them.
     """
 
     settings: Mapping[str, Any] | None = None

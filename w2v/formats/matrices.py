@@ -60,8 +60,8 @@ def writer_for(path: PathLike) -> Callable[[PathLike, int, Blocks, bool], None]:
     """Return the function that writes a file with this name.
 
     Raises:
-        SettingsError: the extension is unknown.
-        W2VError: a file exists that readers would take for the words of these vectors.
+        SettingsError: The extension is unknown.
+        W2VError: A file exists that readers would take for the words of these vectors.
     """
     extension = Path(path).suffix.lower()
     if extension not in WRITERS:

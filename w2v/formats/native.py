@@ -95,10 +95,10 @@ def write_native(
     """Write arrays and strings to one file atomically.
 
     Args:
-        tensors: arrays by name. Views with padded rows are written in blocks, without a copy of the whole array.
-        metadata: strings by name.
-        replace: see atomic_write.
-        follow: see atomic_write.
+        tensors: Arrays by name. Views with padded rows are written in blocks, without a copy of the whole array.
+        metadata: Strings by name.
+        replace: See atomic_write.
+        follow: See atomic_write.
     """
     names, header = header_bytes(path, tensors, metadata)
     meter, done, size = Meter(progress, "save"), 0, sum(len(np.atleast_1d(tensors[name])) for name in names)
@@ -117,7 +117,7 @@ def header_bytes(path: object, tensors: Mapping[str, Array], metadata: Mapping[s
     """Return the names of the arrays in file order, and the bytes of a file before the arrays.
 
     Raises:
-        W2VError: the header would have more than MAX_HEADER_BYTES.
+        W2VError: The header would have more than MAX_HEADER_BYTES.
     """
     # The format forbids gaps between arrays. In descending order of element size, all are aligned without gaps.
     names = sorted(tensors, key=lambda name: -tensors[name].itemsize)
@@ -142,13 +142,13 @@ def read_native(path: PathLike, mmap: bool = False, foreign: bool = False) -> tu
     """Read the arrays and strings of a native file.
 
     Args:
-        path: the file.
-        mmap: return read-only arrays that are read from disk when they are used.
-        foreign: accept any safetensors file, not only native ones.
+        path: The file.
+        mmap: Return read-only arrays that are read from disk when they are used.
+        foreign: Accept any safetensors file, not only native ones.
 
     Raises:
-        W2VError: the file is missing, truncated, inconsistent, in another format or from a newer version.
-        SettingsError: the file has bfloat16 arrays and ml_dtypes is missing.
+        W2VError: The file is missing, truncated, inconsistent, in another format or from a newer version.
+        SettingsError: The file has bfloat16 arrays and ml_dtypes is missing.
     """
     with translate_os_errors(path), open_regular(path) as file:
         return read_open(path, file, mmap, foreign)
@@ -215,8 +215,8 @@ def _index_tensors(header: dict[str, Any]) -> tuple[_TensorIndex, int]:
     """Return the index of the arrays that a header describes, and the end of the last array.
 
     Raises:
-        ValueError, KeyError, TypeError, AttributeError: the header is wrong.
-        SettingsError: the header has bfloat16 arrays and ml_dtypes is missing.
+        ValueError, KeyError, TypeError, AttributeError: The header is wrong.
+        SettingsError: The header has bfloat16 arrays and ml_dtypes is missing.
     """
     index: _TensorIndex = {}
     position = 0

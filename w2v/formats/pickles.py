@@ -75,7 +75,7 @@ def read(path: PathLike, progress: Report | None = None) -> Any:
         Numbers, strings, bytes, None, tuples, lists (also for sets), DictItems, GlobalName and PickledObject.
 
     Raises:
-        W2VError: the file cannot be read or is damaged, it has opcodes or calls that gensim models do not have, or its
+        W2VError: The file cannot be read or is damaged, it has opcodes or calls that gensim models do not have, or its
             objects would take more than GROWTH times the size of the file plus SLACK.
     """
     with translate_os_errors(path), open_regular(path) as file, MappedFile(file) as data:

@@ -27,7 +27,7 @@ def open_unpacked(path: PathLike) -> Iterator[tuple[BufferedReader, int]]:
     """Open a file. Yield the file, decompressed if it is compressed, and an upper limit for its size in bytes.
 
     Raises:
-        W2VError: the file cannot be read.
+        W2VError: The file cannot be read.
     """
     with translate_os_errors(path), open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -62,15 +62,15 @@ class RowBlocks:
     """The first `limit` rows of a file, in blocks. Each thread iterates over some of them.
 
     Attributes:
-        rows: the number of rows read so far.
-        leftover: bytes that were read but belong to no row yet; at the end, the bytes read after the last row.
+        rows: The number of rows read so far.
+        leftover: Bytes that were read but belong to no row yet; at the end, the bytes read after the last row.
     """
 
     def __init__(self, file: BufferedReader, leftover: bytes, split: Split, columns: int, limit: int) -> None:
         """Start with `leftover`, bytes that were already read from the file but not yet parsed.
 
         Args:
-            split: returns the number of complete rows at the start of a block and their end; see binary_split in
+            split: Returns the number of complete rows at the start of a block and their end; see binary_split in
                 _formats.pyx.
         """
         self.rows = 0

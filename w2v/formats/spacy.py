@@ -59,7 +59,7 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     """Read the words that have a vector; several may share one. See formats.table.read.
 
     Raises:
-        W2VError: the folder is damaged, or it has floret vectors, which have no words.
+        W2VError: The folder is damaged, or it has floret vectors, which have no words.
     """
     spacy, folder = _import_spacy(path), Path(path) / "vocab"
     settings = folder / "vectors.cfg"

@@ -110,7 +110,7 @@ def _checkpoint(path: PathLike, target: Path) -> None:
     file with that name, whatever it is.
 
     Raises:
-        W2VError: another program is changing the database.
+        W2VError: Another program is changing the database.
     """
     _check_journals(path, target)
     journal = Path(f"{target}-journal")

@@ -168,7 +168,7 @@ def _matrix_rows(mapping: Array, numbers: Array) -> Array:
     """Return the matrix rows, int64 (n,), of tokens with these numbers.
 
     Raises:
-        LookupError, ValueError: the mapping or a number is wrong.
+        LookupError, ValueError: The mapping or a number is wrong.
     """
     if mapping.ndim != 1 or mapping.dtype.kind not in "iu":
         raise ValueError(f"a mapping of shape {mapping.shape} and type {mapping.dtype}")

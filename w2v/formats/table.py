@@ -43,21 +43,21 @@ class Format(NamedTuple):
     """A format of vector files.
 
     Attributes:
-        name: the name that `w2v info` shows.
-        extensions: a file with one of these extensions is written in this format.
-        matches: called with (path, first bytes); returns True if the file has this format. detect_format also requires
+        name: The name that `w2v info` shows.
+        extensions: A file with one of these extensions is written in this format.
+        matches: Called with (path, first bytes); returns True if the file has this format. detect_format also requires
             that the file with the words exists, if `words_suffix` is set.
-        read: called with (path, errors, limit, progress); may read more rows than `limit`.
-        write: called with (path, content, replace, progress); atomic. None for a format that w2v only reads.
-        stores: names of the parts that it stores in addition to words and vectors; see VectorFile.
-        words_suffix: the suffix of a second file with the words. It replaces the extension. Empty if there is no such
+        read: Called with (path, errors, limit, progress); may read more rows than `limit`.
+        write: Called with (path, content, replace, progress); atomic. None for a format that w2v only reads.
+        stores: Names of the parts that it stores in addition to words and vectors; see VectorFile.
+        words_suffix: The suffix of a second file with the words. It replaces the extension. Empty if there is no such
             file.
         folder: True if the vectors are stored as a folder.
-        array_pattern: a glob pattern, appended to the file name, for further files with arrays.
-        extra_suffixes: suffixes, appended to the file name, of further files such as SQLite journals. When
+        array_pattern: A glob pattern, appended to the file name, for further files with arrays.
+        extra_suffixes: Suffixes, appended to the file name, of further files such as SQLite journals. When
             `write` replaces a file, it removes them, too.
         compressible: True if compressed files can be read, too.
-        storages: the types that it can store vectors in.
+        storages: The types that it can store vectors in.
     """
 
     name: str
@@ -199,7 +199,7 @@ def watch_format(path: PathLike) -> Iterator[Format]:
     """Yield the format of a file, for a `with` block that reads it.
 
     Raises:
-        W2VError: the file is not a vector file, or one of its files is changed or replaced within the block, so the
+        W2VError: The file is not a vector file, or one of its files is changed or replaced within the block, so the
             block may have read a mixture of two models.
     """
     with check_files_unchanged(path) as watch:
@@ -212,7 +212,7 @@ def all_files(path: PathLike) -> list[Path]:
     """Return the paths of a vector file and of the other files that belong to it.
 
     Raises:
-        W2VError: the file is not a vector file.
+        W2VError: The file is not a vector file.
     """
     return [Path(path), *detect_format(path).companion_files(Path(path))]
 
@@ -221,7 +221,7 @@ def companion_files_to_write(path: PathLike) -> list[Path]:
     """Return the other files that writing a file of this name creates or removes.
 
     Raises:
-        SettingsError: the extension is unknown.
+        SettingsError: The extension is unknown.
     """
     fmt = format_for(path)
     written = [Path(path).with_suffix(fmt.words_suffix)] if fmt.words_suffix else []
@@ -243,7 +243,7 @@ def lost_parts(path: PathLike, content: VectorFile) -> list[str]:
     """Return the names of the parts that a file of this name would not store.
 
     Raises:
-        SettingsError: the extension is unknown.
+        SettingsError: The extension is unknown.
     """
     stored = format_for(path).stores
     if stored == EVERYTHING:
@@ -266,7 +266,7 @@ def vector_size_in(path: PathLike, content: VectorFile) -> int:
     """Return the number of values of a vector in a file of this name with this content.
 
     Raises:
-        SettingsError: the extension is unknown.
+        SettingsError: The extension is unknown.
     """
     if content.header.views and format_for(path).write is fasttext.write:
         content = content.view(SUBWORD_VIEW, path)
@@ -279,14 +279,14 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     Only the native format stores all counts, tensors and the header.
 
     Args:
-        path: the file or folder to write.
-        content: the content.
-        replace: whether an existing file is replaced. Folders are never replaced.
-        progress: called in phase "save".
+        path: The file or folder to write.
+        content: The content.
+        replace: Whether an existing file is replaced. Folders are never replaced.
+        progress: Called in phase "save".
 
     Raises:
-        SettingsError: the extension is unknown.
-        W2VError: the format cannot store the content, the file cannot be written, or it exists and `replace` is false.
+        SettingsError: The extension is unknown.
+        W2VError: The format cannot store the content, the file cannot be written, or it exists and `replace` is false.
     """
     write = format_for(path).write
     assert write
@@ -303,15 +303,15 @@ def read(
     """Read a vector file of any format, plain or compressed, recognised by its content.
 
     Args:
-        path: the file or folder.
-        mmap: return read-only arrays that are read from disk when they are used. Only their sizes and the word offsets
+        path: The file or folder.
+        mmap: Return read-only arrays that are read from disk when they are used. Only their sizes and the word offsets
             are checked. This works for the native format only.
-        errors: how to decode words that are not UTF-8, as in bytes.decode. With None, words are not checked.
-        limit: the number of rows to read from the start, or None for all.
-        progress: called in phase "load".
+        errors: How to decode words that are not UTF-8, as in bytes.decode. With None, words are not checked.
+        limit: The number of rows to read from the start, or None for all.
+        progress: Called in phase "load".
 
     Raises:
-        W2VError: the file is missing, truncated, inconsistent, in an unknown format or changed while it was read; it
+        W2VError: The file is missing, truncated, inconsistent, in an unknown format or changed while it was read; it
             contains NaN or infinite values, or a word twice.
     """
     with watch_format(path) as fmt:

@@ -36,8 +36,8 @@ class VectorFile:
         words: V words.
         vectors: float32, bfloat16 or float16 (V, D), or a CompactMatrix of int8.
         counts: int64 (V,), how often each word occurred, or None if the file has no counts.
-        tensors: the other arrays of the file, by name.
-        header: everything besides words and arrays.
+        tensors: The other arrays of the file, by name.
+        header: Everything besides words and arrays.
     """
 
     words: Words
@@ -59,7 +59,7 @@ class VectorFile:
         """Return the content of the file that one of the views would have by itself.
 
         Raises:
-            W2VError: an array of the view is missing or has a wrong shape. The message starts with `where`.
+            W2VError: An array of the view is missing or has a wrong shape. The message starts with `where`.
         """
         prefix = view_prefix(name)
         tensors = {key.removeprefix(prefix): array for key, array in self.tensors.items() if key.startswith(prefix)}
@@ -140,13 +140,13 @@ def expand_shared_rows(path: PathLike, matrix: Array, rows: NDArray[Any], size: 
     """Return the vector of each word, float32 (V, D), from a matrix with rows that several words may share.
 
     Args:
-        path: the file or folder, for the error message.
-        matrix: the rows.
-        rows: the row of each word, integers (V,).
-        size: the size of the files in bytes.
+        path: The file or folder, for the error message.
+        matrix: The rows.
+        rows: The row of each word, integers (V,).
+        size: The size of the files in bytes.
 
     Raises:
-        W2VError: the vectors would take more than MAX_SHARED_BYTES and more than MAX_SHARED_RATIO times `size`.
+        W2VError: The vectors would take more than MAX_SHARED_BYTES and more than MAX_SHARED_RATIO times `size`.
     """
     if 4 * len(rows) * matrix.shape[1] > max(MAX_SHARED_BYTES, MAX_SHARED_RATIO * size):
         raise W2VError(
@@ -169,12 +169,12 @@ def decode_words(path: PathLike, words: Words, errors: Errors | None) -> Words:
     """Return the words as valid UTF-8.
 
     Args:
-        path: the file, for error messages.
-        words: the words as stored.
-        errors: what to do with malformed words, as in bytes.decode. With None, return the words without a check.
+        path: The file, for error messages.
+        words: The words as stored.
+        errors: What to do with malformed words, as in bytes.decode. With None, return the words without a check.
 
     Raises:
-        W2VError: a word is malformed (with errors "strict") or appears twice.
+        W2VError: A word is malformed (with errors "strict") or appears twice.
     """
     if errors is None:
         return words

@@ -42,15 +42,15 @@ def write(
     """Write words and vectors atomically, compressed with gzip if the name ends in .gz.
 
     Args:
-        path: the file to write.
-        content: words and vectors; nothing else is written.
-        replace: whether an existing file is replaced.
-        progress: called in phase "save".
-        binary: write binary numbers; otherwise text, with the fewest digits that read back as the same float32.
-        header: write a first line with the numbers of rows and columns. GloVe's text does not have it.
+        path: The file to write.
+        content: Words and vectors; nothing else is written.
+        replace: Whether an existing file is replaced.
+        progress: Called in phase "save".
+        binary: Write binary numbers; otherwise text, with the fewest digits that read back as the same float32.
+        header: Write a first line with the numbers of rows and columns. GloVe's text does not have it.
 
     Raises:
-        W2VError: the file cannot be written, or the format cannot represent a word.
+        W2VError: The file cannot be written, or the format cannot represent a word.
     """
     blocks = encode_rows(path, content, binary=binary)
     if not header:
@@ -70,13 +70,13 @@ def encode_rows(
     """Return an iterator of (number of rows encoded so far, bytes of a block of rows). The header is not included.
 
     Args:
-        path: the file, for error messages.
-        content: words and vectors.
-        binary: encode binary numbers instead of text.
-        separators: bytes that no word may contain. w2v reads text with spaces in words, but not every program does.
+        path: The file, for error messages.
+        content: Words and vectors.
+        binary: Encode binary numbers instead of text.
+        separators: Bytes that no word may contain. w2v reads text with spaces in words, but not every program does.
 
     Raises:
-        W2VError: the format cannot store the content. This call raises it, before the first block is requested.
+        W2VError: The format cannot store the content. This call raises it, before the first block is requested.
     """
     check_content(path, content)
     _check_words_fit(path, content.words, separators)
@@ -219,16 +219,16 @@ def read_rows(
     """Read rows with this layout from an open file. The words are not checked.
 
     Args:
-        path: the file, for error messages.
-        layout: the kind of rows and their columns.
-        rows: the number of rows in the file.
-        file: the file, read up to the end of `head`.
-        head: the bytes of the file that were already read.
-        limit: the maximum number of rows to read, or None for all.
-        progress: called in phase "load".
+        path: The file, for error messages.
+        layout: The kind of rows and their columns.
+        rows: The number of rows in the file.
+        file: The file, read up to the end of `head`.
+        head: The bytes of the file that were already read.
+        limit: The maximum number of rows to read, or None for all.
+        progress: Called in phase "load".
 
     Raises:
-        W2VError: the rows are truncated or malformed.
+        W2VError: The rows are truncated or malformed.
     """
     is_limited = limit is not None and limit < rows
     rows = rows if limit is None else min(rows, limit)

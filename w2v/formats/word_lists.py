@@ -29,14 +29,14 @@ def write_words_with_matrix(
     the count after the word.
 
     Args:
-        matrix_path: the path of the matrix.
-        words_suffix: the suffix of the words file; it replaces the extension of `matrix_path`.
+        matrix_path: The path of the matrix.
+        words_suffix: The suffix of the words file; it replaces the extension of `matrix_path`.
         words: V words.
         counts: int64 (V,), or None.
-        replace: whether existing files are replaced.
+        replace: Whether existing files are replaced.
 
     Raises:
-        W2VError: a word holds a tab or a line break, or a file cannot be written.
+        W2VError: A word holds a tab or a line break, or a file cannot be written.
     """
     path = Path(matrix_path).with_suffix(words_suffix)
     if words.contain_any(b"\t\n\r"):
@@ -89,7 +89,7 @@ def read_words(path: Path, rows: int) -> tuple[Words, NDArray[np.int64] | None]:
     The words of a table are in its first column.
 
     Raises:
-        W2VError: the file cannot be read or does not have `rows` words.
+        W2VError: The file cannot be read or does not have `rows` words.
     """
     check_min_size(path, rows)
     with translate_os_errors(path), open_regular(path) as file:

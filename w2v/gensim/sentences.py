@@ -23,8 +23,8 @@ class LineSentence:
     """The lines of a file as lists of words. A line of more than `max_sentence_length` words gives several lists.
 
     Args:
-        source: the path of a file, which may be compressed, or an open binary file.
-        limit: the number of lines to read; None for all.
+        source: The path of a file, which may be compressed, or an open binary file.
+        limit: The number of lines to read; None for all.
 
     Given a path and the default limits, Word2Vec does not iterate this object: w2v's own reader reads the file.
     """

@@ -149,7 +149,7 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
         """Return a w2v model that trains one loss from epoch `first` up to, but not including, epoch `last`.
 
         Args:
-            numbers_as_words: use row numbers in `wv` as words, because in gensim any object can be a word. Ignored with
+            numbers_as_words: Use row numbers in `wv` as words, because in gensim any object can be a word. Ignored with
                 subwords, which need the letters of the words.
 
         Returns:
@@ -231,8 +231,8 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
         """Copy the matrices and the loss of a run into this object.
 
         Args:
-            initial_model: the model at the start of the run.
-            rows: the row in `wv` of each of its words.
+            initial_model: The model at the start of the run.
+            rows: The row in `wv` of each of its words.
         """
         wv = self.wv
         inputs = np.asarray(trained.inputs, np.float32)
@@ -330,8 +330,8 @@ class NumberedSentences:
     Models with subwords keep the words themselves.
 
     Attributes:
-        words: the number of words read in the last iteration, including unknown ones.
-        file: the file with the same sentences, if `write` has been called.
+        words: The number of words read in the last iteration, including unknown ones.
+        file: The file with the same sentences, if `write` has been called.
     """
 
     words = 0

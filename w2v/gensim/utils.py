@@ -97,7 +97,7 @@ class SaveLoad:
     """The base of gensim's classes: it saves and loads objects, and records events.
 
     Attributes:
-        lifecycle_events: one dict per event; None to record no events.
+        lifecycle_events: One dict per event; None to record no events.
     """
 
     lifecycle_events: list[dict[str, Any]] | None

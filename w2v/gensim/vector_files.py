@@ -90,12 +90,12 @@ def write_word2vec(
     The text format allows spaces inside keys, because a reader can count the values from the end of a line.
 
     Args:
-        total: the number of vectors in the header.
-        vocabulary: the path of a second file for keys and values, and the value of each key. Both files are replaced
+        total: The number of vectors in the header.
+        vocabulary: The path of a second file for keys and values, and the value of each key. Both files are replaced
             together.
 
     Raises:
-        W2VError: a key cannot be stored in this format.
+        W2VError: A key cannot be stored in this format.
     """
     for key in keys:
         if key != key.strip():

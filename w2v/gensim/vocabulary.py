@@ -81,8 +81,8 @@ def effect_on_vocabulary(distinct_words: int, kept_counts: list[int], sample: fl
     """Return gensim's report of prepare_vocab: words that are kept and dropped, and the effect of subsampling.
 
     Args:
-        distinct_words: the number of different words before min_count.
-        kept_counts: the counts of the words of the vocabulary.
+        distinct_words: The number of different words before min_count.
+        kept_counts: The counts of the words of the vocabulary.
     """
     counts = np.array(kept_counts, np.int64)
     total = int(counts.sum())

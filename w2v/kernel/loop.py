@@ -246,11 +246,11 @@ class Kernel:
     Raises W2VError for a loss that violates the protocol.
 
     Attributes:
-        position: number of chunks handed out, in all epochs. While no thread runs, all of them are trained, because a
+        position: Number of chunks handed out, in all epochs. While no thread runs, all of them are trained, because a
             thread returns only when it has finished its chunk.
-        tokens_trained: number of known tokens in the chunks trained, in all epochs.
-        losses: summed loss of each epoch, float64 (epochs,).
-        predictions: number of predictions in each epoch, int64 (epochs,).
+        tokens_trained: Number of known tokens in the chunks trained, in all epochs.
+        losses: Summed loss of each epoch, float64 (epochs,).
+        predictions: Number of predictions in each epoch, int64 (epochs,).
     """
 
     position: int

@@ -70,9 +70,9 @@ def compile_function(function: FunctionType, functions: Functions, on_disk: bool
     """Compile a plain Python function and every function that it calls.
 
     Args:
-        function: the function.
-        functions: pairs of functions; the second replaces the first.
-        on_disk: cache the machine code on disk.
+        function: The function.
+        functions: Pairs of functions; the second replaces the first.
+        on_disk: Cache the machine code on disk.
     """
     if on_disk and not numba.config.CACHE_DIR:  # type: ignore[attr-defined]
         check_cache(Path(AppDirs("numba", appauthor=False).user_cache_dir))  # type: ignore[no-untyped-call]

@@ -32,23 +32,23 @@ class Plan:
         tokens_before: int64 (chunks + 1,), number of known tokens before each chunk in an epoch; the last entry is the
             total.
         keep_thresholds: uint32 (V,), a token is kept if a uniform 32-bit random number is <= keep_thresholds[word].
-        loss: see Loss.
-        cbow: whether the input row is the mean of the context words (CBOW), or each context word is an input row
+        loss: See Loss.
+        cbow: Whether the input row is the mean of the context words (CBOW), or each context word is an input row
             (skip-gram).
-        corrected: in CBOW, divide the gradient of the mean among the context words (True), or give each word all of it
+        corrected: In CBOW, divide the gradient of the mean among the context words (True), or give each word all of it
             (False).
-        sides: maximum number of words of a window before and after its centre.
-        shrink_windows, per_pair, epochs, seed: see Settings.
-        start_alpha, end_alpha: the learning rate at the start and at the end of the run.
+        sides: Maximum number of words of a window before and after its centre.
+        shrink_windows, per_pair, epochs, seed: See Settings.
+        start_alpha, end_alpha: The learning rate at the start and at the end of the run.
         vector_size: D.
-        storage: the type of the matrices.
-        chunk_size: number of ids in a chunk.
-        workers: number of threads.
-        instruction_set: the target of the machine code: one of INSTRUCTION_SETS for the Cython kernel, the compiler
+        storage: The type of the matrices.
+        chunk_size: Number of ids in a chunk.
+        workers: Number of threads.
+        instruction_set: The target of the machine code: one of INSTRUCTION_SETS for the Cython kernel, the compiler
             and processor for the Numba kernel.
-        subwords: the subwords of each word, or None.
+        subwords: The subwords of each word, or None.
         shares: float32 (n,), the share of a word's change that each of subwords.rows receives, or None.
-        deterministic: whether several threads give the same bits on every run.
+        deterministic: Whether several threads give the same bits on every run.
     """
 
     ids: NDArray[np.uint32]

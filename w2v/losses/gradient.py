@@ -1,4 +1,4 @@
-"""A numerical check whether the updates of a loss follow the gradient of the loss that it reports."""
+"""Check numerically that the updates of a loss follow the gradient of the loss that it reports."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _difference(
 ) -> str:
     """Describe the largest difference of the updates of a matrix from the expected ones; "" if all are close.
 
-    Both are divided by alpha.
+    The updates and the expected updates are divided by alpha.
     """
     limit = tolerance * max(1.0, np.abs(expected).max(initial=0.0))
     if np.allclose(actual, expected, rtol=0, atol=limit):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import traceback
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +28,7 @@ from w2v.text.vocabulary import Vocabulary
 Array = NDArray[Any]
 Worker = Any  # the state `s` of a thread, a named tuple: see Loss
 Integers = NDArray[np.integer[Any]]
+RENAMED_ATTRIBUTES = {"settings_class": "options_class", "ordered": "supports_deterministic"}
 PREFIX = "parameter."  # A file stores the parameter NAME as the tensor parameter.NAME.
 
 
@@ -122,6 +124,12 @@ class Loss:
     rank_above_size: int | None = None
     predrawn: int = 0
     notice: str = ""
+
+    def __init_subclass__(cls) -> None:
+        """Warn if a loss sets an attribute by its old name, which has no effect any more."""
+        for old, new in RENAMED_ATTRIBUTES.items():
+            if old in vars(cls):
+                warnings.warn(f"{cls.__name__}.{old} is now {new}", DeprecationWarning, stacklevel=2)
 
     # -- preparation ----------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -260,6 +261,11 @@ class Settings(GeneralOptions):
             values |= {"alpha": self.start_alpha, "min_alpha": self.end_alpha, "workers": self.threads}
             values |= {"vectors": self.word_vectors, "window": self.window or self.window_size}
         return {name: values[name] for name in self.names() if name in values}
+
+    def relevant(self) -> dict[str, Any]:
+        """Return `in_effect`; this is its old name."""
+        warnings.warn("Settings.relevant is now Settings.in_effect", DeprecationWarning, stacklevel=2)
+        return self.in_effect()
 
     def in_effect(self, computed: bool = True) -> dict[str, Any]:
         """Return the settings of `as_dict` that have an effect in this run and are not None.

@@ -30,13 +30,13 @@ def analogy_map(
     The axes are the first two principal components of the words' unit vectors.
 
     Args:
-        section: the name of a section; see `section_pairs` for the default.
-        questions: a file of analogy questions; None for the bundled one.
-        title: by default, the name of the section.
+        section: The name of a section; see `section_pairs` for the default.
+        questions: A file of analogy questions; None for the bundled one.
+        title: By default, the name of the section.
 
     Raises:
         SettingsError: `top` is below 1.
-        W2VError: there is no such section, or it has no pair of known words.
+        W2VError: There is no such section, or it has no pair of known words.
     """
     check_numbers(top=top)
     name, pairs = section_pairs(vectors, questions, section)

@@ -58,8 +58,8 @@ class Picture(Figure):
     """A matplotlib figure that notebooks display, and that is saved as the same bytes every time.
 
     Attributes:
-        words: the number of points drawn.
-        labels: the number of points with a label.
+        words: The number of points drawn.
+        labels: The number of points with a label.
     """
 
     def __init__(self, width: float, height: float) -> None:
@@ -71,8 +71,8 @@ class Picture(Figure):
         """Write the picture atomically, in the format of the extension: PNG, SVG or PDF.
 
         Raises:
-            SettingsError: the extension is unknown.
-            W2VError: the file cannot be written, or it exists and `force` is false.
+            SettingsError: The extension is unknown.
+            W2VError: The file cannot be written, or it exists and `force` is false.
         """
         file_format = format_of(path)
         with atomic_write(path, force) as file:

@@ -45,10 +45,10 @@ def place_labels(
     A line joins a distant label to its point.
 
     Args:
-        markers: the scatter plot of the points; no label covers it.
-        colours: the colours of the points.
-        lines: line segments (m, 2, 2) that no label covers.
-        draw_all: draw all labels, even where they overlap others.
+        markers: The scatter plot of the points; no label covers it.
+        colours: The colours of the points.
+        lines: Line segments (m, 2, 2) that no label covers.
+        draw_all: Draw all labels, even where they overlap others.
     """
     figure: Any = axes.get_figure()
     figure.draw_without_rendering()

@@ -39,16 +39,16 @@ def project(
     two principal components.
 
     Args:
-        method: fewer than MIN_POINTS different rows are projected by PCA, whatever the method.
-        seed: of t-SNE and UMAP; it has no effect on PCA.
-        progress: called in phase "project" by t-SNE and UMAP.
+        method: Fewer than MIN_POINTS different rows are projected by PCA, whatever the method.
+        seed: Of t-SNE and UMAP; it has no effect on PCA.
+        progress: Called in phase "project" by t-SNE and UMAP.
 
     Returns:
         The points, float32 (n, 2). If the rows span fewer than two dimensions, the missing coordinates are 0.
 
     Raises:
-        SettingsError: the method is unknown.
-        W2VError: a value is not finite, or the library of the method is not installed.
+        SettingsError: The method is unknown.
+        W2VError: A value is not finite, or the library of the method is not installed.
     """
     if method not in get_args(Projection):
         raise SettingsError(f'the projection must be "pca", "tsne" or "umap", not {method!r}')

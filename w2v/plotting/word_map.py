@@ -66,20 +66,20 @@ def word_map(
     If labels would overlap, the labels of rare words are left out.
 
     Args:
-        words: the words to draw, optionally by section.
-        top: without `words`, the number of words to draw.
-        skip: without `words`, the number of most frequent words to leave out; by default, see `default_skip`.
-        method: the projection; see `project`.
-        groups: the meaning of the colours: "sections", "clusters" (by k-means) or "frequency". By default, sections if
+        words: The words to draw, optionally by section.
+        top: Without `words`, the number of words to draw.
+        skip: Without `words`, the number of most frequent words to leave out; by default, see `default_skip`.
+        method: The projection; see `project`.
+        groups: The meaning of the colours: "sections", "clusters" (by k-means) or "frequency". By default, sections if
             there are several and `clusters` is not given; otherwise clusters.
-        clusters: the number of clusters; by default CLUSTERS, or fewer for few words.
-        seed: of the projection and of k-means.
-        title: by default, the name of the projection.
+        clusters: The number of clusters; by default CLUSTERS, or fewer for few words.
+        seed: Of the projection and of k-means.
+        title: By default, the name of the projection.
 
     Raises:
-        UnknownWordError: a word is not in the vocabulary.
-        SettingsError: an option is invalid.
-        W2VError: the list of words is empty, or a library is not installed.
+        UnknownWordError: A word is not in the vocabulary.
+        SettingsError: An option is invalid.
+        W2VError: The list of words is empty, or a library is not installed.
     """
     if groups not in (None, *get_args(Groups)):
         raise SettingsError(f'groups must be "sections", "clusters" or "frequency", not {groups!r}')

@@ -44,8 +44,8 @@ def nearest_cluster(rows: Floats, members: Floats, numbers: NDArray[np.int64]) -
     """Assign rows (n, D) to the clusters with the nearest mean.
 
     Args:
-        members: m rows (m, D) with known clusters.
-        numbers: the cluster of each member, int64 (m,).
+        members: M rows (m, D) with known clusters.
+        numbers: The cluster of each member, int64 (m,).
 
     Returns:
         The cluster of each row, int32 (n,).

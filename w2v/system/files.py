@@ -107,15 +107,15 @@ def atomic_write(path: PathLike, replace: bool = True, follow: bool = True, mode
     replaces an old file gets the owner and mode of the old file.
 
     Args:
-        path: the final name. By default, data is written through a symbolic link, device or pipe at `path`; see
+        path: The final name. By default, data is written through a symbolic link, device or pipe at `path`; see
             `destination`.
-        replace: if False, an existing file is an error.
-        follow: if False, a link, device or pipe at `path` is replaced by a new file. Use this if other users can
+        replace: If False, an existing file is an error.
+        follow: If False, a link, device or pipe at `path` is replaced by a new file. Use this if other users can
             predict the name.
-        mode: the permissions of a new file, before the umask. A file that replaces another keeps the old permissions.
+        mode: The permissions of a new file, before the umask. A file that replaces another keeps the old permissions.
 
     Raises:
-        W2VError: if the system reports an error; the message names the path.
+        W2VError: If the system reports an error; the message names the path.
     """
     with _open_draft(path, replace, follow, mode) as draft:
         yield draft.file
@@ -148,13 +148,13 @@ class _Draft:
     """A file that is written before it gets its name.
 
     Attributes:
-        path: the path that the caller named.
-        target: the path of the finished file, after following links.
-        file: the file, open for writing.
-        temporary: the temporary path of the unfinished file, or None for a device or pipe.
+        path: The path that the caller named.
+        target: The path of the finished file, after following links.
+        file: The file, open for writing.
+        temporary: The temporary path of the unfinished file, or None for a device or pipe.
         unnamed: True if the unfinished file has no name in the file system.
-        old: the status of the file to replace, or None.
-        mode: the permissions of the finished file.
+        old: The status of the file to replace, or None.
+        mode: The permissions of the finished file.
     """
 
     path: PathLike

@@ -92,16 +92,16 @@ def check(needed: int, what: str, hint: str, ignore: bool = False) -> tuple[int,
     """Check that `needed` more bytes fit in memory.
 
     Args:
-        needed: the bytes to allocate.
-        what: the object that needs them, for the error message.
-        hint: advice for the error message.
-        ignore: if True, do not raise an error.
+        needed: The bytes to allocate.
+        what: The object that needs them, for the error message.
+        hint: Advice for the error message.
+        ignore: If True, do not raise an error.
 
     Returns:
         The bytes that this process will then use, and the limit for them.
 
     Raises:
-        W2VError: if the bytes are not available.
+        W2VError: If the bytes are not available.
     """
     now, more = resident_bytes(), available()
     if needed > more and not ignore:

@@ -53,13 +53,13 @@ def iter_json_strings(
     A list of all strings would take a hundred times the memory of the file.
 
     Args:
-        data: the bytes of the JSON list or object.
-        where: the start of error messages.
-        prefix_pattern: a regular expression for the part of each item before the string.
-        suffix_pattern: a regular expression, with one group, for the part of each item after the string.
+        data: The bytes of the JSON list or object.
+        where: The start of error messages.
+        prefix_pattern: A regular expression for the part of each item before the string.
+        suffix_pattern: A regular expression, with one group, for the part of each item after the string.
 
     Raises:
-        W2VError: if the data has any other structure.
+        W2VError: If the data has any other structure.
     """
     item = re.compile(
         rb"\s*" + prefix_pattern + rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"' + suffix_pattern + rb"\s*([,\]}])\s*", re.DOTALL

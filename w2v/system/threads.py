@@ -87,7 +87,7 @@ class Thread(threading.Thread):
 
     Attributes:
         ended: True after the thread has ended.
-        error: the exception that ended the thread, or None.
+        error: The exception that ended the thread, or None.
     """
 
     def __init__(self, **arguments: Any) -> None:

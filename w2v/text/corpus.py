@@ -58,10 +58,10 @@ class File(NamedTuple):
     """A file, and the range of its bytes that belongs to a text.
 
     Attributes:
-        name: the path, or "-" for standard input.
-        status: the status of a regular file; None for standard input, pipes and devices.
-        start: the first byte of the text.
-        stop: the position after the last byte, or None for the end of the file.
+        name: The path, or "-" for standard input.
+        status: The status of a regular file; None for standard input, pipes and devices.
+        start: The first byte of the text.
+        stop: The position after the last byte, or None for the end of the file.
     """
 
     name: str
@@ -105,11 +105,11 @@ class Corpus:
     `blocks` reads them as empty lines.
 
     Attributes:
-        total_bytes: the size of all files on disk, or None if it is unknown.
-        missing: the number of missing texts in the last call of `blocks`.
+        total_bytes: The size of all files on disk, or None if it is unknown.
+        missing: The number of missing texts in the last call of `blocks`.
 
     Raises:
-        W2VError: if the source cannot be read.
+        W2VError: If the source cannot be read.
     """
 
     missing = 0
@@ -161,12 +161,12 @@ class Corpus:
         its first byte.
 
         Args:
-            number: the part to return, from 0.
-            parts: the number of parts.
+            number: The part to return, from 0.
+            parts: The number of parts.
             is_table: True if the files are tables with columns. They are not divided.
 
         Raises:
-            W2VError: if the text cannot be divided.
+            W2VError: If the text cannot be divided.
         """
         if self.total_bytes is None:
             raise W2VError("standard input, pipes, lists and tables cannot be divided among several ranks: give files")
@@ -239,17 +239,17 @@ class Corpus:
         At the end, a TextWarning gives the number of missing texts.
 
         Args:
-            column: the column to read from JSON lines, CSV, Parquet or a table; a newline follows each text. With
+            column: The column to read from JSON lines, CSV, Parquet or a table; a newline follows each text. With
                 PLAIN, files that look like tables are read as plain text. With None, they are refused.
-            strip_markup: if True, remove markup from each file, row, text and list; see `without_markup`.
-            as_lines: if True, keep one line for each text of a column: newlines inside a text become spaces, and a
+            strip_markup: If True, remove markup from each file, row, text and list; see `without_markup`.
+            as_lines: If True, keep one line for each text of a column: newlines inside a text become spaces, and a
                 missing text becomes an empty line.
-            encoding: the encoding of the files, which are converted to UTF-8.
-            errors: how to treat bytes that are not in the encoding.
+            encoding: The encoding of the files, which are converted to UTF-8.
+            errors: How to treat bytes that are not in the encoding.
 
         Raises:
-            SettingsError: if `column` is given for lists or texts, or `encoding` for anything but files.
-            W2VError: if the text cannot be read.
+            SettingsError: If `column` is given for lists or texts, or `encoding` for anything but files.
+            W2VError: If the text cannot be read.
         """
         self._bytes_read = self.missing = 0
         items = self._items if self._table is None else _column_of(self._table, column)

@@ -106,9 +106,9 @@ class _Thrift:
     budget.
 
     Attributes:
-        numbers: the 32-bit integers by field, and the 64-bit integers of the fields in CHUNK.
-        groups: the column chunks of each row group in a footer.
-        end: the position after the last byte.
+        numbers: The 32-bit integers by field, and the 64-bit integers of the fields in CHUNK.
+        groups: The column chunks of each row group in a footer.
+        end: The position after the last byte.
     """
 
     def __init__(self, data: bytes, budget: Budget | None = None) -> None:
@@ -387,7 +387,7 @@ def check_batches(file: IO[bytes], size: int, budget: Budget, buffers: Container
     """Check the batches of an Arrow file of `size` bytes.
 
     Args:
-        buffers: the numbers of the buffers that will be read from each batch. Other buffers count with their stored
+        buffers: The numbers of the buffers that will be read from each batch. Other buffers count with their stored
             size, even if they decompress to more. With None, all buffers will be read. This does not apply to
             dictionaries: pyarrow always reads them.
 

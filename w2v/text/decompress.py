@@ -73,12 +73,12 @@ def decompress(where: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Yield the content of a file, which may be compressed in one or more consecutive streams.
 
     Args:
-        where: the start of error messages.
-        chunks: the bytes of the file in pieces.
+        where: The start of error messages.
+        chunks: The bytes of the file in pieces.
 
     Raises:
-        TruncatedFile: if the file ends too early.
-        W2VError: if the data is damaged or decompresses to more than `max_unpacked` bytes.
+        TruncatedFile: If the file ends too early.
+        W2VError: If the data is damaged or decompresses to more than `max_unpacked` bytes.
     """
     first = next(chunks, b"")
     chunks = itertools.chain([first], chunks)

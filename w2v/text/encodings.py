@@ -27,13 +27,13 @@ def to_utf_8(where: str, chunks: Iterable[bytes], encoding: str, errors: Errors)
     """Convert the text of a file, in chunks of any size, to UTF-8.
 
     Args:
-        where: the start of error messages.
-        chunks: the bytes of the file.
-        encoding: the encoding of the file.
-        errors: how to treat bytes that are not in the encoding, as in bytes.decode.
+        where: The start of error messages.
+        chunks: The bytes of the file.
+        encoding: The encoding of the file.
+        errors: How to treat bytes that are not in the encoding, as in bytes.decode.
 
     Raises:
-        W2VError: for bytes that are not in the encoding, with their position, if `errors` is "strict".
+        W2VError: For bytes that are not in the encoding, with their position, if `errors` is "strict".
     """
     decoder = codecs.getincrementaldecoder(encoding)(errors)
     end = 0

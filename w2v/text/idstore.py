@@ -53,11 +53,11 @@ class IdFileFooter(msgspec.Struct, frozen=True):
     """The footer of an id file, in JSON.
 
     Attributes:
-        cache_key: identifies the text and the reading options, as JSON; empty if the text is not cached. The file calls
+        cache_key: Identifies the text and the reading options, as JSON; empty if the text is not cached. The file calls
             it "settings".
-        ids: the number of ids.
-        types: the number of types.
-        pruned: the number of pruned types.
+        ids: The number of ids.
+        types: The number of types.
+        pruned: The number of pruned types.
     """
 
     cache_key: str = msgspec.field(name="settings")
@@ -74,12 +74,12 @@ class TypeCounts:
 
     Attributes:
         counts: int64 (types + 2,), how often each id occurs.
-        types: the word of each id, as Words; empty for ids 0 and 1.
+        types: The word of each id, as Words; empty for ids 0 and 1.
         strings: uint8, the bytes of all types, concatenated, and PADDING.
         offsets: int64 (types + 3,), see Words.
-        pruned: the number of types dropped to keep within `max_types`, int.
-        tokens: the number of words in the corpus, int.
-        sentences: the number of lines that contain a word, int.
+        pruned: The number of types dropped to keep within `max_types`, int.
+        tokens: The number of words in the corpus, int.
+        sentences: The number of lines that contain a word, int.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class IdStore(TypeCounts):
         reused: True if the file comes from the cache.
 
     Raises:
-        ValueError: if the file is damaged.
+        ValueError: If the file is damaged.
     """
 
     def __init__(self, file: BinaryIO, reused: bool = False) -> None:
@@ -260,15 +260,15 @@ def read_corpus(
     rarest are dropped, as in word2vec.c.
 
     Args:
-        corpus: the text.
-        reading: the reading options. `strip_markup`, `normalize`, `digits`, `lower` and `tokenize` are applied in this
+        corpus: The text.
+        reading: The reading options. `strip_markup`, `normalize`, `digits`, `lower` and `tokenize` are applied in this
             order.
-        workers: the number of threads.
-        progress: called regularly with a Progress of phase "read".
+        workers: The number of threads.
+        progress: Called regularly with a Progress of phase "read".
 
     Raises:
-        W2VError: if the text cannot be read or has no words, or if the folder is not writable.
-        SettingsError: if `workers` is less than 1.
+        W2VError: If the text cannot be read or has no words, or if the folder is not writable.
+        SettingsError: If `workers` is less than 1.
     """
     check_whole(1, workers=workers)
     reading = reading or ReadingOptions()
@@ -391,13 +391,13 @@ def store_with_ids(
     """Create a store with other ids for the text of `store`, in an unnamed temporary file in a folder.
 
     Args:
-        store: the store of the original ids.
-        pieces: the new ids, uint32.
-        types: called after the last piece; returns the counts, int64 (types + 2,), and words of the new ids.
-        folder: the folder of the temporary file.
+        store: The store of the original ids.
+        pieces: The new ids, uint32.
+        types: Called after the last piece; returns the counts, int64 (types + 2,), and words of the new ids.
+        folder: The folder of the temporary file.
 
     Raises:
-        W2VError: if the folder is not writable.
+        W2VError: If the folder is not writable.
     """
     with _temporary(folder) as file:
         for ids in pieces:

@@ -47,8 +47,8 @@ def _strip(data: bytes, end: re.Pattern[bytes] | None, last: bool) -> tuple[byte
     """Remove the markup from a piece of a document.
 
     Args:
-        data: the piece.
-        end: the pattern for the end of an element that an earlier piece left unclosed, or None.
+        data: The piece.
+        end: The pattern for the end of an element that an earlier piece left unclosed, or None.
         last: True for the last piece.
 
     Returns:

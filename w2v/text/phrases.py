@@ -76,17 +76,17 @@ class PhraseOptions:
     """The options for finding phrases.
 
     Attributes:
-        scoring: the score of a pair, "default" (as in gensim), "word2phrase" or "npmi"; see SCORERS.
-        threshold: pairs with a higher score become phrases; by default 10, 100 or 0.5, by scoring.
-        min_count: pairs that occur less often are ignored.
-        passes: the number of passes; each pass can join the phrases of earlier passes.
-        delimiter: the text between the words of a joined phrase.
-        max_pairs: the rarest pairs are dropped if more than this number occur `min_count` times.
-        connectors: words that may be inside a phrase but not at its ends, such as ENGLISH_CONNECTOR_WORDS. They are not
+        scoring: The score of a pair, "default" (as in gensim), "word2phrase" or "npmi"; see SCORERS.
+        threshold: Pairs with a higher score become phrases; by default 10, 100 or 0.5, by scoring.
+        min_count: Pairs that occur less often are ignored.
+        passes: The number of passes; each pass can join the phrases of earlier passes.
+        delimiter: The text between the words of a joined phrase.
+        max_pairs: The rarest pairs are dropped if more than this number occur `min_count` times.
+        connectors: Words that may be inside a phrase but not at its ends, such as ENGLISH_CONNECTOR_WORDS. They are not
             counted.
 
     Raises:
-        SettingsError: for impossible values.
+        SettingsError: For impossible values.
     """
 
     scoring: Scoring = option(
@@ -166,8 +166,8 @@ class Phrases:
     """The phrases of a text.
 
     Attributes:
-        options: the options that the phrases were found with.
-        passes: for each pass, the phrases with their counts and scores, best first. The tokens of a phrase are
+        options: The options that the phrases were found with.
+        passes: For each pass, the phrases with their counts and scores, best first. The tokens of a phrase are
             separated by spaces. A token in a later pass may be a phrase of an earlier pass: "new_york city".
     """
 
@@ -198,16 +198,16 @@ class Phrases:
         """Find the phrases of a text.
 
         Args:
-            corpus: the text, in any form that `train` accepts.
-            options: the options for finding phrases.
-            reading: the options for reading the text.
-            workers: the number of threads.
-            progress: called regularly with a Progress of phase "read", "count" or "join".
-            **given: fields of PhraseOptions, instead of `options`.
+            corpus: The text, in any form that `train` accepts.
+            options: The options for finding phrases.
+            reading: The options for reading the text.
+            workers: The number of threads.
+            progress: Called regularly with a Progress of phase "read", "count" or "join".
+            **given: Fields of PhraseOptions, instead of `options`.
 
         Raises:
-            W2VError: if the text cannot be used.
-            SettingsError: for impossible options.
+            W2VError: If the text cannot be used.
+            SettingsError: For impossible options.
         """
         refuse_unknown(given, [each.name for each in fields(PhraseOptions)], {"connector_words": "connectors"})
         if options and given:
@@ -246,18 +246,18 @@ class Phrases:
         Words that the reader has dropped to keep within `max_types` are left out.
 
         Args:
-            corpus: the text, in any form that `train` accepts.
-            path: the file to write.
-            force: if True, replace an existing file.
-            reading: the options for reading the text.
-            workers: the number of threads.
-            progress: called regularly with a Progress of phase "read" or "join".
+            corpus: The text, in any form that `train` accepts.
+            path: The file to write.
+            force: If True, replace an existing file.
+            reading: The options for reading the text.
+            workers: The number of threads.
+            progress: Called regularly with a Progress of phase "read" or "join".
 
         Returns:
             The number of tokens written.
 
         Raises:
-            W2VError: if the text cannot be used, if the file cannot be written, or if it exists and `force` is False.
+            W2VError: If the text cannot be used, if the file cannot be written, or if it exists and `force` is False.
         """
         *earlier, phrases = self.passes
         with _open_store(corpus, reading, workers, progress) as store, atomic_write(path, force) as file:

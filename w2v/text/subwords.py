@@ -75,10 +75,10 @@ class Ngrams:
     """The rows of n-grams, which give unknown words their vectors.
 
     Attributes:
-        subwords: the definition of the n-grams.
+        subwords: The definition of the n-grams.
         buckets: int32 (B,), ascending, the buckets that have a row. All other buckets have a row of zeros.
         rows: (B, D - offset), float32 or a smaller type.
-        offset: the position in a vector of the first value of the rows. If it is not 0, the vectors are concatenations
+        offset: The position in a vector of the first value of the rows. If it is not 0, the vectors are concatenations
             of parts of length 1, of which n-grams make the last. An unknown word then has zeros in the other parts.
     """
 
@@ -152,14 +152,14 @@ class Ngrams:
         """Read the n-grams from the arrays of a file, or return None if the file has no n-grams.
 
         Args:
-            tensors: the arrays, by name.
-            subwords: the definition of the n-grams in the header of the file.
-            size: the number of values of a vector.
-            where: the start of error messages.
-            offset: see Ngrams.
+            tensors: The arrays, by name.
+            subwords: The definition of the n-grams in the header of the file.
+            size: The number of values of a vector.
+            where: The start of error messages.
+            offset: See Ngrams.
 
         Raises:
-            W2VError: if the n-grams are damaged.
+            W2VError: If the n-grams are damaged.
         """
         if "ngrams" not in tensors:
             return None

@@ -25,9 +25,9 @@ class ColumnarFile:
     Messages start with `where`.
 
     Attributes:
-        schema: the schema, a pyarrow object.
-        names: the names of the columns.
-        rows: the number of rows.
+        schema: The schema, a pyarrow object.
+        names: The names of the columns.
+        rows: The number of rows.
     """
 
     schema: Any

@@ -55,10 +55,10 @@ def warn_about_text(store: TypeCounts, epochs: int | str | None, text: TextOptio
     """Issue a TextWarning for each change to the text that would improve the vectors.
 
     Args:
-        store: the words of the text.
-        epochs: the setting `epochs`, or None for a model that has already been trained.
-        text: the options that the text was read with.
-        vocabulary: the words to train.
+        store: The words of the text.
+        epochs: The setting `epochs`, or None for a model that has already been trained.
+        text: The options that the text was read with.
+        vocabulary: The words to train.
     """
     first = FirstWords.of(store)
     word_line, size_line = spacing_advice(first) or _character_advice(first, text), ""

@@ -31,18 +31,18 @@ class Vocabulary:
     Attributes:
         words: V str, as Words.
         counts: int64 (V,), how often each word occurs; at least 1.
-        tokens: the sum of the counts, int.
+        tokens: The sum of the counts, int.
     """
 
     def __init__(self, words: Sequence[str], counts: ArrayLike) -> None:
         """Check the words and counts.
 
         Args:
-            words: different tokens, each of at most MAX_WORD_BYTES, since files cannot store longer words.
-            counts: positive integers, in descending order.
+            words: Different tokens, each of at most MAX_WORD_BYTES, since files cannot store longer words.
+            counts: Positive integers, in descending order.
 
         Raises:
-            W2VError: for any other words or counts.
+            W2VError: For any other words or counts.
         """
         if not isinstance(words, Words) and not all(isinstance(word, str) for word in words):
             raise W2VError("the words of a vocabulary must be str")
@@ -76,13 +76,13 @@ class Vocabulary:
         """Choose the vocabulary from the words of a text. Words with equal counts stay in first-seen order.
 
         Args:
-            store: the words of the text.
-            min_count: words that occur less often are left out.
-            max_vocab: if given, only this number of the most frequent words is chosen.
+            store: The words of the text.
+            min_count: Words that occur less often are left out.
+            max_vocab: If given, only this number of the most frequent words is chosen.
 
         Raises:
-            W2VError: if no words are left.
-            SettingsError: if `min_count` is negative or `max_vocab` is less than 1.
+            W2VError: If no words are left.
+            SettingsError: If `min_count` is negative or `max_vocab` is less than 1.
         """
         counts = store.counts[FIRST_TYPE:]
         chosen = _select(counts, min_count, max_vocab)
@@ -107,7 +107,7 @@ class Vocabulary:
         every occurrence.
 
         Raises:
-            SettingsError: for impossible values.
+            SettingsError: For impossible values.
         """
         if not 0 <= sample < math.inf:
             raise SettingsError(f"sample is {sample}: it must be 0 or more")

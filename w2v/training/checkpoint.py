@@ -94,7 +94,7 @@ class Checkpoint:
         predictions: The number of predictions in each epoch, int64 (epochs,).
         history: float64 (n, 4): words trained, seconds of training, summed loss and number of predictions, each since
             the start of the run. With several ranks, the last two cover only rank 0.
-        frozen: bool (V,); see Initialisation.
+        frozen: Bool (V,); see Initialisation.
         path: The file that the checkpoint was read from, with memory-mapped arrays; Path() for the state of a run.
         version: The version of w2v that wrote the checkpoint.
     """
@@ -233,10 +233,16 @@ class CheckpointFolder:
         self._folder_lost = True
         raise W2VError(f"{self.folder} was removed and now belongs to another run: this run writes no more checkpoints")
 
-    def newest(self) -> Path | None:
+    def wait_for_newest(self) -> Path | None:
         """Wait until a pending write has finished, and return the last checkpoint of this run, or None."""
         self._wait()
         return next(reversed(self._written), None)
+
+    @property
+    def newest(self) -> Path | None:
+        """The old name of `wait_for_newest`."""
+        warnings.warn("CheckpointFolder.newest is now wait_for_newest()", DeprecationWarning, stacklevel=2)
+        return self.wait_for_newest()
 
     def discard_after_rise(self) -> Path | None:
         """Remove the checkpoints written after the loss rose, unless no checkpoint is from before the rise.

@@ -44,7 +44,7 @@ class Initialisation:
         parameters: Initial matrices by name, without padding. Matrices that are missing get new values.
         rows: int64 (n,): row i of the matrices in `parameters` becomes row `rows[i]` of the run; by default, row i.
             Other rows get new values. N-gram rows already have the order of the run.
-        frozen: bool (V,): True for words that keep their input rows during training; by default, none.
+        frozen: Bool (V,): True for words that keep their input rows during training; by default, none.
     """
 
     vocabulary: Vocabulary

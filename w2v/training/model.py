@@ -74,7 +74,7 @@ class HasVectors:
 
 
 class TrainedVectors(HasVectors):
-    """What a model of one view and a model of several have in common."""
+    """The base class of Model and ViewsModel."""
 
     if TYPE_CHECKING:
 
@@ -396,7 +396,7 @@ class ViewsModel(TrainedVectors):
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """Measurements of the run, as in Model.metrics, in total; `views` has those of each view."""
+        """The metrics of the whole run, as in Model.metrics; `views[name].metrics` are the metrics of one view."""
         metrics = {name: view.metrics for name, view in self.views.items()}
         total = {name: value for name, value in metrics["words"].items() if name not in METRICS_OF_VIEWS}
         total["tokens_trained"] = sum(view["tokens_trained"] for view in metrics.values())

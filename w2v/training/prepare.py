@@ -243,7 +243,7 @@ def _configs_of_views(config: RunConfig, states: Mapping[str, Checkpoint | None]
 
 
 def _memory_of_earlier(runs: Mapping[str, Run], config: RunConfig, initial: Initialisation) -> int:
-    """Return the bytes that a view needs beside its run: those that earlier views will still allocate, and the vectors.
+    """Return the bytes that a view needs in addition to its run: what earlier views still allocate, plus the vectors.
 
     The matrices of an earlier view stay until the end, and not all of their pages are in use before training.
     """

@@ -51,7 +51,7 @@ class Schedule:
         return rounds % self.rounds == 0
 
     def epoch(self, position: int) -> int:
-        """Return the number, from 0, of the epoch of the chunk at this position; the last epoch at the end."""
+        """Return the index of the epoch that contains the chunk at `position`; after the last chunk, the last epoch."""
         last = self.plan.epochs - 1
         return min(position // self.plan.chunks, last) if self.plan.chunks else last
 

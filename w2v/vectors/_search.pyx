@@ -34,9 +34,9 @@ def update_best(
         rows: (U,), the vocabulary row of each word in the questions.
         next_variant: (V,), the next row with a word that differs only in case, or -1. Variants of a, b and c cannot be
             answers.
-        first: the vocabulary row of the first candidate.
-        multiply: use 3CosMul instead of 3CosAdd.
-        epsilon: added to the divisor in 3CosMul.
+        first: The vocabulary row of the first candidate.
+        multiply: Use 3CosMul instead of 3CosAdd.
+        epsilon: Added to the divisor in 3CosMul.
         best_scores, best_rows: (Q,), the best score and row so far. Both are updated.
     """
     cdef Py_ssize_t question, i, width = cosines.shape[1]

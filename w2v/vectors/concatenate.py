@@ -42,8 +42,8 @@ def combine(
     concatenated. So the cosine of two words is the mean of their cosines in the models, with squared weights.
 
     Args:
-        models: at least two models or vectors.
-        weights: the weight of each model, by default 1.
+        models: At least two models or vectors.
+        weights: The weight of each model, by default 1.
         words: "intersection" takes the words that all models have; "union" takes all words, and a word that a model
             lacks has zeros in the model's part.
 
@@ -54,9 +54,9 @@ def combine(
         unknown words do not have a vector.
 
     Raises:
-        SettingsError: there are fewer than two models, the weights are not one number from 0.001 to 1000 for each
+        SettingsError: There are fewer than two models, the weights are not one number from 0.001 to 1000 for each
             model, or `words` is unknown.
-        W2VError: an object is not a model, a model has a word twice, no word is in all models, or the vectors do not
+        W2VError: An object is not a model, a model has a word twice, no word is in all models, or the vectors do not
             fit in memory.
     """
     sources = [vectors_of(model) for model in as_list(models)]
@@ -132,8 +132,8 @@ def concatenate_units(
 
     Args:
         matrices: M matrices, (V_m, D_m), float32 or bfloat16.
-        rows: for each matrix, the row that each of the n results takes from it, (n,); -1 for zeros.
-        factors: the factor of each matrix, (M,).
+        rows: For each matrix, the row that each of the n results takes from it, (n,); -1 for zeros.
+        factors: The factor of each matrix, (M,).
 
     Returns:
         (n, sum of all D_m).

@@ -54,10 +54,10 @@ class Encoder:
     occurs once.
 
     Attributes:
-        texts: number of texts encoded so far.
-        words: number of words in these texts.
-        unknown: number of words left out.
-        missing: number of texts that were missing; they are encoded as zeros.
+        texts: Number of texts encoded so far.
+        words: Number of words in these texts.
+        unknown: Number of words left out.
+        missing: Number of texts that were missing; they are encoded as zeros.
     """
 
     def __init__(

@@ -55,8 +55,8 @@ class KeyedVectors:
         vectors: float32 (V, D). If a memory-mapped file stores a smaller type, this is a CompactMatrix, which converts
             rows to float32 when they are read.
         counts: int64 (V,), how often each word occurs in the training text, or None if unknown.
-        header: metadata of a native file, such as the training settings; see ModelHeader.
-        tensors: other arrays of a native file, such as the output layer.
+        header: Metadata of a native file, such as the training settings; see ModelHeader.
+        tensors: Other arrays of a native file, such as the output layer.
     """
 
     def __init__(
@@ -226,9 +226,9 @@ class KeyedVectors:
         """Return the weighted mean of words and vectors, (D,): their weighted sum over the sum of the absolute weights.
 
         Args:
-            pre_normalize: scale the vectors of words to length 1 first.
-            post_normalize: scale the mean to length 1.
-            ignore_missing: skip unknown words instead of raising UnknownWordError.
+            pre_normalize: Scale the vectors of words to length 1 first.
+            post_normalize: Scale the mean to length 1.
+            ignore_missing: Skip unknown words instead of raising UnknownWordError.
 
         Raises UnknownWordError if all words are unknown, W2VError if `keys` is empty.
         """
@@ -358,9 +358,9 @@ class KeyedVectors:
         For king - man + woman this is 3CosAdd (Mikolov et al. 2013).
 
         Args:
-            positive, negative: a word, a vector, or a list of words, vectors and (word or vector, weight) pairs. The
+            positive, negative: A word, a vector, or a list of words, vectors and (word or vector, weight) pairs. The
                 vectors of words are scaled to length 1. The words themselves are not in the result.
-            restrict_vocab: search only this many words, the first; by default all.
+            restrict_vocab: Search only this many words, the first; by default all.
 
         Raises UnknownWordError.
         """
@@ -470,8 +470,8 @@ class KeyedVectors:
         """Draw a map of words, by default of 200 frequent ones, and return the matplotlib figure.
 
         Args:
-            words: a list of words, or a mapping from section names to lists of words.
-            options: top=200, the number of words; skip, the number of most frequent words to leave out (100, or fewer
+            words: A list of words, or a mapping from section names to lists of words.
+            options: Top=200, the number of words; skip, the number of most frequent words to leave out (100, or fewer
                 in a small model); method="pca", "tsne" or "umap"; groups, the meaning of colours: "sections",
                 "clusters" or "frequency"; clusters=8, the number of clusters; seed=1; title; progress, called while
                 t-SNE and UMAP run.
@@ -488,8 +488,8 @@ class KeyedVectors:
         The page's save(path) writes one HTML file.
 
         Args:
-            other: a second model to compare with.
-            options: top=10_000, the number of words; method="pca", "tsne" or "umap", the projection of the map;
+            other: A second model to compare with.
+            options: Top=10_000, the number of words; method="pca", "tsne" or "umap", the projection of the map;
                 progress, called while t-SNE and UMAP run.
 
         Raises SettingsError for impossible options, W2VError if a library is missing or a vector is not finite.
@@ -572,11 +572,11 @@ def load(
     """Load a vector file of any format in docs/formats.md, recognised by its content.
 
     Args:
-        mmap: map a native file into memory, read-only. A file of any size then opens at once, and its pages are read
+        mmap: Map a native file into memory, read-only. A file of any size then opens at once, and its pages are read
             from disk when they are used.
         errors: "strict", "replace" or "ignore": how to treat words that are not UTF-8.
-        limit: read only this many rows, the first, and no tensors.
-        progress: called in phase "load".
+        limit: Read only this many rows, the first, and no tensors.
+        progress: Called in phase "load".
 
     Raises W2VError for a file that cannot be read, is damaged or has an unknown format, SettingsError for a limit below
     1.

@@ -32,7 +32,7 @@ def nearest(
     Args:
         queries: (n, D).
         vectors: (V, D). norms: their lengths, (V,).
-        left_out: the rows to leave out of the result of each query.
+        left_out: The rows to leave out of the result of each query.
     """
     step = max(1, SCORES_AT_ONCE // max(1, len(vectors)))
     for start in range(0, len(queries), step):

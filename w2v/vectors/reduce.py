@@ -31,7 +31,7 @@ def reduce_file(
     dims: int | None = None,
     storage: FileStorage | None = None,
 ) -> VectorFile:
-    """Apply the functions below, in this order, if their argument is not None."""
+    """Keep the first words, keep listed words, reduce the dimensions and change the storage, each if asked for."""
     if top is not None:
         content = keep_first_words(content, top)
     if words is not None:

@@ -210,7 +210,7 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
                 if is_root(communicator):
                     save_all(config, model, given["force"])
         except Stopped as stopped:
-            if given["resume"] or (checkpoint_folder and checkpoint_folder.newest()):
+            if given["resume"] or (checkpoint_folder and checkpoint_folder.wait_for_newest()):
                 folder = str(config.checkpoint)
                 command = resume_command(folder, config.corpus, named, given["force"], config.ignore_memory)
                 stopped.add_note(f"resume with: {command}")

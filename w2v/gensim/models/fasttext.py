@@ -31,9 +31,9 @@ class FastTextKeyedVectors(KeyedVectors):
     """Word vectors with n-grams, as in gensim 4. An unknown word has a vector too: it comes from its n-grams.
 
     Attributes:
-        min_n, max_n: the shortest and the longest n-grams, in characters.
-        bucket: the number of rows into which n-grams are hashed.
-        ngrams: the n-gram rows that training has used; None before training.
+        min_n, max_n: The shortest and the longest n-grams, in characters.
+        bucket: The number of rows into which n-grams are hashed.
+        ngrams: The n-gram rows that training has used; None before training.
     """
 
     min_n, max_n, bucket = 3, 6, 2_000_000
@@ -118,7 +118,7 @@ class FastText(Word2Vec):
     """A word2vec model with subwords (Bojanowski et al. 2017), with gensim 4's interface. Words must be str.
 
     Attributes:
-        wv: the vectors, as FastTextKeyedVectors.
+        wv: The vectors, as FastTextKeyedVectors.
 
     Word2Vec documents the other attributes.
     """
@@ -161,7 +161,7 @@ class FastText(Word2Vec):
 
         Args:
             max_n: 0 for a model without n-grams.
-            options: further arguments of Word2Vec.
+            options: Further arguments of Word2Vec.
         """
         if word_ngrams != 1:
             raise NotImplementedError(f"word_ngrams={word_ngrams}: only classifiers have n-grams of words; use 1")

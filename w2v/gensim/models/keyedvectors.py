@@ -32,12 +32,12 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
     """A vector for each key, usually a word, with gensim 4's interface.
 
     Attributes:
-        vectors: the vectors, (V, D), of the dtype of the constructor, float32 by default.
-        index_to_key: the V keys; None for a reserved row.
-        key_to_index: the row of each key.
-        norms: the lengths of the vectors, (V,); None before they are first needed. Set it to None after a change.
-        expandos: the attributes of the keys, as arrays of length V.
-        vectors_lockf: the factor on the changes that training makes to each vector, float32 (1,) or (V,).
+        vectors: The vectors, (V, D), of the dtype of the constructor, float32 by default.
+        index_to_key: The V keys; None for a reserved row.
+        key_to_index: The row of each key.
+        norms: The lengths of the vectors, (V,); None before they are first needed. Set it to None after a change.
+        expandos: The attributes of the keys, as arrays of length V.
+        vectors_lockf: The factor on the changes that training makes to each vector, float32 (1,) or (V,).
     """
 
     subwords: Any = None  # the n-gram settings, in a subclass
@@ -212,7 +212,7 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
         """Read a file that `save` or gensim's own `save` wrote, or any other file that w2v.load reads.
 
         Returns:
-            The class that was saved: a Word2Vec, for instance, if the file holds a Word2Vec.
+            The class that was saved: A Word2Vec, for instance, if the file holds a Word2Vec.
         """
         content = vector_files.read(fname, mmap is not None)
         saved = content.header.gensim

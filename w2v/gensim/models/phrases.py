@@ -199,8 +199,8 @@ class Phrases(PhrasesTransformation):
     """A phrase detector: it counts words and word pairs, and joins the pairs with a score above the threshold.
 
     Attributes:
-        vocab: the counts of words, and of pairs joined by the delimiter.
-        corpus_word_count: the number of words counted.
+        vocab: The counts of words, and of pairs joined by the delimiter.
+        corpus_word_count: The number of words counted.
     """
 
     def __init__(

@@ -49,10 +49,10 @@ class Word2Vec(Trainable):
     """A word2vec model with gensim 4's interface, trained by w2v.
 
     Attributes:
-        wv: the vectors, as KeyedVectors. Training continues from wv.vectors, including the program's changes to it.
-        syn1: the output rows of hierarchical softmax, float32 (V, vector_size). The last row is unused.
-        syn1neg: the output rows of negative sampling, float32 (V, vector_size).
-        random: the random generator that chooses the seed of each run if `seed` is None.
+        wv: The vectors, as KeyedVectors. Training continues from wv.vectors, including the program's changes to it.
+        syn1: The output rows of hierarchical softmax, float32 (V, vector_size). The last row is unused.
+        syn1neg: The output rows of negative sampling, float32 (V, vector_size).
+        random: The random generator that chooses the seed of each run if `seed` is None.
     """
 
     def __init__(
@@ -284,7 +284,7 @@ class Word2Vec(Trainable):
         """Add gensim's estimate of bytes for the dictionary, each matrix, and the total to `report`, and return it.
 
         Args:
-            vocab_size: the number of words; by default, the size of the vocabulary.
+            vocab_size: The number of words; by default, the size of the vocabulary.
 
         Training needs more memory, for the text.
         """
@@ -336,9 +336,9 @@ class Word2Vec(Trainable):
         that method. With both `hs` and `negative`, each epoch trains first one loss and then the other.
 
         Args:
-            total_examples: the number of sentences. It or `total_words` is required, as in gensim. They determine the
+            total_examples: The number of sentences. It or `total_words` is required, as in gensim. They determine the
                 number of gensim's batches, and so the final learning rate.
-            total_words: the number of words.
+            total_words: The number of words.
 
         Returns:
             The number of words trained, as expected after subsampling, and the number of words read.

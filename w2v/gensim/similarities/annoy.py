@@ -16,9 +16,9 @@ class AnnoyIndexer:
     """An index of a model's vectors, for the argument `indexer` of most_similar.
 
     Attributes:
-        labels: the keys, in the order of the vectors.
-        model: the model that was given to the constructor.
-        num_trees: kept for compatibility; it has no effect.
+        labels: The keys, in the order of the vectors.
+        model: The model that was given to the constructor.
+        num_trees: Kept for compatibility; it has no effect.
     """
 
     def __init__(self, model: Word2Vec | KeyedVectors | None = None, num_trees: int | None = None) -> None:
