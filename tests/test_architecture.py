@@ -10,7 +10,7 @@ import tomllib
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -121,14 +121,14 @@ def layer_of(module):
     return parts[1] if f"w2v.{parts[1]}" in MODULES and (PACKAGE / parts[1]).is_dir() else "base"
 
 
-def test_public_names():
+def test_public_names() -> None:
     assert sorted(w2v.__all__) == w2v.__all__
     for name in w2v.__all__:
         assert getattr(w2v, name).__doc__, name
     assert dir(w2v) == w2v.__all__
 
 
-def test_imports_of_every_kind_are_detected():
+def test_imports_of_every_kind_are_detected() -> None:
     source = (
         "import a, b.c as d\nfrom e.f import (\n    g,  # one\n    h as i,\n)\ncimport j\nfrom k cimport l, m\n"
         'def n():\n    """\n    from the docstring import nothing\n    """\n    from o import p\n'
@@ -146,12 +146,12 @@ def test_imports_of_every_kind_are_detected():
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_layers_import_only_from_earlier_layers(path):
+def test_layers_import_only_from_earlier_layers(path: Any) -> None:
     own = LAYERS.index(layer_of(module_name(path)))
     assert [module for module in sorted(imported_modules(path)) if LAYERS.index(layer_of(module)) > own] == []
 
 
-def test_imports_have_no_cycles():
+def test_imports_have_no_cycles() -> None:
     graph = {module: set() for module in MODULES}
     for path in SOURCES:
         name = module_name(path)
@@ -159,7 +159,7 @@ def test_imports_have_no_cycles():
     assert set(TopologicalSorter(graph).static_order()) == MODULES  # raises CycleError
 
 
-def test_names_are_imported_from_the_modules_that_define_them():
+def test_names_are_imported_from_the_modules_that_define_them() -> None:
     """Only RE_EXPORTERS re-export names. All other __init__ files have only a docstring."""
     for path in PACKAGE.rglob("__init__.py"):
         body = parsed(path).body
@@ -178,26 +178,26 @@ def test_names_are_imported_from_the_modules_that_define_them():
     assert indirect == []
 
 
-def test_pyproject_lists_every_package():
+def test_pyproject_lists_every_package() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     assert set(settings["tool"]["setuptools"]["packages"]) == PACKAGES
 
 
-def test_only_the_command_line_uses_click():
+def test_only_the_command_line_uses_click() -> None:
     using = {
         layer_of(module_name(path)) for path in SOURCES for one in imports(path) if one.module.split(".")[0] == "click"
     }
     assert using == {"cli", "data"}
 
 
-def test_tests_import_only_helpers_from_tests():
+def test_tests_import_only_helpers_from_tests() -> None:
     for path in TESTS.rglob("*.py"):
         shared = {module for module, *_ in imports(path) if module.split(".")[0] in {"tests", "conftest"}}
         assert all(re.match(r"tests\.(helpers|faults)\b", module) for module in shared), path
         assert not re.search(r"""["'(]/tmp\b""", path.read_text("utf-8").replace(r'["\'(]/tmp', "")), path
 
 
-def test_tests_do_not_depend_on_speed():
+def test_tests_do_not_depend_on_speed() -> None:
     """Tests stop a run at a position instead of a time: see tests.helpers.train_and_stop."""
     for path in TESTS.rglob("*.py"):
         timed = re.search(r"\bsleep\(|\bPOLL_SECONDS\b|\bmonotonic\(|\bperf_counter\(", path.read_text("utf-8"))
@@ -205,7 +205,7 @@ def test_tests_do_not_depend_on_speed():
 
 
 @pytest.mark.parametrize("path", COMPILED, ids=lambda path: path.stem)
-def test_stub_names_exist_in_the_compiled_module(path):
+def test_stub_names_exist_in_the_compiled_module(path: Any) -> None:
     stub = parsed(path.with_suffix(".pyi"))
     names = {part.name for part in stub.body if isinstance(part, ast.FunctionDef | ast.ClassDef)}
     compiled = importlib.import_module(module_name(path))
@@ -214,22 +214,22 @@ def test_stub_names_exist_in_the_compiled_module(path):
 
 
 @pytest.mark.parametrize("path", COMPILED, ids=lambda path: path.stem)
-def test_compiler_directives_are_only_in_setup_py(path):
+def test_compiler_directives_are_only_in_setup_py(path: Any) -> None:
     """A directive in a source file would override the settings of the builds that check every index."""
     assert "# cython:" not in path.read_text("utf-8")
 
 
-def test_generated_c_is_outside_the_source_folders():
+def test_generated_c_is_outside_the_source_folders() -> None:
     for path in COMPILED:
         assert not path.with_suffix(".c").exists(), path
 
 
-def test_nothing_is_unpickled():
+def test_nothing_is_unpickled() -> None:
     for path in set(SOURCES) - {PACKAGE / "gensim" / "utils.py"}:  # has gensim's unpickle
         assert not re.search(r"import pickle\b|allow_pickle=True|np\.load\(", path.read_text("utf-8")), path
 
 
-def test_readme_examples_run(sample, tmp_path, monkeypatch):
+def test_readme_examples_run(sample: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`make docs` runs the examples of the pages in docs/."""
     monkeypatch.chdir(tmp_path)
     queried = {"france", "king", "man", "queen", "woman"}
@@ -253,7 +253,7 @@ def run_block(language, block):
     assert done.stdout or (language == "python" and "print" not in block)
 
 
-def test_install_instructions_name_the_same_package_as_the_errors():
+def test_install_instructions_name_the_same_package_as_the_errors() -> None:
     """While w2v is not on the package index, its name there could belong to someone else."""
     named = re.compile(r"pip install '?([\w.]+)\[")
     expected = "w2v" if IS_ON_PYPI else "."
@@ -262,7 +262,7 @@ def test_install_instructions_name_the_same_package_as_the_errors():
             assert set(named.findall(file.read_text("utf-8"))) <= {expected}, file
 
 
-def test_links_between_pages_lead_to_existing_headings():
+def test_links_between_pages_lead_to_existing_headings() -> None:
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "bench").glob("*.md")]
     for page in pages:
         for target in re.findall(r"(?:\]\(|src=\")(?!https?:)([^)\"]+)", page.read_text("utf-8")):
@@ -273,7 +273,7 @@ def test_links_between_pages_lead_to_existing_headings():
                 assert heading in headings(file), (page, target)
 
 
-def test_pages_that_include_a_file_link_to_it():
+def test_pages_that_include_a_file_link_to_it() -> None:
     """Readers in the repository see the page without the included text."""
     for page in (ROOT / "docs").glob("*.md"):
         text = page.read_text("utf-8")
@@ -282,7 +282,7 @@ def test_pages_that_include_a_file_link_to_it():
             assert f"]({name})" in shown, page
 
 
-def test_named_files_exist():
+def test_named_files_exist() -> None:
     tracked = [path for folder in ("bench", "docs", "tests", "w2v") for path in (ROOT / folder).rglob("*.*")]
     naming = [path for path in [*tracked, *ROOT.glob("*.md"), ROOT / "Makefile"] if path.suffix in TEXT_SUFFIXES]
     named = {(path, name) for path in naming for name in FILE_NAME.findall(path.read_text("utf-8"))}
@@ -298,7 +298,7 @@ def headings(page):
     return [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found]
 
 
-def test_demo_reads_expected_scores_from_the_documentation():
+def test_demo_reads_expected_scores_from_the_documentation() -> None:
     """bench/demo.py reads the table in docs/small-text.md."""
     program = "import demo; print(demo.expected(300_000)['text'], demo.expected(10**9)['text'], demo.table_rows()[0])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT / "bench")
@@ -307,7 +307,7 @@ def test_demo_reads_expected_scores_from_the_documentation():
         assert f"'{column}'" in done.stdout
 
 
-def test_demo_without_a_text_is_one_line():
+def test_demo_without_a_text_is_one_line() -> None:
     command = [sys.executable, ROOT / "bench/demo.py", "--shared", ROOT / "nothing"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
@@ -324,7 +324,9 @@ def test_demo_without_a_text_is_one_line():
         ("", "", ""),
     ],
 )
-def test_debian_packages_come_from_the_users_or_apts_source(tmp_path, variable, apt, expected):
+def test_debian_packages_come_from_the_users_or_apts_source(
+    tmp_path: Path, variable: Any, apt: Any, expected: Any
+) -> None:
     """The script itself names no mirror."""
     for name, script in ("apt-get", f"echo '{apt}'"), ("debootstrap", 'echo "$@" >&2; exit 3'):
         (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")

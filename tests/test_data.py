@@ -39,7 +39,7 @@ def question_words() -> set[str]:
     return {word for line in make.questions(seed=1) if line[0] != ":" for word in line.split()}
 
 
-def test_facts_are_words_with_one_fact_per_first_word():
+def test_facts_are_words_with_one_fact_per_first_word() -> None:
     facts = make.facts()
     assert len({(fact.relation, fact.first) for fact in facts}) == len(facts)
     for relation, first, second in facts:
@@ -52,7 +52,7 @@ def test_facts_are_words_with_one_fact_per_first_word():
     assert min(relations.values()) >= 12
 
 
-def test_topics_belong_to_families():
+def test_topics_belong_to_families() -> None:
     topics = make.topics()
     assert set(topics) == {family.members()[0][1] for family in make.families()}
     assert all(WORD.fullmatch(word) for words in topics.values() for word in words)
@@ -60,12 +60,12 @@ def test_topics_belong_to_families():
 
 
 @pytest.mark.parametrize("what", ["questions", "pairs"])
-def test_committed_file_is_reproduced_exactly(what: str):
+def test_committed_file_is_reproduced_exactly(what: str) -> None:
     committed = Path(make.FOLDER, f"{what}.txt").read_bytes()
     assert CliRunner().invoke(make.main, [what]).stdout_bytes == committed
 
 
-def test_questions_are_well_formed():
+def test_questions_are_well_formed() -> None:
     sections: dict[str, list[list[str]]] = {}
     for line in make.questions(seed=1):
         if line.startswith(": "):
@@ -84,20 +84,20 @@ def test_questions_are_well_formed():
             assert answer not in (first, second, third)
 
 
-def test_pairs_are_distinct_and_scored():
+def test_pairs_are_distinct_and_scored() -> None:
     rows = [line.split("\t") for line in pairs() if not line.startswith("#")]
     assert len(rows) >= 200
     assert len({frozenset(row[:2]) for row in rows}) == len(rows)
     assert all(len(set(row)) == 3 and 0 <= float(row[2]) <= 10 for row in rows)
 
 
-def test_corpus_depends_only_on_the_seed():
+def test_corpus_depends_only_on_the_seed() -> None:
     one, same, other = ("".join(make.corpus(20_000, seed)) for seed in (1, 1, 2))
     assert one == same != other
     assert hashlib.sha256(one.encode()).hexdigest() == DIGEST
 
 
-def test_corpus_is_varied_and_has_the_requested_length(sentences: list[list[str]], counts: Counter[str]):
+def test_corpus_is_varied_and_has_the_requested_length(sentences: list[list[str]], counts: Counter[str]) -> None:
     total = sum(map(len, sentences))
     assert TOKENS <= total < TOKENS + len(sentences[-1])
     assert [word for word in counts if not WORD.fullmatch(word)] == []
@@ -106,7 +106,7 @@ def test_corpus_is_varied_and_has_the_requested_length(sentences: list[list[str]
     assert small == sentences[: len(small)]
 
 
-def test_word_frequencies_follow_zipfs_law(counts: Counter[str]):
+def test_word_frequencies_follow_zipfs_law(counts: Counter[str]) -> None:
     """Frequency falls as 1 / rank over the first thousand words. Function words lead, and many words are rare."""
     frequencies = np.array(sorted(counts.values(), reverse=True))
     ranks = np.arange(1, 1001)
@@ -117,18 +117,18 @@ def test_word_frequencies_follow_zipfs_law(counts: Counter[str]):
     assert np.mean(frequencies < 20) > 0.5
 
 
-def test_corpus_contains_no_question(sentences: list[list[str]]):
+def test_corpus_contains_no_question(sentences: list[list[str]]) -> None:
     questions = {tuple(line.split()) for line in make.questions(seed=1)}
     windows = (tuple(s[i : i + 4]) for s in sentences for i in range(len(s) - 3))
     assert not any(window in questions for window in windows)
 
 
-def test_words_of_questions_and_pairs_are_frequent(counts: Counter[str]):
+def test_words_of_questions_and_pairs_are_frequent(counts: Counter[str]) -> None:
     pair_words = {word for line in pairs() if line[0] != "#" for word in line.split()[:2]}
     assert {word: counts[word] for word in question_words() | pair_words if counts[word] < 5} == {}
 
 
-def test_file_is_overwritten_only_by_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_file_is_overwritten_only_by_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "corpus.txt"
     command = ["corpus", "--tokens", "100", "-o", str(file)]
     for more, code, seed in (([], 0, 1), (["--seed", "2"], 1, 1), (["--seed", "2", "--force"], 0, 2)):
@@ -152,7 +152,7 @@ def test_file_is_overwritten_only_by_force(tmp_path: Path, monkeypatch: pytest.M
         (["pairs", "-o", "no/such/folder/pairs.txt"], 1),
     ],
 )
-def test_invalid_arguments_are_one_line(arguments: list[str], code: int):
+def test_invalid_arguments_are_one_line(arguments: list[str], code: int) -> None:
     result = CliRunner().invoke(make.main, arguments)
     assert result.exit_code == code
     assert_one_line(result.stderr)
@@ -160,7 +160,7 @@ def test_invalid_arguments_are_one_line(arguments: list[str], code: int):
 
 
 @pytest.mark.parametrize("redirected", [">/dev/full", ">&-", "-o {file} --force >&- 2>/dev/full"])
-def test_unwritable_output_is_one_line(redirected: str, tmp_path: Path):
+def test_unwritable_output_is_one_line(redirected: str, tmp_path: Path) -> None:
     file = tmp_path / "corpus.txt"
     script = f'"$@" {redirected.format(file=file)}'
     program = [sys.executable, "-m", "w2v.data.make", "corpus", "--tokens", "1000"]

@@ -1,5 +1,8 @@
 """HTML in notebooks: tables with hostile words, curves, and results."""
 
+from pathlib import Path
+from typing import Any
+
 import nbformat
 import numpy as np
 import pytest
@@ -10,11 +13,11 @@ from w2v.display import Page, format_value, html_curve, html_table
 from w2v.evaluation.rank import EffectiveRank
 
 
-def test_values_are_formatted_on_one_line():
+def test_values_are_formatted_on_one_line() -> None:
     assert format_value({"a": 1234567, "b": [1.23456, None, True]}) == "a 1,234,567, b 1.235 none yes"
 
 
-def test_table_escapes_and_shortens_values():
+def test_table_escapes_and_shortens_values() -> None:
     shown = html_table([["<script>", "&\x1b\u202e", "x" * 10_000]], ["<b>"])
     assert shown.count("<") == shown.count(">")
     assert "&lt;script&gt;" in shown
@@ -25,14 +28,14 @@ def test_table_escapes_and_shortens_values():
     assert "<td>&lt;table&gt;" in html_table([["<table>"]])
 
 
-def test_curve_is_scaled_and_labelled():
+def test_curve_is_scaled_and_labelled() -> None:
     shown = html_curve([(0, 3), (5, 2), (10, 1)], 'falls "fast"')
     assert 'points="0.0,0.0 160.0,45.0 320.0,90.0"' in shown
     assert 'aria-label="falls &quot;fast&quot;"' in shown
     assert "nan" not in html_curve([(1, 1), (1, 1)], "flat")
 
 
-def test_notebook_shows_vectors_as_a_table():
+def test_notebook_shows_vectors_as_a_table() -> None:
     words = ["<b>&", *(f"w{row}" for row in range(30))]
     shown = w2v.KeyedVectors(words, np.eye(31), 5000 - np.arange(31))._repr_html_()
     assert "31 words, 31 values each" in shown
@@ -41,7 +44,7 @@ def test_notebook_shows_vectors_as_a_table():
     assert "count" not in w2v.KeyedVectors(["a"], np.eye(1))._repr_html_()
 
 
-def test_notebook_shows_results_as_tables(model):
+def test_notebook_shows_results_as_tables(model: Any) -> None:
     shown = w2v.analogies(w2v.load(model))._repr_html_()
     assert "<td>accuracy</td>" in shown
     assert shown.count("<table>") == 2  # the table of sections is inside the other
@@ -49,7 +52,7 @@ def test_notebook_shows_results_as_tables(model):
     assert "1 0.5 … (20 in all)" in EffectiveRank(2, None, 3, 4, 5, [1.0, 0.5] * 10)._repr_html_()
 
 
-def test_notebook_shows_a_model_with_its_loss_curve(model):
+def test_notebook_shows_a_model_with_its_loss_curve(model: Any) -> None:
     loaded = w2v.Model.load(model)
     shown = loaded._repr_html_()
     assert loaded.loss_curve == list(
@@ -79,7 +82,7 @@ CELLS = [
 ]
 
 
-def test_notebook_runs_without_errors(model, monkeypatch, tmp_path):
+def test_notebook_runs_without_errors(model: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     cells = [nbformat.v4.new_code_cell(cell.replace("{model!r}", repr(str(model)))) for cell in CELLS]
     NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=None, startup_timeout=600).execute()
@@ -95,7 +98,7 @@ def test_notebook_runs_without_errors(model, monkeypatch, tmp_path):
     assert "tokens trained" in result
 
 
-def test_a_page_replaces_a_file_only_if_asked(tmp_path):
+def test_a_page_replaces_a_file_only_if_asked(tmp_path: Path) -> None:
     page = Page("<p>new</p>")
     path = tmp_path / "page.html"
     path.write_text("old")

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,7 +51,7 @@ def injector(tmp_path_factory):
         ("streams", 12, ("done", "not printed")),
     ],
 )
-def test_failures_lose_nothing(injector, name, amount, expected):
+def test_failures_lose_nothing(injector: Any, name: Any, amount: Any, expected: Any) -> None:
     print(name, amount, 1, file=injector.stdin, flush=True)
     counts = ""
     for line in injector.stdout:
@@ -79,7 +80,9 @@ print(done.returncode, (disk / "old.bin").stat().st_size, len(list(disk.iterdir(
 
 @pytest.mark.skipif(not shutil.which("unshare"), reason="mounts a small disk")
 @pytest.mark.parametrize(("size", "vector_size", "message"), [("64k", 8, "ids to"), ("2m", 300, "old.bin")])
-def test_full_disk_keeps_the_old_file_and_reports_one_line(sample, tmp_path, size, vector_size, message):
+def test_full_disk_keeps_the_old_file_and_reports_one_line(
+    sample: Any, tmp_path: Path, size: Any, vector_size: Any, message: Any
+) -> None:
     options = ["--vector-size", str(vector_size)]
     command = [
         "unshare",
@@ -102,7 +105,7 @@ def test_full_disk_keeps_the_old_file_and_reports_one_line(sample, tmp_path, siz
     assert message in shown_message
 
 
-def test_training_survives_removal_of_its_cache_folder(sample, tmp_path):
+def test_training_survives_removal_of_its_cache_folder(sample: Any, tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
 
@@ -130,7 +133,7 @@ print(*sizes[9], *sizes[-1])
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
-def test_repeated_runs_in_one_process_leak_neither_memory_nor_files(tmp_path):
+def test_repeated_runs_in_one_process_leak_neither_memory_nor_files(tmp_path: Path) -> None:
     command = [sys.executable, "-c", TRAIN_REPEATEDLY, str(tmp_path / "m.safetensors")]
     figures = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split()
     memory, files, later_memory, later_files = map(int, figures)
@@ -138,7 +141,7 @@ def test_repeated_runs_in_one_process_leak_neither_memory_nor_files(tmp_path):
     assert later_memory - memory < 8 << 20
 
 
-def test_every_command_loss_and_scenario_is_injected():
+def test_every_command_loss_and_scenario_is_injected() -> None:
     assert {name.split()[0] for name in injection.COMMANDS} | {"train"} == {*COMMANDS}
     losses = {
         job.command[job.command.index("--loss") + 1] for job in injection.kinds_of_training() if "--loss" in job.command
@@ -147,11 +150,11 @@ def test_every_command_loss_and_scenario_is_injected():
     assert [*injection.SCENARIOS] == run.PARTS[: len(injection.SCENARIOS)]
 
 
-def test_short_run_includes_every_part_but_the_tests():
+def test_short_run_includes_every_part_but_the_tests() -> None:
     assert {*run.SHORT, "tests"} == {*run.PARTS}
 
 
-def test_every_selection_of_tests_still_matches_test_names():
+def test_every_selection_of_tests_still_matches_test_names() -> None:
     """Without this, a renamed test could silently drop out of `make faults`."""
     unmatched = []
     for files, selection in run.TESTS.values():
@@ -161,7 +164,7 @@ def test_every_selection_of_tests_still_matches_test_names():
     assert unmatched == []
 
 
-def test_every_format_is_fuzzed():
+def test_every_format_is_fuzzed() -> None:
     assert {*fuzz.FORMATS.values()} == {one.name for one in table.FORMATS}
     in_several_files = {name for name in fuzz.FILES if name in fuzz.FORMATS}
     assert {fuzz.FORMATS[name] for name in in_several_files} == {
@@ -178,7 +181,9 @@ raise SystemExit("loaders that failed: a, c")
 """
 
 
-def test_failure_of_the_fuzzer_is_shown_and_exits_with_1(tmp_path, monkeypatch, capfd):
+def test_failure_of_the_fuzzer_is_shown_and_exits_with_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
     (tmp_path / "tests" / "faults").mkdir(parents=True)
     (tmp_path / "tests" / "faults" / "fuzz.py").write_text(FAKE_FUZZER)
     monkeypatch.setattr(run, "ROOT", tmp_path)
@@ -206,7 +211,7 @@ MANY_WORDS = [[f"w{i % 150}" for i in range(start, start + 40)] for start in ran
     ],
     ids=str,
 )
-def test_extreme_settings_train_finite_vectors(model, options):
+def test_extreme_settings_train_finite_vectors(model: Any, options: Any) -> None:
     values = {"min_count": 1, "epochs": 2, "sample": 0, "vector_size": 10} | options
     if values["sample"] == 1e-9:
         with pytest.raises(w2v.W2VError, match="nothing to learn"):
@@ -222,7 +227,7 @@ def test_extreme_settings_train_finite_vectors(model, options):
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs", "class", "softmax"])
 @pytest.mark.parametrize("model", ["skipgram", "cbow"])
 @pytest.mark.parametrize("words", ["a b", "a b c"])
-def test_corpora_of_two_words_train_finite_vectors(loss, words, model):
+def test_corpora_of_two_words_train_finite_vectors(loss: Any, words: Any, model: Any) -> None:
     options = {"min_count": 1, "negative": 1, "sample": 0, "vector_size": 3, "epochs": 5}
     trained = w2v.train([words.split()], loss=loss, model=model, **options)
     assert trained.metrics["tokens_trained"] == 5 * len(words.split())
@@ -232,7 +237,7 @@ def test_corpora_of_two_words_train_finite_vectors(loss, words, model):
 
 
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs", "class"])
-def test_training_supports_counts_beyond_32_bits(tmp_path, loss):
+def test_training_supports_counts_beyond_32_bits(tmp_path: Path, loss: Any) -> None:
     (tmp_path / "words").write_text("".join(f"w{i} {(1 << 40) // (i + 1)}\n" for i in range(150)))
     vocabulary = w2v.Vocabulary.load(tmp_path / "words")
     assert vocabulary.tokens > 1 << 42
@@ -241,7 +246,7 @@ def test_training_supports_counts_beyond_32_bits(tmp_path, loss):
     assert np.isfinite(trained.outputs).all()
 
 
-def test_functions_with_intended_races_exist():
+def test_functions_with_intended_races_exist() -> None:
     """The functions that tsan.txt names are in the sources."""
     package = Path(w2v.__file__).parent
     sources = "".join(
@@ -254,5 +259,5 @@ def test_functions_with_intended_races_exist():
         assert f"{name}(" in sources or f"NAME({name.rpartition('_')[0]})(" in sources
 
 
-def test_tests_for_sanitizers_exist():
+def test_tests_for_sanitizers_exist() -> None:
     assert [name for name in variants.TESTS_OF_COMPILED if not (TESTS / name).exists()] == []

@@ -1,5 +1,8 @@
 """Progress callbacks: rates, remaining time, and the state of training."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 import w2v
@@ -15,7 +18,7 @@ def set_clock(monkeypatch, seconds):
     monkeypatch.setattr("time.monotonic", lambda: seconds)
 
 
-def test_rate_and_remaining_time_count_from_the_start_of_the_phase(monkeypatch):
+def test_rate_and_remaining_time_count_from_the_start_of_the_phase(monkeypatch: pytest.MonkeyPatch) -> None:
     reports = []
     set_clock(monkeypatch, 100)
     meter = Meter(reports.append, "train", 800, epochs=2)
@@ -26,7 +29,7 @@ def test_rate_and_remaining_time_count_from_the_start_of_the_phase(monkeypatch):
     assert reports[1] == Progress("train", 900, 1000, "words", 50, 2, epoch=2, epochs=2, loss=1.5)
 
 
-def test_total_may_be_unknown(monkeypatch):
+def test_total_may_be_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     reports = []
     set_clock(monkeypatch, 100)
     meter = Meter(reports.append, "read")
@@ -36,7 +39,7 @@ def test_total_may_be_unknown(monkeypatch):
     Meter(None, "read")(500, None)  # without a callback
 
 
-def test_notebook_shows_a_bar_during_long_work(monkeypatch):
+def test_notebook_shows_a_bar_during_long_work(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = []
 
     class Display:
@@ -53,7 +56,7 @@ def test_notebook_shows_a_bar_during_long_work(monkeypatch):
     assert shown == [*lines, ""]
 
 
-def test_training_reports_epoch_loss_and_learning_rate(sample):
+def test_training_reports_epoch_loss_and_learning_rate(sample: Any) -> None:
     reports = []
     model = w2v.train(sample, progress=reports.append, **SMALL)
     training = [report for report in reports if report.phase == "train"]
@@ -72,7 +75,9 @@ def test_training_reports_epoch_loss_and_learning_rate(sample):
     assert reading[-1].loss is reading[-1].alpha is reading[-1].epoch is reading[-1].memory is None
 
 
-def test_rate_of_a_resumed_run_excludes_earlier_words(sample, tmp_path, monkeypatch):
+def test_rate_of_a_resumed_run_excludes_earlier_words(
+    sample: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The run divides only its own words, not all words, by the seconds since it was resumed."""
     state = train_and_stop(tmp_path, sample, 0.8)
     reports = []
@@ -89,7 +94,7 @@ def test_rate_of_a_resumed_run_excludes_earlier_words(sample, tmp_path, monkeypa
     assert last.rate == (last.done - first.done) / 5
 
 
-def test_perplexity_reports_words(model, sample):
+def test_perplexity_reports_words(model: Any, sample: Any) -> None:
     reports = []
     lines = sample.read_text("utf-8").splitlines()[:200]
     w2v.perplexity(model, [line.split() for line in lines], progress=reports.append)
@@ -98,7 +103,7 @@ def test_perplexity_reports_words(model, sample):
     assert (last.unit, last.done, last.epoch) == ("words", last.total, None)
 
 
-def test_other_long_work_reports_until_its_end(model, tmp_path, monkeypatch):
+def test_other_long_work_reports_until_its_end(model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 10_000)  # small, so that every thread reads a block
     vectors = w2v.load(model)
     text = tmp_path / "m.txt"
@@ -123,7 +128,7 @@ def test_other_long_work_reports_until_its_end(model, tmp_path, monkeypatch):
         assert {report.unit for report in of_phase} == {PHASES[phase]}
 
 
-def test_quantities_and_durations_are_formatted():
+def test_quantities_and_durations_are_formatted() -> None:
     numbers = {0.5: "0.5", 99.4: "99.4", 1234: "1,234", 12_000: "0.01 M", 2.5e6: "2.50 M"}
     assert [quantity(number) for number in numbers] == [*numbers.values()]
     seconds = {45: "45 seconds", 600: "10 minutes", 4320: "72 minutes", 9000: "2.5 hours"}

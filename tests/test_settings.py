@@ -206,7 +206,7 @@ def test_settings_are_immutable() -> None:
         Settings().epochs = 3
 
 
-def test_defaults_change_only_on_purpose():
+def test_defaults_change_only_on_purpose() -> None:
     expected = {"model": "cbow", "loss": "ns", "vector_size": 100, "min_count": 5, "negative": 5, "ns_exponent": 0.5,
                 "sample": 1e-4, "sample_formula": "word2vec", "shrink_windows": True, "cbow_gradient": "faithful",
                 "per_pair": False, "seed": 1, "deterministic": False, "storage": "float32", "buckets": 2_000_000,

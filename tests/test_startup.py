@@ -7,6 +7,7 @@ import pkgutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -42,12 +43,12 @@ except SystemExit as end:
     ],
     ids=["import", "help", "public names", "losses", "star"],
 )
-def test_imports_are_lazy(script, shown):
+def test_imports_are_lazy(script: Any, shown: Any) -> None:
     """Assert that neither import nor help loads a heavy module, and that dir() shows only public names."""
     assert run(script).splitlines()[-1] == shown
 
 
-def test_unbuilt_sources_give_way_to_the_installed_package(tmp_path):
+def test_unbuilt_sources_give_way_to_the_installed_package(tmp_path: Path) -> None:
     """This happens when Python runs in the folder where the user ran `pip install .`."""
     built = Path(w2v.__file__).parent
     sources, installed, other = (tmp_path / name for name in ("sources", "installed", "other"))
@@ -74,7 +75,9 @@ def test_unbuilt_sources_give_way_to_the_installed_package(tmp_path):
     ("module", "arguments"),
     [("w2v", ["info"]), ("w2v", ["encode", "{model}", "-o", "{out}.parquet"]), ("w2v.data.make", ["--help"])],
 )
-def test_modules_of_the_working_directory_are_not_imported(module, arguments, model, tmp_path):
+def test_modules_of_the_working_directory_are_not_imported(
+    module: Any, arguments: Any, model: Any, tmp_path: Path
+) -> None:
     """`python -m w2v` may run in a folder of unknown origin."""
     own = {path.stem for path in Path(w2v.__file__).parent.iterdir()}
     names = ["pathlib", "json", "numpy", "click", "rich", "scipy", "pyarrow", "msgspec", "numba", "sitecustomize"]
@@ -86,7 +89,7 @@ def test_modules_of_the_working_directory_are_not_imported(module, arguments, mo
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_numba_reads_no_machine_code_from_the_working_directory(tmp_path):
+def test_numba_reads_no_machine_code_from_the_working_directory(tmp_path: Path) -> None:
     pytest.importorskip("yaml")  # Numba needs it to read settings there
     (tmp_path / ".numba_config.yaml").write_text("cache_dir: theirs")
     script = """if True:
@@ -105,7 +108,7 @@ def test_numba_reads_no_machine_code_from_the_working_directory(tmp_path):
     assert done.stdout.splitlines()[-1] == "''", done.stderr
 
 
-def test_sources_run_without_being_installed(tmp_path):
+def test_sources_run_without_being_installed(tmp_path: Path) -> None:
     """A path that the user names in PYTHONPATH stays in sys.path, even if it is the working directory."""
     (tmp_path / "w2v").symlink_to(Path(w2v.__file__).parent)
     (tmp_path / "mine.py").touch()
@@ -119,7 +122,7 @@ def test_sources_run_without_being_installed(tmp_path):
     assert subprocess.run(program, env=environment, capture_output=True, text=True).stderr == ""
 
 
-def test_type_checkers_see_the_public_names():
+def test_type_checkers_see_the_public_names() -> None:
     tree = ast.parse(Path(w2v.__file__).read_text("utf-8"))
     block = next(each for each in tree.body if isinstance(each, ast.If) and ast.unparse(each.test) == "TYPE_CHECKING")
     found = {}
@@ -131,7 +134,7 @@ def test_type_checkers_see_the_public_names():
     assert found == w2v._MODULES
 
 
-def test_no_module_shadows_a_public_name():
+def test_no_module_shadows_a_public_name() -> None:
     public = set(w2v.__all__) - {"losses"}  # this name is a module
     assert not {module.name for module in pkgutil.iter_modules(w2v.__path__)} & public
     script = "import w2v.training.train, w2v.evaluation.perplexity, w2v; print(w2v.train, w2v.perplexity)"
@@ -140,19 +143,19 @@ def test_no_module_shadows_a_public_name():
     assert perplexity.endswith("<function perplexity")
 
 
-def test_unknown_name_raises_attribute_error():
+def test_unknown_name_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match=r"^module 'w2v' has no attribute 'trian'$"):
         _ = w2v.trian
 
 
-def test_help_describes_each_command_by_its_own_docstring():
+def test_help_describes_each_command_by_its_own_docstring() -> None:
     for name, (_, text) in main.COMMANDS.items():
         command = main.main.get_command(click.Context(main.main), name)
         assert command
         assert (command.name, command.get_short_help_str(200)) == (name, text)
 
 
-def test_help_names_every_command():
+def test_help_names_every_command() -> None:
     modules = {
         module.name: importlib.import_module(f"w2v.cli.commands.{module.name}")
         for module in pkgutil.iter_modules(commands.__path__)

@@ -25,11 +25,11 @@ class TruncatedFile(W2VError):
 
 
 class NothingToTrain(W2VError):
-    """A text has no training pairs: it has no known words, or none has a context word after subsampling."""
+    """An error for a text without training pairs: it has no known words, or none has a context after subsampling."""
 
 
 class Diverged(W2VError):
-    """Training has diverged: it produced NaN or infinite values, or the loss has become many times higher."""
+    """An error for training that has diverged: it gave NaN or infinite values, or a loss that rose many times."""
 
 
 class VersionMismatch(W2VError):

@@ -132,7 +132,7 @@ def notebook_bar() -> Report | None:
 
 
 class Meter:
-    """Reports the progress of one phase.
+    """A reporter of the progress of one phase.
 
     Args:
         report: The callback; without one, notebooks show a bar.

@@ -849,7 +849,7 @@ def test_terminal_shows_a_bar(sample: Path, tmp_path: Path) -> None:
     assert erase_line + b"w2v: train: needs about" in terminal.shown
 
 
-def test_arguments_after_two_dashes_are_not_read_as_options_of_other_programs(tmp_path):
+def test_arguments_after_two_dashes_are_not_read_as_options_of_other_programs(tmp_path: Path) -> None:
     for dashes, message in (([], "-size 100: write --"), (["--"], "'-size' does not exist")):
         error = run("train", "-o", tmp_path / "m.bin", *dashes, "-size", 100, code=1 if dashes else 2).stderr
         assert message in error

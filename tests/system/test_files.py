@@ -376,7 +376,9 @@ def test_open_regular_refuses_other_files_without_waiting(tmp_path: Path) -> Non
         assert file.read() == b"some"
 
 
-def test_the_last_of_files_that_belong_together_is_restored_last(tmp_path, monkeypatch):
+def test_the_last_of_files_that_belong_together_is_restored_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     paths = [tmp_path / "words", tmp_path / "matrix"]
     for path in paths:
         path.write_text("old")

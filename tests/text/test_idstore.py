@@ -514,7 +514,7 @@ def test_each_part_has_its_own_cache(tmp_path: Path) -> None:
     assert len(list((tmp_path / "cache").iterdir())) == 2
 
 
-def test_concat_adds_the_numbers_of_pruned_types(tmp_path):
+def test_concat_adds_the_numbers_of_pruned_types(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(b"a a b c d\n" * 2)
     with read_text(Corpus(tmp_path / "text")) as store:
         parts = [TypeCounts(store.counts, store.strings, store.offsets, pruned) for pruned in (3, 4)]

@@ -180,7 +180,7 @@ def _written(size: int | None) -> int:
 
 
 class _LogHandler(logging.Handler):
-    """Print each message that the package logs as one line."""
+    """A log handler that prints each message of the package as one line."""
 
     def emit(self, record: logging.LogRecord) -> None:
         say(record.getMessage())
@@ -221,7 +221,7 @@ def _raise_on_signals() -> Iterator[None]:
 
 
 class ProgressPrinter:
-    """Print progress on standard error: a bar for each phase on a terminal, otherwise a line every ten seconds.
+    """A printer of progress on standard error: a bar for each phase on a terminal, otherwise a line every ten seconds.
 
     Such a line begins with the time of day. Each report raises Stopped if a signal has arrived.
 

@@ -31,7 +31,7 @@ WORDS_AT_ONCE = 1 << 20  # words of the text in a block
 
 @dataclass(frozen=True)
 class Perplexity(Result):
-    """How well a model predicts a text.
+    """The result of measuring how well a model predicts a text.
 
     Attributes:
         perplexity: 2 to the power of `cross_entropy_bits`. This is the value to report. It undoes the subsampling of

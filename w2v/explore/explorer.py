@@ -83,7 +83,7 @@ class Explorer:
 
 
 class Completer:
-    """Completes typed text to words, ignoring case and accents.
+    """A completer of typed text to words that ignores case and accents.
 
     Whole words come before words that begin with the text, and these before words that contain it. Words of each kind
     are in the order of the vocabulary.

@@ -59,17 +59,17 @@ def draw_from(table: Array, bits: Any) -> Any:
 
 
 def step(s: Worker, centre: int, x: Array, change: Array, alpha: float) -> float:
-    """Placeholder that losses/binding.py replaces with the `step` of a loss."""
+    """Stand for the `step` of a loss, which losses/binding.py puts in the place of this function."""
     raise NotImplementedError
 
 
 def choose(s: Worker, centre: int, x: Array) -> int:
-    """Placeholder that losses/binding.py replaces with the `choose` of a loss."""
+    """Stand for the `choose` of a loss, which losses/binding.py puts in the place of this function."""
     raise NotImplementedError
 
 
 def link(s: Worker, scores: Array) -> float:
-    """Placeholder that losses/binding.py replaces with the `link` of a loss."""
+    """Stand for the `link` of a loss, which losses/binding.py puts in the place of this function."""
     raise NotImplementedError
 
 

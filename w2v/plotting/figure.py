@@ -91,7 +91,7 @@ class Picture(Figure):
 
 
 class TextFormatter:
-    """Converts arbitrary words to text that a picture can show, and chooses fonts for it.
+    """A converter of words to text that a picture can show, which also chooses the fonts.
 
     Words are drawn literally, not as formulas. Long words are shortened, control characters are escaped, and a
     character in no font of this machine becomes NO_GLYPH.

@@ -36,7 +36,7 @@ UNKNOWN_AT_ONCE = 1 << 10  # unknown words composed of n-grams in a batch
 
 
 class Encoder:
-    """Turns texts into vectors.
+    """A converter of texts into vectors.
 
     The vector of a text is the weighted mean of the vectors of its known words. p(w) is the share of word w in the
     training text. The weight of w is

@@ -20,7 +20,9 @@ SIMILAR = 0.75  # minimum of difflib's similarity ratio, 0 to 1
 
 
 class UnknownWordError(W2VError, KeyError):
-    """Words are not in the vocabulary. `args` has all of them, the message the first ten and similar known words.
+    """An error for words that are not in the vocabulary. `args` has all of them.
+
+    The message has the first ten and similar known words.
 
     Similar words are searched only when the message is read, so that a loop can catch many of these errors quickly.
     """
