@@ -441,6 +441,8 @@ def test_old_name_of_the_folder_gives_a_warning(sample: Path, tmp_path: Path) ->
         folder = old_class(tmp_path, after=state)
     with folder:
         assert folder.wait_for_newest() == state.path
+        with pytest.warns(DeprecationWarning, match="wait_for_newest"):
+            assert folder.newest == state.path
 
 
 # -- command line -------------------------------------------------------------------------

@@ -27,7 +27,7 @@ OPTIONS = ["--vector-size", 16, "--epochs", 3, "--workers", 1]  # as SMALL
 class StoppedRun:
     """A fake Run that has a checkpoint and receives SIGTERM during training."""
 
-    checkpoint_folder = SimpleNamespace(newest=lambda: "a checkpoint")
+    checkpoint_folder = SimpleNamespace(wait_for_newest=lambda: "a checkpoint")
 
     def __enter__(self) -> Self:
         return self
