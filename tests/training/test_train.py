@@ -34,6 +34,8 @@ SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 2}
 @pytest.mark.parametrize("options", [*MODELS, {"storage": "bf16"}, {"kernel": "numba"}], ids=str)
 @pytest.mark.parametrize("workers", [1, 3, 64])
 def test_every_token_is_trained_in_every_epoch(sample: Path, options: dict[str, Any], workers: int) -> None:
+    if options.get("kernel") == "numba":
+        pytest.importorskip("numba")
     model = w2v.train(sample, epochs=3, vector_size=8, min_count=10, workers=workers, **options)
     assert model.metrics["tokens"] == model.vocabulary.tokens
     assert model.metrics["tokens_trained"] == 3 * model.vocabulary.tokens
