@@ -369,7 +369,7 @@ def test_damaged_descriptions_are_refused(text: Path, tmp_path: Path) -> None:
     for damaged, message in (
         ("[", "damaged"),
         (json.dumps({"config": {}, "settings": settings}), "damaged"),
-        (json.dumps(good | {"settings": settings | {"views": "words"}}), "its settings are those of one view"),
+        (json.dumps(good | {"settings": settings | {"views": "words"}}), "it describes a run of one view"),
         (json.dumps(good | {"settings": settings | {"vector_size": 12}}), "does not fit the checkpoint"),
         (json.dumps(good | {"settings": settings | objective}), "does not fit"),
         (json.dumps(good | {"settings": settings | {"magic": 1}}), "does not know 'magic'"),

@@ -203,7 +203,7 @@ def latest_state(folder: PathLike) -> Checkpoint | ViewsCheckpoint:
         raise W2VError(f"{path}: damaged: {one_line(error)}") from error
     expected = view_settings(settings)
     if settings.views == "words":
-        raise W2VError(f"{path}: damaged: its settings are those of one view")
+        raise W2VError(f"{path}: damaged: it describes a run of one view")
     views = {name: latest(path.parent / name) for name in expected}
     first = views["words"].vocabulary
     for name, state in views.items():
