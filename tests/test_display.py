@@ -10,7 +10,7 @@ from nbclient import NotebookClient
 
 import w2v
 from w2v.display import Page, format_value, html_curve, html_table
-from w2v.evaluation.rank import EffectiveRank
+from w2v.evaluation.effective_rank import EffectiveRank
 
 
 def test_values_are_formatted_on_one_line() -> None:

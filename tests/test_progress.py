@@ -8,8 +8,8 @@ import pytest
 import w2v
 from tests.helpers import SMALL, train_and_stop
 from w2v.evaluation.compare import compare
+from w2v.evaluation.effective_rank import rank
 from w2v.evaluation.evaluate import evaluate
-from w2v.evaluation.rank import rank
 from w2v.formats import row_blocks, table
 from w2v.progress import PHASES, Meter, NotebookBar, Progress, duration, quantity
 

@@ -23,10 +23,10 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.evaluation.analogies import analogies as analogies
     from w2v.evaluation.analogies import analogy as analogy
     from w2v.evaluation.compare import compare as compare
+    from w2v.evaluation.effective_rank import rank as rank
     from w2v.evaluation.evaluate import evaluate as evaluate
     from w2v.evaluation.perplexity import Perplexity as Perplexity
     from w2v.evaluation.perplexity import perplexity as perplexity
-    from w2v.evaluation.rank import rank as rank
     from w2v.evaluation.similarity import similarity as similarity
     from w2v.evaluation.similarity import word_pairs as word_pairs
     from w2v.losses.loss import Loss as Loss
@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.training.train import resume as resume
     from w2v.training.train import train as train
     from w2v.training.tune import tune as tune
-    from w2v.vectors.concatenate import combine as combine
+    from w2v.vectors.combine_models import combine as combine
     from w2v.vectors.keyed import KeyedVectors as KeyedVectors
     from w2v.vectors.keyed import load as load
     from w2v.vectors.unknown_words import UnknownWordError as UnknownWordError
@@ -64,13 +64,13 @@ _MODULES = {  # the module of each public name
     "__version__": "w2v.system.version",
     "analogies": "w2v.evaluation.analogies",
     "analogy": "w2v.evaluation.analogies",
-    "combine": "w2v.vectors.concatenate",
+    "combine": "w2v.vectors.combine_models",
     "compare": "w2v.evaluation.compare",
     "evaluate": "w2v.evaluation.evaluate",
     "load": "w2v.vectors.keyed",
     "losses": "w2v.losses",
     "perplexity": "w2v.evaluation.perplexity",
-    "rank": "w2v.evaluation.rank",
+    "rank": "w2v.evaluation.effective_rank",
     "resume": "w2v.training.train",
     "similarity": "w2v.evaluation.similarity",
     "train": "w2v.training.train",

@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as hnp
 import w2v
 from tests.helpers import MODELS, QUICK, assert_memory_below, assert_same, read_text, run, run_json
 from w2v.errors import install_command
-from w2v.evaluation.rank import rank
+from w2v.evaluation.effective_rank import rank
 from w2v.formats import bfloat16, word2vec
 from w2v.formats.native import read_native, write_native
 from w2v.formats.vector_file import VectorFile

@@ -11,7 +11,7 @@ import pytest
 import w2v
 from tests.helpers import SMALL, make_loss, run_json, train_and_stop
 from w2v import _kernels
-from w2v.evaluation.rank import rank
+from w2v.evaluation.effective_rank import rank
 from w2v.losses import registry
 from w2v.losses.loss import Loss, LossOptions, by_tensor_name
 from w2v.losses.registry import LOSSES, AllLossOptions, Settings, loss_for

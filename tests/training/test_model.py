@@ -11,7 +11,7 @@ import w2v
 from tests.helpers import QUICK, SMALL, run, run_json
 from w2v.gensim.models.word2vec import Word2Vec
 from w2v.losses.registry import LOSSES, Settings
-from w2v.vectors.combine import combine_rows, concatenate_rows
+from w2v.vectors.combine_matrices import combine_matrices, concatenate_matrices
 
 FORMATS = ["m.safetensors", "m.bin", "m.txt", "m.vec.gz"]
 OPTIONS: dict[str, Any] = SMALL | {"epochs": 1, "max_vocab": 300}
@@ -22,7 +22,7 @@ LOSSES_WITHOUT_WORD_OUTPUTS = ["hs", "dsoftmax", "mos", "charcnn"]
 def test_vectors_combine_both_matrices(sample: Path, loss: str) -> None:
     model = w2v.train(sample, loss=loss, **OPTIONS)
     counts = model.vocabulary.counts if loss in ("nce", "sampled", "softmax") else None
-    np.testing.assert_array_equal(model.wv.vectors, combine_rows(model.inputs, model.outputs[:300], counts))
+    np.testing.assert_array_equal(model.wv.vectors, combine_matrices(model.inputs, model.outputs[:300], counts))
 
 
 @pytest.mark.parametrize("vectors", ["combined", "concatenated", "input"])
@@ -112,7 +112,7 @@ def test_convert_changes_the_kind_of_vectors(sample: Path, tmp_path: Path) -> No
     np.testing.assert_array_equal(w2v.load(inputs).vectors, trained.inputs)
     both = tmp_path / "both.safetensors"
     assert run_json("convert", model, both, "--vectors", "concatenated")["vector_size"] == 16
-    np.testing.assert_array_equal(w2v.load(both).vectors, concatenate_rows(trained.inputs, trained.outputs))
+    np.testing.assert_array_equal(w2v.load(both).vectors, concatenate_matrices(trained.inputs, trained.outputs))
     run("convert", both, model, "--vectors", "combined", "--force")
     np.testing.assert_array_equal(w2v.load(model).vectors, trained.wv.vectors)
     stderr = run("convert", inputs, tmp_path / "x.bin", "--vectors", "combined", code=1).stderr

@@ -24,7 +24,7 @@ from w2v.training.config import RunConfig
 from w2v.training.initialisation import Initialisation
 from w2v.training.planning import threads_memory, thresholds
 from w2v.training.run import Run
-from w2v.vectors.combine import memory_of
+from w2v.vectors.combine_matrices import memory_of
 
 MODELS = [{"model": model, "loss": loss} for model in ("skipgram", "cbow") for loss in ("ns", "hs")]
 CPUINFO = Path("/proc/cpuinfo")

@@ -21,9 +21,9 @@ from w2v.errors import malformed_lines, pluralise, printable
 if TYPE_CHECKING:
     from w2v.evaluation.analogies import AnalogyResult
     from w2v.evaluation.compare import Comparison
+    from w2v.evaluation.effective_rank import EffectiveRank
     from w2v.evaluation.evaluate import EvaluationResult, Score
     from w2v.evaluation.perplexity import Perplexity
-    from w2v.evaluation.rank import EffectiveRank
     from w2v.evaluation.similarity import PairsResult
     from w2v.losses.code_lengths import CodeLengths
     from w2v.training.tune import Trial, Tuner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from w2v.evaluation.rank import EffectiveRank
+from w2v.evaluation.effective_rank import EffectiveRank
 from w2v.plotting.figure import COLOURS, Picture, set_title
 from w2v.training.model import Model
 

@@ -28,8 +28,8 @@ from w2v.text.normalise import TextOptions
 from w2v.text.subwords import Ngrams
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
-from w2v.vectors.combine import combine_rows, concatenate_rows
-from w2v.vectors.concatenate import concatenate_units
+from w2v.vectors.combine_matrices import combine_matrices, concatenate_matrices
+from w2v.vectors.combine_models import concatenate_unit_vectors
 from w2v.vectors.keyed import HasWordVectors, KeyedVectors
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class Model(TrainedVectors):
         kind = self.settings.word_vectors
         if kind == "input":
             return self.inputs
-        make = combine_rows if kind == "combined" else concatenate_rows
+        make = combine_matrices if kind == "combined" else concatenate_matrices
         counts = self.vocabulary.counts if self.loss.log_frequencies else None
         return make(self.inputs, self.outputs[: len(self.inputs)], counts).astype(self.inputs.dtype, copy=False)
 
@@ -380,7 +380,7 @@ class ViewsModel(TrainedVectors):
         """The word vectors by word, float32: the concatenations of the unit vectors of all views."""
         words, counts, rows = self.vocabulary.words, self.vocabulary.counts, np.arange(len(self.vocabulary))
         matrices = [view.vectors for view in self.views.values()]
-        vectors = concatenate_units(matrices, [rows] * len(matrices), [1.0] * len(matrices))
+        vectors = concatenate_unit_vectors(matrices, [rows] * len(matrices), [1.0] * len(matrices))
         return KeyedVectors(words, vectors, counts, tensors=self._ngrams.tensors, header=self._vectors_header)
 
     @property

@@ -19,7 +19,7 @@ from w2v.text.idstore import IdStore
 from w2v.text.subword_rows import SubwordRows
 from w2v.training.initialisation import Initialisation
 from w2v.training.schedule import epochs_for
-from w2v.vectors.combine import memory_of
+from w2v.vectors.combine_matrices import memory_of
 
 # With subwords, all changes of a chunk are computed from the values before the chunk, so chunks must be small: the text
 # is divided into SUBWORD_CHUNKS chunks, unless they would be smaller or larger than these limits in ids.

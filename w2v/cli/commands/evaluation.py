@@ -13,9 +13,9 @@ from w2v.cli.options import FILE
 from w2v.cli.printing import Result, print_comparison, print_evaluation, print_perplexity, print_rank
 from w2v.errors import SettingsError
 from w2v.evaluation.compare import compare as compare_models
+from w2v.evaluation.effective_rank import rank as measure_rank
 from w2v.evaluation.evaluate import evaluate as evaluate_models
 from w2v.evaluation.perplexity import perplexity as measure_perplexity
-from w2v.evaluation.rank import rank as measure_rank
 from w2v.options import options_of
 from w2v.progress import Report
 from w2v.system.files import Errors

@@ -37,8 +37,8 @@ from w2v.system.files import Errors
 from w2v.training.model import Model
 from w2v.vectors import query as queries
 from w2v.vectors import reduce
-from w2v.vectors.concatenate import Selection
-from w2v.vectors.concatenate import combine as concatenated
+from w2v.vectors.combine_models import Selection
+from w2v.vectors.combine_models import combine as combine_models
 from w2v.vectors.encode import Weights
 from w2v.vectors.keyed import KeyedVectors, load, to_keyed_vectors
 from w2v.vectors.query import Method
@@ -401,7 +401,7 @@ def combine(
     """
     outputs.check(output, force, models=models)
     kind = table.format_for(output).name
-    combined = concatenated([load(path, errors=errors, progress=progress) for path in models], weights, words)
+    combined = combine_models([load(path, errors=errors, progress=progress) for path in models], weights, words)
     outputs.save([(output, outputs.saver(combined))], force)
     return {
         "output": str(output),

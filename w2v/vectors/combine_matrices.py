@@ -1,6 +1,6 @@
 """Word vectors that combine both matrices of a model, its input rows and its output rows.
 
-concatenate.py combines the word vectors of several models.
+combine_models.py combines the word vectors of several models.
 
 Training gives each word two vectors, an input row w and an output row c. Word vectors made from w only lose what c has
 learnt. Levy, Goldberg & Dagan (2015, section 3.3) add them: w + c. But all output rows share a large common vector,
@@ -31,7 +31,9 @@ from w2v.vectors.cosines import Floats, imprecise_lengths, lengths, unit
 VALUES_AT_ONCE = 1 << 18  # values in a block of rows: 1 MB
 
 
-def combine_rows(inputs: NDArray[Any], outputs: NDArray[Any], frequencies: NDArray[np.int64] | None = None) -> Floats:
+def combine_matrices(
+    inputs: NDArray[Any], outputs: NDArray[Any], frequencies: NDArray[np.int64] | None = None
+) -> Floats:
     """Return the combined vectors C Q, float32 (V, D), of float32 or bfloat16 matrices (V, D).
 
     `frequencies` are the words' counts (V,) if the outputs contain their logarithm. Rows of zeros stay zeros.
@@ -51,10 +53,10 @@ def combine_rows(inputs: NDArray[Any], outputs: NDArray[Any], frequencies: NDArr
     return vectors
 
 
-def concatenate_rows(
+def concatenate_matrices(
     inputs: NDArray[Any], outputs: NDArray[Any], frequencies: NDArray[np.int64] | None = None
 ) -> Floats:
-    """Return the concatenation C, float32 (V, 2D). The arguments are the same as for `combine_rows`."""
+    """Return the concatenation C, float32 (V, 2D). The arguments are the same as for `combine_matrices`."""
     vectors = np.empty((len(inputs), 2 * inputs.shape[1]), np.float32)
     for start, block in _Concatenation(inputs, outputs, frequencies):
         vectors[start : start + len(block)] = block

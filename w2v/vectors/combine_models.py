@@ -2,7 +2,7 @@
 
 Let u_m(w) be the vector of word w in model m, scaled to length 1, and f_m the weight of the model. The combination is
 [f_1 u_1(w), f_2 u_2(w), …], so the cosine of two words is the mean of their cosines in the models, with weights f_m².
-combine.py combines the two matrices of a single model.
+combine_matrices.py combines the two matrices of a single model.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def combine(
     size = sum(source.vector_size for source in sources)
     memory.check(4 * len(chosen) * size, f"combining {pluralise(len(chosen), 'word')}", HINT)
     rows = [_rows_of(source, chosen) for source in sources]
-    combined = concatenate_units([source.vectors for source in sources], rows, factors)
+    combined = concatenate_unit_vectors([source.vectors for source in sources], rows, factors)
     if any(source.ngrams for source in sources):
         log.warning("the n-grams of the models are left out: in the combination, unknown words do not have a vector")
     texts = [source.header.text for source in sources]
@@ -125,7 +125,7 @@ def _rows_of(source: KeyedVectors, words: Sequence[str]) -> NDArray[np.int64]:
     return np.fromiter((rows.get(word, -1) for word in words), np.int64, len(words))
 
 
-def concatenate_units(
+def concatenate_unit_vectors(
     matrices: Sequence[NDArray[Any]], rows: Sequence[NDArray[np.int64]], factors: Sequence[float] | NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Return the concatenations of rows of M matrices, each scaled to length 1 and then by its matrix's factor.

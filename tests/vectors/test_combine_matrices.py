@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from w2v.formats.bfloat16 import bfloat16
-from w2v.vectors import combine
-from w2v.vectors.combine import combine_rows, concatenate_rows
+from w2v.vectors import combine_matrices as module
+from w2v.vectors.combine_matrices import combine_matrices, concatenate_matrices
 
 SHAPES = {"usual": (300, 8), "fewer words than values": (5, 8), "one value": (40, 1), "two words": (2, 3)}
 
@@ -38,14 +38,14 @@ def parts(matrix: np.ndarray, *columns: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=list(SHAPES))
 @pytest.mark.parametrize("regressed", [False, True], ids=["mean", "log counts"])
 def test_vectors_match_the_definition(shape: tuple[int, int], regressed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(combine, "VALUES_AT_ONCE", 7 * shape[1])  # several blocks, the last one cut
+    monkeypatch.setattr(module, "VALUES_AT_ONCE", 7 * shape[1])  # several blocks, the last one cut
     inputs, outputs, counts = matrices(*shape)
     if regressed and shape[0] == 2:
         pytest.skip("the regression fits two words exactly, so the residuals are only rounding errors")
     both = np.hstack([parts(inputs), parts(outputs, *([np.log(counts)] if regressed else []))])
     given: Any = counts if regressed else None
-    np.testing.assert_allclose(concatenate_rows(inputs, outputs, given), both, atol=1e-5)
-    found = combine_rows(inputs, outputs, given)
+    np.testing.assert_allclose(concatenate_matrices(inputs, outputs, given), both, atol=1e-5)
+    found = combine_matrices(inputs, outputs, given)
     assert (found.dtype, found.shape) == (np.float32, shape)
     left, values, _ = np.linalg.svd(both, full_matrices=False)
     kept = min(shape[1], len(values))
@@ -56,24 +56,24 @@ def test_vectors_match_the_definition(shape: tuple[int, int], regressed: bool, m
 
 def test_vectors_ignore_lengths_and_are_reproducible() -> None:
     inputs, outputs, counts = matrices(300, 8)
-    expected = combine_rows(inputs, outputs, counts)
-    np.testing.assert_array_equal(combine_rows(inputs, outputs, counts), expected)
+    expected = combine_matrices(inputs, outputs, counts)
+    np.testing.assert_array_equal(combine_matrices(inputs, outputs, counts), expected)
     lengths = np.random.default_rng(1).uniform(0.1, 10, size=(300, 1)).astype(np.float32)
-    np.testing.assert_allclose(combine_rows(inputs * lengths, outputs, counts), expected, atol=1e-4)
-    both = concatenate_rows(inputs, outputs, counts)
+    np.testing.assert_allclose(combine_matrices(inputs * lengths, outputs, counts), expected, atol=1e-4)
+    both = concatenate_matrices(inputs, outputs, counts)
     lengths[:, 0] = 1
     lengths[[1, 100, 200, 299], 0] = 1e-30, 1e-20, 1e30, 2e37
     with np.errstate(over="ignore"):  # of squares
-        np.testing.assert_allclose(concatenate_rows(inputs * lengths, outputs * lengths, counts), both, atol=1e-5)
+        np.testing.assert_allclose(concatenate_matrices(inputs * lengths, outputs * lengths, counts), both, atol=1e-5)
 
 
 def test_zero_rows_stay_zero() -> None:
     inputs, outputs, counts = matrices(300, 8)
     outputs[[3, 299]] = 0
-    assert not concatenate_rows(inputs, outputs)[[3, 299], 8:].any()
+    assert not concatenate_matrices(inputs, outputs)[[3, 299], 8:].any()
     inputs[3] = 0
     for given in (None, counts):
-        found = combine_rows(inputs, outputs, given)
+        found = combine_matrices(inputs, outputs, given)
         assert not found[3].any()
         assert np.isfinite(found).all()
         assert found[299].any()
@@ -81,14 +81,14 @@ def test_zero_rows_stay_zero() -> None:
 
 def test_equal_counts_only_remove_the_mean() -> None:
     inputs, outputs, _ = matrices(300, 8)
-    found = concatenate_rows(inputs, outputs, np.full(300, 7, np.int64))
-    np.testing.assert_allclose(found, concatenate_rows(inputs, outputs), atol=1e-6)
+    found = concatenate_matrices(inputs, outputs, np.full(300, 7, np.int64))
+    np.testing.assert_allclose(found, concatenate_matrices(inputs, outputs), atol=1e-6)
 
 
 def test_bfloat16_matrices_are_combined() -> None:
     pytest.importorskip("ml_dtypes")
     inputs, outputs, counts = matrices(300, 8)
     half = [matrix.astype(bfloat16()) for matrix in (inputs, outputs)]
-    found = combine_rows(half[0], half[1], counts)
+    found = combine_matrices(half[0], half[1], counts)
     wide = [matrix.astype(np.float32) for matrix in half]
-    np.testing.assert_array_equal(found, combine_rows(wide[0], wide[1], counts))
+    np.testing.assert_array_equal(found, combine_matrices(wide[0], wide[1], counts))

@@ -1,4 +1,4 @@
-"""The rank of a model's predictions, and the softmax bottleneck."""
+"""The effective rank of a model's predictions, and the softmax bottleneck."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.evaluation.rank import SAMPLE, rank
+from w2v.evaluation.effective_rank import SAMPLE, rank
 from w2v.losses.loss import by_tensor_name
 from w2v.losses.registry import loss_for
 from w2v.training.model import matrix_arguments

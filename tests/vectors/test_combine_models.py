@@ -14,7 +14,7 @@ from w2v.formats.storage import CompactMatrix
 from w2v.system import memory
 from w2v.text.normalise import TextOptions
 from w2v.text.subwords import Subwords
-from w2v.vectors import concatenate
+from w2v.vectors import combine_models
 
 FIRST = {"a": [3, 4], "b": [0, 2], "c": [1, 0], "zero": [0, 0]}
 SECOND = {"d": [1, 0, 0], "c": [0, 5, 0], "a": [2, 2, 1], "zero": [0, 1, 0]}
@@ -26,7 +26,7 @@ def vectors(rows: dict[str, list[int]], counts: list[int] | None = None, **more:
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(concatenate, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(combine_models, "ROWS_AT_ONCE", 2)
 
 
 def test_parts_are_unit_vectors_times_weights() -> None:
