@@ -23,7 +23,15 @@ class ApproximateIndex:
     """An index of the rows of a matrix (V, D) for search by cosine. Building it takes minutes for a million rows."""
 
     def __init__(self, vectors: Floats, progress: Report | None = None) -> None:
-        """Index all rows. `progress` is called in phase "index". Raises W2VError if usearch is missing."""
+        """Index all rows.
+
+        Args:
+            vectors: (V, D).
+            progress: Called in phase "index".
+
+        Raises:
+            W2VError: If usearch is missing.
+        """
         self._index: Any = _usearch().Index(ndim=vectors.shape[1], metric="cos", dtype="f32")
         meter = Meter(progress, "index")
 
@@ -37,7 +45,8 @@ class ApproximateIndex:
     def load(cls, path: PathLike) -> Self:
         """Read an index file that contains the result of `to_bytes`.
 
-        Raises W2VError if the file cannot be read or is not an index.
+        Raises:
+            W2VError: If usearch is missing, or if the file cannot be read or is not an index.
         """
         index = cls.__new__(cls)
         with translate_os_errors(path), open_regular(path):
@@ -68,8 +77,8 @@ class ApproximateIndex:
         """
         sample = np.random.default_rng(seed).permutation(len(vectors))[:RECALL_SAMPLE]
         exact = nearest_rows(vectors, sample, RECALL_TOPN)
-        approximate = [self.search(vectors[row], RECALL_TOPN + 1)[0] for row in sample]
-        hits = sum(np.isin(near, others).sum() for near, others in zip(exact, approximate, strict=True))
+        approximate = [self.search(vectors[row], RECALL_TOPN + 1)[0] for row in sample]  # one more: the row itself
+        hits = sum(np.isin(true, found).sum() for true, found in zip(exact, approximate, strict=True))
         return float(hits / exact.size) if exact.size else 1.0
 
 

@@ -2,9 +2,10 @@
 
 combine_models.py combines the word vectors of several models.
 
-Training gives each word two vectors, an input row w and an output row c. Word vectors made from w only lose what c has
-learnt. Levy, Goldberg & Dagan (2015, section 3.3) add them: w + c. But all output rows share a large common vector,
-and adding it makes rare words neighbours of everything. So the mean is subtracted first (Mu & Viswanath 2018).
+Training gives each word two vectors, an input row w and an output row c. Word vectors that are made only from w lose
+what c has learnt. Levy, Goldberg & Dagan (2015, section 3.3) add the rows: w + c. But all output rows share a large
+common vector, and adding it makes rare words neighbours of everything. So the mean is subtracted first (Mu & Viswanath
+2018).
 
 Each of the two matrices X becomes R, where u(·) scales each row to length 1:
 
@@ -102,7 +103,7 @@ def _coefficients(matrix: NDArray[Any], columns: Floats) -> Floats:
     for start, block in bfloat16.float32_blocks(matrix, max(1, VALUES_AT_ONCE // matrix.shape[1])):
         products += columns[start : start + len(block)].T @ unit(block)
     squares = columns.T.astype(np.float64) @ columns
-    # The pseudo-inverse, because the matrix is singular if all counts are equal:
+    # Use the pseudo-inverse, because the matrix is singular if all counts are equal.
     coefficients: Floats = (np.linalg.pinv(squares, hermitian=True) @ products).astype(np.float32)
     return coefficients
 
@@ -110,7 +111,7 @@ def _coefficients(matrix: NDArray[Any], columns: Floats) -> Floats:
 def _scale_by_length(matrix: NDArray[Any], columns: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     """Return |X| A, each row of A times the length of the row of X, and a mask of the rows with an imprecise length.
 
-    These rows of A are not multiplied. Rows of zeros are not among them: their length is exactly 0.
+    Rows of A in the mask are not multiplied. Rows of zeros are not in the mask, because their length is exactly 0.
     """
     norms = lengths(matrix)
     imprecise = (norms > 0) & imprecise_lengths(norms)

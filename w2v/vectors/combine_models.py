@@ -26,7 +26,7 @@ log = logging.getLogger("w2v")
 
 Selection = Literal["intersection", "union"]
 
-SMALLEST, LARGEST = 0.001, 1000  # limits of a weight; beyond them, float32 cosines would lose one of the parts
+MIN_WEIGHT, MAX_WEIGHT = 0.001, 1000  # beyond these limits, float32 cosines would lose one of the parts
 ROWS_AT_ONCE = 1 << 14  # rows in a block
 HINT = "make the models smaller first, with w2v convert --top or --dims, or end other programs"
 
@@ -38,7 +38,7 @@ def combine(
 ) -> KeyedVectors:
     """Combine the word vectors of several models into longer vectors.
 
-    Each vector is scaled to length 1, multiplied by the weight of its model, and the vectors of a word are
+    Each vector is scaled to length 1 and multiplied by the weight of its model. Then the vectors of each word are
     concatenated. So the cosine of two words is the mean of their cosines in the models, with squared weights.
 
     Args:
@@ -48,16 +48,16 @@ def combine(
             lacks has zeros in the model's part.
 
     Returns:
-        Vectors with the sum of the dimensions of the models. The count of a word is that of the first model with counts
-        that has the word. The words are sorted by count; if some have no count, none is stored, and the words are in
-        the order of the models. Text options are kept if they are the same in all models. N-grams are left out, so
-        unknown words do not have a vector.
+        Vectors with the sum of the dimensions of the models. A word has its count in the first model that has counts
+        and this word, and the words are sorted by count. If a word does not have a count, no counts are stored, and the
+        words are in the order of the models. Text options are kept if they are the same in all models. N-grams are left
+        out, so unknown words do not have a vector.
 
     Raises:
-        SettingsError: There are fewer than two models, the weights are not one number from 0.001 to 1000 for each
-            model, or `words` is unknown.
-        W2VError: An object is not a model, a model has a word twice, no word is in all models, or the vectors do not
-            fit in memory.
+        SettingsError: If there are fewer than two models, if the weights are not one number from 0.001 to 1000 for each
+            model, or if `words` is unknown.
+        W2VError: If an object is not a model, if a model has a word twice, if no word is in all models, or if the
+            vectors do not fit in memory.
     """
     sources = [vectors_of(model) for model in as_list(models)]
     if len(sources) < 2:
@@ -82,14 +82,14 @@ def combine(
 
 
 def _checked_weights(weights: Iterable[float] | None, models: int) -> NDArray[np.float32]:
-    """Return the weights, by default 1. Raise SettingsError if they are not a number in range for each model."""
+    """Return the weights, by default 1. Raise SettingsError unless there is one number in range for each model."""
     given = [1.0] * models if weights is None else list(weights)
     if len(given) != models:
         raise SettingsError(f"{pluralise(len(given), 'weight')} for {pluralise(models, 'model')}: give one for each")
     for number, weight in enumerate(given, 1):
-        if not isinstance(weight, int | float | np.number) or not SMALLEST <= weight <= LARGEST:
+        if not isinstance(weight, int | float | np.number) or not MIN_WEIGHT <= weight <= MAX_WEIGHT:
             raise SettingsError(
-                f"weight {number} is {weight!r:.60}: weights are numbers from {SMALLEST:g} to {LARGEST:,}"
+                f"weight {number} is {weight!r:.60}: weights are numbers from {MIN_WEIGHT:g} to {MAX_WEIGHT:,}"
             )
     return np.array(given, np.float32)
 

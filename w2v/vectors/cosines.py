@@ -79,7 +79,7 @@ def _lengths_by_squares(vectors: Floats) -> Floats:
 def imprecise_lengths(norms: Floats) -> NDArray[np.bool_]:
     """Return True for each length that is too large or too small to be computed from squares in float32.
 
-    A length of 0 is among them, because the squares of very small values may have become 0.
+    A length of 0 counts as too small, because the squares of very small values may have become 0.
     """
     result: NDArray[np.bool_] = ~((norms > MIN_LENGTH) & (norms < MAX_LENGTH))
     return result

@@ -50,14 +50,14 @@ class Encoder:
     encoded texts; here it is the expected vector of a text, Σ p(w) weight(w) vector(w). So the vector of a text does
     not depend on the other texts.
 
-    Unknown words are left out. If the vectors have n-grams, unknown words get a vector, and the weight of a word that
-    occurs once.
+    Unknown words are left out, unless the vectors have n-grams. Then an unknown word gets a vector made from its
+    n-grams, and the weight of a word that occurs once.
 
     Attributes:
         texts: Number of texts encoded so far.
         words: Number of words in these texts.
         unknown: Number of words left out.
-        missing: Number of texts that were missing; they are encoded as zeros.
+        missing: Number of missing texts, such as None or an empty field of CSV; they are encoded as zeros.
     """
 
     def __init__(
@@ -72,7 +72,8 @@ class Encoder:
     ) -> None:
         """Compute the weights of all words. `vectors` are (V, D), `counts` (V,).
 
-        Raises SettingsError for unknown `weights`, or if they need counts and `counts` is None.
+        Raises:
+            SettingsError: If `weights` is unknown, or if it needs counts and `counts` is None.
         """
         if weights not in get_args(Weights):
             raise SettingsError(f"weights {weights!r}: {suggestion(weights, get_args(Weights))}")
@@ -102,8 +103,9 @@ class Encoder:
 
         A text is a line of a plain file, or a cell in the `column` of a table.
 
-        Raises W2VError for a file that is not text, and for a table if `column` is None; SettingsError for an unknown
-        `encoding`.
+        Raises:
+            W2VError: If a file is not text, or if it is a table and `column` is None.
+            SettingsError: If `encoding` is unknown.
         """
         meter = Meter(progress, "encode")
         # The sum and the weight of a text that began in the last block and goes on in this one:
@@ -143,8 +145,8 @@ class Encoder:
         is_known = (rows >= 0) & (rows < vocabulary_size)
         known = rows[is_known]
         cumulative_known_counts = np.append(0, np.cumsum(is_known))[line_starts]
-        distinct, indices = np.unique(known, return_inverse=True)  # few, so that copying their vectors is cheap
-        vectors = np.asarray(self._vectors[distinct], np.float32)
+        distinct, indices = np.unique(known, return_inverse=True)
+        vectors = np.asarray(self._vectors[distinct], np.float32)  # a small copy: a text repeats few distinct words
         sums = sums_of_rows(vectors, indices, cumulative_known_counts, self._weights[known])
         cumulated = np.append(0, np.cumsum(self._weights[known], dtype=np.float64))
         weights = np.diff(cumulated[cumulative_known_counts]).astype(np.float32)
@@ -158,7 +160,7 @@ class Encoder:
         return sums, weights
 
     def _add_unknown(self, words: Words, numbers: Any, lines: Any, sums: Floats, weights: Floats) -> None:
-        """Add the vectors of unknown words that have n-grams: word numbers[i] occurs in line lines[i]."""
+        """Add the vectors of unknown words, made from their n-grams: word numbers[i] occurs in line lines[i]."""
         assert self._ngrams is not None
         order = np.argsort(numbers, kind="stable")
         numbers, lines = numbers[order], lines[order]

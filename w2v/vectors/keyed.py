@@ -73,8 +73,9 @@ class KeyedVectors:
 
         `metadata` is deprecated: use `header`.
 
-        Raises W2VError if a word is not a string, if the words, vectors and counts differ in number, if a count is
-        negative, or if the counts add up to 2^63 or more.
+        Raises:
+            W2VError: If a word is not a string, if the words, vectors and counts differ in number, if a count is
+                negative, or if the counts add up to 2^63 or more.
         """
         self.vectors: NDArray[np.float32] = (
             cast(Any, vectors) if isinstance(vectors, CompactMatrix) else np.asarray(vectors, np.float32)
@@ -119,7 +120,11 @@ class KeyedVectors:
 
     @cached_property
     def key_to_index(self) -> dict[str, int]:
-        """The row of each word. Raises W2VError if a word appears twice."""
+        """The row of each word.
+
+        Raises:
+            W2VError: If a word appears twice.
+        """
         index = {word: row for row, word in enumerate(self.index_to_key)}
         if len(index) != len(self):
             word = next(word for row, word in enumerate(self.index_to_key) if index[word] != row)
@@ -149,9 +154,12 @@ class KeyedVectors:
 
     @cached_property
     def ngrams(self) -> Ngrams | None:
-        """The n-grams that give unknown words a vector, or None. Raises W2VError if they are damaged.
+        """The n-grams that give unknown words a vector, or None.
 
         None for vectors that combine input and output rows, because an unknown word does not have an output row.
+
+        Raises:
+            W2VError: If the n-grams are damaged.
         """
         if "inputs" in self.tensors:
             return None
@@ -184,7 +192,11 @@ class KeyedVectors:
         return iter(self.index_to_key)
 
     def __getitem__(self, key: str | int | Iterable[str | int]) -> Floats:
-        """Return the vector of a word, (D,), or the vectors of n words, (n, D). Raises UnknownWordError."""
+        """Return the vector of a word, (D,), or the vectors of n words, (n, D).
+
+        Raises:
+            UnknownWordError: If a word does not have a vector.
+        """
         if isinstance(key, str) or not isinstance(key, Iterable):
             return self.get_vector(key)
         return self._look_up_vectors(key)
@@ -211,7 +223,11 @@ class KeyedVectors:
         return self._words[:stop]
 
     def get_vector(self, key: str | int, norm: bool = False) -> Floats:
-        """Return the vector of a word, (D,), scaled to length 1 if `norm`. Raises UnknownWordError."""
+        """Return the vector of a word, (D,), scaled to length 1 if `norm`.
+
+        Raises:
+            UnknownWordError: If the word does not have a vector.
+        """
         vector: Floats = self._look_up_vectors([key])[0]
         return unit(vector) if norm else vector
 
@@ -223,14 +239,20 @@ class KeyedVectors:
         post_normalize: bool = False,
         ignore_missing: bool = True,
     ) -> Floats:
-        """Return the weighted mean of words and vectors, (D,): their weighted sum over the sum of the absolute weights.
+        """Return the weighted mean of words and vectors, (D,).
+
+        The mean is the weighted sum, divided by the sum of the absolute weights.
 
         Args:
+            keys: Words and vectors.
+            weights: The weight of each key, by default 1.
             pre_normalize: Scale the vectors of words to length 1 first.
             post_normalize: Scale the mean to length 1.
-            ignore_missing: Skip unknown words instead of raising UnknownWordError.
+            ignore_missing: Skip words without a vector, unless no key is left.
 
-        Raises UnknownWordError if all words are unknown, W2VError if `keys` is empty.
+        Raises:
+            UnknownWordError: If a word that is not skipped does not have a vector.
+            W2VError: If `keys` is empty, if it differs from `weights` in number, or if a vector has the wrong shape.
         """
         keys = as_list(keys)
         weights = [1.0] * len(keys) if weights is None else list(weights)
@@ -256,7 +278,7 @@ class KeyedVectors:
         self._look_up_vectors(key for key in keys if isinstance(key, str | int | np.integer))
 
     def _look_up_vectors(self, keys: Iterable[str | int]) -> Floats:
-        """Return the vectors of n keys, (n, D). Raises UnknownWordError with all unknown keys."""
+        """Return the vectors of n keys, (n, D). Raise UnknownWordError with all unknown keys."""
         keys = list(keys)
         composed: dict[int, Floats] = {}  # by position among the keys
         if self.ngrams:
@@ -272,7 +294,7 @@ class KeyedVectors:
         )
 
     def _look_up_rows(self, keys: Iterable[str | int]) -> list[int]:
-        """Return the rows of keys. Raises UnknownWordError with all unknown keys."""
+        """Return the rows of keys. Raise UnknownWordError with all unknown keys."""
         keys = list(keys)
         rows = [row for key in keys if (row := self._row(key)) is not None]
         if len(rows) < len(keys):
@@ -299,25 +321,47 @@ class KeyedVectors:
     # -- comparing ----------------------------------------------------------------------------------
 
     def similarity(self, word1: str | int, word2: str | int) -> float:
-        """Return the cosine of two words. Raises UnknownWordError."""
+        """Return the cosine of two words.
+
+        Raises:
+            UnknownWordError: If a word does not have a vector.
+        """
         return cosine(*self[[word1, word2]])
 
     def n_similarity(self, words1: Iterable[str | int], words2: Iterable[str | int]) -> float:
-        """Return the cosine of the means of two lists of words. Unknown words are left out."""
+        """Return the cosine of the means of two lists of words. Unknown words are left out.
+
+        Raises:
+            UnknownWordError: If all words of a list are unknown.
+            W2VError: If a list is empty.
+        """
         return cosine(*(self.get_mean_vector(words, pre_normalize=False) for words in (words1, words2)))
 
     def distance(self, word1: str | int, word2: str | int) -> float:
-        """Return 1 minus the cosine of two words. Raises UnknownWordError."""
+        """Return 1 minus the cosine of two words.
+
+        Raises:
+            UnknownWordError: If a word does not have a vector.
+        """
         return 1.0 - self.similarity(word1, word2)
 
     def distances(self, key: Key, other_words: Iterable[str | int] = ()) -> Floats:
-        """Return 1 minus the cosine of a word or vector with each of n other words, by default all: float32 (n,)."""
+        """Return 1 minus the cosine of a word or vector with each of n other words, by default all: float32 (n,).
+
+        Raises:
+            UnknownWordError: If a word does not have a vector.
+            W2VError: If a vector has the wrong shape.
+        """
         others = as_list(other_words)
         vector = unit(self._vector(key, norm=False))
         return 1 - (unit(self._look_up_vectors(others)) @ vector if others else self._cosines(vector, len(self)))
 
     def closer_than(self, word1: str | int, word2: str | int) -> list[str]:
-        """Return the words nearer to `word1` than `word2` is, in vocabulary order. Raises UnknownWordError."""
+        """Return the words nearer to `word1` than `word2` is, in vocabulary order.
+
+        Raises:
+            UnknownWordError: If a word is not in the vocabulary.
+        """
         distances = self.distances(word1)
         first, second = self._look_up_rows([word1, word2])
         closer = distances < distances[second]
@@ -325,24 +369,41 @@ class KeyedVectors:
         return [self._words[row] for row in np.flatnonzero(closer).tolist()]
 
     def rank(self, word1: str | int, word2: str | int) -> int:
-        """Return the position of `word2` among the neighbours of `word1`; the nearest is 1."""
+        """Return the position of `word2` among the neighbours of `word1`; the nearest is 1.
+
+        Raises:
+            UnknownWordError: If a word is not in the vocabulary.
+        """
         return len(self.closer_than(word1, word2)) + 1
 
     def most_similar_to_given(self, word: str | int, words: Sequence[Word]) -> Word:
-        """Return the word in the list `words` that is nearest to `word`. Raises UnknownWordError."""
+        """Return the word in the list `words` that is nearest to `word`.
+
+        Raises:
+            UnknownWordError: If a word does not have a vector.
+            W2VError: If `words` is empty.
+        """
         if not (words := as_list(words)):
             raise W2VError("the list of words is empty")
         return words[int(np.argmin(self.distances(word, words)))]
 
     def relative_cosine_similarity(self, word1: str | int, word2: str | int, topn: int = 10) -> float:
-        """Return the cosine of two words over the sum of the cosines of the `topn` words nearest to the first.
+        """Return the cosine of two words, divided by the sum of the cosines of the `topn` words nearest to `word1`.
 
-        Words with a value above 1 / topn are more likely synonyms (Leeuwenberg et al. 2016). Raises UnknownWordError.
+        Words with a value above 1 / topn are more likely synonyms (Leeuwenberg et al. 2016).
+
+        Raises:
+            UnknownWordError: If a word does not have a vector.
         """
         return self.similarity(word1, word2) / sum(cosine for _, cosine in self.similar_by_word(word1, topn))
 
     def doesnt_match(self, words: Iterable[str]) -> str:
-        """Return the word that is farthest from the mean of these words. Unknown words are left out."""
+        """Return the word that is farthest from the mean of these words. Unknown words are left out.
+
+        Raises:
+            UnknownWordError: If all words are unknown.
+            W2VError: If `words` is empty.
+        """
         words = as_list(words)
         known = [word for word in words if not self._is_unknown_word(word)] or words
         mean = self.get_mean_vector(known, post_normalize=True)
@@ -360,9 +421,16 @@ class KeyedVectors:
         Args:
             positive, negative: A word, a vector, or a list of words, vectors and (word or vector, weight) pairs. The
                 vectors of words are scaled to length 1. The words themselves are not in the result.
-            restrict_vocab: Search only this many words, the first; by default all.
+            topn: The number of words to return.
+            restrict_vocab: Search only this many words, the first of the vocabulary; by default all.
 
-        Raises UnknownWordError.
+        Returns:
+            Pairs (word, cosine), highest cosine first.
+
+        Raises:
+            UnknownWordError: If a word does not have a vector.
+            W2VError: If no word is given, or if a vector has the wrong shape.
+            SettingsError: If `restrict_vocab` is negative or not a whole number.
         """
         mean, query_rows = self._query(positive, negative)
         return self._top_words(self._cosines(mean, self._search_size(restrict_vocab)), query_rows, topn)
@@ -376,17 +444,25 @@ class KeyedVectors:
         return unit(mean), self._look_up_known_rows(key for key, _ in weighted)
 
     def similar_by_word(self, word: str | int, topn: int = 10, restrict_vocab: int | None = None) -> Neighbours:
-        """Return the `topn` words nearest to a word by cosine. Raises UnknownWordError."""
+        """Return the `topn` words nearest to a word by cosine; see `most_similar`.
+
+        Raises:
+            UnknownWordError: If the word does not have a vector.
+        """
         return self.most_similar([word], topn=topn, restrict_vocab=restrict_vocab)
 
     def similar_by_vector(self, vector: NDArray[Any], topn: int = 10, restrict_vocab: int | None = None) -> Neighbours:
-        """Return the `topn` words nearest to a vector (D,) by cosine."""
+        """Return the `topn` words nearest to a vector (D,) by cosine; see `most_similar`."""
         return self.most_similar([vector], topn=topn, restrict_vocab=restrict_vocab)
 
     def most_similar_batch(
         self, words: Iterable[str], topn: int = 10, restrict_vocab: int | None = None
     ) -> list[Neighbours]:
-        """Return the `topn` words nearest to each of n words, computed in batches. Raises UnknownWordError."""
+        """Return the `topn` words nearest to each of n words, computed in batches; see `most_similar`.
+
+        Raises:
+            UnknownWordError: If a word does not have a vector.
+        """
         words, rows = as_list(words), self._search_size(restrict_vocab)
         left_out = [[row for row in self._look_up_known_rows([word]) if row < rows] for word in words]
         results = nearest(self._look_up_vectors(words), self.vectors[:rows], self.norms[:rows], topn, left_out)
@@ -395,9 +471,16 @@ class KeyedVectors:
     def most_similar_cosmul(
         self, positive: Keys = (), negative: Keys = (), topn: int = 10, restrict_vocab: int | None = None
     ) -> Neighbours:
-        """Return the `topn` best words by 3CosMul: products of cosines shifted to 0..1 (Levy & Goldberg 2014).
+        """Return the `topn` words with the highest scores by 3CosMul (Levy & Goldberg 2014).
 
-        Arguments and errors are the same as for `most_similar`.
+        Each cosine is shifted to 0..1. The score of a word is the product of its cosines with `positive`, divided by
+        the product of its cosines with `negative`. Weights have no effect. The other arguments and the results are as
+        in `most_similar`.
+
+        Raises:
+            UnknownWordError: If a word does not have a vector.
+            W2VError: If a vector has the wrong shape.
+            SettingsError: If `restrict_vocab` is negative or not a whole number.
         """
         return self._top_words(*self._cosmul_scores(positive, negative, self._search_size(restrict_vocab)), topn)
 
@@ -417,7 +500,7 @@ class KeyedVectors:
         return unit(self._vector(key, norm=False))
 
     def _search_size(self, restrict_vocab: int | None) -> int:
-        """Return the number of words to search. Raises SettingsError for an impossible `restrict_vocab`."""
+        """Return the number of words to search. Raise SettingsError for an impossible `restrict_vocab`."""
         if restrict_vocab is None:
             return len(self)
         check_whole(0, restrict_vocab=restrict_vocab)
@@ -444,7 +527,9 @@ class KeyedVectors:
         Texts are split into words by `words_in`. Encoder describes the `weights`: "mean", "idf" or "sif". A text
         without a known word gets zeros. So does a missing text (None, NaN); a TextWarning says how many were missing.
 
-        Raises SettingsError for "idf" and "sif" if `counts` are unknown, W2VError if `texts` is a table or a string.
+        Raises:
+            SettingsError: If `weights` is unknown, or if it is "idf" or "sif" and `counts` are unknown.
+            W2VError: If `texts` is not a list of texts, but a table or a string, for example.
         """
         if isinstance(texts, str):
             raise W2VError(f"a list of texts is needed, not a single one: write [{texts[:60]!r}]")
@@ -460,6 +545,9 @@ class KeyedVectors:
         """Return the Encoder that `encode` uses, which also reads large files in blocks.
 
         `errors` ("strict", "replace" or "ignore") says how to treat bytes that are not UTF-8.
+
+        Raises:
+            SettingsError: If `weights` is unknown, or if it is "idf" or "sif" and `counts` are unknown.
         """
         words = Words.of(self._words)
         return Encoder(words, self.vectors, self.counts, self.ngrams, self.header.text, weights, errors)
@@ -471,12 +559,15 @@ class KeyedVectors:
 
         Args:
             words: A list of words, or a mapping from section names to lists of words.
-            options: Top=200, the number of words; skip, the number of most frequent words to leave out (100, or fewer
-                in a small model); method="pca", "tsne" or "umap"; groups, the meaning of colours: "sections",
-                "clusters" or "frequency"; clusters=8, the number of clusters; seed=1; title; progress, called while
-                t-SNE and UMAP run.
+            options: `top`, the number of words (200); `skip`, the number of most frequent words to leave out (100, or
+                fewer in a small model); `method`, the projection: "pca", "tsne" or "umap"; `groups`, the meaning of
+                colours: "sections", "clusters" or "frequency"; `clusters`, the number of clusters (8); `seed` (1);
+                `title`; `progress`, called while t-SNE and UMAP run.
 
-        Raises UnknownWordError, SettingsError for impossible options, W2VError if a library is missing.
+        Raises:
+            UnknownWordError: If a word does not have a vector.
+            SettingsError: If an option is impossible.
+            W2VError: If a library is missing.
         """
         from w2v.plotting.word_map import word_map
 
@@ -489,10 +580,12 @@ class KeyedVectors:
 
         Args:
             other: A second model to compare with.
-            options: Top=10_000, the number of words; method="pca", "tsne" or "umap", the projection of the map;
-                progress, called while t-SNE and UMAP run.
+            options: `top`, the number of words (10,000); `method`, the projection of the map: "pca", "tsne" or "umap";
+                `progress`, called while t-SNE and UMAP run.
 
-        Raises SettingsError for impossible options, W2VError if a library is missing or a vector is not finite.
+        Raises:
+            SettingsError: If an option is impossible.
+            W2VError: If a library is missing or a vector is not finite.
         """
         from w2v.explore.page import explore
 
@@ -503,7 +596,10 @@ class KeyedVectors:
     def evaluate_word_analogies(
         self, analogies: PathLike | None = None, restrict_vocab: int = 300_000, case_insensitive: bool = True
     ) -> tuple[float | None, list[Section]]:
-        """Return the accuracy on a file of analogy questions and the results of its sections; see w2v.analogies."""
+        """Return the accuracy on a file of analogy questions and the results of its sections.
+
+        Arguments and errors are the same as in w2v.analogies.
+        """
         from w2v.evaluation.analogies import analogies as evaluate
 
         result = evaluate(self, analogies, restrict_vocab, case_insensitive=case_insensitive)
@@ -512,7 +608,10 @@ class KeyedVectors:
     def evaluate_word_pairs(
         self, pairs: PathLike | None = None, case_insensitive: bool = True
     ) -> tuple[float | None, float | None, float]:
-        """Return Pearson's and Spearman's correlation with scored word pairs, and the percentage of unknown pairs."""
+        """Return Pearson's and Spearman's correlation with scored word pairs, and the percentage of unknown pairs.
+
+        Arguments and errors are the same as in w2v.word_pairs.
+        """
         from w2v.evaluation.similarity import word_pairs
 
         result = word_pairs(self, pairs, case_insensitive)
@@ -524,20 +623,28 @@ class KeyedVectors:
         `w2v convert --help` lists the extensions. The native format, .safetensors, also stores the counts, the header
         and the tensors.
 
-        Raises W2VError if the file cannot be written, or exists and `force` is false; SettingsError for an unknown
-        extension.
+        Raises:
+            W2VError: If the file cannot be written, or if it exists and `force` is false.
+            SettingsError: If the extension is unknown.
         """
         table.write(path, self._content(), force)
 
     def save_word2vec_format(self, path: PathLike, binary: bool = False, *, force: bool = False) -> None:
-        """Write word2vec's text or binary format, whatever the extension. Raises W2VError as `save` does."""
+        """Write word2vec's text or binary format, whatever the extension.
+
+        Raises:
+            W2VError: If the file cannot be written, or if it exists and `force` is false.
+        """
         word2vec.write(path, self._content(), force, binary=binary)
 
     @classmethod
     def load_word2vec_format(
         cls, path: PathLike, binary: bool | None = None, errors: Errors = "strict"
     ) -> KeyedVectors:
-        """Load a vector file as w2v.load does. gensim's argument `binary` is ignored: the format is detected."""
+        """Load a vector file like w2v.load, with the same errors.
+
+        gensim's argument `binary` is ignored: the format is detected.
+        """
         return load(path, errors=errors)
 
     def _content(self) -> VectorFile:
@@ -554,7 +661,8 @@ class HasWordVectors(Protocol):
 def vectors_of(model: KeyedVectors | HasWordVectors) -> KeyedVectors:
     """Return the word vectors of a model, or the argument itself if it is vectors.
 
-    Raises W2VError for any other object, such as a path.
+    Raises:
+        W2VError: If the argument is anything else, such as a path.
     """
     vectors = getattr(model, "wv", model)
     if not hasattr(vectors, "words_in"):
@@ -572,14 +680,16 @@ def load(
     """Load a vector file of any format in docs/formats.md, recognised by its content.
 
     Args:
+        path: The file or folder.
         mmap: Map a native file into memory, read-only. A file of any size then opens at once, and its pages are read
             from disk when they are used.
         errors: "strict", "replace" or "ignore": how to treat words that are not UTF-8.
-        limit: Read only this many rows, the first, and no tensors.
+        limit: Read only the first `limit` rows, and no tensors.
         progress: Called in phase "load".
 
-    Raises W2VError for a file that cannot be read, is damaged or has an unknown format, SettingsError for a limit below
-    1.
+    Raises:
+        W2VError: If the file cannot be read, is damaged or has an unknown format.
+        SettingsError: If `errors` is unknown, or if `limit` is less than 1 or not a whole number.
     """
     if errors not in get_args(Errors):
         raise SettingsError(f"errors is {errors!r}: it must be strict, replace or ignore")
@@ -597,6 +707,7 @@ def to_keyed_vectors(content: VectorFile, as_stored: bool = False) -> KeyedVecto
 
 
 def _weighted(keys: Keys, weight: float) -> list[tuple[Key, float]]:
+    """Return pairs of a key and its weight. Keys without a weight of their own get `weight`."""
     if isinstance(keys, str) or not isinstance(keys, Iterable) or (isinstance(keys, np.ndarray) and keys.ndim == 1):
         keys = [keys]
     return [key if isinstance(key, tuple) else (key, weight) for key in keys]

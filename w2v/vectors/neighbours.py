@@ -31,7 +31,9 @@ def nearest(
 
     Args:
         queries: (n, D).
-        vectors: (V, D). norms: their lengths, (V,).
+        vectors: (V, D).
+        norms: The lengths of the vectors, (V,).
+        topn: The maximum number of rows for each query.
         left_out: The rows to leave out of the result of each query.
     """
     step = max(1, SCORES_AT_ONCE // max(1, len(vectors)))

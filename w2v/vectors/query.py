@@ -9,7 +9,7 @@ from typing import Literal
 from w2v.errors import SettingsError
 from w2v.vectors.keyed import KeyedVectors, Neighbours
 
-Method = Literal["add", "mul"]  # 3CosAdd or 3CosMul
+Method = Literal["add", "mul"]  # 3CosAdd or 3CosMul, see `analogies` in evaluation/analogies.py
 
 MAX_PHRASE_WORDS = 16
 SIGNS = {"+", "-"}
@@ -45,7 +45,8 @@ class Query:
     def answer(self, vectors: KeyedVectors, topn: int, restrict_vocab: int | None = None) -> Neighbours:
         """Return the `topn` best words and their scores, among the first `restrict_vocab` words (default: all).
 
-        Raises UnknownWordError.
+        Raises:
+            UnknownWordError: If a word of the query does not have a vector.
         """
         search = vectors.most_similar_cosmul if self.method == "mul" else vectors.most_similar
         return search(self.positive, self.negative, topn, restrict_vocab)
@@ -57,13 +58,16 @@ def split_if_unknown(word: str, vectors: KeyedVectors) -> list[str]:
 
 
 def parse(arguments: Iterable[str], vectors: KeyedVectors, method: Method = "add") -> Query:
-    """Parse the arguments of a query. Raises SettingsError if they do not contain a word.
+    """Parse the arguments of a query.
 
     An argument is a word of the vocabulary, or words and the operators + and -, separated by spaces. The spaces are
     optional in `king-man+woman` and `king -man`, but not in `king-man`, which may be a hyphenated word. A sign counts
     as a word if it follows an operator or is the only argument. Words outside the vocabulary are normalised like the
     training text, for instance to lower case. Consecutive words that form a phrase of the model, such as `new york`,
     are joined.
+
+    Raises:
+        SettingsError: If there is no word, or if none follows the last operator.
     """
     pieces = (
         piece

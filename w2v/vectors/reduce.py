@@ -31,7 +31,18 @@ def reduce_file(
     dims: int | None = None,
     storage: FileStorage | None = None,
 ) -> VectorFile:
-    """Keep the first words, keep listed words, reduce the dimensions and change the storage, each if asked for."""
+    """Keep the first words, keep listed words, reduce the dimensions, change the storage: each step if it is asked for.
+
+    Args:
+        content: The content of a vector file.
+        top: See `keep_first_words`.
+        words: The file of `keep_listed_words`.
+        dims: See `reduce_dimensions`.
+        storage: See `change_storage`.
+
+    Raises:
+        SettingsError, W2VError: As in these functions.
+    """
     if top is not None:
         content = keep_first_words(content, top)
     if words is not None:
@@ -44,7 +55,11 @@ def reduce_file(
 
 
 def keep_first_words(content: VectorFile, top: int) -> VectorFile:
-    """Take the first `top` words, which are the most frequent. Raises SettingsError for fewer than one."""
+    """Take the first `top` words, which are the most frequent.
+
+    Raises:
+        SettingsError: If `top` is less than 1.
+    """
     check_numbers(top=top)
     return _take_rows(content, np.arange(min(top, len(content.words))))
 
@@ -54,7 +69,8 @@ def keep_listed_words(content: VectorFile, path: PathLike) -> VectorFile:
 
     Each line is a word or, as in a vocabulary file, begins with a word.
 
-    Raises W2VError for a file that cannot be read, is another kind of file or has none of the words.
+    Raises:
+        W2VError: If the file cannot be read, is another kind of file or lists none of the words.
     """
     row_of = {word: row for row, word in enumerate(content.words)}
     listed: set[int] = set()
@@ -81,7 +97,8 @@ def reduce_dimensions(content: VectorFile, dims: int) -> VectorFile:
 
     The mean is not subtracted. So cosines change least, and the vector of a word is still the mean of its n-grams.
 
-    Raises SettingsError unless `dims` is at least 1 and less than the size of the vectors.
+    Raises:
+        SettingsError: If `dims` is less than 1 or not less than the size of the vectors.
     """
     size = content.vectors.shape[1]
     check_numbers(dims=dims)
@@ -98,8 +115,12 @@ def reduce_dimensions(content: VectorFile, dims: int) -> VectorFile:
 
 
 def change_storage(content: VectorFile, storage: FileStorage) -> VectorFile:
-    """Store the vectors and the rows of n-grams in another type. Raises the errors of `to_storage`."""
-    header = _update_settings(content.header, dropped=("storage",))  # training does not have all these types
+    """Store the vectors and the rows of n-grams in another type.
+
+    Raises:
+        SettingsError: If the type cannot store them; see `to_storage`.
+    """
+    header = _update_settings(content.header, dropped=("storage",))  # the setting has only the types of training
     return _transform(content, lambda matrix: to_storage(matrix, storage), header)
 
 

@@ -44,8 +44,8 @@ def suggestions(word: str, known: Mapping[Any, int]) -> list[str]:
     """Return known words that may be meant by an unknown word: its lower-case form, then similar spellings.
 
     A known word is a candidate if its length differs by at most 2 and it has the same first character or the same last
-    two. Only the first CANDIDATES of them, the most frequent, are compared. Words of more than MAX_CHARACTERS get no
-    suggestions.
+    two characters. Only the first CANDIDATES candidates, the most frequent, are compared. Words of more than
+    MAX_CHARACTERS get no suggestions.
     """
     if len(word) > MAX_CHARACTERS:
         return []
