@@ -75,8 +75,8 @@ class Questions:
     """The Q questions of a file, in file order.
 
     Attributes:
-        names: Names of the sections.
-        sections: int32 (Q,), the index in `names` of each question's section.
+        names: The names of the sections.
+        sections: int32 (Q,), the index of each question's section in `names`.
         rows: int32 (Q, 4), the rows of the words; -1 for unknown words.
         malformed, first_malformed: As in AnalogyResult.
     """
@@ -110,17 +110,19 @@ def analogies(
         questions: A file with four words per line and a line ": name" before each section; by default the bundled one.
             Sections with names that begin with "gram" count as syntactic, the others as semantic.
         restrict_vocab: Search for answers among this many words, the first of the vocabulary. a, b and c are excluded.
-        method: The score that the answer x maximises: "add", cos(x, b) - cos(x, a) + cos(x, c) (3CosAdd, Mikolov et al.
-            2013), or "mul", cos(x, b) cos(x, c) / cos(x, a) of cosines shifted to 0..1 (3CosMul, Levy & Goldberg 2014).
+        method: The score that the answer x maximises. "add" is 3CosAdd (Mikolov et al. 2013):
+            cos(x, b) - cos(x, a) + cos(x, c). "mul" is 3CosMul (Levy & Goldberg 2014): cos(x, b) cos(x, c) / cos(x, a),
+            with cosines shifted to 0..1.
         case_insensitive: Treat words that differ only in case as one word, with the vector of the first of them.
         progress: Called in phase "answer".
 
-    Raises W2VError for a file that cannot be read or has no questions, SettingsError for a `restrict_vocab` below 1 or
-    an unknown method.
+    Raises:
+        W2VError: If the file cannot be read or has no questions.
+        SettingsError: If `restrict_vocab` is less than 1, or if the method is unknown.
     """
     keyed = vectors_of(vectors)
-    question_set, correct = answers(keyed, questions, restrict_vocab, method, case_insensitive, progress)
-    weights = (correct, question_set.known, None)  # None counts all questions
+    question_set, correct = answer_questions(keyed, questions, restrict_vocab, method, case_insensitive, progress)
+    weights = (correct, question_set.known, None)  # without weights, bincount counts all questions
     counts = np.stack([np.bincount(question_set.sections, each, len(question_set.names)) for each in weights]).astype(
         np.int64
     )
@@ -143,7 +145,7 @@ def analogies(
 analogy = analogies  # the name of the command
 
 
-def answers(
+def answer_questions(
     vectors: KeyedVectors,
     questions: PathLike | None,
     restrict_vocab: int,
@@ -151,7 +153,7 @@ def answers(
     case_insensitive: bool = True,
     progress: Report | None = None,
 ) -> tuple[Questions, NDArray[np.bool_]]:
-    """Return the questions of a file and, bool (Q,), which are answered correctly.
+    """Read the questions of a file. Return them, and True for each one that is answered correctly, bool (Q,).
 
     Arguments and errors are the same as in `analogies`.
     """
@@ -182,7 +184,8 @@ def section_pairs(
         questions, case_insensitive: See `analogies`.
         section: A section name; by default the first section that has a pair with both words in the vocabulary.
 
-    Raises W2VError for a file that cannot be read, for a missing section, and if no pair is known.
+    Raises:
+        W2VError: If the file cannot be read, if it does not have the section, or if no pair is in the vocabulary.
     """
     question_set = _read_questions(questions, WordIndex(vectors, len(vectors), case_insensitive))
     if section is not None and section not in question_set.names:

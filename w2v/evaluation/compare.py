@@ -18,17 +18,17 @@ from w2v.vectors.cosines import Floats, unit
 from w2v.vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
 from w2v.vectors.neighbours import nearest_rows
 
-BANDS = (100, 1_000, 10_000)  # the last rank of each frequency band; a final band has all other words
+BANDS = (100, 1_000, 10_000)  # the last frequency rank of each band; a final band has all other words
 SAMPLED = 1_000  # number of words after the first `top` to compare, evenly spaced
 WORDS_AT_ONCE = 256  # words in a batch
 
 
 @dataclass(frozen=True)
 class Band:
-    """Shared words of about equal frequency.
+    """A group of shared words with similar frequencies.
 
     Attributes:
-        first, last: Frequency ranks among the shared words, from 1.
+        first, last: The first and last frequency rank in the group, among all shared words, from 1.
         words: Number of words in this band that were compared.
         overlap: The share of nearest neighbours that are the same in both models, 0 to 1, averaged over these words.
     """
@@ -62,7 +62,8 @@ class Comparison(Result):
     """The differences between two models.
 
     Attributes:
-        shared, only_first, only_second: Number of words in both models, and in one only.
+        shared: Number of words in both models.
+        only_first, only_second: Number of words in only one of the models.
         bands: The overlap of neighbours by word frequency.
         moved: The words that differ most, in descending order of their distance.
         results: The scores of both models, see w2v.evaluate.
@@ -83,7 +84,7 @@ class Comparison(Result):
 
     @property
     def second_scores(self) -> dict[str, float | None]:
-        """The scores of the second model, by "set, measure"."""
+        """The scores of the second model, by "test set, measure"."""
         return {f"{result.name}, {result.measure}": result.scores[1].value for result in self.results}
 
 
@@ -101,12 +102,15 @@ def compare(
     Only shared words count as neighbours.
 
     Args:
-        top: Compare this many words, the first shared words of the first model, which are the most frequent. Of the
-            other words a sample is compared.
+        first, second: Vectors, or models that have them.
+        top: Compare this many shared words, the first in the first model, which are its most frequent. A sample of the
+            other shared words is compared, too.
         show: Number of words to list that differ most, among the first `top`.
         progress: Called in the phases "compare" and "evaluate".
 
-    Raises W2VError for models that share fewer than two words, SettingsError for an impossible `top` or `show`.
+    Raises:
+        W2VError: If the models share fewer than two words.
+        SettingsError: If `top` or `show` is impossible.
     """
     check_numbers(top=top, show=show)
     models = vectors_of(first), vectors_of(second)

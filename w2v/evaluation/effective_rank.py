@@ -29,7 +29,7 @@ class EffectiveRank(Result):
     Attributes:
         rank: Number of singular values above max(contexts, words) · ε · (largest singular value), as in
             numpy.linalg.matrix_rank. ε is the precision of float64.
-        max_rank: The highest rank that the loss allows with vectors of this size; None without a limit.
+        max_rank: The highest rank that the loss allows with vectors of this size; None if the loss does not limit it.
         contexts, words: Numbers of rows and columns of the matrix. Both are the first words of the vocabulary.
         vector_size: D.
         singular_values: The singular values in descending order.
@@ -56,13 +56,14 @@ def rank(
 
     Args:
         model: A model, or the path of its file.
-        contexts: Number of rows. Row i is the context that consists of word i alone, also for CBOW models. By default
-            2000, or all words of a smaller vocabulary.
+        contexts: Number of rows. The context of row i is the single word i, in CBOW models, too. By default 2000, or
+            all words of a smaller vocabulary.
         targets: Number of columns: the first words of the vocabulary, with the same default.
         progress: Called in phase "predict".
 
-    Raises SettingsError for fewer than two contexts or targets, or more than the vocabulary has; W2VError for a model
-    with values that are not finite.
+    Raises:
+        SettingsError: If there are fewer than two contexts or targets, or more than words in the vocabulary.
+        W2VError: If the model cannot be used, or if its predictions are not finite.
     """
     model = load_if_path(model)
     size = len(model.vocabulary)

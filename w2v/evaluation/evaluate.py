@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from w2v.display import Result
 from w2v.errors import SettingsError, W2VError, malformed_lines, pluralise
-from w2v.evaluation.analogies import Questions, answers
+from w2v.evaluation.analogies import Questions, answer_questions
 from w2v.evaluation.held_out import DRAWS, MAX_IDS, GapTest
 from w2v.evaluation.similarity import RatedPairs, rated_pairs
 from w2v.formats.header import ModelHeader
@@ -49,11 +49,11 @@ RARE_COUNT = 20  # words that occur fewer times are rare
 
 @dataclass(frozen=True)
 class Score:
-    """A model's score on a set.
+    """A model's score on a test set.
 
     Attributes:
         value: The score, or None if no item can be scored.
-        low, high: The 95 % confidence interval of the value.
+        low, high: The ends of the 95 % confidence interval of the value.
         items: Number of questions, pairs or words that are scored.
         total: Number of all questions, pairs or words.
         difference: The value minus the first model's value, over the items that both models score; None for the first
@@ -96,12 +96,12 @@ class EvaluationResult(Result):
 
 @dataclass(frozen=True)
 class ItemScores:
-    """The results of one model on the n items of a set that it can score.
+    """The results of one model on the n items of a test set that it can score.
 
     Attributes:
-        items: (n,), numbers or words that identify the items. The items of two models are matched by them.
+        items: (n,), numbers or words that identify the items. They tell which items two models have in common.
         values: float64 (n,), the model's value for each item.
-        total: Number of all items of the set.
+        total: Number of all items of the test set.
         ratings: float64 (n,), the scores that people gave. Only correlations have them.
         strata: Int (n,), the stratum of each item, within which means are resampled. Only means have them.
     """
@@ -144,7 +144,9 @@ def evaluate(
         progress: Called in phase "evaluate" and, with `held_out`, in phase "read".
         reading: Arguments of `train` for reading `held_out`; by default as in the training of the first model.
 
-    Raises W2VError for a file that cannot be used, SettingsError for an impossible number.
+    Raises:
+        W2VError: If a file cannot be used.
+        SettingsError: If an argument is impossible.
     """
     check_numbers(seed=seed)
     refuse_unknown(reading, options_of(ReadingOptions), {})
@@ -176,7 +178,7 @@ def _item_scores(
     """Yield the name of each test set, the measure, the item scores of each model, and the statistic of the measure."""
     for file in (None, *questions):
         name = "bundled questions" if file is None else Path(file).name
-        answered = [answers(model, file, restrict_vocab, method) for model in models]
+        answered = [answer_questions(model, file, restrict_vocab, method) for model in models]
         if answered:
             _warn_of_malformed(file, answered[0][0])
         yield name, "accuracy", [_accuracy(question_set, correct) for question_set, correct in answered], _means

@@ -14,9 +14,9 @@ from w2v.text.idstore import IdStore
 from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.cosines import Floats, unit
 
-WINDOW = 5  # maximum of context words on each side of a gap
+WINDOW = 5  # maximum number of context words on each side of a gap
 SAMPLE = 1e-4  # threshold of subsampling, the same for all models: frequent words carry little information
-SHARE, MAX_IDS = 0.05, 500_000  # share of a training text to hold out, and maximum of its ids
+SHARE, MAX_IDS = 0.05, 500_000  # share of a training text to hold out, and maximum number of its ids
 MAX_GAPS = 100_000
 DRAWS = 5  # random words to compare with the word in each gap
 GAPS_AT_ONCE = 1 << 13  # gaps in a batch
@@ -29,7 +29,7 @@ class GapTest:
 
     Vectors are scored by how often the mean of the context words is nearer, by cosine, to the word in the gap than to a
     random word (the ranking criterion of Collobert & Weston 2008). This is the area under the ROC curve, the only
-    ranking measure that is not biased by sampling the random words (Krichene & Rendle 2020). It does not need
+    ranking measure that is not biased by sampling the random words (Krichene & Rendle 2020). The score does not need
     probabilities, so it compares models with any losses, if they have the same vocabulary. The words in the gaps and
     the random words have the same frequencies, so a model that only knows frequencies scores one half. bench/README.md,
     "Tuning", shows how the score agrees with questions and pairs.
@@ -46,7 +46,11 @@ class GapTest:
 
     @classmethod
     def at_end(cls, store: IdStore, vocabulary: Vocabulary) -> tuple[float, Self]:
-        """Return the share of the text to train on, and gaps in the rest of it. Raises the errors of `of`."""
+        """Return the share of the text to train on, and gaps in the rest of it.
+
+        Raises:
+            W2VError: If the rest is too short: if none of its words has a context word.
+        """
         size = len(store.ids)
         start = size - min(round(SHARE * size), MAX_IDS)
         return start / size, cls.of(store, vocabulary, start)
@@ -57,7 +61,8 @@ class GapTest:
 
         Subsampling never drops words with a count of 1, so that a short text has some gaps.
 
-        Raises W2VError if the text is too short: if none of its words has a context word.
+        Raises:
+            W2VError: If the text is too short: if none of its words has a context word.
         """
         random = np.random.default_rng(SEED)
         ids = store.ids[start:]

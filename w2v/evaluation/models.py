@@ -1,4 +1,4 @@
-"""The protocol of the models that perplexity and rank need."""
+"""The protocol of a trained model, which perplexity and effective rank need."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class TrainedModel(Protocol):
 def load_if_path(model: TrainedModel | PathLike) -> TrainedModel:
     """Return the model, loaded if it is a path.
 
-    Raises W2VError for vectors without an output layer, and for a model of several views.
+    Raises:
+        W2VError: If the file cannot be read or has no output layer, or if the model has several views.
     """
     from w2v.training.model import Model, ViewsModel  # training imports evaluation
 

@@ -35,7 +35,8 @@ class Perplexity(Result):
 
     Attributes:
         perplexity: 2 to the power of `cross_entropy_bits`. This is the value to report. It undoes the subsampling of
-            the training: the model's probability p(w) is divided by keep(w) and normalised.
+            the training: the model's probability p(w) is divided by keep(w), the share of the occurrences of w that
+            subsampling kept, and normalised.
         cross_entropy_bits: The mean of −log2 p over all predictions. A prediction is a word given one of its context
             words in skip-gram, and a word given the mean of its context words in CBOW.
         unigram_perplexity: The perplexity if p(w) is the share of w in the training text, in all contexts.
@@ -65,9 +66,9 @@ def perplexity(
 ) -> Perplexity:
     """Predict each word of a text from its full window, without random shrinking and without subsampling.
 
-    Except with hs and class, this takes time proportional to V·D for each distinct word of the text in skip-gram, and
-    for each word of the text in CBOW: about 3 ms with 70,000 words. The memory does not depend on the length of the
-    text. Its words are stored in temporary files: 12 bytes each in CBOW, 20 in skip-gram.
+    The time is proportional to V·D for each distinct word of the text in skip-gram, and for each word of the text in
+    CBOW: about 3 ms with 70,000 words. The losses hs and class take less. The memory does not depend on the length of
+    the text. Its words are stored in temporary files: 12 bytes each in CBOW, 20 in skip-gram.
 
     Args:
         model: A model, or the path of its file.
@@ -75,8 +76,9 @@ def perplexity(
         progress: Called in the phases "read" and "predict".
         reading: Arguments of `train` for reading the text; by default as in the training of the model.
 
-    Raises W2VError for a text that cannot be read or has no two words of the vocabulary in one window, for a model with
-    scores beyond float32, and if there is too little memory or space on disk.
+    Raises:
+        W2VError: If the text cannot be read or has no two words of the vocabulary in one window, if the model has
+            scores beyond float32, or if there is too little memory or space on disk.
     """
     model = load_if_path(model)
     refuse_unknown(reading, options_of(ReadingOptions), {})
@@ -148,9 +150,10 @@ class KnownWords:
         words: int32 (T,), in text order.
         sentences: int64 (T,), the number of each word's sentence.
         counts: int64 (V,), how often each word of the vocabulary occurs in the text.
-        sides: Maximum of context words before and after a word.
+        sides: Maximum number of context words before and after a word.
 
-    Raises W2VError if the disk has too little space.
+    Raises:
+        W2VError: If the disk has too little space.
     """
 
     def __init__(self, store: IdStore, model: TrainedModel, folder: Path) -> None:
@@ -177,7 +180,7 @@ class KnownWords:
         return len(self.words)
 
     def positions_by_word(self) -> NDArray[np.int64]:
-        """Sort the positions of the words by vocabulary index: int64 (T,), in a temporary file."""
+        """Return the positions of the words, sorted by vocabulary index: int64 (T,), in a temporary file."""
         order = temporary_array(len(self), np.int64, self.folder)
         next_index = np.cumsum(self.counts) - self.counts
         for first in range(0, len(self), WORDS_AT_ONCE):

@@ -50,10 +50,10 @@ class PairsResult(Result):
 
 @dataclass(frozen=True)
 class RatedPairs:
-    """The pairs of a file. n of its P pairs have a vector for both words.
+    """The pairs of a file, and the n of its P pairs that have a vector for both words.
 
     Attributes:
-        indices: int64 (n,), the indices of these pairs among all pairs of the file, in file order.
+        indices: int64 (n,), the indices of the n pairs among all pairs of the file, in file order.
         rows: int64 (n, 2), the rows of their words. Rows from V on belong to unknown words with n-grams.
         cosines: float32 (n,), the cosine of the two words of each pair.
         all_scores: float64 (P,), the scores of all pairs of the file.
@@ -86,8 +86,9 @@ def word_pairs(
             may have a decimal comma. Other columns and a header line are ignored. "#" begins a comment line.
         case_insensitive: Treat words that differ only in case as one word, with the vector of the first of them.
 
-    Raises W2VError for a file that cannot be read, or that has no pairs, more than 100,000, or scores with commas
-    that may separate thousands.
+    Raises:
+        W2VError: If the file cannot be read, if it has no pairs or more than 100,000, or if its scores have commas that
+            may separate thousands.
     """
     rated = rated_pairs(vectors_of(vectors), pairs, case_insensitive)
     pearson, spearman = _correlations(rated.cosines, rated.scores)

@@ -55,7 +55,7 @@ class WordIndex:
     def row_or_composed(self, word: str) -> int:
         """Return the row of a word. For an unknown word with n-grams, append its vector to `composed` and return V + k.
 
-        k is the index of the vector in `composed`. Returns -1 if there is no vector.
+        k is the index of the vector in `composed`. Return -1 for a word without a row or vector.
         """
         row = self.row(word)
         if row < 0 and self._vectors.ngrams:
@@ -77,7 +77,11 @@ def numbered_lines(path: PathLike | None, kind: str) -> Iterator[tuple[int, byte
 
 
 def decode_word(path: PathLike | None, number: int, text: bytes) -> str:
-    """Decode a word of a line. Raises W2VError, naming the line, if it is not UTF-8."""
+    """Decode a word of a line.
+
+    Raises:
+        W2VError: If the word is not UTF-8. The message names the line.
+    """
     try:
         return text.decode()
     except UnicodeDecodeError:
