@@ -26,15 +26,19 @@ SIGNATURE = PARQUET + rb"|ARROW1\0\0"
 BATCH_ROWS, BATCH_VALUES = 1 << 16, 1 << 20  # limits for one batch: rows, and values of vectors
 
 
-def _pyarrow(path: PathLike) -> Any:
+def _import_pyarrow(path: PathLike) -> Any:
     need = f"{path}: Parquet and Arrow need one more package"
     return import_optional(need, "parquet", "pyarrow", "pyarrow.compute", "pyarrow.parquet")
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
-    """Write a table atomically, as Arrow if the name ends in .arrow, otherwise as Parquet."""
+    """Write a table atomically, as Arrow if the name ends in .arrow, otherwise as Parquet.
+
+    Raises:
+        W2VError: If pyarrow is missing, if the file cannot be written, or if `read` would refuse the content.
+    """
     check_content(path, content)
-    pa = _pyarrow(path)
+    pa = _import_pyarrow(path)
     rows, size = content.vectors.shape
     count_fields = [] if content.counts is None else [(COUNT, pa.int64())]
     schema = pa.schema([(WORD, pa.string()), *count_fields, (VECTOR, pa.list_(pa.float32(), size))])
@@ -52,10 +56,15 @@ def write_vectors(path: PathLike, size: int, blocks: Iterable[Array], replace: b
     """Write a table with a vector column only, atomically, in the format that `write` would choose.
 
     Args:
+        path: The file to write.
         size: The number of values in a vector.
         blocks: The rows, as arrays of shape (n, size).
+        replace: Whether an existing file is replaced.
+
+    Raises:
+        W2VError: If pyarrow is missing or the file cannot be written.
     """
-    pa = _pyarrow(path)
+    pa = _import_pyarrow(path)
     schema = pa.schema([(VECTOR, pa.list_(pa.float32(), size))])
     with atomic_write(path, replace) as file, _open_writer(path, pa, file, schema) as out:
         for block in blocks:
@@ -79,7 +88,7 @@ def _as_lists(pa: Any, rows: Array) -> Any:
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read the columns "word" and "vector" and, if the table has it, "count"; see formats.table.read."""
-    pa = _pyarrow(path)
+    pa = _import_pyarrow(path)
     try:
         with translate_os_errors(path), open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size

@@ -19,14 +19,22 @@ BLOCK_VALUES = 1 << 16  # values that are converted to float32 per block: a bloc
 
 
 def bfloat16() -> np.dtype[Any]:
-    """Return the bfloat16 dtype. Raise SettingsError if ml_dtypes is missing."""
+    """Return the bfloat16 dtype.
+
+    Raises:
+        SettingsError: If ml_dtypes is missing.
+    """
     ml_dtypes = import_optional("bfloat16 needs ml_dtypes", "bf16", "ml_dtypes", kind=SettingsError)
     dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
     return dtype
 
 
 def dtype_of(storage: Storage) -> np.dtype[Any]:
-    """Return the dtype of matrices with this storage. Raise SettingsError if it needs ml_dtypes and that is missing."""
+    """Return the dtype of matrices with this storage.
+
+    Raises:
+        SettingsError: If the storage is bfloat16 and ml_dtypes is missing.
+    """
     return bfloat16() if storage == "bf16" else np.dtype(np.float32)
 
 

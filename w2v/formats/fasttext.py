@@ -68,10 +68,13 @@ class _Settings:
 
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
-    """Read a model; see formats.table.read. Raise W2VError for classifiers and quantized models (.ftz).
+    """Read a model; see formats.table.read.
 
     The vector of a word is the mean of its own row and the rows of its n-grams. Output rows of hierarchical softmax are
     skipped: they belong to the nodes of fastText's tree. Files of the first fastText versions have no signature.
+
+    Raises:
+        W2VError: If the file is not a fastText model, is damaged, or holds a classifier or a quantized model (.ftz).
     """
     with open_unpacked(path) as (file, max_size):
         is_old = not re.match(FASTTEXT, file.peek(HEAD.size))
@@ -183,13 +186,13 @@ def _read_rows(path: PathLike, file: BufferedReader, rows: int, columns: int) ->
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
     """Write a model atomically. fastText computes the same vectors from it, for known and unknown words.
 
-    A model without n-grams is written as fastText writes it with `-maxn 0`. Output rows are written if
-    the model has one for each word (loss ns or softmax) and its word vectors are the input rows. Otherwise they are
-    zeros. Of a model with several views, the one with n-grams is written.
+    A model without n-grams is written as fastText writes it with `-maxn 0`. Output rows are written if the model has
+    one for each word (loss ns or softmax) and its word vectors are the input rows; otherwise, zeros are written. If a
+    model has several views, the view with n-grams is written.
 
     Raises:
-        W2VError: The file cannot be written, a word holds a NUL, or fastText would compute other vectors from the
-            n-grams.
+        W2VError: If the file cannot be written, if a word holds a NUL, or if fastText would compute other vectors from
+            the n-grams.
     """
     check_content(path, content)
     if content.header.views:

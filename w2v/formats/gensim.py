@@ -74,7 +74,7 @@ def read_saved(path: PathLike, errors: Errors | None = "strict", progress: Repor
         text, under their names in gensim 4.
 
     Raises:
-        W2VError: The file has no word vectors, or `pickles.read` refuses it.
+        W2VError: If the file has no word vectors or is damaged, or if `pickles.read` refuses it.
     """
     root = pickles.read(path, progress)
     if not isinstance(root, PickledObject):
@@ -152,7 +152,7 @@ def _scalar_attributes(path: PathLike, parts: Iterable[_Part]) -> dict[str, Any]
     """
     attributes: dict[str, Any] = {}
     for part in parts:
-        # None stands for attributes that are not numbers or text: their names count towards MAX_TEXT.
+        # Attributes that are not numbers or text get the value None, because their names count towards MAX_TEXT.
         attributes = dict.fromkeys(part.values) | attributes
         attributes |= {name: value for name, value in part.values.items() if isinstance(value, int | float | str)}
     if sum(len(text) for item in attributes.items() for text in item if isinstance(text, str)) > MAX_TEXT:
@@ -267,7 +267,7 @@ def _bucket_rows(part: _Part, rows: int, buckets: int) -> tuple[Integers, Intege
     """Return the buckets with n-grams and the row number of each, both int64 (n,).
 
     Raises:
-        ValueError, TypeError, LookupError: The attributes are damaged.
+        ValueError, TypeError, LookupError: If the attributes are damaged.
     """
     by_bucket, by_text = part.values.get("hash2index"), part.values.get("ngrams")
     if isinstance(by_bucket, DictItems):
@@ -283,7 +283,7 @@ def _read_integers(values: Iterable[Any]) -> Integers:
     """Read the Python and NumPy integers that a pickle describes.
 
     Raises:
-        ValueError, TypeError, LookupError: A value is not an integer from 0 to 2^32 - 1.
+        ValueError, TypeError, LookupError: If a value is not an integer from 0 to 2^32 - 1.
     """
     integers = []
     for value in values:

@@ -105,9 +105,10 @@ class ModelHeader:
 
     @classmethod
     def from_strings(cls, strings: Mapping[str, str], where: object) -> Self:
-        """Return the header from the strings of a file. Raise W2VError if they are damaged.
+        """Return the header from the strings of a file.
 
-        `where` is the start of error messages.
+        Raises:
+            W2VError: If the strings are damaged. The message starts with `where`.
         """
         rest = {name: text for name, text in strings.items() if name not in FILE_KEYS}
         if OLD_METRICS in rest:
@@ -136,7 +137,7 @@ class ModelHeader:
         """Return the strings that `from_strings` reads.
 
         Raises:
-            W2VError: JSON cannot represent a value. The message starts with `where`.
+            W2VError: If JSON cannot represent a value. The message starts with `where`.
         """
         json_fields = [name for name in self.non_empty_fields if name not in ("gensim", "others")]
         strings = {name: encode(getattr(self, name), _label(where, name)) for name in json_fields}

@@ -52,7 +52,7 @@ WRITERS: dict[str, Callable[[PathLike, int, Blocks, bool], None]] = {
     ".arrow": arrow.write_vectors,
 }
 
-# The suffix of the file in which readers look for the words of a matrix, by the extension of the matrix.
+# Readers look for the words of a matrix in the file with this suffix, by the extension of the matrix.
 WORDS_SUFFIXES = {".npy": npy.WORDS_SUFFIX, ".tsv": tsv.WORDS_SUFFIX}
 
 
@@ -60,8 +60,8 @@ def writer_for(path: PathLike) -> Callable[[PathLike, int, Blocks, bool], None]:
     """Return the function that writes a file with this name.
 
     Raises:
-        SettingsError: The extension is unknown.
-        W2VError: A file exists that readers would take for the words of these vectors.
+        SettingsError: If the extension is unknown.
+        W2VError: If a file exists that readers would take for the words of these vectors.
     """
     extension = Path(path).suffix.lower()
     if extension not in WRITERS:

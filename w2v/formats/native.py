@@ -38,7 +38,11 @@ _NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
-    """Write a vector file atomically. Raise W2VError if it cannot be written, or if `read` would refuse it."""
+    """Write a vector file atomically.
+
+    Raises:
+        W2VError: If the file cannot be written, or if `read` would refuse the content.
+    """
     check_content(path, content)
     tensors = {**content.tensors, "vectors": content.vectors}
     tensors |= {"words": content.words.blob, "word_offsets": content.words.offsets}
@@ -48,7 +52,11 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
 
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
-    """Read a vector file; see formats.table.read. Raise W2VError if it is damaged or has no vectors."""
+    """Read a vector file; see formats.table.read.
+
+    Raises:
+        W2VError: If the file is damaged or has no vectors.
+    """
     return validate(path, _vector_file(path, *read_native(path)), errors)
 
 
@@ -117,7 +125,7 @@ def header_bytes(path: object, tensors: Mapping[str, Array], metadata: Mapping[s
     """Return the names of the arrays in file order, and the bytes of a file before the arrays.
 
     Raises:
-        W2VError: The header would have more than MAX_HEADER_BYTES.
+        W2VError: If the header would have more than MAX_HEADER_BYTES.
     """
     # The format forbids gaps between arrays. In descending order of element size, all are aligned without gaps.
     names = sorted(tensors, key=lambda name: -tensors[name].itemsize)
@@ -147,8 +155,8 @@ def read_native(path: PathLike, mmap: bool = False, foreign: bool = False) -> tu
         foreign: Accept any safetensors file, not only native ones.
 
     Raises:
-        W2VError: The file is missing, truncated, inconsistent, in another format or from a newer version.
-        SettingsError: The file has bfloat16 arrays and ml_dtypes is missing.
+        W2VError: If the file is missing, truncated, inconsistent, in another format or from a newer version.
+        SettingsError: If the file has bfloat16 arrays and ml_dtypes is missing.
     """
     with translate_os_errors(path), open_regular(path) as file:
         return read_open(path, file, mmap, foreign)
@@ -157,7 +165,12 @@ def read_native(path: PathLike, mmap: bool = False, foreign: bool = False) -> tu
 def read_open(
     path: PathLike, file: BufferedReader, mmap: bool, foreign: bool = False
 ) -> tuple[dict[str, Array], dict[str, str]]:
-    """Read an open file like `read_native`. Also raises OSError."""
+    """Read an open file like `read_native`.
+
+    Raises:
+        W2VError, SettingsError: As in `read_native`.
+        OSError: If reading fails.
+    """
     index, metadata, start = _read_header(path, file, foreign)
     tensors: dict[str, Array] = {}
     if mmap:
@@ -215,8 +228,8 @@ def _index_tensors(header: dict[str, Any]) -> tuple[_TensorIndex, int]:
     """Return the index of the arrays that a header describes, and the end of the last array.
 
     Raises:
-        ValueError, KeyError, TypeError, AttributeError: The header is wrong.
-        SettingsError: The header has bfloat16 arrays and ml_dtypes is missing.
+        ValueError, KeyError, TypeError, AttributeError: If the header is wrong.
+        SettingsError: If the header has bfloat16 arrays and ml_dtypes is missing.
     """
     index: _TensorIndex = {}
     position = 0

@@ -30,7 +30,7 @@ def read_array(path: PathLike) -> NDArray[Any]:
     """Read an array, in the byte order of this machine.
 
     Raises:
-        W2VError: The file cannot be read, is truncated or damaged, or holds anything but a row or matrix of numbers.
+        W2VError: If the file cannot be read, is truncated or damaged, or does not hold a row or matrix of numbers.
     """
     with translate_os_errors(path), open_regular(path) as file:
         return read_open(path, file, os.fstat(file.fileno()).st_size)

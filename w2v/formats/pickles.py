@@ -75,8 +75,8 @@ def read(path: PathLike, progress: Report | None = None) -> Any:
         Numbers, strings, bytes, None, tuples, lists (also for sets), DictItems, GlobalName and PickledObject.
 
     Raises:
-        W2VError: The file cannot be read or is damaged, it has opcodes or calls that gensim models do not have, or its
-            objects would take more than GROWTH times the size of the file plus SLACK.
+        W2VError: If the file cannot be read or is damaged, if it has opcodes or calls that gensim models do not have,
+            or if its objects would take more than GROWTH times the size of the file plus SLACK.
     """
     with translate_os_errors(path), open_regular(path) as file, MappedFile(file) as data:
         size, meter, machine = len(data), Meter(progress, "load"), _Machine(GROWTH * len(data) + SLACK)
@@ -175,7 +175,8 @@ class _Machine:
             raise ValueError("values are added to an object that cannot hold them")
         target.extend(values)
 
-    def call(self, argument: None) -> None:
+    def replace_call(self, argument: None) -> None:
+        """Replace a function and its arguments by the result or by a PickledObject. The function is not called."""
         name, arguments = self.pop(2)
         if type(name) is not GlobalName or not ALLOWED_CALLS.fullmatch(name):
             raise _Forbidden(
@@ -191,13 +192,13 @@ class _Machine:
         else:
             self.push(PickledObject(name, arguments))
 
-    def make(self, values: list[Any]) -> None:
+    def push_object(self, values: list[Any]) -> None:
         name, arguments = values
         if type(name) is not GlobalName:
             raise ValueError("an object without a class")
         self.push(PickledObject(name, arguments))
 
-    def build(self, argument: None) -> None:
+    def set_state(self, argument: None) -> None:
         target, state = self.pop(2)
         if not isinstance(target, PickledObject):
             raise ValueError("a state without an object")
@@ -252,8 +253,8 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(("BINGET", "LONG_BINGET"), _Machine.memo_get),
     "GLOBAL": lambda machine, names: machine.push_global(*names.split(" ", 1)),
     "STACK_GLOBAL": lambda machine, _: machine.push_global(*machine.pop(2)),
-    "REDUCE": _Machine.call,
-    "NEWOBJ": lambda machine, _: machine.make(machine.pop(2)),
-    "NEWOBJ_EX": lambda machine, _: machine.make(machine.pop(3)[:2]),
-    "BUILD": _Machine.build,
+    "REDUCE": _Machine.replace_call,
+    "NEWOBJ": lambda machine, _: machine.push_object(machine.pop(2)),
+    "NEWOBJ_EX": lambda machine, _: machine.push_object(machine.pop(3)[:2]),
+    "BUILD": _Machine.set_state,
 }

@@ -27,7 +27,7 @@ def open_unpacked(path: PathLike) -> Iterator[tuple[BufferedReader, int]]:
     """Open a file. Yield the file, decompressed if it is compressed, and an upper limit for its size in bytes.
 
     Raises:
-        W2VError: The file cannot be read.
+        W2VError: If the file cannot be read.
     """
     with translate_os_errors(path), open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -40,7 +40,11 @@ def open_unpacked(path: PathLike) -> Iterator[tuple[BufferedReader, int]]:
 
 
 def read_head(path: PathLike, file: BufferedReader) -> bytes:
-    """Read the first HEAD_BYTES of an open file. Raise W2VError if it is empty."""
+    """Read the first HEAD_BYTES of an open file.
+
+    Raises:
+        W2VError: If the file is empty.
+    """
     head = file.read(HEAD_BYTES)
     if not head:
         problem = "truncated: its compressed data ends before the first row" if is_truncated(file) else "it is empty"

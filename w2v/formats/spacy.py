@@ -29,7 +29,7 @@ LANGUAGE = "xx"  # spaCy's code for multi-language pipelines
 FILES = ("vectors", "key2row", "strings.json")
 BATCH_WORDS = 1 << 14  # words that are looked up at once
 ENTRY_BYTES = 10  # minimum size of a hash and its row in the file of keys
-MAX_SYMBOLS = 1000  # upper limit for the number of spaCy's symbols, whose entries are smaller than ENTRY_BYTES
+MAX_SYMBOLS = 1000  # upper limit for the number of spaCy's symbols: their entries are smaller than ENTRY_BYTES
 
 
 def _import_spacy(path: PathLike) -> Any:
@@ -37,7 +37,11 @@ def _import_spacy(path: PathLike) -> Any:
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
-    """Write a pipeline that consists of a tokenizer and word vectors. An existing folder is never replaced."""
+    """Write a pipeline that consists of a tokenizer and word vectors. An existing folder is never replaced.
+
+    Raises:
+        W2VError: If spaCy is missing, if the folder cannot be written or exists, or if two words have the same key.
+    """
     check_content(path, content)
     spacy = _import_spacy(path)
     pipeline = spacy.blank(LANGUAGE)
@@ -56,10 +60,10 @@ class _Settings(msgspec.Struct):
 
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
-    """Read the words that have a vector; several may share one. See formats.table.read.
+    """Read the words that have a vector; several words may share one vector. See formats.table.read.
 
     Raises:
-        W2VError: The folder is damaged, or it has floret vectors, which have no words.
+        W2VError: If spaCy is missing, if the folder is damaged, or if it has floret vectors, which have no words.
     """
     spacy, folder = _import_spacy(path), Path(path) / "vocab"
     settings = folder / "vectors.cfg"
@@ -68,7 +72,7 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         raise W2VError(
             f"{path}: its vectors are of mode {one_line(mode)}, which stores no words: w2v reads only mode default"
         )
-    words, rows = _words(spacy, folder)
+    words, rows = _read_words(spacy, folder)
     matrix = npy.read_array(folder / "vectors")
     if matrix.ndim != 2 or matrix.dtype.kind != "f" or (len(rows) and rows.max() >= len(matrix)):
         raise W2VError(f"{path}: damaged: its words do not fit its matrix of shape {matrix.shape}")
@@ -79,9 +83,9 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     return validate(path, VectorFile(words, vectors), errors)
 
 
-def _words(spacy: Any, folder: Path) -> tuple[Words, NDArray[np.uint32]]:
-    """Return the words that have a row, ordered by row, and the row of each, uint32 (V,)."""
-    keys, rows = _rows_by_key(folder / "key2row")
+def _read_words(spacy: Any, folder: Path) -> tuple[Words, NDArray[np.uint32]]:
+    """Read the words that have a row, ordered by row, and the row of each, uint32 (V,)."""
+    keys, rows = _read_rows_by_key(folder / "key2row")
     path = folder / "strings.json"
     with translate_os_errors(path), open_regular(path) as file:
         text = file.read()
@@ -103,7 +107,7 @@ def _words(spacy: Any, folder: Path) -> tuple[Words, NDArray[np.uint32]]:
     return words.words.take(order), rows[order]
 
 
-def _rows_by_key(path: Path) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+def _read_rows_by_key(path: Path) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
     """Read the keys of words, ascending, and the row of each, from a MessagePack file.
 
     The entries are read one by one, and twice: as a dictionary they would take ten times the size of the file.

@@ -57,7 +57,11 @@ VIRTUAL_TABLE = (
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
-    """Write a database atomically. With sqlite-vec, the table of vectors is virtual and can find nearest neighbours."""
+    """Write a database atomically. With sqlite-vec, the table of vectors is virtual and can find nearest neighbours.
+
+    Raises:
+        W2VError: If the database cannot be written, or if another program is changing the one that it replaces.
+    """
     check_content(path, content)
     rows, size = content.vectors.shape
     meter = Meter(progress, "save")
@@ -110,7 +114,7 @@ def _checkpoint(path: PathLike, target: Path) -> None:
     file with that name, whatever it is.
 
     Raises:
-        W2VError: Another program is changing the database.
+        W2VError: If another program is changing the database.
     """
     _check_journals(path, target)
     journal = Path(f"{target}-journal")

@@ -54,7 +54,11 @@ SentenceTransformer("{name}").encode(["a text"])
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
-    """Write a folder atomically. Raise W2VError if it cannot be written or exists: it is never replaced."""
+    """Write a folder atomically. An existing folder is never replaced.
+
+    Raises:
+        W2VError: If the folder cannot be written or exists.
+    """
     check_content(path, content)
     with atomic_folder(path) as folder:
         _write_matrix(folder / MATRIX, content.vectors, Meter(progress, "save"))
@@ -125,9 +129,10 @@ class _Tokenizer(msgspec.Struct):
 
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
-    """Read the tokens and vectors of a folder, multiplied by the weights of tokens if it has any.
+    """Read the tokens and vectors of a folder; see formats.table.read.
 
-    The tokens of subword tokenizers are read, too. See formats.table.read.
+    The tokens of subword tokenizers are read, too. If the folder has weights, the vector of each token is multiplied by
+    the token's weight.
     """
     matrix_path, tokenizer_path = Path(path) / MATRIX, Path(path) / TOKENIZER
     tensors, _ = native.read_native(matrix_path, mmap=True, foreign=True)
@@ -168,7 +173,7 @@ def _matrix_rows(mapping: Array, numbers: Array) -> Array:
     """Return the matrix rows, int64 (n,), of tokens with these numbers.
 
     Raises:
-        LookupError, ValueError: The mapping or a number is wrong.
+        LookupError, ValueError: If the mapping or a number is wrong.
     """
     if mapping.ndim != 1 or mapping.dtype.kind not in "iu":
         raise ValueError(f"a mapping of shape {mapping.shape} and type {mapping.dtype}")

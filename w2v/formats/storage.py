@@ -70,7 +70,7 @@ def to_storage(matrix: NDArray[Any], storage: FileStorage) -> NDArray[Any]:
     """Convert a matrix (V, D) to another type; int8 becomes a CompactMatrix.
 
     Raises:
-        SettingsError: float16 cannot represent a value, or bfloat16 needs ml_dtypes and it is missing.
+        SettingsError: If float16 cannot represent a value, or if bfloat16 needs ml_dtypes and it is missing.
     """
     dtype = DTYPES[storage]()
     rows = memory.empty(matrix.shape, dtype)
@@ -112,7 +112,11 @@ def split_scales(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 
 
 def join_scales(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Undo `split_scales`. Raise ValueError if scales do not fit their array."""
+    """Undo `split_scales`.
+
+    Raises:
+        ValueError: If scales do not fit their array.
+    """
     arrays = dict(tensors)
     for name in [name for name in tensors if name.endswith(SCALES_SUFFIX)]:
         scales, rows = arrays.pop(name), arrays.get(name.removesuffix(SCALES_SUFFIX), np.empty(0))

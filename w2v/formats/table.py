@@ -27,16 +27,17 @@ EVERYTHING = ("*",)
 COUNTS, OUTPUTS, SUBWORDS = ("counts",), ("outputs",), (*NGRAM_TENSORS, "subwords")
 VIEW = view_prefix("{}").rstrip(".")  # the name of all tensors of a view, as one part of a file
 
-PART_LABELS = {name: name for name in ("counts", "settings", "metrics", "scores")}
-PART_LABELS |= {
+# What `describe_lost_parts` calls a part.
+PART_LABELS = {
+    **{name: name for name in ("counts", "settings", "metrics", "scores")},
+    **dict.fromkeys(SUBWORDS, "n-grams"),
     "inputs": "input rows",
     "loss_by_epoch": "losses by epoch",
     "text": "text options",
     "gensim": "settings",
+    "others": "other texts",
+    gensim.INT_KEYS: "integer keys",
 }
-PART_LABELS["others"] = "other texts"
-PART_LABELS[gensim.INT_KEYS] = "integer keys"
-PART_LABELS |= dict.fromkeys(SUBWORDS, "n-grams")
 
 
 class Format(NamedTuple):
@@ -159,7 +160,11 @@ def describe_formats() -> str:
 
 
 def format_for(path: PathLike) -> Format:
-    """Return the format of a new file with this name. Raise SettingsError if the extension is unknown."""
+    """Return the format of a new file with this name.
+
+    Raises:
+        SettingsError: If the extension is unknown.
+    """
     name = Path(path).name.lower()
     for fmt in WRITABLE:
         if name.endswith(fmt.extensions):
@@ -178,7 +183,11 @@ def check_storage(path: PathLike, storage: FileStorage) -> None:
 
 
 def detect_format(path: PathLike) -> Format:
-    """Return the format of a file by its content. Raise W2VError if it is not a vector file."""
+    """Return the format of a file by its content.
+
+    Raises:
+        W2VError: If the file cannot be read or is not a vector file.
+    """
     with translate_os_errors(path):
         for fmt in FORMATS:
             if fmt.folder and fmt.matches(path, b""):
@@ -199,8 +208,8 @@ def watch_format(path: PathLike) -> Iterator[Format]:
     """Yield the format of a file, for a `with` block that reads it.
 
     Raises:
-        W2VError: The file is not a vector file, or one of its files is changed or replaced within the block, so the
-            block may have read a mixture of two models.
+        W2VError: If the file is not a vector file, or if one of its files is changed or replaced within the block, so
+            that the block may have read a mixture of two models.
     """
     with check_files_unchanged(path) as watch:
         fmt = detect_format(path)
@@ -212,7 +221,7 @@ def all_files(path: PathLike) -> list[Path]:
     """Return the paths of a vector file and of the other files that belong to it.
 
     Raises:
-        W2VError: The file is not a vector file.
+        W2VError: If the file is not a vector file.
     """
     return [Path(path), *detect_format(path).companion_files(Path(path))]
 
@@ -221,7 +230,7 @@ def companion_files_to_write(path: PathLike) -> list[Path]:
     """Return the other files that writing a file of this name creates or removes.
 
     Raises:
-        SettingsError: The extension is unknown.
+        SettingsError: If the extension is unknown.
     """
     fmt = format_for(path)
     written = [Path(path).with_suffix(fmt.words_suffix)] if fmt.words_suffix else []
@@ -243,7 +252,7 @@ def lost_parts(path: PathLike, content: VectorFile) -> list[str]:
     """Return the names of the parts that a file of this name would not store.
 
     Raises:
-        SettingsError: The extension is unknown.
+        SettingsError: If the extension is unknown.
     """
     stored = format_for(path).stores
     if stored == EVERYTHING:
@@ -254,7 +263,11 @@ def lost_parts(path: PathLike, content: VectorFile) -> list[str]:
 
 
 def describe_lost_parts(path: PathLike, before: VectorFile, after: VectorFile) -> list[str]:
-    """Return labels for the parts of `before` that are lost if `after` is written to `path`."""
+    """Return labels for the parts of `before` that are lost if `after` is written to `path`.
+
+    Raises:
+        SettingsError: If the extension is unknown.
+    """
     stored = {*part_names(after)} - {*lost_parts(path, after)}
     names = [name for name in part_names(before) if name not in stored]
     labels = PART_LABELS | {VIEW.format(name): f"view of {name}" for name in before.header.views}
@@ -266,7 +279,7 @@ def vector_size_in(path: PathLike, content: VectorFile) -> int:
     """Return the number of values of a vector in a file of this name with this content.
 
     Raises:
-        SettingsError: The extension is unknown.
+        SettingsError: If the extension is unknown.
     """
     if content.header.views and format_for(path).write is fasttext.write:
         content = content.view(SUBWORD_VIEW, path)
@@ -285,8 +298,9 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         progress: Called in phase "save".
 
     Raises:
-        SettingsError: The extension is unknown.
-        W2VError: The format cannot store the content, the file cannot be written, or it exists and `replace` is false.
+        SettingsError: If the extension is unknown.
+        W2VError: If the format cannot store the content, if the file cannot be written, or if it exists and `replace`
+            is false.
     """
     write = format_for(path).write
     assert write
@@ -311,8 +325,8 @@ def read(
         progress: Called in phase "load".
 
     Raises:
-        W2VError: The file is missing, truncated, inconsistent, in an unknown format or changed while it was read; it
-            contains NaN or infinite values, or a word twice.
+        W2VError: If the file is missing, truncated, inconsistent, in an unknown format or changed while it was read, or
+            if it contains NaN or infinite values, or a word twice.
     """
     with watch_format(path) as fmt:
         if mmap and fmt.read is not native.read:

@@ -56,10 +56,10 @@ class VectorFile:
         return VectorFile(words, self.vectors[:rows], counts, {}, replace(self.header, views={}))
 
     def view(self, name: str, where: object) -> VectorFile:
-        """Return the content of the file that one of the views would have by itself.
+        """Return the content that a file with only this view would have.
 
         Raises:
-            W2VError: An array of the view is missing or has a wrong shape. The message starts with `where`.
+            W2VError: If an array of the view is missing or has a wrong shape. The message starts with `where`.
         """
         prefix = view_prefix(name)
         tensors = {key.removeprefix(prefix): array for key, array in self.tensors.items() if key.startswith(prefix)}
@@ -79,7 +79,7 @@ class VectorFile:
 
 
 def view_prefix(name: str) -> str:
-    """Return what the names of a view's tensors begin with in a file of several views."""
+    """Return the prefix of the names of a view's tensors in a file of several views."""
     return f"view.{name}."
 
 
@@ -91,7 +91,16 @@ def check_content(path: PathLike, content: VectorFile) -> None:
 
 
 def validate(path: PathLike, content: VectorFile, errors: Errors | None) -> VectorFile:
-    """Return content that was read from a file, with its words as UTF-8. Raise W2VError if it is inconsistent."""
+    """Check content that was read from a file, and return it with its words as UTF-8.
+
+    Args:
+        path: The file, for error messages.
+        content: The content.
+        errors: See `decode_words`.
+
+    Raises:
+        W2VError: If the content is inconsistent.
+    """
     _check_shapes(f"{path}: damaged", content)
     content = replace(content, words=decode_words(path, content.words, errors))
     _check_values(path, content)
@@ -146,7 +155,7 @@ def expand_shared_rows(path: PathLike, matrix: Array, rows: NDArray[Any], size: 
         size: The size of the files in bytes.
 
     Raises:
-        W2VError: The vectors would take more than MAX_SHARED_BYTES and more than MAX_SHARED_RATIO times `size`.
+        W2VError: If the vectors would take more than MAX_SHARED_BYTES and more than MAX_SHARED_RATIO times `size`.
     """
     if 4 * len(rows) * matrix.shape[1] > max(MAX_SHARED_BYTES, MAX_SHARED_RATIO * size):
         raise W2VError(
@@ -174,7 +183,7 @@ def decode_words(path: PathLike, words: Words, errors: Errors | None) -> Words:
         errors: What to do with malformed words, as in bytes.decode. With None, return the words without a check.
 
     Raises:
-        W2VError: A word is malformed (with errors "strict") or appears twice.
+        W2VError: If a word is malformed (with errors "strict") or appears twice.
     """
     if errors is None:
         return words

@@ -50,7 +50,7 @@ def write(
         header: Write a first line with the numbers of rows and columns. GloVe's text does not have it.
 
     Raises:
-        W2VError: The file cannot be written, or the format cannot represent a word.
+        W2VError: If the file cannot be written, or if the format cannot represent a word.
     """
     blocks = encode_rows(path, content, binary=binary)
     if not header:
@@ -76,7 +76,7 @@ def encode_rows(
         separators: Bytes that no word may contain. w2v reads text with spaces in words, but not every program does.
 
     Raises:
-        W2VError: The format cannot store the content. This call raises it, before the first block is requested.
+        W2VError: If the format cannot store the content. The error is raised before the first block is requested.
     """
     check_content(path, content)
     _check_words_fit(path, content.words, separators)
@@ -96,7 +96,7 @@ def encode_blocks(content: VectorFile, binary: bool) -> Iterator[tuple[int, memo
 
 
 def _check_recognisable(path: PathLike, content: VectorFile) -> None:
-    """Raise W2VError if readers would not recognise this file without a header as text vectors.
+    """Raise W2VError if readers would not recognise this content as text vectors in a file without a header.
 
     For example, the first word may start with a byte order mark or with the signature of another file type, the first
     row may look like a header, a control character may look like binary data, and rows with a single number may look
@@ -151,7 +151,11 @@ _CODECS = {
 
 
 def is_binary(path: PathLike, head: bytes) -> bool:
-    """Return True if a file that starts with `head` is binary. Raise W2VError if it is not a word2vec file at all."""
+    """Return True if a file that starts with `head` is binary.
+
+    Raises:
+        W2VError: If the file is not a word2vec file at all.
+    """
     refuse_file_of_other_tool(path, head)
     return recognise_layout(path, head).kind == "binary"
 
@@ -228,7 +232,7 @@ def read_rows(
         progress: Called in phase "load".
 
     Raises:
-        W2VError: The rows are truncated or malformed.
+        W2VError: If the rows are truncated or malformed.
     """
     is_limited = limit is not None and limit < rows
     rows = rows if limit is None else min(rows, limit)

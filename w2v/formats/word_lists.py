@@ -36,7 +36,7 @@ def write_words_with_matrix(
         replace: Whether existing files are replaced.
 
     Raises:
-        W2VError: A word holds a tab or a line break, or a file cannot be written.
+        W2VError: If a word holds a tab or a line break, or if a file cannot be written.
     """
     path = Path(matrix_path).with_suffix(words_suffix)
     if words.contain_any(b"\t\n\r"):
@@ -89,7 +89,7 @@ def read_words(path: Path, rows: int) -> tuple[Words, NDArray[np.int64] | None]:
     The words of a table are in its first column.
 
     Raises:
-        W2VError: The file cannot be read or does not have `rows` words.
+        W2VError: If the file cannot be read or does not have `rows` words.
     """
     check_min_size(path, rows)
     with translate_os_errors(path), open_regular(path) as file:
