@@ -153,7 +153,7 @@ def answer_questions(
     case_insensitive: bool = True,
     progress: Report | None = None,
 ) -> tuple[Questions, NDArray[np.bool_]]:
-    """Read the questions of a file. Return them, and True for each one that is answered correctly, bool (Q,).
+    """Answer the questions of a file. Return them, and True for each question answered correctly, bool (Q,).
 
     Arguments and errors are the same as in `analogies`.
     """

@@ -27,8 +27,8 @@ class EffectiveRank(Result):
     """The effective rank and the singular values of the matrix log p(word | context).
 
     Attributes:
-        rank: Number of singular values above max(contexts, words) · ε · (largest singular value), as in
-            numpy.linalg.matrix_rank. ε is the precision of float64.
+        rank: The effective rank: the number of singular values above max(contexts, words) · ε · (largest singular
+            value), as in numpy.linalg.matrix_rank. ε is the precision of float64.
         max_rank: The highest rank that the loss allows with vectors of this size; None if the loss does not limit it.
         contexts, words: Numbers of rows and columns of the matrix. Both are the first words of the vocabulary.
         vector_size: D.

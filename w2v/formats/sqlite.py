@@ -60,7 +60,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     """Write a database atomically. With sqlite-vec, the table of vectors is virtual and can find nearest neighbours.
 
     Raises:
-        W2VError: If the database cannot be written, or if another program is changing the one that it replaces.
+        W2VError: If the database cannot be written, or if another program is changing the existing one.
     """
     check_content(path, content)
     rows, size = content.vectors.shape
