@@ -52,7 +52,7 @@ WRITERS: dict[str, Callable[[PathLike, int, Blocks, bool], None]] = {
     ".arrow": arrow.write_vectors,
 }
 
-# Readers look for the words of a matrix in the file with this suffix, by the extension of the matrix.
+# The suffix of the words file that readers look for, by the extension of the matrix.
 WORDS_SUFFIXES = {".npy": npy.WORDS_SUFFIX, ".tsv": tsv.WORDS_SUFFIX}
 
 

@@ -146,7 +146,7 @@ class Encoder:
         known = rows[is_known]
         cumulative_known_counts = np.append(0, np.cumsum(is_known))[line_starts]
         distinct, indices = np.unique(known, return_inverse=True)
-        vectors = np.asarray(self._vectors[distinct], np.float32)  # a small copy: a text repeats few distinct words
+        vectors = np.asarray(self._vectors[distinct], np.float32)  # a small copy, because most words repeat
         sums = sums_of_rows(vectors, indices, cumulative_known_counts, self._weights[known])
         cumulated = np.append(0, np.cumsum(self._weights[known], dtype=np.float64))
         weights = np.diff(cumulated[cumulative_known_counts]).astype(np.float32)
