@@ -108,7 +108,7 @@ $(VENV)/.faults: $(VENV)/.checks
 sanitize: build/checked/.built build/sanitize/.built build/thread/.built
 	python tests/faults/variants.py checked sanitize thread
 
-# This takes twenty minutes on an idle machine. The full quality table takes longer: see bench/quality.py.
+# Measure speed and quality, in twenty minutes on an idle machine. The full quality table takes longer: bench/quality.py.
 bench: build
 	@test -n "$(CORPUS)" -a -n "$(QUESTIONS)" -a -n "$(PAIRS)" || { echo "name the files: make bench CORPUS=text8.txt QUESTIONS=questions-words.txt PAIRS='WS-353.txt SimLex.txt'" >&2; exit 1; }
 	@$(PIP) 'w2v[bench]'
