@@ -13,7 +13,7 @@ from tests.helpers import Stop, assert_same, interrupt, run, run_json, stop_at
 from w2v.formats import native
 from w2v.system import memory
 from w2v.training import prepare, tune
-from w2v.training.checkpoint import VIEWS_FILE_NAME, CheckpointFolder, files
+from w2v.training.checkpoint_folder import VIEWS_FILE_NAME, CheckpointFolder, files
 from w2v.training.config import RunConfig
 from w2v.training.model import ViewsModel
 from w2v.training.views import latest_state

@@ -10,7 +10,8 @@ import numpy as np
 from w2v.errors import W2VError
 from w2v.evaluation.held_out import GapTest
 from w2v.text.subword_rows import SubwordRows
-from w2v.training.checkpoint import Checkpoint, CheckpointFolder
+from w2v.training.checkpoint import Checkpoint
+from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.model import Model, matrix_arguments
 from w2v.vectors.cosines import Floats
 

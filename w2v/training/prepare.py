@@ -31,7 +31,8 @@ from w2v.text.idstore import IdStore, TypeCounts, read_corpus
 from w2v.text.phrases import Phrases
 from w2v.text.text_checks import warn_about_text
 from w2v.text.vocabulary import Vocabulary
-from w2v.training.checkpoint import Checkpoint, CheckpointFolder
+from w2v.training.checkpoint import Checkpoint
+from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.communicator import Communicator, collective_errors, is_root
 from w2v.training.config import PATHS, RunConfig
 from w2v.training.distributed import DistributedRun, merge_types

@@ -24,7 +24,8 @@ from w2v.system.threads import Thread
 from w2v.text.idstore import IdStore, TypeCounts
 from w2v.text.phrases import Phrases
 from w2v.text.subwords import Ngrams
-from w2v.training.checkpoint import Checkpoint, CheckpointFolder, ResumeInfo
+from w2v.training.checkpoint import Checkpoint, ResumeInfo
+from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.config import RunConfig
 from w2v.training.divergence import DIVERGENCE_RATIO, WARNING_RATIO, all_finite, loss_ratio
 from w2v.training.early_stopping import EarlyStopping
@@ -110,7 +111,7 @@ class Run:
         self.tokens = self.plan.tokens
         if self.plan.loss.notice:
             log.warning("%s", self.plan.loss.notice)
-        self._allocate(initial, int(bool(checkpoint_folder and checkpoint_folder.copies_states)), other_memory)
+        self._allocate(initial, int(bool(checkpoint_folder and checkpoint_folder.copies_matrices)), other_memory)
 
     def __enter__(self) -> Self:
         return self

@@ -15,7 +15,8 @@ from w2v.system.files import PathLike
 from w2v.text.corpus import Source
 from w2v.text.idstore import ReadingOptions
 from w2v.text.vocabulary import Vocabulary
-from w2v.training.checkpoint import Checkpoint, CheckpointFolder
+from w2v.training.checkpoint import Checkpoint
+from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.communicator import Communicator, collective_errors
 from w2v.training.config import RunConfig
 from w2v.training.initialisation import Vocab, open_source

@@ -19,7 +19,8 @@ from w2v.losses.registry import Settings, settings_from, view_settings
 from w2v.progress import Progress, Report, notebook_bar
 from w2v.system.files import PathLike, atomic_write, open_regular, translate_os_errors
 from w2v.system.schema import decode, encode
-from w2v.training.checkpoint import VIEWS_FILE_NAME, Checkpoint, CheckpointFolder, latest
+from w2v.training.checkpoint import Checkpoint
+from w2v.training.checkpoint_folder import VIEWS_FILE_NAME, CheckpointFolder, latest
 from w2v.training.config import RunConfig
 from w2v.training.model import Model, ViewsModel
 from w2v.training.run import Run

@@ -36,7 +36,7 @@ from w2v.settings import MODEL as MODEL_GROUP
 from w2v.system import memory
 from w2v.text.idstore import ReadingOptions
 from w2v.training import tune as tuning
-from w2v.training.checkpoint import CheckpointFolder
+from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.communicator import collective_errors, is_root, join_ranks
 from w2v.training.config import RunConfig
 from w2v.training.initialisation import Vocab
