@@ -100,27 +100,27 @@ def prepare(
             if vocabulary is None and config.vocabulary is not None:
                 vocabulary = Vocabulary.load(config.vocabulary, settings.min_count, settings.max_vocab)
             text = corpus if isinstance(corpus, Corpus) else Corpus(corpus)
-            states = _states_of_views(settings, resume_from)
-            for before in filter(None, states.values()):
+            checkpoints = _checkpoints_of_views(settings, resume_from)
+            for before in filter(None, checkpoints.values()):
                 _check_file_sizes(before, text)
                 if before.version != __version__:
                     writer = f"the checkpoint was written by w2v {before.version}"
                     log.warning("%s, this is %s: last bits may differ", writer, __version__)
             root_folder: CheckpointFolder | None = None
             folders: dict[str, CheckpointFolder] = {}
-            if checkpoint_folder is not None and len(states) > 1:
+            if checkpoint_folder is not None and len(checkpoints) > 1:
                 raise SettingsError(f"checkpoint: with views {settings.views}, give the path of the folder")
             if is_root(communicator) and checkpoint_folder is not None:
                 folders["words"] = stack.enter_context(checkpoint_folder)
-            elif is_root(communicator) and config.checkpoint is not None and len(states) > 1:
-                root_folder, folders = open_folders(config, states, replace_checkpoints, stack)
+            elif is_root(communicator) and config.checkpoint is not None and len(checkpoints) > 1:
+                root_folder, folders = open_folders(config, checkpoints, replace_checkpoints, stack)
             elif is_root(communicator) and config.checkpoint is not None:
                 folders["words"] = stack.enter_context(
                     CheckpointFolder(
                         config.checkpoint,
                         config.checkpoint_every,
                         replace=replace_checkpoints,
-                        resumed_from=states["words"],
+                        resumed_from=checkpoints["words"],
                     )
                 )
             if communicator:
@@ -131,11 +131,11 @@ def prepare(
             settings = replace(settings, workers=settings.workers or communicator.default_workers())
         config = replace(config, settings=settings, corpus=tuple(text.files))
         with collective_errors(communicator):
-            best_state_folders = folders
+            best_folders = folders
             if settings.stop_early and not folders:
                 temporary = Path(stack.enter_context(TemporaryDirectory(prefix="w2v-")))
-                best_state_folders = {
-                    name: stack.enter_context(CheckpointFolder(temporary / name, NEVER)) for name in states
+                best_folders = {
+                    name: stack.enter_context(CheckpointFolder(temporary / name, NEVER)) for name in checkpoints
                 }
             is_table = has_columns(config.reading.column)
             part = text.part(communicator.rank, communicator.size, is_table=is_table) if communicator else text
@@ -147,19 +147,19 @@ def prepare(
         with collective_errors(communicator):
             if not types.tokens:
                 raise NothingToTrain(f"{text} holds no words")
-            first_state = states["words"]
-            checksum = first_state.resume_info.checksum if first_state else ""
+            first_checkpoint = checkpoints["words"]
+            checksum = first_checkpoint.resume_info.checksum if first_checkpoint else ""
             if folders:
                 checksum = _text_checksum(store, types, checksum)
-                if any(state and state.resume_info.checksum != checksum for state in states.values()):
+                if any(each and each.resume_info.checksum != checksum for each in checkpoints.values()):
                     raise W2VError(f"{text} is not the text that this run was started with")
         runs: dict[str, Run] = {}
-        for name, view in _configs_of_views(config, states).items():
-            state, folder = states[name], folders.get(name)
+        for name, view in _configs_of_views(config, checkpoints).items():
+            checkpoint, folder = checkpoints[name], folders.get(name)
             with collective_errors(communicator):
-                instruction_set = _resumed_instruction_set(state) if state else None
+                instruction_set = _resumed_instruction_set(checkpoint) if checkpoint else None
                 view_source = source.views[name] if isinstance(source, ViewsModel) else source
-                initial = _initialise(view, types, view_source, vocabulary, state)
+                initial = _initialise(view, types, view_source, vocabulary, checkpoint)
             other_memory = _memory_of_earlier(runs, config, initial)
             options: dict[str, Any] = {"checkpoint_folder": folder, "other_memory": other_memory}
             if communicator:
@@ -169,8 +169,7 @@ def prepare(
             else:
                 if settings.stop_early:
                     options["share"], held_out = GapTest.at_end(store, initial.vocabulary)
-                    best_states = best_state_folders[name]
-                    options["early_stopping"] = EarlyStopping(settings.stop_early, held_out, best_states)
+                    options["early_stopping"] = EarlyStopping(settings.stop_early, held_out, best_folders[name])
                 run = Run(view, initial, store, instruction_set, **options)
             run.types, run.phrases, run.files, run.checksum = types, joined_phrases, text.sizes, checksum
             with collective_errors(communicator):
@@ -180,8 +179,8 @@ def prepare(
                     run.parameters | run.plan.loss.tensors,
                     {"settings": json.dumps(settings.as_dict()), "metrics": " " * METRICS_BYTES},
                 )
-            if state:
-                run.restore(state)
+            if checkpoint:
+                run.restore(checkpoint)
             elif is_root(communicator) and not runs:
                 epochs = None if initial.parameters else settings.epochs
                 warn_about_text(types, epochs, config.text, initial.vocabulary.words)
@@ -198,7 +197,7 @@ def prepare(
     return views_run
 
 
-def _states_of_views(
+def _checkpoints_of_views(
     settings: Settings, checkpoint: Checkpoint | ViewsCheckpoint | None
 ) -> dict[str, Checkpoint | None]:
     """Return the checkpoint that each view resumes from, or None, by the name of the view."""
@@ -234,13 +233,13 @@ def run_in_memory(
     return runs["words"] if len(runs) == 1 else ViewsRun(config, runs)
 
 
-def _configs_of_views(config: RunConfig, states: Mapping[str, Checkpoint | None]) -> dict[str, RunConfig]:
+def _configs_of_views(config: RunConfig, checkpoints: Mapping[str, Checkpoint | None]) -> dict[str, RunConfig]:
     """Return the description of the run of each view, by name."""
-    if len(states) == 1:
-        return dict.fromkeys(states, config)
-    settings = view_settings(config.settings) | {name: state.settings for name, state in states.items() if state}
-    folders = {name: config.checkpoint and str(Path(config.checkpoint, name)) for name in states}
-    return {name: replace(config, settings=settings[name], checkpoint=folders[name]) for name in states}
+    if len(checkpoints) == 1:
+        return dict.fromkeys(checkpoints, config)
+    settings = view_settings(config.settings) | {name: each.settings for name, each in checkpoints.items() if each}
+    folders = {name: config.checkpoint and str(Path(config.checkpoint, name)) for name in checkpoints}
+    return {name: replace(config, settings=settings[name], checkpoint=folders[name]) for name in checkpoints}
 
 
 def _memory_of_earlier(runs: Mapping[str, Run], config: RunConfig, initial: Initialisation) -> int:
@@ -380,8 +379,8 @@ def _values_all_ranks_share(
     values |= {"files of the text": len(text.files), "bytes of the text": text.total_bytes}
     if text.sizes:
         values["checksum of samples of the text"] = text.checksum(sampled=True)
-    states = _states_of_views(config.settings, checkpoint)
-    return values | {"position": [state.resume_info.done if state else 0 for state in states.values()]}
+    checkpoints = _checkpoints_of_views(config.settings, checkpoint)
+    return values | {"position": [each.resume_info.done if each else 0 for each in checkpoints.values()]}
 
 
 def _text_checksum(store: IdStore, types: TypeCounts, original: str) -> str:

@@ -169,16 +169,16 @@ class Run:
         else:
             self.kernel = Kernel(plan, bfloat16.as_uint16(inputs), bfloat16.as_uint16(parameters["outputs"]))
 
-    def restore(self, state: Checkpoint) -> None:
+    def restore(self, checkpoint: Checkpoint) -> None:
         """Resume from the position of a checkpoint of this run. Raise W2VError if that is impossible."""
-        info = state.resume_info
-        self.seconds, self.history, self.scores = info.seconds, state.history, list(info.scores)
-        self.kernel.restore(resume_position(info, self.plan.total_chunks, 1), state.losses, state.predictions)
+        info = checkpoint.resume_info
+        self.seconds, self.history, self.scores = info.seconds, checkpoint.history, list(info.scores)
+        self.kernel.restore(resume_position(info, self.plan.total_chunks, 1), checkpoint.losses, checkpoint.predictions)
         if info.ranks > 1:
             self._set_history_offset()
 
     def make_checkpoint(self) -> Checkpoint:
-        """Return the current state, for a checkpoint. Call this method only while no thread runs."""
+        """Return the state of the run as a checkpoint. Call this method only while no thread runs."""
         return Checkpoint(
             config=self.config,
             resume_info=ResumeInfo(
@@ -202,15 +202,15 @@ class Run:
 
     def model(self) -> Model:
         """Return the trained model. With subwords this composes the input rows, so the run cannot train further."""
-        state = self.make_checkpoint()
-        words = state.resume_info.tokens_trained
+        checkpoint = self.make_checkpoint()
+        words = checkpoint.resume_info.tokens_trained
         metrics = {
             "tokens": self.tokens,
             "tokens_trained": words,
             "words_per_second": words / self.seconds if self.seconds else 0.0,  # the clock may not have advanced
             "seconds": {"read": self.read_seconds, "train": self.seconds},
-            "loss": state.mean_losses,
-            "predictions": state.predictions.tolist(),
+            "loss": checkpoint.mean_losses,
+            "predictions": checkpoint.predictions.tolist(),
             "sentences": self.types.sentences,
             "tokens_read": self.types.tokens,
             "pruned": self.types.pruned,
@@ -262,11 +262,11 @@ class Run:
                 self._train_to(self._next_pause)
                 self._score_epoch()
                 if checkpoint_folder and self.kernel.position < self.plan.total_chunks:
-                    state = self.make_checkpoint()
-                    checkpoint_folder.copy(state)
+                    checkpoint = self.make_checkpoint()
+                    checkpoint_folder.copy(checkpoint)
                     # If the checkpoint was due by the clock, stop() ended the threads. restore() lets them run again;
                     # the position and the sums stay the same.
-                    self.kernel.restore(state.resume_info.done, state.losses, state.predictions)
+                    self.kernel.restore(checkpoint.resume_info.done, checkpoint.losses, checkpoint.predictions)
         finally:
             # This also runs after a signal or an error: write what is trained, unless the matrices match no position.
             if checkpoint_folder and self.kernel.position > first and not self._failed:
@@ -300,18 +300,18 @@ class Run:
         self._meter = Meter(report, "train", self._words_trained, **constants)
         self._report()
 
-    def _check_trained(self, state: Checkpoint) -> None:
+    def _check_trained(self, checkpoint: Checkpoint) -> None:
         """Raise NothingToTrain if nothing was predicted, Diverged if training diverged. Warn if the loss has risen."""
-        if not state.predictions.any():
+        if not checkpoint.predictions.any():
             raise NothingToTrain(
                 "nothing to learn: no training pairs left after min_count and subsampling; try --sample 0 (sample=0), "
                 "and note that a line is a sentence, which windows do not cross"
             )
         self._check_divergence(*self.parameters.values())
-        if state.loss_ratio > WARNING_RATIO:
+        if checkpoint.loss_ratio > WARNING_RATIO:
             log.warning(
                 "the loss has risen to %.3g per prediction: the vectors are poor; lower alpha, now %g",
-                _highest_mean_loss(state.losses, state.predictions),
+                _highest_mean_loss(checkpoint.losses, checkpoint.predictions),
                 self.settings.start_alpha,
             )
 

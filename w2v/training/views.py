@@ -7,6 +7,8 @@ checkpoint from the beginning, so a resumed run needs no other files than an ord
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +31,7 @@ from w2v.training.schedule import NEVER
 
 @dataclass(frozen=True)
 class ViewsCheckpoint:
-    """The state of a run of several views.
+    """The checkpoints of a run of several views.
 
     Attributes:
         config: The description of the whole run.
@@ -48,7 +50,7 @@ class ViewsCheckpoint:
     @property
     def seconds(self) -> float:
         """The time spent on training."""
-        return sum(state.seconds for state in self.views.values())
+        return sum(checkpoint.seconds for checkpoint in self.views.values())
 
 
 class ViewsRun:
@@ -87,13 +89,13 @@ class ViewsRun:
         Raises:
             W2VError: The description cannot be written.
         """
-        states = {name: run.make_checkpoint() for name, run in self._runs.items()}
+        checkpoints = {name: run.make_checkpoint() for name, run in self._runs.items()}
         if folder is None:
             return
         folder.remove_obsolete()
         for name, run in self._runs.items():
             if run.checkpoint_folder:
-                run.checkpoint_folder.write(states[name])
+                run.checkpoint_folder.write(checkpoints[name])
         path = folder.folder / VIEWS_FILE_NAME
         description = encode(_Description(self.config.stored(), self.settings.as_dict()), path)
         with atomic_write(path, follow=False) as file:  # last, so that a run without it is not resumed
@@ -157,13 +159,13 @@ class _PartOfRun:
 
 
 def open_folders(
-    config: RunConfig, states: dict[str, Checkpoint | None], replace_others: bool, stack: ExitStack
+    config: RunConfig, checkpoints: Mapping[str, Checkpoint | None], replace_others: bool, stack: ExitStack
 ) -> tuple[CheckpointFolder, dict[str, CheckpointFolder]]:
     """Open the folder for the checkpoints of a run of several views, and the folder of each view.
 
     Args:
         config: The description of the run, which names the folder.
-        states: The checkpoint from which each view resumes; None for a new run.
+        checkpoints: The checkpoint that each view resumes from; None for a new run.
         replace_others: Whether checkpoints of another run may be removed.
         stack: Closes the folders.
 
@@ -171,18 +173,18 @@ def open_folders(
         W2VError: See CheckpointFolder.
     """
     assert config.checkpoint
-    resumes = any(states.values())
+    resumes = any(checkpoints.values())
     root = stack.enter_context(CheckpointFolder(config.checkpoint, NEVER, replace=replace_others or resumes))
     folders = {
         name: stack.enter_context(
-            CheckpointFolder(root.folder / name, config.checkpoint_every, replace=replace_others, resumed_from=state)
+            CheckpointFolder(root.folder / name, config.checkpoint_every, replace=replace_others, resumed_from=each)
         )
-        for name, state in states.items()
+        for name, each in checkpoints.items()
     }
     return root, folders
 
 
-def latest_state(folder: PathLike) -> Checkpoint | ViewsCheckpoint:
+def latest_checkpoint(folder: PathLike) -> Checkpoint | ViewsCheckpoint:
     """Read the newest undamaged checkpoint in a folder, of each view if the run has several.
 
     Raises:
@@ -207,15 +209,21 @@ def latest_state(folder: PathLike) -> Checkpoint | ViewsCheckpoint:
         raise W2VError(f"{path}: damaged: it describes a run of one view")
     views = {name: latest(path.parent / name) for name in expected}
     first = views["words"].vocabulary
-    for name, state in views.items():
+    for name, checkpoint in views.items():
         # The objective decides which code runs; the other values, whether the vectors can be concatenated.
-        found, wanted = state.settings, expected[name]
-        words, counts = state.vocabulary.words, state.vocabulary.counts
+        found, wanted = checkpoint.settings, expected[name]
+        words, counts = checkpoint.vocabulary.words, checkpoint.vocabulary.counts
         if (
             (found.objective, found.vector_size, found.ngrams) != (wanted.objective, wanted.vector_size, wanted.ngrams)
             or not np.array_equal(words.blob, first.words.blob)
             or not np.array_equal(words.offsets, first.words.offsets)
             or not np.array_equal(counts, first.counts)
         ):
-            raise W2VError(f"{path}: damaged: it does not fit the checkpoint {state.path}")
+            raise W2VError(f"{path}: damaged: it does not fit the checkpoint {checkpoint.path}")
     return ViewsCheckpoint(config, views, path)
+
+
+def latest_state(folder: PathLike) -> Checkpoint | ViewsCheckpoint:
+    """Call `latest_checkpoint`, the new name of this function."""
+    warnings.warn("w2v.training.views.latest_state is now latest_checkpoint", DeprecationWarning, stacklevel=2)
+    return latest_checkpoint(folder)
