@@ -42,10 +42,34 @@ HISTORY_ROWS = 200  # approximate number of rows in the history of a finished ru
 SAMPLED_ROWS = 256  # checked for NaN and infinity at both ends of each matrix, where the most updated rows are
 
 
-class Run:
-    """One training run over a text: the matrices, and the kernel that trains them.
+class BaseRun:
+    """What Run and ViewsRun share: the description of the run, and its open files.
 
-    `prepare` creates a Run. Its `with` block closes the text and the checkpoints at the end.
+    `prepare` creates a run. The `with` block of the run closes the files at the end.
+
+    Attributes:
+        config: The description of the run.
+        resources: Closes the text and the checkpoints.
+    """
+
+    def __init__(self, config: RunConfig) -> None:
+        self.config = config
+        self.resources = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        """Close the text and the checkpoints. Raise W2VError if the file of ids was truncated during the run."""
+        self.resources.__exit__(*error)
+
+    @property
+    def settings(self) -> Settings:
+        return self.config.settings
+
+
+class Run(BaseRun):
+    """One training run over a text: the matrices, and the kernel that trains them.
 
     Attributes:
         types: The types of the text; with several ranks, of all parts of the text.
@@ -53,7 +77,6 @@ class Run:
         files: See ResumeInfo.
         checksum: See ResumeInfo.
         read_seconds: The time spent on reading the text.
-        resources: Closed at the end of the `with` block.
         seconds: The time spent on training.
         history: See Checkpoint.
         scores: See ResumeInfo.
@@ -92,10 +115,10 @@ class Run:
             early_stopping: The rule that may end the run early.
             checkpoint_folder: The folder to write checkpoints to.
         """
+        super().__init__(config)
         self.vocabulary, self.frozen = initial.vocabulary, initial.frozen
         self.store = self.types = store
         self.checkpoint_folder = checkpoint_folder
-        self.resources = ExitStack()
         self.seconds = 0.0
         self.history = np.zeros((0, 4))
         self.scores: list[float] = []
@@ -103,7 +126,7 @@ class Run:
         self._history_offset = np.zeros(2)
         # True after an error of a thread or of reading the ids. The matrices then match no position in the text.
         self._failed = False
-        self.config, self.early_stopping = config, early_stopping
+        self.early_stopping = early_stopping
         plan = self._plan(initial, instruction_set)
         self.plan = plan if share == 1 else plan.first(share)
         self.config = replace(config, settings=replace(config.settings, epochs=self.plan.epochs))
@@ -112,17 +135,6 @@ class Run:
         if self.plan.loss.notice:
             log.warning("%s", self.plan.loss.notice)
         self._allocate(initial, int(bool(checkpoint_folder and checkpoint_folder.copies_matrices)), other_memory)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        """Close the text and the checkpoints. Raise W2VError if the file of ids was truncated during the run."""
-        self.resources.__exit__(*error)
-
-    @property
-    def settings(self) -> Settings:
-        return self.config.settings
 
     @property
     def metrics(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from w2v.training.checkpoint import Checkpoint
 from w2v.training.checkpoint_folder import VIEWS_FILE_NAME, CheckpointFolder, latest
 from w2v.training.config import RunConfig
 from w2v.training.model import Model, ViewsModel
-from w2v.training.run import Run
+from w2v.training.run import BaseRun, Run
 from w2v.training.schedule import NEVER
 
 
@@ -53,33 +53,19 @@ class ViewsCheckpoint:
         return sum(checkpoint.seconds for checkpoint in self.views.values())
 
 
-class ViewsRun:
-    """A run of several views. `prepare` creates it. Its `with` block closes the text and the checkpoints at the end.
+class ViewsRun(BaseRun):
+    """A run of several views.
 
     Attributes:
-        config: The description of the whole run.
         checkpoint_folder: The folder for the checkpoints of the first view, if there are checkpoints.
-        resources: Closed at the end of the `with` block.
     """
 
     def __init__(self, config: RunConfig, runs: dict[str, Run]) -> None:
         first = next(iter(runs.values()))
-        self.config = replace(config, settings=replace(config.settings, epochs=first.settings.epochs))
+        super().__init__(replace(config, settings=replace(config.settings, epochs=first.settings.epochs)))
         self.checkpoint_folder = first.checkpoint_folder
-        self.resources = ExitStack()
         self._runs = runs
         self._models: dict[str, Model] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        """Close the text and the checkpoints. Raise W2VError if the file of ids was truncated during the run."""
-        self.resources.__exit__(*error)
-
-    @property
-    def settings(self) -> Settings:
-        return self.config.settings
 
     def begin_checkpoints(self, folder: CheckpointFolder | None) -> None:
         """Write a checkpoint of each view, and the description of the run, if there is a folder.
