@@ -12,7 +12,7 @@ import w2v
 from tests.helpers import Stop, assert_same, interrupt, run, run_json, stop_at
 from w2v.formats import native
 from w2v.system import memory
-from w2v.training import prepare, tune
+from w2v.training import prepare, successive_halving
 from w2v.training.checkpoint_folder import VIEWS_FILE_NAME, CheckpointFolder, files
 from w2v.training.config import RunConfig
 from w2v.training.model import ViewsModel
@@ -157,8 +157,8 @@ def test_impossible_options_are_refused(text: Path, tmp_path: Path, options: dic
 
 
 def test_tuning_tries_models_of_both_views(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tune, "SEEDS", (1,))
-    monkeypatch.setattr(tune, "CHOICES", {"window": (2, 3)})
+    monkeypatch.setattr(successive_halving, "SEEDS", (1,))
+    monkeypatch.setattr(successive_halving, "CHOICES", {"window": (2, 3)})
     text = [[f"w{word}" for word in line] for line in np.random.default_rng(1).integers(40, size=(200, 10)).tolist()]
     result = w2v.tune(text, views="words+subwords", vector_size=4, min_count=1, workers=1, epochs=1)
     assert result.trials > 1
