@@ -33,7 +33,7 @@ from w2v.training.divergence import DIVERGENCE_RATIO, all_finite, loss_ratio
 
 Arrays = dict[str, NDArray[Any]]
 
-HASH_BLOCK_BYTES = 1 << 20
+HASH_BLOCK_BYTES = 1 << 20  # bytes of an array hashed at a time: rows must be copied to leave out their padding
 CHECKPOINT_INPUTS = "vectors"  # the name of the input rows in a checkpoint: other commands read its "vectors"
 
 
@@ -47,7 +47,7 @@ class ResumeInfo:
         done: How far the run is, out of `end`. With one process, this is Kernel.position, in chunks. With several
             ranks, it is in rounds; Schedule.chunks_after converts them to the chunks of a rank.
         end: The value of `done` at the end of the run.
-        tokens_trained: The number of words that are trained.
+        tokens_trained: The number of words trained so far, over all epochs.
         seconds: The time spent on training.
         instruction_set: See Plan.
         ranks: The number of processes.
@@ -78,7 +78,8 @@ class Checkpoint:
         history: float64 (n, 4): words trained, seconds of training, summed loss and number of predictions, each since
             the start of the run. With several ranks, the last two cover only rank 0.
         frozen: Bool (V,); see Initialisation.
-        path: The file that the checkpoint was read from, with memory-mapped arrays; Path() for the state of a run.
+        path: The file that the checkpoint was read from; its arrays are then memory-mapped. Path() for the state of a
+            run in memory.
         version: The version of w2v that wrote the checkpoint.
     """
 
@@ -152,6 +153,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
     Raises:
         W2VError: The file is damaged or is not a checkpoint.
+        LossNotImported: The run has a user's own loss, which is not imported.
         VersionMismatch: Only another version of w2v can read it.
     """
     with translate_os_errors(path), open_regular(path) as file:

@@ -68,7 +68,7 @@ class CheckpointFolder:
         """
         self.folder = Path(folder).absolute()
         self.diverged = False
-        self._folder_lost = False  # another run has created the folder again
+        self._folder_lost = False  # whether the folder was removed and another run has created it again
         self._interval = interval(every)
         # The checkpoints of this run, at most two, oldest first, with their loss ratios:
         self._written: dict[Path, float] = {}
@@ -182,9 +182,15 @@ class CheckpointFolder:
         return bool(self._interval.seconds) and time.monotonic() >= self._last_write + self._interval.seconds
 
     def next_position(self, position: int, chunks: int) -> float:
-        """Return the position after `position` at which a checkpoint is due, with this many chunks per epoch.
+        """Return the position at which the next checkpoint is due.
 
-        Infinity if the interval is a time; see `due`.
+        Args:
+            position: The position of the run.
+            chunks: The number of chunks per epoch.
+
+        Returns:
+            A position after `position`; infinity if the interval is a time (see `due`), or another run has taken the
+            folder.
         """
         step = self._interval.epochs * chunks + self._interval.chunks
         if self._folder_lost or not step:
@@ -247,6 +253,7 @@ class CheckpointFolder:
         self._obsolete = []
 
     def _wait(self) -> None:
+        """Wait until the thread that writes a checkpoint ends."""
         if self._writer:
             self._writer.wait()
 

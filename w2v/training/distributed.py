@@ -100,7 +100,7 @@ class DistributedRun(Run):
         self.schedule = Schedule(self.plan, max(1, min(rounds, communicator.max_of(self.plan.chunks))))
         frequencies = self._frequencies()
         matrices = [(array, frequencies[name]) for name, array in self.parameters.items()]
-        frequent = min(words // MIN_WORDS_PER_FREQUENT_ROW // 2 * 2, FREQUENT_ROWS)
+        frequent = min(words // MIN_WORDS_PER_FREQUENT_ROW // 2 * 2, FREQUENT_ROWS)  # even, as rows_of_round needs
         self.exchange = Exchange(communicator, matrices, self.settings.seed, self.plan.workers, frequent)
         self.exchange_seconds = 0.0  # time that this rank spent on exchanges since the run was started or resumed
         self._seconds_before = 0.0  # training time before the run was resumed
@@ -211,7 +211,7 @@ class DistributedRun(Run):
             self._rounds_done += 1
             self.exchange.weighted_words = self._weighted_words
             with self._measure_exchange():
-                if self._rounds_done > first + 1:
+                if self._rounds_done > first + 1:  # the end of the round before has begun an exchange
                     flags = self.exchange.finish()
                 if flags.failed:
                     break

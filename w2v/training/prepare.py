@@ -101,27 +101,18 @@ def prepare(
                 vocabulary = Vocabulary.load(config.vocabulary, settings.min_count, settings.max_vocab)
             text = corpus if isinstance(corpus, Corpus) else Corpus(corpus)
             checkpoints = _checkpoints_of_views(settings, resume_from)
-            for before in filter(None, checkpoints.values()):
-                _check_file_sizes(before, text)
-                if before.version != __version__:
-                    writer = f"the checkpoint was written by w2v {before.version}"
+            for each in filter(None, checkpoints.values()):
+                _check_file_sizes(each, text)
+                if each.version != __version__:
+                    writer = f"the checkpoint was written by w2v {each.version}"
                     log.warning("%s, this is %s: last bits may differ", writer, __version__)
-            root_folder: CheckpointFolder | None = None
-            folders: dict[str, CheckpointFolder] = {}
             if checkpoint_folder is not None and len(checkpoints) > 1:
                 raise SettingsError(f"checkpoint: with views {settings.views}, give the path of the folder")
-            if is_root(communicator) and checkpoint_folder is not None:
-                folders["words"] = stack.enter_context(checkpoint_folder)
-            elif is_root(communicator) and config.checkpoint is not None and len(checkpoints) > 1:
-                root_folder, folders = open_folders(config, checkpoints, replace_checkpoints, stack)
-            elif is_root(communicator) and config.checkpoint is not None:
-                folders["words"] = stack.enter_context(
-                    CheckpointFolder(
-                        config.checkpoint,
-                        config.checkpoint_every,
-                        replace=replace_checkpoints,
-                        resumed_from=checkpoints["words"],
-                    )
+            root_folder: CheckpointFolder | None = None
+            folders: dict[str, CheckpointFolder] = {}
+            if is_root(communicator):
+                root_folder, folders = _open_checkpoint_folders(
+                    config, checkpoints, checkpoint_folder, replace_checkpoints, stack
                 )
             if communicator:
                 _check_options_for_ranks(config)
@@ -131,7 +122,7 @@ def prepare(
             settings = replace(settings, workers=settings.workers or communicator.default_workers())
         config = replace(config, settings=settings, corpus=tuple(text.files))
         with collective_errors(communicator):
-            best_folders = folders
+            best_folders = folders  # keep the best checkpoint of each view, for early stopping
             if settings.stop_early and not folders:
                 temporary = Path(stack.enter_context(TemporaryDirectory(prefix="w2v-")))
                 best_folders = {
@@ -160,7 +151,7 @@ def prepare(
                 instruction_set = _resumed_instruction_set(checkpoint) if checkpoint else None
                 view_source = source.views[name] if isinstance(source, ViewsModel) else source
                 initial = _initialise(view, types, view_source, vocabulary, checkpoint)
-            other_memory = _memory_of_earlier(runs, config, initial)
+            other_memory = _other_memory(runs, config, initial)
             options: dict[str, Any] = {"checkpoint_folder": folder, "other_memory": other_memory}
             if communicator:
                 words, counts = initial.vocabulary.words.blob, initial.vocabulary.counts
@@ -197,6 +188,37 @@ def prepare(
     return views_run
 
 
+def _open_checkpoint_folders(
+    config: RunConfig,
+    checkpoints: dict[str, Checkpoint | None],
+    folder: CheckpointFolder | None,
+    replace_others: bool,
+    stack: ExitStack,
+) -> tuple[CheckpointFolder | None, dict[str, CheckpointFolder]]:
+    """Open the folders for the checkpoints of a run.
+
+    Args:
+        config: The description of the run.
+        checkpoints: The checkpoint that each view resumes from; None for a new run.
+        folder: The folder, if it is already open.
+        replace_others: Whether checkpoints of another run may be removed.
+        stack: Closes the folders.
+
+    Returns:
+        The folder of the whole run, if it has several views; and the folder of each view, if it writes checkpoints.
+    """
+    if folder is not None:
+        return None, {"words": stack.enter_context(folder)}
+    if config.checkpoint is None:
+        return None, {}
+    if len(checkpoints) > 1:
+        return open_folders(config, checkpoints, replace_others, stack)
+    opened = CheckpointFolder(
+        config.checkpoint, config.checkpoint_every, replace=replace_others, resumed_from=checkpoints["words"]
+    )
+    return None, {"words": stack.enter_context(opened)}
+
+
 def _checkpoints_of_views(
     settings: Settings, checkpoint: Checkpoint | ViewsCheckpoint | None
 ) -> dict[str, Checkpoint | None]:
@@ -227,7 +249,7 @@ def run_in_memory(
     """
     initial, runs = Initialisation(vocabulary), dict[str, Run]()
     for name, view in _configs_of_views(config, dict.fromkeys(config.settings.view_sizes)).items():
-        run = Run(view, initial, store, share=share, other_memory=_memory_of_earlier(runs, config, initial))
+        run = Run(view, initial, store, share=share, other_memory=_other_memory(runs, config, initial))
         run.phrases, run.read_seconds = phrases, read_seconds
         runs[name] = run
     return runs["words"] if len(runs) == 1 else ViewsRun(config, runs)
@@ -242,7 +264,7 @@ def _configs_of_views(config: RunConfig, checkpoints: Mapping[str, Checkpoint | 
     return {name: replace(config, settings=settings[name], checkpoint=folders[name]) for name in checkpoints}
 
 
-def _memory_of_earlier(runs: Mapping[str, Run], config: RunConfig, initial: Initialisation) -> int:
+def _other_memory(runs: Mapping[str, Run], config: RunConfig, initial: Initialisation) -> int:
     """Return the bytes that a view needs in addition to its run: what earlier views still allocate, plus the vectors.
 
     The matrices of an earlier view stay until the end, and not all of their pages are in use before training.

@@ -111,7 +111,7 @@ class Run(BaseRun):
             store: The ids of the text, or of this rank's part of it.
             instruction_set: The instruction set of the kernel; by default, the best one of this machine.
             share: The share of the text, from its start, to train on.
-            other_memory: The bytes that will be needed in addition to those of this run.
+            other_memory: The bytes that will be needed in addition to the memory of this run.
             early_stopping: The rule that may end the run early.
             checkpoint_folder: The folder to write checkpoints to.
         """
@@ -169,12 +169,13 @@ class Run(BaseRun):
         words = len(self.vocabulary)
         inputs = initial_inputs(input_row_count(plan), plan.vector_size, plan.seed, bfloat16.dtype_of(plan.storage))
         parameters = plan.loss.new_parameters()
-        # These are views without the padding.
+        # The kernel trains padded rows. `self.parameters` are views of them without the padding.
         self.parameters = {"inputs": inputs[:words, : plan.vector_size]} | by_tensor_name(plan.loss.stored(parameters))
         if self.settings.ngrams:
             self.parameters["ngrams"] = inputs[words:, : plan.vector_size]
         for name, array in initial.parameters.items():
-            self.parameters[name][slice(None) if initial.rows is None or name == "ngrams" else initial.rows] = array
+            in_order = initial.rows is None or name == "ngrams"
+            self.parameters[name][slice(None) if in_order else initial.rows] = array
         self.kernel: Any
         if self.settings.kernel == "numba":
             self.kernel = numba_kernel().Kernel(plan, inputs, parameters)
@@ -182,7 +183,11 @@ class Run(BaseRun):
             self.kernel = Kernel(plan, bfloat16.as_uint16(inputs), bfloat16.as_uint16(parameters["outputs"]))
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Resume from the position of a checkpoint of this run. Raise W2VError if that is impossible."""
+        """Resume from the position of a checkpoint of this run.
+
+        Raises:
+            W2VError: See `resume_position`.
+        """
         info = checkpoint.resume_info
         self.seconds, self.history, self.scores = info.seconds, checkpoint.history, list(info.scores)
         self.kernel.restore(resume_position(info, self.plan.total_chunks, 1), checkpoint.losses, checkpoint.predictions)

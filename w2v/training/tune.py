@@ -38,7 +38,7 @@ from w2v.vectors.keyed import HasWordVectors
 log = logging.getLogger("w2v")
 
 WITHOUT_EFFECT = {"cache", "workers"}  # options that do not change scores
-READING = {each.name for each in fields(ReadingOptions)}
+READING_NAMES = {each.name for each in fields(ReadingOptions)}  # the arguments of read_corpus
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,11 @@ class Scorer:
     held_out: GapTest | None
 
     def __call__(self, model: HasWordVectors) -> float:
-        """Return the score of a model. Raise W2VError for a file with too few words of the vocabulary."""
+        """Return the score of a model.
+
+        Raises:
+            W2VError: A file has too few words of the vocabulary.
+        """
         if self.held_out:
             return self.held_out.score(model.wv.vectors)
         scores = [(file, analogies(model.wv, file).accuracy) for file in self.questions]
@@ -146,8 +150,8 @@ def tune(
         SettingsError: See `train`.
     """
     budget = TimeBudget(seconds_of(time), progress or notebook_bar())
-    refuse_unknown(given, [*Settings.names(), *READING], RENAMED)
-    fixed, choices = _fixed_and_choices({name: given[name] for name in given if name not in READING}, max_size)
+    refuse_unknown(given, [*Settings.names(), *READING_NAMES], RENAMED)
+    fixed, choices = _fixed_and_choices({name: given[name] for name in given if name not in READING_NAMES}, max_size)
     config = RunConfig.from_options({**given, **fixed, "phrases": phrases, "ignore_memory": ignore_memory})
     settings, reading = config.settings, config.reading
     given_phrases = load_phrases(phrases)
@@ -166,10 +170,20 @@ def tune(
         about |= {name: ", ".join(map(str, files)) for name, files in (("questions", questions), ("pairs", pairs))}
         stored = _read_state(state, TuningState(store.checksum(), about))
         read_seconds = budget.used
-        budget.started -= sum(trial.seconds for trial in stored.trials)
+        budget.started -= sum(trial.seconds for trial in stored.trials)  # the time of earlier trials counts
         log.info("tuning takes about %s", duration(max(0, budget.seconds - budget.used)))
-        scorer, save = Scorer(questions, pairs, held_out), partial(_save_trial, state, stored, on_trial)
-        tuner = Tuner(store, vocabulary, share, fixed, choices, scorer, budget, save, config, list(stored.trials))
+        tuner = Tuner(
+            store=store,
+            vocabulary=vocabulary,
+            share=share,
+            fixed=fixed,
+            choices=choices,
+            scorer=Scorer(questions, pairs, held_out),
+            budget=budget,
+            save=partial(_save_trial, state, stored, on_trial),
+            config=config,
+            trials=list(stored.trials),
+        )
         warn_about_text(store, settings.epochs, config.text, vocabulary.words)
         tuner.search()
         config = replace(config, settings=tuner.settings_for(tuner.best))
@@ -224,7 +238,11 @@ def _fixed_and_choices(
 
 
 def seconds_of(time: str) -> float:
-    """Return the seconds of a time such as 30s, 10m or 2h. Raise SettingsError if it is not valid."""
+    """Return the seconds of a time such as 30s, 10m or 2h.
+
+    Raises:
+        SettingsError: The time is not valid.
+    """
     with suppress(SettingsError):
         if seconds := interval(time).seconds:
             return seconds

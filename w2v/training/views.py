@@ -179,7 +179,7 @@ def latest_checkpoint(folder: PathLike) -> Checkpoint | ViewsCheckpoint:
     """
     path = Path(folder).absolute() / VIEWS_FILE_NAME
     has_views = False
-    with suppress(OSError):  # a name that is too long
+    with suppress(OSError):  # the name may be too long; then `latest` raises the error
         has_views = path.exists()
     if not has_views:
         return latest(folder)
