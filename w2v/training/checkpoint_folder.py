@@ -242,7 +242,7 @@ class CheckpointFolder:
         """Return the checkpoint written by `write_best`, with memory-mapped arrays.
 
         Raises:
-            W2VError: There is none.
+            W2VError: No best checkpoint was written, or it is damaged.
         """
         return read_checkpoint(self.folder / BEST_FILE_NAME)
 
