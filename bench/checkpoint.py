@@ -20,7 +20,8 @@ from common import alternate, benchmark_parser, prepared, report_results, summar
 from peers import BASE
 
 from w2v.system.threads import processors
-from w2v.training.checkpoint import Checkpoint, CheckpointFolder
+from w2v.training.checkpoint import Checkpoint
+from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.config import RunConfig
 from w2v.training.initialisation import Initialisation
 from w2v.training.run import Run
@@ -34,8 +35,8 @@ class TimedCheckpointFolder(CheckpointFolder):
         super().__init__(folder, every)
         self.pauses: list[float] = []
 
-    def copy(self, state: Checkpoint) -> None:
-        self.pauses.append(time_call(lambda: super(TimedCheckpointFolder, self).copy(state), time.perf_counter))
+    def copy(self, checkpoint: Checkpoint) -> None:
+        self.pauses.append(time_call(lambda: super(TimedCheckpointFolder, self).copy(checkpoint), time.perf_counter))
 
 
 def main() -> None:

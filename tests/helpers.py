@@ -46,7 +46,7 @@ from w2v.text.columns import PLAIN
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.text.words import Words
-from w2v.training import checkpoint
+from w2v.training import checkpoint, checkpoint_folder
 from w2v.training.model import TrainedVectors
 from w2v.training.schedule import Schedule
 
@@ -208,9 +208,9 @@ def train_and_stop(folder: Path, corpus: Any, share: float = 0.2, **options: Any
     options = options if "settings" in options else SMALL | options
     with pytest.raises(Stop):
         w2v.train(corpus, checkpoint=folder, checkpoint_every="2chunks", progress=stop_at(share), **options)
-    latest = checkpoint.latest(folder)
+    latest = checkpoint_folder.latest(folder)
     assert 0 < latest.resume_info.done < latest.resume_info.end
-    assert len(checkpoint.files(folder)) == 2
+    assert len(checkpoint_folder.files(folder)) == 2
     return latest
 
 

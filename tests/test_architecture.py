@@ -27,8 +27,8 @@ LAYERS = [
 ]  # fmt: skip
 KERNEL = {"w2v._kernels"}
 TOP = {"w2v", "w2v.__main__", "w2v.sklearn"}
-# Modules with functions that import from later layers when they are called.
-UPWARD_IMPORTERS = {"w2v.vectors.keyed", "w2v.evaluation.models"}
+# Modules with functions that import from later layers, or a module that imports them, when they are called.
+UPWARD_IMPORTERS = {"w2v.vectors.keyed", "w2v.evaluation.models", "w2v.training.checkpoint"}
 # Modules that re-export names from other modules: public names, and names in gensim's places.
 RE_EXPORTERS = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec", "w2v.losses"}
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -154,12 +154,24 @@ cdef struct LossKind:
 
 # The keys are the values of Loss.branch.
 LOSS_KINDS = {
-    "ns": LossKind(DRAWN, False, False, False, HOT_WORDS, False, 1.5),
-    "nce": LossKind(DRAWN, True, False, False, HOT_WORDS, False, 1.5),
-    "sampled": LossKind(DRAWN, True, True, False, HOT_WORDS, False, 1.5),
-    "hs": LossKind(PATH, False, False, True, HOT_NODES, True, 1.0),
-    "class": LossKind(CLASSES, False, True, False, 0, False, 1.5),
-    "softmax": LossKind(EVERY_WORD, False, True, False, 0, False, 1.5),
+    "ns": LossKind(
+        rows=DRAWN, weighted=False, softmax=False, sequential=False, hot_rows=HOT_WORDS, hot_at_end=False, hot_share=1.5
+    ),
+    "nce": LossKind(
+        rows=DRAWN, weighted=True, softmax=False, sequential=False, hot_rows=HOT_WORDS, hot_at_end=False, hot_share=1.5
+    ),
+    "sampled": LossKind(
+        rows=DRAWN, weighted=True, softmax=True, sequential=False, hot_rows=HOT_WORDS, hot_at_end=False, hot_share=1.5
+    ),
+    "hs": LossKind(
+        rows=PATH, weighted=False, softmax=False, sequential=True, hot_rows=HOT_NODES, hot_at_end=True, hot_share=1.0
+    ),
+    "class": LossKind(
+        rows=CLASSES, weighted=False, softmax=True, sequential=False, hot_rows=0, hot_at_end=False, hot_share=1.5
+    ),
+    "softmax": LossKind(
+        rows=EVERY_WORD, weighted=False, softmax=True, sequential=False, hot_rows=0, hot_at_end=False, hot_share=1.5
+    ),
 }
 
 cdef enum Stream:     # the purpose of a random number: numbers for different purposes are independent
@@ -245,7 +257,7 @@ cdef class Kernel:
     cdef int track_repeats                   # whether steps need to know that a context word repeats
     cdef int64_t epochs, chunk_size, chunks, id_count, max_rows, columns
     cdef int64_t step_width                  # number of values of a row that the steps use
-    cdef int64_t choose_ahead                # how many windows ahead of the step a window is chosen
+    cdef int64_t fill_ahead                  # how many windows ahead of the step a window is filled
     cdef int64_t prefetch_distance           # how many windows ahead of the step its rows are prefetched; 0: not at all
     cdef Sizes sizes
     cdef const int64_t[::1] tokens_before
@@ -286,7 +298,7 @@ cdef class Kernel:
             self.starts, self.class_of = data["starts"], data["class_of"]
         self.deterministic = self.sizes.set_bits > 0
         self.prefetch_distance = 0 if self.adaptive else LOOKAHEAD
-        self.choose_ahead = self.sizes.windows if self.deterministic else self.prefetch_distance
+        self.fill_ahead = self.sizes.windows if self.deterministic else self.prefetch_distance
         self.cbow, self.corrected = plan.cbow, plan.corrected
         self.window, self.shrink, self.reaches = plan.window, plan.shrink_windows, plan.reaches
         self.split_at_repeats = self.kind.sequential and not self.cbow
@@ -453,7 +465,7 @@ cdef class Kernel:
         worker.loss.total = 0
         worker.random = hash_of(key_of(self.seed, epoch, WINDOWS), chunk)
         worker.draws.batches = 1
-        worker.chosen = worker.done = worker.predictions = 0
+        worker.filled = worker.done = worker.predictions = 0
         self.draw_negatives(worker)
         end = self.collect(worker, key_of(self.seed, epoch, SUBSAMPLING), first_token, end_token)
         if self.track_repeats:
@@ -466,14 +478,14 @@ cdef class Kernel:
         for centre in range(first, end):
             if worker.kept.words[centre] == END_OF_SENTENCE:
                 continue
-            worker.predictions += self.choose(worker, self.window_at(worker, worker.chosen), centre, tokens_before)
-            worker.chosen += 1
-            if worker.chosen > self.choose_ahead:
+            worker.predictions += self.fill_window(worker, self.window_at(worker, worker.filled), centre, tokens_before)
+            worker.filled += 1
+            if worker.filled > self.fill_ahead:
                 self.update_next(worker)
         if self.deterministic:
             self.compose(worker)
             copy_shared_rows(&self.team, worker_index)
-        while worker.done < worker.chosen:
+        while worker.done < worker.filled:
             self.update_next(worker)
         worker.chunk_loss = step_loss_total(worker.loss)
         atomic_add(&self.counters.tokens, worker.kept.known)
@@ -497,7 +509,7 @@ cdef class Kernel:
         cdef int64_t later = worker.done + self.prefetch_distance
         self.update(
             worker, self.window_at(worker, worker.done),
-            self.window_at(worker, later) if self.prefetch_distance and later < worker.chosen else NULL,
+            self.window_at(worker, later) if self.prefetch_distance and later < worker.filled else NULL,
         )
         worker.done += 1
 
@@ -730,8 +742,8 @@ cdef class Kernel:
 
     # -- a window: learning rate, context words, groups, output rows, prefetch ------------------
 
-    cdef int64_t choose(self, Worker *worker, Window *w, int64_t centre, int64_t tokens_before) noexcept nogil:
-        """Choose the rows and the learning rate of the window around kept word `centre`.
+    cdef int64_t fill_window(self, Worker *worker, Window *w, int64_t centre, int64_t tokens_before) noexcept nogil:
+        """Set the rows and the learning rate of the window around kept word `centre`.
 
         Return the number of its predictions.
         """
@@ -969,7 +981,7 @@ cdef class Kernel:
     # -- the step -------------------------------------------------------------------------------
 
     cdef void update(self, Worker *worker, Window *w, Window *later) noexcept nogil:
-        """Take a step for each group of the window, at the learning rate that `choose` has set.
+        """Take a step for each group of the window, at the learning rate that `fill_window` has set.
 
         During the step, prefetch the rows of the `later` window.
         """

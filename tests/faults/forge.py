@@ -35,7 +35,7 @@ from w2v.gensim.models.phrases import Phrases
 from w2v.gensim.models.word2vec import Word2Vec
 from w2v.text import idstore
 from w2v.text.corpus import Corpus
-from w2v.training import checkpoint
+from w2v.training import checkpoint, checkpoint_folder
 from w2v.training.config import RunConfig, read_options
 from w2v.vectors.keyed import load
 
@@ -140,7 +140,7 @@ class Forger:
             model = w2v.train(self.text, checkpoint=checkpoints, loss=loss, **options)
             model.save(folder / f"{loss}.safetensors")
             self.models.append(read_native(folder / f"{loss}.safetensors"))
-            self.checkpoints.append(read_native(checkpoint.latest(checkpoints).path))
+            self.checkpoints.append(read_native(checkpoint_folder.latest(checkpoints).path))
         subword_model = w2v.train(self.text, subwords="1-2", buckets=4, **options)
         subword_model.save(folder / "ngrams.safetensors")
         self.models.append(read_native(folder / "ngrams.safetensors"))

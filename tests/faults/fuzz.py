@@ -87,7 +87,7 @@ def seed_files() -> dict[str, dict[str, bytes]]:
     from w2v.gensim.models.word2vec import Word2Vec
     from w2v.text.corpus import Corpus
     from w2v.text.idstore import ReadingOptions, read_corpus
-    from w2v.training import checkpoint
+    from w2v.training import checkpoint, checkpoint_folder
     from w2v.vectors.keyed import KeyedVectors
     from w2v.vectors.reduce import change_storage
 
@@ -126,7 +126,7 @@ def seed_files() -> dict[str, dict[str, bytes]]:
 
         for loss, storage in (("ns", "float32"), ("class", "bf16")):
             w2v.train(folder / "text", loss=loss, storage=storage, checkpoint=folder / loss, **training)
-            checkpoints[loss] = checkpoint.latest(folder / loss).path.read_bytes()
+            checkpoints[loss] = checkpoint_folder.latest(folder / loss).path.read_bytes()
         read_corpus(Corpus(folder / "text"), ReadingOptions(cache=folder)).close()
         return {
             "binary": {"plain": plain["bin"], "gzip": gzip.compress(plain["bin"])},
@@ -263,7 +263,7 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         **{name: reader_of_files(*files) for name, files in FILES.items()},
         "native": read_model,
         "fasttext": read_model,
-        "checkpoint": checkpoint.read,
+        "checkpoint": checkpoint.read_checkpoint,
         "vocabulary": Vocabulary.load,
         "questions": lambda path: analogies(known, path),
         "pairs": lambda path: word_pairs(known, path),

@@ -458,10 +458,10 @@ class FaultInjector:
 
     def newest_position(self) -> int:
         """Read all checkpoints, so that a damaged one raises an error; return the position of the newest, or 0."""
-        from w2v.training import checkpoint
+        from w2v.training import checkpoint, checkpoint_folder
 
-        paths = checkpoint.files(self.folder / "checkpoints")
-        return max((checkpoint.read(path).resume_info.done for path in paths), default=0)
+        paths = checkpoint_folder.files(self.folder / "checkpoints")
+        return max((checkpoint.read_checkpoint(path).resume_info.done for path in paths), default=0)
 
     def break_streams(self, job: Job) -> Iterator[str]:
         """Run a command with standard streams that are closed, full or without a reader; yield the outcomes."""

@@ -25,8 +25,8 @@ from w2v.losses.hierarchical_softmax import build_tree
 from w2v.system import memory
 from w2v.text.corpus import Corpus
 from w2v.text.words import Words
-from w2v.training import checkpoint, divergence
-from w2v.training.checkpoint import CheckpointFolder
+from w2v.training import checkpoint, checkpoint_folder, divergence
+from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.config import RunConfig
 from w2v.training.initialisation import Initialisation
 from w2v.training.run import Run, initial_inputs
@@ -267,13 +267,13 @@ def test_training_losses_are_close_to_float32(sample: Path, options: dict[str, A
 
 def test_a_checkpoint_with_matrices_of_another_type_is_refused(sample: Path, tmp_path: Path) -> None:
     w2v.train(sample, checkpoint=tmp_path, **BF16)
-    path = checkpoint.latest(tmp_path).path
+    path = checkpoint_folder.latest(tmp_path).path
     arrays, metadata = read_native(path)
     metadata["settings"] = metadata["settings"].replace('"bf16"', '"float32"')
     metadata["checksum"] = checkpoint.checksum(arrays, metadata["settings"])
     write_native(path, arrays, metadata)
     with pytest.raises(w2v.W2VError, match=r"is damaged: matrices of an unexpected shape"):
-        checkpoint.read(path)
+        checkpoint.read_checkpoint(path)
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ from w2v.losses.tree import Tree
 from w2v.text import decompress
 from w2v.text.corpus import Corpus
 from w2v.text.vocabulary import Vocabulary
-from w2v.training import checkpoint
+from w2v.training import checkpoint, checkpoint_folder
 from w2v.training.model import Model
 from w2v.vectors.keyed import KeyedVectors, load
 
@@ -440,7 +440,7 @@ def test_forged_settings_are_refused_in_one_line(tmp_path: Path, changes: dict[s
     w2v.train(
         [["a", "b", "c"]] * 9, min_count=1, vector_size=2, negative=1, sample=0, epochs=1, checkpoint=tmp_path
     ).save(path)
-    for file, reader in ((path, w2v.Model.load), (checkpoint.files(tmp_path)[0], checkpoint.read)):
+    for file, reader in ((path, w2v.Model.load), (checkpoint_folder.files(tmp_path)[0], checkpoint.read_checkpoint)):
         arrays, metadata = read_native(file)
         settings = json.dumps(json.loads(metadata["settings"]) | {"kernel": ""} | changes)
         kept = {"settings": settings, "checksum": checkpoint.checksum(arrays, settings)}

@@ -16,7 +16,7 @@ from w2v.formats.native import write_native
 from w2v.system.memory import MappedFile
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions, read_corpus
-from w2v.training.checkpoint import latest
+from w2v.training.checkpoint_folder import latest
 
 LINE = (
     "w2v: another process truncated a file that w2v was reading (a model or the cache of a text), or its disk failed: "
@@ -46,7 +46,7 @@ def test_reading_lost_pages_ends_the_process(tmp_path: Path, command: str, code:
 TRUNCATE_THE_CACHE = """
 import os
 from pathlib import Path
-from w2v.training.checkpoint import CheckpointFolder
+from w2v.training.checkpoint_folder import CheckpointFolder
 copy = CheckpointFolder.copy
 def copy_and_truncate(self, state):
     copy(self, state)

@@ -19,7 +19,7 @@ from w2v.errors import W2VError
 from w2v.formats.native import read_native, write_native
 from w2v.system import schema
 from w2v.system.schema import Count, decode, encode
-from w2v.training import checkpoint
+from w2v.training import checkpoint, checkpoint_folder
 
 NUMBERS = st.integers() | st.floats() | st.sampled_from([0, -1, 1 << 31, 1 << 62, 1 << 63, 1 << 64, 10**400, 1e400])
 TEXTS = st.text(max_size=9) | st.sampled_from(["", "\0", "\ud800", "9" * 999])
@@ -41,7 +41,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def checkpoint_file(text: Path) -> Path:
     folder = text.parent / "states"
     w2v.train(text, checkpoint=folder, min_count=1, vector_size=2, negative=1, epochs=1, workers=1)
-    return checkpoint.files(folder)[-1]
+    return checkpoint_folder.files(folder)[-1]
 
 
 def assert_short_line(error: W2VError) -> None:

@@ -33,9 +33,9 @@ from tests.helpers import (
 )
 from w2v.formats import native
 from w2v.system.threads import NoThread, Thread
-from w2v.training import checkpoint
+from w2v.training import checkpoint, checkpoint_folder
 from w2v.training import run as run_module
-from w2v.training.checkpoint import CheckpointFolder, latest
+from w2v.training.checkpoint_folder import CheckpointFolder, latest
 from w2v.training.run import Run
 from w2v.training.schedule import interval
 
@@ -108,7 +108,7 @@ def test_resume_reads_the_text_with_the_same_options(sample: Path, tmp_path: Pat
     assert resumed.text == w2v.train(text, **SMALL, **options).text == state.config.text
     assert "one" in resumed.vocabulary.words
     assert_same(resumed, w2v.train(text, **SMALL, **options))
-    assert w2v.Model.load(checkpoint.latest(tmp_path / "states").path).text == resumed.text
+    assert w2v.Model.load(checkpoint_folder.latest(tmp_path / "states").path).text == resumed.text
 
 
 def test_resume_accepts_a_text_that_was_moved(sample: Path, tmp_path: Path, uninterrupted: w2v.Model) -> None:
@@ -184,9 +184,9 @@ def test_folder_keeps_the_last_two_checkpoints_and_unrelated_files(sample: Path,
     (tmp_path / "checkpoint-notes.safetensors").touch()
     (tmp_path / ".checkpoint-000009.safetensors.0123456789abcdef.tmp").touch()
     for every, expected in (("6 chunks", ("000003", "000004", "notes")), ("1h", ("000005", "notes"))):
-        before = checkpoint.files(tmp_path)
+        before = checkpoint_folder.files(tmp_path)
         checkpoints = CheckpointFolder(tmp_path, every, replace=True)
-        assert checkpoint.files(tmp_path) == before
+        assert checkpoint_folder.files(tmp_path) == before
         w2v.train(sample, checkpoint=checkpoints, **SMALL)
         names = sorted(path.name for path in tmp_path.iterdir())
         assert names == [f"checkpoint-{name}.safetensors" for name in expected]
@@ -214,7 +214,7 @@ def test_damaged_checkpoint_is_skipped(
     sample: Path, tmp_path: Path, damage: str, stopped_run: checkpoint.Checkpoint, caplog: pytest.LogCaptureFixture
 ) -> None:
     shutil.copytree(stopped_run.path.parent, tmp_path, dirs_exist_ok=True)
-    older, newest = checkpoint.files(tmp_path)
+    older, newest = checkpoint_folder.files(tmp_path)
     content = bytearray(newest.read_bytes())
     if damage == "matrix":
         content[len(content) // 2] ^= 1
@@ -255,7 +255,7 @@ def test_checkpoints_are_written_at_time_intervals(
     monkeypatch.setattr(CheckpointFolder, "copy", copy_or_stop)
     with pytest.raises(Stop):
         w2v.train(sample, checkpoint=tmp_path, checkpoint_every="0.001s", **SMALL | {"epochs": 100_000})
-    assert len(checkpoint.files(tmp_path)) == 2
+    assert len(checkpoint_folder.files(tmp_path)) == 2
 
 
 @pytest.mark.parametrize("every", ["1epoch", "never"])
@@ -270,7 +270,7 @@ def test_checkpoint_is_written_before_the_hard_cpu_limit(
         monkeypatch.setattr("time.process_time", lambda seconds=seconds: seconds)
         due.append(checkpoints.due)
     checkpoints.copy(stopped_run)
-    assert checkpoints.wait_for_newest() == checkpoint.files(tmp_path)[0]
+    assert checkpoints.wait_for_newest() == checkpoint_folder.files(tmp_path)[0]
     assert [*due, checkpoints.due] == [False, True, False]
 
 
@@ -368,7 +368,7 @@ def test_run_removes_only_its_own_checkpoints(tmp_path: Path, stopped_run: check
     (tmp_path / "checkpoint-900000.safetensors").touch()
     for _ in range(3):
         checkpoints.write(stopped_run)
-    assert [path.name[11:17] for path in checkpoint.files(tmp_path)] == ["000003", "000004", "900000"]
+    assert [path.name[11:17] for path in checkpoint_folder.files(tmp_path)] == ["000003", "000004", "900000"]
 
 
 def test_symlink_in_place_of_a_checkpoint_is_not_followed(
@@ -421,20 +421,21 @@ def test_last_checkpoint_is_written_once_despite_an_interrupt(
         if len(starts) == number:
             raise Stop
 
-    monkeypatch.setattr(checkpoint.Thread, "start", start)
+    monkeypatch.setattr(checkpoint_folder.Thread, "start", start)
     monkeypatch.setattr(run_module, "Thread", type("Other", (Thread,), {"start": real_start}))
     with pytest.raises(Stop):
         w2v.train(sample, checkpoint=tmp_path, checkpoint_every="9chunks" if number == 2 else "1h", **SMALL)
     assert not caplog.records
-    assert sorted(tmp_path.iterdir()) == checkpoint.files(tmp_path) != []
+    assert sorted(tmp_path.iterdir()) == checkpoint_folder.files(tmp_path) != []
     monkeypatch.undo()
     assert_same(w2v.resume(tmp_path, sample), uninterrupted)
 
 
 def test_old_name_of_the_folder_gives_a_warning(sample: Path, tmp_path: Path) -> None:
-    with pytest.warns(DeprecationWarning, match="Checkpoints is now CheckpointFolder"):
-        old_class = getattr(checkpoint, "Checkpoints")  # noqa: B009
-    assert old_class is CheckpointFolder
+    for old_name in ("Checkpoints", "CheckpointFolder"):
+        with pytest.warns(DeprecationWarning, match=f"{old_name} is now w2v.training.checkpoint_folder.Checkpoint"):
+            old_class = getattr(checkpoint, old_name)
+        assert old_class is CheckpointFolder
     w2v.train(sample, checkpoint=old_class(tmp_path), **SMALL)
     state = latest(tmp_path)
     with pytest.warns(DeprecationWarning, match="after"):
@@ -482,13 +483,13 @@ def test_seconds_include_the_time_before_the_stop(
     sample: Path, tmp_path: Path, stopped_run: checkpoint.Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds_before = 1e6
-    read = checkpoint.read
+    read = checkpoint.read_checkpoint
 
     def read_with_seconds(path: Path) -> checkpoint.Checkpoint:
         state = read(path)
         return replace(state, resume_info=replace(state.resume_info, seconds=seconds_before))
 
-    monkeypatch.setattr(checkpoint, "read", read_with_seconds)
+    monkeypatch.setattr(checkpoint_folder, "read_checkpoint", read_with_seconds)
     shutil.copytree(stopped_run.path.parent, tmp_path / "states")
     seconds = run_json("train", sample, "--resume", tmp_path / "states", "-o", tmp_path / "out.bin")["seconds"]
     assert (
@@ -539,7 +540,7 @@ def test_command_needs_an_output_for_a_run_started_in_python(sample: Path, tmp_p
 def test_signals_write_a_checkpoint(number: signal.Signals, sample: Path, tmp_path: Path, expected: bytes) -> None:
     states = tmp_path / "states and more"
     arguments = [*training_arguments(sample, tmp_path), "--checkpoint", states, "--checkpoint-every", "2chunks"]
-    before = fault_code("w2v.training.checkpoint:CheckpointFolder.copy", number.name, turn=1)
+    before = fault_code("w2v.training.checkpoint_folder:CheckpointFolder.copy", number.name, turn=1)
     with start(*arguments, before=before, text=True) as process:
         stdout, stderr = process.communicate()
     assert (process.returncode, stdout) == (128 + number, "")
@@ -568,5 +569,5 @@ def test_second_signal_ends_the_process_at_once(sample: Path, tmp_path: Path) ->
     with start(*training_arguments(sample, tmp_path), before=TWO_SIGNALS) as process:
         assert process.communicate() == (b"", b"")
     assert process.returncode == -signal.SIGINT  # for a shell, 130
-    assert checkpoint.files(tmp_path / "states") == []
+    assert checkpoint_folder.files(tmp_path / "states") == []
     assert not (tmp_path / "out.bin").exists()

@@ -32,7 +32,7 @@ from w2v.system.launcher import rank_and_size
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions
 from w2v.text.vocabulary import Vocabulary
-from w2v.training import checkpoint
+from w2v.training import checkpoint, checkpoint_folder
 from w2v.training.communicator import join_ranks
 from w2v.training.config import RunConfig
 from w2v.training.model import Model, ViewsModel
@@ -196,8 +196,8 @@ def test_ranks_train_and_resume_both_views(text: Path, tmp_path: Path) -> None:
     options = [*SMALL_ARGUMENTS, "--views", "words+subwords", "--buckets", 500, "--epochs", 1]
     whole, resumed = tmp_path / "whole.safetensors", tmp_path / "resumed.safetensors"
     run_ranks(2, "train", text, "-o", whole, *options, "--checkpoint", tmp_path / "states")
-    before_training, last = checkpoint.files(tmp_path / "states" / "subwords")
-    assert checkpoint.read(before_training).resume_info.done == 0
+    before_training, last = checkpoint_folder.files(tmp_path / "states" / "subwords")
+    assert checkpoint.read_checkpoint(before_training).resume_info.done == 0
     last.unlink()
     run_ranks(2, "train", text, "-o", resumed, "--resume", tmp_path / "states", "--quiet")
     assert isinstance(Model.load(whole), ViewsModel)
@@ -354,14 +354,14 @@ def test_failed_rank_ends_all_ranks(phase: str, kind: str, text: Path, tmp_path:
     else:
         assert_one_line(w2v_lines(done.stderr))
         assert re.match(r"w2v: rank 1 \(.+\) has not answered for 3 seconds: the run ends", w2v_lines(done.stderr))
-    if checkpoint.files(tmp_path / "states"):
+    if checkpoint_folder.files(tmp_path / "states"):
         run_ranks(4, "train", text, "--resume", tmp_path / "states", "-o", tmp_path / "m.bin", "--quiet")
         assert (tmp_path / "m.bin").exists()
 
 
 REPORT_COPIES = """
 import sys
-from w2v.training.checkpoint import CheckpointFolder
+from w2v.training.checkpoint_folder import CheckpointFolder
 copy = CheckpointFolder.copy
 def copy_and_report(self, state):
     copy(self, state)
@@ -390,7 +390,7 @@ def test_signal_to_mpiexec_writes_a_checkpoint(number: int, text: Path, tmp_path
     assert "stopped by" in stderr
     command = f"w2v train {text} --resume {tmp_path / 'states'} -o {tmp_path / 'm.safetensors'}\n"
     assert stderr.endswith(f"resume with: {command}")
-    state = checkpoint.latest(tmp_path / "states")
+    state = checkpoint_folder.latest(tmp_path / "states")
     assert 0 < state.resume_info.done < state.resume_info.end
     assert state.resume_info.ranks == 2
 
@@ -401,9 +401,9 @@ def test_stopped_run_resumes_with_any_number_of_ranks(size: int, text: Path, tmp
     uninterrupted = trained(2, [text], tmp_path / "uninterrupted.safetensors", "--epochs", 6)
     states = ["--checkpoint", tmp_path / "states", "--checkpoint-every", "1epoch"]
     output = tmp_path / "m.safetensors"
-    killed = fault_code("w2v.training.checkpoint:CheckpointFolder.copy", "SIGKILL", 2)
+    killed = fault_code("w2v.training.checkpoint_folder:CheckpointFolder.copy", "SIGKILL", 2)
     run_ranks(2, "train", text, "-o", output, "--epochs", 6, *states, *SMALL_ARGUMENTS, before=killed, code=None)
-    state = checkpoint.latest(tmp_path / "states")
+    state = checkpoint_folder.latest(tmp_path / "states")
     assert state.resume_info.done % (state.resume_info.end // 6) == 0  # exactly at the end of an epoch
     done = run_ranks(size, "train", text, "--resume", tmp_path / "states", "-o", output, "--quiet")
     assert done.stderr == ""

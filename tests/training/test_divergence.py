@@ -11,7 +11,7 @@ import w2v
 from tests.helpers import SMALL, make_loss
 from w2v.losses.loss import Loss
 from w2v.losses.registry import LOSSES, loss_for
-from w2v.training import checkpoint
+from w2v.training import checkpoint, checkpoint_folder
 from w2v.training.divergence import WARNING_RATIO, loss_ratio, untrained_loss
 from w2v.training.run import Run
 
@@ -78,9 +78,9 @@ def test_checkpoint_from_before_the_rise_is_kept(sample: Path, tmp_path: Path) -
     options = OPTIONS | {"epochs": 12, "alpha": 0.35, "min_alpha": 0.35, "vectors": "input"}
     with pytest.raises(w2v.W2VError, match=r"^training diverged: .* the mean loss") as failure:
         w2v.train(sample, checkpoint=tmp_path, checkpoint_every="4chunks", **options)
-    (only,) = checkpoint.files(tmp_path)
+    (only,) = checkpoint_folder.files(tmp_path)
     assert str(failure.value).endswith(f"; the last good checkpoint is {only}")
-    assert checkpoint.read(only).loss_ratio <= WARNING_RATIO
+    assert checkpoint.read_checkpoint(only).loss_ratio <= WARNING_RATIO
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
@@ -92,7 +92,7 @@ def test_last_finite_checkpoint_is_kept(
 
     def spoil(run: Run, seconds: float) -> None:
         real_record(run, seconds)
-        if checkpoint.files(tmp_path):
+        if checkpoint_folder.files(tmp_path):
             run.parameters[matrix][0, 3] = value
 
     monkeypatch.setattr(Run, "_record", spoil)
@@ -100,6 +100,6 @@ def test_last_finite_checkpoint_is_kept(
     with pytest.raises(w2v.W2VError, match=message) as failure:
         w2v.train(sample, checkpoint=tmp_path, checkpoint_every="2chunks", **OPTIONS)
     monkeypatch.undo()
-    newest = checkpoint.latest(tmp_path)
+    newest = checkpoint_folder.latest(tmp_path)
     assert str(failure.value).endswith(str(newest.path))
     w2v.train(sample, continue_from=newest.path, alpha=0.01, epochs=1)

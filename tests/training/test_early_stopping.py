@@ -11,7 +11,7 @@ import pytest
 import w2v
 from tests.helpers import full_disk
 from w2v.evaluation.held_out import GapTest
-from w2v.training.checkpoint import CheckpointFolder
+from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.early_stopping import best_epoch
 
 SETTINGS: dict[str, Any] = {"workers": 1, "vector_size": 10, "epochs": 9, "stop_early": 2}

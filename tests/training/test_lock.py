@@ -15,8 +15,8 @@ import pytest
 
 import w2v
 from tests.helpers import QUICK, SMALL, run, train_and_stop
-from w2v.training import checkpoint
-from w2v.training.checkpoint import CheckpointFolder, latest
+from w2v.training import checkpoint_folder
+from w2v.training.checkpoint_folder import CheckpointFolder, latest
 from w2v.training.lock import Lock
 
 
@@ -59,7 +59,7 @@ def test_error_names_the_lock_file_of_another_user(tmp_path: Path, monkeypatch: 
 
 FORKING = """
 import os, sys
-from w2v.training.checkpoint import CheckpointFolder
+from w2v.training.checkpoint_folder import CheckpointFolder
 checkpoints = CheckpointFolder(sys.argv[1])
 if not os.fork():
     print("child started", flush=True)
@@ -86,10 +86,10 @@ def test_only_one_run_writes_to_a_folder(sample: Path, tmp_path: Path, options: 
     resuming = options == ["--resume"]
     arguments = ["train", sample, *([*options, states] if resuming else ["--checkpoint", states, *QUICK, *options])]
     with CheckpointFolder(states, replace=True):
-        before = checkpoint.files(states)
+        before = checkpoint_folder.files(states)
         message = f"w2v: another run is writing checkpoints in {states}: wait for its end, or name another folder\n"
         assert run(*arguments, "-o", tmp_path / "out.bin", code=1).stderr == message
-        assert checkpoint.files(states) == before
+        assert checkpoint_folder.files(states) == before
     run(*arguments, "-o", tmp_path / "out.bin")
 
 
@@ -103,7 +103,7 @@ def test_folder_created_again_by_another_run_is_not_used(
     other = CheckpointFolder(states)
     if other_run_is_active:
         w2v.train(sample, checkpoint=checkpoints, **SMALL)
-        assert checkpoint.files(states) == []
+        assert checkpoint_folder.files(states) == []
     w2v.train(sample, checkpoint=other, **SMALL | {"seed": 5})
     if not other_run_is_active:  # its checkpoint is in the folder
         w2v.train(sample, checkpoint=checkpoints, **SMALL)
@@ -123,7 +123,7 @@ def test_removed_lock_is_created_again(sample: Path, tmp_path: Path, remove: Cal
     checkpoints.write(state)
     with pytest.raises(w2v.W2VError, match="another run is writing checkpoints"):
         CheckpointFolder(tmp_path / "states")
-    assert checkpoint.files(tmp_path / "states")[-1] == checkpoints.wait_for_newest()
+    assert checkpoint_folder.files(tmp_path / "states")[-1] == checkpoints.wait_for_newest()
 
 
 def test_lock_is_taken_again_if_its_file_is_removed_before_flock(

@@ -17,8 +17,8 @@ import w2v
 from tests.helpers import SMALL, assert_same, fault_code, interrupt, run, start, train_and_stop
 from w2v.formats import native
 from w2v.text.phrases import Phrases
-from w2v.training import checkpoint
-from w2v.training.checkpoint import latest
+from w2v.training import checkpoint, checkpoint_folder
+from w2v.training.checkpoint_folder import latest
 
 REFUSED = "w2v: name all files again, because paths in a checkpoint are not used: "
 OPTIONS = ["--vector-size", 16, "--epochs", 3, "--workers", 1]  # as SMALL
@@ -46,7 +46,7 @@ def uninterrupted(sample: Path) -> w2v.Model:
 
 def forge(folder: Path, files: Any = (), **config: Any) -> None:
     """Change the paths in the checkpoints of a folder, as their author could."""
-    for path in checkpoint.files(folder):
+    for path in checkpoint_folder.files(folder):
         arrays, metadata = native.read_native(path)
         description = json.loads(arrays["run"].tobytes())
         description["config"] |= config
@@ -114,7 +114,7 @@ def test_printed_command_resumes_the_run_without_a_home_folder(
     outputs = ["-o", "out.bin", "--save-vocab", "words 1.txt", "--cache", "-cache"]
     every = ["--checkpoint", states, "--checkpoint-every", "2chunks"]
     given = [*outputs, *OPTIONS, *every, "--force", "--ignore-memory", "--", text.name]
-    before = fault_code("w2v.training.checkpoint:CheckpointFolder.copy", "SIGTERM", turn=1)
+    before = fault_code("w2v.training.checkpoint_folder:CheckpointFolder.copy", "SIGTERM", turn=1)
     homeless = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
     where: dict[str, Any] = {"cwd": tmp_path, "env": homeless | {"HOME": "/proc/none"}, "text": True}
     with start("train", *given, before=before, **where) as process:

@@ -12,11 +12,11 @@ import w2v
 from tests.helpers import Stop, assert_same, interrupt, run, run_json, stop_at
 from w2v.formats import native
 from w2v.system import memory
-from w2v.training import prepare, tune
-from w2v.training.checkpoint import VIEWS_FILE_NAME, CheckpointFolder, files
+from w2v.training import prepare, successive_halving
+from w2v.training.checkpoint_folder import VIEWS_FILE_NAME, CheckpointFolder, files
 from w2v.training.config import RunConfig
 from w2v.training.model import ViewsModel
-from w2v.training.views import latest_state
+from w2v.training.views import latest_checkpoint, latest_state
 
 VIEWS: dict[str, Any] = {"views": "words+subwords", "vector_size": 11, "epochs": 2, "workers": 1, "buckets": 3000}
 UNKNOWN = "kingdomless"
@@ -157,8 +157,8 @@ def test_impossible_options_are_refused(text: Path, tmp_path: Path, options: dic
 
 
 def test_tuning_tries_models_of_both_views(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tune, "SEEDS", (1,))
-    monkeypatch.setattr(tune, "CHOICES", {"window": (2, 3)})
+    monkeypatch.setattr(successive_halving, "SEEDS", (1,))
+    monkeypatch.setattr(successive_halving, "CHOICES", {"window": (2, 3)})
     text = [[f"w{word}" for word in line] for line in np.random.default_rng(1).integers(40, size=(200, 10)).tolist()]
     result = w2v.tune(text, views="words+subwords", vector_size=4, min_count=1, workers=1, epochs=1)
     assert result.trials > 1
@@ -325,7 +325,7 @@ def test_resume_is_bit_identical(text: Path, tmp_path: Path, share: float, optio
     states = tmp_path / "states"
     with pytest.raises(Stop):
         train(text, checkpoint=states, checkpoint_every="2chunks", progress=stop_at(share), **options)
-    positions = [view.resume_info for view in latest_state(states).views.values()]  # type: ignore[union-attr]
+    positions = [view.resume_info for view in latest_checkpoint(states).views.values()]  # type: ignore[union-attr]
     assert [position.done > 0 for position in positions] == [True, share > 0.5]
     resumed = w2v.resume(states, text)
     assert_same_views(resumed, uninterrupted)
@@ -376,11 +376,17 @@ def test_damaged_descriptions_are_refused(text: Path, tmp_path: Path) -> None:
     ):
         path.write_text(damaged, "utf-8")
         with pytest.raises(w2v.W2VError, match=message):
-            latest_state(tmp_path)
+            latest_checkpoint(tmp_path)
     path.write_text(json.dumps(good), "utf-8")
     shutil.rmtree(tmp_path / "subwords")
     with pytest.raises(w2v.W2VError, match="subwords"):
-        latest_state(tmp_path)
+        latest_checkpoint(tmp_path)
+
+
+def test_old_name_of_latest_checkpoint_gives_a_warning(text: Path, tmp_path: Path) -> None:
+    train(text, epochs=1, checkpoint=tmp_path)
+    with pytest.warns(DeprecationWarning, match="latest_state is now latest_checkpoint"):
+        assert latest_state(tmp_path).path == tmp_path / VIEWS_FILE_NAME
 
 
 def test_paths_of_a_description_are_not_used(text: Path, tmp_path: Path) -> None:

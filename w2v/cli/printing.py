@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from w2v.evaluation.perplexity import Perplexity
     from w2v.evaluation.similarity import PairsResult
     from w2v.losses.code_lengths import CodeLengths
-    from w2v.training.tune import Trial, Tuner
+    from w2v.training.successive_halving import Trial, Tuner
     from w2v.vectors.query import Method
 
 # Printed where a model has no word of a test set.

@@ -32,7 +32,7 @@ from w2v.training.communicator import Communicator, is_root
 from w2v.training.config import PATHS, RunConfig, read_options
 from w2v.training.initialisation import WORD_SELECTION_SETTINGS, open_source
 from w2v.training.prepare import resumed_config
-from w2v.training.views import latest_state
+from w2v.training.views import latest_checkpoint
 
 OUTPUT = Path("model.bin")
 LONG_RUN = 600  # seconds: a notice says how long a longer run will take
@@ -138,7 +138,7 @@ def default_output(settings: Settings) -> Path:
 
 
 def resumed_run(given: Mapping[str, Any], communicator: Communicator | None) -> tuple[RunConfig, dict[str, Any]]:
-    """Return the config of a run that `w2v train --resume` continues, and the corpus and state for `prepare`.
+    """Return the config of a run that `w2v train --resume` continues, and the corpus and checkpoint for `prepare`.
 
     The user must name all files of the run again. Someone else may have written the checkpoint: paths in it could make
     w2v read or replace any file of this user, or write a new ~/.bash_profile.
@@ -153,8 +153,8 @@ def resumed_run(given: Mapping[str, Any], communicator: Communicator | None) -> 
     refuse_together("--resume", (*(name for name in options_of(ReadingOptions) if name != "cache"), *others))
     find_objective(given["objective"])
     chosen = given_settings(given)
-    state = latest_state(folder)
-    settings = state.settings.as_dict()
+    checkpoint = latest_checkpoint(folder)
+    settings = checkpoint.settings.as_dict()
     for name, value in chosen.items():
         if value != settings[name]:
             raise SettingsError(
@@ -168,17 +168,17 @@ def resumed_run(given: Mapping[str, Any], communicator: Communicator | None) -> 
     named = {"-o": given["output"]} | named
     named |= {"--phrases": phrases, "--cache": given["cache"], "--objective": given["objective"]}
     old_files = {
-        name: path for name, path in named_files(state.config).items() if name not in ("--cache", "--objective")
+        name: path for name, path in named_files(checkpoint.config).items() if name not in ("--cache", "--objective")
     }
     unnamed = {option: one_line(path) for option, path in old_files.items() if path and not named[option]}
     if not given["corpus"] or not given["output"] or "--phrases" in unnamed:
         named = {"-o": "MODEL"} | {option: path for option, path in named.items() if path} | unnamed
-        sources = given["corpus"] or _shortened(state.config.corpus)
+        sources = given["corpus"] or _shortened(checkpoint.config.corpus)
         command = resume_command(folder, sources, named, given["force"], given["ignore_memory"])
         raise SettingsError(f"name all files again, because paths in a checkpoint are not used: {command}")
     corpus = corpus_of(given["corpus"])
     config = resumed_config(
-        state,
+        checkpoint,
         given["phrases"] or False,
         given["cache"],
         corpus=given["corpus"],
@@ -190,7 +190,7 @@ def resumed_run(given: Mapping[str, Any], communicator: Communicator | None) -> 
         check_outputs(written, given["force"], _paths([*corpus.files, phrases]))
         for option, path in unnamed.items():
             say(f"the run began with {option} {path}: give it again to write that file, too")
-    return config, {"corpus": corpus, "resume_from": state}
+    return config, {"corpus": corpus, "resume_from": checkpoint}
 
 
 def _phrase_file(config: RunConfig) -> str | None:

@@ -3,7 +3,7 @@
 The workers train in rounds. In a round each worker trains one chunk. A round has three phases, with barriers between
 them:
 
-1. Each worker chooses all windows of its chunk, and marks the rows that they use in a bit set.
+1. Each worker fills all windows of its chunk, and marks the rows that they use in a bit set.
 2. All workers take their steps at the same time. If several workers use a row, one of them, the owner, updates the row
    itself. The others update copies of it.
 3. The changes of the copies are added to the rows, in the order of the workers.
@@ -226,7 +226,7 @@ cdef inline void for_each_row(Team *team, Worker *worker, bint make_copies) noex
         for k in range(worker.kept.start, worker.kept.end):
             if worker.kept.words[k] >= 0:
                 touch_or_copy(team, worker, &worker.kept.rows[k], False, make_copies, s.window)
-    for k in range(worker.chosen):
+    for k in range(worker.filled):
         w = &worker.windows[k]
         if not w.n:
             continue

@@ -1,7 +1,7 @@
 """The training loop in plain Python. Read this file to learn what the algorithm does.
 
 It trains the same models as `_kernels.pyx`, which explains the mathematics and the design. This file does without
-copies of frequent rows, deterministic rounds, bfloat16, and windows that are chosen ahead of their steps. It has two
+copies of frequent rows, deterministic rounds, bfloat16, and windows that are filled ahead of their steps. It has two
 uses: tests run it in float64 and compare the Cython kernel with it, and `numba_kernel.py` compiles it together with a
 loss written in Python. It does not import Numba.
 

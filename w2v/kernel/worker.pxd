@@ -55,7 +55,7 @@ cdef extern from "step.h" nogil:
     const StepFunctions *step_choose(const char *name)
 
 cdef enum:
-    LOOKAHEAD = 2       # a window is chosen and prefetched this many windows before its step
+    LOOKAHEAD = 2       # a window is filled and prefetched this many windows before its step
     CACHE_LINE = 64     # bytes
     RECENT_SLOTS = 1024  # size of KeptWords.recent, a power of 2
     NO_WORD = -1        # replaces a drawn word that repeats another, and pads the drawn words
@@ -90,7 +90,7 @@ cdef struct Sizes:
     int64_t width          # values in a row
     int64_t row_bytes
     bint bfloat16          # whether rows are bfloat16; otherwise float32
-    int64_t windows        # maximum number of windows that are chosen and still wait for their step
+    int64_t windows        # maximum number of windows that are filled and still wait for their step
     int64_t hot            # number of output rows that each worker copies during a chunk
     int64_t copied         # maximum number of rows that a worker copies during a chunk
     int64_t set_bits       # bits in a set of rows, a power of 2; 0 if the run is not deterministic
@@ -158,7 +158,7 @@ cdef struct Worker:
     KeptWords kept
     Draws draws
     Window *windows        # a ring buffer; in a deterministic run, all windows of the chunk
-    int64_t chosen         # number of windows of the chunk that are chosen
+    int64_t filled         # number of windows of the chunk that are filled
     int64_t done           # number of windows of the chunk that have taken their step
     Step step
     StepLoss *loss

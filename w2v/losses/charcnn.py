@@ -32,7 +32,8 @@ class CharacterCNN(Loss):
     once.
 
     Parameters: characters (C, length), filters F (filters, SPAN · length), projection P (D, filters + correction),
-    corrections (V, correction).
+    corrections (V, correction). `data` holds spelt, uint8, the numbers of the characters of all words, end to end, and
+    starts, int64 (V + 1,), where each word begins in spelt.
 
     Attributes:
         length: The number of values of a character's vector.
@@ -78,6 +79,8 @@ class CharacterCNN(Loss):
         max_size = max(self.max_rows, self.filters, memory.row_width(vector_size))
         self.data |= {"identity": np.arange(max_size), "zeros": np.zeros(max_size, np.float32)}
         spans = len(spelt) / len(words)
+        # The work for a word in units of rows: the filters at each span and the projection, three times, because the
+        # update of a matrix product computes two more products.
         self.expected_rows = (
             3 * self.max_rows * (spans * self.filters * SPAN * self.length / vector_size + self.filters)
         )
@@ -155,7 +158,7 @@ class CharacterCNN(Loss):
 
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
-        m = draw_words(s, centre, 1, True)
+        m = draw_words(s, centre, blocks=1, counted=True)
         set_importance(s, m, 1)
         return m
 

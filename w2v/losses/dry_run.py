@@ -31,6 +31,7 @@ def dry_run(loss: Loss, s: Worker, words: int) -> None:
 
 
 def predict(loss: Loss, s: Worker, centre: int) -> None:
+    """Predict a word with the functions of the loss, and raise W2VError if one of them returns an invalid result."""
     n = min(INPUT_ROWS, len(s.x))
     x = s.x[:n].copy()
     x[:, : loss.settings.vector_size] = 0.1
@@ -59,8 +60,9 @@ def predict(loss: Loss, s: Worker, centre: int) -> None:
     check_result(loss, "link", value, scores)
 
 
-def check_result(loss: Loss, what: str, value: Any, moved: Any) -> None:
+def check_result(loss: Loss, method: str, value: Any, updates: Any) -> None:
+    """Raise W2VError unless the value that a method returned, and the updates that it made, are finite."""
     if not isinstance(value, float | np.floating):
-        fail(loss, what, f"returned {value!r}: it must be the loss, a float")
-    if not math.isfinite(value) or not np.isfinite(moved).all():
-        fail(loss, what, f"with untrained vectors, the loss is {value}: it and all updates must be finite")
+        fail(loss, method, f"returned {value!r}: it must be the loss, a float")
+    if not math.isfinite(value) or not np.isfinite(updates).all():
+        fail(loss, method, f"with untrained vectors, the loss is {value}: it and all updates must be finite")

@@ -316,7 +316,7 @@ class Loss:
     """step(s, centre, x, change, alpha) predicts the centre word from each of the rows x, (n, padded D). It updates the
     parameters, adds the update of x to `change` (zeros of the shape of x), and returns the summed loss."""
 
-    # -- results of a user's own loss, checked --------------------------------------------------
+    # -- checks of a user's own loss ------------------------------------------------------------
 
     def prepared(self, vocabulary: Vocabulary, settings: Any, tensors: Mapping[str, Array] | None = None) -> Self:
         """Return a copy of this loss, prepared for a run with these Settings or restored from the `tensors` of a file.
@@ -418,7 +418,7 @@ def by_tensor_name(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_parameter(name: str) -> bool:
-    """Return whether the tensor of a file with this name is a parameter of the loss."""
+    """Return True if the tensor with this name in a file is a parameter of the loss."""
     return name == "outputs" or name.startswith(PREFIX)
 
 

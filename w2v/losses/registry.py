@@ -204,6 +204,7 @@ class Settings(GeneralOptions):
 
     @property
     def loss_class(self) -> type[Loss]:
+        """The class of the loss; Loss itself for a user's own loss, which may not be imported yet."""
         return LOSSES.get(self.loss, Loss)
 
     @property
@@ -230,6 +231,7 @@ class Settings(GeneralOptions):
 
     @property
     def end_alpha(self) -> float:
+        """The learning rate at the end: `min_alpha`, or a ten-thousandth of `start_alpha`."""
         return self.start_alpha * 1e-4 if self.min_alpha is None else self.min_alpha
 
     @property
@@ -247,6 +249,7 @@ class Settings(GeneralOptions):
 
     @property
     def threads(self) -> int:
+        """The number of threads: `workers`, or the number of processors."""
         return self.workers or processors()
 
     def as_dict(self, computed: bool = True) -> dict[str, Any]:
@@ -360,7 +363,11 @@ def loss_for(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[str, A
 
 
 def register(loss: Loss) -> str:
-    """Register a user's own loss, so that settings and models can refer to it, and return its name, module:Name."""
+    """Register a user's own loss, so that settings and models can refer to it, and return its name, module:Name.
+
+    Raises:
+        SettingsError: It is not a Loss.
+    """
     if not isinstance(loss, Loss):
         raise SettingsError(f"objective {loss!r}: it must be a Loss, or module:Name of one")
     name = f"{type(loss).__module__}:{type(loss).__qualname__}"

@@ -59,17 +59,17 @@ def draw_from(table: Array, bits: Any) -> Any:
 
 
 def step(s: Worker, centre: int, x: Array, change: Array, alpha: float) -> float:
-    """Stand for the `step` of a loss, which losses/binding.py puts in the place of this function."""
+    """Raise NotImplementedError: losses/binding.py replaces this placeholder with the `step` of a loss."""
     raise NotImplementedError
 
 
 def choose(s: Worker, centre: int, x: Array) -> int:
-    """Stand for the `choose` of a loss, which losses/binding.py puts in the place of this function."""
+    """Raise NotImplementedError: losses/binding.py replaces this placeholder with the `choose` of a loss."""
     raise NotImplementedError
 
 
 def link(s: Worker, scores: Array) -> float:
-    """Stand for the `link` of a loss, which losses/binding.py puts in the place of this function."""
+    """Raise NotImplementedError: losses/binding.py replaces this placeholder with the `link` of a loss."""
     raise NotImplementedError
 
 
@@ -129,7 +129,7 @@ def logistic(s: Worker, scores: Array) -> float:
     values, u = s.scores[:padded], s.room[:padded]
     zero, one = scores.dtype.type(0), scores.dtype.type(1)
     for k in range(n * m, padded):
-        values[k] = 100
+        values[k] = 100  # adds nothing to the loss, since 1 + e^-100 rounds to 1
     for k in range(padded):
         u[k] = -abs(values[k])
     exponentials(u)

@@ -95,7 +95,7 @@ class NegativeSampling(SamplingLoss):
 
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
-        m = draw_words(s, centre, 1, False)
+        m = draw_words(s, centre, blocks=1, counted=False)
         prefetch_draws(s)
         return m
 
@@ -128,7 +128,7 @@ class NoiseContrastive(SamplingLoss):
 
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
-        m = draw_words(s, centre, 1, True)
+        m = draw_words(s, centre, blocks=1, counted=True)
         prefetch_draws(s)
         for j in range(m):
             s.offset[j] = s.data.offsets[s.rows[j]]
@@ -192,7 +192,7 @@ class SampledSoftmax(SamplingLoss):
 
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
-        m = draw_words(s, centre, 1, True)
+        m = draw_words(s, centre, blocks=1, counted=True)
         prefetch_draws(s)
         set_importance(s, m, 1)
         return m
@@ -211,13 +211,14 @@ def choose_adaptively(s: Worker, centre: int, x: Array) -> int:
         blocks[0] = max(blocks[0] // 2, 1)
     if s.position[1] == 0:  # the first step of a window
         min_effective[0] = np.inf
-    m = draw_words(s, centre, blocks[0], True)
+    m = draw_words(s, centre, blocks[0], counted=True)
     prefetch_draws(s)
     set_importance(s, m, blocks[0])
     return m
 
 
 def link_adaptively(s: Worker, scores: Array) -> float:
+    """Apply a softmax to each row, and record the smallest effective number of samples in the window."""
     effective = effective_samples(scores, s.weight, s.room)
     s.scratch.min_effective[0] = min(s.scratch.min_effective[0], effective)
     return softmax(s, scores)

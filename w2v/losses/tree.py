@@ -86,7 +86,15 @@ class Tree:
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, NDArray[Any]], size: int) -> Tree:
-        """Return the tree of a model file, or raise W2VError if it is not a binary tree over `size` words."""
+        """Return the tree of a model file.
+
+        Args:
+            tensors: The tensors of the file.
+            size: The number of words.
+
+        Raises:
+            W2VError: The tensors do not hold a binary tree over `size` words.
+        """
         parents, bits = (tensors.get(name, np.empty(0)) for name in ("tree_parents", "tree_bits"))
         nodes = np.arange(2 * size - 2)
         if (
@@ -255,7 +263,14 @@ def cluster(vocabulary: Vocabulary, model: KeyedVectors, source: str) -> list[st
 
 
 def direction(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the direction between the two means of vectors, float32 (n, D), by 2-means clustering: float32 (D,)."""
+    """Divide vectors into two clusters by 2-means clustering, and return the direction from one mean to the other.
+
+    Args:
+        vectors: float32 (n, D).
+
+    Returns:
+        float32 (D,), of any length.
+    """
     middle = vectors.mean(axis=0)
     farthest = vectors[np.argmax(((vectors - middle) ** 2).sum(axis=1))]
     line: NDArray[np.float32] = farthest - middle

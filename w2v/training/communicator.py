@@ -244,18 +244,18 @@ class Communicator:
         successor, predecessor = (self.rank + 1) % self.size, (self.rank - 1) % self.size
         messages = np.array([[False], [True]])  # True is a rank's last heartbeat
         is_last = np.array([False])  # the last message of the predecessor
-        ended, silent = False, 0.0
+        ended, silent_seconds = False, 0.0
         while not (ended and is_last[0]):
             if ended:
                 time.sleep(LAST_HEARTBEAT_POLL_SECONDS)
             else:
                 ended = self._ended.wait(HEARTBEAT_SECONDS)
                 comm.Isend(messages[int(ended)], successor, HEARTBEAT_TAG).Free()
-            silent += LAST_HEARTBEAT_POLL_SECONDS if ended else HEARTBEAT_SECONDS
+            silent_seconds += LAST_HEARTBEAT_POLL_SECONDS if ended else HEARTBEAT_SECONDS
             while not is_last[0] and comm.Iprobe(predecessor, HEARTBEAT_TAG):
                 comm.Recv(is_last, predecessor, HEARTBEAT_TAG)
-                silent = 0.0
-            if silent > self._timeout and not is_last[0]:
+                silent_seconds = 0.0
+            if silent_seconds > self._timeout and not is_last[0]:
                 self.abort(f"{self.name(predecessor)} has not answered for {self._timeout} seconds: the run ends")
 
 

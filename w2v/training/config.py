@@ -191,7 +191,7 @@ class RunConfig:
         with atomic_write(path, force) as file:
             for name, value in values.items():
                 if value is not None:
-                    file.write(_line(path, name, value))
+                    file.write(_toml_line(path, name, value))
 
 
 def _is_path(value: object) -> bool:
@@ -268,7 +268,7 @@ def _drop_computed_options(options: dict[str, Any]) -> dict[str, Any]:
     return replace(settings, workers=None).in_effect(computed=False) | others
 
 
-def _line(path: PathLike, name: str, value: Any) -> bytes:
+def _toml_line(path: PathLike, name: str, value: Any) -> bytes:
     try:
         return f"{name} = {_toml(value)}\n".encode()
     except UnicodeEncodeError:  # a file name with bytes that are not UTF-8

@@ -100,7 +100,7 @@ class DistributedRun(Run):
         self.schedule = Schedule(self.plan, max(1, min(rounds, communicator.max_of(self.plan.chunks))))
         frequencies = self._frequencies()
         matrices = [(array, frequencies[name]) for name, array in self.parameters.items()]
-        frequent = min(words // MIN_WORDS_PER_FREQUENT_ROW // 2 * 2, FREQUENT_ROWS)
+        frequent = min(words // MIN_WORDS_PER_FREQUENT_ROW // 2 * 2, FREQUENT_ROWS)  # even, as rows_of_round needs
         self.exchange = Exchange(communicator, matrices, self.settings.seed, self.plan.workers, frequent)
         self.exchange_seconds = 0.0  # time that this rank spent on exchanges since the run was started or resumed
         self._seconds_before = 0.0  # training time before the run was resumed
@@ -148,27 +148,27 @@ class DistributedRun(Run):
         # Each rank has its own seed, so that the ranks draw different random numbers.
         return replace(plan, seed=(plan.seed + (self.communicator.rank << 48)) % (1 << 64))
 
-    def restore(self, state: Checkpoint) -> None:
+    def restore(self, checkpoint: Checkpoint) -> None:
         """Resume from the position of a checkpoint of this run, which may have had any number of ranks.
 
         If the number of ranks has changed, each rank resumes at the same share of its new part of the text. In the
         current epoch, some text is then trained twice and some is skipped.
         """
-        self._rounds_done = resume_position(state.resume_info, self.schedule.total_rounds, self.communicator.size)
-        self.seconds, self.history = state.resume_info.seconds, state.history
-        self._seconds_before = state.resume_info.seconds
+        self._rounds_done = resume_position(checkpoint.resume_info, self.schedule.total_rounds, self.communicator.size)
+        self.seconds, self.history = checkpoint.resume_info.seconds, checkpoint.history
+        self._seconds_before = checkpoint.resume_info.seconds
         if self.communicator.is_root:  # only one rank, because `make_checkpoint` adds up the sums of all ranks
-            self._sums_before = state.losses, state.predictions
+            self._sums_before = checkpoint.losses, checkpoint.predictions
         if self.plan.chunks:
             self.kernel.restore(
                 self.schedule.chunks_after(self._rounds_done),
-                np.zeros_like(state.losses),
-                np.zeros_like(state.predictions),
+                np.zeros_like(checkpoint.losses),
+                np.zeros_like(checkpoint.predictions),
             )
         self._set_history_offset()
 
     def make_checkpoint(self) -> Checkpoint:
-        """Return the current state of the whole run. All ranks must call this method, after an exchange of all rows."""
+        """Return the state of the whole run as a checkpoint. All ranks must call it, after an exchange of all rows."""
         losses, predictions = self._sums_before
         own, communicator = super().make_checkpoint(), self.communicator
         return replace(
@@ -211,7 +211,7 @@ class DistributedRun(Run):
             self._rounds_done += 1
             self.exchange.weighted_words = self._weighted_words
             with self._measure_exchange():
-                if self._rounds_done > first + 1:
+                if self._rounds_done > first + 1:  # the end of the round before has begun an exchange
                     flags = self.exchange.finish()
                 if flags.failed:
                     break
@@ -226,9 +226,9 @@ class DistributedRun(Run):
             with self._measure_exchange():
                 self.exchange.begin(None if all_rows else self._rounds_done, own)
         self._raise_on_all_ranks(error)
-        state = self.make_checkpoint()
+        checkpoint = self.make_checkpoint()
         with self.communicator.collective_errors():
-            self._check_trained(state)
+            self._check_trained(checkpoint)
 
     @property
     def _checkpoint_due_next(self) -> bool:
@@ -268,9 +268,9 @@ class DistributedRun(Run):
         Without an error, rank 0 writes a checkpoint if the run has a folder for them.
         """
         self._raise_on_all_ranks(error)
-        state = self.make_checkpoint()  # on all ranks, because it sums over them
+        checkpoint = self.make_checkpoint()  # on all ranks, because it sums over them
         if self.checkpoint_folder:
-            (self.checkpoint_folder.write if last else self.checkpoint_folder.copy)(state)
+            (self.checkpoint_folder.write if last else self.checkpoint_folder.copy)(checkpoint)
 
     def _wait_for(self, thread: Thread) -> None:
         """Wait as Run does, and let MPI make progress on a pending exchange."""

@@ -299,7 +299,7 @@ def combined_change(
     """
     length = squared_lengths(total)[:, np.newaxis]
     m = np.divide(length, squares, out=np.ones_like(squares), where=length > squares)
-    x = np.maximum(x, 1e-6)
+    x = np.maximum(x, 1e-6)  # at 0, the scale would be 0 / 0
     scale = (np.expm1(-m * x) / (m * np.expm1(-x))).astype(np.float32)
     change: NDArray[np.float32] = total * scale
     return change

@@ -74,7 +74,7 @@ def open_source(
 
 
 def text_options_of(source: Model | ViewsModel | KeyedVectors | None) -> TextOptions:
-    """Return how the text of a model or of vectors was split into words; the defaults without a source."""
+    """Return how the text of a model or of vectors was normalised and split; the defaults without a source."""
     if isinstance(source, Model | ViewsModel):
         return source.text
     return source.header.text if source else TextOptions()
@@ -129,9 +129,10 @@ def initialise_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, freez
     inputs = vectors.vectors[vector_rows]
     if not all_finite([inputs]):
         raise W2VError("the vectors of init have NaN or infinite values")
-    others = "; the other words get new vectors" if len(rows) < len(row_of_word) else ""
+    all_match = len(rows) == len(row_of_word)
+    others = "" if all_match else "; the other words get new vectors"
     log.info("%s of %s words start with their vectors in init%s", f"{len(rows):,}", f"{len(row_of_word):,}", others)
-    if freeze and not others:
+    if freeze and all_match:
         log.warning("freeze: all words keep their vectors, so training changes only the output layer")
     frozen = np.zeros(len(vocabulary), bool)
     frozen[rows] = freeze
@@ -167,7 +168,7 @@ def continued_settings(model: Model | ViewsModel, vocab: Vocab, given: Mapping[s
 def without_computed(settings: Settings) -> Settings:
     """Return the same settings without the values that training would compute itself."""
     for name in ("min_alpha", "alpha", "window", "vectors", "workers"):
-        with suppress(SettingsError):  # the given min_alpha is above the default alpha
+        with suppress(SettingsError):  # the default of alpha may be below the min_alpha of the settings
             left_out: dict[str, Any] = {name: None}
             if (found := replace(settings, **left_out)).as_dict() == settings.as_dict():
                 settings = found
@@ -231,10 +232,11 @@ def unite_vocabulary(old: Vocabulary, types: TypeCounts, settings: Settings) -> 
     Returns:
         The new vocabulary, and the new row of each old word, int64 (V,).
     """
-    counts, index = types.counts[FIRST_TYPE:], types.remap(old.words)[FIRST_TYPE:]
+    counts, old_row_of_type = types.counts[FIRST_TYPE:], types.remap(old.words)[FIRST_TYPE:]
+    is_old = old_row_of_type >= 0
     summed = old.counts.copy()
-    summed[index[index >= 0]] += counts[index >= 0]
-    new = np.flatnonzero((index < 0) & (counts >= max(1, settings.min_count)))
+    summed[old_row_of_type[is_old]] += counts[is_old]
+    new = np.flatnonzero(~is_old & (counts >= max(1, settings.min_count)))
     new = new[np.argsort(-counts[new], kind="stable")]
     if settings.max_vocab is not None:
         new = new[: max(0, settings.max_vocab - len(old))]

@@ -256,7 +256,11 @@ class Model(TrainedVectors):
 
     @classmethod
     def of(cls, model: Model | ViewsModel | PathLike, mmap: bool = False) -> Model | ViewsModel:
-        """Return the model itself, or load it from a file; see `load`. Raise W2VError for KeyedVectors."""
+        """Return the model itself, or load it from a file; see `load`.
+
+        Raises:
+            W2VError: `model` is a KeyedVectors, or the file cannot be used.
+        """
         if isinstance(model, KeyedVectors):
             raise W2VError("word vectors have no output layer: give the model that training returned, or its file")
         return model if isinstance(model, Model | ViewsModel) else cls.load(model, mmap)
@@ -344,7 +348,7 @@ class ViewsModel(TrainedVectors):
     zeros in the views without n-grams.
 
     Attributes:
-        settings: The settings of the run. Those of each view are `views[name].settings`.
+        settings: The settings of the run; `views[name].settings` are the settings of one view.
         views: The model of each view, by name: "words" and "subwords".
     """
 
@@ -410,7 +414,11 @@ class ViewsModel(TrainedVectors):
 
     @classmethod
     def load(cls, path: PathLike, mmap: bool = False) -> Self:
-        """Load a model of several views; see Model.load. Raise W2VError if the file has one view."""
+        """Load a model of several views; see Model.load.
+
+        Raises:
+            W2VError: The file has one view, or Model.load cannot read it.
+        """
         model = Model.load(path, mmap)
         if not isinstance(model, cls):
             raise W2VError(f"{path}: a model of one view: load it with w2v.Model.load")
@@ -425,10 +433,10 @@ class ViewsModel(TrainedVectors):
         views = {name: Model._from_vector_file(stored.view(name, path), path) for name in expected}
         for name, view in views.items():
             if (view.settings.vector_size, bool(view.ngrams)) != (settings.view_sizes[name], name == SUBWORD_VIEW):
-                raise W2VError(f"{path}: damaged: the settings of the view of {name} do not fit those of the model")
+                raise W2VError(f"{path}: damaged: its settings do not fit the settings of its view of {name}")
         model = cls(settings, views)
         if stored.vectors.shape[1] != sum(view.vectors.shape[1] for view in views.values()):
-            raise W2VError(f"{path}: damaged: its vectors do not fit those of its views")
+            raise W2VError(f"{path}: damaged: its vectors do not fit the vectors of its views")
         return model
 
     def to_vector_file(self) -> VectorFile:

@@ -31,7 +31,8 @@ from w2v.text.idstore import IdStore, TypeCounts, read_corpus
 from w2v.text.phrases import Phrases
 from w2v.text.text_checks import warn_about_text
 from w2v.text.vocabulary import Vocabulary
-from w2v.training.checkpoint import Checkpoint, CheckpointFolder
+from w2v.training.checkpoint import Checkpoint
+from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.communicator import Communicator, collective_errors, is_root
 from w2v.training.config import PATHS, RunConfig
 from w2v.training.distributed import DistributedRun, merge_types
@@ -99,28 +100,19 @@ def prepare(
             if vocabulary is None and config.vocabulary is not None:
                 vocabulary = Vocabulary.load(config.vocabulary, settings.min_count, settings.max_vocab)
             text = corpus if isinstance(corpus, Corpus) else Corpus(corpus)
-            states = _states_of_views(settings, resume_from)
-            for before in filter(None, states.values()):
-                _check_file_sizes(before, text)
-                if before.version != __version__:
-                    writer = f"the checkpoint was written by w2v {before.version}"
+            checkpoints = _checkpoints_of_views(settings, resume_from)
+            for each in filter(None, checkpoints.values()):
+                _check_file_sizes(each, text)
+                if each.version != __version__:
+                    writer = f"the checkpoint was written by w2v {each.version}"
                     log.warning("%s, this is %s: last bits may differ", writer, __version__)
+            if checkpoint_folder is not None and len(checkpoints) > 1:
+                raise SettingsError(f"checkpoint: with views {settings.views}, give the path of the folder")
             root_folder: CheckpointFolder | None = None
             folders: dict[str, CheckpointFolder] = {}
-            if checkpoint_folder is not None and len(states) > 1:
-                raise SettingsError(f"checkpoint: with views {settings.views}, give the path of the folder")
-            if is_root(communicator) and checkpoint_folder is not None:
-                folders["words"] = stack.enter_context(checkpoint_folder)
-            elif is_root(communicator) and config.checkpoint is not None and len(states) > 1:
-                root_folder, folders = open_folders(config, states, replace_checkpoints, stack)
-            elif is_root(communicator) and config.checkpoint is not None:
-                folders["words"] = stack.enter_context(
-                    CheckpointFolder(
-                        config.checkpoint,
-                        config.checkpoint_every,
-                        replace=replace_checkpoints,
-                        resumed_from=states["words"],
-                    )
+            if is_root(communicator):
+                root_folder, folders = _open_checkpoint_folders(
+                    config, checkpoints, checkpoint_folder, replace_checkpoints, stack
                 )
             if communicator:
                 _check_options_for_ranks(config)
@@ -130,11 +122,11 @@ def prepare(
             settings = replace(settings, workers=settings.workers or communicator.default_workers())
         config = replace(config, settings=settings, corpus=tuple(text.files))
         with collective_errors(communicator):
-            best_state_folders = folders
+            best_folders = folders  # keep the best checkpoint of each view, for early stopping
             if settings.stop_early and not folders:
                 temporary = Path(stack.enter_context(TemporaryDirectory(prefix="w2v-")))
-                best_state_folders = {
-                    name: stack.enter_context(CheckpointFolder(temporary / name, NEVER)) for name in states
+                best_folders = {
+                    name: stack.enter_context(CheckpointFolder(temporary / name, NEVER)) for name in checkpoints
                 }
             is_table = has_columns(config.reading.column)
             part = text.part(communicator.rank, communicator.size, is_table=is_table) if communicator else text
@@ -146,20 +138,20 @@ def prepare(
         with collective_errors(communicator):
             if not types.tokens:
                 raise NothingToTrain(f"{text} holds no words")
-            first_state = states["words"]
-            checksum = first_state.resume_info.checksum if first_state else ""
+            first_checkpoint = checkpoints["words"]
+            checksum = first_checkpoint.resume_info.checksum if first_checkpoint else ""
             if folders:
                 checksum = _text_checksum(store, types, checksum)
-                if any(state and state.resume_info.checksum != checksum for state in states.values()):
+                if any(each and each.resume_info.checksum != checksum for each in checkpoints.values()):
                     raise W2VError(f"{text} is not the text that this run was started with")
         runs: dict[str, Run] = {}
-        for name, view in _configs_of_views(config, states).items():
-            state, folder = states[name], folders.get(name)
+        for name, view in _configs_of_views(config, checkpoints).items():
+            checkpoint, folder = checkpoints[name], folders.get(name)
             with collective_errors(communicator):
-                instruction_set = _resumed_instruction_set(state) if state else None
+                instruction_set = _resumed_instruction_set(checkpoint) if checkpoint else None
                 view_source = source.views[name] if isinstance(source, ViewsModel) else source
-                initial = _initialise(view, types, view_source, vocabulary, state)
-            other_memory = _memory_of_earlier(runs, config, initial)
+                initial = _initialise(view, types, view_source, vocabulary, checkpoint)
+            other_memory = _other_memory(runs, config, initial)
             options: dict[str, Any] = {"checkpoint_folder": folder, "other_memory": other_memory}
             if communicator:
                 words, counts = initial.vocabulary.words.blob, initial.vocabulary.counts
@@ -168,8 +160,7 @@ def prepare(
             else:
                 if settings.stop_early:
                     options["share"], held_out = GapTest.at_end(store, initial.vocabulary)
-                    best_states = best_state_folders[name]
-                    options["early_stopping"] = EarlyStopping(settings.stop_early, held_out, best_states)
+                    options["early_stopping"] = EarlyStopping(settings.stop_early, held_out, best_folders[name])
                 run = Run(view, initial, store, instruction_set, **options)
             run.types, run.phrases, run.files, run.checksum = types, joined_phrases, text.sizes, checksum
             with collective_errors(communicator):
@@ -179,8 +170,8 @@ def prepare(
                     run.parameters | run.plan.loss.tensors,
                     {"settings": json.dumps(settings.as_dict()), "metrics": " " * METRICS_BYTES},
                 )
-            if state:
-                run.restore(state)
+            if checkpoint:
+                run.restore(checkpoint)
             elif is_root(communicator) and not runs:
                 epochs = None if initial.parameters else settings.epochs
                 warn_about_text(types, epochs, config.text, initial.vocabulary.words)
@@ -197,7 +188,38 @@ def prepare(
     return views_run
 
 
-def _states_of_views(
+def _open_checkpoint_folders(
+    config: RunConfig,
+    checkpoints: dict[str, Checkpoint | None],
+    folder: CheckpointFolder | None,
+    replace_others: bool,
+    stack: ExitStack,
+) -> tuple[CheckpointFolder | None, dict[str, CheckpointFolder]]:
+    """Open the folders for the checkpoints of a run.
+
+    Args:
+        config: The description of the run.
+        checkpoints: The checkpoint that each view resumes from; None for a new run.
+        folder: The folder, if it is already open.
+        replace_others: Whether checkpoints of another run may be removed.
+        stack: Closes the folders.
+
+    Returns:
+        The folder of the whole run, if it has several views; and the folder of each view, if it writes checkpoints.
+    """
+    if folder is not None:
+        return None, {"words": stack.enter_context(folder)}
+    if config.checkpoint is None:
+        return None, {}
+    if len(checkpoints) > 1:
+        return open_folders(config, checkpoints, replace_others, stack)
+    opened = CheckpointFolder(
+        config.checkpoint, config.checkpoint_every, replace=replace_others, resumed_from=checkpoints["words"]
+    )
+    return None, {"words": stack.enter_context(opened)}
+
+
+def _checkpoints_of_views(
     settings: Settings, checkpoint: Checkpoint | ViewsCheckpoint | None
 ) -> dict[str, Checkpoint | None]:
     """Return the checkpoint that each view resumes from, or None, by the name of the view."""
@@ -227,22 +249,22 @@ def run_in_memory(
     """
     initial, runs = Initialisation(vocabulary), dict[str, Run]()
     for name, view in _configs_of_views(config, dict.fromkeys(config.settings.view_sizes)).items():
-        run = Run(view, initial, store, share=share, other_memory=_memory_of_earlier(runs, config, initial))
+        run = Run(view, initial, store, share=share, other_memory=_other_memory(runs, config, initial))
         run.phrases, run.read_seconds = phrases, read_seconds
         runs[name] = run
     return runs["words"] if len(runs) == 1 else ViewsRun(config, runs)
 
 
-def _configs_of_views(config: RunConfig, states: Mapping[str, Checkpoint | None]) -> dict[str, RunConfig]:
+def _configs_of_views(config: RunConfig, checkpoints: Mapping[str, Checkpoint | None]) -> dict[str, RunConfig]:
     """Return the description of the run of each view, by name."""
-    if len(states) == 1:
-        return dict.fromkeys(states, config)
-    settings = view_settings(config.settings) | {name: state.settings for name, state in states.items() if state}
-    folders = {name: config.checkpoint and str(Path(config.checkpoint, name)) for name in states}
-    return {name: replace(config, settings=settings[name], checkpoint=folders[name]) for name in states}
+    if len(checkpoints) == 1:
+        return dict.fromkeys(checkpoints, config)
+    settings = view_settings(config.settings) | {name: each.settings for name, each in checkpoints.items() if each}
+    folders = {name: config.checkpoint and str(Path(config.checkpoint, name)) for name in checkpoints}
+    return {name: replace(config, settings=settings[name], checkpoint=folders[name]) for name in checkpoints}
 
 
-def _memory_of_earlier(runs: Mapping[str, Run], config: RunConfig, initial: Initialisation) -> int:
+def _other_memory(runs: Mapping[str, Run], config: RunConfig, initial: Initialisation) -> int:
     """Return the bytes that a view needs in addition to its run: what earlier views still allocate, plus the vectors.
 
     The matrices of an earlier view stay until the end, and not all of their pages are in use before training.
@@ -379,8 +401,8 @@ def _values_all_ranks_share(
     values |= {"files of the text": len(text.files), "bytes of the text": text.total_bytes}
     if text.sizes:
         values["checksum of samples of the text"] = text.checksum(sampled=True)
-    states = _states_of_views(config.settings, checkpoint)
-    return values | {"position": [state.resume_info.done if state else 0 for state in states.values()]}
+    checkpoints = _checkpoints_of_views(config.settings, checkpoint)
+    return values | {"position": [each.resume_info.done if each else 0 for each in checkpoints.values()]}
 
 
 def _text_checksum(store: IdStore, types: TypeCounts, original: str) -> str:

@@ -24,7 +24,8 @@ from w2v.system.threads import Thread
 from w2v.text.idstore import IdStore, TypeCounts
 from w2v.text.phrases import Phrases
 from w2v.text.subwords import Ngrams
-from w2v.training.checkpoint import Checkpoint, CheckpointFolder, ResumeInfo
+from w2v.training.checkpoint import Checkpoint, ResumeInfo
+from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.config import RunConfig
 from w2v.training.divergence import DIVERGENCE_RATIO, WARNING_RATIO, all_finite, loss_ratio
 from w2v.training.early_stopping import EarlyStopping
@@ -41,10 +42,34 @@ HISTORY_ROWS = 200  # approximate number of rows in the history of a finished ru
 SAMPLED_ROWS = 256  # checked for NaN and infinity at both ends of each matrix, where the most updated rows are
 
 
-class Run:
-    """One training run over a text: the matrices, and the kernel that trains them.
+class BaseRun:
+    """What Run and ViewsRun share: the description of the run, and its open files.
 
-    `prepare` creates a Run. Its `with` block closes the text and the checkpoints at the end.
+    `prepare` creates a run. The `with` block of the run closes the files at the end.
+
+    Attributes:
+        config: The description of the run.
+        resources: Closes the text and the checkpoints.
+    """
+
+    def __init__(self, config: RunConfig) -> None:
+        self.config = config
+        self.resources = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        """Close the text and the checkpoints. Raise W2VError if the file of ids was truncated during the run."""
+        self.resources.__exit__(*error)
+
+    @property
+    def settings(self) -> Settings:
+        return self.config.settings
+
+
+class Run(BaseRun):
+    """One training run over a text: the matrices, and the kernel that trains them.
 
     Attributes:
         types: The types of the text; with several ranks, of all parts of the text.
@@ -52,7 +77,6 @@ class Run:
         files: See ResumeInfo.
         checksum: See ResumeInfo.
         read_seconds: The time spent on reading the text.
-        resources: Closed at the end of the `with` block.
         seconds: The time spent on training.
         history: See Checkpoint.
         scores: See ResumeInfo.
@@ -87,14 +111,14 @@ class Run:
             store: The ids of the text, or of this rank's part of it.
             instruction_set: The instruction set of the kernel; by default, the best one of this machine.
             share: The share of the text, from its start, to train on.
-            other_memory: The bytes that will be needed in addition to those of this run.
+            other_memory: The bytes that will be needed in addition to the memory of this run.
             early_stopping: The rule that may end the run early.
             checkpoint_folder: The folder to write checkpoints to.
         """
+        super().__init__(config)
         self.vocabulary, self.frozen = initial.vocabulary, initial.frozen
         self.store = self.types = store
         self.checkpoint_folder = checkpoint_folder
-        self.resources = ExitStack()
         self.seconds = 0.0
         self.history = np.zeros((0, 4))
         self.scores: list[float] = []
@@ -102,7 +126,7 @@ class Run:
         self._history_offset = np.zeros(2)
         # True after an error of a thread or of reading the ids. The matrices then match no position in the text.
         self._failed = False
-        self.config, self.early_stopping = config, early_stopping
+        self.early_stopping = early_stopping
         plan = self._plan(initial, instruction_set)
         self.plan = plan if share == 1 else plan.first(share)
         self.config = replace(config, settings=replace(config.settings, epochs=self.plan.epochs))
@@ -110,18 +134,7 @@ class Run:
         self.tokens = self.plan.tokens
         if self.plan.loss.notice:
             log.warning("%s", self.plan.loss.notice)
-        self._allocate(initial, int(bool(checkpoint_folder and checkpoint_folder.copies_states)), other_memory)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        """Close the text and the checkpoints. Raise W2VError if the file of ids was truncated during the run."""
-        self.resources.__exit__(*error)
-
-    @property
-    def settings(self) -> Settings:
-        return self.config.settings
+        self._allocate(initial, int(bool(checkpoint_folder and checkpoint_folder.copies_matrices)), other_memory)
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -156,28 +169,33 @@ class Run:
         words = len(self.vocabulary)
         inputs = initial_inputs(input_row_count(plan), plan.vector_size, plan.seed, bfloat16.dtype_of(plan.storage))
         parameters = plan.loss.new_parameters()
-        # These are views without the padding.
+        # The kernel trains padded rows. `self.parameters` are views of them without the padding.
         self.parameters = {"inputs": inputs[:words, : plan.vector_size]} | by_tensor_name(plan.loss.stored(parameters))
         if self.settings.ngrams:
             self.parameters["ngrams"] = inputs[words:, : plan.vector_size]
         for name, array in initial.parameters.items():
-            self.parameters[name][slice(None) if initial.rows is None or name == "ngrams" else initial.rows] = array
+            in_order = initial.rows is None or name == "ngrams"
+            self.parameters[name][slice(None) if in_order else initial.rows] = array
         self.kernel: Any
         if self.settings.kernel == "numba":
             self.kernel = numba_kernel().Kernel(plan, inputs, parameters)
         else:
             self.kernel = Kernel(plan, bfloat16.as_uint16(inputs), bfloat16.as_uint16(parameters["outputs"]))
 
-    def restore(self, state: Checkpoint) -> None:
-        """Resume from the position of a checkpoint of this run. Raise W2VError if that is impossible."""
-        info = state.resume_info
-        self.seconds, self.history, self.scores = info.seconds, state.history, list(info.scores)
-        self.kernel.restore(resume_position(info, self.plan.total_chunks, 1), state.losses, state.predictions)
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Resume from the position of a checkpoint of this run.
+
+        Raises:
+            W2VError: See `resume_position`.
+        """
+        info = checkpoint.resume_info
+        self.seconds, self.history, self.scores = info.seconds, checkpoint.history, list(info.scores)
+        self.kernel.restore(resume_position(info, self.plan.total_chunks, 1), checkpoint.losses, checkpoint.predictions)
         if info.ranks > 1:
             self._set_history_offset()
 
     def make_checkpoint(self) -> Checkpoint:
-        """Return the current state, for a checkpoint. Call this method only while no thread runs."""
+        """Return the state of the run as a checkpoint. Call this method only while no thread runs."""
         return Checkpoint(
             config=self.config,
             resume_info=ResumeInfo(
@@ -201,15 +219,15 @@ class Run:
 
     def model(self) -> Model:
         """Return the trained model. With subwords this composes the input rows, so the run cannot train further."""
-        state = self.make_checkpoint()
-        words = state.resume_info.tokens_trained
+        checkpoint = self.make_checkpoint()
+        words = checkpoint.resume_info.tokens_trained
         metrics = {
             "tokens": self.tokens,
             "tokens_trained": words,
             "words_per_second": words / self.seconds if self.seconds else 0.0,  # the clock may not have advanced
             "seconds": {"read": self.read_seconds, "train": self.seconds},
-            "loss": state.mean_losses,
-            "predictions": state.predictions.tolist(),
+            "loss": checkpoint.mean_losses,
+            "predictions": checkpoint.predictions.tolist(),
             "sentences": self.types.sentences,
             "tokens_read": self.types.tokens,
             "pruned": self.types.pruned,
@@ -261,11 +279,11 @@ class Run:
                 self._train_to(self._next_pause)
                 self._score_epoch()
                 if checkpoint_folder and self.kernel.position < self.plan.total_chunks:
-                    state = self.make_checkpoint()
-                    checkpoint_folder.copy(state)
+                    checkpoint = self.make_checkpoint()
+                    checkpoint_folder.copy(checkpoint)
                     # If the checkpoint was due by the clock, stop() ended the threads. restore() lets them run again;
                     # the position and the sums stay the same.
-                    self.kernel.restore(state.resume_info.done, state.losses, state.predictions)
+                    self.kernel.restore(checkpoint.resume_info.done, checkpoint.losses, checkpoint.predictions)
         finally:
             # This also runs after a signal or an error: write what is trained, unless the matrices match no position.
             if checkpoint_folder and self.kernel.position > first and not self._failed:
@@ -299,18 +317,18 @@ class Run:
         self._meter = Meter(report, "train", self._words_trained, **constants)
         self._report()
 
-    def _check_trained(self, state: Checkpoint) -> None:
+    def _check_trained(self, checkpoint: Checkpoint) -> None:
         """Raise NothingToTrain if nothing was predicted, Diverged if training diverged. Warn if the loss has risen."""
-        if not state.predictions.any():
+        if not checkpoint.predictions.any():
             raise NothingToTrain(
                 "nothing to learn: no training pairs left after min_count and subsampling; try --sample 0 (sample=0), "
                 "and note that a line is a sentence, which windows do not cross"
             )
         self._check_divergence(*self.parameters.values())
-        if state.loss_ratio > WARNING_RATIO:
+        if checkpoint.loss_ratio > WARNING_RATIO:
             log.warning(
                 "the loss has risen to %.3g per prediction: the vectors are poor; lower alpha, now %g",
-                _highest_mean_loss(state.losses, state.predictions),
+                _highest_mean_loss(checkpoint.losses, checkpoint.predictions),
                 self.settings.start_alpha,
             )
 

@@ -99,7 +99,11 @@ UNITS = {
 
 
 def interval(every: str) -> Interval:
-    """Parse an interval such as 10m or 1epoch. Raise SettingsError if it is not valid."""
+    """Parse an interval such as 10m or 1epoch; "never" gives an interval of zeros.
+
+    Raises:
+        SettingsError: The interval is not valid.
+    """
     if every == NEVER:
         return Interval()
     match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|m|h|epochs?|chunks?)", every) if isinstance(every, str) else None

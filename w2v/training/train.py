@@ -15,13 +15,14 @@ from w2v.system.files import PathLike
 from w2v.text.corpus import Source
 from w2v.text.idstore import ReadingOptions
 from w2v.text.vocabulary import Vocabulary
-from w2v.training.checkpoint import Checkpoint, CheckpointFolder
+from w2v.training.checkpoint import Checkpoint
+from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.communicator import Communicator, collective_errors
 from w2v.training.config import RunConfig
 from w2v.training.initialisation import Vocab, open_source
 from w2v.training.model import Model, ViewsModel
 from w2v.training.prepare import prepare, resumed_config
-from w2v.training.views import ViewsCheckpoint, latest_state
+from w2v.training.views import ViewsCheckpoint, latest_checkpoint
 from w2v.vectors.keyed import KeyedVectors
 
 
@@ -125,7 +126,7 @@ def resume(
     files must be named again: somebody else may have written the checkpoint, so paths in it are never opened.
 
     Args:
-        folder: The `checkpoint` folder of `train`, or the result of w2v.training.views.latest_state.
+        folder: The `checkpoint` folder of `train`, or the result of w2v.training.views.latest_checkpoint.
         corpus: The same text as before; it may have been moved.
         phrases: The same file of phrases, if the run joined the phrases of a file.
         cache: See `train`.
@@ -142,7 +143,7 @@ def resume(
             the message names the text.
     """
     with collective_errors(communicator):
-        checkpoint = folder if isinstance(folder, Checkpoint | ViewsCheckpoint) else latest_state(folder)
+        checkpoint = folder if isinstance(folder, Checkpoint | ViewsCheckpoint) else latest_checkpoint(folder)
         if corpus is None:
             files = checkpoint.config.corpus
             before = f"the run began with {one_line(', '.join(files))}" if files else "it was not a file"

@@ -7,10 +7,12 @@ checkpoint from the beginning, so a resumed run needs no other files than an ord
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -19,16 +21,17 @@ from w2v.losses.registry import Settings, settings_from, view_settings
 from w2v.progress import Progress, Report, notebook_bar
 from w2v.system.files import PathLike, atomic_write, open_regular, translate_os_errors
 from w2v.system.schema import decode, encode
-from w2v.training.checkpoint import VIEWS_FILE_NAME, Checkpoint, CheckpointFolder, latest
+from w2v.training.checkpoint import Checkpoint
+from w2v.training.checkpoint_folder import VIEWS_FILE_NAME, CheckpointFolder, latest
 from w2v.training.config import RunConfig
 from w2v.training.model import Model, ViewsModel
-from w2v.training.run import Run
+from w2v.training.run import BaseRun, Run
 from w2v.training.schedule import NEVER
 
 
 @dataclass(frozen=True)
 class ViewsCheckpoint:
-    """The state of a run of several views.
+    """The checkpoints of a run of several views.
 
     Attributes:
         config: The description of the whole run.
@@ -47,36 +50,22 @@ class ViewsCheckpoint:
     @property
     def seconds(self) -> float:
         """The time spent on training."""
-        return sum(state.seconds for state in self.views.values())
+        return sum(checkpoint.seconds for checkpoint in self.views.values())
 
 
-class ViewsRun:
-    """A run of several views. `prepare` creates it. Its `with` block closes the text and the checkpoints at the end.
+class ViewsRun(BaseRun):
+    """A run of several views.
 
     Attributes:
-        config: The description of the whole run.
         checkpoint_folder: The folder for the checkpoints of the first view, if there are checkpoints.
-        resources: Closed at the end of the `with` block.
     """
 
     def __init__(self, config: RunConfig, runs: dict[str, Run]) -> None:
         first = next(iter(runs.values()))
-        self.config = replace(config, settings=replace(config.settings, epochs=first.settings.epochs))
+        super().__init__(replace(config, settings=replace(config.settings, epochs=first.settings.epochs)))
         self.checkpoint_folder = first.checkpoint_folder
-        self.resources = ExitStack()
         self._runs = runs
         self._models: dict[str, Model] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        """Close the text and the checkpoints. Raise W2VError if the file of ids was truncated during the run."""
-        self.resources.__exit__(*error)
-
-    @property
-    def settings(self) -> Settings:
-        return self.config.settings
 
     def begin_checkpoints(self, folder: CheckpointFolder | None) -> None:
         """Write a checkpoint of each view, and the description of the run, if there is a folder.
@@ -86,13 +75,13 @@ class ViewsRun:
         Raises:
             W2VError: The description cannot be written.
         """
-        states = {name: run.make_checkpoint() for name, run in self._runs.items()}
+        checkpoints = {name: run.make_checkpoint() for name, run in self._runs.items()}
         if folder is None:
             return
         folder.remove_obsolete()
         for name, run in self._runs.items():
             if run.checkpoint_folder:
-                run.checkpoint_folder.write(states[name])
+                run.checkpoint_folder.write(checkpoints[name])
         path = folder.folder / VIEWS_FILE_NAME
         description = encode(_Description(self.config.stored(), self.settings.as_dict()), path)
         with atomic_write(path, follow=False) as file:  # last, so that a run without it is not resumed
@@ -156,13 +145,13 @@ class _PartOfRun:
 
 
 def open_folders(
-    config: RunConfig, states: dict[str, Checkpoint | None], replace_others: bool, stack: ExitStack
+    config: RunConfig, checkpoints: Mapping[str, Checkpoint | None], replace_others: bool, stack: ExitStack
 ) -> tuple[CheckpointFolder, dict[str, CheckpointFolder]]:
     """Open the folder for the checkpoints of a run of several views, and the folder of each view.
 
     Args:
         config: The description of the run, which names the folder.
-        states: The checkpoint from which each view resumes; None for a new run.
+        checkpoints: The checkpoint that each view resumes from; None for a new run.
         replace_others: Whether checkpoints of another run may be removed.
         stack: Closes the folders.
 
@@ -170,18 +159,18 @@ def open_folders(
         W2VError: See CheckpointFolder.
     """
     assert config.checkpoint
-    resumes = any(states.values())
+    resumes = any(checkpoints.values())
     root = stack.enter_context(CheckpointFolder(config.checkpoint, NEVER, replace=replace_others or resumes))
     folders = {
         name: stack.enter_context(
-            CheckpointFolder(root.folder / name, config.checkpoint_every, replace=replace_others, resumed_from=state)
+            CheckpointFolder(root.folder / name, config.checkpoint_every, replace=replace_others, resumed_from=each)
         )
-        for name, state in states.items()
+        for name, each in checkpoints.items()
     }
     return root, folders
 
 
-def latest_state(folder: PathLike) -> Checkpoint | ViewsCheckpoint:
+def latest_checkpoint(folder: PathLike) -> Checkpoint | ViewsCheckpoint:
     """Read the newest undamaged checkpoint in a folder, of each view if the run has several.
 
     Raises:
@@ -190,7 +179,7 @@ def latest_state(folder: PathLike) -> Checkpoint | ViewsCheckpoint:
     """
     path = Path(folder).absolute() / VIEWS_FILE_NAME
     has_views = False
-    with suppress(OSError):  # a name that is too long
+    with suppress(OSError):  # the name may be too long; then `latest` raises the error
         has_views = path.exists()
     if not has_views:
         return latest(folder)
@@ -206,15 +195,21 @@ def latest_state(folder: PathLike) -> Checkpoint | ViewsCheckpoint:
         raise W2VError(f"{path}: damaged: it describes a run of one view")
     views = {name: latest(path.parent / name) for name in expected}
     first = views["words"].vocabulary
-    for name, state in views.items():
+    for name, checkpoint in views.items():
         # The objective decides which code runs; the other values, whether the vectors can be concatenated.
-        found, wanted = state.settings, expected[name]
-        words, counts = state.vocabulary.words, state.vocabulary.counts
+        found, wanted = checkpoint.settings, expected[name]
+        words, counts = checkpoint.vocabulary.words, checkpoint.vocabulary.counts
         if (
             (found.objective, found.vector_size, found.ngrams) != (wanted.objective, wanted.vector_size, wanted.ngrams)
             or not np.array_equal(words.blob, first.words.blob)
             or not np.array_equal(words.offsets, first.words.offsets)
             or not np.array_equal(counts, first.counts)
         ):
-            raise W2VError(f"{path}: damaged: it does not fit the checkpoint {state.path}")
+            raise W2VError(f"{path}: damaged: it does not fit the checkpoint {checkpoint.path}")
     return ViewsCheckpoint(config, views, path)
+
+
+def latest_state(folder: PathLike) -> Checkpoint | ViewsCheckpoint:
+    """Call `latest_checkpoint`, the new name of this function."""
+    warnings.warn("w2v.training.views.latest_state is now latest_checkpoint", DeprecationWarning, stacklevel=2)
+    return latest_checkpoint(folder)

@@ -36,13 +36,14 @@ from w2v.settings import MODEL as MODEL_GROUP
 from w2v.system import memory
 from w2v.text.idstore import ReadingOptions
 from w2v.training import tune as tuning
-from w2v.training.checkpoint import CheckpointFolder
+from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.communicator import collective_errors, is_root, join_ranks
 from w2v.training.config import RunConfig
 from w2v.training.initialisation import Vocab
 from w2v.training.model import SAFETENSORS_ALSO_KEEPS, Model, ViewsModel
 from w2v.training.prepare import prepare
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
+from w2v.training.successive_halving import values_to_try
 
 DEFAULT_OUTPUT = f"[default: {OUTPUT}, or {OUTPUT.with_suffix('.safetensors')} with --subwords]"
 NO_FILE = ""  # the value of --phrases without FILE
@@ -317,7 +318,7 @@ def tune(
     w2v train --config best.toml -o again.safetensors
     """
     chosen, reading = options.given_settings(given), options.given_reading(given)
-    settings = options.chosen_settings(given, tuning.values_to_try(chosen))
+    settings = options.chosen_settings(given, values_to_try(chosen))
     tuning.seconds_of(given["time"])  # raises SettingsError now, before the trials of an earlier run are removed
     output = output or default_output(settings)
     config, state = output.with_suffix(".toml"), output.with_suffix(".tune.json")

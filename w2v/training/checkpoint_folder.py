@@ -1,0 +1,333 @@
+"""`CheckpointFolder`: when to write the checkpoints of a run, and which of them to keep."""
+
+from __future__ import annotations
+
+import logging
+import math
+import resource
+import tempfile
+import time
+import warnings
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.errors import LossNotImported, SettingsError, VersionMismatch, W2VError, one_line
+from w2v.options import renamed_arguments
+from w2v.system.files import PathLike, translate_os_errors
+from w2v.system.threads import NoThread, Thread
+from w2v.training.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from w2v.training.divergence import WARNING_RATIO
+from w2v.training.lock import Lock
+from w2v.training.schedule import DEFAULT_INTERVAL, interval
+
+FILE_NAME, BEST_FILE_NAME = "checkpoint-{:06}.safetensors", "checkpoint-best.safetensors"
+# This file is in the folder of a run with several views; the checkpoints are in a folder for each view. See views.py.
+VIEWS_FILE_NAME = "views.json"
+# A checkpoint is written after this share of the hard limit on CPU time; at the limit the system kills the process.
+CPU_LIMIT_SHARE = 0.75
+
+log = logging.getLogger("w2v")
+
+
+class CheckpointFolder:
+    """A folder for the checkpoints of one run: the last two, and the best one if training may stop early.
+
+    The folder is locked until the end of the `with` block or of the process. If it is removed during the run, it is
+    created again, unless another run has already done so: then this run writes no more checkpoints.
+
+    Attributes:
+        diverged: True once a checkpoint was not written because training had diverged.
+    """
+
+    @renamed_arguments(after="resumed_from")
+    def __init__(
+        self,
+        folder: PathLike,
+        every: str = DEFAULT_INTERVAL,
+        *,
+        replace: bool = False,
+        resumed_from: Checkpoint | None = None,
+    ):
+        """Open and lock the folder.
+
+        Args:
+            folder: The folder; it is created if it does not exist.
+            every: The interval between checkpoints, such as "10m"; see `schedule.interval`.
+            replace: Whether checkpoints of another run may be removed.
+            resumed_from: The checkpoint that the run resumes from.
+
+        Raises:
+            SettingsError: The interval is impossible.
+            W2VError: The folder cannot be written, another run writes to it, or it holds checkpoints of another run
+                and `replace` is false.
+        """
+        self.folder = Path(folder).absolute()
+        self.diverged = False
+        self._folder_lost = False  # whether the folder was removed and another run has created it again
+        self._interval = interval(every)
+        # The checkpoints of this run, at most two, oldest first, with their loss ratios:
+        self._written: dict[Path, float] = {}
+        self._buffers: dict[str, NDArray[Any]] = {}  # copies of the matrices, written while training continues
+        self._writer: Thread | None = None
+        self._last_begun: Checkpoint | None = None  # the last checkpoint that the writer began to write
+        self._last_write = time.monotonic()
+        limit = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        self._cpu_deadline = math.inf if limit == resource.RLIM_INFINITY else CPU_LIMIT_SHARE * limit  # seconds
+        with translate_os_errors(self.folder, "write checkpoints in"):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=self.folder).close()
+            try:
+                self._lock = Lock(self.folder)
+            except BlockingIOError as error:
+                raise W2VError(
+                    f"another run is writing checkpoints in {self.folder}: wait for its end, or name another folder"
+                ) from error
+        for unfinished in self.folder.glob(".checkpoint-*.tmp"):  # files that a killed process was writing
+            with suppress(OSError):
+                unfinished.unlink()
+        existing = files(self.folder)
+        if resumed_from:
+            before = [path for path in existing if sequence_number(path) < sequence_number(resumed_from.path)]
+            # The checkpoint before `resumed_from` is not read, so its loss ratio is unknown. 0 marks it as written
+            # before the loss rose: if the loss of `resumed_from` has risen, the next write keeps the older one instead.
+            self._written = {**dict.fromkeys(before[-1:], 0.0), resumed_from.path: resumed_from.loss_ratio}
+        # Files of other runs, to remove once this run has written a checkpoint:
+        self._obsolete = [path for path in existing if path not in self._written]
+        if not resumed_from:
+            self._obsolete += [*self.folder.glob(BEST_FILE_NAME), *self.folder.glob(VIEWS_FILE_NAME)]
+        self._next_number = sequence_number(existing[-1]) + 1 if existing else 1
+        has_run = existing or (self.folder / VIEWS_FILE_NAME).exists()
+        if has_run and not resumed_from and not replace:
+            self._lock.release()
+            raise W2VError(
+                f"{self.folder} holds checkpoints of another run: continue it with --resume, name another folder, or "
+                "add --force to replace them"
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def _ensure_locked(self) -> None:
+        """Lock the folder again if it was removed. Raise W2VError if another run has created it in the meantime."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if self._lock.holds():
+            return
+        lock = None
+        with suppress(BlockingIOError, W2VError):
+            lock = Lock(self.folder)
+        is_empty = not files(self.folder)
+        if lock and (is_empty or lock.has_same_folder(self._lock)):
+            self._lock = lock
+            if is_empty:
+                self._written, self._obsolete = {}, []
+            return
+        self._folder_lost = True
+        raise W2VError(f"{self.folder} was removed and now belongs to another run: this run writes no more checkpoints")
+
+    def wait_for_newest(self) -> Path | None:
+        """Wait until a pending write has finished, and return the last checkpoint of this run, or None."""
+        self._wait()
+        return next(reversed(self._written), None)
+
+    @property
+    def newest(self) -> Path | None:
+        """The old name of `wait_for_newest`."""
+        warnings.warn("CheckpointFolder.newest is now wait_for_newest()", DeprecationWarning, stacklevel=2)
+        return self.wait_for_newest()
+
+    def discard_after_rise(self) -> Path | None:
+        """Remove the checkpoints written after the loss rose, unless no checkpoint is from before the rise.
+
+        Returns:
+            The last checkpoint from before the rise, or None.
+        """
+        self._wait()
+        if paths := self._paths_before_rise():
+            self._remove_all_but(paths)
+        return next(reversed(paths), None)
+
+    def _paths_before_rise(self) -> list[Path]:
+        """Return the checkpoints of this run from before the loss rose, oldest first."""
+        return [path for path, ratio in self._written.items() if ratio <= WARNING_RATIO]
+
+    def _remove_all_but(self, paths: list[Path]) -> None:
+        """Remove all other checkpoints of this run."""
+        for path in self._written.keys() - set(paths):
+            self._lock.remove(path)
+        self._written = {path: self._written[path] for path in paths}
+
+    @property
+    def copies_matrices(self) -> bool:
+        """Whether checkpoints are written while training continues, from a copy of the matrices."""
+        return any(self._interval)
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to write a checkpoint, by the interval or the limit on CPU time.
+
+        False while the previous checkpoint is being written. For intervals of epochs or chunks, see `next_position`.
+        """
+        if self._folder_lost or (self._writer and not self._writer.ended):
+            return False
+        if time.process_time() >= self._cpu_deadline:
+            return True
+        return bool(self._interval.seconds) and time.monotonic() >= self._last_write + self._interval.seconds
+
+    def next_position(self, position: int, chunks: int) -> float:
+        """Return the position at which the next checkpoint is due.
+
+        Args:
+            position: The position of the run.
+            chunks: The number of chunks per epoch.
+
+        Returns:
+            A position after `position`; infinity if the interval is a time (see `due`), or another run has taken the
+            folder.
+        """
+        step = self._interval.epochs * chunks + self._interval.chunks
+        if self._folder_lost or not step:
+            return math.inf
+        return max(position + 1, math.ceil((position // step + 1) * step))
+
+    def copy(self, checkpoint: Checkpoint) -> None:
+        """Copy the matrices of a checkpoint, and write the copy while training continues.
+
+        Call it while the threads are stopped. With the interval "never", nothing is copied; the checkpoint is written
+        immediately, and only if CPU time is running out.
+        """
+        if not self.copies_matrices:
+            if time.process_time() >= self._cpu_deadline:
+                self.write(checkpoint)
+            return
+        self._wait()
+        for name, array in checkpoint.parameters.items():
+            if name not in self._buffers:
+                self._buffers[name] = np.empty(array.shape, array.dtype)
+            np.copyto(self._buffers[name], array)
+        self._start(replace(checkpoint, parameters=dict(self._buffers)))
+
+    def write(self, checkpoint: Checkpoint) -> None:
+        """Write a checkpoint without copying the matrices, and wait until it is written.
+
+        Call it while the threads are stopped. If a signal raises an exception in this method, the checkpoint is still
+        written before the exception goes on. A second signal ends the program (console._raise_on_signals).
+        """
+        try:
+            self._wait()
+            self._start(checkpoint)
+            self._wait()
+        except BaseException:
+            self._wait()
+            # The exception may have come before the writer began with this checkpoint, for example during the wait for
+            # the previous one.
+            if self._last_begun is not checkpoint:
+                self._start(checkpoint)
+                self._wait()
+            raise
+
+    def write_best(self, checkpoint: Checkpoint) -> None:
+        """Write the best checkpoint so far. `best` returns it; a run cannot be resumed from it."""
+        self._wait()
+        self._write(checkpoint, best=True)
+
+    def best(self) -> Checkpoint:
+        """Return the checkpoint written by `write_best`, with memory-mapped arrays.
+
+        Raises:
+            W2VError: No best checkpoint was written, or it is damaged.
+        """
+        return read_checkpoint(self.folder / BEST_FILE_NAME)
+
+    def remove_obsolete(self) -> None:
+        """Remove the checkpoints of another run. Writing a checkpoint does the same."""
+        for obsolete in self._obsolete:
+            self._lock.remove(obsolete)
+        self._obsolete = []
+
+    def _wait(self) -> None:
+        """Wait until the thread that writes a checkpoint ends."""
+        if self._writer:
+            self._writer.wait()
+
+    def _start(self, checkpoint: Checkpoint) -> None:
+        """Start a thread that writes a checkpoint. Signals do not interrupt it."""
+        self._last_write = time.monotonic()
+        if time.process_time() >= self._cpu_deadline:
+            self._cpu_deadline = math.inf
+        self._writer = Thread(target=self._write, args=(checkpoint,))
+        try:
+            self._writer.start()
+        except NoThread:
+            self._writer.run()
+
+    def _write(self, checkpoint: Checkpoint, best: bool = False) -> None:
+        """Write a checkpoint, and remove older ones. An error becomes a warning, because training should continue."""
+        self._last_begun = checkpoint
+        if self._folder_lost:
+            return
+        try:
+            if checkpoint.has_diverged:
+                self.diverged = True
+                return
+            path = self.folder / (BEST_FILE_NAME if best else FILE_NAME.format(self._next_number))
+            self._ensure_locked()
+            write_checkpoint(path, checkpoint, replace=best)
+            if best:
+                self._obsolete = [obsolete for obsolete in self._obsolete if obsolete != path]
+                return
+            self._next_number += 1
+            # Keep two files: the new one, and the newest one from before the loss rose. If there is none, keep the
+            # newest.
+            self._remove_all_but((self._paths_before_rise() or list(self._written))[-1:])
+            self._written[path] = checkpoint.loss_ratio
+            self.remove_obsolete()
+        except Exception as error:
+            if self._folder_lost:
+                self._written = {}
+                log.warning("%s", error)
+                return
+            kept = f"; {next(reversed(self._written))} is kept" if self._written else ""
+            reason = "there is not enough memory" if isinstance(error, MemoryError) else one_line(error)
+            log.warning("checkpoint not written: %s%s", reason, kept)
+
+
+def files(folder: Path) -> list[Path]:
+    """Return the paths of the checkpoints in a folder, oldest first."""
+    paths = folder.glob("checkpoint-*.safetensors")
+    return sorted((path for path in paths if sequence_number(path)), key=sequence_number)
+
+
+def sequence_number(path: Path) -> int:
+    """Return the number in the name of a checkpoint; 0 for other files, including the best checkpoint."""
+    digits = path.stem.removeprefix("checkpoint-")
+    return int(digits) if digits.isdecimal() else 0
+
+
+def latest(folder: PathLike) -> Checkpoint:
+    """Read the newest undamaged checkpoint in a folder, and log a warning for each damaged one.
+
+    Raises:
+        W2VError: The folder has no undamaged checkpoint.
+    """
+    with translate_os_errors(folder):
+        paths = files(Path(folder).absolute())
+    if not paths:
+        raise W2VError(f"{one_line(folder)} holds no checkpoint")
+    for path in reversed(paths):
+        try:
+            return read_checkpoint(path)
+        except (LossNotImported, VersionMismatch, SettingsError):  # the older checkpoints would raise the same error
+            raise
+        except W2VError as error:
+            if path == paths[0]:
+                raise
+            log.warning("%s: resuming from the checkpoint before it", error)
+    raise AssertionError
