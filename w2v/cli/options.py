@@ -17,7 +17,7 @@ from w2v.errors import W2VError
 from w2v.losses import registry
 from w2v.losses.hierarchical_softmax import TREES
 from w2v.losses.registry import LOSSES, USER_DEFINED, FlatSettings, Settings, only_with
-from w2v.options import check_numbers, choices_of, options_of, suggestion, takes_pair, type_of, words_of
+from w2v.options import check_numbers, choices_of, keywords_of, options_of, suggestion, takes_pair, type_of
 from w2v.settings import DEFAULT_NGRAMS
 from w2v.system.files import Errors
 from w2v.text.corpus import Corpus
@@ -212,8 +212,8 @@ def option_for(kind: type, name: str, common: bool = False) -> Callable[[Command
     choices, value_type, metavar = choices_of(kind, name), type_of(kind, name), None
     if choices:
         value_type = Choice({choice: meaning for choice, meaning in choices.items() if choice != USER_DEFINED})
-    elif words := words_of(kind, name):
-        value_type, metavar = number_or_text, "|".join(["INTEGER", *words])
+    elif keywords := keywords_of(kind, name):
+        value_type, metavar = number_or_text, "|".join(["INTEGER", *keywords])
     elif takes_pair(kind, name):
         value_type, metavar = number_or_text, "INTEGER[,INTEGER]"
     elif name == "cache":
