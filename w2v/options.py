@@ -48,8 +48,8 @@ class Option:
         positive: Whether 0 is excluded although it is the minimum.
         flags: The names on the command line; by default the field's name with dashes.
         default_text: What `--help` shows in place of the field's default, for instance if the default is computed.
-        only_with: The name of another setting, and the values of that setting with which this option has an effect. An
-            empty tuple stands for every value except None.
+        only_with: The name of another setting, and some of its values: this option has an effect only with one of these
+            values. An empty tuple stands for every value except None.
         choices: A function that returns the possible values, each with its meaning. It is called only when the values
             are needed.
         fixed: Whether the option must stay the same when training is continued, because the matrices depend on it.
@@ -157,9 +157,8 @@ def checked_value(kind: type, name: str, value: Any) -> Any:
 def _checked_number(
     name: str, value: Any, kind: Callable[[Any], Any], limits: Option, keywords: tuple[str, ...]
 ) -> Any:
-    fits = isinstance(value, Integral) or (kind is float and isinstance(value, Real) and math.isfinite(value))
-    if isinstance(value, bool):
-        fits = False
+    is_number = isinstance(value, Integral) or (kind is float and isinstance(value, Real) and math.isfinite(value))
+    fits = is_number and not isinstance(value, bool)
     if limits.minimum is not None and fits:
         fits = value >= limits.minimum and (limits.maximum is None or value <= limits.maximum)
         fits = fits and not (limits.positive and value == 0)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from w2v.progress import Progress
 
 LOG_EVERY = 10.0  # seconds between lines of progress where standard error is not a terminal
-CTRL_C_COLUMNS = 2  # columns left free after a bar, because the ^C that a terminal shows there would wrap the line
+CTRL_C_COLUMNS = 2  # columns left free after a bar: the ^C that a terminal shows there would otherwise wrap the line
 MIN_BAR = 4  # columns of the shortest bar that is drawn
 TYPOGRAPHIC_DASHES = (
     "\N{HYPHEN}\N{NON-BREAKING HYPHEN}\N{FIGURE DASH}\N{EN DASH}\N{EM DASH}\N{HORIZONTAL BAR}\N{MINUS SIGN}"
@@ -89,10 +89,10 @@ def options_by_name(context: click.Context) -> dict[str, click.Option]:
 
 
 def refuse_typographic_dashes(context: click.Context, args: Sequence[str]) -> None:
-    """Refuse an option with typographic dashes, such as text copied from a word processor or a web page may have.
+    """Refuse options with typographic dashes, which word processors and web pages put in place of hyphens.
 
     Raises:
-        click.UsageError: If there is one. The message has the right spelling.
+        click.UsageError: If `args` has such an option. The message has the right spelling.
     """
     known = options_by_name(context)
     for argument in itertools.takewhile(lambda argument: argument != "--", args):
@@ -127,8 +127,8 @@ def _set_up_streams() -> None:
     """Make standard streams behave the same for files, terminals, dead pipes and closed descriptors.
 
     The descriptor of a closed stream is opened on /dev/null, so that no file that the program opens later gets its
-    number. It is opened in the wrong mode, so that using the stream still fails. Text that cannot be written to
-    standard error is dropped.
+    number. Standard input is opened for writing and the other two for reading, so that using the stream still fails.
+    Text that cannot be written to standard error is dropped.
     """
     for number, flags in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_RDONLY)):
         try:

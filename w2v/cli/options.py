@@ -148,7 +148,7 @@ def refuse_foreign_options(args: list[str]) -> None:
     """Refuse options of word2vec.c, fastText and gensim.
 
     Raises:
-        click.UsageError: If there is one. The message has the right spelling.
+        click.UsageError: If `args` has such an option. The message has the right spelling.
     """
     for index, argument in enumerate(args):
         if argument == "--":
@@ -358,8 +358,10 @@ def corpus_of(names: Iterable[str]) -> Corpus:
     for name in names:
         if not name:  # Path("") is the working folder
             raise W2VError("the path of a corpus is empty")
-        is_file = name != "-" == str(Path(name))  # Path("./-") is Path("-"), and Corpus would read standard input
-        paths.append(Path(name).absolute() if is_file else Path(name))
+        path = Path(name)
+        if name != "-" and path == Path("-"):  # ./- is the same path, and Corpus would read standard input
+            path = path.absolute()
+        paths.append(path)
     return Corpus(paths)
 
 

@@ -36,7 +36,7 @@ from w2v.training.views import latest_state
 
 OUTPUT = Path("model.bin")
 LONG_RUN_SECONDS = 600  # a notice says how long a longer run will take
-NOTICE_AFTER_SECONDS = 5  # after so many seconds of training, the speed is known well enough for the notice
+NOTICE_AFTER_SECONDS = 5  # training time before this notice, until the speed is known well enough
 SHOWN_FILES = 3  # number of corpus files shown in the command that resumes a run
 RESUMABLE = "with --checkpoint DIR, a run can be resumed after Ctrl-C"
 # Fields of RunConfig that are options of the command; the other fields are groups of options.
@@ -71,7 +71,9 @@ class LongRunNotice:
             say("; ".join([f"at this speed, training takes about {duration(seconds)}", *self._advice()]))
 
     def _advice(self) -> Iterator[str]:
-        quick = [name for name, kind in LOSSES.items() if kind.epochs_by_size]  # losses that draw samples
+        quick = [
+            name for name, kind in LOSSES.items() if kind.epochs_by_size
+        ]  # quick enough for more epochs of a small text
         loss = self.settings["loss"]
         if self.settings.get("sampled_mixtures") is False:
             yield "--sampled-mixtures is quicker"

@@ -262,7 +262,7 @@ def sample(items: Iterable[T], count: int, random: Random) -> list[T]:
 
 
 def questions(seed: int) -> Iterator[str]:
-    """Yield the lines of a file of analogy questions: any two pairs of words with the same relation."""
+    """Yield the lines of a file of analogy questions. A question has two pairs of words with the same relation."""
     random = Random(seed)
     table = facts()
     for relation in SEMANTIC + SYNTACTIC:
@@ -284,7 +284,7 @@ def pairs(seed: int) -> Iterator[str]:
     all_families = families()
     members = [(family, kind, word) for family in all_families for kind, word in family.members()]
     related = {frozenset(fact[1:]) for fact in facts()}
-    member_pairs = list(combinations(members, 2))  # below, ((family f, kind j, word v), (family g, kind k, word w))
+    member_pairs = list(combinations(members, 2))  # below, ((f, j, v), (g, k, w)): two families, kinds and words
     scored = {
         9: [fact[1:] for fact in facts() if fact.relation in SYNTACTIC],
         8: [fact[1:] for fact in facts() if fact.relation in SEMANTIC],
