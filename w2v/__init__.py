@@ -81,11 +81,11 @@ __all__ = list(_MODULES)
 
 # If Python runs in a folder with sources that are not built, as after `pip install .`, use the installed package.
 # Skip entries of sys.path with a setup.py: they are other source folders, perhaps of another version.
-_installed = [str(Path(entry, "w2v")) for entry in sys.path if not Path(entry, "setup.py").exists()]
-_built = PathFinder.find_spec("w2v._kernels", [*__path__, *_installed])
-if _built is None or _built.origin is None:
+_installed_folders = [str(Path(entry, "w2v")) for entry in sys.path if not Path(entry, "setup.py").exists()]
+_kernels_spec = PathFinder.find_spec("w2v._kernels", [*__path__, *_installed_folders])
+if _kernels_spec is None or _kernels_spec.origin is None:
     raise ImportError(f"the sources in {__path__[0]} are not built: run pip install . in the folder above")
-__path__[:] = [str(Path(_built.origin).parent)]
+__path__[:] = [str(Path(_kernels_spec.origin).parent)]
 
 
 if not TYPE_CHECKING:  # with it, type checkers would assume that every name exists
@@ -94,7 +94,9 @@ if not TYPE_CHECKING:  # with it, type checkers would assume that every name exi
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         module = import_module(_MODULES[name])
-        globals()[name] = value = module if module.__name__ == f"w2v.{name}" else getattr(module, name)
+        is_module = module.__name__ == f"w2v.{name}"  # True for w2v.losses, which is public as a whole
+        value = module if is_module else getattr(module, name)
+        globals()[name] = value  # the next use finds it without this function
         return value
 
 

@@ -67,9 +67,16 @@ def wrong_kind_error(path: object, kind: str, expected: str) -> W2VError:
 
 
 def refuse_other_kind(path: PathLike, head: bytes, expected: str, min_lines: int = 1) -> None:
-    """Raise W2VError if the file that begins with `head` has another kind than expected; see `kind_of`.
+    """Refuse a file of another kind than expected.
 
-    If `expected` is empty, refuse only models and id files.
+    Args:
+        path: The file.
+        head: The start of the file, HEAD_BYTES or all of it.
+        expected: A kind that `kind_of` returns; "" refuses only models and id files.
+        min_lines: See `kind_of`.
+
+    Raises:
+        W2VError: If the file has another kind. The message says which commands take it.
     """
     kind = "ids" if b"\0" in head and is_id_file(path) else kind_of(head[:KIND_BYTES], min_lines)
     if kind and kind != expected and (expected or kind in ("model", "ids")):
@@ -77,7 +84,11 @@ def refuse_other_kind(path: PathLike, head: bytes, expected: str, min_lines: int
 
 
 def read_head(path: PathLike) -> bytes:
-    """Return the first HEAD_BYTES of a file. Raises W2VError if it cannot be read."""
+    """Return the first HEAD_BYTES of a file.
+
+    Raises:
+        W2VError: If the file cannot be read.
+    """
     with translate_os_errors(path), Path(path).open("rb") as file:
         return file.read(HEAD_BYTES)
 
@@ -206,7 +217,8 @@ def _are_pairs(lines: list[bytes], allow_tables: bool) -> bool:
     if layout is None:
         return False
     rows = [layout.fields(text) for text in texts]
-    rows = rows[len(rows) > 2 and layout.is_header(rows[0]) :]
+    if len(rows) > 2 and layout.is_header(rows[0]):
+        del rows[0]
     if {len(row) for row in rows} != {3} and (layout.separator == " " or not allow_tables):
         return False
     if layout.separator in ",;" and not allow_tables:
@@ -216,8 +228,9 @@ def _are_pairs(lines: list[bytes], allow_tables: bool) -> bool:
 
 
 def _is_vocabulary(rows: list[list[bytes]]) -> bool:
-    """Return whether the rows are different words with counts in descending order."""
-    rows = rows[rows[0][0] == SENTENCE_END_WORD :]
+    """Return whether the rows are different words with counts in descending order. The first may be sentence ends."""
+    if rows[0][0] == SENTENCE_END_WORD:
+        rows = rows[1:]
     have_counts = all(len(row) == 2 and row[1].isdigit() and len(row[1]) < 20 and int(row[1]) for row in rows)
     counts = [int(row[1]) for row in rows] if have_counts else []
     return bool(counts) and len({row[0] for row in rows}) == len(rows) and counts == sorted(counts, reverse=True)
@@ -253,8 +266,9 @@ def is_id_file(path: PathLike) -> bool:
 def read_lines(path: PathLike, expected: str = "") -> Iterator[tuple[int, bytes]]:
     """Yield (line number from 1, line) of a text file, without the byte order mark.
 
-    Raises W2VError if the file cannot be read, changes while it is read, is not UTF-8 text, has another kind than
-    `expected`, or has a line longer than MAX_LINE_BYTES.
+    Raises:
+        W2VError: If the file cannot be read, changes while it is read, is not UTF-8 text, has another kind than
+            `expected`, or has a line longer than MAX_LINE_BYTES.
     """
     with translate_os_errors(path), Path(path).open("rb") as file, check_unchanged(path, file):
         refuse_other_kind(path, file.peek(), expected)
@@ -294,9 +308,14 @@ class Layout(NamedTuple):
 
 
 def recognise_layout(path: PathLike, head: bytes) -> Layout:
-    """Return the layout of a word2vec file. `head` is its first HEAD_BYTES, or all of it if it is shorter.
+    """Return the layout of a word2vec file.
 
-    Raises W2VError for any other file.
+    Args:
+        path: The path of the file, for error messages.
+        head: Its first HEAD_BYTES, or all of it if it is shorter.
+
+    Raises:
+        W2VError: If it is not a word2vec file, or has no vectors or a wrong header.
     """
     mark = len(BYTE_ORDER_MARK) if head.startswith(BYTE_ORDER_MARK) else 0
     header = _HEADER.match(head, mark)
@@ -355,7 +374,12 @@ _OTHER_TOOLS = {  # signature: description of the file, and how to convert it; {
 
 
 def refuse_file_of_other_tool(path: PathLike, head: bytes) -> None:
-    """Raise W2VError, with a way to convert the file, if `head` is the start of another tool's file."""
+    """Refuse a file of another tool.
+
+    Raises:
+        W2VError: If `head`, the start of the file, has the signature of another tool, or is not a model. The message
+            says how to convert or use the file.
+    """
     quoted = repr(os.fspath(path))
     if not _HEADER.match(head):
         refuse_other_kind(path, head, "model")

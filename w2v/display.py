@@ -31,15 +31,15 @@ def format_value(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def html_table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> str:
+class Html(str):
+    """Text that is already HTML."""
+
+
+def html_table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> Html:
     """Format rows of values as an HTML table. Values of type Html, such as nested tables, are not escaped."""
     head = "".join(f"<th>{_cell(name)}</th>" for name in header)
     body = "".join(f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row)}</tr>" for row in rows)
     return Html(f"<table>{f'<thead><tr>{head}</tr></thead>' if header else ''}<tbody>{body}</tbody></table>")
-
-
-class Html(str):
-    """Text that is already HTML."""
 
 
 def _cell(value: object) -> str:
@@ -49,7 +49,7 @@ def _cell(value: object) -> str:
     return escape(shown if len(shown) <= MAX_CHARACTERS else shown[: MAX_CHARACTERS - 1] + "…")
 
 
-def html_curve(points: Sequence[tuple[float, float]], label: str) -> str:
+def html_curve(points: Sequence[tuple[float, float]], label: str) -> Html:
     """Draw a curve through points (x, y) as inline SVG, without axes. `label` describes it to screen readers."""
     (left, right), (low, high) = ((min(axis), max(axis)) for axis in zip(*points, strict=True))
     scaled = [
@@ -64,7 +64,7 @@ def html_curve(points: Sequence[tuple[float, float]], label: str) -> str:
 
 
 class Result:
-    """A base of dataclasses of results, which notebooks show as a table."""
+    """The base class of results. They are dataclasses, and notebooks show them as tables."""
 
     def _repr_html_(self) -> str:
         """Return a table with one row per field. A list of dataclasses becomes a nested table."""
@@ -89,7 +89,11 @@ class Page:
     html: str
 
     def save(self, path: PathLike, *, force: bool = False) -> None:
-        """Write the page to a file, atomically. Raises W2VError as KeyedVectors.save does."""
+        """Write the page to a file, atomically.
+
+        Raises:
+            W2VError: If the file cannot be written, or exists and `force` is False.
+        """
         with atomic_write(path, force) as file:
             file.write(self.html.encode())
 

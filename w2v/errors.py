@@ -25,11 +25,11 @@ class TruncatedFile(W2VError):
 
 
 class NothingToTrain(W2VError):
-    """An error for a text without training pairs: it has no known words, or none has a context after subsampling."""
+    """A text has no training pairs: it has no known words, or none of them has a context after subsampling."""
 
 
 class Diverged(W2VError):
-    """An error for training that has diverged: it gave NaN or infinite values, or a loss that rose many times."""
+    """Training has diverged: it gave NaN or infinite values, or the loss became many times as high."""
 
 
 class VersionMismatch(W2VError):
@@ -62,7 +62,11 @@ def import_optional(purpose: str, extra: str, *modules: str, kind: type[W2VError
     Args:
         purpose: The beginning of the error message, such as "the Numba kernel needs Numba".
         extra: The extra of this package that installs the modules.
-        kind: The error to raise if a module is missing.
+        modules: The names of the modules.
+        kind: The class of the error.
+
+    Raises:
+        W2VError: If a module is missing. The message says how to install it.
     """
     try:
         first, *_ = map(import_module, modules)

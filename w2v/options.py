@@ -24,12 +24,13 @@ Parameters = ParamSpec("Parameters")
 First = TypeVar("First")
 Returned = TypeVar("Returned")
 
-# A name is suggested for an unknown one if its similarity (difflib: the ratio of matching characters) is at least
-# SIMILAR, and at least ALMOST_BEST times the highest similarity of any name.
-SIMILAR, ALMOST_BEST = 0.6, 0.9
+# For an unknown name, `suggestion` names the most similar known names. Similarity is difflib's ratio of matching
+# characters, from 0 to 1.
+SIMILAR = 0.6  # lowest similarity of a suggested name
+ALMOST_BEST = 0.9  # lowest similarity of a suggested name, as a share of the highest similarity of any name
 MAX_SUGGESTIONS = 3
-# The smallest value of each whole number that is both an argument of a function and an option of a command, but not a
-# setting.
+# The smallest allowed values of whole numbers that are not settings, by name. `check_numbers` checks them both as
+# arguments of functions and as options of commands, so that each limit is written only once.
 MINIMUM = {
     "clusters": 1, "contexts": 2, "dims": 1, "max_size": 1, "restrict_vocab": 1, "seed": 0, "show": 0, "skip": 0,
     "targets": 2, "top": 1,
@@ -38,7 +39,7 @@ MINIMUM = {
 
 @dataclass(frozen=True)
 class Option:
-    """Everything about an option that its dataclass field does not say itself (name, type and default).
+    """The metadata of an option. Its name, type and default are in the dataclass field that has the metadata.
 
     Attributes:
         help: One sentence for `--help`.
@@ -46,9 +47,9 @@ class Option:
         minimum, maximum: The range of a number, inclusive.
         positive: Whether 0 is excluded although it is the minimum.
         flags: The names on the command line; by default the field's name with dashes.
-        default_text: What `--help` shows for a default that is computed.
-        only_with: Another setting, and its values for which this option has an effect; () stands for any value that is
-            set.
+        default_text: What `--help` shows in place of the field's default, for instance if the default is computed.
+        only_with: The name of another setting, and some of its values: this option has an effect only with one of these
+            values. An empty tuple stands for every value except None.
         choices: A function that returns the possible values, each with its meaning. It is called only when the values
             are needed.
         fixed: Whether the option must stay the same when training is continued, because the matrices depend on it.
@@ -69,7 +70,7 @@ class Option:
 
 
 def option(default: Any, help: str, group: str, **more: Any) -> Any:
-    """Return a dataclass field for an option; `more` are other attributes of Option."""
+    """Return a dataclass field for an option. `more` are the other attributes of Option."""
     return field(default=default, metadata={"option": Option(help, group, **more)})
 
 
@@ -91,13 +92,15 @@ def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def words_of(kind: Any, name: str) -> tuple[str, ...]:
-    """Return the words that a numeric option accepts instead of a number, such as "auto"."""
-    return tuple(word for part in get_args(_hints(kind)[name]) for word in get_args(part) if type_of(kind, name) is int)
+def keywords_of(kind: Any, name: str) -> tuple[str, ...]:
+    """Return the keywords that an option accepts instead of a whole number, such as "auto"."""
+    if type_of(kind, name) is not int:
+        return ()
+    return tuple(keyword for part in get_args(_hints(kind)[name]) for keyword in get_args(part))
 
 
 def takes_pair(kind: Any, name: str) -> bool:
-    """Return whether a numeric option also accepts two numbers, as text with a comma."""
+    """Return whether an option for a whole number also accepts a pair of numbers as text, such as "5,0"."""
     return str in get_args(_hints(kind)[name]) and type_of(kind, name) is int
 
 
@@ -116,7 +119,7 @@ def check_options(values: Any) -> None:
     """Check every option of a frozen dataclass, and convert NumPy numbers to Python numbers and paths to text.
 
     Raises:
-        SettingsError: A value is impossible; the message has the option and the value.
+        SettingsError: If a value is impossible. The message has the option and the value.
     """
     for name in options_of(values):
         object.__setattr__(values, name, checked_value(type(values), name, getattr(values, name)))
@@ -125,10 +128,10 @@ def check_options(values: Any) -> None:
 def checked_value(kind: type, name: str, value: Any) -> Any:
     """Return a value for a field of a dataclass, converted as in `check_options`.
 
-    The field need not be made by `option`, unless it is a number.
+    A field for a number must be made by `option`, which gives its range. Other fields need not be.
 
     Raises:
-        SettingsError: The value is impossible; the message has the option and the value.
+        SettingsError: If the value is impossible. The message has the option and the value.
     """
     default, value_type = kind.__dataclass_fields__[name].default, type_of(kind, name)  # type: ignore[attr-defined]
     if value is None and default is None:
@@ -142,38 +145,49 @@ def checked_value(kind: type, name: str, value: Any) -> Any:
             raise SettingsError(f"{name} {value!r}: it must be True or False")
         return value
     if value_type in (int, float):
-        words = words_of(kind, name)
-        if isinstance(value, str) and "," in value and takes_pair(kind, name):
+        keywords = keywords_of(kind, name)
+        if value in keywords or (isinstance(value, str) and "," in value and takes_pair(kind, name)):
             return value
-        return value if value in words else _checked_number(name, value, value_type, options_of(kind)[name], words)
+        return _checked_number(name, value, value_type, options_of(kind)[name], keywords)
     if not isinstance(value, str | os.PathLike) or not os.fspath(value) or not is_nameable(value):
         raise SettingsError(f"{name} {value!r}: it must be a name or a path")
     return os.fspath(value)
 
 
-def _checked_number(name: str, value: Any, kind: Callable[[Any], Any], limits: Option, words: tuple[str, ...]) -> Any:
-    fits = isinstance(value, Integral) or (kind is float and isinstance(value, Real) and math.isfinite(value))
-    if limits.minimum is not None and fits and not isinstance(value, bool):
+def _checked_number(
+    name: str, value: Any, kind: Callable[[Any], Any], limits: Option, keywords: tuple[str, ...]
+) -> Any:
+    is_number = isinstance(value, Integral) or (kind is float and isinstance(value, Real) and math.isfinite(value))
+    fits = is_number and not isinstance(value, bool)
+    if limits.minimum is not None and fits:
         fits = value >= limits.minimum and (limits.maximum is None or value <= limits.maximum)
         fits = fits and not (limits.positive and value == 0)
-    if not fits or isinstance(value, bool):
+    if not fits:
         wanted = "a whole number" if kind is int else "a number"
         low = f"{limits.minimum:,}"
         span = f"{low} or more" if limits.maximum is None else f"from {low} to {limits.maximum:,}"
         span += ", but not 0" * limits.positive
-        or_words = "".join(f", or {word}" for word in words)
-        raise SettingsError(f"{name} {value!r}: it must be {wanted}, {span}{or_words}")
+        or_keywords = "".join(f", or {keyword}" for keyword in keywords)
+        raise SettingsError(f"{name} {value!r}: it must be {wanted}, {span}{or_keywords}")
     return kind(value)
 
 
 def check_whole(minimum: int, **values: Any) -> None:
-    """Raise SettingsError if an argument is not a whole number of at least `minimum`; the message has its name."""
+    """Check that each argument is a whole number of at least `minimum`.
+
+    Raises:
+        SettingsError: If one is not. The message has the name and the value of the argument.
+    """
     for name, value in values.items():
         _checked_number(name, value, int, Option("", "", minimum), ())
 
 
 def check_numbers(**values: Any) -> None:
-    """Raise SettingsError, naming the argument, unless it is a whole number of at least its MINIMUM."""
+    """Check that each argument is a whole number of at least its MINIMUM.
+
+    Raises:
+        SettingsError: If one is not. The message has the name and the value of the argument.
+    """
     for name, value in values.items():
         check_whole(MINIMUM[name], **{name: value})
 
@@ -181,9 +195,12 @@ def check_numbers(**values: Any) -> None:
 def with_parameters_of(
     arguments: Callable[Parameters, object],
 ) -> Callable[[Callable[Concatenate[First, ...], Returned]], Callable[Concatenate[First, Parameters], Returned]]:
-    """Return a decorator for a function of one argument and **options, where a dataclass defines the options.
+    """Return a decorator that gives a function the fields of a dataclass as parameters, in place of its **options.
 
-    Type checkers, completion and help() then show the fields of the dataclass as parameters of the function.
+    The function has one other parameter, which stays first. Type checkers, completion and help() then show each field.
+
+    Args:
+        arguments: The dataclass.
     """
 
     def decorate(
@@ -220,9 +237,15 @@ def renamed_arguments(**names: str) -> Callable[[Callable[Parameters, Returned]]
 
 
 def refuse_unknown(given: Iterable[str], known: Iterable[str], renamed: Mapping[str, str]) -> None:
-    """Raise SettingsError if a name in `given` is not `known`; the message suggests similar names.
+    """Check that all names in `given` are also in `known`.
 
-    For a name in `renamed`, the message says what to write instead.
+    Args:
+        given: The names that the user has given.
+        known: All valid names.
+        renamed: What to write instead of an invalid name, where similar names would not help.
+
+    Raises:
+        SettingsError: If a name is unknown. The message says what to write instead, or suggests similar names.
     """
     known = list(known)
     for name in given:
@@ -233,10 +256,10 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str], renamed: Mapping[
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return a question with the known names that are similar to an unknown one, or a list of all known names.
+    """Return a hint about an unknown name: "did you mean a or b?" with similar names, or "choose from" and all names.
 
-    A name that begins with the unknown one counts as similar. If `known` is a mapping, the values are meanings, and
-    may begin with the unknown name too: "neg" suggests ns, which means negative sampling.
+    A known name that begins with the unknown one counts as similar. If `known` is a mapping from names to meanings, the
+    meaning may also begin with the unknown name: for "neg", the hint has ns, which means negative sampling.
     """
     wanted = _normalised(name)
     meanings = known if isinstance(known, Mapping) else dict.fromkeys(known, "")

@@ -135,7 +135,8 @@ class Meter:
     """A reporter of the progress of one phase.
 
     Args:
-        report: The callback; without one, notebooks show a bar.
+        report: The function that receives the reports. If it is None, notebooks show a bar.
+        phase: The name of the phase; see PHASES.
         start: The units that were done before this process began the phase.
         constants: Fields of Progress that do not change.
     """

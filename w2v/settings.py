@@ -1,7 +1,7 @@
-"""GeneralOptions: the options that a training run has with every loss.
+"""GeneralOptions: the options of every training run, whichever loss it has.
 
-The losses read them, so they are defined in a module that imports no loss. `Settings` adds the options of a loss; see
-losses/registry.py for how both fit together.
+The modules of the losses import this module, so it imports no loss. `Settings` in losses/registry.py combines these
+options with the options of one loss.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ WordVectors = Literal["combined", "concatenated", "input"]
 Views = Literal["words", "words+subwords"]
 
 MAX_INPUTS_PER_STEP = 16  # maximum number of context words that a training step combines (bench/NOTES.md)
-MAX_ADAPTIVE_BLOCKS = 16  # adaptive_samples draws at most this many times `negative` words for a prediction
+MAX_ADAPTIVE_BLOCKS = 16  # adaptive_samples draws at most this many blocks of `negative` words for a prediction
 
 MAX_WINDOW = 1 << 14
 
 DEFAULT_NGRAMS = (3, 6)  # shortest and longest n-gram, as in fastText
 
-# The headings of `w2v train --help`.
+# The headings of `w2v train --help-all`.
 TEXT, MODEL, LOSS, TRAINING, RUN = "Text", "Model", "Loss", "Training", "Run"
 
-PAIR_SEPARATORS = {"subwords": "-", "window": ","}  # settings that may be two numbers, and what separates them in text
+PAIR_SEPARATORS = {"subwords": "-", "window": ","}  # by setting that may be a pair of numbers, as in "3-6" or "5,0"
 
-# What to write here for a setting of gensim, word2vec.c or fastText.
+# What to write in w2v for a setting of gensim, word2vec.c or fastText.
 RENAMED = {
     "size": "vector_size",
     "iter": "epochs",
@@ -60,7 +60,7 @@ RENAMED = {
 
 @dataclass(frozen=True, kw_only=True)
 class GeneralOptions:
-    """The options that a training run has with every loss. Where gensim has the option, the name is the same."""
+    """The options of every training run, whichever loss it has. An option that gensim also has is named as there."""
 
     model: ModelName = option(
         "cbow",
@@ -88,7 +88,7 @@ class GeneralOptions:
         default_text="5 for skip-gram, 8 for CBOW, 15 for CBOW's view of subwords",
         common=True,
     )
-    min_count: int = option(5, "Leave out words that occur less often.", TEXT, minimum=0, common=True)
+    min_count: int = option(5, "Leave out words that occur less often than this.", TEXT, minimum=0, common=True)
     max_vocab: int | None = option(
         None, "Keep only this many of the most frequent words.", TEXT, minimum=1, default_text="all"
     )
@@ -256,7 +256,8 @@ class GeneralOptions:
     def window_sides(self) -> tuple[int, int]:
         """The maximum number of context words before and after the centre word.
 
-        The default for each model is the better one of 5 and 8 (bench/README.md).
+        By default, each model has the better of 5 and 8, as measured in bench/README.md. `view_settings` in
+        losses/registry.py has another default for the view of subwords.
         """
         if not isinstance(self.window, str):
             return (self.window or (8 if self.model == "cbow" else 5),) * 2
@@ -269,6 +270,6 @@ class GeneralOptions:
 
 
 def join_pair(name: str, value: Any) -> Any:
-    """Return the value of a setting; a pair of numbers becomes text, as in window (5, 0): "5,0"."""
+    """Return the value of a setting, with a pair of numbers joined to text: "5,0" for the window (5, 0)."""
     is_pair = name in PAIR_SEPARATORS and isinstance(value, list | tuple)
     return PAIR_SEPARATORS[name].join(map(str, value)) if is_pair else value

@@ -30,8 +30,7 @@ Texts = Iterable[str] | Iterable[Sequence[str]]
 class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A transformer from n texts, or lists of words, to their vectors, float32 (n, D); see KeyedVectors.encode.
 
-    Training skips missing texts (None, NaN), and their vectors are zeros. The methods raise W2VError if a file cannot
-    be read or the texts cannot be trained on, ValueError if the input is not a list of texts.
+    Training skips missing texts (None, NaN), and their vectors are zeros.
 
     Args:
         model: Word vectors: a file that w2v.load reads, KeyedVectors, or a Model, which is neither copied nor changed.
@@ -54,7 +53,13 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.training = training
 
     def fit(self, X: Texts, y: object = None) -> Self:
-        """Load the model or, without one, train word vectors on the texts."""
+        """Load the model or, without one, train word vectors on the texts.
+
+        Raises:
+            W2VError: If the file of the model cannot be read, its vectors lack the counts that `weights` needs, or the
+                texts cannot be trained on.
+            ValueError: If the input is not a list of texts, or `training` is given with a model.
+        """
         texts = _check_texts(X)
         if self.model is not None and self.training is not None:
             raise ValueError("training has no effect with a model: give only one of them")
@@ -66,7 +71,11 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return self
 
     def transform(self, X: Texts) -> NDArray[np.float32]:
-        """Return the vectors of the texts, float32 (n, D)."""
+        """Return the vectors of the texts, float32 (n, D).
+
+        Raises:
+            ValueError: If the input is not a list of texts.
+        """
         check_is_fitted(self)
         return self.vectors_.encode(_check_texts(X), self.weights)
 
@@ -85,8 +94,9 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 def _check_texts(texts: Texts) -> list[Any]:
     """Return the texts as a list.
 
-    Raises ValueError for a single text, a table, an iterator, a set or a mapping, and if an item is neither a text nor
-    a list of words.
+    Raises:
+        ValueError: If `texts` is a single text, a table, an iterator, a set or a mapping, or if an item is neither a
+            text nor a list of words.
     """
     refused = isinstance(texts, str | Mapping | Set | Iterator)
     if refused or getattr(texts, "ndim", 1) != 1 or not isinstance(texts, Iterable):

@@ -37,7 +37,7 @@ def training(sample: Path, tmp_path: Path) -> Iterator[Terminal]:
 def test_ctrl_c_leaves_the_terminal_clean(training: Terminal) -> None:
     training.type(b"\x03")
     assert training.wait() == 130
-    note = b"nothing was saved; with --checkpoint states, a run can be resumed after Ctrl-C"
+    note = b"nothing was saved; with --checkpoint DIR, a run can be resumed after Ctrl-C"
     assert training.shown.endswith(b"w2v: stopped by Ctrl-C; " + note + b"\r\n")
     assert b"[?25" not in ESCAPE.sub(b"", training.shown)  # every escape sequence is whole
     assert training.shown.rindex(SHOW) > training.shown.rindex(HIDE)

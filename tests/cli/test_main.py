@@ -543,7 +543,7 @@ def test_similar_names_are_suggested(command: str, expected: str) -> None:
         ("train {corpus} --alpha nan", "alpha nan"),
         ("train {corpus} --max-types 0", "max_types"),
         ("train {corpus} --sg --cbow", "--cbow contradicts --sg; see"),
-        ("train {corpus} --min-ngram 7", "n-grams of 7 to 6 characters: give --min-ngram and --max-ngram; see"),
+        ("train {corpus} --min-ngram 7", "--min-ngram 7 is above --max-ngram 6: change one of them; see"),
         ("train {corpus} --subwords 3-6 --max-ngram 4", "--max-ngram have no effect with --subwords"),
         ("train {corpus} --sg --model cbow", "--sg contradicts --model cbow"),
         ("train {corpus} --hs --negative 5", "--negative has no effect with --loss hs"),

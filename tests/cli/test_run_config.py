@@ -8,7 +8,7 @@ from w2v.cli.run_config import LongRunNotice
 from w2v.losses.registry import Settings
 from w2v.progress import Progress
 
-CHECKPOINT = "with --checkpoint states, a run can be resumed after Ctrl-C"
+CHECKPOINT = "with --checkpoint DIR, a run can be resumed after Ctrl-C"
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from w2v.progress import Progress
 
 LOG_EVERY = 10.0  # seconds between lines of progress where standard error is not a terminal
-CTRL_C_COLUMNS = 2  # columns left free at the end of a bar: a terminal shows ^C there, or else wraps the line
+CTRL_C_COLUMNS = 2  # columns left free after a bar: the ^C that a terminal shows there would otherwise wrap the line
 MIN_BAR = 4  # columns of the shortest bar that is drawn
 TYPOGRAPHIC_DASHES = (
     "\N{HYPHEN}\N{NON-BREAKING HYPHEN}\N{FIGURE DASH}\N{EN DASH}\N{EM DASH}\N{HORIZONTAL BAR}\N{MINUS SIGN}"
@@ -43,7 +43,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU)
 
 
 class Stopped(BaseException):
-    """Raised when a signal asks the program to end. The program prints its notes after the name of the signal."""
+    """A signal asks the program to end. `add_note` adds text to the message that the program then prints."""
 
 
 class Program(click.Command):
@@ -89,7 +89,11 @@ def options_by_name(context: click.Context) -> dict[str, click.Option]:
 
 
 def refuse_typographic_dashes(context: click.Context, args: Sequence[str]) -> None:
-    """Raise click.UsageError for an option with typographic dashes, which word processors and web pages put in."""
+    """Refuse options with typographic dashes, which word processors and web pages put in place of hyphens.
+
+    Raises:
+        click.UsageError: If `args` has such an option. The message has the right spelling.
+    """
     known = options_by_name(context)
     for argument in itertools.takewhile(lambda argument: argument != "--", args):
         name = argument.partition("=")[0].lstrip(f"-{TYPOGRAPHIC_DASHES}")
@@ -122,8 +126,9 @@ def say(message: str) -> None:
 def _set_up_streams() -> None:
     """Make standard streams behave the same for files, terminals, dead pipes and closed descriptors.
 
-    A closed descriptor is opened in the wrong mode: using it still fails, but no file that the program opens gets its
-    number. Text that cannot be written to standard error is dropped.
+    The descriptor of a closed stream is opened on /dev/null, so that no file that the program opens later gets its
+    number. Standard input is opened for writing and the other two for reading, so that using the stream still fails.
+    Text that cannot be written to standard error is dropped.
     """
     for number, flags in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_RDONLY)):
         try:
@@ -173,7 +178,11 @@ class _StandardError(io.FileIO):
 
 
 def _written(size: int | None) -> int:
-    """Return the number of bytes written. Raise BlockingIOError if a write to a non-blocking descriptor had no room."""
+    """Return the result of a write, the number of bytes. It is None if a non-blocking descriptor had no room.
+
+    Raises:
+        BlockingIOError: If it is None.
+    """
     if size is None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
     return size

@@ -34,15 +34,23 @@ def installation() -> dict[str, Any]:
 
 
 def model(path: Path, vectors: KeyedVectors, all_settings: bool = True) -> dict[str, Any]:
-    """Return facts about a model file. Raise W2VError if its settings are damaged.
+    """Return facts about a model file.
 
     Args:
         path: The file.
         vectors: The vectors loaded from the file.
         all_settings: Whether to include settings that have no effect with the model and loss of the file.
+
+    Raises:
+        W2VError: If the settings in the file are damaged.
     """
     header = vectors.header
-    settings = None if header.settings is None else settings_from(header.settings, f"{path}: its settings")
+    settings, shown_settings = None, None
+    if header.settings is not None:
+        settings = settings_from(header.settings, f"{path}: its settings")
+        values = settings.as_dict() if all_settings else settings.in_effect()
+        # fastText files hold only some settings
+        shown_settings = {name: value for name, value in values.items() if name in header.settings}
     return {
         "model": str(path),
         "format": table.detect_format(path).name,
@@ -54,13 +62,8 @@ def model(path: Path, vectors: KeyedVectors, all_settings: bool = True) -> dict[
         "counts": vectors.counts is not None,
         "tensors": {name: list(array.shape) for name, array in vectors.tensors.items()},
         "output_layer": output_layer(settings, vectors),
-        "views": {} if settings is None else settings.view_sizes if header.views else {},
-        "settings": settings
-        and {
-            name: value
-            for name, value in (settings.as_dict() if all_settings else settings.in_effect()).items()
-            if name in (header.settings or {})  # fastText files hold only some settings
-        },
+        "views": settings.view_sizes if settings and header.views else {},
+        "settings": shown_settings,
         "text": asdict(header.text) if header.text != TextOptions() else {},
     }
 

@@ -17,7 +17,7 @@ from w2v.errors import W2VError
 from w2v.losses import registry
 from w2v.losses.hierarchical_softmax import TREES
 from w2v.losses.registry import LOSSES, USER_DEFINED, FlatSettings, Settings, only_with
-from w2v.options import check_numbers, choices_of, options_of, suggestion, takes_pair, type_of, words_of
+from w2v.options import check_numbers, choices_of, keywords_of, options_of, suggestion, takes_pair, type_of
 from w2v.settings import DEFAULT_NGRAMS
 from w2v.system.files import Errors
 from w2v.text.corpus import Corpus
@@ -30,7 +30,7 @@ Command = Callable[..., Any]
 
 GROUPS = (settings.TEXT, settings.MODEL, settings.LOSS, settings.TRAINING, settings.RUN)
 SHOW_ALL = "w2v.help_all"  # key in the meta of a click context: whether help lists all options
-LOSS_NAMES = {"loss", "objective"}  # a run has one of these settings
+LOSS_NAMES = {"loss", "objective"}  # two settings that choose the loss; a run has only one of them
 # Flags that are short for a setting with a value.
 SETTING_FLAGS = {"sg": ("model", "skipgram"), "cbow": ("model", "cbow"), "hs": ("loss", "hs")}
 
@@ -145,7 +145,11 @@ SWITCHES = {  # how to write a switch of word2vec.c with the value 0, and with t
 
 
 def refuse_foreign_options(args: list[str]) -> None:
-    """Raise click.UsageError with the right spelling for an option of word2vec.c, fastText or gensim."""
+    """Refuse options of word2vec.c, fastText and gensim.
+
+    Raises:
+        click.UsageError: If `args` has such an option. The message has the right spelling.
+    """
     for index, argument in enumerate(args):
         if argument == "--":
             return
@@ -176,9 +180,10 @@ COMPLETIONS = {
 
 
 class Choice(click.Choice):  # type: ignore[type-arg]  # click before 8.2 has no type arguments
-    """The type of an option with a fixed set of values; it suggests similar values for an unknown one.
+    """The type of an option with a fixed set of values. The error for an unknown value suggests similar values.
 
-    If `choices` is a mapping to descriptions, a description is also compared with the unknown value.
+    Args:
+        choices: The values. A mapping from values to descriptions also suggests a value if its description is similar.
     """
 
     def __init__(self, choices: Iterable[str]) -> None:
@@ -212,8 +217,8 @@ def option_for(kind: type, name: str, common: bool = False) -> Callable[[Command
     choices, value_type, metavar = choices_of(kind, name), type_of(kind, name), None
     if choices:
         value_type = Choice({choice: meaning for choice, meaning in choices.items() if choice != USER_DEFINED})
-    elif words := words_of(kind, name):
-        value_type, metavar = number_or_text, "|".join(["INTEGER", *words])
+    elif keywords := keywords_of(kind, name):
+        value_type, metavar = number_or_text, "|".join(["INTEGER", *keywords])
     elif takes_pair(kind, name):
         value_type, metavar = number_or_text, "INTEGER[,INTEGER]"
     elif name == "cache":
@@ -354,31 +359,55 @@ def corpus_of(names: Iterable[str]) -> Corpus:
         if not name:  # Path("") is the working folder
             raise W2VError("the path of a corpus is empty")
         path = Path(name)
-        paths.append(path.absolute() if str(path) == "-" != name else path)
+        if name != "-" and path == Path("-"):  # ./- is the same path, and Corpus would read standard input
+            path = path.absolute()
+        paths.append(path)
     return Corpus(paths)
 
 
 def reading_options(given: Mapping[str, Any]) -> ReadingOptions:
-    """Return the options of a command that belong to ReadingOptions. Raise SettingsError if a value is impossible."""
+    """Return the ReadingOptions of a command.
+
+    Raises:
+        SettingsError: If a value is impossible.
+    """
     return ReadingOptions(**given_reading(given))
 
 
 def given_reading(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of ReadingOptions that the user has given. Raise SettingsError if a value is impossible."""
+    """Return the fields of ReadingOptions that the user has given.
+
+    Raises:
+        SettingsError: If a value is impossible.
+    """
     chosen = {name: given[name] for name in options_of(ReadingOptions) if given.get(name) is not None}
     ReadingOptions(**chosen)  # raises SettingsError now, before the command loads a model
     return chosen
 
 
 def phrase_options(given: Mapping[str, Any]) -> PhraseOptions:
-    """Return the options of a command that belong to PhraseOptions. Raise SettingsError if a value is impossible."""
+    """Return the PhraseOptions of a command.
+
+    Raises:
+        SettingsError: If a value is impossible.
+        W2VError: If the file of --connectors cannot be read.
+    """
     chosen = {name: given[name] for name in options_of(PhraseOptions) if given.get(name) is not None}
     words = read_connectors(given["connectors"]) if given.get("connectors") else frozenset()
     return PhraseOptions(**chosen, connectors=words)
 
 
 def chosen_settings(given: Mapping[str, Any], tried: Mapping[str, Sequence[object]] | None = None) -> Settings:
-    """Return the settings that the user has given. Raise as `given_settings` and `check_effect` do."""
+    """Return the Settings of a command: the settings that the user has given, and defaults for the others.
+
+    Args:
+        given: The options and arguments of the command.
+        tried: See `check_effect`.
+
+    Raises:
+        SettingsError: As in `given_settings`.
+        click.UsageError: As in `given_settings` and `check_effect`.
+    """
     chosen = given_settings(given)
     settings = Settings(**chosen)
     check_effect(settings, chosen, tried)
@@ -388,28 +417,35 @@ def chosen_settings(given: Mapping[str, Any], tried: Mapping[str, Sequence[objec
 def check_effect(
     settings: Settings, chosen: Iterable[str], tried: Mapping[str, Sequence[object]] | None = None
 ) -> None:
-    """Raise click.UsageError if a setting that the user has given has no effect.
+    """Check that each setting that the user has given has an effect.
 
     Args:
         settings: The settings of the run.
         chosen: Names of the settings that the user has given.
         tried: Settings for which the command tries several values, and these values.
+
+    Raises:
+        click.UsageError: If a setting has no effect. The message has the other setting that it depends on.
     """
     in_effect = settings.in_effect()
     for name in chosen:
-        needs = only_with(name)
-        if needs and name not in in_effect and not {*needs[1]} & {*(tried or {}).get(needs[0], ())}:
-            value = getattr(settings, needs[0])
-            other = f"with {first_name(needs[0])} {value}" if value else f"without {first_name(needs[0])}"
-            raise click.UsageError(f"{first_name(name)} has no effect {other}")
+        condition = only_with(name)
+        if condition is None or name in in_effect:
+            continue
+        other, values = condition
+        if any(value in values for value in (tried or {}).get(other, ())):
+            continue
+        value = getattr(settings, other)
+        reason = f"with {first_name(other)} {value}" if value else f"without {first_name(other)}"
+        raise click.UsageError(f"{first_name(name)} has no effect {reason}")
 
 
 def given_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that the user has given.
 
     Raises:
-        SettingsError: A value is impossible.
-        click.UsageError: Two settings contradict each other.
+        SettingsError: If a value is impossible.
+        click.UsageError: If two settings contradict each other.
     """
     names = set(Settings.names())
     lengths = [given.get("min_ngram"), given.get("max_ngram")]
@@ -418,7 +454,7 @@ def given_settings(given: Mapping[str, Any]) -> dict[str, Any]:
             raise click.UsageError("--min-ngram and --max-ngram have no effect with --subwords")
         shortest, longest = (length or default for length, default in zip(lengths, DEFAULT_NGRAMS, strict=True))
         if shortest > longest:
-            raise click.UsageError(f"n-grams of {shortest} to {longest} characters: give --min-ngram and --max-ngram")
+            raise click.UsageError(f"--min-ngram {shortest} is above --max-ngram {longest}: change one of them")
         given = {**given, "subwords": f"{shortest}-{longest}"}
     chosen = {
         name: (value, f"{first_name(name)} {value}")
@@ -434,7 +470,15 @@ def given_settings(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refuse_together(option: str, others: Iterable[str]) -> None:
-    """Raise click.UsageError if the user has given one of the other options or arguments together with `option`."""
+    """Refuse other options and arguments together with an option.
+
+    Args:
+        option: The option that the user has given, as in the error message.
+        others: The names of the parameters of the command that have no effect with it.
+
+    Raises:
+        click.UsageError: If the user has given one of them.
+    """
     context = click.get_current_context()
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")

@@ -1,4 +1,4 @@
-"""Output files of commands: check them before the work, and save them elsewhere if writing fails after it."""
+"""Check the output files of a command before its work, and save them elsewhere if writing fails after the work."""
 
 import os
 import secrets
@@ -30,12 +30,12 @@ def check(
         path: The file to write.
         force: Whether an existing file may be replaced.
         others: The other files that the command reads or writes.
-        option: How the command line names the file, for the error message.
+        option: How the user can name another file, for the error message: "with" and an option.
         models: Models that the command reads. Their companion files count too, such as the word list of a matrix.
 
     Raises:
-        W2VError: The file cannot be written, or it exists and `force` is False.
-        SettingsError: The path is "-", or names one of the other files.
+        W2VError: If the file cannot be written, or exists and `force` is False.
+        SettingsError: If the path is "-", or names one of the other files.
     """
     models = list(models)
     try:
@@ -58,6 +58,7 @@ def check(
     if info and not force:
         raise W2VError(f"{path} exists: name another file {option}, or add --force to replace it")
     folder = real.parent.stat()
+    # In a folder with the sticky bit, such as /tmp, only root, the folder's owner and the file's owner may replace it.
     if info and folder.st_mode & stat.S_ISVTX and os.geteuid() not in (0, folder.st_uid, info.st_uid):
         raise W2VError(f"{path} belongs to another user, and only they may replace it: name another output")
     try:
@@ -75,7 +76,12 @@ def check_model(path: Path, force: bool, others: Iterable[Path], option: str, mo
 
 
 def check_picture_format(path: Path) -> None:
-    """Raise SettingsError if the extension of a picture is unknown, W2VError if matplotlib is not installed."""
+    """Check that a picture can be drawn in the format of this path.
+
+    Raises:
+        SettingsError: If the extension is unknown.
+        W2VError: If matplotlib is not installed.
+    """
     from w2v.plotting.figure import format_of  # matplotlib is optional, and slow to import
 
     format_of(path)
@@ -102,8 +108,8 @@ def save(files: Iterable[tuple[Path, Write]], force: bool) -> None:
     If a signal arrives while a pipe waits for its reader, this output and the remaining ones are saved there as well.
 
     Raises:
-        W2VError: Some files could not be written; the message names the files saved instead.
-        Stopped: A signal has arrived.
+        W2VError: If some files could not be written. The message names the files saved instead.
+        Stopped: If a signal has arrived.
     """
     failures: list[str] = []
     stopped: Stopped | None = None

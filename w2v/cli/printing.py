@@ -276,7 +276,7 @@ def print_perplexity(result: Perplexity) -> None:
 
 
 def print_rank(result: EffectiveRank) -> None:
-    """Print the rank and selected singular values, including the ones around the rank and around its limit."""
+    """Print the rank and selected singular values, including the values next to the rank and to its limit."""
     values, limit = result.singular_values, result.max_rank
     numbers = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, result.rank, result.rank + 1}
     if limit is not None:

@@ -35,7 +35,11 @@ def typed_lines(words: Iterable[str]) -> Iterator[str]:
 
 
 def piped_lines() -> Iterator[str]:
-    """Yield the lines of standard input. Raise W2VError if reading fails or a line exceeds MAX_LINE characters."""
+    """Yield the lines of standard input.
+
+    Raises:
+        W2VError: If reading fails, or a line has more than MAX_LINE characters.
+    """
     try:
         for number in count(1):
             line = sys.stdin.readline(MAX_LINE + 1)

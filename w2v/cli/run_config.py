@@ -35,10 +35,10 @@ from w2v.training.prepare import resumed_config
 from w2v.training.views import latest_checkpoint
 
 OUTPUT = Path("model.bin")
-LONG_RUN = 600  # seconds: a notice says how long a longer run will take
-MEASURED = 5  # seconds of training after which the speed is known well enough for the notice
+LONG_RUN_SECONDS = 600  # a notice says how long a longer run will take
+NOTICE_AFTER_SECONDS = 5  # training time before this notice, until the speed is known well enough
 SHOWN_FILES = 3  # number of corpus files shown in the command that resumes a run
-RESUMABLE = "with --checkpoint states, a run can be resumed after Ctrl-C"
+RESUMABLE = "with --checkpoint DIR, a run can be resumed after Ctrl-C"
 # Fields of RunConfig that are options of the command; the other fields are groups of options.
 RUN_OPTIONS = (*PATHS, "corpus", "vocab", "freeze", "phrases", "checkpoint_every", "ignore_memory")
 OPTION_NAMES = {"continue_from": "--continue", "vocabulary": "--read-vocab"}  # options that differ from their field
@@ -46,7 +46,7 @@ OPTION_NAMES = {"continue_from": "--continue", "vocabulary": "--read-vocab"}  # 
 
 @dataclass
 class LongRunNotice:
-    """A progress function that prints a notice if a new run will take long: how long, and what would be faster.
+    """A progress function that prints a notice if a new run will take long. The notice says what would be faster.
 
     Attributes:
         report: The progress function that receives all reports.
@@ -62,39 +62,44 @@ class LongRunNotice:
 
     def __call__(self, progress: Progress) -> None:
         self.report(progress)
-        if self.decided or progress.phase != "train" or not progress.rate or progress.done < MEASURED * progress.rate:
+        if self.decided or progress.phase != "train" or not progress.rate:
+            return
+        if progress.done < NOTICE_AFTER_SECONDS * progress.rate:
             return
         self.decided, seconds = True, (progress.total or 0) / progress.rate
-        if seconds > LONG_RUN:
+        if seconds > LONG_RUN_SECONDS:
             say("; ".join([f"at this speed, training takes about {duration(seconds)}", *self._advice()]))
 
     def _advice(self) -> Iterator[str]:
-        kind = LOSSES.get(self.settings["loss"])
+        quick = [
+            name for name, kind in LOSSES.items() if kind.epochs_by_size
+        ]  # quick enough for more epochs of a small text
+        loss = self.settings["loss"]
         if self.settings.get("sampled_mixtures") is False:
             yield "--sampled-mixtures is quicker"
-        elif kind and not kind.epochs_by_size:
-            yield f"the losses {', '.join(name for name, other in LOSSES.items() if other.epochs_by_size)} are quicker"
+        elif loss in LOSSES and loss not in quick:
+            yield f"the losses {', '.join(quick)} are quicker"
         if not self.resumable:
             yield RESUMABLE
 
 
 def new_run(given: Mapping[str, Any], communicator: Communicator | None) -> tuple[RunConfig, dict[str, Any]]:
-    """Return the config of a new run, and the corpus and the initial vectors as arguments of `prepare`.
+    """Return the config of a new run, and more arguments of `prepare`: the corpus and the initial vectors.
 
     Args:
         given: The options and arguments of the command.
         communicator: The communicator of an MPI job; only its root checks the output files.
 
     Raises:
-        W2VError: A file cannot be read or written.
-        SettingsError: A value is impossible.
-        click.UsageError: Options contradict each other.
+        W2VError: If a file cannot be read or written.
+        SettingsError: If a value is impossible.
+        click.UsageError: If options contradict each other.
     """
     file_options = read_options(given["config"]) if given["config"] else {}
     find_objective(given["objective"])
     chosen = given_settings(given)
     run_options = {name: given[name] for name in RUN_OPTIONS if given[name] not in (None, False, ())}
-    # A loss on the command line replaces the loss of the file, under either of its names.
+    # --loss also replaces the objective of the file, and --objective its loss.
     replaced = LOSS_NAMES if chosen.keys() & LOSS_NAMES else set()
     options = {name: value for name, value in file_options.items() if name not in replaced} | chosen
     objective = options.get("objective")
@@ -105,7 +110,8 @@ def new_run(given: Mapping[str, Any], communicator: Communicator | None) -> tupl
             f"you trust that code, add --objective {file_objective}"
         )
     if run_options.get("continue_from") and run_options.get("vocab", RunConfig.vocab) == "old":
-        # The file may belong to a run that added words, and settings of new words have no effect here.
+        # The config file may come from a run that chose words from its text. With the words of the old model,
+        # RunConfig would refuse the settings of this choice, so they are left out unless the user repeats them.
         options = {
             name: value for name, value in options.items() if name not in WORD_SELECTION_SETTINGS or name in chosen
         }
@@ -144,9 +150,10 @@ def resumed_run(given: Mapping[str, Any], communicator: Communicator | None) -> 
     w2v read or replace any file of this user, or write a new ~/.bash_profile.
 
     Raises:
-        SettingsError: A file is not named, and the message shows the whole command; or a setting differs from the run.
-        W2VError: A file cannot be read or written.
-        click.UsageError: An option has no effect on a resumed run.
+        SettingsError: If a file is not named, or a setting differs from the run. In the first case, the message shows
+            the whole command.
+        W2VError: If a file cannot be read or written.
+        click.UsageError: If an option has no effect on a resumed run.
     """
     folder = given["resume"]
     others = ("vocabulary", "continue_from", "vocab", "init", "freeze", "checkpoint", "config", "save_config")
@@ -161,21 +168,28 @@ def resumed_run(given: Mapping[str, Any], communicator: Communicator | None) -> 
                 f"{first_name(name)} {value}: the run in {folder} has {settings[name]}; "
                 "leave it out, or start a new run"
             )
-    names = ("output", "save_vocab", "plot", "checkpoint_every")
-    options_again: dict[str, Any] = {name: str(given[name]) for name in names if given[name]}
     phrases = given["phrases"] if isinstance(given["phrases"], str) else None
-    named = {f"--{name.replace('_', '-')}": given[name] for name in ("save_vocab", "plot")}
-    named = {"-o": given["output"]} | named
-    named |= {"--phrases": phrases, "--cache": given["cache"], "--objective": given["objective"]}
-    old_files = {
-        name: path for name, path in named_files(checkpoint.config).items() if name not in ("--cache", "--objective")
+    named = {
+        "-o": given["output"],
+        "--save-vocab": given["save_vocab"],
+        "--plot": given["plot"],
+        "--phrases": phrases,
+        "--cache": given["cache"],
+        "--objective": given["objective"],
     }
-    unnamed = {option: one_line(path) for option, path in old_files.items() if path and not named[option]}
+    unnamed = {
+        option: one_line(path)
+        for option, path in named_files(checkpoint.config).items()
+        # A run can be resumed without its cache, and a loss that is not imported has an error of its own.
+        if path and not named[option] and option not in ("--cache", "--objective")
+    }
     if not given["corpus"] or not given["output"] or "--phrases" in unnamed:
-        named = {"-o": "MODEL"} | {option: path for option, path in named.items() if path} | unnamed
-        sources = given["corpus"] or _shortened(checkpoint.config.corpus)
-        command = resume_command(folder, sources, named, given["force"], given["ignore_memory"])
+        files = {"-o": "MODEL"} | {option: path for option, path in named.items() if path} | unnamed
+        sources = given["corpus"] or _first_files(checkpoint.config.corpus)
+        command = resume_command(folder, sources, files, given["force"], given["ignore_memory"])
         raise SettingsError(f"name all files again, because paths in a checkpoint are not used: {command}")
+    outputs_and_interval = ("output", "save_vocab", "plot", "checkpoint_every")
+    options_again: dict[str, Any] = {name: str(given[name]) for name in outputs_and_interval if given[name]}
     corpus = corpus_of(given["corpus"])
     config = resumed_config(
         checkpoint,
@@ -231,10 +245,12 @@ def _as_argument(path: Path | str) -> str:
     return f"./{path}" if str(path).startswith("-") and str(path) != "-" else str(path)
 
 
-def _shortened(sources: tuple[str, ...]) -> list[str]:
-    """Return the first corpus files that a checkpoint names, and "..." for the others."""
+def _first_files(sources: tuple[str, ...]) -> list[str]:
+    """Return the first corpus files of a checkpoint, with "..." for the others, or "CORPUS" if it names none."""
+    if not sources:
+        return ["CORPUS"]
     more = ["..."] if len(sources) > SHOWN_FILES else []
-    return [one_line(source) for source in sources[:SHOWN_FILES]] + more or ["CORPUS"]
+    return [one_line(source) for source in sources[:SHOWN_FILES]] + more
 
 
 def check_outputs(
@@ -249,8 +265,8 @@ def check_outputs(
         models: The models that the run reads.
 
     Raises:
-        W2VError: See `outputs.check`.
-        SettingsError: See `outputs.check`.
+        W2VError: As in `outputs.check`.
+        SettingsError: As in `outputs.check`.
     """
     inputs, models = list(inputs), list(models)
     written = [(option, Path(path)) for option, path in files if path]

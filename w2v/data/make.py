@@ -1,7 +1,8 @@
-"""Generate the bundled data from facts.tsv, topics.tsv and templates.txt: a corpus, questions and word pairs.
+"""Generate a corpus, analogy questions and word pairs from facts.tsv, topics.tsv and templates.txt.
 
-The corpus is generated so that users can try the whole program in seconds, without a download. The same seed gives the
-same bytes on every machine, because all choices use only ``Random.random`` and weights that are simple quotients.
+questions.txt and pairs.txt are bundled. A corpus takes seconds to generate, so that users can try the whole program
+without a download. The same seed gives the same bytes on every machine, because all choices use only `Random.random`
+and weights that are simple quotients.
 """
 
 import re
@@ -54,17 +55,24 @@ PAIRS_HEADER = """\
 
 
 class Fact(NamedTuple):
+    """Two related words, a line of facts.tsv."""
+
     relation: str  # the kinds of the two words, such as "country-capital"
     first: str
     second: str
 
 
 class Slot(NamedTuple):
+    """A place in a template, written {name}, that an expansion of this name fills."""
+
     name: str
 
 
 class Choice(Generic[T]):
-    """Items to draw by weight, by default 1 / (rank + offset). The smaller the offset, the more frequent the first."""
+    """Items to draw at random. The weight of an item is by default 1 / (rank + offset), with ranks from 0.
+
+    The smaller the offset, the more often the first items are drawn.
+    """
 
     def __init__(self, items: Iterable[T], offset: float = 1, weights: Iterable[float] | None = None) -> None:
         self.items = list(items)
@@ -74,11 +82,12 @@ class Choice(Generic[T]):
         return self.items[bisect(self.sums, random.random() * self.sums[-1], hi=len(self.items) - 1)]
 
 
-Template = tuple["str | Slot | Choice[Template]", ...]
-Grammar = dict[str, Choice[Template]]
+Template = tuple["str | Slot | Choice[Template]", ...]  # the parts of a text: words, slots, and choices of texts
+Grammar = dict[str, Choice[Template]]  # the expansions of each slot, by name
 
 
 def rows(name: str) -> list[list[str]]:
+    """Return the fields of each line of a bundled file, without comments and empty lines."""
     lines = (FOLDER / name).read_text("utf-8").splitlines()
     return [line.split("\t") for line in lines if line and not line.startswith("#")]
 
@@ -88,6 +97,7 @@ def facts() -> list[Fact]:
 
 
 def topics() -> dict[str, list[str]]:
+    """Return the topics of each word of the facts, the most frequent first."""
     return {word: words.split() for word, words in rows("topics.tsv")}
 
 
@@ -95,7 +105,9 @@ class Family:
     """A word of the facts, the related words, and the topics of its sentences.
 
     Attributes:
+        kind: The kind of the word, such as "country".
         words: The word and its related words, by kind.
+        topics: The topics of the word.
     """
 
     def __init__(self, kind: str, word: str, topics: list[str]) -> None:
@@ -104,10 +116,12 @@ class Family:
         self.topics = topics
 
     def members(self) -> list[tuple[str, str]]:
+        """Return (kind, word) for each word of the family."""
         return [(kind, word) for kind, words in self.words.items() for word in words]
 
 
 def families() -> list[Family]:
+    """Group the facts into families: one for each country, man, adjective and so on."""
     topics_of = topics()
     by_word: dict[tuple[str, str], Family] = {}
     for relation, first, second in facts():
@@ -121,6 +135,8 @@ def families() -> list[Family]:
 
 @cache
 def compile_template(text: str) -> Template:
+    """Parse a text of templates.txt, with slots as in {name} and choices as in [a|b]."""
+
     def part(piece: str) -> "str | Slot | Choice[Template]":
         if piece.startswith("{"):
             return Slot(piece[1:-1])
@@ -132,11 +148,12 @@ def compile_template(text: str) -> Template:
 
 
 def literals(words: Iterable[str], offset: float = 1) -> Choice[Template]:
+    """Return a choice among words, as templates without slots."""
     return Choice([(word,) for word in words], offset)
 
 
 def invented_names(random: Random, taken: set[str]) -> Iterator[str]:
-    """Yield endlessly many different pronounceable words that are not in ``taken``."""
+    """Yield endlessly many different pronounceable words that are not in `taken`."""
     starts = Choice([*"ktsrlnbdvpghfmjz", "", "br", "st", "tr", "th", "gr", "sh", "kl"], 12)
     vowels = Choice(["a", "e", "i", "o", "u", "ai", "ea", "ou", "ie"], 3)
     ends = Choice(["", "n", "r", "l", "s", "m", "t", "nd", "rk", "x"])
@@ -206,7 +223,14 @@ def build_grammars(random: Random) -> Choice[Grammar]:
 
 
 def expand(template: Template, grammar: Grammar, random: Random, used: list[Template]) -> str:
-    """Expand a template to text. Draw an item of ``used`` again only if the choice has no other items."""
+    """Expand a template to text.
+
+    Args:
+        template: The template.
+        grammar: The expansions of its slots.
+        random: The random generator.
+        used: The items that this sentence has drawn so far. They are drawn again only if a choice has no other items.
+    """
     pieces = []
     for part in template:
         if isinstance(part, str):
@@ -222,7 +246,7 @@ def expand(template: Template, grammar: Grammar, random: Random, used: list[Temp
 
 
 def corpus(tokens: int, seed: int) -> Iterator[str]:
-    """Yield sentences, each with its newline, until they have ``tokens`` words."""
+    """Yield sentences, each with its newline, until they have `tokens` words."""
     random = Random(seed)
     grammars = build_grammars(random)
     generated = 0
@@ -233,18 +257,20 @@ def corpus(tokens: int, seed: int) -> Iterator[str]:
 
 
 def sample(items: Iterable[T], count: int, random: Random) -> list[T]:
-    """Return ``count`` of the items in random order, or all if there are fewer."""
+    """Return `count` of the items in random order, or all if there are fewer."""
     return sorted(items, key=lambda _: random.random())[:count]
 
 
 def questions(seed: int) -> Iterator[str]:
+    """Yield the lines of a file of analogy questions. A question has two pairs of words with the same relation."""
     random = Random(seed)
     table = facts()
     for relation in SEMANTIC + SYNTACTIC:
         number = f"gram{SYNTACTIC.index(relation) + 1}-" if relation in SYNTACTIC else ""
         yield f": {number}{relation}\n"
         pairs = [(first, second) for name, first, second in table if name == relation]
-        if relation != "city-country":  # in other relations, drop answers that belong to several words
+        # Drop answers that belong to several words, such as euro. Only cities of one country must share their answer.
+        if relation != "city-country":
             owners = Counter(second for _, second in pairs)
             pairs = [pair for pair in pairs if owners[pair[1]] == 1]
         candidates = [p + q for p, q in permutations(pairs, 2) if p[1] != q[1]]
@@ -253,11 +279,12 @@ def questions(seed: int) -> Iterator[str]:
 
 
 def pairs(seed: int) -> Iterator[str]:
+    """Yield the lines of a file of scored word pairs. PAIRS_HEADER gives the rule for each score."""
     random = Random(seed)
     all_families = families()
     members = [(family, kind, word) for family in all_families for kind, word in family.members()]
     related = {frozenset(fact[1:]) for fact in facts()}
-    member_pairs = list(combinations(members, 2))
+    member_pairs = list(combinations(members, 2))  # below, ((f, j, v), (g, k, w)): two families, kinds and words
     scored = {
         9: [fact[1:] for fact in facts() if fact.relation in SYNTACTIC],
         8: [fact[1:] for fact in facts() if fact.relation in SEMANTIC],

@@ -71,7 +71,13 @@ def is_nameable(path: PathLike) -> bool:
 def translate_os_errors(path: PathLike, action: str = "read", hint: str = "") -> Iterator[None]:
     """Turn system errors in a `with` block into a W2VError, "cannot read PATH: …".
 
-    Also raises W2VError if no file can be named `path`.
+    Args:
+        path: The path for the message.
+        action: The verb for the message.
+        hint: Text for the end of the message.
+
+    Raises:
+        W2VError: If the system reports an error, or no file can be named `path`.
     """
     if not is_nameable(path):
         raise W2VError(f"cannot {action} {one_line(os.fspath(path))!r:.60}: no file can have this name")
@@ -86,8 +92,9 @@ def translate_os_errors(path: PathLike, action: str = "read", hint: str = "") ->
 def open_regular(path: PathLike) -> io.BufferedReader:
     """Open a regular file for reading. A pipe is refused without waiting for its writer.
 
-    Raises W2VError for a folder, a device or a pipe, since devices and pipes may never end. Raises OSError if the
-    system reports an error.
+    Raises:
+        W2VError: If it is a folder, or a device or pipe, which may never end.
+        OSError: If the system reports an error.
     """
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     mode = os.fstat(file).st_mode
@@ -131,6 +138,9 @@ def atomic_write_together(paths: Sequence[PathLike], replace: bool = True) -> It
     path does not exist while the others are replaced. So a killed process or a power failure leaves all old files, all
     new files, or no file at the last path, but never a readable mixture. In the last case, the old files are kept under
     temporary names.
+
+    Raises:
+        W2VError: As in `atomic_write`.
     """
     with ExitStack() as stack:
         drafts = [stack.enter_context(_open_draft(path, replace)) for path in paths]
@@ -261,8 +271,10 @@ def _restore_old_files_on_error(drafts: list[_Draft], replace: bool) -> Iterator
 def destination(path: PathLike, replace: bool) -> tuple[Path, os.stat_result | None]:
     """Follow symbolic links from `path`. Return the path to write to, and its status (None if it does not exist).
 
-    Raises W2VError for a link that another user created in a folder where everyone may write. Without `replace`, raises
-    W2VError for a pipe of another user: that user could read the data or make this process wait.
+    Raises:
+        W2VError: If a link was created by another user in a folder where everyone may write. Without `replace`, also if
+            the path leads to a pipe of another user, who could read the data or make this process wait.
+        OSError: If the system reports another error.
     """
     path = Path(path)
     target = _resolve_links(path)
@@ -276,7 +288,7 @@ def destination(path: PathLike, replace: bool) -> tuple[Path, os.stat_result | N
 
 
 def _resolve_links(path: Path) -> Path:
-    """Return the path without symbolic links and "..". Raises W2VError for the links that `destination` refuses."""
+    """Return the path without symbolic links and "..". Refuse links as `destination` describes."""
     with suppress(FileNotFoundError):
         path.stat()  # raises OSError if links lead in a circle
     resolved, remaining = Path("/"), list(path.absolute().parts[:0:-1])
@@ -313,7 +325,8 @@ def is_own(descriptor: int, forbidden: int) -> bool:
 def temporary_folder(folder: PathLike | None = None) -> Path:
     """Return `folder`, or the system's temporary folder if it is None.
 
-    Raises W2VError if no temporary folder of the system is writable.
+    Raises:
+        W2VError: If no temporary folder of the system is writable.
     """
     try:
         return Path(tempfile.gettempdir() if folder is None else folder)
@@ -324,14 +337,17 @@ def temporary_folder(folder: PathLike | None = None) -> Path:
 
 
 def _create_unnamed(folder: Path, mode: int) -> BinaryIO | None:
-    """Create a file without a name, which the system deletes even if the process is killed. None if unsupported."""
+    """Create a file without a name, or return None if the system has no such files.
+
+    The system deletes such a file even if the process is killed.
+    """
     with suppress(OSError, AttributeError):  # only Linux supports them, on most file systems
         return os.fdopen(os.open(folder, os.O_TMPFILE | os.O_RDWR, mode), "w+b")
     return None
 
 
 def _create_exclusively(path: Path, mode: int = 0o600) -> BinaryIO:
-    """Create a file. Raises FileExistsError if a file or link has this name."""
+    """Create a file, or raise FileExistsError if a file or link has this name."""
     return os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR, mode), "w+b")
 
 
@@ -386,10 +402,17 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def check_unchanged(where: object, file: IO[bytes], info: os.stat_result | None = None) -> Iterator[None]:
-    """Raise W2VError at the end of a successful `with` block if an open file changed.
+    """Check at the end of a successful `with` block that an open file has not changed.
 
-    Compares the size and time of the file with `info`, by default its status at the start of the block. Files that are
-    not regular are not checked. The message starts with `where`.
+    The check compares the size and the modification time of the file. Files that are not regular are not checked.
+
+    Args:
+        where: The start of the error message.
+        file: The open file.
+        info: The earlier status of the file; by default, its status at the start of the block.
+
+    Raises:
+        W2VError: If the file has changed.
     """
     try:
         info = info or os.fstat(file.fileno())
@@ -408,9 +431,13 @@ def check_unchanged(where: object, file: IO[bytes], info: os.stat_result | None 
 
 @contextmanager
 def check_files_unchanged(path: PathLike) -> Iterator[Callable[[Iterable[PathLike]], None]]:
-    """Raise W2VError if a file is changed or replaced during a `with` block, even if the block itself fails.
+    """Check at the end of a `with` block that files were not changed or replaced during the block.
 
-    Yields a function that adds files to check. Call it before you read them.
+    The check also runs if the block fails, because a changed file is the likely cause. The context manager returns a
+    function that adds files to check. Call it before you read them.
+
+    Raises:
+        W2VError: If a file has changed or been replaced.
     """
     versions = {path: _version(path)}
 
@@ -443,7 +470,7 @@ def _version(path: PathLike) -> tuple[int, ...]:
 
 
 def _rename_without_replacing(temporary: Path, target: Path) -> None:
-    """Rename `temporary` to `target`. Raises FileExistsError if `target` exists."""
+    """Rename `temporary` to `target`, or raise FileExistsError if `target` exists."""
     try:
         target.hardlink_to(temporary)  # unlike renaming, linking never replaces a file
     except OSError as error:  # the target exists, or the file system has no hard links
@@ -457,8 +484,12 @@ def _rename_without_replacing(temporary: Path, target: Path) -> None:
 def text_start(path: object, head: bytes) -> bytes:
     """Return the start of a text file without its byte order mark.
 
-    `head` is the first SIGNATURE_BYTES or more, or the whole file. Raises W2VError if a signature shows that the file
-    is not UTF-8 text.
+    Args:
+        path: The path of the file, for the error message.
+        head: The first SIGNATURE_BYTES or more, or the whole file.
+
+    Raises:
+        W2VError: If a signature shows that the file is not UTF-8 text.
     """
     for pattern, kind in _NOT_TEXT.items():
         if re.match(pattern, head):
@@ -470,8 +501,10 @@ def text_start(path: object, head: bytes) -> bytes:
 def atomic_folder(path: PathLike) -> Iterator[Path]:
     """Create a folder that gets the name `path` only after the `with` block has filled it.
 
-    Raises W2VError, with the path, if the path exists or the system reports an error. An existing folder is never
-    replaced, since it may contain other files.
+    An existing folder is never replaced, since it may contain other files.
+
+    Raises:
+        W2VError: If the path exists, or the system reports an error. The message has the path.
     """
     with translate_os_errors(path, "write"):
         target = Path(path)

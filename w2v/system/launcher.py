@@ -4,20 +4,20 @@ import os
 
 from w2v.errors import SettingsError
 
-# Variables of the rank and the number of ranks: MPICH, Intel MPI and srun; Open MPI; MVAPICH; PMIx. With PMIx, only
-# srun sets the number.
+# The variables with the rank and with the number of ranks.
 VARIABLES = {
-    "PMI_RANK": "PMI_SIZE",
-    "OMPI_COMM_WORLD_RANK": "OMPI_COMM_WORLD_SIZE",
-    "MV2_COMM_WORLD_RANK": "MV2_COMM_WORLD_SIZE",
-    "PMIX_RANK": "SLURM_STEP_NUM_TASKS",
+    "PMI_RANK": "PMI_SIZE",  # MPICH, Intel MPI, srun
+    "OMPI_COMM_WORLD_RANK": "OMPI_COMM_WORLD_SIZE",  # Open MPI
+    "MV2_COMM_WORLD_RANK": "MV2_COMM_WORLD_SIZE",  # MVAPICH
+    "PMIX_RANK": "SLURM_STEP_NUM_TASKS",  # PMIx, where only srun sets the number
 }
 
 
 def rank_and_size() -> tuple[int, int] | None:
     """Return the MPI rank of this process and the number of ranks (0 if unknown), or None without a launcher.
 
-    Raises SettingsError if the variable for the number of ranks is not a number.
+    Raises:
+        SettingsError: If the variable for the number of ranks is not a number.
     """
     for rank, size in VARIABLES.items():
         if os.environ.get(rank, "").isdecimal():

@@ -22,14 +22,21 @@ CACHE_LINE = 64  # bytes, which is also the width of the widest vector registers
 
 
 def empty(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]:
-    """Return an uninitialised array that starts on a cache line. Raises W2VError if there is not enough memory."""
+    """Return an uninitialised array that starts on a cache line.
+
+    Raises:
+        W2VError: If there is not enough memory.
+    """
     return _allocate_aligned(np.empty, shape, np.dtype(dtype))
 
 
 def zeros(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]:
-    """Return an array of zeros that starts on a cache line. Raises W2VError if there is not enough memory.
+    """Return an array of zeros that starts on a cache line.
 
     A page of a large array uses memory only after the first write to it.
+
+    Raises:
+        W2VError: If there is not enough memory.
     """
     return _allocate_aligned(np.zeros, shape, np.dtype(dtype))
 
@@ -43,7 +50,10 @@ def row_width(columns: int, dtype: DTypeLike = np.float32) -> int:
 def aligned_rows(rows: int, columns: int, dtype: DTypeLike = np.float32) -> NDArray[Any]:
     """Return a matrix of zeros, (rows, row_width(columns)), with each row starting on a cache line.
 
-    The columns from `columns` on are padding. Raises W2VError if there is not enough memory.
+    The columns from `columns` on are padding.
+
+    Raises:
+        W2VError: If there is not enough memory.
     """
     return zeros((rows, row_width(columns, dtype)), dtype)
 
@@ -93,8 +103,8 @@ def check(needed: int, what: str, hint: str, ignore: bool = False) -> tuple[int,
 
     Args:
         needed: The bytes to allocate.
-        what: The object that needs them, for the error message.
-        hint: Advice for the error message.
+        what: What needs the bytes, at the start of the error message.
+        hint: What to do, at the end of the error message.
         ignore: If True, do not raise an error.
 
     Returns:

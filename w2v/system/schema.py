@@ -21,9 +21,15 @@ PathText = Annotated[str, msgspec.Meta(pattern=r"\A[^\0\ud800-\udc7f\udd00-\udff
 
 
 def decode(kind: type[T], text: str | bytes, where: object) -> T:
-    """Decode JSON text into an object of a type: a dataclass or a built-in type.
+    """Decode JSON text into an object of a type.
 
-    Raises W2VError if the text does not match the type. The message starts with `where`.
+    Args:
+        kind: The type: a dataclass or a built-in type.
+        text: The JSON text.
+        where: The start of error messages.
+
+    Raises:
+        W2VError: If the text is not JSON, or does not match the type.
     """
     try:
         value = json.loads(text)  # msgspec would refuse lone surrogates, which file names may contain
@@ -35,7 +41,8 @@ def decode(kind: type[T], text: str | bytes, where: object) -> T:
 def read(kind: type[T], path: Path, decoder: Callable[..., T] = msgspec.json.decode) -> T:
     """Read a file in JSON, or in the format of another msgspec decoder, into an object of a type.
 
-    Raises W2VError if the file cannot be read or its content does not match the type.
+    Raises:
+        W2VError: If the file cannot be read, or its content does not match the type.
     """
     with translate_os_errors(path), open_regular(path) as file:
         content = file.read()
@@ -48,7 +55,7 @@ def read(kind: type[T], path: Path, decoder: Callable[..., T] = msgspec.json.dec
 def iter_json_strings(
     data: Any, where: object, prefix_pattern: bytes = b"", suffix_pattern: bytes = b"()"
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield the strings in a JSON list or object one by one, each with what the group in `suffix_pattern` matched.
+    """Yield the strings in a JSON list or object one by one, each with the match of the group in `suffix_pattern`.
 
     A list of all strings would take a hundred times the memory of the file.
 
@@ -83,7 +90,11 @@ def iter_json_strings(
 
 
 def convert(kind: type[T], value: Any, where: object) -> T:
-    """Convert a value that was decoded from JSON into an object of a type. Raises W2VError as `decode` does."""
+    """Convert a value that was decoded from JSON into an object of a type. The arguments are as in `decode`.
+
+    Raises:
+        W2VError: If the value does not match the type.
+    """
     try:
         return msgspec.convert(value, kind)
     except (ValueError, RecursionError) as error:
@@ -93,7 +104,12 @@ def convert(kind: type[T], value: Any, where: object) -> T:
 def encode(value: Any, where: object) -> str:
     """Encode a value as JSON for `decode`.
 
-    Raises W2VError if JSON cannot represent it. The message starts with `where`.
+    Args:
+        value: The value.
+        where: The start of error messages.
+
+    Raises:
+        W2VError: If JSON cannot represent the value.
     """
     try:
         return json.dumps(value, default=msgspec.to_builtins)

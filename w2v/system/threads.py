@@ -26,7 +26,7 @@ def processors() -> int:
 
 
 class NoThread(W2VError):
-    """Error: the system refuses to start more threads for this process or user."""
+    """The system refuses to start more threads for this process or user."""
 
 
 @contextmanager
@@ -98,7 +98,11 @@ class Thread(threading.Thread):
         self._claimed = threading.Lock()
 
     def start(self) -> None:
-        """Start the thread. Raises NoThread if the system cannot start it."""
+        """Start the thread.
+
+        Raises:
+            NoThread: If the system cannot start it.
+        """
         with _translate_start_errors():
             super().start()
         self._start_returned = True

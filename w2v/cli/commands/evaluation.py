@@ -31,7 +31,11 @@ VIEW = click.option(
 
 
 def _load_view(path: Path, view: str | None) -> Model:
-    """Load a model or, if it has several views, the chosen one. Raise SettingsError if the choice does not fit it."""
+    """Load a model or, if it has several views, the chosen one.
+
+    Raises:
+        SettingsError: If a model with several views needs a choice, or another model does not allow one.
+    """
     model = Model.load(path)
     if isinstance(model, ViewsModel):
         if view is None:
@@ -58,16 +62,17 @@ def evaluate(models: tuple[Path, ...], progress: Report, held_out: Path | None, 
     """Evaluate one or more MODELs, with confidence intervals and significance tests.
 
     Models are scored on the bundled questions and word pairs, and on your own from --questions and --pairs. Two more
-    measures look at neighbours. The first takes the third of the pairs with the highest scores, and counts how often
-    each word is among the 10 nearest words of the other. The second is the share of rare words (fewer than 20
-    occurrences) among the 10 nearest words of the 500 most frequent words. Intervals are 95 % bootstrap intervals from
-    2,000 samples. Every other model is compared with the first one, over the items that both models score.
+    measures look at nearest words. "related neighbours" is computed from the highest-scored third of the word pairs:
+    the share in which each word is among the 10 nearest words of the other. "rare neighbours" is the share of rare
+    words (fewer than 20 occurrences) among the 10 nearest words of the 500 most frequent words. Intervals are 95 %
+    bootstrap intervals from 2,000 samples. Every other model is compared with the first one, over the items that both
+    models score.
 
-    A model of a special field may lack the words of the bundled sets. --held-out needs only a text: the score is how
-    often the words around a gap in the text are nearer to the word in the gap than to another word of the text. Chance
-    is 0.5. Frequent words are subsampled, words that a model lacks are left out for all models, and only the last
-    500,000 words of a long text are used. The text is read with the options of the first model's training, unless you
-    give others.
+    A model of a special field may lack the words of the bundled sets. --held-out needs only a text. Its score, "gaps",
+    is how often the words around a gap in the text are nearer to the word in the gap than to another word of the text.
+    Chance is 0.5. Frequent words are subsampled, words that a model lacks are left out for all models, and only the
+    last 500,000 words of a long text are used. The text is read with the options of the first model's training, unless
+    you give others.
 
     \b
     w2v evaluate model.bin

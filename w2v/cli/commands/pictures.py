@@ -70,7 +70,7 @@ PROJECTION = click.option(
     is_flag=False,
     flag_value="",
     metavar="[SECTION]",
-    help="Draw the pairs in a section of analogy questions as arrows. SECTION is the first one by default.",
+    help="Draw the pairs in a section of analogy questions as arrows. Without SECTION, it is the first one.",
 )
 @click.option(
     "--questions", cls=Option, type=FILE, help="Use these questions for --analogies instead of the bundled ones."
@@ -181,8 +181,8 @@ def explore(
     """Explore MODEL in the browser: neighbours, analogies, a map.
 
     w2v serves the page on this machine until Ctrl-C. The page searches all words, and shows two models side by side if
-    you name MODEL2. With -o, w2v writes the page to a file that you can keep or send. It has the --top most frequent
-    words.
+    you name MODEL2. With -o, w2v instead writes a page to a file that you can keep or send. Such a page has only the
+    --top most frequent words.
 
     \b
     w2v explore model.bin --open

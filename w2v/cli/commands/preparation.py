@@ -85,8 +85,8 @@ def phrases(
     """Find phrases in a CORPUS and join their words.
 
     Two words become one token, such as new_york, if they occur next to each other more often than their frequencies
-    suggest. Phrases do not cross lines. All counts are exact. Large numbers of pairs are counted in parts to limit the
-    memory.
+    suggest. Phrases do not cross lines. All counts are exact. If there are many pairs, they are counted in several
+    parts, which limits the memory.
 
     \b
     w2v phrases corpus.txt -o joined.txt

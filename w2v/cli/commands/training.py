@@ -306,9 +306,10 @@ def tune(
 
     The search uses successive halving and starts with the defaults. It tunes model, loss, window, negative, sample,
     vectors, alpha, min_alpha and epochs, except the settings that you give as options. The score of a trial is the mean
-    accuracy on analogy questions (--questions) and correlation with word pairs (--pairs). Without both, the end of the
-    text is held out for scoring: the score is how often the mean vector of the words around a gap is nearer to the word
-    in the gap than to a random word. Finally, w2v trains a model on the whole text with the best settings.
+    of its accuracies on analogy questions (--questions) and its correlations with word pairs (--pairs). If you give
+    neither, the end of the text is held out for scoring: the score is how often the mean vector of the words around a
+    gap is nearer to the word in the gap than to a random word. Finally, w2v trains a model on the whole text with the
+    best settings.
 
     \b
     w2v tune corpus.txt -o best.safetensors --questions questions-words.txt --pairs wordsim.txt
@@ -325,7 +326,7 @@ def tune(
     files = [*map(Path, options.corpus_of(corpus).files)]
     inputs = [*files, *questions, *pairs, *([Path(phrases)] if isinstance(phrases, str) else [])]
     check_outputs([("-o", output), ("-o", config)], force, inputs)
-    _check_state(state, resume, force, inputs)
+    _prepare_trials_file(state, resume, force, inputs)
     try:
         with ProgressPrinter(quiet, sys.stderr if as_json else sys.stdout) as progress:
             result = tuning.tune(
@@ -362,8 +363,12 @@ def tune(
         _warn_of_lost_parts(output, model)
 
 
-def _check_state(path: Path, resume: bool, force: bool, inputs: list[Path]) -> None:
-    """Raise W2VError if the file of trials exists or cannot be written. Remove an old file unless `resume` is True."""
+def _prepare_trials_file(path: Path, resume: bool, force: bool, inputs: list[Path]) -> None:
+    """Check that the file of trials can be written. Unless `resume` is True, remove the trials of an earlier run.
+
+    Raises:
+        W2VError: If the file exists and neither `resume` nor `force` is True, or if it cannot be written.
+    """
     if path.is_file() and not (resume or force):
         raise W2VError(f"{path} exists: add --resume to continue with its trials, or --force to start again")
     outputs.check(path, resume or force, inputs)

@@ -291,7 +291,7 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
     help="Compute these word vectors of a file written by w2v train; see w2v train --help-all.  [default: as in MODEL]",
 )
 @options.number_option("--top", help="Keep the N most frequent words.")
-@click.option("--words", type=FILE, help="Keep the words in this file, which has a word at the beginning of each line.")
+@click.option("--words", type=FILE, help="Keep the words in this file: the first word of each line.")
 @options.number_option("--dims", metavar="D", help="Reduce the vectors to D values, by PCA without centring.")
 @click.option(
     "--storage",
