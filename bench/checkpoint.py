@@ -4,8 +4,8 @@
 
 Skip-gram with negative sampling, 300 dimensions, all processors. Training without checkpoints alternates with training
 that writes one every few seconds. The cost of one checkpoint is (seconds with − seconds without) / checkpoints. Divided
-by the default interval, it is the slowdown. The pause is how long the threads wait for a checkpoint, while the matrices
-are copied.
+by the default interval, this cost is the slowdown. The pause is how long the threads wait for a checkpoint, while the
+matrices are copied.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from w2v.training.schedule import DEFAULT_INTERVAL, interval
 
 
 class TimedCheckpointFolder(CheckpointFolder):
-    """Checkpoints that record how long the threads wait for each."""
+    """A checkpoint folder that records how long the threads wait for each checkpoint."""
 
     def __init__(self, folder: str, every: str) -> None:
         super().__init__(folder, every)
@@ -67,7 +67,7 @@ def main() -> None:
             return duration
 
         times = alternate({"without": train, "with": train_with_checkpoints}, options.repeats)
-    costs = [(b - a) / n for a, b, n in zip(times["without"], times["with"], counts, strict=True)]
+    costs = [(slow - fast) / count for fast, slow, count in zip(times["without"], times["with"], counts, strict=True)]
     every = interval(DEFAULT_INTERVAL)[0]
     report_results(
         options,

@@ -73,7 +73,7 @@ def principal_components(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     if centred.any():
         centred -= centred.mean(axis=0)
         scaled = centred / np.abs(centred).max()  # squares neither overflow nor vanish
-        axes = np.linalg.eigh(scaled.T @ scaled)[1][:, :-3:-1]  # of the largest eigenvalues: (D, 2), or (1, 1) if D is 1
+        axes = np.linalg.eigh(scaled.T @ scaled)[1][:, :-3:-1]  # largest eigenvalues: (D, 2), or (1, 1) if D is 1
         axes *= np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1, 1)
         points[:, : axes.shape[1]] = centred @ axes
     return points
