@@ -225,7 +225,7 @@ def _is_address(name: str) -> bool:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """The thread of one connection: it sends the page for GET, and the answer to a query for POST."""
+    """The handler of a connection. It sends the page for GET, and the answer to a query for POST."""
 
     server: Server
     protocol_version = "HTTP/1.1"  # keeps connections open, so that an answer takes one round trip

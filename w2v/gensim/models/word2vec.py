@@ -368,7 +368,7 @@ class Word2Vec(Trainable):
             f"window={self.window} shrink_windows={self.shrink_windows}",
         )
         started = time.perf_counter()
-        progress = ProgressLog(report_delay) if log.isEnabledFor(logging.INFO) else None  # notebooks then show a bar
+        progress = ProgressLog(report_delay) if log.isEnabledFor(logging.INFO) else None  # None: notebooks show a bar
         _call_callbacks(callbacks, "on_train_begin", self)
         trained, read = self._train_spans(text, losses, spans, callbacks, progress)
         seconds = time.perf_counter() - started
