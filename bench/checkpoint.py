@@ -11,6 +11,7 @@ matrices are copied.
 from __future__ import annotations
 
 import statistics
+import sys
 import tempfile
 import time
 from dataclasses import replace
@@ -67,6 +68,8 @@ def main() -> None:
             return duration
 
         times = alternate({"without": train, "with": train_with_checkpoints}, options.repeats)
+    if not pauses:
+        sys.exit("no checkpoint was written during training: use more text, or a smaller --every")
     costs = [(slow - fast) / count for fast, slow, count in zip(times["without"], times["with"], counts, strict=True)]
     every = interval(DEFAULT_INTERVAL)[0]
     report_results(
