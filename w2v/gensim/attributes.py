@@ -34,7 +34,7 @@ def _is_user_attribute(obj: object, reserved: Collection[str], name: str) -> boo
 
 
 def pack(name: str, values: Mapping[str, Any]) -> Arrays:
-    """Convert values, by key, to arrays that `unpack` converts back. Warn of each value for which this is impossible.
+    """Convert values, by key, to arrays. Warn of each value that `unpack` could not restore, and leave it out.
 
     An array of numbers is stored as `name`.KEY. All other values are stored together, as JSON, in the array `name`.
     """
