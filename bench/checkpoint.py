@@ -4,13 +4,14 @@
 
 Skip-gram with negative sampling, 300 dimensions, all processors. Training without checkpoints alternates with training
 that writes one every few seconds. The cost of one checkpoint is (seconds with − seconds without) / checkpoints. Divided
-by the default interval, it is the slowdown. The pause is how long the threads wait for a checkpoint, while the matrices
-are copied.
+by the default interval, this cost is the slowdown. The pause is how long the threads wait for a checkpoint, while the
+matrices are copied.
 """
 
 from __future__ import annotations
 
 import statistics
+import sys
 import tempfile
 import time
 from dataclasses import replace
@@ -29,7 +30,7 @@ from w2v.training.schedule import DEFAULT_INTERVAL, interval
 
 
 class TimedCheckpointFolder(CheckpointFolder):
-    """Checkpoints that record how long the threads wait for each."""
+    """A checkpoint folder that records how long the threads wait for each checkpoint."""
 
     def __init__(self, folder: str, every: str) -> None:
         super().__init__(folder, every)
@@ -68,7 +69,9 @@ def main() -> None:
             return duration
 
         times = alternate({"without": train, "with": train_with_checkpoints}, options.repeats)
-    costs = [(b - a) / n for a, b, n in zip(times["without"], times["with"], counts, strict=True)]
+    if not pauses:
+        sys.exit("no checkpoint was written during training: use more text, or a smaller --every")
+    costs = [(slow - fast) / count for fast, slow, count in zip(times["without"], times["with"], counts, strict=True)]
     every = interval(DEFAULT_INTERVAL)[0]
     report_results(
         options,

@@ -6,11 +6,13 @@ The program measures, in processor time, how long a rank takes to train a word a
 exchange. From these two times it computes the speed of 2 to 64 ranks, in networks of 10 to 100 Gb/s, with vocabularies
 of 100,000 to 10 million words. A round takes
 
-    sending the rows of every round + max(training, sending the others) + packing,
+    sending the rows that every round exchanges + max(training, sending the other rows) + packing,
 
-    sending = 2 (n - 1) (latency + bytes / n / bandwidth)
+where sending takes, as in a ring all-reduce of n ranks,
 
-as in a ring all-reduce. An epoch of a billion words ends by exchanging all rows, during which nothing is trained. The
+    2 (n - 1) (latency + bytes / n / bandwidth).
+
+An epoch of a billion words ends by exchanging all rows, during which nothing is trained. The
 goal is 3.6 for 4 ranks with 100,000 words at 10 Gb/s. quality.py measures how well several ranks learn.
 """
 
@@ -58,10 +60,12 @@ def packing_seconds(size: int, rounds: int = 40) -> float:
     return total / rounds / (2 * sum(map(len, rows_of_round(0, 100_000))))
 
 
-def speedup(ranks: int, gigabits: float, vocabulary: int, word: float, row: float, size: int, threads: int) -> float:
+def speedup(
+    ranks: int, gigabits: float, vocabulary: int, word_seconds: float, row_seconds: float, size: int, threads: int
+) -> float:
     """Return how many times as fast as one rank this many ranks are.
 
-    `word` and `row` are the seconds that a thread needs to train a word and to pack a row.
+    `word_seconds` and `row_seconds` are the times that a thread needs to train a word and to pack a row.
     """
 
     def sending(rows: int) -> float:
@@ -71,10 +75,10 @@ def speedup(ranks: int, gigabits: float, vocabulary: int, word: float, row: floa
     first, *others = (2 * len(each) for each in rows_of_round(0, vocabulary))
     words = words_per_round(WORDS // ranks, ranks)
     rounds = WORDS / ranks / (words * threads)
-    sending_and_training = sending(first) + max(words * word, sending(sum(others)))
-    round_seconds = sending_and_training + (first + sum(others)) * row / threads
-    epoch = rounds * round_seconds + sending(2 * vocabulary) + 2 * vocabulary * row / threads
-    return WORDS * word / threads / epoch
+    sending_and_training = sending(first) + max(words * word_seconds, sending(sum(others)))
+    round_seconds = sending_and_training + (first + sum(others)) * row_seconds / threads
+    epoch = rounds * round_seconds + sending(2 * vocabulary) + 2 * vocabulary * row_seconds / threads
+    return WORDS * word_seconds / threads / epoch
 
 
 def main() -> None:
@@ -85,17 +89,17 @@ def main() -> None:
     size, threads = options.vector_size, options.threads
     settings = replace(BASE, vector_size=size, workers=1)
     with prepared(options.corpus, options.share, settings) as text:
-        word = min(
+        word_seconds = min(
             training_seconds(settings, text.vocabulary, text.store, time.process_time) / text.store.tokens
             for _ in range(options.repeats)
         )
-    row = min(packing_seconds(size) for _ in range(options.repeats))
+    row_seconds = min(packing_seconds(size) for _ in range(options.repeats))
     print(f"Measured, {describe_machine()}:")
-    print(f"a thread trains {1 / word:,.0f} words a second, and packs a row in {1e6 * row:.2f} µs.\n")
+    print(f"a thread trains {1 / word_seconds:,.0f} words a second, and packs a row in {1e6 * row_seconds:.2f} µs.\n")
     computed = {}
     lines = []
     for vocabulary, gigabits in itertools.product(VOCABULARIES, GIGABITS):
-        speeds = [speedup(ranks, gigabits, vocabulary, word, row, size, threads) for ranks in RANKS]
+        speeds = [speedup(ranks, gigabits, vocabulary, word_seconds, row_seconds, size, threads) for ranks in RANKS]
         computed[f"{vocabulary} words, {gigabits} Gb/s"] = speeds
         message = 4 * (size + 1) * 2 * sum(map(len, rows_of_round(0, vocabulary)))
         sizes = [f"{vocabulary:,}", f"{message / 1e6:.1f}", f"{message / (MAX_ROUND_WORDS * threads):.0f}"]
@@ -103,8 +107,8 @@ def main() -> None:
     header = ["words", "MB per round", "bytes per trained word", "Gb/s", *(f"{ranks} ranks" for ranks in RANKS)]
     print(f"Computed, ranks of {threads} threads, an epoch of a billion words:\n\n{markdown_table(header, lines)}")
     if options.json:
-        metrics = {"seconds_a_word": word, "seconds_a_row": row, "computed": computed}
-        options.json.write_text(json.dumps(metrics, indent=1))
+        results = {"seconds_a_word": word_seconds, "seconds_a_row": row_seconds, "computed": computed}
+        options.json.write_text(json.dumps(results, indent=1))
 
 
 if __name__ == "__main__":

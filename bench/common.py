@@ -1,4 +1,4 @@
-"""What the benchmark programs share: timing in alternating rounds, machine limits, stored runs, tables and JSON.
+"""Functions that the benchmark programs share: alternating rounds, machine limits, stored runs, tables and JSON.
 
 versions.py also imports `prepared`, `training_seconds` and peers.py from older checkouts, so these names must stay.
 """
@@ -46,9 +46,10 @@ FLAGS = ["-O3", "-fno-math-errno", "-ffp-contract=fast", "-fPIC", "-shared"]  # 
 LINE_WORDS = 1000
 COPY_BLOCK = 1 << 22  # bytes
 W2V = [sys.executable, "-m", "w2v"]
-LANES = {"baseline": 4, "neon": 4, "avx2": 8, "avx512": 16}
+CHAINS = 12  # as in peaks.c
+LANES = {"baseline": 4, "neon": 4, "avx2": 8, "avx512": 16}  # floats in a register
 POLL_INTERVAL = 0.005  # seconds between two readings of /proc/PID/status
-PEAK_ITERATIONS = 3_000_000  # of 12 multiply-adds each: some milliseconds in all
+PEAK_ITERATIONS = 3_000_000  # of CHAINS vector multiply-adds each: some milliseconds in all
 
 Summary = dict[str, float]  # "median", "low", "high" and perhaps "goal"
 
@@ -60,7 +61,7 @@ def benchmark_parser(documentation: str | None, repeats: int, corpus: bool = Fal
         parser.add_argument("corpus", type=Path, metavar="TEXT")
         parser.add_argument("--share", type=float, default=1.0, help="train on this part of the text [%(default)s]")
     parser.add_argument("--repeats", type=int, default=repeats, help="rounds of alternating runs [%(default)s]")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the metrics to this file")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results to this file")
     return parser
 
 
@@ -91,12 +92,12 @@ def alternate(candidates: Mapping[str, Callable[[], float]], repeats: int) -> di
 def summarise(values: Iterable[float], goal: float | None = None) -> Summary:
     """Return median, lowest and highest value, and the goal if there is one."""
     listed = list(values)
-    metrics = {"median": statistics.median(listed), "low": min(listed), "high": max(listed)}
-    return metrics if goal is None else metrics | {"goal": goal}
+    summary = {"median": statistics.median(listed), "low": min(listed), "high": max(listed)}
+    return summary if goal is None else summary | {"goal": goal}
 
 
 def round_ratios(numerators: Sequence[float], denominators: Sequence[float]) -> list[float]:
-    """Return the ratio of each round; the median of these varies less than the ratio of the medians."""
+    """Return the ratio of each round. The median of these ratios varies less than the ratio of two medians."""
     return [a / b for a, b in zip(numerators, denominators, strict=True)]
 
 
@@ -170,6 +171,7 @@ def training_seconds(
     """
     training = Run(RunConfig(settings=settings), Initialisation(vocabulary), store)
     duration = time_call(training.train, clock)
+    # Before training, each binary decision of a prediction has the loss log 2.
     if settings.loss == "hs":
         weights = vocabulary.counts * vocabulary.keep_probabilities(settings.sample)
         decisions = float(np.average(Tree.huffman(vocabulary.counts).lengths, weights=weights))
@@ -193,7 +195,7 @@ def compile_library(*sources: Path, compiler: str = os.environ.get("CC", "cc")) 
 
 
 class Peaks:
-    """Measures the limits of this machine with one instruction set, by peaks.c."""
+    """The limits of this machine with one instruction set, measured by peaks.c."""
 
     def __init__(self, name: str) -> None:
         library, suffix = compile_library(BENCH / "peaks.c"), "baseline" if name == "neon" else name
@@ -207,7 +209,7 @@ class Peaks:
     def multiply_adds_per_second(self) -> float:
         """Measure float32 multiply-adds per second of processor time, on one thread."""
         duration = time_call(lambda: self._multiply_adds(PEAK_ITERATIONS, 0.999, 0.001), time.thread_time)
-        return PEAK_ITERATIONS * 12 * self._lanes / duration
+        return PEAK_ITERATIONS * CHAINS * self._lanes / duration
 
     def rows_per_second(self, matrix: NDArray[np.float32], orders: Sequence[NDArray[np.int32]], distance: int) -> float:
         """Measure rows read and written per second, with one thread per order, prefetching `distance` rows ahead."""
@@ -285,40 +287,49 @@ def processor_seconds(work: Callable[[], Any]) -> tuple[Any, float]:
 
 
 class StoredRuns:
-    """The runs of a comparison in a JSON file, which are not repeated when the program is called again."""
+    """The runs of a comparison, in a JSON file. When the program is called again, it does not repeat them."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.document: dict[str, Any] = {"machine": describe_machine(), "commands": [], "runs": []}
         if path.exists():
-            self.document |= json.loads(path.read_text())
+            self.document |= read_results(path)
         self.document["commands"] = list(dict.fromkeys([*self.document["commands"], command_line()]))
 
-    def run_once(self, key: dict[str, Any], work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Return the metrics of the run that `key` describes; call `work` for them if the file lacks this run."""
+    def run_once(self, conditions: dict[str, Any], measure: Callable[[], dict[str, Any]]) -> None:
+        """Measure a run under these conditions, such as its text and seed, unless the file already has this run."""
         runs: list[dict[str, Any]] = self.document["runs"]
-        for run in runs:
-            if {name: value for name, value in run.items() if name != "figures"} == key:
-                return dict(run["figures"])
-        metrics = work()
-        runs.append({**key, "figures": metrics})
+        if any({name: run[name] for name in run if name != "measurements"} == conditions for run in runs):
+            return
+        measurements = measure()
+        runs.append({**conditions, "measurements": measurements})
         self._path.write_text(json.dumps(self.document, indent=2) + "\n")
-        print(*(f"{name} {value}" for name, value in key.items() if value != ""), metrics, flush=True)
-        return metrics
+        print(*(f"{name} {value}" for name, value in conditions.items() if value != ""), measurements, flush=True)
+
+
+def read_results(path: Path) -> dict[str, Any]:
+    """Read the file that --json of a program wrote."""
+    document: dict[str, Any] = json.loads(path.read_text())
+    for run in document.get("runs", []):
+        if "figures" in run:  # the name of the measurements in earlier versions
+            run["measurements"] = run.pop("figures")
+    return document
 
 
 def group_runs(runs: Iterable[dict[str, Any]], names: Sequence[str]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-    """Return the metrics of the runs, grouped by their values of these names."""
+    """Group runs by their conditions of these names. Return the measurements of the runs in each group."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for run in runs:
-        groups.setdefault(tuple(run.get(name, "") for name in names), []).append(run["figures"])
+        groups.setdefault(tuple(run.get(name, "") for name in names), []).append(run["measurements"])
     return groups
 
 
 def format_mean(values: Sequence[float]) -> str:
-    """Return the mean ± half of the range, as text."""
-    half = (max(values) - min(values)) / 2 if values else 0
-    return f"{statistics.mean(values):.1f}" + f" ± {half:.1f}" * (len(values) > 1) if values else ""
+    """Format the mean ± half of the range; a single value without a range, and no values as an empty text."""
+    if not values:
+        return ""
+    mean, half = statistics.mean(values), (max(values) - min(values)) / 2
+    return f"{mean:.1f}" if len(values) == 1 else f"{mean:.1f} ± {half:.1f}"
 
 
 def runs_parser(documentation: str | None, corpora: bool = False) -> argparse.ArgumentParser:
@@ -340,7 +351,7 @@ def open_runs(
 ) -> StoredRuns:
     """Open the runs of --json. With --table, print the table of that file and exit instead."""
     if options.table:
-        print(markdown(json.loads(options.table.read_text())))
+        print(markdown(read_results(options.table)))
         raise SystemExit
     if not (options.corpus and options.questions and options.json):
         parser.error("name a text, --questions and --json, or --table")

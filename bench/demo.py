@@ -36,8 +36,8 @@ def table_rows() -> list[dict[str, str]]:
     return [dict(zip(header, row, strict=True)) for row in cells if row[0] == "cbow"]
 
 
-def expected(words: int) -> dict[str, str]:
-    """Return the row with the number of words nearest to `words`."""
+def expected_scores(words: int) -> dict[str, str]:
+    """Return the row of the table that was measured on a number of words nearest to `words`."""
     return min(table_rows(), key=lambda row: abs(math.log(int(row["words"].replace(",", "")) / words)))
 
 
@@ -71,7 +71,7 @@ def main() -> None:
     w2v("query", options.output, "king", "-", "man", "+", "woman", "--topn", "5")
     w2v("query", options.output, "france", "--topn", "5", "--restrict-vocab", "10000")
     model = Model.load(options.output)
-    row = expected(model.metrics["tokens"])
+    row = expected_scores(model.metrics["tokens"])
     print(f"\n{'':18}{'reached':>9}  expected for {row['text']} of Wikipedia")
     for name, value in scores(model.wv, questions, pairs).items():
         reached = "none" if value is None else f"{value:,}" if name == QUEEN else f"{value:.1f}"

@@ -2,9 +2,9 @@
 
     python bench/evaluate.py MODEL QUESTIONS [--restrict-vocab 30000] [--repeats 7] [--json FILE]
 
-The product is (questions answered × D) · (D × top), in blocks of 256 questions, float32, by the same BLAS: what the
-usual evaluator computes before it searches for the best answer. First the program checks that w2v answers as many
-questions correctly as the product does; then all run alternately.
+The product is (questions answered × D) · (D × top), in blocks of 256 questions, float32, by the same BLAS. The usual
+evaluator computes this product, and then searches it for the best answers. First the program checks that w2v answers as
+many questions correctly as the product does; then it times all of them alternately.
 """
 
 from pathlib import Path
@@ -30,7 +30,7 @@ def main() -> None:
     result = w2v.analogies(vectors, options.questions, top)
     unit, rows = load_questions(vectors, options.questions, top)
     correct = score_blocks(unit, rows, count_correct=True)
-    assert result.answered == len(rows), "w2v answers another number of questions than the product"
+    assert result.answered == len(rows), "w2v and the product answer different numbers of questions"
     difference = sum(section.correct for section in result.sections) - correct
     assert abs(difference) <= 2, "w2v gives other answers"  # rounding may swap two nearly equal scores
 
@@ -72,7 +72,6 @@ def load_questions(
 def score_blocks(unit: NDArray[np.float32], rows: NDArray[np.int64], count_correct: bool) -> int:
     """Compute the scores block by block; with `count_correct`, also return the number of correct answers, else 0."""
     correct = 0
-
     for start in range(0, len(rows), BLOCK):
         a, b, c, d = rows[start : start + BLOCK].T
         scores = (unit[b] - unit[a] + unit[c]) @ unit.T

@@ -2,7 +2,7 @@
 
     python bench/explore.py [--words 1000000] [--repeats 21] [--json FILE]
 
-The vectors are random. Opening lasts until the map is drawn, and a keystroke until its completions are listed. A query
+The vectors are random. Opening ends when the map is drawn, and a keystroke when its completions are listed. A query
 asks the server for the 10 nearest words, on a connection that stays open. First the program checks one answer against
 KeyedVectors. The file needs Chromium and w2v[browser]; without them only the server is measured.
 """

@@ -3,8 +3,8 @@
     python bench/limit.py TEXT [--sets avx512 avx2 baseline] [--models skipgram cbow] [--sizes 300 100] [--workers 1]
                           [--share 0.25] [--repeats 5] [--json FILE]
 
-For each instruction set, the program compares negative sampling with its bound: a window cannot be faster than the
-larger of two times. Training and these times are measured alternately; for the two times, the best round counts:
+For each instruction set, the program compares negative sampling with a lower bound: a window cannot take less than the
+longer of these two times. Training and these times are measured alternately; for these times, the best round counts:
 
 arithmetic   the number of multiply-adds of a mean window, at the peak rate of the processor.
              Skip-gram: 3 · contexts · (negative + 1) · size. CBOW: (3 · (negative + 1) + 2 · contexts) · size; the
@@ -13,12 +13,9 @@ memory       the negative + 2 rows of a window (the outputs of the word and the 
              rate of reading and writing random rows of matrices of this size. Rows are drawn as in training, so
              frequent ones are in cache as there, and prefetched at the best distance
 
-The last table has the nanoseconds of a window: each of the two; of the step with its rows in cache, which adds the
-link, sums and stores to the arithmetic; of training on a text of WORDS_IN_CACHE different words, which adds choosing
-rows; and of training on the text, which adds waiting for rows.
-
-With one thread, the default, times are processor time.
-
+The last table has the nanoseconds of a window: both of these times; the step with its rows in cache, which adds the
+link, sums and stores to the arithmetic; training on a text of WORDS_IN_CACHE different words, which adds choosing rows;
+and training on the text, which adds waiting for rows. With one thread, the default, all times are processor time.
 """
 
 from __future__ import annotations
@@ -61,7 +58,7 @@ WINDOWS = 500_000  # number of windows to draw rows for
 DISTANCES = (2, 4, 8, 16, 32)  # rows
 TOKENS = 4_000_000  # number of tokens to count windows in
 WORDS_IN_CACHE = 400
-STEP_ROWS = 12
+STEP_ROWS = 12  # inputs, and as many outputs, in cache
 GOALS = {
     ("avx512", "skipgram", 300): 0.65, ("avx512", "skipgram", 100): 0.55, ("avx512", "cbow", 300): 0.5,
     ("avx512", "cbow", 100): 0.5, ("avx2", "skipgram", 300): 0.7, ("avx2", "skipgram", 100): 0.6,
@@ -69,12 +66,12 @@ GOALS = {
 
 
 def count_windows(text: Text, settings: Settings) -> tuple[float, NDArray[np.int64]]:
-    """Return the number of windows in the text, and the numbers of context words of a sample of them."""
+    """Return the number of windows in the text, and the number of context words of each window in a sample."""
     ids = text.store.ids[:TOKENS]
     words = text.store.remap(text.vocabulary.words)[ids]
     keep = text.vocabulary.keep_probabilities(settings.sample)
     kept = (words >= 0) & (np.random.default_rng(1).random(len(ids)) < keep[words])
-    ends = np.append(ids[kept | (ids == 0)] == 0, True)
+    ends = np.append(ids[kept | (ids == 0)] == 0, True)  # where lines end, among the words that are kept
     position = np.arange(len(ends))
     left = position - np.maximum.accumulate(np.where(ends, position, -1)) - 1
     right = np.minimum.accumulate(np.where(ends, position, len(ends))[::-1])[::-1] - position - 1
@@ -119,7 +116,7 @@ def measure(text: Text, cached: Text, settings: Settings, name: str, repeats: in
     orders = row_orders(text, settings)
     matrix = memory.aligned_rows(2 * len(text.vocabulary), settings.vector_size)
     matrix.fill(0.1)
-    peaks.rows_per_second(matrix, orders, DISTANCES[0])
+    peaks.rows_per_second(matrix, orders, DISTANCES[0])  # warms up
     distance = max(DISTANCES, key=lambda distance: peaks.rows_per_second(matrix, orders, distance))
     windows, contexts = count_windows(text, settings)
     every_word = replace(settings, sample=0.0)

@@ -3,7 +3,7 @@
     python bench/load.py [FILE.bin] [--repeats 9] [--json FILE]
 
 Without FILE the program writes random vectors of about 1 GB to a temporary folder. It also writes a native copy. First
-it checks that w2v loads what was written, and the same as gensim; then all run alternately.
+it checks that w2v loads what was written, and that gensim loads the same; then it times all of them alternately.
 """
 
 import subprocess

@@ -49,7 +49,7 @@ LOSSES: dict[str, dict[str, Any]] = {
     "class": {"loss": "class"},
     "softmax": {"loss": "softmax"},
 }
-MAIN = ["ns-5", "ns-15", "hs", "nce-5"]
+DEFAULT_LOSSES = ["ns-5", "ns-15", "hs", "nce-5"]
 # Accuracy on all questions, by sample: Mikolov et al. 2013b (arXiv:1310.4546), table 1.
 PAPER = {0.0: {"ns-5": 59, "ns-15": 61, "hs": 47, "nce-5": 53}, 1e-5: {"ns-5": 60, "ns-15": 61, "hs": 55}}
 COLUMNS = ("processor seconds", "syntactic", "semantic", "total", "perplexity", "unigram perplexity")
@@ -80,7 +80,7 @@ def hold_out(source: Path, share: float, train: Path, held_out: Path) -> None:
 def losses_markdown(document: Mapping[str, Any]) -> str:
     rows = []
     for (name, sample, *part), runs in group_runs(document["runs"], GROUP).items():
-        cells = [format_mean([metrics[column] for metrics in runs]) for column in COLUMNS]
+        cells = [format_mean([run[column] for run in runs]) for column in COLUMNS]
         paper = PAPER.get(sample, {}).get(name, "")
         rows.append([name, f"{sample:g}", *map(str, part), str(len(runs)), *cells, str(paper)])
     notes = [
@@ -94,7 +94,7 @@ def losses_markdown(document: Mapping[str, Any]) -> str:
 
 def main() -> None:
     parser = runs_parser(__doc__)
-    parser.add_argument("--only", nargs="+", choices=list(LOSSES), default=MAIN)
+    parser.add_argument("--only", nargs="+", choices=list(LOSSES), default=DEFAULT_LOSSES)
     parser.add_argument("--samples", type=float, nargs="+", default=[0.0, 1e-5])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--share", type=float, default=1.0)
@@ -108,14 +108,13 @@ def main() -> None:
         hold_out(options.corpus, options.share, text, held_out)
         for seed, sample, name in itertools.product(options.seeds, options.samples, options.only):
             overrides = LOSSES[name]
-
             if overrides.get("tree") == "clustered":
                 overrides = {**overrides, "tree_vectors": str(vectors)}
                 if not vectors.exists():
                     run_command(w2v_command(replace(base, vector_size=100), text, vectors))
             command = w2v_command(replace(base, sample=sample, seed=seed, **overrides), text, model)
-            key = dict(zip(GROUP, (name, sample, options.share, options.max_vocab or ""), strict=True))
-            runs.run_once({**key, "seed": seed}, partial(measure, command, model, options.questions, held_out))
+            conditions = dict(zip(GROUP, (name, sample, options.share, options.max_vocab or ""), strict=True))
+            runs.run_once({**conditions, "seed": seed}, partial(measure, command, model, options.questions, held_out))
     print(losses_markdown(runs.document))
 
 

@@ -2,7 +2,7 @@
 
     python bench/memory.py TEXT [--storage bf16] [--repeats 1] [--json FILE]
 
-The program watches a whole process of `w2v train` with 300 dimensions and one epoch, by /proc. The goal limits the
+The program watches a whole process of `w2v train`, with 300 dimensions and one epoch, in /proc. The goal limits the
 process's own (anonymous) memory: two matrices, the vocabulary and 64 MB. The system also counts pages of mapped files,
 such as the ids, as resident while nothing else needs the memory; the peak including these pages is shown too.
 """

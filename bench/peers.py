@@ -61,8 +61,9 @@ def untrained_gensim(settings: Settings) -> Any:
 
     ngrams = settings.ngrams
     model_class = partial(FastText, min_n=ngrams.shortest, max_n=ngrams.longest) if ngrams else Word2Vec
-    drawn = settings.loss == "ns"
-    negatives = {"negative": settings.negative, "ns_exponent": settings.ns_exponent} if drawn else {"negative": 0}
+    negatives: dict[str, Any] = {"negative": 0}
+    if settings.loss == "ns":
+        negatives = {"negative": settings.negative, "ns_exponent": settings.ns_exponent}
     return model_class(
         sg=int(settings.model == "skipgram"),
         hs=int(settings.loss == "hs"),
@@ -90,7 +91,7 @@ class Gensim:
     """A gensim model with a fixed vocabulary, to time its training without reading and saving."""
 
     def __init__(self, settings: Settings, vocabulary: Vocabulary, text: Path, words: int, trained: float) -> None:
-        """`words` is the number of words of the text; `trained` is the number that should remain after subsampling."""
+        """Build the vocabulary. The text has `words` words, and `trained` of them should remain after subsampling."""
         self.text, self.words, self.trained = text, words, trained
         self.lines = text.read_bytes().count(b"\n")
         self.model = untrained_gensim(settings)

@@ -15,7 +15,6 @@ subwords, from a Python that has it. Every run is a process; time and memory are
 
 --megabytes trains on these first megabytes of the text. Runs are added to the JSON file; a run that is there already is
 not repeated.
-
 """
 
 from __future__ import annotations
@@ -77,7 +76,6 @@ GROUP = ("configuration", "text", "tool")  # the runs that agree in these differ
 
 def settings_of(configuration: str, tool: str, seed: int) -> Settings:
     overrides = TOOLS[tool]
-
     if configuration in ALPHAS and tool in DEFAULTS:
         overrides = {"window": 5, "epochs": 5, "alpha": ALPHAS[configuration], **DEFAULTS[tool]}
     return replace(CONFIGURATIONS[configuration], seed=seed, **overrides)
@@ -130,12 +128,12 @@ def measure(
 
 
 def quality_markdown(document: dict[str, Any]) -> str:
-    """Return a table with a row for each configuration, text and tool: mean over the seeds ± half of the range."""
+    """Return a table with a row for each configuration, text and tool, and a column for each measurement."""
     groups = group_runs(document["runs"], GROUP)
-    columns = list(dict.fromkeys(name for runs in groups.values() for metrics in runs for name in metrics))
+    columns = list(dict.fromkeys(name for runs in groups.values() for run in runs for name in run))
     rows = []
     for group, runs in groups.items():
-        cells = [format_mean([metrics[name] for metrics in runs if metrics.get(name) is not None]) for name in columns]
+        cells = [format_mean([run[name] for run in runs if run.get(name) is not None]) for name in columns]
         rows.append([*group, str(len(runs)), *cells])
     notes = "Accuracies and shares of rare words in percent, Spearman's correlations × 100: mean over the seeds ± half "
     notes += "of their range."

@@ -23,7 +23,7 @@ HEAD = 1 << 20  # bytes
 def validate(path: Path) -> int:
     """Check that one and two threads give the right ids; return the number of words."""
     text = np.fromfile(path, np.uint8)
-    space = np.concatenate([[True], (text == 32) | (text - np.uint8(9) <= 4)])
+    space = np.concatenate([[True], (text == 32) | (text - np.uint8(9) <= 4)])  # 9 to 13 are tab to carriage return
     head = text[:HEAD].tobytes().split()[:-1]
     with read_corpus(Corpus(path), workers=1) as one, read_corpus(Corpus(path), workers=2) as two:
         assert one.tokens == np.count_nonzero(space[:-1] & ~space[1:]), "the number of tokens is wrong"

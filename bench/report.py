@@ -8,11 +8,10 @@ Each FILE.json is what --json of another program wrote. The picture needs the fi
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
-from common import benchmark_markdown, new_figure, save_figure
+from common import benchmark_markdown, new_figure, read_results, save_figure
 from quality import quality_markdown
 
 OURS, THEIRS = "#1f6f8b", ("#9a9a9a", "#c4c4c4", "#7a6f5d", "#b8a88a", "#d9cfb8")
@@ -56,7 +55,7 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
     parser.add_argument("--picture", type=Path)
     options = parser.parse_args()
-    documents = [{"title": path.stem, **json.loads(path.read_text())} for path in options.files]
+    documents = [{"title": path.stem, **read_results(path)} for path in options.files]
     for document in documents:
         print(
             quality_markdown(document) if isinstance(document.get("runs"), list) else benchmark_markdown(document),

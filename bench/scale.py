@@ -2,12 +2,12 @@
 
     python bench/scale.py FOLDER [--tokens 1e7 1e8 1e9] [--types 1e7] [--json FILE]
 
-The program writes texts of bench/generate.py to FOLDER (6 GB for a billion words), or uses those that exist there. It
-reads each, trains one epoch with 100 dimensions, saves and loads: once with all words that occur at least 20 times, a
-vocabulary that grows with the text, and once with the 50,000 most frequent words. The table has seconds, and the
-process's own (anonymous) memory while it trains; the system also counts pages of mapped files.
+The program writes texts made by generate.py to FOLDER (6 GB for a billion words), or uses texts that are there. It
+reads each text, trains one epoch with 100 dimensions, saves and loads: once with all words that occur at least 20
+times, a vocabulary that grows with the text, and once with the 50,000 most frequent words. The table has seconds, and
+the process's own (anonymous) memory while it trains; the system also counts pages of mapped files.
 
-The training time per word is compared with the shortest text's, for the same kind of vocabulary. `topics` is the
+The training time per word is compared with that on the shortest text, with the same kind of vocabulary. `topics` is the
 share of the 10 nearest words of each of the 1,000 most frequent words that have the same topic as this word; chance
 gives 1 in 100.
 """
@@ -37,7 +37,7 @@ print(json.dumps({"seconds": time.perf_counter() - start}))
 
 
 def topic_share(model: Path) -> float:
-    """Return the share of the words' nearest words that have the same topic as the word."""
+    """Return the share of nearest words that have the same topic as their word, over the most frequent words."""
     vectors = w2v.load(model)
     words = vectors.index_to_key[:TOPIC_WORDS]
     pairs = [(word, near) for word in words for near, _ in vectors.most_similar(word, topn=10)]
@@ -51,7 +51,7 @@ def read(folder: Path, text: Path) -> float:
 
 
 def train(folder: Path, text: Path, vocabulary: list[str]) -> dict[str, float]:
-    """Train from the cache that `read` left, with these options for the vocabulary; return the metrics."""
+    """Train from the cache that `read` left, with these options for the vocabulary; return the measurements."""
     model, states = folder / "model.safetensors", folder / "states"
     command: list[str | Path] = [*W2V, "train", text, "-o", model, "--force", "--json"]
     command += ["--epochs", "1", "--vector-size", "100"]
@@ -59,7 +59,7 @@ def train(folder: Path, text: Path, vocabulary: list[str]) -> dict[str, float]:
     result, memory = watch_memory([*command, *vocabulary])
     seconds = result["seconds"]
     loaded, _ = watch_memory([sys.executable, "-c", LOAD, model])
-    metrics = {
+    measurements = {
         "train": seconds["train"],
         "seconds of a word": seconds["train"] / result["tokens_trained"],
         "checkpoint": seconds["total"] - seconds["read"] - seconds["train"] - seconds["save"],
@@ -70,7 +70,7 @@ def train(folder: Path, text: Path, vocabulary: list[str]) -> dict[str, float]:
     }
     for path in [*states.iterdir(), model]:
         path.unlink()
-    return metrics
+    return measurements
 
 
 def main() -> None:
@@ -78,7 +78,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     parser.add_argument("--tokens", type=float, nargs="+", default=[1e7, 1e8, 1e9], help="smallest first [%(default)s]")
     parser.add_argument("--types", type=float, default=1e7, help="number of different words [%(default)g]")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the metrics to this file")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results to this file")
     options = parser.parse_args()
     folder: Path = options.folder
     folder.mkdir(parents=True, exist_ok=True)

@@ -68,7 +68,7 @@ class Steps:
             choice[0, : min(rows, MAX_ROWS)] = random.permutation(rows)[:MAX_ROWS]
             choice[1, : min(rows, MAX_ROWS)] = rows + random.permutation(rows)[:MAX_ROWS]
         self.target, self.offset = memory.aligned_rows(2, 16)  # one panel holds all columns
-        self.target[0], self.offset[OUTPUTS:] = 1, 1e30
+        self.target[0], self.offset[OUTPUTS:] = 1, 1e30  # the offset gives the unused columns a probability of 0
         self.scratch = memory.empty((1 << 16,))
 
     def take(self, calls: int, alpha: float = 1e-6) -> float:
@@ -138,7 +138,8 @@ def main() -> None:
             assert np.isfinite(steps.pool).all(), "some rows are not finite"
             limits = [steps.multiply_adds() / peak * 1e9 for peak in results["peak"]]
             times[f"{name}, {shape}"] = summarise(results[shape])
-            goal = 0.9 if shape == SHAPE_NAMES[0] and not fractions and options.size == 300 else None
+            is_fastest_set = not fractions
+            goal = 0.9 if shape == SHAPE_NAMES[0] and is_fastest_set and options.size == 300 else None
             fractions[f"{name}, {shape}"] = summarise(round_ratios(limits, results[shape]), goal)
             if other:
                 ratios[f"{name}, {shape}"] = summarise(round_ratios(results[f"{shape}, other"], results[shape]), 1.03)

@@ -1,4 +1,4 @@
-"""Which settings, which kind of vectors and how many epochs suit a text of which size?
+"""Which settings, kind of vectors and number of epochs are best for a text of a given size?
 
     python bench/sweep.py TEXT --questions FILE --pairs FILE … --json FILE [--megabytes 2 8 30]
                           [--settings '' epochs=20 'model=cbow sample=1e-3' …] [--vectors input combined …]
@@ -42,17 +42,17 @@ def train_and_score(
 ) -> dict[str, Any]:
     """Train; return the number of epochs, and the scores of each kind of vectors under "kind: score"."""
     model = w2v.train(text, settings=settings)
-    metrics: dict[str, Any] = {"epochs": model.settings.epochs}
+    measurements: dict[str, Any] = {"epochs": model.settings.epochs}
     for kind in kinds:
         values = scores(model.with_vectors(kind).wv, questions, pairs)
-        metrics |= {f"{kind}: {name}": value for name, value in values.items()}
-    return metrics
+        measurements |= {f"{kind}: {name}": value for name, value in values.items()}
+    return measurements
 
 
 def sweep_markdown(document: dict[str, Any]) -> str:
     """Return a table with a row for each text and settings, and a column of scores for each kind of vectors."""
     columns: dict[str, list[str]] = {}
-    for name in document["runs"][0]["figures"]:
+    for name in document["runs"][0]["measurements"]:
         kind, _, score = name.partition(": ")
         if score not in ("", "semantic", "syntactic"):
             columns.setdefault(kind, []).append(name)
@@ -84,11 +84,10 @@ def main() -> None:
             texts = write_prefixes(options.corpus, options.megabytes, Path(folder))
         for (text, path), words, seed in itertools.product(texts.items(), options.settings, options.seeds):
             settings = Settings(**{"seed": seed, "workers": options.workers, **parse_settings(words)})
-            key = {"text": text, "settings": words or "the defaults", "seed": seed}
-            key |= {"vectors": " ".join(options.vectors)}
-            runs.run_once(
-                key, partial(train_and_score, path, settings, options.vectors, options.questions, options.pairs)
-            )
+            conditions = {"text": text, "settings": words or "the defaults", "seed": seed}
+            conditions |= {"vectors": " ".join(options.vectors)}
+            work = partial(train_and_score, path, settings, options.vectors, options.questions, options.pairs)
+            runs.run_once(conditions, work)
     print(sweep_markdown(runs.document))
 
 

@@ -3,10 +3,10 @@
     python bench/text_size.py TEXT --questions FILE --pairs FILE … --json FILE [--picture FILE.svg]
 
 The program trains with the defaults on the first megabytes of a text, for several sizes, and on all of it. For each
-size it shows the number of words that are in the vocabulary; the accuracy on the questions of known words, and the
-share of these questions; the accuracy on the bundled questions; the correlations with the pairs; and the rank of queen
-among all words of the vocabulary near king - man + woman, 1 if it is the nearest. Runs are added to the JSON file; a
-run that is there already is not repeated.
+size, "words" is the number of words of the text that are in the vocabulary, and "known" the share of the questions of
+known words. The program measures the accuracy on these and on the bundled questions, the correlations with the pairs,
+and the rank of queen among the words nearest to king - man + woman: 1 is the nearest. Runs are added to the JSON file;
+a run that is there already is not repeated.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def rank_of_queen(vectors: w2v.KeyedVectors) -> int | None:
 
 
 def size_markdown(document: dict[str, Any]) -> str:
-    columns = [name for name in document["runs"][0]["figures"] if name not in ("words", "epochs", "known", QUEEN)]
+    columns = [name for name in document["runs"][0]["measurements"] if name not in ("words", "epochs", "known", QUEEN)]
     rows = []
     for (model, megabytes), runs in group_runs(document["runs"], ("model", "megabytes")).items():
         queens = ", ".join(f"{run[QUEEN]:,}" for run in runs if run[QUEEN] is not None)
@@ -82,7 +82,7 @@ def size_markdown(document: dict[str, Any]) -> str:
 def draw(document: dict[str, Any], picture: Path) -> None:
     """Draw accuracy and correlations by the size of the text, and the rank of queen, the median of the seeds."""
     figure, (left, right) = new_figure(1, 2, figsize=(9, 3.6), width_ratios=[3, 2])
-    names = ["questions-words", *(name for name in document["runs"][0]["figures"] if name.startswith("EN-"))]
+    names = ["questions-words", *(name for name in document["runs"][0]["measurements"] if name.startswith("EN-"))]
     groups = group_runs(document["runs"], ("model", "megabytes"))
     sizes = sorted({size for _, size in groups})
 
@@ -122,8 +122,8 @@ def main() -> None:
         texts = write_prefixes(options.corpus, sizes, Path(folder)).values()
         for model, (size, text), seed in itertools.product(get_args(ModelName), zip(sizes, texts, strict=True), SEEDS):
             settings = Settings(model=model, seed=seed, workers=WORKERS)
-            key = {"model": model, "megabytes": size, "seed": seed}
-            runs.run_once(key, partial(measure, text, settings, options.questions, options.pairs))
+            conditions = {"model": model, "megabytes": size, "seed": seed}
+            runs.run_once(conditions, partial(measure, text, settings, options.questions, options.pairs))
     print(size_markdown(runs.document))
     if options.picture:
         draw(runs.document, options.picture)

@@ -3,8 +3,8 @@
     python bench/tune.py --corpora TEXT … --questions FILE --pairs FILE … --json FILE [--time 10m] [--megabytes 2 8]
 
 The program assigns alternate lines of each section to two halves. `w2v tune` chooses settings with the first half, or
-with held-out text; the second half scores all models. --megabytes trains on these first megabytes of
-the first corpus. Runs are added to the JSON file; a run that is there already is not repeated.
+with held-out text; the second half scores all models. --megabytes trains on these first megabytes of the first corpus.
+Runs are added to the JSON file; a run that is there already is not repeated.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def write_halves(path: Path, folder: Path) -> tuple[Path, Path]:
 
 
 def tune_markdown(document: dict[str, Any]) -> str:
-    columns = list(document["runs"][0]["figures"])
+    columns = list(document["runs"][0]["measurements"])
     score_columns = [name for name in columns if name == "total" or name.endswith("-2")]
     rows = []
     for run in document["runs"]:
-        figures = run["figures"]
-        score = statistics.mean(figures[name] for name in score_columns)
-        cells = [f"{value:.1f}" for value in (score, *(figures[name] for name in columns))]
+        measurements = run["measurements"]
+        score = statistics.mean(measurements[name] for name in score_columns)
+        cells = [f"{value:.1f}" for value in (score, *(measurements[name] for name in columns))]
         rows.append([run["corpus"], run["settings"], *cells])
     notes = "Accuracies in percent, Spearman's correlations × 100, on the second half; the score is their mean."
     return runs_markdown(document, "Tuning", ["corpus", "settings", "score", *columns], rows, notes)

@@ -5,7 +5,7 @@
 threads         1, 2, 4, … threads up to the number of processors, skip-gram; goal for two: 1.85
 deterministic   `--deterministic` with a thread per processor, for each model and loss; goal: 0.7
 storage         `--storage bf16`, two threads, for each model and loss
-kernel          the Numba kernel, which is compiled before, with one thread; goal: a third
+kernel          the Numba kernel, which is compiled beforehand, with one thread; goal: a third
 
 The values of the setting alternate; only training is timed. The first value is the base of the ratios.
 """

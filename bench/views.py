@@ -94,7 +94,7 @@ def words_to_hold_out(vectors: w2v.KeyedVectors, pairs: list[Path]) -> set[str]:
 
 
 def measure_held_out(way: str, size: int, train: Train, held_out: set[str], pairs: list[Path]) -> dict[str, Any]:
-    """Return the correlations if the vectors of held-out words are made in one way."""
+    """Return the correlations with the vectors of held-out words made in this way; see --held-out."""
     (words, _), (subwords, _) = train("words", size // 2), train("subwords", size // 2)
     word_units, subword_units = unit(words.vectors), unit(subwords.vectors)
 
@@ -124,12 +124,12 @@ def measure_held_out(way: str, size: int, train: Train, held_out: set[str], pair
 
 
 def views_markdown(document: dict[str, Any]) -> str:
-    """Return a table with a row for each text, size and mixture: mean over the seeds ± half of the range."""
+    """Return a table with a row for each text, size and mixture, and a column for each measurement."""
     groups = group_runs(document["runs"], GROUP)
-    columns = list(dict.fromkeys(name for runs in groups.values() for metrics in runs for name in metrics))
+    columns = list(dict.fromkeys(name for runs in groups.values() for run in runs for name in run))
     rows = []
     for (text, size, mixture), runs in groups.items():
-        cells = [format_mean([metrics[name] for metrics in runs if metrics.get(name) is not None]) for name in columns]
+        cells = [format_mean([run[name] for run in runs if run.get(name) is not None]) for name in columns]
         rows.append([text, str(size), mixture, str(len(runs)), *cells])
     notes = "Accuracies in percent and Spearman's correlations × 100: mean over the seeds ± half of their range."
     return runs_markdown(document, "Two views in one vector", [*GROUP, "seeds", *columns], rows, notes)
@@ -170,8 +170,8 @@ def main() -> None:
                 for mixture in options.mixtures:
                     work[mixture] = partial(measure, mixture, size, train, options.questions, options.pairs)
             for mixture, task in work.items():
-                key = {**dict(zip(GROUP, (label, size, mixture), strict=True)), "seed": seed}
-                runs.run_once(key, task)
+                conditions = {**dict(zip(GROUP, (label, size, mixture), strict=True)), "seed": seed}
+                runs.run_once(conditions, task)
     print(views_markdown(runs.document))
 
 

@@ -32,7 +32,9 @@ def embedded_model(
 ) -> Content:
     """Return the data of a page that works without a server: `top` words with their vectors.
 
-    Raises the same errors as map_data.
+    Raises:
+        SettingsError: `top` is below 1.
+        W2VError: The model has no words, a value is not finite, or the library of the method is not installed.
     """
     integers, scales = quantise(np.asarray(vectors.vectors[:top]))
     searched = "all words" if top >= len(vectors) else f"the first {top:,} words"
@@ -51,14 +53,16 @@ def model_facts(name: str, vectors: KeyedVectors, search: str) -> Content:
 
 
 def map_data(vectors: KeyedVectors, top: int, method: Projection, progress: Report | None = None) -> Content:
-    """Return the data of a map of the first `top` words. It projects unit vectors, so close words have high cosines.
+    """Return the data of a map of the first `top` words.
+
+    The map projects unit vectors, so that words with high cosines are close to each other.
 
     Returns:
         words: The words, the most frequent first.
         counts: Their counts, or None.
         map: Their coordinates x, y, x, y, …, int16 as base64.
-        skipped, shown: The map opens with `shown` words, without the `skipped` most frequent ones. The clusters are
-            computed from these words.
+        skipped: The number of most frequent words that are left out when the map opens.
+        shown: The number of words that are shown when the map opens. The clusters are computed from these words.
         clusters: The nearest cluster of each word, uint8 as base64.
         names: The names of the clusters.
 
@@ -73,17 +77,17 @@ def map_data(vectors: KeyedVectors, top: int, method: Projection, progress: Repo
     points = project(rows, method, progress=progress)
     points -= (points.min(axis=0) + points.max(axis=0)) / 2
     points *= MAX_COORDINATE / (np.abs(points).max() or 1)
-    start = default_skip(len(words), INITIAL_WORDS)
-    opening = slice(start, start + INITIAL_WORDS)
-    numbers, names = cluster_words(words[opening], rows[opening], CLUSTERS, seed=1)
-    clusters = nearest_cluster(rows, rows[opening], numbers)
+    skipped = default_skip(len(words), INITIAL_WORDS)
+    shown = slice(skipped, skipped + INITIAL_WORDS)
+    numbers, names = cluster_words(words[shown], rows[shown], CLUSTERS, seed=1)
+    clusters = nearest_cluster(rows, rows[shown], numbers)
     return {
         "words": words,
         "counts": None if vectors.counts is None else vectors.counts[:top].tolist(),
         "map": encode_array(np.rint(points).astype(np.int16)),
         "clusters": encode_array(clusters.astype(np.uint8)),
         "names": names,
-        "skipped": start,
+        "skipped": skipped,
         "shown": INITIAL_WORDS,
     }
 

@@ -32,7 +32,9 @@ class Explorer:
     ) -> None:
         """Prepare the map of the first `top` words. With an index, `nearest` is approximate.
 
-        Raises the same errors as map_data.
+        Raises:
+            SettingsError: `top` is below 1.
+            W2VError: The model has no words, a value is not finite, or the library of the method is not installed.
         """
         self.vectors = vectors
         self._index = index
@@ -46,14 +48,18 @@ class Explorer:
         return [self._word(row) for row in list(rows)[:n]]
 
     def nearest(self, plus: list[str], minus: list[str], method: Method, n: int) -> list[Answer]:
-        """Return the n words nearest to plus - minus. Raises UnknownWordError."""
+        """Return the n words nearest to plus - minus.
+
+        Raises:
+            UnknownWordError: A word has no vector.
+        """
         query = Query(plus, minus, method)
         approximate = self._index is not None and method == "add"
         neighbours = self._search_index(query, n) if approximate else query.answer(self.vectors, n)
         return [self._word(self.vectors.key_to_index[word], score) for word, score in neighbours]
 
     def _search_index(self, query: Query, n: int) -> Neighbours:
-        """Return the n nearest words by 3CosAdd from the approximate index. Raises UnknownWordError."""
+        """Return the n nearest words by 3CosAdd from the approximate index."""
         assert self._index is not None
         weights = [1.0] * len(query.positive) + [-1.0] * len(query.negative)
         direction = self.vectors.get_mean_vector(query.words, weights, post_normalize=True, ignore_missing=False)
@@ -63,9 +69,12 @@ class Explorer:
         return [(self.vectors.index_to_key[row], score) for row, score in pairs if row not in query_rows][:n]
 
     def vector(self, word: str) -> Answer:
-        """Return the values, the row and the count of a word's vector. Raises UnknownWordError.
+        """Return a word's row, count, and the values of its vector.
 
         Row and count are None if the vector is composed of n-grams.
+
+        Raises:
+            UnknownWordError: The word has no vector.
         """
         values = self.vectors[word].tolist()
         row = self.vectors.key_to_index.get(word)

@@ -48,7 +48,7 @@ def build_html(models: Sequence[Content], shown_examples: Content, connect: str 
     Args:
         models: The data of each model, from embedded_model or model_facts.
         shown_examples: The examples that the page shows at first.
-        connect: Connect-src of the Content-Security-Policy; "'self'" if a server answers queries.
+        connect: The `connect-src` of the Content-Security-Policy: "'self'" if a server answers queries.
     """
     assets = resources.files("w2v.explore") / "assets"
     style = (assets / "style.css").read_text("utf-8")

@@ -51,7 +51,7 @@ ModelIndex = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Query(msgspec.Struct, tag_field="question", tag=str.lower, forbid_unknown_fields=True):
-    """A query of the page: the name of the class is a method of Explorer, and the fields are its arguments.
+    """A query of the page. Each subclass is named after the method of Explorer that answers it, and has its arguments.
 
     Attributes:
         model: The index of the model.
@@ -97,7 +97,11 @@ class Server(ThreadingHTTPServer):
     block_on_close = False  # Ctrl-C stops the server without waiting for answers
 
     def __init__(self, host: str, port: int) -> None:
-        """Bind to a port; 0 takes any free one. Raises W2VError if the system refuses."""
+        """Bind to a port; 0 takes any free one.
+
+        Raises:
+            W2VError: The port is in use, or the system refuses for another reason.
+        """
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._host = host
         try:
@@ -139,7 +143,8 @@ class Server(ThreadingHTTPServer):
         learn the token. The file is in the home folder, and its name has no leading dot, because browsers in containers
         may be unable to read other files. It is removed when the page is first sent, or at the end.
 
-        Raises W2VError if neither the home folder nor the temporary folder is writable.
+        Raises:
+            W2VError: Neither the home folder nor the temporary folder is writable.
         """
         self.redirect = _private_file(REDIRECT.format(url=escape(self.url)))
         try:
@@ -156,9 +161,9 @@ class Server(ThreadingHTTPServer):
             raise
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection.
+        """Serve a connection, and close the oldest unauthenticated one if there are more than MAX_UNAUTHENTICATED.
 
-        Close the oldest unauthenticated connection beyond MAX_UNAUTHENTICATED, so that they cannot lock the user out.
+        So unauthenticated connections cannot lock the user out.
         """
         self.unauthenticated[request] = None
         if len(self.unauthenticated) > MAX_UNAUTHENTICATED:
@@ -220,6 +225,8 @@ def _is_address(name: str) -> bool:
 
 
 class _Handler(BaseHTTPRequestHandler):
+    """The handler of a connection. It sends the page for GET, and the answer to a query for POST."""
+
     server: Server
     protocol_version = "HTTP/1.1"  # keeps connections open, so that an answer takes one round trip
     # Sends header and body together: a separate body would wait 40 ms for the acknowledgement of the header.

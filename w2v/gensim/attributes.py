@@ -34,7 +34,10 @@ def _is_user_attribute(obj: object, reserved: Collection[str], name: str) -> boo
 
 
 def pack(name: str, values: Mapping[str, Any]) -> Arrays:
-    """Convert values to arrays named `name` or `name`.KEY. Warn of each value that could not be read back."""
+    """Convert values, by key, to arrays. Warn of each value that `unpack` could not restore, and leave it out.
+
+    An array of numbers is stored as `name`.KEY. All other values are stored together, as JSON, in the array `name`.
+    """
     arrays: Arrays = {}
     json_values: dict[str, Any] = {}
     for key, value in values.items():
@@ -58,7 +61,11 @@ def warn_not_saved(part: str) -> None:
 
 
 def unpack(path: PathLike, name: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """Return the values that `pack` converted to these arrays. Raises W2VError if they are damaged."""
+    """Return the values that `pack` converted to these arrays.
+
+    Raises:
+        W2VError: The arrays are damaged.
+    """
     values: dict[str, Any] = {}
     if name in arrays:
         values |= decode(dict[str, Any], arrays[name].tobytes(), f"{path}: its attributes")

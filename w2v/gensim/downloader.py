@@ -11,9 +11,13 @@ BASE_DIR = base_dir = os.environ.get("GENSIM_DATA_DIR", str(Path("~/gensim-data"
 
 
 def load(name: str, return_path: bool = False) -> Any:
-    """Return the vectors called `name` in BASE_DIR, the sentences for "text8", or with `return_path` the file's path.
+    """Read the file called `name` in BASE_DIR.
 
-    Raises FileNotFoundError if gensim has not downloaded the file.
+    Returns:
+        The vectors; for "text8", the sentences; with `return_path`, only the path of the file.
+
+    Raises:
+        FileNotFoundError: gensim has not downloaded the file.
     """
     path = Path(BASE_DIR) / name / f"{name}.gz"
     if not path.is_file():

@@ -88,7 +88,11 @@ class EditableVectors(keyed.KeyedVectors):
         return iter(self.vectors)
 
     def get_index(self, key: Any, default: int | None = None) -> int:
-        """Return the row of a key; an int that is not a key is a row. Without `default`, raise KeyError if unknown."""
+        """Return the row of a key, or `default` if it is unknown. An int that is not a key is a row.
+
+        Raises:
+            KeyError: The key is unknown, and there is no `default`.
+        """
         if key in self:
             return self._look_up_rows([key])[0]
         if default is None:
@@ -174,20 +178,22 @@ class EditableVectors(keyed.KeyedVectors):
     def allocate_vecattrs(self, attrs: Iterable[str] | None = None, types: Iterable[Any] | None = None) -> None:
         """Create arrays for attributes `attrs` of `types`, one value per key. Without arguments, extend all arrays.
 
-        Raises TypeError if an attribute already has another type.
+        Raises:
+            TypeError: An attribute already has another type.
         """
         if attrs is None or types is None:
             attrs, types = list(self.expandos), [array.dtype for array in self.expandos.values()]
         for name, kind in zip(attrs, types, strict=True):
             dtype = np.dtype(object if kind is str else kind)
-            known = self.expandos.get(name, np.zeros(0, dtype))
-            if not np.issubdtype(dtype, known.dtype):
+            existing = self.expandos.get(name, np.zeros(0, dtype))
+            if not np.issubdtype(dtype, existing.dtype):
                 raise TypeError(
-                    f"Can't allocate type {kind} for attribute {name}, conflicts with its existing type {known.dtype}"
+                    f"Can't allocate type {kind} for attribute {name}, conflicts with its existing type "
+                    f"{existing.dtype}"
                 )
-            if len(known) != len(self) or name not in self.expandos:
-                self.expandos[name] = np.zeros(len(self), known.dtype)
-                self.expandos[name][: len(known)] = known[: len(self)]
+            if len(existing) != len(self) or name not in self.expandos:
+                self.expandos[name] = np.zeros(len(self), existing.dtype)
+                self.expandos[name][: len(existing)] = existing[: len(self)]
 
     def set_vecattr(self, key: Key, attr: str, val: Any) -> None:
         self.allocate_vecattrs([attr], [type(val)])

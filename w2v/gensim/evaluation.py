@@ -33,8 +33,10 @@ class EvaluationMethods(EditableVectors):
     ) -> tuple[float, list[dict[str, Any]]]:
         """Return the accuracy, 0 to 1, and the correct and incorrect questions by section.
 
-        The last section, "Total accuracy", has the questions of all sections. Raises ValueError for a question before
-        the first section header.
+        The last section, "Total accuracy", has the questions of all sections.
+
+        Raises:
+            ValueError: A question comes before the first section header.
         """
         fold = str.upper if case_insensitive else str
         keys = (fold(str(key)) for key in self.index_to_key[:restrict_vocab])
@@ -50,7 +52,7 @@ class EvaluationMethods(EditableVectors):
             elif len(words) == 4 and (dummy4unknown or all(word in row_of for word in words)):
                 questions.append((sections[-1], words))
         rows = np.array([[row_of.get(word, -1) for word in words] for _, words in questions], np.int32)
-        rows = rows.reshape(-1, 4)  # also without questions
+        rows = rows.reshape(-1, 4)  # without questions, the array has no columns yet
         known = np.all(rows >= 0, axis=1)
         correct = np.zeros(len(rows), bool)
         method: Method = "mul" if similarity_function == "most_similar_cosmul" else "add"
@@ -82,9 +84,13 @@ class EvaluationMethods(EditableVectors):
         case_insensitive: bool = True,
         dummy4unknown: bool = False,
     ) -> tuple[Any, Any, float]:
-        """Return SciPy's results for Pearson's and Spearman's correlation, and the percentage of unknown pairs.
+        """Return the correlations of the cosines with the scores of a file of word pairs.
 
-        Raises ValueError if the file has no pair to score.
+        Returns:
+            SciPy's results for Pearson's and Spearman's correlation, and the percentage of pairs with an unknown word.
+
+        Raises:
+            ValueError: The file has no pair to score.
         """
         from scipy import stats  # slow to import
 
@@ -107,7 +113,8 @@ class EvaluationMethods(EditableVectors):
                 cosines.append(cosine(*self.vectors[[row_of[first], row_of[second]]]) if known else 0.0)
         if not scores:
             raise ValueError(f"No valid similarity judgements found in {pairs}: invalid format, or all words unknown")
-        oov = 100 * unknown / (len(scores) + (0 if dummy4unknown else unknown))
+        total = len(scores) if dummy4unknown else len(scores) + unknown
+        oov = 100 * unknown / total
         result = stats.pearsonr(scores, cosines), stats.spearmanr(scores, cosines), oov
         self.log_evaluate_word_pairs(*result, pairs)
         return result

@@ -40,12 +40,13 @@ def _replace_modules(modules: dict[str, ModuleType]) -> dict[str, ModuleType]:
 
 
 class _MissingModuleFinder:
-    """The last import finder: it names the modules and classes of gensim that this package lacks."""
+    """The last import finder: it refuses the modules of gensim that this package lacks, and says where to find them."""
 
     @staticmethod
     def find_spec(name: str, *_: object) -> None:
         package, dot, submodule = name.removeprefix("w2v.").partition(".")
-        is_ours = name.startswith(f"{PACKAGE}.") or sys.modules.get(ALIAS) is sys.modules.get(PACKAGE, ())
+        is_installed = ALIAS in sys.modules and sys.modules[ALIAS] is sys.modules.get(PACKAGE)
+        is_ours = name.startswith(f"{PACKAGE}.") or is_installed
         if package == ALIAS and dot and is_ours and not submodule.rpartition(".")[2].startswith("_"):
             # Leave out the argument `name`: with it, `from w2v.gensim import corpora` would show Python's own message.
             raise ModuleNotFoundError(f"w2v.gensim has no {submodule}, only word vectors: import it from gensim itself")

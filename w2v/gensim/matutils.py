@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 def unitvec(vec: ArrayLike, norm: Literal["l1", "l2", "unique"] = "l2", return_norm: bool = False) -> Any:
     """Divide a dense array by its norm and, with `return_norm`, also return the norm.
 
-    The norm "unique" is the number of nonzero values. An array of zeros is not changed; its norm is 1.0. Raises
-    ValueError for an unknown norm.
+    The norm "unique" is the number of nonzero values. An array of zeros is not changed; its norm is 1.0.
+
+    Raises:
+        ValueError: The norm is unknown.
     """
     vector = np.asarray(vec)
     if norm not in ("l1", "l2", "unique"):

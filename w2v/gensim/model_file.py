@@ -42,7 +42,9 @@ def content_of(model: Trainable) -> VectorFile:
 def restore(model: Trainable, path: PathLike, content: VectorFile) -> None:
     """Give a new model the content of its file.
 
-    Raises AttributeError if the file holds only vectors, W2VError if it is damaged.
+    Raises:
+        AttributeError: The file holds only vectors.
+        W2VError: The file is damaged.
     """
     stored = content.header.gensim
     if not stored or stored.kind not in MODEL_CLASSES:
@@ -64,5 +66,5 @@ def restore(model: Trainable, path: PathLike, content: VectorFile) -> None:
 
 
 def _shapes(name: str, vectors: Array) -> list[tuple[int, ...]]:
-    """Return the shapes that an array of a model with these vectors may have."""
+    """Return the shapes that the array `name` of a model with these vectors may have."""
     return [(1,), (len(vectors),)] if name == LOCKS else [vectors.shape]

@@ -59,7 +59,7 @@ class PathLineSentences(LineSentence):
         super().__init__(source, max_sentence_length, limit)
         path = Path(source)
         if not path.exists():
-            raise ValueError("input is neither a file nor a path")
+            raise ValueError(f"{path}: there is no such file or folder")
         self.input_files = [str(path)] if path.is_file() else sorted(map(str, path.iterdir()))
 
     def __iter__(self) -> Iterator[list[str]]:

@@ -144,9 +144,9 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
         return rows, counts[rows]
 
     def _model(
-        self, loss: str, numbers_as_words: bool = True, first: int = 0, last: int = 1
+        self, loss: str, numbers_as_words: bool = True, start: int = 0, end: int = 1
     ) -> tuple[Model, NDArray[np.int64]]:
-        """Return a w2v model that trains one loss from epoch `first` up to, but not including, epoch `last`.
+        """Return a w2v model that trains one loss in the epochs from `start` to `end`, without `end` itself.
 
         Args:
             numbers_as_words: Use row numbers in `wv` as words, because in gensim any object can be a word. Ignored with
@@ -172,10 +172,10 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
             shrink_windows=self.shrink_windows,
             min_count=0,
             sample=sample_as_share(self.sample, vocabulary.tokens),
-            epochs=last - first,
-            alpha=self._alpha_at(first),
-            min_alpha=self._alpha_at(last),
-            seed=seed + 1_000_003 * self.train_count + first,
+            epochs=end - start,
+            alpha=self._alpha_at(start),
+            min_alpha=self._alpha_at(end),
+            seed=seed + 1_000_003 * self.train_count + start,  # each call of train and each epoch has its own
             workers=max(1, math.ceil(min(self.workers, self._batches))),  # in gensim, one thread trains a batch
             **options,
         )
@@ -199,14 +199,15 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
     # -- a run --------------------------------------------------------------------------------------
 
     def _run(
-        self, loss: str, text: list[Path] | NumberedSentences, first: int, last: int, progress: Report | None
+        self, loss: str, text: list[Path] | NumberedSentences, start: int, end: int, progress: Report | None
     ) -> tuple[int, int]:
-        """Train one loss on files or sentences, from epoch `first` up to, but not including, epoch `last`.
+        """Train one loss on files or sentences in the epochs from `start` to `end`, without `end` itself.
 
-        Return (words trained, words read). The words trained are the number that subsampling is expected to keep.
+        Returns:
+            The number of words trained, as expected after subsampling, and the number of words read.
         """
         sentences = text if isinstance(text, NumberedSentences) else None
-        model, rows = self._model(loss, sentences is not None, first, last)
+        model, rows = self._model(loss, sentences is not None, start, end)
         if sentences and not self._warned:  # w2v sees row numbers instead of these words, so it cannot check them
             words = FirstWords(list(map(str, self.wv.index_to_key[:TYPES])), self.wv.expandos["count"][:TYPES])
             if line := size_advice(words, sentences.words, None):
@@ -220,12 +221,12 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
                 trained = train(source, continue_from=model, cache=self._cache, progress=progress)
         except NothingToTrain as error:
             logging.getLogger("w2v").warning("%s", error)
-            return 0, sentences.words * (last - first) if sentences else 0
+            return 0, sentences.words * (end - start) if sentences else 0
         self._copy_results(loss, trained, model, rows)
         keep_probabilities = model.vocabulary.keep_probabilities(model.settings.sample)
         kept_share = float(keep_probabilities @ model.vocabulary.counts) / model.vocabulary.tokens
         read = sentences.words if sentences else int(trained.metrics["tokens_read"])
-        return round(trained.metrics["tokens_trained"] * kept_share), read * (last - first)
+        return round(trained.metrics["tokens_trained"] * kept_share), read * (end - start)
 
     def _copy_results(self, loss: str, trained: Model, initial_model: Model, rows: NDArray[np.int64]) -> None:
         """Copy the matrices and the loss of a run into this object.
@@ -363,9 +364,9 @@ class JobSentences:
         self._counted: Iterator[Any] | None = None  # an iterator that repeats the sentences read by count()
 
     def count(self) -> int:
-        """Return the number of words, or stop counting after 20 batches.
+        """Return the number of words, or of the first 20 batches if there are more.
 
-        The next iteration repeats the sentences that this method read, so that a generator loses none.
+        The next iteration repeats the sentences that this method read, so that a generator loses none of them.
         """
         self._counted, sentences = itertools.tee(self._iterate())
         words = 0

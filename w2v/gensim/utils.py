@@ -118,7 +118,7 @@ class SaveLoad:
             events.append(event)
 
     def save(self, fname_or_handle: PathLike | BinaryIO, **_: Any) -> None:
-        """Pickle the object. Classes of this package override this: they save no pickles."""
+        """Pickle the object. The classes of this package override this method, and write no pickles."""
         self.add_lifecycle_event("saving", fname_or_handle=str(fname_or_handle))
         pickle(self, fname_or_handle)
 
@@ -132,8 +132,10 @@ class SaveLoad:
 def gensim_exceptions(path: PathLike) -> Iterator[None]:
     """Convert w2v's errors for a file into the exceptions that gensim raises.
 
-    These are OSError, such as FileNotFoundError, if the system refuses to open it, EOFError if it is truncated, and
-    W2VError, a ValueError, for other damage.
+    Raises:
+        OSError: The system refuses to open the file; FileNotFoundError, for instance.
+        EOFError: The file is truncated.
+        W2VError: The file has other damage. A W2VError is a ValueError.
     """
     try:
         yield

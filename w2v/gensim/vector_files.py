@@ -29,19 +29,27 @@ log = logging.getLogger("gensim.models.keyedvectors")
 def keys_to_words(keys: Sequence[Any]) -> tuple[Words, dict[str, Array]]:
     """Convert keys to words; if some are ints, also return a bool array (V,) that marks them.
 
-    Raises W2VError if a key is neither str nor int.
+    Raises:
+        W2VError: A key is neither str nor int.
     """
     if set(map(type, keys)) == {str}:
         return Words.of(keys), {}
     is_int = np.array([isinstance(key, int | np.integer) and not isinstance(key, bool) for key in keys], bool)
     for key, number in zip(keys, is_int.tolist(), strict=True):
         if not (number or isinstance(key, str)):
-            raise W2VError(f"not written: the key {key!r:.60} is neither str nor int; save_word2vec_format writes it")
+            raise W2VError(
+                f"not written: the key {key!r:.60} is neither str nor int: use save_word2vec_format, which writes "
+                "keys of any type as text"
+            )
     return Words.of(map(str, keys)), {gensim.INT_KEYS: is_int}
 
 
 def words_to_keys(path: PathLike, content: VectorFile) -> list[Any]:
-    """Convert the words of a file back to the keys that `keys_to_words` got. Raises W2VError if the file is damaged."""
+    """Convert the words of a file back to the keys that `keys_to_words` converted.
+
+    Raises:
+        W2VError: The marks of int keys are damaged.
+    """
     keys: list[Any] = content.words.tolist()
     is_int = content.tensors.get(gensim.INT_KEYS, np.zeros(0, bool))
     if is_int.shape not in ((0,), (len(keys),)):
@@ -90,7 +98,7 @@ def write_word2vec(
     The text format allows spaces inside keys, because a reader can count the values from the end of a line.
 
     Args:
-        total: The number of vectors in the header.
+        total: The number of vectors to state in the header; it can differ, for a file written in parts.
         vocabulary: The path of a second file for keys and values, and the value of each key. Both files are replaced
             together.
 
@@ -115,7 +123,7 @@ def write_word2vec(
 
 @contextmanager
 def open_outputs(paths: list[PathLike], append: bool) -> Iterator[list[BinaryIO]]:
-    """Open files to append to, or to replace atomically: none is replaced before all are complete."""
+    """Open files to append to, or to replace atomically: no file is replaced before all are complete."""
     with gensim_exceptions(paths[-1]), ExitStack() as stack:
         if append:
             yield [stack.enter_context(Path(path).open("ab")) for path in paths]
@@ -126,8 +134,11 @@ def open_outputs(paths: list[PathLike], append: bool) -> Iterator[list[BinaryIO]
 def read_word2vec(path: PathLike, encoding: str, errors: Errors, limit: int | None) -> VectorFile:
     """Read the first `limit` words and vectors of a file. If a word occurs twice, its first vector counts.
 
-    Raises OSError if the file cannot be read, EOFError if it is truncated, UnicodeDecodeError if a word is not in
-    `encoding`, and W2VError for other damage.
+    Raises:
+        OSError: The file cannot be read.
+        EOFError: The file is truncated.
+        UnicodeDecodeError: A word is not in `encoding`.
+        W2VError: The file has other damage.
     """
     if limit is not None:
         check_whole(1, limit=limit)

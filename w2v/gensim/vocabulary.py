@@ -42,26 +42,27 @@ def count_sentences(
 ) -> WordCounts:
     """Count the words of sentences. Drop the rarest whenever there are more than `max_vocab_size` different words."""
     counts: dict[Any, int] = defaultdict(int)
-    words = number = 0
-    min_reduce = 1  # gensim's name of the highest count that is dropped
-    for number, sentence in enumerate(sentences, 1):
-        if number == 1 and isinstance(sentence, str):
+    words = n_sentences = 0
+    min_reduce = 1  # gensim's name for the highest count that is dropped
+    for n_sentences, sentence in enumerate(sentences, 1):
+        if n_sentences == 1 and isinstance(sentence, str):
             log.warning(
                 "Each 'sentences' item should be a list of words (usually unicode strings). "
                 "First item here is instead plain %s.",
                 type(sentence),
             )
-        if number % progress_per == 1 % progress_per:
+        if (n_sentences - 1) % progress_per == 0:
             log.info(
-                "PROGRESS: at sentence #%d, processed %d words, keeping %d word types", number - 1, words, len(counts)
-            )
+                "PROGRESS: at sentence #%d, processed %d words, keeping %d word types",
+                n_sentences - 1, words, len(counts),
+            )  # fmt: skip
         words += len(sentence)  # type: ignore[arg-type]
         for word in sentence:
             counts[word] += 1
         if max_vocab_size and len(counts) > max_vocab_size:
             prune_vocab(counts, min_reduce, trim_rule)
             min_reduce += 1
-    return counts, words, number
+    return counts, words, n_sentences
 
 
 def effective_min_count(counts: Mapping[Any, int], min_count: float, max_final_vocab: int | None) -> float:
@@ -78,7 +79,7 @@ def sample_as_share(sample: float, total: int) -> float:
 
 
 def effect_on_vocabulary(distinct_words: int, kept_counts: list[int], sample: float) -> dict[str, int]:
-    """Return gensim's report of prepare_vocab: words that are kept and dropped, and the effect of subsampling.
+    """Return what gensim's prepare_vocab reports: how many words are kept and dropped, and what subsampling leaves.
 
     Args:
         distinct_words: The number of different words before min_count.

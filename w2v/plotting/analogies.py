@@ -32,7 +32,7 @@ def analogy_map(
     Args:
         section: The name of a section; see `section_pairs` for the default.
         questions: A file of analogy questions; None for the bundled one.
-        title: By default, the name of the section.
+        title: The title; by default, the name of the section.
 
     Raises:
         SettingsError: `top` is below 1.

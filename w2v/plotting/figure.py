@@ -47,7 +47,11 @@ log = logging.getLogger("w2v")
 
 
 def format_of(path: PathLike) -> str:
-    """Return the format of a picture from its file name. Raises SettingsError for an unknown extension."""
+    """Return the format of a picture from its file name.
+
+    Raises:
+        SettingsError: The extension is unknown.
+    """
     extension = Path(path).suffix.lower()
     if extension not in EXTENSIONS:
         raise SettingsError(f"{path}: unknown extension of a picture: use .png, .svg or .pdf")
@@ -117,7 +121,7 @@ def map_axes(points: NDArray[Any], space: float = 1) -> tuple[Picture, Axes]:
 
     `space` is the area that a point needs, relative to a point that has a label but no arrow.
     """
-    x_range, y_range = np.ptp(points, axis=0) + 1e-30
+    x_range, y_range = np.ptp(points, axis=0) + 1e-30  # not 0, so that their ratio exists
     height = np.clip(y_range / x_range, *HEIGHTS)
     width = np.clip((SQUARE_INCHES_PER_WORD * space * len(points) / height) ** 0.5, *WIDTHS)
     picture = Picture(float(width), float(width * height))
@@ -195,7 +199,8 @@ def _add_families(families: list[str], missing: list[str]) -> list[str]:
             lacking[font.name] = set(_without_glyph(font.fname, missing))
     while missing and lacking:
         best = min(lacking, key=lambda family: len(lacking[family].intersection(missing)))
-        if len(remaining := [character for character in missing if character in lacking[best]]) == len(missing):
+        remaining = [character for character in missing if character in lacking[best]]
+        if len(remaining) == len(missing):
             break
         families.append(best)
         missing = remaining

@@ -40,7 +40,7 @@ def project(
 
     Args:
         method: Fewer than MIN_POINTS different rows are projected by PCA, whatever the method.
-        seed: Of t-SNE and UMAP; it has no effect on PCA.
+        seed: The seed of t-SNE and UMAP; it has no effect on PCA.
         progress: Called in phase "project" by t-SNE and UMAP.
 
     Returns:
@@ -73,14 +73,14 @@ def principal_components(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     if centred.any():
         centred -= centred.mean(axis=0)
         scaled = centred / np.abs(centred).max()  # squares neither overflow nor vanish
-        axes = np.linalg.eigh(scaled.T @ scaled)[1][:, :-3:-1]  # (D, 2), or (1, 1)
+        axes = np.linalg.eigh(scaled.T @ scaled)[1][:, :-3:-1]  # largest eigenvalues: (D, 2), or (1, 1) if D is 1
         axes *= np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1, 1)
         points[:, : axes.shape[1]] = centred @ axes
     return points
 
 
 def _library(method: Projection) -> Any:
-    """Import the library of a method; return None for PCA. Raises W2VError if it is missing or cannot be used."""
+    """Import the library of a method; return None for PCA, which needs none."""
     try:
         if method == "tsne":
             import openTSNE

@@ -29,7 +29,10 @@ METHOD_NAMES: dict[Projection, str] = {"pca": "two principal components", "tsne"
 def read_sections(path: PathLike) -> dict[str, list[str]]:
     """Read the words of a file by section. A line ": name" begins a section; spaces or line breaks separate words.
 
-    Words before the first section are in section "". Raises W2VError if the file cannot be read or has no words.
+    Words before the first section are in section "".
+
+    Raises:
+        W2VError: The file cannot be read, is not UTF-8, or has no words.
     """
     sections: dict[str, list[str]] = {}
     name = ""
@@ -73,8 +76,8 @@ def word_map(
         groups: The meaning of the colours: "sections", "clusters" (by k-means) or "frequency". By default, sections if
             there are several and `clusters` is not given; otherwise clusters.
         clusters: The number of clusters; by default CLUSTERS, or fewer for few words.
-        seed: Of the projection and of k-means.
-        title: By default, the name of the projection.
+        seed: The seed of the projection and of k-means.
+        title: The title; by default, the name of the projection.
 
     Raises:
         UnknownWordError: A word is not in the vocabulary.
@@ -96,11 +99,11 @@ def word_map(
     unknown = [word for word in section_of if word not in vectors.key_to_index]
     if unknown:
         raise UnknownWordError(unknown, vectors.key_to_index)
-    names = sorted(section_of, key=vectors.key_to_index.__getitem__)  # the most frequent first
-    matrix, occurrences = unit(vectors[names]), _occurrences(vectors, names)
+    drawn = sorted(section_of, key=vectors.key_to_index.__getitem__)  # the most frequent first
+    matrix, occurrences = unit(vectors[drawn]), _occurrences(vectors, drawn)
     points = project(matrix, method, seed, progress)
     title = title or METHOD_NAMES[method]
-    formatter = TextFormatter([*names, *sections, title])
+    formatter = TextFormatter([*drawn, *sections, title])
     picture, axes = map_axes(points)
     formatter.set(axes.title, title, MAX_TITLE)
     x, y = points.T
@@ -109,18 +112,18 @@ def word_map(
         markers = axes.scatter(x, y, c=occurrences, norm="log", cmap="viridis_r", **style)
         label = "1 / rank by frequency" if vectors.counts is None else "occurrences"
         picture.colorbar(markers, label=label, shrink=0.5, aspect=30, pad=0.01)
-        colours: list[Any] = ["#222222"] * len(names)
+        colours: list[Any] = ["#222222"] * len(drawn)
     else:
         if groups == "sections" or (groups is None and clusters is None and len(sections) > 1):
-            numbers, legend = np.array([section_of[name] for name in names]), list(sections)
+            numbers, legend = np.array([section_of[word] for word in drawn]), list(sections)
         else:
-            clusters = clusters or max(1, min(CLUSTERS, len(names) // WORDS_PER_CLUSTER))
-            numbers, legend = cluster_words(names, matrix, clusters, seed)
+            clusters = clusters or max(1, min(CLUSTERS, len(drawn) // WORDS_PER_CLUSTER))
+            numbers, legend = cluster_words(drawn, matrix, clusters, seed)
         colours = [colour_of(number) for number in numbers.tolist()]
         markers = axes.scatter(x, y, c=colours, **style)
         if len(legend) > 1:
             add_legend(picture, legend, formatter)
-    place_labels(axes, points, names, formatter, markers=markers, colours=colours)
+    place_labels(axes, points, drawn, formatter, markers=markers, colours=colours)
     return picture
 
 
@@ -139,9 +142,9 @@ def _sections(
     return {"": [words] if isinstance(words, str) else [*words]}
 
 
-def _occurrences(vectors: KeyedVectors, names: Sequence[str]) -> NDArray[np.float64]:
+def _occurrences(vectors: KeyedVectors, words: Sequence[str]) -> NDArray[np.float64]:
     """Return the counts of n words, (n,), or 1 / rank if the counts are unknown."""
-    rows = np.array([vectors.key_to_index[name] for name in names])
+    rows = np.array([vectors.key_to_index[word] for word in words])
     return 1 / (rows + 1.0) if vectors.counts is None else np.maximum(vectors.counts[rows], 1.0)
 
 

@@ -14,7 +14,7 @@ from w2v.vectors.cosines import Floats
 
 Groups = Literal["sections", "clusters", "frequency"]
 
-SKIPPED = 100  # by default, the most frequent words are left out: "the" and "of" say little about a model
+SKIPPED = 100  # number of most frequent words to leave out by default: "the" and "of" say little about a model
 WORDS = 200  # default number of words of a map
 PAIRS = 20  # default number of pairs of a section of analogy questions
 CLUSTERS = 8  # default number of clusters
@@ -44,7 +44,7 @@ def nearest_cluster(rows: Floats, members: Floats, numbers: NDArray[np.int64]) -
     """Assign rows (n, D) to the clusters with the nearest mean.
 
     Args:
-        members: M rows (m, D) with known clusters.
+        members: Rows (m, D) with known clusters.
         numbers: The cluster of each member, int64 (m,).
 
     Returns:

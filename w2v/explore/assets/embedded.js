@@ -21,7 +21,7 @@ export const decodeMap = (data) => ({
 export class EmbeddedModel {
   constructor(data) {
     this.data = data;
-    this.vectors = new Int8Array(decodeBase64(data.vectors)); // the values of row i are vectors[i] * scales[i]
+    this.vectors = new Int8Array(decodeBase64(data.vectors)); // all rows; scales[row] is the factor of each
     this.scales = new Float32Array(decodeBase64(data.scales));
     this.rows = new Map(data.words.map((word, row) => [word, row]));
     this.folded = data.words.map(fold);

@@ -170,7 +170,7 @@ export class WordMap {
     context.scale(devicePixelRatio, devicePixelRatio);
     context.textBaseline = "middle";
     context.lineJoin = "round";
-    // Drawing commands cannot use CSS variables. The style sheet passes them in properties that a canvas does not use.
+    // Drawing commands cannot use CSS variables, so the style sheet passes these in properties that a canvas ignores.
     const { color, caretColor: muted, fontFamily, backgroundColor: halo } = getComputedStyle(canvas);
     const colours = this.dots.map((dot) => getComputedStyle(dot).backgroundColor);
     const rows = this.rowsInView();
@@ -222,17 +222,17 @@ export class WordMap {
   drawLabel(context, occupied, row, font) {
     const isFree = (x, y, width) => cellsUnder(x, y, width).every((cell) => !occupied.has(cell));
     const [dotX, dotY] = this.pixel(row);
-    const level = clamp(LABEL_HEIGHT / 2, dotY, this.height - LABEL_HEIGHT / 2);
+    const labelY = clamp(LABEL_HEIGHT / 2, dotY, this.height - LABEL_HEIGHT / 2); // inside the canvas
     const right = dotX + this.radius(row) + 4;
-    if (font !== "bold" && !isFree(right, level, 1)) return;
+    if (font !== "bold" && !isFree(right, labelY, 1)) return;
     const text = displayText(this.data.words[row], 24);
     const key = font + row;
     if (!this.labelWidths.has(key)) this.labelWidths.set(key, context.measureText(text).width);
     const width = this.labelWidths.get(key) + LABEL_GAP;
     const left = dotX - this.radius(row) - 4 - width;
-    const above = [dotX - width / 2, level - LABEL_HEIGHT];
-    const below = [dotX - width / 2, level + LABEL_HEIGHT];
-    const positions = [[right, level], [left, level], ...(font === "bold" ? [above, below] : [])];
+    const above = [dotX - width / 2, labelY - LABEL_HEIGHT];
+    const below = [dotX - width / 2, labelY + LABEL_HEIGHT];
+    const positions = [[right, labelY], [left, labelY], ...(font === "bold" ? [above, below] : [])];
     const visible = positions.filter(([x]) => x >= 0 && x + width <= this.width);
     const position = (font === "bold" ? visible : visible.slice(0, 1)).find(([x, y]) => isFree(x, y, width));
     if (!position) return;
@@ -283,8 +283,8 @@ export class WordMap {
   /** Zoom and keep the point fixed that is `right` and `down` pixels from the centre of the canvas. */
   zoomBy(factor, right = 0, down = 0) {
     const zoom = clampZoom(this.view.zoom * factor);
-    const share = (1 - this.view.zoom / zoom) / this.scale;
-    this.moveTo({ x: this.view.x + right * share, y: this.view.y - down * share, zoom });
+    const shift = (1 - this.view.zoom / zoom) / this.scale; // of the centre, for each pixel
+    this.moveTo({ x: this.view.x + right * shift, y: this.view.y - down * shift, zoom });
   }
 
   onKeyDown(event) {
@@ -315,7 +315,7 @@ export class WordMap {
   onPointerDown(event) {
     this.canvas.setPointerCapture(event.pointerId);
     this.pointers.set(event.pointerId, event);
-    this.travelled = this.pointers.size > 1 ? Infinity : 0;
+    this.travelled = this.pointers.size > 1 ? Infinity : 0; // two fingers never click
     this.hover(null);
   }
 

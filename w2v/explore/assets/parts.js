@@ -53,7 +53,7 @@ export function table(caption, headings, rows, kind) {
   );
 }
 
-/** Create a score with a bar. The full length of the bar is 1, or `highest` if that is more. */
+/** Create a score with a bar. A bar of full length means 1, or `highest` if that is more. */
 export function score(value, highest) {
   const bar = element("span", { class: "bar", "aria-hidden": "true" });
   bar.style.inlineSize = `${Math.max(0, (100 * value) / Math.max(1, highest))}%`;

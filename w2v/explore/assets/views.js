@@ -28,7 +28,7 @@ export async function resolveWord(models, typed) {
 const queryEach = (items, query) =>
   Promise.all(items.map((item) => query(item).catch(({ message }) => ({ item, error: message }))));
 
-/** The heading of a view, with instructions. */
+/** Create the heading of a view, with instructions. */
 const title = (heading, text) =>
   element("div", { class: "title" }, element("h2", heading), text ? element("p", text) : null);
 

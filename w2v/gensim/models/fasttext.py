@@ -195,7 +195,11 @@ KeyedVectors._classes |= {"FastText": FastText, "FastTextKeyedVectors": FastText
 
 
 def load_facebook_model(path: PathLike, encoding: str = "utf-8") -> FastText:
-    """Load a model, which can be trained further, from a `.bin` file of fastText. Raises W2VError for other files."""
+    """Load a model, which can be trained further, from a `.bin` file of fastText.
+
+    Raises:
+        W2VError: The file is not one of fastText, or is damaged.
+    """
     with check_files_unchanged(path):
         content = fasttext.read(path, None)
     content = replace(content, words=content.words.to_utf8("backslashreplace", encoding))
@@ -223,7 +227,11 @@ def load_facebook_model(path: PathLike, encoding: str = "utf-8") -> FastText:
 
 
 def load_facebook_vectors(path: PathLike, encoding: str = "utf-8") -> FastTextKeyedVectors:
-    """Load the vectors from a `.bin` file of fastText. Raises W2VError for other files."""
+    """Load the vectors from a `.bin` file of fastText.
+
+    Raises:
+        W2VError: The file is not one of fastText, or is damaged.
+    """
     return load_facebook_model(path, encoding).wv
 
 

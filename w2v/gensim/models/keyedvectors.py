@@ -212,7 +212,7 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
         """Read a file that `save` or gensim's own `save` wrote, or any other file that w2v.load reads.
 
         Returns:
-            The class that was saved: A Word2Vec, for instance, if the file holds a Word2Vec.
+            An object of the class that was saved: a Word2Vec, for instance, if the file holds a Word2Vec.
         """
         content = vector_files.read(fname, mmap is not None)
         saved = content.header.gensim
@@ -278,8 +278,17 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
     ) -> Self:
         """Read word2vec's text or binary format. The reader recognises it, whatever `binary` and `no_header` say.
 
-        If a key occurs twice, its first vector counts. Raises FileNotFoundError if the file is missing, EOFError if it
-        is truncated, UnicodeDecodeError if a word is not in this encoding, ValueError for other damage.
+        If a key occurs twice, its first vector counts.
+
+        Args:
+            fvocab: A file with the count of each key. Without it, the counts only keep the order of the keys.
+            limit: The number of vectors to read; None for all.
+
+        Raises:
+            FileNotFoundError: The file is missing.
+            EOFError: The file is truncated.
+            UnicodeDecodeError: A word is not in this encoding.
+            ValueError: The file has other damage.
         """
         log.info("loading projection weights from %s", fname)
         vectors = cls._from_file(fname, vector_files.read_word2vec(fname, encoding, unicode_errors, limit or None))

@@ -144,8 +144,9 @@ class PhrasesTransformation(utils.SaveLoad):
         items = iter(sentence)
         is_iterator = items is sentence
         first = next(items, None)
-        whole = itertools.chain([first], items) if is_iterator and first is not None else sentence
-        return self.join_phrases(whole) if isinstance(first, str | None) else TransformedCorpus(self, whole)
+        if is_iterator and first is not None:
+            sentence = itertools.chain([first], items)  # put back the item that was taken to see its type
+        return self.join_phrases(sentence) if isinstance(first, str | None) else TransformedCorpus(self, sentence)
 
     def find_phrases(self, sentences: Iterable[Iterable[str]]) -> dict[str, float]:
         """Return the phrases in these sentences, and their scores."""
@@ -170,7 +171,8 @@ class PhrasesTransformation(utils.SaveLoad):
     def load(cls, fname: PathLike, **_: Any) -> Any:
         """Read a file that `save` wrote, as Phrases or FrozenPhrases, whichever saved it.
 
-        Raises W2VError for any other file, including gensim's own pickles.
+        Raises:
+            W2VError: The file is another one, such as a pickle of gensim.
         """
         try:
             with open_regular(fname) as file:
@@ -216,7 +218,8 @@ class Phrases(PhrasesTransformation):
     ) -> None:
         """Count the words of `sentences`, if given.
 
-        Raises ValueError for an invalid min_count or threshold, or a scorer without gensim's arguments.
+        Raises:
+            ValueError: min_count or threshold is invalid, or the scorer lacks some of gensim's arguments.
         """
         super().__init__(connector_words)
         if min_count <= 0:

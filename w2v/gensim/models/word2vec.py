@@ -281,12 +281,13 @@ class Word2Vec(Trainable):
         return pseudorandom_weak_vector(vector_size, seed_string, self.hashfxn)
 
     def estimate_memory(self, vocab_size: int | None = None, report: dict[str, int] | None = None) -> dict[str, int]:
-        """Add gensim's estimate of bytes for the dictionary, each matrix, and the total to `report`, and return it.
+        """Return gensim's estimate of the bytes for the dictionary, for each matrix, and in total.
+
+        Training needs more memory, for the text.
 
         Args:
             vocab_size: The number of words; by default, the size of the vocabulary.
-
-        Training needs more memory, for the text.
+            report: Other bytes by name, which the result and its total include.
         """
         words = vocab_size or len(self.wv)
         matrix = words * self.vector_size * np.dtype(np.float32).itemsize
@@ -336,9 +337,9 @@ class Word2Vec(Trainable):
         that method. With both `hs` and `negative`, each epoch trains first one loss and then the other.
 
         Args:
-            total_examples: The number of sentences. It or `total_words` is required, as in gensim. They determine the
-                number of gensim's batches, and so the final learning rate.
-            total_words: The number of words.
+            total_examples: The number of sentences.
+            total_words: The number of words. As in gensim, one of the two is required: it gives the number of gensim's
+                batches, which determines the final learning rate.
 
         Returns:
             The number of words trained, as expected after subsampling, and the number of words read.
@@ -367,8 +368,8 @@ class Word2Vec(Trainable):
             f"window={self.window} shrink_windows={self.shrink_windows}",
         )
         started = time.perf_counter()
-        progress = ProgressLog(report_delay) if log.isEnabledFor(logging.INFO) else None  # None: a bar in notebooks
-        _call(callbacks, "on_train_begin", self)
+        progress = ProgressLog(report_delay) if log.isEnabledFor(logging.INFO) else None  # None: notebooks show a bar
+        _call_callbacks(callbacks, "on_train_begin", self)
         trained, read = self._train_spans(text, losses, spans, callbacks, progress)
         seconds = time.perf_counter() - started
         self.total_train_time += seconds
@@ -378,7 +379,7 @@ class Word2Vec(Trainable):
             f"{trained / max(seconds, 1e-9):.0f} effective words/s",
         )
         self.train_count += 1
-        _call(callbacks, "on_train_end", self)
+        _call_callbacks(callbacks, "on_train_end", self)
         return trained, read
 
     def _train_spans(
@@ -389,26 +390,27 @@ class Word2Vec(Trainable):
         callbacks: list[CallbackAny2Vec],
         progress: Report | None,
     ) -> tuple[int, int]:
-        """Train each span of epochs with each loss. Return (words trained, words read).
+        """Train each span of epochs, (start, end) without `end` itself, with each loss.
 
-        A span (first, last) does not include the epoch `last`.
+        Returns:
+            The number of words trained, as expected after subsampling, and the number of words read.
         """
         trained = read = 0
         use_cache = len(spans) * len(losses) > 1 and not self._overrides_train_job
         with self._id_cache() if use_cache else nullcontext() as folder:
             if folder and isinstance(text, NumberedSentences):
                 text.write(folder / "rows")
-            for first, last in spans:
-                _call(callbacks, "on_epoch_begin", self)
+            for start, end in spans:
+                _call_callbacks(callbacks, "on_epoch_begin", self)
                 for loss in losses:
-                    trained_in_span, read_in_span = self._run(loss, text, first, last, progress)
+                    trained_in_span, read_in_span = self._run(loss, text, start, end, progress)
                 trained, read = trained + trained_in_span, read + read_in_span
-                for epoch in range(first, last):
-                    shares = (count // (last - first) for count in (read_in_span, trained_in_span))
+                for epoch in range(start, end):
+                    shares = (count // (end - start) for count in (read_in_span, trained_in_span))
                     log.info("EPOCH %d: training on %d raw words (%d effective words)", epoch, *shares)
                 self.wv.norms = None
-                self.min_alpha_yet_reached = self._alpha_at(last)
-                _call(callbacks, "on_epoch_end", self)
+                self.min_alpha_yet_reached = self._alpha_at(end)
+                _call_callbacks(callbacks, "on_epoch_end", self)
         return trained, read
 
     def get_latest_training_loss(self) -> float:
@@ -427,7 +429,8 @@ class Word2Vec(Trainable):
     ) -> NDArray[np.float32]:
         """Return the natural log probability of each sentence, float32 (n,), from windows of full size.
 
-        Raises RuntimeError for a model without hierarchical softmax.
+        Raises:
+            RuntimeError: The model has no hierarchical softmax, or no vocabulary.
         """
         if not self.wv.key_to_index:
             raise RuntimeError("you must first build vocabulary before scoring new data")
@@ -442,6 +445,7 @@ class Word2Vec(Trainable):
         )
 
     def _score(self, model: Model, words: NDArray[np.int64]) -> float:
+        """Return the log probability of one sentence, given as rows of `model`: int64 (n,)."""
         distance = np.abs(np.subtract.outer(np.arange(len(words)), np.arange(len(words))))
         context = (distance > 0) & (distance <= self.window)  # (n, n)
         if self.sg:
@@ -457,7 +461,11 @@ class Word2Vec(Trainable):
     def predict_output_word(
         self, context_words_list: Iterable[Any], topn: int = 10
     ) -> list[tuple[Any, np.float32]] | None:
-        """Return the `topn` most probable centre words as (word, probability), or None if all words are unknown."""
+        """Return the `topn` most probable centre words as (word, probability), or None if all words are unknown.
+
+        Raises:
+            RuntimeError: The model was not trained with negative sampling.
+        """
         if not self.negative:
             raise RuntimeError("predict_output_word needs negative sampling: train with negative above 0")
         if not len(self.wv) or not hasattr(self, "syn1neg"):
@@ -488,7 +496,9 @@ class Word2Vec(Trainable):
     def load(cls, fname: PathLike, mmap: str | None = None, **_: Any) -> Self:
         """Read a file that `save` or gensim's own `save` wrote. From gensim's file, keep numbers, text and arrays.
 
-        Raises AttributeError if the file holds another class, W2VError if it is damaged.
+        Raises:
+            AttributeError: The file holds only vectors.
+            W2VError: The file is damaged.
         """
         log.info("loading %s object from %s", cls.__name__, fname)
         return cls._from_file(fname, vector_files.read(fname, mmap is not None))
@@ -505,11 +515,11 @@ class Word2Vec(Trainable):
 KeyedVectors._classes["Word2Vec"] = Word2Vec
 
 
-def _call(callbacks: Iterable[CallbackAny2Vec], name: str, model: Word2Vec) -> None:
+def _call_callbacks(callbacks: Iterable[CallbackAny2Vec], name: str, model: Word2Vec) -> None:
     for callback in callbacks:
         getattr(callback, name)(model)
 
 
-# load is a class method that returns a new model. Calling it on an object is a common mistake.
 def _refuse_load_on_instance(*_: Any, **__: Any) -> None:
+    """Refuse `model.load(path)`, a common mistake: it would return a new model, and leave this one as it is."""
     raise AttributeError("load returns a new model: call it on the class, Word2Vec.load(path)")

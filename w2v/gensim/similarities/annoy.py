@@ -24,7 +24,9 @@ class AnnoyIndexer:
     def __init__(self, model: Word2Vec | KeyedVectors | None = None, num_trees: int | None = None) -> None:
         """Build the index, or leave it empty without a model or num_trees.
 
-        Raises ValueError if `model` is not a Word2Vec or KeyedVectors, W2VError if usearch is not installed.
+        Raises:
+            ValueError: `model` is not a Word2Vec or KeyedVectors.
+            W2VError: usearch is not installed.
         """
         self.model, self.num_trees = model, num_trees
         self.index: ApproximateIndex | None = None
@@ -55,7 +57,11 @@ class AnnoyIndexer:
         return self.index
 
     def load(self, fname: PathLike) -> None:
-        """Read the files that `save` wrote. Raises OSError if one is missing."""
+        """Read the files that `save` wrote.
+
+        Raises:
+            OSError: A file is missing.
+        """
         with open_regular(f"{fname}.dict") as file:
             metadata = decode(dict[str, Any], file.read(), f"{fname}.dict")
         self.index = ApproximateIndex.load(fname)

@@ -24,7 +24,11 @@ common_texts = [
 
 
 def datapath(fname: str) -> str:
-    """Return the path of a file of gensim's test data. Raises FileNotFoundError if gensim is not installed."""
+    """Return the path of a file of gensim's test data.
+
+    Raises:
+        FileNotFoundError: gensim is not installed, or does not have this file.
+    """
     candidates = (Path(folder) / "gensim" / "test" / "test_data" / fname for folder in sys.path)
     path = next((path for path in candidates if path.exists()), None)
     if path is None:
