@@ -427,7 +427,7 @@ def _temporary(folder: Path) -> BinaryIO:
 
 
 def _check_space(file: BinaryIO, folder: Path, share: float) -> None:
-    """Raise W2VError if the disk is too small for all ids, of which this share has been written."""
+    """Raise W2VError if the disk is too small for all ids. `share` is the share of the ids written so far."""
     written, disk = file.tell(), os.fstatvfs(file.fileno())
     needed, limit = written / share, written + disk.f_bavail * disk.f_frsize
     if needed > limit:

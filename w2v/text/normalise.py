@@ -104,7 +104,7 @@ class Normaliser:
         With options that change nothing, the text is returned without a check.
 
         Raises:
-            Malformed: If the text has bytes that are not UTF-8, is to be changed, and `errors` is "strict".
+            Malformed: If `errors` is "strict", some option changes text, and the text has bytes that are not UTF-8.
         """
         if not self._is_active:
             return text
