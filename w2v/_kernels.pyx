@@ -1,9 +1,9 @@
 """The training loop of all models.
 
 word2vec slides a window over the text and predicts the centre word from the context words around it. Each word has a
-row v of the input matrix and a row v' of the output matrix. The score of a word w for an input row x is s_w = v'_w · x.
-Let σ(s) = 1 / (1 + e^−s), and V the number of words. The K negatives are words drawn from the noise distribution, which
-gives word w the probability q_w. The loss of one prediction of word o from x is
+row v of the input matrix and a row v' of the output matrix, with D values each. For an input row x, the score of word w
+is s_w = v'_w · x. Let V be the number of words, and σ(s) = 1 / (1 + e^−s). Some losses draw K words, the negatives,
+from a noise distribution, which gives word w the probability q_w. The loss of predicting word o from x is
 
     full softmax           − log softmax(s)_o                         over all words
     class-based softmax    − log softmax(s)_c − log softmax(s)_o      over the classes, and the words of o's class c
@@ -12,43 +12,54 @@ gives word w the probability q_w. The loss of one prediction of word o from x is
     noise-contrastive      − log σ(s_o − z_o) − Σ_k log σ(z_k − s_k)  k: the K negatives; z = log(K q V)
     negative sampling      − log σ(s_o) − Σ_k log σ(−s_k)
 
-A loss decides three things: which output rows Y to use; the offset and the target t of each row (t is 1 if its score
-should rise, 0 if it should fall); and the link, which turns scores into probabilities: σ of each score, or a softmax
-over all of them. Skip-gram predicts the centre word from each context word separately: X (n, D) holds the rows v of n
-context words. (The papers predict each context word from the centre word. Over the whole text, both give the same pairs
-of words.) CBOW predicts the centre word once: X (1, D) is the mean of these rows. So a window selects input rows X and
-output rows Y (m, D). In skip-gram with negative sampling these are, for instance, 6 context words and 6 output rows of
-300 values. One step updates them:
+Classes and inner nodes have rows of the output matrix, too, so they have scores like words.
+
+A loss decides which output rows Y a prediction uses. For each of these rows it sets an offset, which is subtracted from
+the score (log K q or z in the table, otherwise 0), and a target t, which is 1 if the score should rise and 0 if it
+should fall. It also decides the link, which turns scores into probabilities: σ of each score, or a softmax.
+
+The input rows X depend on the model, skip-gram or CBOW. Skip-gram predicts the centre word from each context word
+separately: X (n, D) holds the rows v of n context words. (The papers predict each context word from the centre word.
+Over the whole text, both give the same pairs of words.) CBOW predicts the centre word once: X (1, D) is the mean of
+these rows.
+
+So each window selects input rows X and output rows Y (m, D). In skip-gram with negative sampling, for instance, X holds
+the rows of 6 context words, and Y the rows of the centre word and 5 negatives. One step computes the new X and Y, both
+from the old values:
 
     S = X Yᵀ − offset       E = t − link(S)       X ← X + alpha E Y       Y ← Y + alpha Eᵀ X
 
 For every loss, E is minus the gradient of the loss with respect to the scores. The step pulls an input row towards the
 output rows with target 1 and pushes it away from the others. So words that occur in the same contexts are pulled
 towards the same output rows, and become similar. If a word occurs twice among the context words, X contains its row
-twice, and both changes are added to it.
+twice, and both changes are added to it. In CBOW, the change of the mean is added to the row of each context word: all
+of it, as in word2vec.c, or divided by n, which is the exact gradient (`corrected`).
 
 The step does all arithmetic of training. It is in kernel/step_body.h and knows nothing about words. This file chooses
 the rows. kernel/worker.pxd defines the state of a thread, kernel/deterministic.pxd the rounds of deterministic runs.
 The design:
 
 Chunks.     The corpus is a file of ids. Threads take chunks of it from one atomic counter that runs through all epochs,
-            so they all finish at about the same time. Training a chunk takes a fraction of a second. A chunk contains
-            the centre words; their windows extend into the neighbouring chunks. The learning rate depends on the
-            position of the token in the run, so it reaches its minimum exactly at the end, with any number of threads.
+            so they all finish at about the same time. Training a chunk takes a fraction of a second. The centre words
+            of a chunk lie inside it, but their windows extend into the neighbouring chunks. The learning rate depends
+            on the position of the token in the run, so it reaches its minimum exactly at the end, with any number of
+            threads.
 Randomness. All random numbers are hashes. Whether a token is subsampled depends on (seed, epoch, position), so
-            neighbouring chunks agree on it. Windows and negatives depend on (seed, epoch, chunk). So the state of a run
-            is its matrices, the number of finished chunks and the sums of their losses. A run that is stopped between
-            two chunks and resumed gives the same result as a run that was never stopped.
+            neighbouring chunks agree on it. Window sizes and negatives depend on (seed, epoch, chunk). So the state of
+            a run is its matrices, the number of finished chunks and the sums of their losses. A run that is stopped
+            between two chunks and resumed gives the same result as a run that was never stopped.
 Sharing.    The K negatives are drawn once per window and shared by its context words (Ji et al. 2016). This turns
             scattered dot products into a small matrix product. With `per_pair`, each context word takes a step with its
             own negatives, as in word2vec.c. A step computes all changes of an output row from its old value, and the
             sum of too many changes would overshoot. So in skip-gram, a window of more than MAX_INPUTS_PER_STEP words
             takes several steps, each with its own negatives.
-            Hierarchical softmax cannot share output rows like this, because the nodes near the root are in every
-            prediction. Its steps are sequential: each context word sees the output rows as updated by the words before
-            it. The words before word i have moved each output row by alpha Σ E_k x_k, which adds
-            alpha Σ_k<i E_k (x_k · x_i) to the score of word i. The products x_k · x_i are the matrix G = X Xᵀ. So the
-            step still consists of matrix products, and gives the same result as one step per word.
+Sequence.   In hierarchical softmax, all context words of a window use the nodes on the centre word's path. The nodes
+            near the root are in every prediction, so even the changes of one window would overshoot if all were
+            computed from the old values. So these steps are sequential: each context word sees the output rows as
+            updated by the words before it. If word k has the input row x_k and the error E_k for an output row, the
+            words before word i have moved this row by alpha Σ_k<i E_k x_k. This adds alpha Σ_k<i E_k (x_k · x_i) to the
+            score of word i. The products x_k · x_i are the matrix G = X Xᵀ. So the step still consists of matrix
+            products, and gives the same result as one step per word.
 Subwords.   With subwords (Bojanowski et al. 2017) the input row of a word is the mean of its parts: its own row and the
             rows of its n-grams. n-grams that occur in exactly the same words share one row; see SubwordRows. `compose`
             computes the mean of each distinct word of a chunk. The steps update these means, and `update_subwords` adds
@@ -57,16 +68,20 @@ Subwords.   With subwords (Bojanowski et al. 2017) the input row of a word is th
             the full changes would overshoot.
 Prefetching. Output rows are accessed at random, and the matrix is larger than any cache. So the rows of a window are
             chosen LOOKAHEAD windows before its step, and their cache lines are prefetched in the meantime.
-Determinism. In a deterministic run, threads train in rounds of one chunk each. After each round they exchange their
-            changes in a fixed order; see kernel/deterministic.pxd.
-Storage.    bfloat16 rows, the upper halves of floats, take half the memory. A step converts its rows to float, updates
-            them, and rounds them stochastically.
-Races.      In other runs, threads read and write the two matrices without locks, on purpose (Hogwild, Recht et al.
-            2011). They do so in the step, compose, update_subwords, copy_hot and merge_hot. copy_hot and merge_hot
-            handle the hot rows: the output rows that all threads would write all the time, which belong to the nodes
-            near the root or the most frequent words. Each worker updates a copy of the hot rows during a chunk. The
-            thread that checks for divergence reads some rows at the same time. The counters and the stop flag are
-            atomic. All other state belongs to one thread.
+Storage.    Rows can be stored as bfloat16, the upper half of a float, in half the memory. A step converts its rows to
+            float, updates them, and rounds each value up or down at random, so that the mean is preserved.
+Hot rows.   All threads would write the output rows of the most frequent words, or of the nodes near the root, all the
+            time, and the cache lines of these rows would move between the cores. So before a chunk, each thread copies
+            these hot rows (copy_hot). It updates its copies, and after the chunk it adds a share of their changes to
+            the matrix (merge_hot).
+Races.      Threads read and write the two matrices without locks, on purpose (Hogwild, Recht et al. 2011). They do so
+            in the step, compose, update_subwords, copy_hot and merge_hot. The thread that checks for divergence reads
+            some rows at the same time. The counters and the stop flag are atomic. All other state belongs to one
+            thread.
+Determinism. Because of these races, each run with several threads gives another result. In a deterministic run, threads
+            train in rounds of one chunk each. If several threads use a row in a round, all but one of them update
+            copies of it. After the round, the changes of the copies are added to the row in a fixed order; see
+            kernel/deterministic.pxd.
 """
 
 cimport cython
@@ -95,7 +110,7 @@ cdef extern from * nogil:
     #define W2V_HIGH_HALF(a, b) ((uint64_t)(((unsigned __int128)(a) * (b)) >> 64))
     #define W2V_PREFETCH(pointer) __builtin_prefetch(pointer)
     #define W2V_READ(pointer) ((void)*(const volatile char *)(pointer))
-    /* Counts the pairs j, k with words[j] = words[k]. The result is `count` if all words differ. The array must be
+    /* Count the pairs j, k with words[j] = words[k]. The result is `count` if all words differ. The array must be
      * padded to a multiple of W2V_WORD_VECTOR with values that differ from all words. */
     enum { W2V_WORD_VECTOR = 4 };
     static inline int64_t w2v_equal_pairs(const int32_t *words, int64_t count) {
@@ -127,9 +142,9 @@ cdef enum:
     MAX_PREFETCHED_ROWS = 64   # prefetch no more output rows: the first would be evicted before the step uses them
     BITS_PER_ROW = 16          # bits of a row set for each row that workers may touch; fewer cause more needless copies
 
-# The maximum of ids × output rows × width × window for a chunk.
+# The maximum of ids × output rows × width × window for a chunk, so that training it takes a fraction of a second.
 cdef int64_t CHUNK_WORK = 1 << 30
-cdef int64_t MAX_BATCHES = settings.MAX_ADAPTIVE_BLOCKS
+cdef int64_t MAX_BATCHES = settings.MAX_ADAPTIVE_BLOCKS  # a prediction draws at most this many times K words
 
 
 def chunk_ids(double rows, int64_t width, int64_t window) -> int:
@@ -150,7 +165,7 @@ cdef struct LossKind:
     bint sequential    # each input row sees the output rows as updated by the input rows before it
     int64_t hot_rows   # number of output rows that each worker copies, because all workers write them all the time
     bint hot_at_end    # hot rows are the last rows of the matrix; if False, the first
-    float hot_share    # a hot row receives the mean of the workers' changes, multiplied by this
+    float hot_share    # a hot row receives the mean of the workers' changes times this number; see merge_hot
 
 # The keys are the values of Loss.branch.
 LOSS_KINDS = {
@@ -180,10 +195,12 @@ cdef enum Stream:     # the purpose of a random number: numbers for different pu
 
 
 cdef inline uint64_t key_of(uint64_t seed, uint64_t epoch, uint64_t stream) noexcept nogil:
+    """Return the key with which hash_of computes the random numbers of an epoch for one purpose."""
     return scramble(scramble(seed) + (epoch << 8) + stream)
 
 
 cdef inline uint64_t hash_of(uint64_t key, uint64_t counter) noexcept nogil:
+    """Return the random number that belongs to this key and counter."""
     return scramble(key + counter * <uint64_t>0x9E3779B97F4A7C15)
 
 
@@ -255,7 +272,8 @@ cdef class Kernel:
     cdef int window, negative, shrink, cbow, corrected, adaptive
     cdef int split_at_repeats                # whether a repeated context word begins a new step
     cdef int track_repeats                   # whether steps need to know that a context word repeats
-    cdef int64_t epochs, chunk_size, chunks, id_count, max_rows, columns
+    cdef int64_t epochs, chunk_size, chunks, id_count  # chunks: in an epoch
+    cdef int64_t max_rows, columns           # maximum of output rows in a step, and their columns; see kernel/step.h
     cdef int64_t step_width                  # number of values of a row that the steps use
     cdef int64_t fill_ahead                  # how many windows ahead of the step a window is filled
     cdef int64_t prefetch_distance           # how many windows ahead of the step its rows are prefetched; 0: not at all
@@ -409,7 +427,10 @@ cdef class Kernel:
     def restore(self, int64_t position, losses, predictions) -> None:
         """Make `run` continue after the first `position` chunks, also after `stop`. Call it while no thread runs.
 
-        losses, predictions: the values of these properties at that position.
+        Args:
+            position: The number of finished chunks, in all epochs.
+            losses: The value of `losses` at that position.
+            predictions: The value of `predictions` at that position.
         """
         cdef int64_t epoch = position // self.chunks, chunk = position % self.chunks
         np.asarray(self.worker_losses)[:] = 0
@@ -457,10 +478,11 @@ cdef class Kernel:
             self.train_chunk(worker_index, chunk // self.chunks, chunk % self.chunks)
 
     cdef void train_chunk(self, int64_t worker_index, int64_t epoch, int64_t chunk) noexcept nogil:
+        """Train the centre words of a chunk: collect the words, choose the rows of each window, and take the steps."""
         cdef Worker *worker = self.team.workers[worker_index]
         cdef int64_t first_token = min(chunk * self.chunk_size, self.id_count)
         cdef int64_t end_token = min(first_token + self.chunk_size, self.id_count)
-        cdef int64_t first = self.window + 1, end, centre
+        cdef int64_t first = self.window + 1, end, centre  # indices of kept words
         cdef int64_t tokens_before = epoch * self.tokens_before[self.chunks] + self.tokens_before[chunk]
         worker.loss.total = 0
         worker.random = hash_of(key_of(self.seed, epoch, WINDOWS), chunk)
@@ -502,6 +524,7 @@ cdef class Kernel:
         self.worker_predictions[row, epoch] += self.team.workers[worker_index].predictions
 
     cdef inline Window *window_at(self, Worker *worker, int64_t k) noexcept nogil:
+        """Return the place of window k of the chunk."""
         return &worker.windows[k if self.deterministic else <uint32_t>k % (LOOKAHEAD + 1)]
 
     cdef inline void update_next(self, Worker *worker) noexcept nogil:
@@ -833,7 +856,7 @@ cdef class Kernel:
         """
         if self.kind.rows == PATH:
             self.prefetch_path(worker.kept.words, centre)
-        # At the end of a sentence this is a word of the next sentence. Prefetching it does no harm.
+        # After the end of a sentence, this may be a row that no window uses. Prefetching it does no harm.
         w.outputs[(w.output_sets - 1) * self.max_rows + w.m] = worker.kept.rows[centre + self.window]
 
     cdef inline float *output_row(self, Worker *worker, int64_t row) noexcept nogil:
@@ -845,7 +868,7 @@ cdef class Kernel:
     # -- output rows: negative sampling, noise-contrastive estimation, sampled softmax ----------
 
     cdef void choose_samples(self, Worker *worker, Window *w) noexcept nogil:
-        """Choose the centre word and `batches` times K drawn words, for each group."""
+        """Choose the output rows of each group: the centre word, and `batches` times K drawn words."""
         cdef int64_t group, batch
         w.m = worker.draws.batches * self.negative + 1
         for group in range(w.groups):
@@ -862,7 +885,7 @@ cdef class Kernel:
             prefetch(&self.alias_table[high_half(worker.draws.next_random[j], self.alias_table.shape[0]), 0])
 
     cdef void draw_words(self, Worker *worker, Window *w, int64_t group, int64_t first) noexcept nogil:
-        """Set the centre word, and append K words from the alias table to the `first` words drawn so far."""
+        """Draw K words for a group, which has drawn `first` words so far, and set its output rows."""
         cdef int64_t size = self.alias_table.shape[0], j
         cdef int32_t *words = worker.draws.words
         cdef float **outputs = w.outputs + group * self.max_rows
@@ -878,7 +901,10 @@ cdef class Kernel:
         self.draw_negatives(worker)
 
     cdef void count_words(self, int32_t *words, int32_t *counts, int64_t first) noexcept nogil:
-        """Count how often each word was drawn, since each draw is a term of the loss. Replace repeats by NO_WORD."""
+        """Count how often each word was drawn, since each draw is a term of the loss. Replace repeats by NO_WORD.
+
+        Only the last K words are new: those after the `first` words drawn before.
+        """
         cdef int64_t j, k
         if first == 0:
             counts[0] = 0
@@ -950,7 +976,7 @@ cdef class Kernel:
             prefetch(&self.starts[kept[centre + 2]])
 
     cdef void choose_class(self, Worker *worker, Window *w) noexcept nogil:
-        """Choose the words of the centre word's class. Before them are the rows of all classes, as in every window."""
+        """Choose the words of the centre word's class. The rows of all classes come first; prepare_window sets them."""
         cdef int64_t own = self.class_of[w.centre], j
         cdef int64_t first = round_up_to_blocks(self.starts.shape[0] - 1)
         cdef int64_t words = self.starts[own + 1] - self.starts[own]
@@ -1010,8 +1036,8 @@ cdef class Kernel:
     cdef void adapt_samples(self, Worker *worker) noexcept nogil:
         """Double the number of drawn words if the effective sample size is below K / 2; halve it if it is above K.
 
-        The new number applies to the next window. If it depended on the drawn words themselves, the estimate would be
-        biased.
+        The new number applies to the next window. If the words drawn for a window decided on their own number, their
+        estimate of the softmax would be biased.
         """
         if worker.loss.effective_samples < 0.5 * self.negative:
             worker.draws.batches = min(2 * worker.draws.batches, MAX_BATCHES)

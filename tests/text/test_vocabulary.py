@@ -70,7 +70,7 @@ def test_an_empty_vocabulary_is_refused() -> None:
         (["a", ""], [2, 1], "must not be empty"),
         (["a", 5], [2, 1], "must be str"),
         (["a", "new\tyork"], [2, 1], "must not contain white space"),
-        (["a", "b", "a"], [3, 2, 1], "a word twice"),
+        (["a", "b", "a"], [3, 2, 1], "contains the word 'a' twice"),
     ],
 )
 def test_invalid_words_and_counts_are_refused(words: Any, counts: Any, message: str) -> None:

@@ -1,9 +1,9 @@
 """The training loop in plain Python. Read this file to learn what the algorithm does.
 
-It trains the same models as `_kernels.pyx`, which explains the mathematics and the design. This file does without
-copies of frequent rows, deterministic rounds, bfloat16, and windows that are filled ahead of their steps. It has two
-uses: tests run it in float64 and compare the Cython kernel with it, and `numba_kernel.py` compiles it together with a
-loss written in Python. It does not import Numba.
+It trains the same models as `_kernels.pyx`, which explains the mathematics and the design. This file leaves out copies
+of hot rows, deterministic rounds, bfloat16, and windows that are filled ahead of their steps. It has two uses: tests
+run it in float64 and compare the Cython kernel with it, and `numba_kernel.py` compiles it together with a loss written
+in Python. It does not import Numba.
 
 From the outside in:
 
@@ -48,10 +48,12 @@ SUBSAMPLING, WINDOWS = np.uint64(1), np.uint64(2)
 
 
 def key_of(seed: Any, epoch: int, purpose: Any) -> Any:
+    """Return the key with which hash_of computes the random numbers of an epoch for one purpose."""
     return scramble(scramble(seed) + (np.uint64(epoch) << np.uint64(8)) + purpose)
 
 
 def hash_of(key: Any, counter: int) -> Any:
+    """Return the random number that belongs to this key and counter."""
     return scramble(key + np.uint64(counter) * GOLDEN)
 
 
@@ -243,7 +245,8 @@ class Kernel:
 
     It takes a mapping of named parameters instead of one output matrix. The matrices may be float64.
 
-    Raises W2VError for a loss that violates the protocol.
+    Raises:
+        W2VError: If the loss violates the protocol of Loss.
 
     Attributes:
         position: Number of chunks handed out, in all epochs. While no thread runs, all of them are trained, because a
@@ -277,7 +280,10 @@ class Kernel:
     def run(self, worker_index: int, end: int | None = None) -> None:
         """Train chunks until position `end`, by default the end of the run, or until `stop` is called.
 
-        Each thread passes a different `worker_index`. Raises W2VError if a user's own loss raises an exception.
+        Each thread passes a different `worker_index`.
+
+        Raises:
+            W2VError: If a user's own loss raises an exception.
         """
         end = self._end if end is None else end
         while not self._stopped:

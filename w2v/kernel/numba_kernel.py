@@ -4,8 +4,9 @@
 the vector code of numba_vectors.py, and compiles them into one function.
 
 The machine code is cached on disk under a hash of all this code. Numba's own cache key is not enough: it only depends
-on the file of train_chunk, so a changed loss in another file would run old machine code. Passing the functions of the
-loss as arguments is not possible either: they would be part of Numba's key, and differ in each process.
+on the file of train_chunk, so after a change of the loss in another file, old machine code would run. Passing the
+functions of the loss as arguments is not possible either: Numba's key would contain them, and they differ in each
+process.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def check_cache(folder: Path) -> None:
 
     If the folder does not exist, its nearest existing parent is checked.
     """
-    if not folder.is_absolute():  # the user does not have a home folder, so it would be in the working directory
+    if not folder.is_absolute():  # without a home folder, the cache would be in the working directory
         raise PermissionError(f"there is no home folder for {folder}")
     status = next(each for each in (folder, *folder.parents) if each.exists()).stat()
     if status.st_uid != os.geteuid() or status.st_mode & stat.S_IWOTH:
@@ -128,7 +129,11 @@ def _hashed_copy(function: FunctionType, functions: Functions) -> tuple[Function
 
 
 class Kernel(loop.Kernel):
-    """The kernel of loop.py, compiled. Raises W2VError for a loss that cannot be compiled or violates the protocol."""
+    """The kernel of loop.py, compiled.
+
+    Raises:
+        W2VError: If the loss cannot be compiled or violates the protocol of Loss.
+    """
 
     def _with_loss(self, functions: Functions) -> Any:
         try:

@@ -122,7 +122,8 @@ def available_sets() -> list[str]:
 def instruction_set() -> str:
     """Return the instruction set to use: the value of W2V_SIMD, by default the fastest that this machine supports.
 
-    Raises SettingsError if the machine does not support the value of W2V_SIMD.
+    Raises:
+        SettingsError: If the machine does not support the value of W2V_SIMD.
     """
     available = available_sets()
     chosen = os.environ.get("W2V_SIMD") or available[0]

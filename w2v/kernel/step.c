@@ -1,4 +1,4 @@
-/* Compiles the step for each instruction set of the processor family, and chooses one at run time. A pragma selects the
+/* Compile the step for each instruction set of the processor family, and choose one at run time. A pragma selects the
  * instruction set, rather than a compiler flag, so that one object file contains all versions. */
 
 #include "step.h"
@@ -24,7 +24,7 @@
 #define STEP_BEGIN_TARGET(list) STEP_PRAGMA(GCC push_options) STEP_PRAGMA(GCC target(list))
 #define STEP_END_TARGET STEP_PRAGMA(GCC pop_options)
 #endif
-/* Keeps a vector that is used several times in a register. Otherwise the compiler loads it again for each use, and
+/* Keep a vector that is used several times in a register. Otherwise the compiler loads it again for each use, and
  * loads are the bottleneck (bench/NOTES.md). */
 #if defined(__x86_64__)
 #define STEP_IN_REGISTER(vector) __asm__("" : "+v"(vector))
@@ -36,35 +36,35 @@
 
 #define STEP_MIN(a, b) ((a) < (b) ? (a) : (b))
 
-/* Maximum number of factors in each product of StepLoss. A factor is between 1/2 and 1, so the product of all columns
- * stays above 2^−960. One panel of up to 30 rows adds at most 60 factors, half of this maximum, so the products are
- * folded into `total` in time. A step has at most MAX_INPUTS_PER_STEP = 16 rows (w2v/settings.py). */
+/* Maximum number of factors in each of the 8 products of StepLoss. A factor is between 1/2 and 1, so the product of all
+ * columns stays above 2^−960 and does not underflow. One panel of up to 30 rows adds at most 60 factors, half of this
+ * maximum, so the products are folded into `total` in time. A step has at most MAX_INPUTS_PER_STEP = 16 rows
+ * (w2v/settings.py). */
 enum { LOSS_FACTORS = 120 };
 
-/* Whether prefetches go to the first-level cache, otherwise to the second. The first level was faster on Intel's
+/* Whether prefetches go to the first-level cache rather than the second. The first level was faster on Intel's
  * processors, the second on AMD's (bench/NOTES.md). */
 static int prefetch_to_first_level = 0;
 
-/* Each element of a vector combines the random bits with another of these constants, so that its stream differs. */
+/* Each element of a vector combines the random bits with its own constant, so that the elements are rounded
+ * independently. */
 static const uint32_t STREAMS[16] __attribute__((aligned(64))) = {
     0x3c6ef372, 0xdaa66d2b, 0x78dde6e4, 0x1715609d, 0xb54cda56, 0x5384540f, 0xf1bbcdc8, 0x8ff34781,
     0x2e2ac13a, 0xcc623af3, 0x6a99b4ac, 0x08d12e65, 0xa708a81e, 0x454021d7, 0xe3779b90, 0x81af1549};
 
 static inline int64_t step_cache_lines(int64_t floats) { return (floats + ROW_ALIGNMENT - 1) & -ROW_ALIGNMENT; }
 
-/* step_panel returns the number of floats in a panel of n rows, step_pointers the floats that `count` pointers occupy.
- * */
+/* Return the number of floats in a panel of n rows, and the number of floats that `count` pointers occupy. */
 static inline int64_t step_panel(int64_t n) { return step_cache_lines(n * STEP_PANEL); }
 static inline int64_t step_pointers(int64_t count) { return step_cache_lines(2 * count); }
 
-/* Returns the block size that divides `rows` into the fewest blocks of at most `limit` rows, all of about equal size.
- * */
+/* Return the block size that divides `rows` into the fewest blocks of at most `limit` rows, all about equally large. */
 static inline int64_t step_block(int64_t rows, int64_t limit) {
     const int64_t blocks = (rows + limit - 1) / limit;
     return (rows + blocks - 1) / blocks;
 }
 
-/* Returns the next `floats` floats of scratch, and advances `scratch` beyond them. */
+/* Return the next `floats` floats of scratch, and advances `scratch` beyond them. */
 static inline float *step_allocate(float **scratch, int64_t floats) {
     float *const taken = *scratch;
     *scratch += floats;
@@ -85,7 +85,7 @@ typedef struct {
     float *copies;         /* space for n rows, then for n pointers */
 } StepLayout;
 
-/* Copies targets and offsets to one panel for each block, for blocks of another size than BLOCK_OUTPUTS. */
+/* Copy targets and offsets to one panel for each block, because sequential blocks differ in size from BLOCK_OUTPUTS. */
 static void step_place_columns(const Step *s, const StepLayout *layout, float *target, float *offset) {
     for (int64_t column = 0, j = 0; column < layout->blocks * STEP_PANEL; column++) {
         const int used = column % STEP_PANEL < layout->block && j < s->m;
@@ -144,7 +144,7 @@ STEP_END_TARGET
 #endif
 
 #if defined(__x86_64__)
-/* Reads CPUID directly. __builtin_cpu_supports needs a runtime library, and zig's version of it does not recognise any
+/* Read CPUID directly: __builtin_cpu_supports needs a runtime library, and zig's version of it does not recognise any
  * instruction set. The operating system must also save the vector registers when it switches threads: XCR0 tells. */
 static const StepFunctions *step_for_x86(const char *name) {
     enum { YMM = 0x06, ZMM = 0xe6 }; /* bits of XCR0 */

@@ -20,9 +20,9 @@ enum {
     BLOCK_OUTPUTS = 6,  /* output rows with scores computed together */
     STEP_PANEL = 8,     /* columns in a panel */
 };
-static const float UNUSED_OFFSET = 1e30f; /* of a column without an output row: its probability is below 2e-28 */
+static const float UNUSED_OFFSET = 1e30f; /* of a column without an output row; its probability is below 2e-28 */
 
-/* step_column returns the column of output row j, step_columns the number of columns for m output rows. */
+/* Return the column of output row j, and the number of columns for m output rows. */
 static inline int64_t step_column(int64_t j) { return j / BLOCK_OUTPUTS * STEP_PANEL + j % BLOCK_OUTPUTS; }
 static inline int64_t step_columns(int64_t m) { return (m + BLOCK_OUTPUTS - 1) / BLOCK_OUTPUTS * STEP_PANEL; }
 
@@ -36,7 +36,7 @@ typedef struct {
                               * each draw; the minimum over input rows */
 } StepLoss;
 
-/* Converts a bfloat16, which is the upper half of a float, to that float. */
+/* Convert a bfloat16, which is the upper half of a float, to that float. */
 static inline float step_bfloat16_to_float(uint16_t half) {
     const union {
         uint32_t bits;
@@ -45,7 +45,7 @@ static inline float step_bfloat16_to_float(uint16_t half) {
     return x.value;
 }
 
-/* Rounds a float to one of the two nearest bfloat16: away from zero if adding `chance` to the lower half carries, else
+/* Round a float to one of the two nearest bfloat16: away from zero if adding `chance` to the lower half carries, else
  * towards zero. With a uniform `chance` the mean is preserved (stochastic rounding, Gupta et al. 2015). */
 static inline uint16_t step_float_to_bfloat16(float value, uint16_t chance) {
     const union {
@@ -83,7 +83,7 @@ typedef struct {
 
 int64_t step_scratch(int64_t n, int64_t m, int64_t width, int pooled, int bfloat16);
 void step_loss_start(StepLoss *loss);
-double step_loss_total(StepLoss *loss); /* takes the pending logarithms and returns the total */
+double step_loss_total(StepLoss *loss); /* add the pending logarithms to the total, and return it */
 
 /* A matrix with the parts of words as rows: the own row of each word, and the rows of n-grams. */
 typedef struct {
@@ -103,7 +103,7 @@ typedef struct {
                             const void *now, const void *then, uint32_t random);
 } StepFunctions;
 
-/* Returns the functions for an instruction set: "avx512", "avx2", "neon" or "baseline". NULL: this machine cannot run
+/* Return the functions for an instruction set: "avx512", "avx2", "neon" or "baseline". NULL: this machine cannot run
  * it. */
 const StepFunctions *step_choose(const char *name);
 

@@ -7,11 +7,11 @@
  * step_floats() is the step on float rows. step() also handles bfloat16. Before them come the phases of a step in their
  * order: pool, score, link, update and scatter.
  *
- * Blocks are as large as the registers allow. With 32 registers, 4 × 6 scores need 24 accumulators and 5 operands, and
- * the update of 6 outputs by 2 vectors needs 12 old values, 12 new ones and 5 operands. Sequential rows do not need the
- * old values, so their blocks have up to 8 outputs: 2 × 8 scores, and 8 × 2 new values. With 16 registers the blocks
- * have 2 × 6 scores and 6 × 1 values, sequential or not. For a single input row there is a special update, which keeps
- * the errors in registers. */
+ * Score and update work on blocks of rows, with results that stay in registers. Blocks are as large as the registers
+ * allow. With 32 registers, 4 × 6 scores need 24 accumulators and 5 operands, and the update of 6 outputs by 2 vectors
+ * needs 12 old values, 12 new ones and 5 operands. Sequential rows do not need the old values, so their blocks have up
+ * to 8 outputs: 2 × 8 scores, and 8 × 2 new values. With 16 registers the blocks have 2 × 6 scores and 6 × 1 values,
+ * sequential or not. A single input row has an update of its own, which keeps the errors in registers. */
 
 #if STEP_REGISTERS == 32
 #define STEP_MAX_INPUTS 4        /* maximum of input rows in a block of scores */
@@ -51,7 +51,7 @@ typedef int32_t step_row_ints __attribute__((vector_size(4 * STEP_ROW_LANES), ma
 
 static STEP_INLINE step_vec STEP_NAME(splat)(float x) { return x - (step_vec){0}; }
 
-/* The larger and the smaller of each pair of values. If one of them is NaN, the result is the second. */
+/* Return the larger, or the smaller, of each pair of values; the second if one of them is NaN. */
 #if defined(__x86_64__) && STEP_LANES == 4
 #define STEP_LARGER __builtin_ia32_maxps
 #define STEP_SMALLER __builtin_ia32_minps
@@ -66,7 +66,7 @@ static STEP_INLINE step_row STEP_NAME(select)(step_row_ints mask, step_row yes, 
 #define STEP_SMALLER(a, b) STEP_NAME(select)((a) < (b), a, b)
 #endif
 
-/* Calls function(U, d, ...) for all vectors of a row: for U vectors from float d on. U is a compile-time constant. */
+/* Call function(U, d, ...) for all vectors of a row: for U vectors from float d on. U is a compile-time constant. */
 #define STEP_FOR_VECTORS(function, width, ...)                                                     \
     do {                                                                                           \
         int64_t d = 0;                                                                             \
@@ -85,7 +85,7 @@ static STEP_INLINE step_row STEP_NAME(select)(step_row_ints mask, step_row yes, 
 
 /* -- pool: X ← the mean of the input rows ------------------------------------------------------------------------- */
 
-/* Pools U vectors of each row from float d on. */
+/* Pool U vectors of each row from float d on. */
 static STEP_INLINE void STEP_NAME(pool_vectors)(const int U, int64_t d, int64_t n, float *const *inputs, float *mean) {
     step_vec sum[STEP_POOL_VECTORS];
     STEP_EACH(u, U) sum[u] = STEP_VEC(inputs[0] + d + u * STEP_LANES);
@@ -130,7 +130,7 @@ static STEP_INLINE void STEP_NAME(pool)(const Step *s, const StepLayout *layout)
 #define STEP_FOLD_2(a, b) (STEP_SHUFFLE(a, b, 0, 1, 4, 5) + STEP_SHUFFLE(a, b, 2, 3, 6, 7))
 #endif
 
-/* Sums the lanes of I × J vectors into I rows of a panel. Columns past J are undefined. */
+/* Sum the lanes of I × J vectors into I rows of a panel. Columns past J are undefined. */
 static STEP_INLINE void STEP_NAME(sum_lanes)(const int I, const int J, step_vec *v, float *scores) {
     step_vec pairs[STEP_MAX_INPUTS * 4], fours[STEP_MAX_INPUTS * 2];
     STEP_EACH(i, I) STEP_EACH(k, 4) {
@@ -153,7 +153,7 @@ static STEP_INLINE void STEP_NAME(sum_lanes)(const int I, const int J, step_vec 
 #endif
 }
 
-/* Computes the dot products of I rows x with J rows y, as I rows of a panel. */
+/* Compute the dot products of I rows x with J rows y, as I rows of a panel. */
 static STEP_INLINE void STEP_NAME(score_block)(const int I, const int J, float *const *x, float *const *y,
                                                int64_t width, float *scores) {
     step_vec sums[STEP_MAX_INPUTS * BLOCK_OUTPUTS];
@@ -173,7 +173,7 @@ static STEP_INLINE void STEP_NAME(score_block)(const int I, const int J, float *
     STEP_NAME(sum_lanes)(I, J, sums, scores);
 }
 
-/* Calls score_block with a compile-time constant for J. It is at most BLOCK_OUTPUTS, or STEP_MAX_OUTPUTS for sequential
+/* Call score_block with a compile-time constant for J. It is at most BLOCK_OUTPUTS, or STEP_MAX_OUTPUTS for sequential
  * rows, which come in blocks of at most STEP_SEQUENTIAL_INPUTS. */
 static STEP_INLINE void STEP_NAME(score_outputs)(const int I, int64_t J, float *const *x, float *const *y,
                                                  int64_t width, float *scores) {
@@ -203,8 +203,7 @@ static STEP_NOINLINE void STEP_NAME(score_rows)(int64_t I, int64_t J, float *con
     }
 }
 
-/* Computes S and, for sequential rows, the part of G that is needed: the products of each row with the rows before it.
- * */
+/* Compute S and, for sequential rows, the part of G that they need: the products of each row with the rows before. */
 static STEP_INLINE void STEP_NAME(score)(const Step *s, const StepLayout *layout) {
     const int64_t n = layout->n, block = layout->block, panel = layout->panel;
     const int64_t inputs = s->sequential ? STEP_SEQUENTIAL_INPUTS : step_block(n, STEP_MAX_INPUTS);
@@ -240,17 +239,20 @@ static STEP_INLINE void STEP_NAME(exp)(const int R, const step_row *x, step_row 
     STEP_EACH(k, R) e[k] = (step_row)((step_row_ints)p[k] + ((step_row_ints)rounded[k] << 23));
 }
 
-/* Returns the address of the score in row i and `column`. */
+/* Return the address of the score in row i and `column`. */
 static STEP_INLINE float *STEP_NAME(score_at)(float *scores, int64_t panel, int64_t i, int64_t column) {
     return scores + column / STEP_PANEL * panel + i * STEP_PANEL + column % STEP_PANEL;
 }
 
 /* S ← alpha E, where E = target − weight · logistic(S − offset), in R rows from row i on. Their operations are
- * interleaved, because a single row would have to wait for the result of each operation. Sequential rows come one by
- * one. The rows before row i have moved the outputs by Σ_k<i alpha E_k X_k, which adds Σ_k<i G_ik alpha E_k to the
- * scores of row i. Loss: Σ weight · log(1 + e^s) − target · s = Σ weight · (max(s, 0) − log max(p, 1 − p)) −
- * target · s, where p is the logistic function of s. The logarithm is taken of the running product of max(p, 1 − p).
- * Each weight other than 1 needs another logarithm, but these weights are rare. */
+ * interleaved, because a single row would have to wait for the result of each operation.
+ *
+ * Sequential rows come one by one. The rows before row i have moved the outputs by Σ_k<i alpha E_k X_k, which adds
+ * Σ_k<i G_ik alpha E_k to the scores of row i.
+ *
+ * The loss is Σ weight · log(1 + e^s) − target · s, and log(1 + e^s) = max(s, 0) − log max(p, 1 − p) for p =
+ * logistic(s). The factors max(p, 1 − p) are multiplied first, and one logarithm is taken of their product. A weight
+ * other than 1 needs a logarithm of its own, but such weights are rare. */
 static STEP_INLINE void STEP_NAME(logistic_rows)(const int R, const int weighted, const Step *s,
                                                  const StepLayout *layout, int64_t i, int64_t from, int64_t to,
                                                  step_row *linear, step_row *product) {
@@ -281,7 +283,7 @@ static STEP_INLINE void STEP_NAME(logistic_rows)(const int R, const int weighted
     }
 }
 
-/* Applies the logistic link to all rows, in columns `from` to `to`. */
+/* Apply the logistic link to all rows, in columns `from` to `to`. */
 static STEP_INLINE void STEP_NAME(logistic)(const int weighted, const Step *s, const StepLayout *layout, int64_t from,
                                             int64_t to) {
     StepLoss *const loss = s->loss;
@@ -354,7 +356,7 @@ static STEP_NOINLINE void STEP_NAME(link)(const Step *s, const StepLayout *layou
 
 /* -- update: X ← X + alpha E Y and Y ← Y + alpha Eᵀ X; `error` holds alpha E --------------------------------------- */
 
-/* Updates J outputs, and all inputs by these outputs, in U vectors of each row from float d on. `x` has the values of
+/* Update J outputs, and all inputs by these outputs, in U vectors of each row from float d on. `x` has the values of
  * the inputs before the step. alpha E Y is added to the rows `from`, or to `x` if `from` is NULL, and the sums are stored
  * in the rows `to`. If rows are sequential, each input sees Y as updated by the inputs before it. */
 static STEP_INLINE void STEP_NAME(update_vectors)(const int sequential, const int J, const int U, int64_t n, int64_t d,
@@ -384,7 +386,7 @@ static STEP_INLINE void STEP_NAME(update_vectors)(const int sequential, const in
     STEP_EACH(j, J) STEP_EACH(u, U) STEP_VEC(y[j] + d + u * STEP_LANES) = now[j * U + u];
 }
 
-/* If a pair of cache lines begins at value d of a row, prefetches this pair of each of the first `count` rows. Two
+/* If a pair of cache lines begins at value d of a row, prefetch this pair of each of the first `count` rows. Two
  * lines per iteration are faster than one. If a row ends after the first line, that line is prefetched twice. */
 static STEP_INLINE void STEP_NAME(prefetch)(const Step *s, int64_t d, int64_t count, int to_first_level) {
     const int64_t in_line = s->bfloat16 ? 2 * ROW_ALIGNMENT : ROW_ALIGNMENT; /* values in a cache line */
@@ -402,7 +404,7 @@ static STEP_INLINE void STEP_NAME(prefetch)(const Step *s, int64_t d, int64_t co
     }
 }
 
-/* Updates all vectors of the rows for J outputs, and prefetches rows in the meantime. */
+/* Update all vectors of the rows for J outputs, and prefetch rows in the meantime. */
 static STEP_INLINE void STEP_NAME(update_block)(const int sequential, const int J, const Step *s, int64_t n,
                                                 float *const *x, float *const *from, float *const *to,
                                                 float *const *y, const float *error, int64_t prefetch_count) {
@@ -421,7 +423,7 @@ static STEP_INLINE void STEP_NAME(update_block)(const int sequential, const int 
     }
 }
 
-/* Calls update_block with a compile-time constant for J. */
+/* Call update_block with a compile-time constant for J. */
 static STEP_INLINE void STEP_NAME(update_outputs)(const int sequential, int64_t J, const Step *s, int64_t n,
                                                   float *const *x, float *const *from, float *const *to,
                                                   float *const *y, const float *error, int64_t prefetch_count) {
@@ -452,7 +454,7 @@ static STEP_NOINLINE void STEP_NAME(update_together)(int64_t J, const Step *s, i
     STEP_NAME(update_outputs)(0, J, s, n, x, from, to, y, error, prefetch_count);
 }
 
-/* Updates J outputs, and a single input by these outputs, in U vectors from float d on: `to` ← `from` + alpha E Y. If
+/* Update J outputs, and a single input by these outputs, in U vectors from float d on: `to` ← `from` + alpha E Y. If
  * `from` is NULL, it counts as zeros. */
 static STEP_INLINE void STEP_NAME(update_single_vectors)(const int J, const int U, int64_t d, const float *x,
                                                          const float *from, float *to, float *const *y,
@@ -469,7 +471,7 @@ static STEP_INLINE void STEP_NAME(update_single_vectors)(const int J, const int 
     STEP_EACH(u, U) STEP_VEC(to + d + u * STEP_LANES) = sum[0][u] + sum[1][u];
 }
 
-/* Updates all vectors of the rows for J outputs and a single input. The errors stay in registers. */
+/* Update all vectors of the rows for J outputs and a single input. The errors stay in registers. */
 static STEP_INLINE void STEP_NAME(update_single_block)(const int J, const Step *s, const float *x, const float *from,
                                                        float *to, float *const *y, const float *error,
                                                        int64_t prefetch_count) {
@@ -507,7 +509,7 @@ static STEP_NOINLINE void STEP_NAME(update_single)(int64_t J, const Step *s, con
     }
 }
 
-/* Updates X and Y, one block of outputs after the other. Each block reads the old X and adds its part to the new X, so
+/* Update X and Y, one block of outputs after the other. Each block reads the old X and adds its part to the new X, so
  * with several blocks both are needed at the same time. If no row occurs twice, scratch has the new X until the last
  * block. If a row occurs twice, scratch has a copy of the old X, and the rows themselves become the new X. */
 static STEP_INLINE void STEP_NAME(update)(const Step *s, const StepLayout *layout) {
@@ -539,7 +541,7 @@ static STEP_INLINE void STEP_NAME(update)(const Step *s, const StepLayout *layou
 
 /* -- scatter: each input row ← itself + gradient_scale · the change of the mean ----------------------------------- */
 
-/* Adds the change to U vectors of each row from float d on. */
+/* Add the change to U vectors of each row from float d on. */
 static STEP_INLINE void STEP_NAME(scatter_vectors)(const int U, int64_t d, int64_t n, float *const *inputs, float scale,
                                                    const float *change) {
     step_vec part[STEP_POOL_VECTORS];
@@ -556,7 +558,7 @@ static STEP_INLINE void STEP_NAME(scatter)(const Step *s, const StepLayout *layo
 
 /* -- the step ----------------------------------------------------------------------------------------------------- */
 
-/* Divides the step into blocks, and scratch into arrays. */
+/* Divide the step into blocks, and scratch into arrays. */
 static STEP_INLINE StepLayout STEP_NAME(lay_out)(const Step *s) {
     float *scratch = s->scratch;
     StepLayout layout = {
@@ -593,9 +595,9 @@ static STEP_NOINLINE void STEP_NAME(step_floats)(const Step *s) {
     if (s->pooled) STEP_NAME(scatter)(s, &layout);
 }
 
-/* Converts a row of bfloat16, the upper halves of floats, to floats. This changes the order of values: in each group of
- * 2 · STEP_LANES, values at even positions come first, then values at odd positions. A step only needs the same order
- * in all rows. */
+/* Convert a row of bfloat16, the upper halves of floats, to floats. This changes the order of values: in each group of
+ * 2 · STEP_LANES, values at even positions come first, then values at odd positions. That does not matter, since all
+ * rows of a step have the same order. */
 static STEP_INLINE void STEP_NAME(bfloat16_to_floats)(int64_t width, const float *from, float *to) {
     for (int64_t d = 0; d < width; d += 2 * STEP_LANES) {
         const step_uints pair = STEP_UINTS(from + d / 2);
@@ -604,7 +606,7 @@ static STEP_INLINE void STEP_NAME(bfloat16_to_floats)(int64_t width, const float
     }
 }
 
-/* Reverses bfloat16_to_floats, with stochastic rounding as in step_float_to_bfloat16. Late in training, nearly all
+/* Reverse bfloat16_to_floats, with stochastic rounding as in step_float_to_bfloat16. Late in training, nearly all
  * changes are smaller than half the distance between two neighbouring bfloat16, and rounding to the nearest would lose
  * them. */
 static STEP_INLINE void STEP_NAME(floats_to_bfloat16)(int64_t width, const float *from, float *to, uint32_t random) {
@@ -648,7 +650,7 @@ static void STEP_NAME(step)(const Step *s) {
 
 /* -- subwords ----------------------------------------------------------------------------------------------------- */
 
-/* Returns the row of a part as floats: in place, or converted in scratch if it is bfloat16. */
+/* Return the row of a part as floats: in place, or converted in scratch if it is bfloat16. */
 static STEP_INLINE float *STEP_NAME(part)(const StepParts *p, int32_t row, float *scratch) {
     float *const at = (float *)(p->rows + row * p->row_bytes);
     if (!p->bfloat16) return at;

@@ -70,7 +70,7 @@ cdef struct Window:
     int64_t groups         # number of groups of consecutive context words; each group takes one step
     int32_t *group_starts  # (groups + 1): the first context word of each group, then n
     int64_t output_sets    # number of sets of output rows: 1 if all groups share the set, otherwise one per group
-    int64_t prefetch_from  # output rows of a set before this one are not prefetched: they stay in cache or are too many
+    int64_t prefetch_from  # the first output row of a set to prefetch: those before it stay in cache or are too many
     int64_t target_column  # the column with target 1 in a softmax over classes or words
     int32_t centre         # the centre word
     int repeats            # whether a context word occurs twice in a group
@@ -91,7 +91,7 @@ cdef struct Sizes:
     int64_t row_bytes
     bint bfloat16          # whether rows are bfloat16; otherwise float32
     int64_t windows        # maximum number of windows that are filled and still wait for their step
-    int64_t hot            # number of output rows that each worker copies during a chunk
+    int64_t hot            # number of hot output rows, which each worker copies during a chunk
     int64_t copied         # maximum number of rows that a worker copies during a chunk
     int64_t set_bits       # bits in a set of rows, a power of 2; 0 if the run is not deterministic
     int64_t inputs_per_step  # maximum number of context words in a step
@@ -118,7 +118,7 @@ cdef struct KeptWords:
     int64_t known          # number of known tokens in the chunk
     int32_t *previous_occurrence  # see find_repeats
     int32_t *latest_repeat        # the highest previous_occurrence up to a word
-    int32_t *recent        # (RECENT_SLOTS): the last index of a word with these low bits
+    int32_t *recent        # (RECENT_SLOTS): index of the last word with these low bits
 
 
 cdef struct Draws:
@@ -142,7 +142,7 @@ cdef struct ComposedRows:
 cdef struct RowCopies:
     # A worker's copies of rows that several workers update.
     char *rows
-    float *changes         # minus the copied values, until find_changes adds the trained values: the sum is the change
+    float *changes         # copy_rows stores minus the old values, and find_changes adds the trained values
     # Only deterministic runs use these:
     int64_t count          # number of copies
     uint64_t *row_keys     # the key of each copied row; see key_of_row
@@ -164,7 +164,7 @@ cdef struct Worker:
     StepLoss *loss
     double chunk_loss      # summed loss of the last chunk
     int64_t predictions    # number of predictions in the last chunk
-    float *zero_row        # zeros: the output row of columns that are in use but have no word
+    float *zero_row        # zeros: the output row of a column that must have a row but has no word
     ComposedRows composed
     RowCopies copies
     void *memory
@@ -263,8 +263,8 @@ cdef inline uint64_t draw(Worker *worker) noexcept nogil:
 cdef inline void set_inputs(Worker *worker, Window *w, int64_t window) noexcept nogil:
     """Set the input rows of the context words.
 
-    Both loops have the length of the largest window, because the processor can predict a constant length. Rows beyond
-    this window are overwritten or not used.
+    Both loops run as often as for the largest window, because the processor can predict a constant number. The rows
+    that the first loop reads beyond the centre word are overwritten; those beyond the window are not used.
     """
     cdef int64_t k, before = w.centre_index - w.left
     for k in range(window):

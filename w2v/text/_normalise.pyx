@@ -31,7 +31,7 @@ cpdef enum:
 cdef enum:
     PADDING_BYTES = 64
     FIRST_TWO_BYTES = 0xC280  # the first character of two bytes
-    TWO_BYTE_COUNT = 0x1D40  # the number of byte pairs from the first such character to the last, 0xDFBF
+    TWO_BYTE_COUNT = 0x1D40  # the number of 16-bit values from FIRST_TWO_BYTES to 0xDFBF, the last such character
     # The low four bits of a character's class. Rule WB4 treats Format like Extend, WB3 treats CR and LF like Newline.
     OTHER = 0
     NEWLINE, EXTEND, JOINER, REGIONAL, KATAKANA, HEBREW, LETTER, SINGLE_QUOTE, DOUBLE_QUOTE
@@ -102,7 +102,7 @@ cdef int64_t lower_into(
             elif table[point] != needs_str_lower:
                 written += encode(target + written, table[point])
                 i += count
-            else:
+            else:  # write the whole word again, from its start
                 while i > 0 and not is_space(source[i - 1]):
                     i -= 1
                 while written > 0 and not is_space(target[written - 1]):
@@ -147,7 +147,7 @@ cdef int64_t split_words_into(
 ) except -1 nogil:
     cdef int64_t i = 0, start = 0, written = 0
     cdef uint32_t point
-    # any_flags: flags that at least one character since `start` has; all_flags: flags that all of them have.
+    # any_flags has the flags of any character since `start`; all_flags has the flags that all of them share.
     cdef int count, kind, any_flags = 0, all_flags = BLANK_FLAG
     cdef Segment segment = Segment(OTHER, OTHER, False, False)
     while i < length:
@@ -156,14 +156,14 @@ cdef int64_t split_words_into(
             raise ValueError("not UTF-8")
         kind = classes[point] if point < table_size else OTHER
         if count == 1 and is_space(source[i]):
-            written += put(target + written, source + start, i - start, any_flags, all_flags, needed)
+            written += write_segment(target + written, source + start, i - start, any_flags, all_flags, needed)
             if source[i] == c"\n":
                 target[written] = c"\n"
                 written += 1
             start = i + 1
             any_flags, all_flags = 0, BLANK_FLAG
         elif i == start or not continues_segment(&segment, kind, source + i + count, classes, table_size):
-            written += put(target + written, source + start, i - start, any_flags, all_flags, needed)
+            written += write_segment(target + written, source + start, i - start, any_flags, all_flags, needed)
             start = i
             any_flags, all_flags = kind, kind
             segment = Segment(kind & BREAK_MASK, kind & BREAK_MASK, False, kind & BREAK_MASK == REGIONAL)
@@ -174,7 +174,7 @@ cdef int64_t split_words_into(
     return written
 
 
-cdef inline int64_t put(
+cdef inline int64_t write_segment(
     uint8_t *target, const uint8_t *source, int64_t length, int any_flags, int all_flags, int needed,
 ) noexcept nogil:
     """Write a segment and a space, unless the segment is dropped. Return the number of bytes written."""

@@ -4,9 +4,9 @@ A pair is a word, the next word that is not a connector word, and the connector 
 spans a sentence end or a pruned word.
 
 Two pairs are the same phrase if their joined text is the same ("a_b c" and "a b_c"), so all pairs with the same joined
-text must be counted together. The hash of the joined text divides the pairs into parts, and a PairCounter counts one
-part. So its table stays small, and other threads can count other parts. A part that does not fit its table is divided
-in two.
+text must be counted together. The hash of the joined text divides the pairs into parts, and each part is counted by
+one PairCounter. So its table stays small, and other threads can count other parts. A part that does not fit the table
+is divided in two.
 """
 
 cimport cython
@@ -52,7 +52,8 @@ cdef packed struct Pair:
     int64_t count
 
 
-cdef struct AppendedHash:  # appends the delimiter and a word to the hash of a text: append_hash(hash, power, tail)
+cdef struct AppendedHash:
+    # The hash of a text followed by the delimiter and this word is append_hash(hash of the text, power, tail).
     uint64_t power
     uint64_t tail  # the hash of the delimiter and the word
 
@@ -65,7 +66,8 @@ cdef inline uint64_t key_of(uint64_t first, uint64_t second) noexcept nogil:
 cdef class PairTable:
     """A growing hash table that maps two numbers and a gap (the tag of the slot) to a number."""
     cdef HashTable table
-    cdef int64_t size, room
+    cdef int64_t size  # number of keys
+    cdef int64_t room  # number of keys that fit
     cdef object memory  # the owner of the slots: uint64 (slots, 2)
 
     def __cinit__(self, int64_t room):
@@ -95,7 +97,7 @@ cdef class PairTable:
             self.size += 1
 
     cdef uint32_t child_or_add(self, uint32_t node, uint32_t word, uint32_t new) except? 0 nogil:
-        """Return the number of the child `word` of a tree node. If there is none, add the child with number `new`."""
+        """Return the child of a tree node for this word. If it does not exist, add node number `new` as this child."""
         cdef uint64_t key = key_of(node, word)
         cdef uint64_t found = self.find(key, 0).value
         if found:
@@ -281,7 +283,7 @@ cdef class Joiner:
     def next_boundary(self, const uint32_t[::1] ids not None, int64_t start):
         """Return the first position, at or after `start`, where the text may be divided.
 
-        It is outside every phrase and not at a sentence end.
+        This is a position before a word that cannot continue a phrase. It is not before a sentence end.
         """
         while start < ids.shape[0] and (self.kinds[ids[start]] & CONTINUES or ids[start] == SENTENCE_END_ID):
             start += 1

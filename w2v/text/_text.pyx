@@ -110,6 +110,7 @@ cdef class WordTable:
         return id
 
     cdef WordTable copy_doubled(self):
+        """Return a table with the same words and twice the capacity."""
         cdef WordTable larger = WordTable(2 * (self.table.mask + 1), self.strings)
         larger.next_id = self.next_id
         with nogil:
@@ -266,7 +267,7 @@ cdef class Types:
         return 0
 
     cdef uint32_t resolve(self, Word word, const uint8_t *text) except? 1 nogil:
-        """Return the id of a word that was unknown when its block was scanned, or DROPPED."""
+        """Return the id of a word that was unknown when its block was scanned, or DROPPED. Add it if it is new."""
         cdef Token token = token_of(word.start, word.length)
         cdef uint32_t id = self.known.find(&token)
         if id == 0:
@@ -410,7 +411,10 @@ cdef class Lookup:
 def take_words(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None, const int64_t[::1] rows not None):
     """Return the words of these rows, in this order: their bytes, uint8 (n,), and offsets, int64 (rows + 1,).
 
-    Raises IndexError for a row that does not exist. The offsets must come from Words, which checks them.
+    The offsets must come from Words, which checks them.
+
+    Raises:
+        IndexError: If a row does not exist.
     """
     cdef int64_t i
     cdef int64_t[::1] ends = np.zeros(rows.shape[0] + 1, np.int64)

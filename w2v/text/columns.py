@@ -26,6 +26,7 @@ HEAD_BYTES, HEAD_ROWS = 1 << 16, 20  # part of a file that is inspected to recog
 
 _JSON = re.compile(rb'\s*(\[\s*)?\{\s*"((?:[^"\\\n]|\\.)*)"\s*:')
 _COLUMN_NAME = re.compile(r"[^\W\d][\w.:/#()%&-]*( [\w.:/#()%&-]+){0,3}(?<![.:])")
+# The end of the error for a file that looks like a table:
 _ADVICE = f'; add --column NAME (column="NAME"), or --column {PLAIN} (column="{PLAIN}") if it is plain text'
 _EXTENSION = re.compile(r"\.(csv|tsv|tab)(\.\w{1,4})?\Z", re.IGNORECASE)
 
@@ -41,7 +42,7 @@ def has_columns(column: str | None) -> bool:
 
 
 def refuse_table(where: str, head: bytes) -> None:
-    """Raise W2VError, which lists the columns, if a file that begins with `head` is JSON or CSV.
+    """Raise W2VError if a file that begins with `head` is JSON or CSV. The message lists the columns.
 
     `where` is the path of the file. Its extension helps to recognise CSV.
     """
@@ -50,7 +51,7 @@ def refuse_table(where: str, head: bytes) -> None:
         del lines[-1]  # the last line may be incomplete
     lines = [line for line in lines if line.strip()]
     json_start, names = _JSON.match(head), None
-    if json_start and not lines:
+    if json_start and not lines:  # the first object is longer than the head
         names = [_decode(json_start[2]), "…"]
     elif json_start and not json_start[1]:
         with contextlib.suppress(ValueError, RecursionError):  # the object spans several lines
@@ -67,9 +68,9 @@ def refuse_table(where: str, head: bytes) -> None:
 def _csv_names(lines: list[bytes], has_csv_extension: bool) -> list[str]:
     """Return the column names in the first row if the first lines of a file are CSV, otherwise [].
 
-    A file must have valid column names and the same number of columns in each row. With the extension of CSV, one of
-    the two is enough. Prose fails this test, because its commas are followed by a space or a line end, and valid column
-    names are not empty and do not start with a space.
+    A file is CSV if its first row has valid column names and all rows have the same number of columns. With the
+    extension of CSV, either is enough. Prose does not have valid column names, because a space or the end of a line
+    follows each of its commas, and a column name must not be empty or start with a space.
     """
     if not lines:
         return []
@@ -95,7 +96,8 @@ def _table_error(where: str, kind: str, names: Sequence[str]) -> W2VError:
 def parquet_texts(where: str, file: IO[bytes], column: str | None) -> Iterator[tuple[bytes | None, float]]:
     """Yield each text in a column of a Parquet file (None for null) and the share of the rows read so far.
 
-    Raises W2VError if the file is damaged, if `column` is None or not a column of text, or if pyarrow is not installed.
+    Raises:
+        W2VError: If the file is damaged, if `column` is None or not a column of text, or if pyarrow is not installed.
     """
     need = f"{where}: Parquet files need one more package"
     pyarrow = import_optional(need, "parquet", "pyarrow", "pyarrow.parquet")
@@ -135,8 +137,9 @@ def texts(where: str, chunks: Iterable[bytes], column: str) -> Iterator[bytes | 
     CSV has column names in its first row; see `_delimiter` for the separator. A missing text is None: null or absent
     in JSON, empty in CSV (as in pandas).
 
-    Raises W2VError if no row has the column, or if a line is not a row or its value is not text. The message starts
-    with `where` and names the line.
+    Raises:
+        W2VError: If no row has the column, if a line is not a row, or if its value is not text. The message starts with
+            `where` and names the line.
     """
     lines = enumerate(lines_of(where, chunks, MAX_ROW_BYTES), 1)
     number, first = next(((number, line) for number, line in lines if line.strip()), (0, b""))
@@ -196,7 +199,11 @@ def _delimiter(first: bytes) -> str:
 
 
 def lines_of(where: str, chunks: Iterable[bytes], limit: float = math.inf) -> Iterator[bytes]:
-    """Yield lines, each with its newline. Raises W2VError for a line of more than `limit` bytes."""
+    """Yield lines, each with its newline.
+
+    Raises:
+        W2VError: If a line has more than `limit` bytes.
+    """
     parts: list[bytes] = []
     size = 0
     for chunk in chunks:

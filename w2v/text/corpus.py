@@ -212,8 +212,11 @@ class Corpus:
     def checksum(self, sampled: bool = False) -> str:
         """Return the SHA-256 of the bytes of this part of the text or, if `sampled`, of SAMPLES pieces of each file.
 
-        The time of a file does not show every change: some systems store whole seconds, and writes to a mapped file may
-        not update the time. Raises W2VError if a file can no longer be read.
+        The modification time of a file does not show every change: some systems store whole seconds, and writes to a
+        mapped file may not update the time.
+
+        Raises:
+            W2VError: If a file can no longer be read.
         """
         digest = hashlib.sha256()
         for file in self._files:
@@ -320,7 +323,7 @@ class Corpus:
             contextlib.nullcontext(sys.stdin.buffer) if file.name == "-" else Path(name).open("rb") as stream,
             check_unchanged(name, stream, file.status),
         ):
-            if offset:
+            if offset:  # a later part of a plain text: the rank that reads the first part has checked the file's format
                 stream.seek(offset)
                 for chunk in itertools.chain(self._read(stream, file.stop), [b"\n"]):
                     yield name, offset, chunk
@@ -415,9 +418,9 @@ def _is_compressed(file: str) -> bool:
 def _split_position(file: str, size: int, wanted: int, is_table: bool) -> int:
     """Return the position near `wanted` at which to divide a file.
 
-    The position is the end of the first line that ends at `wanted` or less than LONG_LINE bytes later. If no line ends
-    there, it is the end of the first word. If `wanted` is outside the file, it is the start or end of the file. If the
-    file is compressed or a table, it is the end of the file.
+    This is the end of the first line that ends at `wanted` or less than LONG_LINE bytes later. If no line ends there,
+    it is the end of the next word. If `wanted` is outside the file, it is the start or the end of the file. If the file
+    is compressed or a table, it is the end of the file.
     """
     if wanted <= 0 or wanted >= size:
         return 0 if wanted <= 0 else size

@@ -18,21 +18,21 @@ from typing import IO, NamedTuple
 from w2v.errors import W2VError
 from w2v.text.decompress import MAX_RATIO
 
-MAX_CONTENT_BYTES = 16 << 20  # content bytes allowed for any file; a large file may have MAX_RATIO times its size
+MAX_CONTENT_BYTES = 16 << 20  # any file may unpack to this many bytes, a large file to MAX_RATIO times its size
 VALUE_BYTES = 8  # memory that a reader may need for each value, in addition to its bytes
 PAGE_BYTES = 5000  # cost of each page, so that a file cannot list the same pages again and again
 OBJECT_BYTES = 1 << 10  # memory that pyarrow may need for the metadata of a field or a column chunk
 STRUCT_BYTES = 1 << 8  # memory that pyarrow may need for any other struct in a footer
-MAX_METADATA_BYTES = 32 << 20  # metadata bytes allowed for any file, in addition to its size
+MAX_METADATA_BYTES = 32 << 20  # memory that the metadata of any file may need, in addition to the size of the file
 
 
 def max_content(size: int) -> int:
-    """Return the number of content bytes allowed for a file of `size` bytes."""
+    """Return the number of bytes that a file of `size` bytes may unpack to."""
     return max(MAX_CONTENT_BYTES, MAX_RATIO * size)
 
 
 class Budget:
-    """The memory still allowed for the content and for the metadata of a file of `size` bytes.
+    """The bytes that are left for the content of a file of `size` bytes, and those left for its metadata.
 
     Messages start with `where`.
     """
@@ -43,7 +43,11 @@ class Budget:
         self._metadata = MAX_METADATA_BYTES + size
 
     def take_content(self, size: int) -> None:
-        """Subtract `size` bytes of content. Raises W2VError if the budget is exceeded."""
+        """Subtract `size` bytes of content.
+
+        Raises:
+            W2VError: If fewer bytes are left.
+        """
         self._content -= _non_negative(size)
         if self._content < 0:
             raise W2VError(
@@ -52,7 +56,11 @@ class Budget:
             )
 
     def take_metadata(self, size: int) -> None:
-        """Subtract `size` bytes of metadata. Raises W2VError if the budget is exceeded."""
+        """Subtract `size` bytes of metadata.
+
+        Raises:
+            W2VError: If fewer bytes are left.
+        """
         self._metadata -= _non_negative(size)
         if self._metadata < 0:
             raise W2VError(f"{self.where}: refused: it describes too many columns for a file of its size")
@@ -86,7 +94,7 @@ LISTS: dict[FieldPath, int] = {
     (4, 1, 3, 2): Kind.I32, (4, 1, 3, 3): Kind.BINARY, (4, 1, 3, 8): Kind.STRUCT, (4, 1, 3, 13): Kind.STRUCT,
     (4, 1, 3, 16, 2): Kind.I64, (4, 1, 3, 16, 3): Kind.I64, (4, 1, 3, 17, 2): Kind.I32, (4, 1, 8, 2, 1): Kind.BINARY,
 }  # fmt: skip
-GROUPS, COLUMNS = (4,), (4, 1)
+GROUPS, COLUMNS = (4,), (4, 1)  # the lists of row groups and of their column chunks
 # Fields of a column chunk: number of values, stored bytes, start of the data pages, start of the dictionary page.
 CHUNK = (4, 1, 3, 5), (4, 1, 3, 7), (4, 1, 3, 9), (4, 1, 3, 11)
 
@@ -102,8 +110,8 @@ class Chunk(NamedTuple):
 class _Thrift:
     """A struct parsed from Thrift's compact protocol.
 
-    If a budget is given, the struct is the footer of a file, and each struct in its lists is subtracted from the
-    budget.
+    If a budget is given, the struct is the footer of a file, and the memory that pyarrow needs for each struct in its
+    lists is subtracted from the budget.
 
     Attributes:
         numbers: The 32-bit integers by field, and the 64-bit integers of the fields in CHUNK.
@@ -224,7 +232,7 @@ def check_footer(file: IO[bytes], size: int, budget: Budget) -> list[list[Chunk]
     file.seek(size - 8 - length)
     footer = file.read(length)
     groups = _Thrift(footer, budget).groups
-    for key in re.finditer(rb"ARROW:schema", footer):  # pyarrow also stores its own schema, as a string
+    for key in re.finditer(rb"ARROW:schema", footer):  # pyarrow also stores an Arrow schema, as a string
         begin = key.end() + 1
         count, begin = _varint(footer, begin)
         if footer[key.end()] != 1 << 4 | Kind.BINARY:
@@ -248,8 +256,9 @@ OMITTED_BYTES = 100  # bytes that old writers leave out of the size of a column 
 def check_pages(file: IO[bytes], chunk: Chunk, budget: Budget) -> int:
     """Check the pages of a column chunk.
 
-    Returns an upper limit for the bytes of a string that is stored once and referenced by many rows (in a dictionary or
-    by a shared prefix), or 0 if there is no such string.
+    Returns:
+        An upper limit for the bytes of a string that is stored once but used by many rows (from a dictionary, or as a
+        shared prefix); 0 if the chunk stores every string separately.
     """
     longest = values_read = 0
     begin = chunk.begin
@@ -371,8 +380,9 @@ def _check_fields(flat: _Flat, schema: int, budget: Budget) -> None:
             stack.pop()
             continue
         kind = flat.table(field, FIELD_TYPE)
-        has_more = kind and flat.number(field, FIELD_TYPE_KIND, "<B") in (TIMESTAMP, UNION)
-        budget.take_metadata(OBJECT_BYTES + flat.length(field, FIELD_NAME) + (flat.length(kind, 1) if has_more else 0))
+        has_vector = kind and flat.number(field, FIELD_TYPE_KIND, "<B") in (TIMESTAMP, UNION)
+        details = flat.length(kind, 1) if has_vector else 0
+        budget.take_metadata(OBJECT_BYTES + flat.length(field, FIELD_NAME) + details)
         _check_custom_metadata(flat, field, FIELD_CUSTOM_METADATA, budget)
         stack.append(flat.tables(field, FIELD_CHILDREN))
 
@@ -387,9 +397,8 @@ def check_batches(file: IO[bytes], size: int, budget: Budget, buffers: Container
     """Check the batches of an Arrow file of `size` bytes.
 
     Args:
-        buffers: The numbers of the buffers that will be read from each batch. Other buffers count with their stored
-            size, even if they decompress to more. With None, all buffers will be read. This does not apply to
-            dictionaries: pyarrow always reads them.
+        buffers: The numbers of the buffers that will be read from each batch, or None for all. A buffer that will not
+            be read counts with its stored size, even if it would decompress to more. Dictionaries are always read.
 
     Returns:
         The number of rows of all batches.

@@ -21,7 +21,8 @@ MAX_UNPACKED_BYTES, MAX_RATIO = 64 << 20, 500
 class _Zstandard:
     """A zstandard decompressor.
 
-    The library has no max_length, so this class passes ZSTANDARD_INPUT_BYTES at a time; they expand to at most 32 MB.
+    The library's decompressor does not have max_length. So this class passes it only ZSTANDARD_INPUT_BYTES at a time.
+    They expand to at most 32 MB.
     """
 
     def __init__(self) -> None:
@@ -43,9 +44,9 @@ class _Zstandard:
         return bytes(self._stream.decompress(data[:ZSTANDARD_INPUT_BYTES]))
 
 
-# For each compression: its signature, and a function that returns a decompressor for one stream, with the interface of
-# bz2.BZ2Decompressor. The decompressors for gzip and zstandard also have `unconsumed_tail`, the input left over because
-# of max_length.
+# For each compression: its signature, and a function that returns a decompressor for one stream. All decompressors have
+# the interface of bz2.BZ2Decompressor. Those for gzip and zstandard also have `unconsumed_tail`, the input that is left
+# when the output reaches max_length.
 _COMPRESSIONS: dict[str, tuple[re.Pattern[bytes], Callable[[], Any]]] = {
     "gzip": (re.compile(rb"\x1f\x8b\x08"), lambda: zlib.decompressobj(wbits=31)),
     "bzip2": (re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), bz2.BZ2Decompressor),

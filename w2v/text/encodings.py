@@ -14,7 +14,11 @@ USUAL = ("latin-1", "cp1252", "cp949", "gb18030", "shift_jis", "utf-16")  # exam
 
 
 def encoding_name(name: str) -> str:
-    """Return Python's name of an encoding. Raises SettingsError if Python has no text encoding of this name."""
+    """Return Python's name of an encoding.
+
+    Raises:
+        SettingsError: If Python has no text encoding of this name.
+    """
     try:
         b"a".decode(name, "replace")  # raises LookupError for codecs that are not text encodings, such as zlib
         codecs.getincrementaldecoder(name)
@@ -33,7 +37,7 @@ def to_utf_8(where: str, chunks: Iterable[bytes], encoding: str, errors: Errors)
         errors: How to treat bytes that are not in the encoding, as in bytes.decode.
 
     Raises:
-        W2VError: For bytes that are not in the encoding, with their position, if `errors` is "strict".
+        W2VError: If `errors` is "strict" and some bytes are not in the encoding; the message gives their position.
     """
     decoder = codecs.getincrementaldecoder(encoding)(errors)
     end = 0

@@ -163,9 +163,10 @@ class IdStore(TypeCounts):
             raise ValueError("the ids of an id file are damaged")
 
     def cumulative_known_counts(self, remap: NDArray[np.int32], size: int) -> NDArray[np.int64]:
-        """Return the number of vocabulary words before each piece of `size` ids, and their total: int64 (pieces + 1,).
+        """Return the number of known tokens before each piece of `size` ids, and their total: int64 (pieces + 1,).
 
-        `remap`, int32 (types + 2,), is the result of the method `remap`.
+        A token is known if it is a word of the vocabulary. `remap`, int32 (types + 2,), is what the method `remap`
+        returns for the vocabulary.
         """
         # If there is no memory for the result, `take` raises MemoryError; remap[ids] would crash the process.
         known = [np.count_nonzero(remap.take(ids) >= 0) for ids in self._pieces(size)]
@@ -180,7 +181,7 @@ class IdStore(TypeCounts):
         return digest.hexdigest()
 
     def _pieces(self, size: int = IDS_AT_ONCE) -> Iterator[NDArray[np.uint32]]:
-        """Yield the ids in pieces of `size`, and free their memory from time to time."""
+        """Yield the ids in pieces of `size`, and free their memory every IDS_AT_ONCE ids."""
         for start in range(0, len(self.ids), size):
             yield self.ids[start : start + size]
             if (start + size) % IDS_AT_ONCE < size:
@@ -194,7 +195,8 @@ class IdStore(TypeCounts):
     def release(self) -> None:
         """Free the memory of the file's pages. A page that is used again is read again from disk.
 
-        Raises W2VError if the file has been truncated.
+        Raises:
+            W2VError: If the file has been truncated.
         """
         if self.is_truncated:
             raise W2VError("another process truncated the file with the ids of the text: train again")
@@ -202,7 +204,7 @@ class IdStore(TypeCounts):
             self._memory.madvise(mmap.MADV_DONTNEED)
 
     def close(self) -> None:
-        """Close the file and free the disk space of a temporary file. Only the int attributes stay usable."""
+        """Close the file and free the disk space of a temporary file. Only attributes that are an int stay usable."""
         for name in ("ids", "counts", "types", "offsets", "strings", "_memory"):
             vars(self).pop(name, None)
 
@@ -220,7 +222,11 @@ class IdStore(TypeCounts):
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingOptions(TextOptions):
-    """The options for reading a text. Raises SettingsError for impossible values."""
+    """The options for reading a text.
+
+    Raises:
+        SettingsError: For impossible values.
+    """
 
     column: str | None = option(
         None,
@@ -301,7 +307,11 @@ def read_corpus(
 
 
 def temporary_array(size: int, dtype: DTypeLike, folder: Path) -> NDArray[Any]:
-    """Return an array of zeros, memory-mapped to an unnamed file in a folder. Raises W2VError if the disk is full."""
+    """Return an array of zeros, memory-mapped to an unnamed file in a folder.
+
+    Raises:
+        W2VError: If the folder is not writable or the disk is full.
+    """
     length = max(1, size * np.dtype(dtype).itemsize)
     with _translate_write_errors(folder), tempfile.TemporaryFile(dir=folder) as file:
         file.truncate(length)
@@ -417,7 +427,7 @@ def _temporary(folder: Path) -> BinaryIO:
 
 
 def _check_space(file: BinaryIO, folder: Path, share: float) -> None:
-    """Estimate the final size from the share of the ids written so far. Raise W2VError if the disk is too small."""
+    """Raise W2VError if the disk is too small for all ids. `share` is the share of the ids written so far."""
     written, disk = file.tell(), os.fstatvfs(file.fileno())
     needed, limit = written / share, written + disk.f_bavail * disk.f_frsize
     if needed > limit:
@@ -429,7 +439,7 @@ def _check_space(file: BinaryIO, folder: Path, share: float) -> None:
 
 @contextlib.contextmanager
 def locate_malformed(block: TextBlock) -> Iterator[None]:
-    """Turn Malformed errors in a `with` block into a W2VError that names the file and the position in it."""
+    """Turn a Malformed error in a `with` block into a W2VError that names the file and the position in it."""
     try:
         yield
     except Malformed as error:

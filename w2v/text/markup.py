@@ -22,7 +22,7 @@ _MARKUP = re.compile(
     rb"|&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#[Xx][0-9A-Fa-f]{1,6});" % {b"max": MAX_TAG}
 )
 _UNFINISHED = re.compile(rb"(?:<[^<>]{0,%d}|&#?[A-Za-z0-9]{0,32}|\]{1,2})\Z" % (MAX_TAG + 100))
-# End tags of elements without text. At the end of a chunk, up to _END_BYTES of an end tag may be incomplete.
+# The ends of markup with content that is not text. The last _END_BYTES of a chunk may be the start of such an end.
 _COMMENT_END = re.compile(rb"-->")
 _ENDS = {name: re.compile(rb"</%s(?=[\s/>])" % name, re.IGNORECASE) for name in (b"script", b"style")}
 _END_BYTES = len(b"</script")

@@ -34,7 +34,11 @@ ASSIGNED = (range(0x40000), range(0xE0000, 0xE1000))  # all other characters are
 
 @dataclass(frozen=True, kw_only=True)
 class TextOptions:
-    """The options for normalising a text and splitting it into words. Raises SettingsError for impossible values."""
+    """The options for normalising a text and splitting it into words.
+
+    Raises:
+        SettingsError: For impossible values.
+    """
 
     lower: bool = option(
         False,
@@ -77,8 +81,12 @@ class TextOptions:
 class Normaliser:
     """A function that applies TextOptions to text, except `strip_markup`.
 
-    `errors` says how to treat bytes that are not UTF-8. Raises W2VError if the options need the package `regex` and it
-    is not installed.
+    Args:
+        options: The options.
+        errors: How to treat bytes that are not UTF-8, as in bytes.decode.
+
+    Raises:
+        W2VError: If the options need the package `regex` and it is not installed.
     """
 
     def __init__(self, options: TextOptions, errors: Errors = "strict") -> None:
@@ -93,8 +101,10 @@ class Normaliser:
     def __call__(self, text: bytes) -> bytes:
         """Apply the options to a text of whole words that ends with PADDING. Any thread may call this.
 
-        If no option changes the text, it is returned without a check. Otherwise, and if `errors` is "strict", raises
-        Malformed for bytes that are not UTF-8.
+        With options that change nothing, the text is returned without a check.
+
+        Raises:
+            Malformed: If `errors` is "strict", some option changes text, and the text has bytes that are not UTF-8.
         """
         if not self._is_active:
             return text
@@ -104,7 +114,11 @@ class Normaliser:
             return self._apply(self.to_valid_utf8(text))
 
     def to_valid_utf8(self, text: bytes) -> bytes:
-        """Return the text as valid UTF-8. Raises Malformed for bytes that are not UTF-8, if `errors` is "strict"."""
+        """Return the text as valid UTF-8.
+
+        Raises:
+            Malformed: If the text has bytes that are not UTF-8 and `errors` is "strict".
+        """
         if text.isascii():
             return text
         try:
@@ -138,8 +152,7 @@ def normalise_unicode(text: str, form: Form) -> str:
     """Return the text in a Unicode normalisation form, like `unicodedata.normalize` but in linear time.
 
     `unicodedata.normalize` sorts each run of combining characters by insertion, in quadratic time: a run of 200,000
-    takes a minute. Long runs are therefore decomposed and sorted first, in linear time. The result is
-    the same.
+    takes a minute. So long runs are decomposed and sorted here first, in linear time. The result is the same.
     """
     if text.isascii():
         return text
@@ -182,7 +195,10 @@ def _spell_digit(digit: re.Match[str]) -> str:
 
 @cache
 def lower_case_table() -> NDArray[np.uint32]:
-    """Return the lower case of each character; NEEDS_STR_LOWER if that is several characters or depends on context."""
+    """Return the lower case of each character, for _normalise.lower.
+
+    It is NEEDS_STR_LOWER if the lower case consists of several characters or depends on the context.
+    """
     lower = (chr(point).lower() for point in CASED)
     table = np.array([ord(each) if len(each) == 1 else _normalise.NEEDS_STR_LOWER for each in lower], np.uint32)
     table[ord("Σ")] = _normalise.NEEDS_STR_LOWER  # ς at the end of a word, σ elsewhere

@@ -12,12 +12,12 @@ from pathlib import Path
 from w2v.errors import W2VError, one_line
 from w2v.system.files import PathLike, is_nameable, translate_os_errors
 
-MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4095  # limits of the system
+MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4095  # limits of Linux for a file name and for a path
 CACHE_SUFFIX = ".w2v-ids"  # the extension of id files, which are not read as text
 
 
 def looks_like_path(text: object) -> bool:
-    """Return True for an ASCII string that has a file extension, or a folder separator and no white space."""
+    """Return True for an ASCII string that ends in a file extension, or that has a slash and no white space."""
     if not isinstance(text, str) or not text.isascii() or not _is_short(text):
         return False
     has_extension = re.search(r"[^\s.]\.[A-Za-z]\w{0,8}\Z", text) is not None
@@ -31,7 +31,11 @@ def _is_short(text: str) -> bool:
 
 
 def named_files(path: PathLike) -> list[str]:
-    """Return the files that a path, folder or pattern names, each only once."""
+    """Return the files that a path, folder or pattern names, each only once.
+
+    Raises:
+        W2VError: If it names no file, or if a folder cannot be read.
+    """
     files: dict[tuple[int, int] | str, str] = {}
     if not _is_short(name := os.fspath(path)):
         raise W2VError(f"{one_line(name[:60])!r}… is too long for a path{_hint(path)}")
@@ -77,7 +81,7 @@ def _glob(pattern: str) -> set[str]:
     """Return the paths that match a pattern. Unlike in glob, ** does not follow links, since these may form a cycle."""
     paths = {""}
     for part in re.split(r"((?<![^/])\*\*(?:/+|\Z))", pattern):
-        if part == "**":  # a final ** matches the start folders; reading a folder includes its subfolders
+        if part == "**":  # at the end of a pattern: return the folders, since reading them includes their subfolders
             paths = {start or os.curdir for start in paths}
         elif part.rstrip("/") == "**":
             roots = (root for start in paths for root, _ in _walk(start or os.curdir))
@@ -102,7 +106,12 @@ def _walk(folder: str) -> Iterator[tuple[str, list[str]]]:
 def regular_file_status(file: str, path: PathLike) -> os.stat_result | None:
     """Return the status of a regular file; None for standard input, pipes and devices, which can be read only once.
 
-    `path` is the user's argument, which may be a folder or pattern. Raises W2VError if the file cannot be read.
+    Args:
+        file: The path of the file.
+        path: The user's argument that names the file; it may be a folder or pattern.
+
+    Raises:
+        W2VError: If the file cannot be read.
     """
     if file == "-":
         return None

@@ -279,7 +279,10 @@ class Phrases:
         """Write the phrases to a text file, which `load` reads.
 
         The first line has the options in JSON. Each other line has a phrase, its count, its score and its pass,
-        separated by tabs. Raises W2VError if the file cannot be written, or exists and `force` is False.
+        separated by tabs.
+
+        Raises:
+            W2VError: If the file cannot be written, or if it exists and `force` is False.
         """
         options = asdict(self.options) | {"connectors": sorted(self.options.connectors), "format": FORMAT}
         with atomic_write(path, force) as file:
@@ -290,7 +293,11 @@ class Phrases:
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
-        """Read a file that `save` has written. Raise W2VError, with the number of the line, for any other file."""
+        """Read a file that `save` has written.
+
+        Raises:
+            W2VError: If the file cannot be read, or if a line is in another format; the message has its number.
+        """
         options: PhraseOptions | None = None
         passes: list[dict[str, PhraseScore]] = []
         for number, line in read_lines(path, "phrases"):
@@ -356,7 +363,11 @@ def _parse_row(line: bytes, options: PhraseOptions) -> tuple[str, PhraseScore, i
 
 
 def read_connectors(name: str) -> frozenset[str]:
-    """Return ENGLISH_CONNECTOR_WORDS for the name "english"; for any other name, the words in the file of that name."""
+    """Return ENGLISH_CONNECTOR_WORDS for the name "english"; for any other name, the words in the file of that name.
+
+    Raises:
+        W2VError: If the file cannot be read or is not UTF-8.
+    """
     if name == "english":
         return ENGLISH_CONNECTOR_WORDS
     try:
@@ -381,7 +392,7 @@ def _find_phrases(
 
 
 def _join_texts(store: IdStore, pairs: Array, gap_keys: Array, delimiter: str) -> list[str]:
-    """Join the words of each pair."""
+    """Return the text of each pair: its words, with the connector words of its gap between them."""
     gaps = pairs["gap"].tolist()
     between = {gap: store.words(_gap_ids(gap_keys, gap)) for gap in set(gaps)}
     first, last = store.words(pairs["first"]), store.words(pairs["last"])
@@ -402,7 +413,7 @@ def _count_pairs(
 ) -> tuple[Array, Array, int, Array]:
     """Count the pairs of a text exactly. If more than max_pairs are frequent, drop the rarest of them.
 
-    The pairs are counted in parts (see _phrases.pyx), `workers` parts at a time.
+    The pairs are counted in parts, `workers` parts at a time; _phrases.pyx explains this.
 
     Returns:
         The frequent pairs, PAIR (N,); the count of each word, float64 (types,), including pairs with the same joined
@@ -411,13 +422,13 @@ def _count_pairs(
     kinds = np.zeros(len(store.counts), np.uint8)
     kinds[store.remap(sorted(options.connectors)) >= 0] = CONNECTOR
     kinds[:FIRST_TYPE] = SEPARATOR
-    base = 256 + secrets.randbits(60)
+    base = 256 + secrets.randbits(60)  # secret, so that nobody can write a text of phrases with equal hashes
     word_hashes = appended_hashes(store.types.blob, store.types.offsets, options.delimiter.encode(), base)
     word_counts = store.counts.astype(np.float64)
     pairs: Array = np.empty(0, PAIR)
     types = frequent = finished = done = 0
     size, meter = len(store.ids), Meter(progress, "count")
-    bits = (workers - 1).bit_length()
+    bits = (workers - 1).bit_length()  # at least one part for each worker
     parts = [(bits, part) for part in range(1 << bits)]
     with Pool(workers) as pool:
         while parts:
@@ -469,6 +480,7 @@ def _frequent_pairs(
     all_hashes, totals = np.append(hashes, word_hashes[words, 1]), np.append(pairs["count"], store.counts[words])
     types, size = len(totals), len(pairs)  # rows 0 to size - 1 are pairs; the rows after them are words
     ordered = np.sort(all_hashes)
+    # Only rows with equal hashes can have equal texts, so build the texts of these rows only.
     rows = np.flatnonzero(np.isin(all_hashes, ordered[1:][ordered[1:] == ordered[:-1]]))
     rows_by_text = defaultdict[str, list[int]](list)
     texts = _join_texts(store, pairs[rows[rows < size]], counter.gap_keys(), options.delimiter)
@@ -548,7 +560,7 @@ def _pieces(
 def _open_store(
     corpus: Source | IdStore, reading: ReadingOptions | None, workers: int, progress: Report | None
 ) -> AbstractContextManager[IdStore]:
-    """Return the ids of a text as a context manager. It does not close a store that the caller passes."""
+    """Return the ids of a text as a context manager. A store that the caller passes stays open after it."""
     if isinstance(corpus, IdStore):
         return nullcontext(corpus)
     return read_corpus(Corpus(corpus), reading, workers=workers, progress=progress)

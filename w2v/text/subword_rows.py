@@ -1,4 +1,4 @@
-"""Build the matrix rows that make up the input rows of words with subwords, in training and in fastText's files."""
+"""Assign the rows of the input matrix to words and their n-grams, for training and for fastText's files."""
 
 from __future__ import annotations
 
@@ -50,7 +50,11 @@ class SubwordRows:
 
     @classmethod
     def of(cls, subwords: Subwords, words: Words, ignore_memory: bool = False) -> SubwordRows:
-        """Build the rows of these words. Unless `ignore_memory`, raises W2VError if there is not enough memory."""
+        """Build the rows of these words.
+
+        Raises:
+            W2VError: If there is not enough memory, unless `ignore_memory` is True.
+        """
         count, total = len(words), subwords.count(words)
         needed = NGRAM_BYTES * total + BUCKET_BYTES * min(total, subwords.buckets) + WORD_BYTES * count
         memory.check(needed, f"the table of {total:,} n-grams", HINT, ignore_memory)
@@ -120,7 +124,8 @@ class SubwordRows:
     def sum_by_row(self, ngrams: NDArray[Any]) -> NDArray[np.float32]:
         """Sum the rows of n-grams, (B, D), that share a row of the matrix: float32 (V + G, D).
 
-        The words' own rows are not added."""
+        The words' own rows are not added.
+        """
         counts = np.bincount(self.row_of_bucket, minlength=len(self.members))
         return sums_of_rows(ngrams, np.argsort(self.row_of_bucket, kind="stable"), np.append(0, np.cumsum(counts)))
 

@@ -29,8 +29,8 @@ WORDS_AT_ONCE = 1 << 12  # words composed in one call of compiled code, which Ct
 class Subwords:
     """The definition of the n-grams of a word.
 
-    They are the substrings of <word> with `shortest` to `longest` characters, hashed into `buckets` with fastText's
-    hash function, so that fastText's files can be read and written.
+    The n-grams are the substrings of <word> with `shortest` to `longest` characters. fastText's hash function assigns
+    them to `buckets` numbers, so that fastText's files can be read and written.
     """
 
     shortest: int
@@ -78,8 +78,8 @@ class Ngrams:
         subwords: The definition of the n-grams.
         buckets: int32 (B,), ascending, the buckets that have a row. All other buckets have a row of zeros.
         rows: (B, D - offset), float32 or a smaller type.
-        offset: The position in a vector of the first value of the rows. If it is not 0, the vectors are concatenations
-            of parts of length 1, of which n-grams make the last. An unknown word then has zeros in the other parts.
+        offset: The position in a vector where the values of the rows begin. If it is not 0, each vector concatenates
+            several unit vectors, and n-grams determine the last of them. The others are zero for an unknown word.
     """
 
     subwords: Subwords
@@ -95,18 +95,18 @@ class Ngrams:
             rows = self.rows_of(buckets[start : start + NGRAMS_AT_ONCE])
             any_row = any_row or bool(rows.any())
             total += rows.sum(axis=0, dtype=np.float64)
-        return self._whole((total / len(buckets)).astype(np.float32)[np.newaxis])[0] if any_row else None
+        return self._full_vectors((total / len(buckets)).astype(np.float32)[np.newaxis])[0] if any_row else None
 
     def vectors(self, words: Words) -> NDArray[np.float32]:
-        """Return the vectors of n words, (n, D), as `vector` does, with zeros in place of None."""
+        """Return the vectors of n words, (n, D). A word for which `vector` returns None gets zeros."""
         starts, buckets = self.subwords.ngram_buckets(words)
         known, rows = self.find_rows(buckets)
         distinct, numbers = np.unique(rows, return_inverse=True)  # so that each row is copied only once
         sums = sums_of_rows(self.rows[distinct], numbers, np.append(0, np.cumsum(known))[starts])
         means: NDArray[np.float32] = sums / np.maximum(np.diff(starts), 1).astype(np.float32)[:, np.newaxis]
-        return self._whole(means)
+        return self._full_vectors(means)
 
-    def _whole(self, means: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _full_vectors(self, means: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return vectors, (n, D), from the means of n-gram rows, (n, D - offset)."""
         if not self.offset:
             return means
@@ -156,7 +156,7 @@ class Ngrams:
             subwords: The definition of the n-grams in the header of the file.
             size: The number of values of a vector.
             where: The start of error messages.
-            offset: See Ngrams.
+            offset: The attribute `offset`.
 
         Raises:
             W2VError: If the n-grams are damaged.

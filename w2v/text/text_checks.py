@@ -22,7 +22,7 @@ from w2v.text.words import WORDS_AT_ONCE, Words
 
 SMALL_TEXT = 1_000_000  # words; a warning is issued for a smaller text
 MIN_EPOCHS = 10  # a small text needs at least this many epochs (bench/README.md)
-TYPES = 20_000  # number of types to examine, the first in the text; they include most frequent types
+TYPES = 20_000  # number of types to examine: the first in the text, which include nearly all frequent types
 # Shares of the words above which a warning is issued:
 ATTACHED, CAPITALS = 0.05, 0.05  # words with attached punctuation, words with capitals
 DECOMPOSED = 0.001  # words in decomposed Unicode; a word with two spellings is reported at any share
@@ -31,7 +31,7 @@ SINGLE = 0.8  # single characters in scripts without spaces; word segmenters lea
 # Mean number of characters per word above which a text seems to lack spaces:
 LONG = 20  # languages with spaces have far fewer
 LONG_UNSPACED = 10  # for scripts without spaces; word segmenters produce words of 2 to 6
-UNSPACED = 0.2  # a text with more than this share of characters in such words uses LONG_UNSPACED
+UNSPACED = 0.2  # a text with more than this share of its characters in words of such scripts uses LONG_UNSPACED
 SAMPLE_SHARE = 0.9  # a text with at least this share of the bundled question words is taken for the sample corpus
 EXAMPLE = 40  # characters of an example word in a message
 
@@ -72,13 +72,14 @@ def warn_about_text(store: TypeCounts, epochs: int | str | None, text: TextOptio
 
 
 class FirstWords(NamedTuple):
-    """The first words of a text, and their counts."""
+    """The first TYPES types of a text, and their counts."""
 
     words: list[str]
     counts: NDArray[np.int64]
 
     @classmethod
     def of(cls, store: TypeCounts) -> Self:
+        """Return the first words of a stored text."""
         ids = np.arange(FIRST_TYPE, min(len(store.counts), FIRST_TYPE + TYPES))
         return cls(store.words(ids).tolist(), store.counts[ids])
 
@@ -131,6 +132,7 @@ def _wiki_advice(first: FirstWords) -> str:
 
 
 def _share_advice(first: FirstWords, found: FirstWords, what: str, advice: str) -> str:
+    """Return advice if the words that were found are more than a share MARKUP of the text, else ""."""
     share = found.counts.sum() / max(1, first.counts.sum())
     if share <= MARKUP:
         return ""

@@ -48,7 +48,7 @@ class Vocabulary:
             raise W2VError("the words of a vocabulary must be str")
         self.words = Words.of(words)
         if not self.words.is_utf8():
-            raise W2VError("the words of a vocabulary are damaged")
+            raise W2VError(f"the word {self.words.first_not_utf8()[:60]!r} of the vocabulary is not UTF-8")
         self.words.check_lengths("")
         count_array = np.asarray(counts)
         if not len(self) or count_array.dtype.kind not in "iu" or count_array.shape != (len(self),):
@@ -61,8 +61,8 @@ class Vocabulary:
             raise W2VError(f"the counts add up to more than {MAX_COUNT}")
         if np.any(self.words.offsets[1:] == self.words.offsets[:-1]) or self.words.contain_any(WHITE_SPACE):
             raise W2VError("the words of a vocabulary must not be empty and must not contain white space")
-        if self.words.find_duplicate():
-            raise W2VError("the vocabulary contains a word twice")
+        if rows := self.words.find_duplicate():
+            raise W2VError(f"the vocabulary contains the word {self.words[rows[0]][:60]!r} twice")
         self.tokens = int(self.counts.sum())
 
     def __len__(self) -> int:
@@ -122,8 +122,10 @@ class Vocabulary:
     def save(self, path: PathLike, sentence_ends: int, *, force: bool = False) -> None:
         """Write a vocabulary file in the format of word2vec.c.
 
-        The first line has `</s>` and the number of `sentence_ends`. Each other line has a word and its count. Raises
-        W2VError if the file cannot be written, or exists and `force` is False.
+        The first line has `</s>` and the number of `sentence_ends`. Each other line has a word and its count.
+
+        Raises:
+            W2VError: If the file cannot be written, or if it exists and `force` is False.
         """
         with atomic_write(path, force) as file:
             file.write(SENTENCE_END_WORD + b" %d\n" % sentence_ends)
@@ -136,8 +138,11 @@ class Vocabulary:
     def load(cls, path: PathLike, min_count: int = 1, max_vocab: int | None = None) -> Self:
         """Read a file written by `save` or word2vec.c, and choose words from it as `from_store` does.
 
-        If the first line is for `</s>`, it is skipped. Raises W2VError, with the number of the line, if the file cannot
-        be read or is in another format.
+        If the first line is for `</s>`, it is skipped.
+
+        Raises:
+            W2VError: If the file cannot be read, if a line is in another format (the message has its number), if a word
+                appears twice, or if no words are left.
         """
         name = os.fspath(path)
         blob, ends, line_counts = bytearray(), array("q", [0]), array("q")

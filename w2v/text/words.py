@@ -30,7 +30,11 @@ def refuse_string(words: object) -> None:
 
 
 def as_list(words: Iterable[Item]) -> list[Item]:
-    """Return words as a list. Raises W2VError for a string and for an object that is not iterable."""
+    """Return words as a list.
+
+    Raises:
+        W2VError: If `words` is a string or is not iterable.
+    """
     refuse_string(words)
     if not isinstance(words, Iterable):
         raise W2VError(f"a list of words is needed, not an object of type {type(words).__name__}")
@@ -59,8 +63,9 @@ class Words(Sequence[str]):
     def of(cls, words: Iterable[str | bytes]) -> Words:
         """Return words as Words.
 
-        Raises W2VError if `words` is a string, or if a word is not a str or bytes or contains a lone surrogate, which
-        UTF-8 cannot encode.
+        Raises:
+            W2VError: If `words` is a string, if a word is neither str nor bytes, or if it contains a lone surrogate,
+                which UTF-8 cannot encode.
         """
         if isinstance(words, Words):
             return words
@@ -152,7 +157,11 @@ class Words(Sequence[str]):
         return None
 
     def to_utf8(self, errors: str, encoding: str = "utf-8") -> Words:
-        """Convert the words from another encoding to UTF-8. `errors` and UnicodeDecodeError are as in bytes.decode."""
+        """Convert the words from another encoding to UTF-8. `errors` is as in bytes.decode.
+
+        Raises:
+            UnicodeDecodeError: If `errors` is "strict" and a word is not in the encoding.
+        """
         return Words.of(word.decode(encoding, errors) for word in self._iter_encoded(0, len(self)))
 
     def __len__(self) -> int:
@@ -186,7 +195,11 @@ class Words(Sequence[str]):
         return value in self._first_rows
 
     def index(self, value: Any, start: int = 0, stop: int = sys.maxsize) -> int:
-        """Return the first row of a word. Raises ValueError for an unknown word. The first call decodes all words."""
+        """Return the first row of a word. The first call decodes all words.
+
+        Raises:
+            ValueError: If the word is unknown.
+        """
         if value not in self._first_rows:
             raise ValueError(f"{value!r} is not among the words")
         return self._first_rows[value] if (start, stop) == (0, sys.maxsize) else super().index(value, start, stop)
