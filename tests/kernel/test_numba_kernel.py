@@ -344,7 +344,7 @@ ROWS = np.zeros((3, 3), np.float32)
         (mistaken(prepare=lambda _: ROWS[9]), ": prepare, PLACE: IndexError: index 9 is out of bounds"),
     ],
 )
-def test_mistakes_in_own_losses_are_one_line_with_the_place(text: Path, objective: Any, expected: str) -> None:
+def test_mistakes_in_own_losses_are_one_line_with_the_place(text: Path, objective: type[Loss], expected: str) -> None:
     place = r"test_numba_kernel.py, line \d+"
     with pytest.raises(w2v.W2VError, match=expected.replace("PLACE", place)) as raised:
         w2v.train(text, objective=objective(), **SMALL)

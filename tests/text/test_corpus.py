@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -134,7 +134,9 @@ WIDE = "file is UTF-16 or UTF-32: add --encoding utf-16"
     ],
 )
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_files_that_are_not_text_are_refused(tmp_path: Path, head: Any, message: str, pack: Any) -> None:
+def test_files_that_are_not_text_are_refused(
+    tmp_path: Path, head: bytes, message: str, pack: Callable[[bytes], bytes]
+) -> None:
     content = head + b" more words" * 100
     if message.startswith("file is compressed") and pack is bytes:
         content = gzip.compress(head)
@@ -412,7 +414,9 @@ READERS = {
 
 @pytest.mark.parametrize("path", IMPOSSIBLE.values(), ids=IMPOSSIBLE)
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
-def test_impossible_paths_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, reader: Any) -> None:
+def test_impossible_paths_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, reader: Callable[[str, w2v.KeyedVectors], object]
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("loop").symlink_to("loop")
     Path("file").write_text("x")

@@ -129,7 +129,9 @@ def test_min_count_of_a_config_file_is_ignored_for_vocab_old(tmp_path: Path, bas
     ("option", "value", "needed"),
     [("vocab", "union", "continue"), ("checkpoint_every", "1h", "checkpoint"), ("freeze", True, "init")],
 )
-def test_options_without_the_option_they_need_are_refused(tmp_path: Path, option: str, value: Any, needed: str) -> None:
+def test_options_without_the_option_they_need_are_refused(
+    tmp_path: Path, option: str, value: str | bool, needed: str
+) -> None:
     with pytest.raises(w2v.SettingsError, match=f"{option} has no effect without {needed}"):
         w2v.train(NEW_TEXT, **{option: value})
     flag = f"--{option.replace('_', '-')}"

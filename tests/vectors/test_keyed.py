@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +142,9 @@ def test_unknown_words_are_named(ours: KeyedVectors) -> None:
         (lambda ours: ours.most_similar_cosmul("w1", restrict_vocab=-1), "restrict_vocab -1: it must be"),
     ],
 )
-def test_unsuitable_arguments_are_refused(ours: KeyedVectors, call: Any, message: str) -> None:
+def test_unsuitable_arguments_are_refused(
+    ours: KeyedVectors, call: Callable[[KeyedVectors], object], message: str
+) -> None:
     with pytest.raises(W2VError, match=message):
         call(ours)
 

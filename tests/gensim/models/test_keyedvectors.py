@@ -1,6 +1,7 @@
 """w2v.gensim's KeyedVectors, compared with gensim's."""
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def theirs() -> Any:
         lambda wv: wv.vectors_for_all(["w1", "unknown", "w3"], copy_vecattrs=True).expandos["count"],
     ],
 )
-def test_answers_match_gensim(ours: KeyedVectors, theirs: Any, query: Any) -> None:
+def test_answers_match_gensim(ours: KeyedVectors, theirs: Any, query: Callable[[Any], Any]) -> None:
     found, expected = query(ours), query(theirs)
     assert type(found) is type(expected)
     if isinstance(found, list):  # of words and numbers
@@ -95,7 +96,9 @@ def test_answers_match_gensim(ours: KeyedVectors, theirs: Any, query: Any) -> No
         (ValueError, lambda wv: wv.get_vector("w1").__setitem__(0, 1)),
     ],
 )
-def test_exceptions_match_gensim(ours: KeyedVectors, theirs: Any, error: type[Exception], query: Any) -> None:
+def test_exceptions_match_gensim(
+    ours: KeyedVectors, theirs: Any, error: type[Exception], query: Callable[[Any], Any]
+) -> None:
     for vectors in (theirs, ours):
         with pytest.raises(error):
             query(vectors)
