@@ -122,7 +122,7 @@ def layer_of(module: str) -> str:
     return parts[1] if f"w2v.{parts[1]}" in MODULES and (PACKAGE / parts[1]).is_dir() else "base"
 
 
-def test_public_names() -> None:
+def test_public_names_are_sorted_and_documented() -> None:
     assert sorted(w2v.__all__) == w2v.__all__
     for name in w2v.__all__:
         assert getattr(w2v, name).__doc__, name

@@ -30,7 +30,7 @@ needs_shim = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def injector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
-    """A process that runs scenarios; see injection.main."""
+    """Yield a process that runs scenarios; see injection.main."""
     command = injection.preloaded_command(tmp_path_factory.mktemp("injector"))
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, **pipes) as process:

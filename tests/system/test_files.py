@@ -148,7 +148,7 @@ def test_a_planted_link_is_not_followed(tmp_path: Path, temporary_kind: str, tar
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Path:
-    """A world-writable folder with the sticky bit, like /tmp."""
+    """Return a world-writable folder with the sticky bit, like /tmp."""
     if os.geteuid() != 0:
         pytest.skip("only root may give files away")
     folder = tmp_path / "shared"

@@ -243,7 +243,7 @@ def text(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder for temporary files."""
+    """Return an empty folder, to which temporary files are written."""
     folder = tmp_path / "scratch"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -297,8 +297,8 @@ def test_a_damaged_cache_is_replaced(text: Path, tmp_path: Path, monkeypatch: py
     content = path.read_bytes()
     counts = (4 * size + 7) // 8 * 8
     offsets = counts + 8 * types
-    places = (0, 4 * (size - 1), counts, counts + 7, offsets, offsets + 8)  # a byte of each kind of number
-    changed = [content[:place] + b"\xfe" + content[place + 1 :] for place in places]
+    positions = (0, 4 * (size - 1), counts, counts + 7, offsets, offsets + 8)  # a byte of each kind of number
+    changed = [content[:position] + b"\xfe" + content[position + 1 :] for position in positions]
     other = content.replace(b"w2v ids, format 1\n", b"w2v ids, format 0\n")
     for number, damaged in enumerate([content[:-1], b"", b"x" * len(content), other, *changed]):
         path.write_bytes(damaged)

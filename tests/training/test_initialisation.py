@@ -62,9 +62,8 @@ def test_vocab_union_adds_words_and_counts(sample: Path, loss: str) -> None:
     new_loss = w2v.train(NEW_TEXT, vocabulary=new, sample=0, loss=loss, **SMALL).loss
     arrays = ["alias_table", "offsets"]
     for name in {"ns": ["alias_table"], "nce": arrays, "sampled": arrays, "softmax": []}[loss]:
-        np.testing.assert_array_equal(
-            nearly_unchanged.loss.data[name], new_loss.data[name]
-        )  # they depend on the new counts
+        # These arrays depend on the counts of both texts.
+        np.testing.assert_array_equal(nearly_unchanged.loss.data[name], new_loss.data[name])
 
 
 def test_vocab_union_learns_new_words(sample: Path) -> None:

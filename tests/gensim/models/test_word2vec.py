@@ -196,18 +196,11 @@ def test_any_hashable_object_can_be_a_word() -> None:
     [
         (np.array(SENTENCES), {}, {}),  # has no truth value, like a column of a data frame
         (SENTENCES, {"sample": None}, {"sample": 0}),
-        (
-            SENTENCES,
-            {"workers": 4},
-            {},
-        ),  # a small text gives the same vectors for any number of threads
+        (SENTENCES, {"workers": 4}, {}),  # a small text gives the same vectors for any number of threads
         (SENTENCES, {"workers": 0}, {}),
         (SENTENCES, {"workers": -1}, {}),
-        (
-            SENTENCES,
-            {"alpha": 0.001, "min_alpha": 0.01},
-            {"alpha": 0.01, "min_alpha": 0.01},
-        ),  # scripts lower only alpha
+        # Scripts lower alpha below min_alpha, because they do not change min_alpha.
+        (SENTENCES, {"alpha": 0.001, "min_alpha": 0.01}, {"alpha": 0.01, "min_alpha": 0.01}),
     ],
     ids=["array", "sample", "workers", "no workers", "fewer", "alpha"],
 )
