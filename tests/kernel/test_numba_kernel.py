@@ -360,7 +360,7 @@ def placeholder() -> float:
 
 
 def score() -> float:
-    """Return a constant. The compiled code calls this function as it calls those of the kernel."""
+    """Return a constant. Compiled code calls this as it calls functions of the kernel."""
     return 0.5
 
 
