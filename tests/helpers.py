@@ -1,4 +1,4 @@
-"""Helpers of several test files: command line, stopped runs, models with a known solution, vector files, texts."""
+"""Helpers of several test files: the command line, stopped runs, models with a known solution, vector files, texts."""
 
 import errno
 import fcntl
@@ -150,8 +150,8 @@ class Terminal:
         self._leader = -1
 
 
-# Makes call number `turn` of a function raise an error or a signal. The function is "module.function" or
-# "module:Class.method".
+# Code for a child process. It defines `fault`, which makes call number `turn` of a function raise an error or a signal.
+# The function is "module.function" or "module:Class.method".
 FAULT = """
 import itertools, pkgutil, signal
 def fault(name, kind, turn):
@@ -204,7 +204,7 @@ def stop_at(share: float) -> Report:
 
 
 def train_and_stop(folder: Path, corpus: Any, share: float = 0.2, **options: Any) -> checkpoint.Checkpoint:
-    """Train, stop the run after this share of it, and return the last of its checkpoints. It writes two or more."""
+    """Train, stop the run after this share of it, and return the last checkpoint. The folder then has two."""
     options = options if "settings" in options else SMALL | options
     with pytest.raises(Stop):
         w2v.train(corpus, checkpoint=folder, checkpoint_every="2chunks", progress=stop_at(share), **options)
@@ -446,7 +446,7 @@ def assert_refused(path: Path, message: str, data: bytes | None = None, mmap: bo
 SEPARATORS = st.sampled_from([b" ", b"\n", b"\t", b"\r\n", b"\v", b"\f", b"  \n\n ", b" " * 70])
 LENGTHS = [1, 7, 8, 9, 15, 16, 17, 63, 64, 65, 1000]
 WORDS = (
-    st.sampled_from([b"a\0", b"\0", b"\0\0", "é".encode(), "大".encode(), b"\x08\x0e", b"<\x1c\x1f\x85>"[:3]])
+    st.sampled_from([b"a\0", b"\0", b"\0\0", "é".encode(), "大".encode(), b"\x08\x0e", b"<\x1c\x1f"])
     | st.builds(bytes.__mul__, st.sampled_from([b"x", b"y"]), st.sampled_from(LENGTHS))
     | st.integers(0, 3000).map(b"w%d".__mod__)
 )

@@ -7,10 +7,11 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -47,7 +48,7 @@ class Import(NamedTuple):
     late: bool  # the import is inside a function, or only for type checkers
 
 
-def module_name(path):
+def module_name(path: Path) -> str:
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -58,7 +59,7 @@ PACKAGES = {module_name(path) for path in SOURCES if path.stem == "__init__"}
 COMPILED = [path for path in SOURCES if path.suffix == ".pyx"]
 
 
-def python_imports(tree, late=False):
+def python_imports(tree: ast.AST, late: bool = False) -> Iterator[Import]:
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Import):
             yield from (Import(alias.name, (), late) for alias in node.names)
@@ -72,7 +73,7 @@ def python_imports(tree, late=False):
             yield from python_imports(node, late or checked or isinstance(node, ast.FunctionDef))
 
 
-def cython_imports(source):
+def cython_imports(source: str) -> Iterator[Import]:
     """Yield the imports and cimports. An indented one is inside a function."""
     source = re.sub(r'"""(?:.|\n)*?"""|#.*', "", source)
     for found in CYTHON_IMPORT.finditer(source):
@@ -85,22 +86,22 @@ def cython_imports(source):
 
 
 @cache
-def parsed(path):
+def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"))
 
 
 @cache
-def imports(path):
+def imports(path: Path) -> list[Import]:
     return list(python_imports(parsed(path)) if path.suffix == ".py" else cython_imports(path.read_text("utf-8")))
 
 
-def targets(one):
+def targets(one: Import) -> set[str]:
     """Return the modules that an import names: `from package import module` names the module."""
     inner = {f"{one.module}.{name}" for name in one.names} & MODULES
     return inner | ({one.module} if len(inner) < len(one.names) or not one.names else set())
 
 
-def imported_modules(path):
+def imported_modules(path: Path) -> set[str]:
     """Return the package's modules that a file imports, including imports in functions and for type checkers.
 
     In UPWARD_IMPORTERS, imports in functions do not count.
@@ -110,7 +111,7 @@ def imported_modules(path):
     return {module for each in counted for module in targets(each) if module.split(".")[0] == "w2v"}
 
 
-def layer_of(module):
+def layer_of(module: str) -> str:
     if module in TOP:
         return "top"
     if module in KERNEL:
@@ -121,7 +122,7 @@ def layer_of(module):
     return parts[1] if f"w2v.{parts[1]}" in MODULES and (PACKAGE / parts[1]).is_dir() else "base"
 
 
-def test_public_names() -> None:
+def test_public_names_are_sorted_and_documented() -> None:
     assert sorted(w2v.__all__) == w2v.__all__
     for name in w2v.__all__:
         assert getattr(w2v, name).__doc__, name
@@ -146,7 +147,7 @@ def test_imports_of_every_kind_are_detected() -> None:
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_layers_import_only_from_earlier_layers(path: Any) -> None:
+def test_layers_import_only_from_earlier_layers(path: Path) -> None:
     own = LAYERS.index(layer_of(module_name(path)))
     assert [module for module in sorted(imported_modules(path)) if LAYERS.index(layer_of(module)) > own] == []
 
@@ -205,7 +206,7 @@ def test_tests_do_not_depend_on_speed() -> None:
 
 
 @pytest.mark.parametrize("path", COMPILED, ids=lambda path: path.stem)
-def test_stub_names_exist_in_the_compiled_module(path: Any) -> None:
+def test_stub_names_exist_in_the_compiled_module(path: Path) -> None:
     stub = parsed(path.with_suffix(".pyi"))
     names = {part.name for part in stub.body if isinstance(part, ast.FunctionDef | ast.ClassDef)}
     compiled = importlib.import_module(module_name(path))
@@ -214,7 +215,7 @@ def test_stub_names_exist_in_the_compiled_module(path: Any) -> None:
 
 
 @pytest.mark.parametrize("path", COMPILED, ids=lambda path: path.stem)
-def test_compiler_directives_are_only_in_setup_py(path: Any) -> None:
+def test_compiler_directives_are_only_in_setup_py(path: Path) -> None:
     """A directive in a source file would override the settings of the builds that check every index."""
     assert "# cython:" not in path.read_text("utf-8")
 
@@ -229,7 +230,7 @@ def test_nothing_is_unpickled() -> None:
         assert not re.search(r"import pickle\b|allow_pickle=True|np\.load\(", path.read_text("utf-8")), path
 
 
-def test_readme_examples_run(sample: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readme_examples_run(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`make docs` runs the examples of the pages in docs/."""
     monkeypatch.chdir(tmp_path)
     queried = {"france", "king", "man", "queen", "woman"}
@@ -244,7 +245,7 @@ def test_readme_examples_run(sample: Any, tmp_path: Path, monkeypatch: pytest.Mo
         run_block(language, block)
 
 
-def run_block(language, block):
+def run_block(language: str, block: str) -> None:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     strict = [sys.executable, "-W", "error", "-W", "ignore::UserWarning", "-c"]  # TextWarning: the text is small
     program = ["bash", "-eo", "pipefail", "-c"] if language == "sh" else strict
@@ -292,7 +293,7 @@ def test_named_files_exist() -> None:
     assert not missing
 
 
-def headings(page):
+def headings(page: Path) -> list[str]:
     """Return the anchors of the headings of a page."""
     found = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
     return [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found]
@@ -326,7 +327,7 @@ def test_demo_without_a_text_is_one_line() -> None:
     ],
 )
 def test_debian_packages_come_from_the_users_or_apts_source(
-    tmp_path: Path, variable: Any, apt: Any, expected: Any
+    tmp_path: Path, variable: str, apt: str, expected: str
 ) -> None:
     """The script itself names no mirror."""
     for name, script in ("apt-get", f"echo '{apt}'"), ("debootstrap", 'echo "$@" >&2; exit 3'):

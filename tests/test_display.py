@@ -1,7 +1,6 @@
 """HTML in notebooks: tables with hostile words, curves, and results."""
 
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import numpy as np
@@ -44,7 +43,7 @@ def test_notebook_shows_vectors_as_a_table() -> None:
     assert "count" not in w2v.KeyedVectors(["a"], np.eye(1))._repr_html_()
 
 
-def test_notebook_shows_results_as_tables(model: Any) -> None:
+def test_notebook_shows_results_as_tables(model: Path) -> None:
     shown = w2v.analogies(w2v.load(model))._repr_html_()
     assert "<td>accuracy</td>" in shown
     assert shown.count("<table>") == 2  # the table of sections is inside the other
@@ -52,7 +51,7 @@ def test_notebook_shows_results_as_tables(model: Any) -> None:
     assert "1 0.5 … (20 in all)" in EffectiveRank(2, None, 3, 4, 5, [1.0, 0.5] * 10)._repr_html_()
 
 
-def test_notebook_shows_a_model_with_its_loss_curve(model: Any) -> None:
+def test_notebook_shows_a_model_with_its_loss_curve(model: Path) -> None:
     loaded = w2v.Model.load(model)
     shown = loaded._repr_html_()
     assert loaded.loss_curve == list(
@@ -82,7 +81,7 @@ CELLS = [
 ]
 
 
-def test_notebook_runs_without_errors(model: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_notebook_runs_without_errors(model: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     cells = [nbformat.v4.new_code_cell(cell.replace("{model!r}", repr(str(model)))) for cell in CELLS]
     NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=None, startup_timeout=600).execute()

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,8 @@ needs_shim = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def injector(tmp_path_factory):
-    """A process that runs scenarios; see injection.main."""
+def injector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
+    """Yield a process that runs scenarios; see injection.main."""
     command = injection.preloaded_command(tmp_path_factory.mktemp("injector"))
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, **pipes) as process:
@@ -51,7 +52,9 @@ def injector(tmp_path_factory):
         ("streams", 12, ("done", "not printed")),
     ],
 )
-def test_failures_lose_nothing(injector: Any, name: Any, amount: Any, expected: Any) -> None:
+def test_failures_lose_nothing(
+    injector: subprocess.Popen[str], name: str, amount: int, expected: tuple[str, ...]
+) -> None:
     print(name, amount, 1, file=injector.stdin, flush=True)
     counts = ""
     for line in injector.stdout:
@@ -81,7 +84,7 @@ print(done.returncode, (disk / "old.bin").stat().st_size, len(list(disk.iterdir(
 @pytest.mark.skipif(not shutil.which("unshare"), reason="mounts a small disk")
 @pytest.mark.parametrize(("size", "vector_size", "message"), [("64k", 8, "ids to"), ("2m", 300, "old.bin")])
 def test_full_disk_keeps_the_old_file_and_reports_one_line(
-    sample: Any, tmp_path: Path, size: Any, vector_size: Any, message: Any
+    sample: Path, tmp_path: Path, size: str, vector_size: int, message: str
 ) -> None:
     options = ["--vector-size", str(vector_size)]
     command = [
@@ -105,11 +108,11 @@ def test_full_disk_keeps_the_old_file_and_reports_one_line(
     assert message in shown_message
 
 
-def test_training_survives_removal_of_its_cache_folder(sample: Any, tmp_path: Path) -> None:
+def test_training_survives_removal_of_its_cache_folder(sample: Path, tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
 
-    def remove(progress):
+    def remove(progress: w2v.Progress) -> None:
         if progress.phase == "train":
             shutil.rmtree(folder, True)
 
@@ -182,7 +185,7 @@ raise SystemExit("loaders that failed: a, c")
 
 
 def test_failure_of_the_fuzzer_is_shown_and_exits_with_1(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "tests" / "faults").mkdir(parents=True)
     (tmp_path / "tests" / "faults" / "fuzz.py").write_text(FAKE_FUZZER)
@@ -211,7 +214,7 @@ MANY_WORDS = [[f"w{i % 150}" for i in range(start, start + 40)] for start in ran
     ],
     ids=str,
 )
-def test_extreme_settings_train_finite_vectors(model: Any, options: Any) -> None:
+def test_extreme_settings_train_finite_vectors(model: str, options: dict[str, Any]) -> None:
     values = {"min_count": 1, "epochs": 2, "sample": 0, "vector_size": 10} | options
     if values["sample"] == 1e-9:
         with pytest.raises(w2v.W2VError, match="nothing to learn"):
@@ -227,7 +230,7 @@ def test_extreme_settings_train_finite_vectors(model: Any, options: Any) -> None
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs", "class", "softmax"])
 @pytest.mark.parametrize("model", ["skipgram", "cbow"])
 @pytest.mark.parametrize("words", ["a b", "a b c"])
-def test_corpora_of_two_words_train_finite_vectors(loss: Any, words: Any, model: Any) -> None:
+def test_corpora_of_two_words_train_finite_vectors(loss: str, words: str, model: str) -> None:
     options = {"min_count": 1, "negative": 1, "sample": 0, "vector_size": 3, "epochs": 5}
     trained = w2v.train([words.split()], loss=loss, model=model, **options)
     assert trained.metrics["tokens_trained"] == 5 * len(words.split())
@@ -237,7 +240,7 @@ def test_corpora_of_two_words_train_finite_vectors(loss: Any, words: Any, model:
 
 
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs", "class"])
-def test_training_supports_counts_beyond_32_bits(tmp_path: Path, loss: Any) -> None:
+def test_training_supports_counts_beyond_32_bits(tmp_path: Path, loss: str) -> None:
     (tmp_path / "words").write_text("".join(f"w{i} {(1 << 40) // (i + 1)}\n" for i in range(150)))
     vocabulary = w2v.Vocabulary.load(tmp_path / "words")
     assert vocabulary.tokens > 1 << 42

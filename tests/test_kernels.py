@@ -71,20 +71,21 @@ def run_arguments(
     return arguments | settings
 
 
-def copied(arguments: dict[str, Any]) -> dict[str, Any]:
-    copy = {name: memory.aligned_rows(*arguments[name].shape) for name in ("inputs", "outputs")}
-    for name, matrix in copy.items():
+def copy_matrices(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with copies of the matrices, which another run may change."""
+    copies = {name: memory.aligned_rows(*arguments[name].shape) for name in ("inputs", "outputs")}
+    for name, matrix in copies.items():
         matrix[:] = arguments[name]
-    return arguments | copy
+    return arguments | copies
 
 
-def plan_of(arguments: dict[str, Any], workers: int = 1, instruction_set: str = SETS[0]) -> Plan:
+def make_plan(arguments: dict[str, Any], workers: int = 1, instruction_set: str = SETS[0]) -> Plan:
     fields = {name: value for name, value in arguments.items() if name not in ("inputs", "outputs")}
     return training_plan(**fields, workers=workers, instruction_set=instruction_set)
 
 
 def new_kernel(arguments: dict[str, Any], workers: int = 1, instruction_set: str = SETS[0]) -> Kernel:
-    return Kernel(plan_of(arguments, workers, instruction_set), arguments["inputs"], arguments["outputs"])
+    return Kernel(make_plan(arguments, workers, instruction_set), arguments["inputs"], arguments["outputs"])
 
 
 def train(arguments: dict[str, Any], workers: int = 1, instruction_set: str = SETS[0]) -> Kernel:
@@ -104,10 +105,10 @@ def run_threads(kernel: Kernel, workers: int, end: int | None = None) -> None:
 def assert_equals_loop(arguments: dict[str, Any], instruction_sets: Sequence[str] = SETS[:1], workers: int = 1) -> None:
     exact = arguments | {name: arguments[name].astype(np.float64) for name in ("inputs", "outputs")}
     before = exact["inputs"].copy()
-    slow = train_in_python(plan_of(exact, workers), exact["inputs"], {"outputs": exact["outputs"]})
+    slow = train_in_python(make_plan(exact, workers), exact["inputs"], {"outputs": exact["outputs"]})
     assert np.abs(exact["inputs"] - before).max() > 0.1  # training changed the matrix
     for name in instruction_sets:
-        compiled = copied(arguments)
+        compiled = copy_matrices(arguments)
         kernel = train(compiled, workers, name)
         np.testing.assert_allclose(compiled["inputs"], exact["inputs"], atol=2e-4, err_msg=name)
         np.testing.assert_allclose(compiled["outputs"], exact["outputs"], atol=2e-4, err_msg=name)
@@ -130,7 +131,7 @@ def test_kernel_equals_loop(loss: dict[str, Any], model: dict[str, Any]) -> None
     assert_equals_loop(run_arguments(loss, **model), SETS)
 
 
-def with_subwords(arguments: dict[str, Any], chunk_size: int) -> dict[str, Any]:
+def add_subwords(arguments: dict[str, Any], chunk_size: int) -> dict[str, Any]:
     """Add n-grams to the words of a run; words share some of them."""
     words = len(arguments["inputs"])
     subwords = SubwordRows.of(Subwords(1, 2, 50), Words.of(f"{number:x}" for number in range(words)))
@@ -144,7 +145,7 @@ def with_subwords(arguments: dict[str, Any], chunk_size: int) -> dict[str, Any]:
 @pytest.mark.parametrize("model", MODELS, ids=str)
 @pytest.mark.parametrize("loss", [{"loss": "ns"}, {"loss": "hs"}], ids=str)
 def test_kernel_equals_loop_with_subwords(loss: dict[str, Any], model: dict[str, Any]) -> None:
-    assert_equals_loop(with_subwords(run_arguments(loss, **model), chunk_size=64), SETS)
+    assert_equals_loop(add_subwords(run_arguments(loss, **model), chunk_size=64), SETS)
 
 
 @pytest.mark.parametrize("sides", [(5, 0), (0, 3), (2, 5)], ids=str)
@@ -213,13 +214,14 @@ def test_every_token_is_trained_once_per_epoch(workers: int) -> None:
 def test_several_workers_learn_like_one(loss: str, workers: int, chunk: int, minimum: float) -> None:
     """With many chunks, each worker copies some output rows, and a share of its changes is merged."""
     one = run_arguments(loss, size=60_000, chunk_size=chunk, alpha=0.02)
-    many, before = copied(one), one["outputs"].copy()
+    many, before = copy_matrices(one), one["outputs"].copy()
     single, kernel = train(one), train(many, workers)
     np.testing.assert_allclose(kernel.losses / kernel.predictions, single.losses / single.predictions, rtol=0.05)
     change_of_one, change_of_many = (np.linalg.norm(run["outputs"] - before, axis=1).mean() for run in (one, many))
     assert minimum < change_of_many / change_of_one < 1.1
 
 
+# The losses that several deterministic workers can train.
 DETERMINISTIC = ["ns", "nce", "sampled", "hs"]
 
 
@@ -227,7 +229,7 @@ DETERMINISTIC = ["ns", "nce", "sampled", "hs"]
 @pytest.mark.parametrize("loss", DETERMINISTIC)
 @pytest.mark.parametrize(("workers", "chunk"), [(2, 16), (5, 90)])
 def test_deterministic_workers_equal_loop(workers: int, chunk: int, loss: str, model: dict[str, Any]) -> None:
-    """In each round, all workers compute their changes from the matrices before it, and the changes are added."""
+    """All workers compute their changes from the matrices at the beginning of a round. Then the changes are added."""
     arguments = run_arguments(loss, chunk_size=chunk, alpha=0.05, deterministic=True, **model)
     arguments["loss"].curvature = 0  # changes are added in full
     assert_equals_loop(arguments, workers=workers)
@@ -235,7 +237,7 @@ def test_deterministic_workers_equal_loop(workers: int, chunk: int, loss: str, m
 
 @pytest.mark.parametrize("loss", DETERMINISTIC)
 def test_deterministic_workers_equal_loop_with_subwords(loss: str) -> None:
-    arguments = with_subwords(run_arguments(loss, alpha=0.03, deterministic=True), chunk_size=25)
+    arguments = add_subwords(run_arguments(loss, alpha=0.03, deterministic=True), chunk_size=25)
     arguments["loss"].curvature = 0
     assert_equals_loop(arguments, workers=3)
 
@@ -244,7 +246,7 @@ def test_deterministic_workers_equal_loop_with_subwords(loss: str) -> None:
 def test_many_deterministic_workers_learn_like_one(loss: str) -> None:
     """The sum of changes in one direction does not overshoot."""
     one = run_arguments(loss, size=60_000, chunk_size=100, alpha=0.02)
-    many = copied(one | {"deterministic": True})
+    many = copy_matrices(one | {"deterministic": True})
     single, kernel = train(one), train(many, 8)
     np.testing.assert_allclose(
         kernel.losses[1] / kernel.predictions[1], single.losses[1] / single.predictions[1], rtol=0.01
@@ -257,8 +259,8 @@ def test_many_deterministic_workers_learn_like_one(loss: str) -> None:
 def test_deterministic_workers_give_the_same_bits(loss: str, subwords: bool, storage: str) -> None:
     arguments = run_arguments(loss, size=3000, chunk_size=40, deterministic=True, storage=storage)
     if subwords:
-        arguments = with_subwords(arguments, chunk_size=40)
-    runs = [in_storage(copied(arguments)) for _ in range(3)]
+        arguments = add_subwords(arguments, chunk_size=40)
+    runs = [convert_storage(copy_matrices(arguments)) for _ in range(3)]
     kernels = [train(run, workers=4) for run in runs]
     for run, kernel in zip(runs[1:], kernels[1:], strict=True):
         np.testing.assert_array_equal(run["inputs"], runs[0]["inputs"])
@@ -266,7 +268,7 @@ def test_deterministic_workers_give_the_same_bits(loss: str, subwords: bool, sto
         np.testing.assert_array_equal(kernel.losses, kernels[0].losses)
 
 
-def in_storage(arguments: dict[str, Any]) -> dict[str, Any]:
+def convert_storage(arguments: dict[str, Any]) -> dict[str, Any]:
     """Convert the matrices of a run to its storage type."""
     if arguments["storage"] == "bf16":
         for name in ("inputs", "outputs"):
@@ -280,7 +282,7 @@ def in_storage(arguments: dict[str, Any]) -> dict[str, Any]:
 def test_deterministic_workers_can_be_interrupted_anywhere(ends: list[int]) -> None:
     """`run` finishes the round that contains its end. Splitting a run does not change its result."""
     arguments = run_arguments("ns", size=600, chunk_size=20, deterministic=True)
-    whole, parts = copied(arguments), copied(arguments)
+    whole, parts = copy_matrices(arguments), copy_matrices(arguments)
     train(whole, 3)
     kernel = new_kernel(parts, 3)
     for end in [*sorted(ends), 60]:
@@ -307,21 +309,17 @@ def test_stop_ends_the_wait_for_other_deterministic_workers() -> None:
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs", "class", "softmax"])
 def test_one_worker_gives_the_same_bits(loss: str) -> None:
     arguments = run_arguments(loss, size=1500, chunk_size=700)
-    runs = [copied(arguments) for _ in range(2)]
+    runs = [copy_matrices(arguments) for _ in range(2)]
     for run in runs:
         train(run)
     assert np.array_equal(runs[0]["inputs"], runs[1]["inputs"])
     assert np.array_equal(runs[0]["outputs"], runs[1]["outputs"])
-    assert not np.array_equal(runs[0]["inputs"], train_with_seed(arguments, 6))
+    other_seed = copy_matrices(arguments | {"seed": 6})
+    train(other_seed)
+    assert not np.array_equal(runs[0]["inputs"], other_seed["inputs"])
 
 
-def train_with_seed(arguments: dict[str, Any], seed: int) -> np.ndarray:
-    run = copied(arguments | {"seed": seed})
-    train(run)
-    return run["inputs"]
-
-
-def test_matrices_of_more_than_two_to_the_31_values() -> None:
+def test_rows_beyond_two_to_the_31_values_are_trained() -> None:
     """Rows beyond 2³¹ values change as in small matrices. Only these rows of the matrices take memory."""
     dimensions = 1 << 13
     beyond = (1 << 31) // dimensions

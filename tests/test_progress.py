@@ -14,7 +14,7 @@ from w2v.formats import row_blocks, table
 from w2v.progress import PHASES, Meter, NotebookBar, Progress, duration, quantity
 
 
-def set_clock(monkeypatch, seconds):
+def set_clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     monkeypatch.setattr("time.monotonic", lambda: seconds)
 
 
@@ -43,7 +43,7 @@ def test_notebook_shows_a_bar_during_long_work(monkeypatch: pytest.MonkeyPatch) 
     shown = []
 
     class Display:
-        def update(self, line):
+        def update(self, line: Any) -> None:
             shown.append(line.data)
 
     monkeypatch.setattr("IPython.display.display", lambda line, display_id: shown.append(line.data) or Display())
@@ -56,7 +56,7 @@ def test_notebook_shows_a_bar_during_long_work(monkeypatch: pytest.MonkeyPatch) 
     assert shown == [*lines, ""]
 
 
-def test_training_reports_epoch_loss_and_learning_rate(sample: Any) -> None:
+def test_training_reports_epoch_loss_and_learning_rate(sample: Path) -> None:
     reports = []
     model = w2v.train(sample, progress=reports.append, **SMALL)
     training = [report for report in reports if report.phase == "train"]
@@ -76,13 +76,13 @@ def test_training_reports_epoch_loss_and_learning_rate(sample: Any) -> None:
 
 
 def test_rate_of_a_resumed_run_excludes_earlier_words(
-    sample: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run divides only its own words, not all words, by the seconds since it was resumed."""
     state = train_and_stop(tmp_path, sample, 0.8)
     reports = []
 
-    def report(progress):
+    def report(progress: Progress) -> None:
         if progress.phase == "train":
             reports.append(progress)
             set_clock(monkeypatch, 105)
@@ -94,7 +94,7 @@ def test_rate_of_a_resumed_run_excludes_earlier_words(
     assert last.rate == (last.done - first.done) / 5
 
 
-def test_perplexity_reports_words(model: Any, sample: Any) -> None:
+def test_perplexity_reports_words(model: Path, sample: Path) -> None:
     reports = []
     lines = sample.read_text("utf-8").splitlines()[:200]
     w2v.perplexity(model, [line.split() for line in lines], progress=reports.append)
@@ -103,7 +103,7 @@ def test_perplexity_reports_words(model: Any, sample: Any) -> None:
     assert (last.unit, last.done, last.epoch) == ("words", last.total, None)
 
 
-def test_other_long_work_reports_until_its_end(model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_long_work_reports_until_its_end(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 10_000)  # small, so that every thread reads a block
     vectors = w2v.load(model)
     text = tmp_path / "m.txt"

@@ -38,7 +38,7 @@ def test_estimator_passes_scikit_learns_checks(estimator: WordVectors) -> None:
         check("WordVectors", estimator)
 
 
-def test_grid_search_over_a_pipeline(model: Path) -> None:
+def test_grid_search_over_a_pipeline_shares_the_vectors(model: Path) -> None:
     vectors = w2v.load(model)
     steps = make_pipeline(WordVectors(vectors), LogisticRegression(C=100))
     search = GridSearchCV(steps, {"wordvectors__weights": ["mean", "idf", "sif"]}, cv=3).fit(np.array(TEXTS), KINDS)

@@ -7,7 +7,6 @@ import pkgutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -18,7 +17,7 @@ from w2v.cli import commands, main
 HEAVY = {"numpy", "scipy", "rich", "numba", "importlib.metadata"}
 
 
-def run(script):
+def run(script: str) -> str:
     return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 
 
@@ -43,7 +42,7 @@ except SystemExit as end:
     ],
     ids=["import", "help", "public names", "losses", "star"],
 )
-def test_imports_are_lazy(script: Any, shown: Any) -> None:
+def test_imports_are_lazy(script: str, shown: str) -> None:
     """Assert that neither import nor help loads a heavy module, and that dir() shows only public names."""
     assert run(script).splitlines()[-1] == shown
 
@@ -59,7 +58,7 @@ def test_unbuilt_sources_give_way_to_the_installed_package(tmp_path: Path) -> No
         (folder / "w2v").symlink_to(built)
     (other / "setup.py").touch()
 
-    def imported(*folders):
+    def imported(*folders: Path) -> subprocess.CompletedProcess[str]:
         program = [sys.executable, "-S", "-c", "import w2v; print(*w2v.__path__)"]  # -S: search only these folders
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, folders))}
         return subprocess.run(program, cwd=sources, env=environment, capture_output=True, text=True)
@@ -76,7 +75,7 @@ def test_unbuilt_sources_give_way_to_the_installed_package(tmp_path: Path) -> No
     [("w2v", ["info"]), ("w2v", ["encode", "{model}", "-o", "{out}.parquet"]), ("w2v.data.make", ["--help"])],
 )
 def test_modules_of_the_working_directory_are_not_imported(
-    module: Any, arguments: Any, model: Any, tmp_path: Path
+    module: str, arguments: list[str], model: Path, tmp_path: Path
 ) -> None:
     """`python -m w2v` may run in a folder of unknown origin."""
     own = {path.stem for path in Path(w2v.__file__).parent.iterdir()}

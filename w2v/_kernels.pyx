@@ -67,7 +67,7 @@ Subwords.   With subwords (Bojanowski et al. 2017) the input row of a word is th
             words of a chunk contain it, and all compute their changes from its value before the chunk, so the sum of
             the full changes would overshoot.
 Prefetching. Output rows are accessed at random, and the matrix is larger than any cache. So the rows of a window are
-            chosen LOOKAHEAD windows before its step, and their cache lines are prefetched in the meantime.
+            filled LOOKAHEAD windows before its step, and their cache lines are prefetched in the meantime.
 Storage.    Rows can be stored as bfloat16, the upper half of a float, in half the memory. A step converts its rows to
             float, updates them, and rounds each value up or down at random, so that the mean is preserved.
 Hot rows.   All threads would write the output rows of the most frequent words, or of the nodes near the root, all the

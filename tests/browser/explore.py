@@ -121,7 +121,7 @@ def view_link(page: Page, name: str) -> Locator:
 
 
 def expect_neighbours(page: Page, word: str) -> None:
-    """Wait until the neighbours of a word are shown, and until the page_url is theirs."""
+    """Wait until the neighbours of a word are shown, and until the address names the word."""
     expect(page.locator("h2")).to_have_text(f"Neighbours of {word}")
     expect(page.locator("table.results caption")).to_have_text(re.compile(f"^Neighbours of {re.escape(word)} in "))
     expect(page).to_have_url(re.compile(f"[#&]view=neighbours&(.*&)?word={re.escape(quote_plus(word))}(&|$)"))

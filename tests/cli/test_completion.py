@@ -47,7 +47,7 @@ def completions(line: str, shell: str = "bash") -> list[str]:
         ("w2v vocab a.txt -o wo", ["file,wo"]),
     ],
 )
-def test_completions_for_bash(line: str, expected: list[str] | None) -> None:
+def test_commands_options_values_and_files_are_completed(line: str, expected: list[str] | None) -> None:
     found = completions(line)
     if expected is None:  # options: all that start with -
         assert "plain,--vector-size" in found
@@ -82,7 +82,7 @@ def test_all_arguments_and_option_values_complete_except_numbers_names_and_words
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_completions_for_other_shells(shell: str) -> None:
+def test_zsh_and_fish_get_completions_in_their_own_format(shell: str) -> None:
     assert "file" in completions("w2v info mo", shell)[0]
     assert "query" in "".join(completions("w2v qu", shell))
 
@@ -102,7 +102,7 @@ def test_completion_imports_no_slow_module() -> None:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """Environment variables with which shells find `w2v`."""
+    """Return environment variables with which shells find `w2v`."""
     program = tmp_path / "w2v"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m w2v "$@"\n')
     program.chmod(0o755)
@@ -110,7 +110,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.skipif(BASH is None, reason="bash is not installed")
-def test_completion_in_bash(environment: dict[str, str]) -> None:
+def test_bash_completes_a_word(environment: dict[str, str]) -> None:
     """Bash calls the function that the line in docs/command-line.md registers."""
     script = """
         eval "$(_W2V_COMPLETE=bash_source w2v)"
@@ -124,7 +124,7 @@ def test_completion_in_bash(environment: dict[str, str]) -> None:
 
 
 @pytest.mark.skipif(FISH is None, reason="fish is not installed")
-def test_completion_in_fish(environment: dict[str, str]) -> None:
+def test_fish_completes_a_word(environment: dict[str, str]) -> None:
     script = "_W2V_COMPLETE=fish_source w2v | source; complete -C 'w2v query model.bin --method m'"
     process = subprocess.run([str(FISH), "-c", script], env=environment, capture_output=True, text=True)
     assert (process.stdout, process.stderr) == ("mul\n", "")

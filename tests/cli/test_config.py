@@ -69,10 +69,8 @@ def test_command_line_overrides_file_and_file_overrides_defaults(sample: Path, t
     assert (settings["vector_size"], settings["negative"], settings["sample"]) == (8, 3, 0.0)
     assert (settings["epochs"], settings["model"], settings["window"]) == (1, "skipgram", 5)
     assert settings["cache"] == f"{tmp_path}/cache.ids"
-    settings = settings_with(
-        file, "--epochs", 1, "--hs"
-    )  # negative, from the file, then has no effect, which is not an error
-    assert settings["loss"] == "hs"
+    # With hs, `negative` has no effect. Since it comes from the file, this is not an error.
+    assert settings_with(file, "--epochs", 1, "--hs")["loss"] == "hs"
 
 
 def test_file_may_name_output_and_several_corpus_files(sample: Path, tmp_path: Path) -> None:

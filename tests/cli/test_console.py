@@ -107,9 +107,8 @@ def test_trials_of_tuning_are_printed_above_the_bar(width: int, sample: Path, tm
     with Terminal("-c", script, "tune", tmp_path / "text", "-o", tmp_path / "m.bin", *QUICK, width=width) as terminal:
         assert terminal.wait() == 0, terminal.shown
     rows = re.findall(rb"\r\x1b\[2K( +(\d+) +\d+%[^\r\x1b]*(?:\r\n {44}[^\r\x1b]*)*)", terminal.shown)
-    assert (
-        b"".join(number for _, number in rows) == b"1234"
-    )  # the defaults, then a candidate with 1/9, 1/3 and all of the epochs
+    # The rows are the defaults, then a candidate with 1/9, 1/3 and all of the epochs.
+    assert b"".join(number for _, number in rows) == b"1234"
     assert all(len(line) <= width for row, _ in rows for line in row.split(b"\r\n"))
     assert rows[3][0].split()[6:] == b"window=9 negative=4 sample=0.003 alpha=0.0375 min_alpha=0.00375".split()
     assert b"w2v: tuning takes about 10 minutes\r\n" in terminal.shown
@@ -210,7 +209,7 @@ def test_closed_standard_input_is_an_error_of_one_line(model: Path, tmp_path: Pa
 @pytest.mark.parametrize("arguments", [["info"], ["info", "--json"], ["--help"]])
 def test_closed_pipe_causes_no_message(arguments: list[str]) -> None:
     process = run_redirected("| true", *arguments)
-    assert (process.returncode, process.stderr) == (0, "")  # of `true`
+    assert (process.returncode, process.stderr) == (0, "")  # the exit code and the errors of `true`
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "wb") as pipe:

@@ -27,7 +27,7 @@ from w2v.text.idstore import ReadingOptions
 from w2v.text.phrases import PhraseOptions
 
 # Arguments with which each command succeeds.
-WORK = {
+ARGUMENTS = {
     "vocab": "{corpus} -o out",
     "phrases": "{corpus} -o out",
     "tree": "{corpus}",
@@ -62,18 +62,18 @@ def test_all_commands_have_help_errors_json_and_quiet(
     assert f"\n  w2v {command} " in shown == run(command, "-h").stdout
     assert f"\n  {command} " in run().stdout
     inputs = {"corpus": sample, "model": model}
-    arguments = WORK[command].format(**inputs).split()
+    arguments = ARGUMENTS[command].format(**inputs).split()
     assert "No such option '--unknown'" in run(command, *arguments, "--unknown", code=2).stderr
     if command != "info":
         assert "Missing argument" in run(command, code=2).stderr
     for name in inputs:
-        if f"{{{name}}}" in WORK[command]:
-            missing = WORK[command].format(**inputs | {name: "missing"}).split()
+        if f"{{{name}}}" in ARGUMENTS[command]:
+            missing = ARGUMENTS[command].format(**inputs | {name: "missing"}).split()
             assert "missing" in run(command, *missing, code=1).stderr
     assert list(tmp_path.iterdir()) == []
     assert isinstance(run_json(command, *arguments), dict)
     if "--quiet" in shown:
-        again = ["--force"] if "out" in WORK[command] else []
+        again = ["--force"] if "out" in ARGUMENTS[command] else []
         assert run(command, *arguments, "--quiet", *again).output == ""
 
 
@@ -327,7 +327,7 @@ def test_similarity_reports_correlations_and_unknown_words(model: Path, tmp_path
 # -- query, info, convert -------------------------------------------------------------------
 
 
-def test_query_of_one_word(model: Path) -> None:
+def test_query_shows_the_formula_and_the_nearest_words(model: Path) -> None:
     result = run_json("query", model, "france", "--topn", 3)
     assert [(one["word"], one["score"]) for one in result["found"]] == w2v.load(model).most_similar("france", topn=3)
     assert result["formula"] == "cos(x, france)"
@@ -350,7 +350,7 @@ def test_query_of_one_word(model: Path) -> None:
         (["king", "-man", "--topn", "10", "-queen"], ["king"], ["man", "queen"], "3CosAdd: cos(x, king - man - queen)"),
     ],
 )
-def test_query_of_several_words(
+def test_query_adds_and_subtracts_words(
     model: Path, words: list[str], positive: list[str], negative: list[str], formula: str
 ) -> None:
     result = run_json("query", model, *words)
@@ -360,7 +360,7 @@ def test_query_of_several_words(
     assert not {one["word"] for one in result["found"]} & {*positive, *negative}
 
 
-def test_query_of_words_that_look_like_options_and_operators(tmp_path: Path) -> None:
+def test_words_that_look_like_options_and_operators_can_be_queried(tmp_path: Path) -> None:
     file = tmp_path / "m.safetensors"
     words = ["-", "--", "+", "-x", "--json", "new york", "a"]
     w2v.KeyedVectors(words, np.eye(7, dtype=np.float32) + 0.1).save(file)
@@ -393,7 +393,7 @@ def test_query_shows_counts_and_vectors_and_restricts_the_vocabulary(model: Path
     assert "times" not in run("query", tmp_path / "m.bin", "king").stdout
 
 
-def test_similarity_of_two_words(model: Path) -> None:
+def test_similarity_shows_the_cosine_of_two_words(model: Path) -> None:
     expected = w2v.load(model).similarity("king", "queen")
     for words in (["king", "queen"], ["--words", "king", "queen"]):
         assert run_json("similarity", model, *words) == {"words": ["king", "queen"], "cosine": expected}
@@ -628,7 +628,7 @@ def test_numbers_are_checked_before_any_file_is_read(
         if isinstance(parameter.type, click.types.IntParamType) and parameter.name not in checked_later:
             minimum = getattr(parameter.type, "min", MINIMUM.get(str(parameter.name)))
             assert minimum is not None
-            arguments = WORK[command].format(corpus="missing", model="missing").split()
+            arguments = ARGUMENTS[command].format(corpus="missing", model="missing").split()
             error = run(command, *arguments, parameter.opts[0], minimum - 1, code=2).stderr
             assert f"{parameter.name} {minimum - 1}: it must be" in error or "is not in the range" in error
 

@@ -6,14 +6,6 @@ Each library learns vectors for the nodes of a graph with 8 communities. Its qua
 nearest nodes that belong to the node's own community; for WEFE it is the effect size of WEAT between two communities.
 The libraries are installed in build/libraries from the package index, without their dependencies except those named
 here. Exits with 1 if a library fails, or learns less with w2v.
-
-gensim in its place.
-
-Usage: python tests/compat/libraries.py [NAME…]. Each learns vectors of the nodes of a graph of 8 communities; its
-quality is the share of a node's ten nearest that are of the node's own community, of WEFE's the effect size of WEAT
-between two communities. The libraries are installed in
-build/libraries, without what they depend on but for what this program names. Exits with 1 if one fails, or learns less
-with w2v.
 """
 
 from __future__ import annotations

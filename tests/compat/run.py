@@ -42,7 +42,8 @@ SKIPPED = {
 # Tests that depend on chance, repeated if they fail; gensim's own code fails them as often.
 TRIES = 3
 FLAKY = {
-    "TestWord2VecModel.test_parallel": "4 threads; gensim passes 19 of 20 runs, w2v 30 of 30; with 31 seeds 27 and 28"
+    "TestWord2VecModel.test_parallel": "4 threads: gensim passes 19 of 20 runs, and w2v 30 of 30; "
+    "with 31 other seeds, gensim passes 27 runs, and w2v 28"
 }
 
 

@@ -69,7 +69,7 @@ def test_answers_equal_the_slow_reference(
         assert result.accuracy == (one.correct + two.correct) / result.answered
 
 
-def test_vocabulary_larger_than_a_batch_of_candidates(tmp_path: Path) -> None:
+def test_vocabulary_may_be_larger_than_a_batch_of_candidates(tmp_path: Path) -> None:
     vectors = related_vectors(1500, columns=16, noise=0.2)
     questions = all_questions(range(12))
     path = write_questions(tmp_path / "questions", {"all": questions})
@@ -80,11 +80,11 @@ def test_vocabulary_larger_than_a_batch_of_candidates(tmp_path: Path) -> None:
 
 def test_accuracy_equals_gensim(tmp_path: Path) -> None:
     vectors = related_vectors(60)
-    peer = GensimVectors(8)
-    peer.add_vectors(vectors.index_to_key, vectors.vectors)
+    gensim_vectors = GensimVectors(8)
+    gensim_vectors.add_vectors(vectors.index_to_key, vectors.vectors)
     path = write_questions(tmp_path / "questions", {"one": all_questions(range(25)), "gram": all_questions(range(9))})
     for restrict in (40, 300_000):
-        score, sections = peer.evaluate_word_analogies(str(path), restrict_vocab=restrict)
+        score, sections = gensim_vectors.evaluate_word_analogies(str(path), restrict_vocab=restrict)
         assert 0 < score < 1
         ours, our_sections = vectors.evaluate_word_analogies(path, restrict_vocab=restrict)
         assert ours == pytest.approx(score)

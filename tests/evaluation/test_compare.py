@@ -76,7 +76,7 @@ def test_models_need_two_shared_words() -> None:
     assert compare(one, one).bands[0].overlap == 1
 
 
-def test_compare_command(model: Path, sample: Path, tmp_path: Path) -> None:
+def test_command_shows_overlaps_moved_words_and_scores(model: Path, sample: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.bin"
     run("train", sample, "-o", other, "--vector-size", 20, "--epochs", 1, "--workers", 1, "--max-vocab", 500)
     result = run_json("compare", model, other, "--show", 2)

@@ -47,7 +47,7 @@ def test_impossible_numbers_of_words_are_refused(models: dict[str, w2v.Model], o
         rank(models["softmax"], **options)
 
 
-def test_rank_command(models: dict[str, w2v.Model], tmp_path: Path) -> None:
+def test_command_shows_the_rank_and_its_limit(models: dict[str, w2v.Model], tmp_path: Path) -> None:
     path = tmp_path / "m.safetensors"
     for loss, limit in (("mos", "none"), ("softmax", "6")):
         models[loss].save(path, force=True)

@@ -22,7 +22,7 @@ def item_scores(values: np.ndarray, others: np.ndarray) -> ItemScores:
     return ItemScores(np.arange(len(values)), np.asarray(values, float), len(values), ratings=others, strata=others)
 
 
-def noisy(seed: int, noise: float) -> KeyedVectors:
+def noisy_vectors(seed: int, noise: float) -> KeyedVectors:
     """Return vectors of a0 b0 a1 b1 ...: the lower the number, the nearer its two words are, apart from noise."""
     random, size = np.random.default_rng(seed), 60
     first = random.normal(size=(size, 40))
@@ -102,10 +102,10 @@ def test_mcnemar_is_the_exact_binomial_test() -> None:
     assert mcnemar(first, other) == mcnemar(other, first) == pytest.approx(2 * (1 + 10) / 2**10)
 
 
-def test_scores_equal_the_other_commands(pairs: Path, tmp_path: Path) -> None:
+def test_scores_equal_the_results_of_other_functions(pairs: Path, tmp_path: Path) -> None:
     questions = tmp_path / "questions.txt"
     questions.write_text(": one\n" + "".join(f"a{row} b{row} a{row + 1} b{row + 1}\n" for row in range(50)))
-    vectors = noisy(1, 1.0)  # in some pairs, only one word is among the nearest of the other
+    vectors = noisy_vectors(1, 1.0)  # in some pairs, only one word is among the nearest of the other
     found = {(one.name, one.measure): one.scores[0] for one in evaluate(vectors, questions=questions, pairs=[pairs])}
     assert len(found) == 7
     accuracy = found["questions.txt", "accuracy"]
@@ -127,7 +127,7 @@ def test_scores_equal_the_other_commands(pairs: Path, tmp_path: Path) -> None:
 
 
 def test_worse_models_differ_significantly(pairs: Path) -> None:
-    good, bad = noisy(1, 0.0), noisy(1, 3.0)
+    good, bad = noisy_vectors(1, 0.0), noisy_vectors(1, 3.0)
     found = {(one.name, one.measure): one.scores for one in evaluate(good, good, bad, pairs=[pairs])}
     for measure in ("spearman", "related neighbours"):
         first, same, worse = found["pairs.txt", measure]
@@ -153,7 +153,7 @@ def test_p_values_of_equal_models_are_uniform(tmp_path: Path) -> None:
 
 
 def test_differences_use_items_of_both_models(pairs: Path) -> None:
-    whole = noisy(1, 0.0)
+    whole = noisy_vectors(1, 0.0)
     part = KeyedVectors(whole.index_to_key[20:], whole.vectors[20:])
     frequent = KeyedVectors(part.index_to_key, part.vectors, [20] * len(part))
     scores = {one.name + " " + one.measure: one.scores for one in evaluate(whole, part, frequent, pairs=[pairs])}
@@ -168,7 +168,7 @@ def test_differences_use_items_of_both_models(pairs: Path) -> None:
 # -- the command ----------------------------------------------------------------------------
 
 
-def test_evaluate_command(model: Path, pairs: Path, tmp_path: Path) -> None:
+def test_command_compares_all_models_with_the_first(model: Path, pairs: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.bin"
     run("convert", model, other)
     result = run_json("evaluate", model, other, "--pairs", pairs)
@@ -200,14 +200,14 @@ def test_evaluate_command(model: Path, pairs: Path, tmp_path: Path) -> None:
 
 def test_malformed_lines_are_reported_once(pairs: Path, caplog: pytest.LogCaptureFixture) -> None:
     pairs.write_text(pairs.read_text() + "a1 b1\na2\n")
-    evaluate(noisy(1, 0.0), noisy(2, 0.0), pairs=pairs)
+    evaluate(noisy_vectors(1, 0.0), noisy_vectors(2, 0.0), pairs=pairs)
     assert [record.getMessage() for record in caplog.records] == [
         f"{pairs}: skipped 2 malformed lines: the first is line 61"
     ]
 
 
 def test_models_without_the_words_of_a_set_are_named(model: Path, pairs: Path, tmp_path: Path) -> None:
-    noisy(1, 0.0).save(tmp_path / "own.bin")
+    noisy_vectors(1, 0.0).save(tmp_path / "own.bin")
     shown = run("evaluate", model, tmp_path / "own.bin", "--pairs", pairs).stdout.splitlines()
     advice = (
         "w2v evaluate MODEL --questions FILE --pairs FILE uses your own test sets, and w2v evaluate MODEL --held-out"
@@ -245,7 +245,7 @@ def topic_vectors(noise: float = 0, words: int = 10) -> KeyedVectors:
     return KeyedVectors(names, vectors + noise * np.random.default_rng(2).normal(size=vectors.shape))
 
 
-def test_gaps_score_of_topic_vectors(topics: Path) -> None:
+def test_gaps_score_is_higher_for_better_vectors(topics: Path) -> None:
     """A word of another topic never wins; a word of the same topic wins in half of the cases."""
     *others, found = evaluate(topic_vectors(), topic_vectors(noise=2), held_out=topics)
     assert others == evaluate(topic_vectors(), topic_vectors(noise=2))
@@ -288,7 +288,7 @@ def test_held_out_text_is_split_as_in_training(topics: Path, caplog: pytest.LogC
         evaluate(plain, lower=True)
 
 
-def test_evaluate_command_with_a_held_out_text(topics: Path, tmp_path: Path) -> None:
+def test_command_scores_models_on_a_held_out_text(topics: Path, tmp_path: Path) -> None:
     topic_vectors().save(tmp_path / "m.bin")
     expected = evaluate(topic_vectors(), held_out=topics)[-1].scores[0]
     result = run("evaluate", tmp_path / "m.bin", "--held-out", topics)

@@ -181,7 +181,7 @@ def test_text_without_predictions_is_refused(lines: list[list[str]], tmp_path: P
 # -- the command ----------------------------------------------------------------------------
 
 
-def test_perplexity_command(model: Path, sample: Path, tmp_path: Path) -> None:
+def test_command_shows_perplexity_and_counts_skipped_words(model: Path, sample: Path, tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_bytes(sample.read_bytes()[:50_000].rpartition(b"\n")[0])
     long = run_json("perplexity", model, tmp_path / "long.txt")
     assert long["perplexity"] < 0.5 * long["unigram_perplexity"]

@@ -24,13 +24,13 @@ def test_evaluation_does_not_change_vectors(tmp_path: Path) -> None:
 
 def test_correlations_equal_gensim(tmp_path: Path) -> None:
     vectors = related_vectors(40)
-    peer = GensimVectors(8)
-    peer.add_vectors(vectors.index_to_key, vectors.vectors)
+    gensim_vectors = GensimVectors(8)
+    gensim_vectors.add_vectors(vectors.index_to_key, vectors.vectors)
     scores = np.random.default_rng(1).integers(0, 9, 40)  # with ties
     lines = [f"a{row}\tb{row // 2}\t{score}" for row, score in enumerate(scores)] + ["a1\tnowhere\t3"]
     path = tmp_path / "pairs"
     path.write_text("# comment\n" + "\n".join(lines) + "\n")
-    pearson, spearman, missing = peer.evaluate_word_pairs(str(path))
+    pearson, spearman, missing = gensim_vectors.evaluate_word_pairs(str(path))
     result = word_pairs(vectors, path)
     assert result.pearson == pytest.approx(pearson[0], abs=1e-6)
     assert result.spearman == pytest.approx(spearman[0], abs=1e-6)

@@ -6,8 +6,8 @@ Without names, all loaders take turns, each in a process with limited memory. An
 atheris, the Python interface of libFuzzer, instruments the Python side of the loaders. The compiled side is
 instrumented if the build is (see variants.py): with the build `sanitize`, fuzzing also finds memory errors. An input
 that breaks a loader is stored in build/fuzz as NAME-crash-*, NAME-oom-* or NAME-timeout-* and shown on standard error.
-The other loaders still take their turns, and the exit code is 1. Inputs that reach new
-code stay in build/fuzz for the next run.
+The other loaders still take their turns, and the exit code is 1. Inputs that reach new code stay in build/fuzz for the
+next run.
 
 
 """

@@ -49,7 +49,7 @@ class Job:
 
     @property
     def resume(self) -> list[str]:
-        """The command that resumes this training with the same files."""
+        """Return the command that resumes this training with the same files."""
         file_options = [word for pair in itertools.pairwise(self.command) if pair[0] in FILES for word in pair]
         return ["train", self.command[1], "--resume", "checkpoints", *file_options, "--force", "--quiet"]
 

@@ -38,7 +38,7 @@ RESULTS = ROOT / "build/faults"
 Row = tuple[str, int, str]  # what was done, how often, with what result
 
 
-# Cases that ordinary tests cover: their rows of the table, each with the files of the tests and pytest's -k.
+# Cases that ordinary tests cover. Each has a row in the table of results, the files of its tests, and pytest's -k.
 TESTS = {
     "the checkpoint folder is removed, created again or taken by another run": (
         ["training/test_lock.py"],
@@ -247,9 +247,8 @@ def main() -> None:
         elif part in ("fuzz", "forge"):
             results = run_program(part, amounts[part])
         else:
-            results = {"tests": run_tests, "power": partial(cut_power, amounts[part]), "workers": compare_workers}[
-                part
-            ]()
+            others = {"tests": run_tests, "power": partial(cut_power, amounts[part]), "workers": compare_workers}
+            results = others[part]()
         version = code_version()
         rows: list[Row] = []
         for rows in results:

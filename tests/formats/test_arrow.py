@@ -148,10 +148,10 @@ def test_buffers_of_odd_sizes_do_not_crash(tmp_path: Path) -> None:
     table = pa.table({"word": ["a", "b"], "vector": LISTS, "count": pa.array([2, 1])})
     feather.write_feather(table, str(path), compression="uncompressed")
     data, size = path.read_bytes(), (16).to_bytes(8, "little")  # the buffers of vectors and counts have 16 bytes
-    places = [place for place in range(len(data) - 16) if data[place : place + 8] == size]
-    assert len(places) >= 2
-    for place in places:
-        path.write_bytes(data[:place] + (17).to_bytes(8, "little") + data[place + 8 :])
+    offsets = [offset for offset in range(len(data) - 16) if data[offset : offset + 8] == size]
+    assert len(offsets) >= 2
+    for offset in offsets:
+        path.write_bytes(data[:offset] + (17).to_bytes(8, "little") + data[offset + 8 :])
         with suppress(w2v.W2VError):
             np.testing.assert_array_equal(w2v.load(path).vectors, [[1, 2], [3, 4]])
 
@@ -159,10 +159,8 @@ def test_buffers_of_odd_sizes_do_not_crash(tmp_path: Path) -> None:
 def test_a_schema_that_lists_one_field_often_is_refused(tmp_path: Path) -> None:
     """Each entry of the list takes as much memory as a separate field, but almost no space in the file."""
     count = 100_000
-    one_field, no_fields = (
-        struct.pack("<4H", 8, 8, 0, 4),
-        struct.pack("<2H", 4, 4),
-    )  # vtables: the positions of the fields in a table
+    # vtables, which have the positions of the fields in a table
+    one_field, no_fields = struct.pack("<4H", 8, 8, 0, 4), struct.pack("<2H", 4, 4)
     tables = struct.pack("<I", 16) + one_field + no_fields
     tables += struct.pack("<iI", 12, 4) + struct.pack("<iI", 20, 4) + struct.pack("<I", count)  # footer, schema, list
     tables += (4 * np.arange(count, 0, -1)).astype("<u4").tobytes() + struct.pack("<i", 24 + 4 * count)

@@ -58,7 +58,7 @@ def as_bf16_model(model: w2v.Model) -> w2v.Model:
 
 @pytest.fixture(scope="module", params=["ns", "hs", "class"])
 def bf16_and_float32(request: pytest.FixtureRequest, sample: Path) -> tuple[w2v.Model, w2v.Model]:
-    """A model with bfloat16 matrices, and the same model with float32 matrices."""
+    """Return a model with bfloat16 matrices, and the same model with float32 matrices."""
     half = as_bf16_model(w2v.train(sample, loss=request.param, **SMALL))
     settings = replace(half.settings, storage="float32")
     return half, replace(half, settings=settings, inputs=to_float32(half.inputs), outputs=to_float32(half.outputs))

@@ -25,8 +25,8 @@ def fasttext() -> Any:
 
 
 @pytest.fixture(scope="module")
-def theirs(fasttext: Any, sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model trained by fastText."""
+def model_file(fasttext: Any, sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the file of a model model_file by fastText."""
     path = tmp_path_factory.mktemp("fasttext") / "model.bin"
     options = {"dim": 12, "epoch": 1, "bucket": 900, "minCount": 5, "thread": 1, "verbose": 0}
     fasttext.train_unsupervised(str(sample), **options).save_model(str(path))
@@ -70,17 +70,19 @@ def test_fasttext_and_gensim_load_written_models(
     np.testing.assert_array_equal(again.counts, model.vocabulary.counts)
 
 
-def test_models_of_fasttext_are_read_and_continued(fasttext: Any, theirs: Path, sample: Path, tmp_path: Path) -> None:
-    loaded, model = fasttext.load_model(str(theirs)), w2v.load(theirs)
+def test_models_of_fasttext_are_read_and_continued(
+    fasttext: Any, model_file: Path, sample: Path, tmp_path: Path
+) -> None:
+    loaded, model = fasttext.load_model(str(model_file)), w2v.load(model_file)
     assert model.index_to_key == loaded.get_words()
     assert "</s>" in model.index_to_key
     for word in [*model.index_to_key[:50], *UNKNOWN]:  # fastText has rows for all n-grams, random for unseen ones
         np.testing.assert_allclose(model[word], loaded.get_word_vector(word), atol=1e-6)
-    assert w2v.load(theirs, limit=3).index_to_key == model.index_to_key[:3]
-    run("convert", theirs, tmp_path / "m.safetensors")
+    assert w2v.load(model_file, limit=3).index_to_key == model.index_to_key[:3]
+    run("convert", model_file, tmp_path / "m.safetensors")
     np.testing.assert_allclose(w2v.load(tmp_path / "m.safetensors")["zzz"], model["zzz"], atol=1e-7)
-    assert "fasttext" in run("info", theirs).stdout
-    full = w2v.Model.load(theirs)
+    assert "fasttext" in run("info", model_file).stdout
+    full = w2v.Model.load(model_file)
     assert (full.settings.window, full.settings.subwords, full.settings.model) == (5, "3-6", "skipgram")
     further = w2v.train(sample, continue_from=full, epochs=1, workers=1)
     assert further.metrics["loss"][0] < w2v.train(sample, settings=further.settings).metrics["loss"][0]
@@ -88,19 +90,19 @@ def test_models_of_fasttext_are_read_and_continued(fasttext: Any, theirs: Path, 
     again = fasttext.load_model(str(tmp_path / "back.ft.bin"))
     for word in ["king", *UNKNOWN]:
         np.testing.assert_allclose(again.get_word_vector(word), loaded.get_word_vector(word), atol=1e-6)
-    shown = run_json("info", theirs)["settings"]  # only the settings in the file
+    shown = run_json("info", model_file)["settings"]  # only the settings in the file
     assert "window" in shown
     assert not {"alpha", "seed", "shrink_windows"} & shown.keys()
 
 
-def test_classifiers_and_quantized_models_are_refused(fasttext: Any, theirs: Path, tmp_path: Path) -> None:
+def test_classifiers_and_quantized_models_are_refused(fasttext: Any, model_file: Path, tmp_path: Path) -> None:
     text = tmp_path / "labelled.txt"
     text.write_text("__label__a one two three\n__label__b four five six\n" * 50)
     model = fasttext.train_supervised(str(text), dim=4, epoch=1, verbose=0, thread=1)
     path = tmp_path / "m.bin"
     model.save_model(str(path))
     assert_refused(path, "a fastText classifier")
-    content = bytearray(theirs.read_bytes())
+    content = bytearray(model_file.read_bytes())
     content[ours.HEAD.size - 8 : ours.HEAD.size] = struct.pack("<q", 3)  # n-grams were pruned
     assert_refused(path, "a quantized fastText model", bytes(content))
 

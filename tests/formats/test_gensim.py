@@ -156,8 +156,8 @@ def test_other_gensim_classes_are_refused(name: str, message: str) -> None:
 
 
 def test_attributes_get_their_names_in_gensim_4() -> None:
-    numbers = ours.read_saved(SHIPPED / "old_w2v_models" / "w2v_1.0.0.mdl").header.gensim.attributes
-    assert (numbers["epochs"], numbers["vector_size"], numbers["hs"]) == (5, 4, 0)
+    attributes = ours.read_saved(SHIPPED / "old_w2v_models" / "w2v_1.0.0.mdl").header.gensim.attributes
+    assert (attributes["epochs"], attributes["vector_size"], attributes["hs"]) == (5, 4, 0)
 
 
 # -- FastText -------------------------------------------------------------------------------
@@ -377,9 +377,10 @@ def kv(**attributes: bytes) -> bytes:
     return b"\x80\x02cgensim.models.keyedvectors\nKeyedVectors\n)\x81}(" + pairs + b"ub."
 
 
-def array(
+def array_part(
     dtype: bytes = DTYPE, shape: bytes = b"K\1K\2\x86", order: bytes = b"U\1C", content: bytes = b"U\x08abcdefgh"
 ) -> bytes:
+    """Return the part of a pickle that is an array. The arguments are already pickled."""
     return b"cnumpy._core.numeric\n_frombuffer\n(" + content + dtype + shape + order + b"tR"
 
 
@@ -392,8 +393,8 @@ def array(
             for attributes, message in (
                 ({"__numpys": b"]" + value + b"a", "vectors": b"N"}, "without word vectors"),
                 ({"vectors": value}, "not an array"),
-                ({"vectors": array(dtype=b"cnumpy\ndtype\n" + value + b"\x85R")}, "a value of type tuple instead"),
-                ({"vectors": array(shape=value)}, "a shape that is not a tuple of lengths"),
+                ({"vectors": array_part(dtype=b"cnumpy\ndtype\n" + value + b"\x85R")}, "a value of type tuple instead"),
+                ({"vectors": array_part(shape=value)}, "a shape that is not a tuple of lengths"),
                 (
                     {"vectors": b"c_codecs\nencode\nX\1\0\0\0a" + value + b"\x86R"},
                     "bytes that are not encoded as latin1",
@@ -410,11 +411,14 @@ def array(
                 min_n=b"K\1",
                 max_n=b"K\2",
                 bucket=b"J\0\0\0\4",
-                vectors_ngrams=array(shape=b"J\0\0\0\4K\0\x86", content=b"U\0"),
+                vectors_ngrams=array_part(shape=b"J\0\0\0\4K\0\x86", content=b"U\0"),
             ),
             r"a matrix of shape \(67108864, 0\)",
         ),
-        (kv(index_to_key=WORD, vectors=array(shape=b"\x8a\x10" + b"\x7f" * 16 + b"K\1\x86")), "a tuple of lengths"),
+        (
+            kv(index_to_key=WORD, vectors=array_part(shape=b"\x8a\x10" + b"\x7f" * 16 + b"K\1\x86")),
+            "a tuple of lengths",
+        ),
         (kv(index_to_key=WORD, vectors=ONE, alpha=b"\x8b\x88\x13\0\0" + b"\x7f" * 5000), "a number of 39,999 bits"),
         (kv(index_to_key=b"](" + LONG + b"h\0" * 250_000 + b"e", vectors=ONE), "more than 16 times the size"),
         (kv(index_to_key=b"](" + LONG + b"h\0" * 9 + b"e", vectors=ONE), "so one appears twice"),

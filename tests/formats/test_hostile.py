@@ -84,7 +84,7 @@ for line in os.fdopen(os.dup(0)):  # not sys.stdin: commands set its encoding, w
 
 @pytest.fixture(scope="module")
 def attempt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., tuple[str, int]]]:
-    """A function that loads files in a forked process, and returns its output and the memory that it took.
+    """Yield a function that loads files in a forked process, and returns its output and the memory that it took.
 
     Its arguments are the name of a loader or a command, and the paths of the files.
     """
@@ -110,10 +110,10 @@ def words(length: int, count: int) -> np.ndarray:
     return letters[np.stack(np.unravel_index(np.arange(count), length * [len(letters)]), axis=1)]
 
 
-def lines_of_words(each: bytes, length: int = 4, size: int = SIZE) -> bytes:
-    """Return about `size` bytes of lines that start with different words and end with `each`."""
-    count = size // (length + len(each))
-    return np.hstack([words(length, count), np.tile(np.frombuffer(each, np.uint8), (count, 1))]).tobytes()
+def lines_of_words(ending: bytes, length: int = 4, size: int = SIZE) -> bytes:
+    """Return about `size` bytes of lines. Each starts with another word and ends with `ending`."""
+    count = size // (length + len(ending))
+    return np.hstack([words(length, count), np.tile(np.frombuffer(ending, np.uint8), (count, 1))]).tobytes()
 
 
 def compressed_zeros(compress: Callable[[bytes], bytes]) -> bytes:
@@ -384,9 +384,8 @@ def test_a_large_tree_that_is_not_full_is_refused_in_little_memory(tmp_path: Pat
 
 def test_a_tree_with_too_many_levels_is_refused() -> None:
     size = 1200
-    parents = np.repeat(np.arange(size, 2 * size - 1), 2).astype(
-        np.int32
-    )  # each inner node has a word and the previous inner node as children
+    # Each inner node has a word and the previous inner node as children.
+    parents = np.repeat(np.arange(size, 2 * size - 1), 2).astype(np.int32)
     parents = np.concatenate([parents[:1], parents[1::2], parents[2::2]])
     bits = np.concatenate([[0], np.ones(size - 1), np.zeros(size - 2)]).astype(np.int8)
     with pytest.raises(W2VError, match="the tree has 1199 levels: at most 1024 are possible"):
@@ -487,7 +486,7 @@ HOSTILE: dict[str, dict[str, object]] = {  # settings that promise more than the
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The paths of a valid model and of a model with each of the settings in HOSTILE."""
+    """Return the paths of a valid model and of a model with each of the settings in HOSTILE."""
     valid = tmp_path_factory.mktemp("models") / "valid.safetensors"
     w2v.train([["a", "b", "c"]] * 9, min_count=1, vector_size=4, negative=2, sample=0, epochs=1, workers=1).save(valid)
     arrays, metadata = read_native(valid)

@@ -66,7 +66,7 @@ def test_a_compressed_native_file_is_refused(tmp_path: Path) -> None:
     assert_refused(tmp_path / "v.gz", "a compressed .safetensors file: unpack it first", packed)
 
 
-MINE = {"__metadata__": {"format": "w2v", "version": "1"}}
+METADATA = {"__metadata__": {"format": "w2v", "version": "1"}}
 
 
 def native_bytes(header: object, data: bytes = b"", length: int | None = None) -> bytes:
@@ -77,11 +77,11 @@ def native_bytes(header: object, data: bytes = b"", length: int | None = None) -
 def arrays(data: bytes, *arrays: tuple[object, object, object]) -> bytes:
     """Return a file of arrays named a, b, …, each described by (type, shape, offsets)."""
     fields = [dict(zip(("dtype", "shape", "data_offsets"), each, strict=True)) for each in arrays]
-    return native_bytes(MINE | dict(zip("ab", fields, strict=False)), data)
+    return native_bytes(METADATA | dict(zip("ab", fields, strict=False)), data)
 
 
 @pytest.mark.parametrize(
-    ("data", "part"),
+    ("data", "message"),
     [
         (native_bytes({}, length=1 << 31), "truncated: a header of 2147483648 bytes"),
         (native_bytes(b"{" + b" " * (2 << 20) + b"}"), "at most"),
@@ -97,10 +97,10 @@ def arrays(data: bytes, *arrays: tuple[object, object, object]) -> bytes:
             for version in ("9" * 5000, "²", "١", "", "-1", "1 ", "2")
         ),
         (native_bytes({"__metadata__": {"format": "w2v"}}), "version"),
-        (native_bytes(MINE), "the array 'vectors' is missing"),
-        (native_bytes(MINE, b"more"), "after its end"),
-        (native_bytes({**MINE, "a": 5}), "header is damaged"),
-        (native_bytes({**MINE, "a": {"dtype": "F32", "shape": [1]}}), "header is damaged"),
+        (native_bytes(METADATA), "the array 'vectors' is missing"),
+        (native_bytes(METADATA, b"more"), "after its end"),
+        (native_bytes({**METADATA, "a": 5}), "header is damaged"),
+        (native_bytes({**METADATA, "a": {"dtype": "F32", "shape": [1]}}), "header is damaged"),
         (arrays(b"", ("F8_E8M0", [1], [0, 1])), "type 'F8_E8M0'"),
         (arrays(b"", ("BF16", [1], [0, 4])), "fill"),
         (arrays(b"12", ("BF16", [2], [0, 4])), "truncated"),
@@ -114,8 +114,8 @@ def arrays(data: bytes, *arrays: tuple[object, object, object]) -> bytes:
         (arrays(b"123456", ("U8", [4], [0, 4]), ("U8", [4], [2, 6])), "begins at byte 2"),
     ],
 )
-def test_damaged_headers_are_refused(tmp_path: Path, data: bytes, part: str) -> None:
-    assert_refused(tmp_path / "v.safetensors", part, data)
+def test_damaged_headers_are_refused(tmp_path: Path, data: bytes, message: str) -> None:
+    assert_refused(tmp_path / "v.safetensors", message, data)
 
 
 GOOD = {
@@ -126,7 +126,7 @@ GOOD = {
 
 
 @pytest.mark.parametrize(
-    ("change", "part"),
+    ("change", "message"),
     [
         ({"vectors": np.ones((2, 2))}, "are inconsistent"),
         ({"vectors": np.ones(4, np.float32)}, "are inconsistent"),
@@ -147,13 +147,13 @@ GOOD = {
         ({"outputs": np.ones((2, 2), np.int8), "outputs_scales": np.full(2, np.inf, np.float32)}, "row 1 of outputs"),
     ],
 )
-def test_arrays_that_do_not_match_are_refused(tmp_path: Path, change: dict[str, np.ndarray], part: str) -> None:
+def test_arrays_that_do_not_match_are_refused(tmp_path: Path, change: dict[str, np.ndarray], message: str) -> None:
     path = tmp_path / "v.safetensors"
     write_native(path, {**GOOD, **change}, {})
     for mmap in (False, True):
         # In a mapped file, only the word offsets are checked when it is opened.
-        if not mmap or "offsets" in part or part == "UTF-8":
-            assert_refused(path, part, mmap=mmap)
+        if not mmap or "offsets" in message or message == "UTF-8":
+            assert_refused(path, message, mmap=mmap)
     write_native(path, GOOD, {})
     assert list(read(path).words) == ["a", "b"]
 

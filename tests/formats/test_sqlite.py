@@ -22,6 +22,7 @@ NAMES = ["the", "köln", "a b"]
 
 @pytest.fixture(params=["plain", "sqlite-vec"])
 def path(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the path of a database that was written without sqlite-vec, or with it."""
     if request.param == "plain":
         monkeypatch.setitem(sys.modules, "sqlite_vec", None)
     else:
@@ -118,7 +119,7 @@ def file_names(folder: Path) -> list[str]:
 
 @pytest.fixture
 def database_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A database with vectors of ones."""
+    """Write a database with vectors of ones, and return its path."""
     monkeypatch.setitem(sys.modules, "sqlite_vec", None)
     monkeypatch.setattr(sqlite, "TIMEOUT", 0.0)
     save(tmp_path / "m.db", ONES)
@@ -127,7 +128,7 @@ def database_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(params=["wal", "delete"])
 def changed(request: pytest.FixtureRequest, database_path: Path) -> Path:
-    """A database with unfinished changes in a journal, left by a process that was killed."""
+    """Return the path of a database with unfinished changes in a journal, left by a process that was killed."""
     subprocess.run([sys.executable, "-c", CHANGE, database_path, request.param], check=True)
     assert len(file_names(database_path.parent)) > 1
     return database_path
@@ -270,7 +271,7 @@ def page(kind: int, cells: list[bytes], last: int = 0, before: bytes = b"") -> b
 
 @pytest.fixture
 def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, bytes, list[bytes]]:
-    """The path of a database, its bytes, and the cells that describe its tables."""
+    """Return the path of a database, its bytes, and the cells that describe its tables."""
     monkeypatch.setitem(sys.modules, "sqlite_vec", None)
     path = tmp_path / "m.db"
     w2v.KeyedVectors(NAMES, np.ones((3, 2))).save(path)

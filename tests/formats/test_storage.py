@@ -16,16 +16,12 @@ from w2v.gensim import models as w2v_gensim
 from w2v.text.subwords import Subwords
 from w2v.text.words import Words
 
-ERRORS = {
-    "float32": 0,
-    "bf16": 2**-8,
-    "f16": 2**-11,
-    "int8": 1 / 254,
-}  # largest error, relative to the largest value of a row
+# The largest error of each type, relative to the largest value of a row.
+ERRORS = {"float32": 0, "bf16": 2**-8, "f16": 2**-11, "int8": 1 / 254}
 WORDS = [f"word{row}" for row in range(900)]
 
 
-def content() -> VectorFile:
+def new_content() -> VectorFile:
     rng = np.random.default_rng(1)
     vectors = rng.normal(size=(900, 100)).astype(np.float32)  # more values than fit in a block
     vectors[7] = 0
@@ -42,7 +38,7 @@ def convert_some_rows(matrix: CompactMatrix, dtype: object = None, copy: object 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    native.write(tmp_path / "m.safetensors", content())
+    native.write(tmp_path / "m.safetensors", new_content())
     return tmp_path / "m.safetensors"
 
 
@@ -50,7 +46,7 @@ def path(tmp_path: Path) -> Path:
 def test_each_type_is_small_and_answers_queries_in_place(
     path: Path, storage: FileStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small, original = path.with_name("small.safetensors"), content()
+    small, original = path.with_name("small.safetensors"), new_content()
     result = run_json("convert", path, small, "--storage", storage, "--check")
     assert result["lost"] == ["output layer"]
     assert result["check"]["shared"] == 900
@@ -94,11 +90,11 @@ def test_converted_files_keep_small_types_where_the_format_can(path: Path) -> No
     found = table.read(few)
     assert isinstance(found.vectors, CompactMatrix)
     np.testing.assert_array_equal(table.read(text).vectors, np.asarray(table.read(small).vectors)[:10])
-    gensims = w2v_gensim.KeyedVectors.load(str(small))
-    np.testing.assert_array_equal(gensims["word3"], w2v.load(small)["word3"])
+    loaded = w2v_gensim.KeyedVectors.load(str(small))
+    np.testing.assert_array_equal(loaded["word3"], w2v.load(small)["word3"])
     run("convert", path, path.with_name("m.npy"), "--storage", "f16")
     assert np.load(path.with_name("m.npy")).dtype == np.float16
-    np.testing.assert_array_equal(table.read(path.with_name("m.npy")).vectors, content().vectors.astype(np.float16))
+    np.testing.assert_array_equal(table.read(path.with_name("m.npy")).vectors, new_content().vectors.astype(np.float16))
 
 
 def test_types_and_scales_that_do_not_fit_are_refused(path: Path) -> None:

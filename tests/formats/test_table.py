@@ -67,7 +67,7 @@ def test_any_words_and_numbers_are_read_back(
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
 def test_several_blocks_are_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str) -> None:
-    """For a matrix with padded rows and for bfloat16."""
+    """The matrix has padded rows, or is of type bfloat16."""
     for module in ("static", "npy", "fasttext"):
         monkeypatch.setattr(f"w2v.formats.{module}.BLOCK_ROWS", 7)
     monkeypatch.setattr("w2v.formats.arrow.BATCH_VALUES", 50)
@@ -155,9 +155,8 @@ def test_glove_text_that_would_be_misread_is_not_written(
     table.write(tmp_path / "m.vec", written)
     assert_same_content(table.read(tmp_path / "m.vec"), written)
     order = [*range(1, len(words)), 0]
-    if (
-        "\0" not in "".join(words) and len(vectors[0]) > 1 and ":" not in words
-    ):  # these words are harmless after the first row
+    # After the first row, the other words are harmless.
+    if "\0" not in "".join(words) and len(vectors[0]) > 1 and ":" not in words:
         written = VectorFile(Words.of(words[row] for row in order), written.vectors[order])
         table.write(tmp_path / f"m{extension}", written)
         assert_same_content(table.read(tmp_path / f"m{extension}"), written)
@@ -190,7 +189,7 @@ def replace_by_a_copy(path: Path) -> None:
 def test_a_file_that_changes_while_it_is_loaded_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str, change: Callable[[Path], None]
 ) -> None:
-    """Whichever of its files changes: otherwise the vectors could be a mixture of two models."""
+    """A change of any of its files is noticed. Otherwise the vectors could be a mixture of two models."""
     path = tmp_path / f"m{extension}"
     table.write(path, make_content())
     kind = table.detect_format(path)
@@ -237,9 +236,9 @@ def test_a_damaged_file_is_read_or_refused(tmp_path: Path, kind: str) -> None:
         written = w2v.train([["one", "two", "three", "four"]] * 9, **options).to_vector_file()
     table.write(path, written)
     original, random = path.read_bytes(), np.random.default_rng(1)
-    for place in random.integers(len(original), size=300):
+    for start in random.integers(len(original), size=300):
         noise = random.bytes(random.choice([1, 1, 1, 8]))
-        path.write_bytes((original[:place] + noise + original[place + len(noise) :])[: len(original)])
+        path.write_bytes((original[:start] + noise + original[start + len(noise) :])[: len(original)])
         for mmap in (False, True)[: 1 + path.name.endswith(".safetensors")]:
             try:
                 found = read_or_none(path, mmap)

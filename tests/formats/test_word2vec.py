@@ -152,7 +152,7 @@ def test_wrong_headers_are_refused_in_little_memory(tmp_path: Path, kind: str, h
 
 
 @pytest.mark.parametrize(
-    ("data", "part"),
+    ("data", "message"),
     [
         (b"", "empty"),
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR 1 2 3", "not a vector file"),
@@ -184,8 +184,8 @@ def test_wrong_headers_are_refused_in_little_memory(tmp_path: Path, kind: str, h
         (b"2 1\na " + struct.pack("<f", np.nan) + b"b " + struct.pack("<f", 1), "row 1 ('a') holds NaN"),
     ],
 )
-def test_damaged_and_foreign_files_are_refused(tmp_path: Path, data: bytes, part: str) -> None:
-    assert_refused(tmp_path / "vectors", re.escape(part), data)
+def test_damaged_and_foreign_files_are_refused(tmp_path: Path, data: bytes, message: str) -> None:
+    assert_refused(tmp_path / "vectors", re.escape(message), data)
 
 
 def test_invalid_utf8_can_be_replaced_or_ignored(tmp_path: Path) -> None:

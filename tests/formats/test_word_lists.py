@@ -19,9 +19,8 @@ def test_written_pairs_are_plain_numpy_and_text_files(tmp_path: Path) -> None:
     assert (tmp_path / "m.tsv").read_text() == "1\t2.5\t3\n4\t5\t-1e-09\n"
     assert (tmp_path / "m.metadata.tsv").read_text() == "word\tcount\nthe\t5\na b\t3\n"
     w2v.KeyedVectors(["the", "a b"], ours.vectors).save(tmp_path / "n.tsv")
-    assert (
-        tmp_path / "n.metadata.tsv"
-    ).read_text() == "the\na b\n"  # the projector expects a header only for two or more columns
+    # The projector expects a header only for two or more columns.
+    assert (tmp_path / "n.metadata.tsv").read_text() == "the\na b\n"
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

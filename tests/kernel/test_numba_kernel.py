@@ -311,7 +311,8 @@ def importing_step(s: Any, centre: int, x: Any, change: Any, alpha: float) -> fl
     return math.pi
 
 
-def mistaken(**members: Any) -> type[Loss]:
+def bad_loss(**members: Any) -> type[Loss]:
+    """Return a loss that differs from BiasedHinge in these members."""
     return type("Mistaken", (BiasedHinge,), members)
 
 
@@ -325,26 +326,29 @@ ROWS = np.zeros((3, 3), np.float32)
 @pytest.mark.parametrize(
     ("objective", "expected"),
     [
-        (mistaken(choose=wrong_row), r"Mistaken: choose, PLACE: chose row 1000000: outputs has \d+$"),
-        (mistaken(choose=wrong_index), r"Mistaken: choose, PLACE: IndexError: index 99 is out of bounds"),
-        (mistaken(link=infinite_loss), r"Mistaken: link, PLACE: with untrained vectors, the loss is nan: "),
-        (mistaken(step=importing_step), r"Mistaken cannot be compiled: .*IMPORT_NAME.*test_numba_kernel.py \(\d+\)$"),
+        (bad_loss(choose=wrong_row), r"Mistaken: choose, PLACE: chose row 1000000: outputs has \d+$"),
+        (bad_loss(choose=wrong_index), r"Mistaken: choose, PLACE: IndexError: index 99 is out of bounds"),
+        (bad_loss(link=infinite_loss), r"Mistaken: link, PLACE: with untrained vectors, the loss is nan: "),
+        (bad_loss(step=importing_step), r"Mistaken cannot be compiled: .*IMPORT_NAME.*test_numba_kernel.py \(\d+\)$"),
         (
-            mistaken(step=uncompilable_step),
+            bad_loss(step=uncompilable_step),
             r"Mistaken cannot be compiled: .*\(File .*test_numba_kernel.py\", line \d+\)$",
         ),
         (type("NoStep", (Loss,), {}), "NoStep has no choose: write choose and link, or step$"),
-        (mistaken(choose=lambda s, centre, x: 1), ": choose, PLACE: it takes no self: write @staticmethod above it$"),
-        (mistaken(parameters=unpadded), ": parameters, PLACE: rows of outputs have 20 values: .* to 32$"),
-        (mistaken(parameters=lambda *_: None), ": parameters gave NoneType: it must be a dict of arrays$"),
-        (mistaken(parameters=lambda *_: {"my-bias": ROWS}), ": a key of parameters is 'my-bias': it must"),
-        (mistaken(parameters=lambda *_: {"outputs": ROWS[0].astype(float)}), "'outputs' is float64 .* C-contiguous fl"),
-        (mistaken(scratch=lambda *_: {"room": "large"}), ": scratch 'room' is str: it must be an array$"),
-        (mistaken(max_rows=0), ": max_rows is 0: it must be a whole number above 0$"),
-        (mistaken(prepare=lambda _: ROWS[9]), ": prepare, PLACE: IndexError: index 9 is out of bounds"),
+        (bad_loss(choose=lambda s, centre, x: 1), ": choose, PLACE: it takes no self: write @staticmethod above it$"),
+        (bad_loss(parameters=unpadded), ": parameters, PLACE: rows of outputs have 20 values: .* to 32$"),
+        (bad_loss(parameters=lambda *_: None), ": parameters gave NoneType: it must be a dict of arrays$"),
+        (bad_loss(parameters=lambda *_: {"my-bias": ROWS}), ": a key of parameters is 'my-bias': it must"),
+        (
+            bad_loss(parameters=lambda *_: {"outputs": ROWS[0].astype(float)}),
+            "'outputs' is float64 .* C-contiguous fl",
+        ),
+        (bad_loss(scratch=lambda *_: {"room": "large"}), ": scratch 'room' is str: it must be an array$"),
+        (bad_loss(max_rows=0), ": max_rows is 0: it must be a whole number above 0$"),
+        (bad_loss(prepare=lambda _: ROWS[9]), ": prepare, PLACE: IndexError: index 9 is out of bounds"),
     ],
 )
-def test_mistakes_in_own_losses_are_one_line_with_the_place(text: Path, objective: Any, expected: str) -> None:
+def test_mistakes_in_own_losses_are_one_line_with_the_place(text: Path, objective: type[Loss], expected: str) -> None:
     place = r"test_numba_kernel.py, line \d+"
     with pytest.raises(w2v.W2VError, match=expected.replace("PLACE", place)) as raised:
         w2v.train(text, objective=objective(), **SMALL)
@@ -356,7 +360,7 @@ def placeholder() -> float:
 
 
 def score() -> float:
-    """Called like a function of the kernel."""
+    """Return a constant. Compiled code calls this as it calls functions of the kernel."""
     return 0.5
 
 

@@ -13,7 +13,7 @@ TEXT = "a a a a b b c d\n"
 WORDS = "</s> 1\na 4\nb 2\nc 1\nd 1\n"
 
 
-def test_code_lengths_of_counts_that_are_powers_of_two() -> None:
+def test_huffman_reaches_the_entropy_of_counts_that_are_powers_of_two() -> None:
     found = code_lengths(w2v.Vocabulary(list("abcd"), [4, 2, 1, 1]), words=["a", "d"])
     assert (found.vocabulary_size, found.tokens, found.entropy_bits) == (4, 8, 1.75)
     balanced, huffman = found.trees

@@ -14,7 +14,7 @@ from w2v.losses.registry import LOSSES
 
 
 class Upwards(Hinge):
-    """The sign of the gradient is wrong."""
+    """The hinge loss, with a gradient of the wrong sign."""
 
     @staticmethod
     def link(s: Any, scores: Any) -> float:
@@ -24,7 +24,7 @@ class Upwards(Hinge):
 
 
 class Doubled(Hinge):
-    """The gradient is twice as large."""
+    """The hinge loss, with a gradient twice as large."""
 
     @staticmethod
     def link(s: Any, scores: Any) -> float:
@@ -34,7 +34,7 @@ class Doubled(Hinge):
 
 
 class Forgetful(Hinge):
-    """The gradient leaves out an output row."""
+    """The hinge loss, with a gradient that leaves out an output row."""
 
     @staticmethod
     def link(s: Any, scores: Any) -> float:
@@ -44,7 +44,7 @@ class Forgetful(Hinge):
 
 
 class NotANumber(Hinge):
-    """The loss is a number for untrained vectors only."""
+    """The hinge loss, which is NaN except for untrained vectors."""
 
     @staticmethod
     def link(s: Any, scores: Any) -> float:
@@ -62,7 +62,7 @@ class Squares(Loss):
 
 
 class InputsOnly(Squares):
-    """The step does not update the output row."""
+    """The squared loss, with a step that does not update the output row."""
 
     @staticmethod
     def step(s: Any, centre: int, x: Any, change: Any, alpha: float) -> float:
@@ -70,7 +70,7 @@ class InputsOnly(Squares):
 
 
 class Raising(Squares):
-    """The step raises an exception, but not in the dry run."""
+    """The squared loss, with a step that raises an exception, but not in the dry run."""
 
     @staticmethod
     def step(s: Any, centre: int, x: Any, change: Any, alpha: float) -> float:

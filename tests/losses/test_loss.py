@@ -1,5 +1,6 @@
 """The computations of each loss: in plain Python and float64, to check gradients, and compiled."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,7 @@ def test_compiled_loop_trains_what_plain_python_trains(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", COMPILED)
-def test_model_learns_and_can_be_saved_and_resumed(case: str, tmp_path: Any) -> None:
+def test_model_learns_and_can_be_saved_and_resumed(case: str, tmp_path: Path) -> None:
     text = [line.split() for line in "".join(make.corpus(3000, seed=2)).splitlines()]
     options: dict[str, Any] = {"min_count": 1, "sample": 1e-3, "epochs": 3, "vector_size": SIZE, "workers": 1}
     options |= CASES[case]
@@ -132,7 +133,9 @@ def test_model_learns_and_can_be_saved_and_resumed(case: str, tmp_path: Any) -> 
         (None, 1, ([1], [100])),
     ],
 )
-def test_blocks_get_their_lengths_and_numbers_of_words(blocks: str | None, size: int, expected: Any) -> None:
+def test_blocks_get_their_lengths_and_numbers_of_words(
+    blocks: str | None, size: int, expected: tuple[list[int], list[int]]
+) -> None:
     assert blocks_of(blocks, 100, size) == expected
 
 

@@ -71,7 +71,7 @@ def test_full_softmax_requires_opt_in_for_large_vocabularies(name: str) -> None:
     assert make_loss(counts, name, large_softmax=True).max_rows == 30_001
 
 
-def learnt(**options: Any) -> tuple[w2v.Model, np.ndarray, np.ndarray]:
+def learn_pairs(**options: Any) -> tuple[w2v.Model, np.ndarray, np.ndarray]:
     """Return a model of pairs of words, its scores, and the true p(column's word | row's word), (V, V)."""
     model, scores, counts = train_on_pairs(**{"sample": 0, "alpha": 0.05} | options)
     return model, scores, counts / counts.sum(axis=1, keepdims=True)
@@ -93,7 +93,7 @@ def divergence(true: np.ndarray, model: w2v.Model) -> float:
     ids=str,
 )
 def test_exact_losses_learn_the_conditional_distribution(options: dict[str, Any]) -> None:
-    model, _, true = learnt(**options)
+    model, _, true = learn_pairs(**options)
     assert divergence(true, model) < 0.005
     shares = model.vocabulary.counts / model.vocabulary.tokens
     entropy = -float(shares @ (true * np.log(true)).sum(axis=1))
@@ -104,7 +104,7 @@ def test_exact_losses_learn_the_conditional_distribution(options: dict[str, Any]
 @pytest.mark.parametrize("options", [{"negative": 5}, {"negative": 19, "ns_exponent": 0.5}], ids=str)
 def test_noise_contrastive_estimation_learns_normalised_probabilities(options: dict[str, Any], model: str) -> None:
     """The scores are log p + log V without normalisation."""
-    found, scores, true = learnt(loss="nce", model=model, **options)
+    found, scores, true = learn_pairs(loss="nce", model=model, **options)
     np.testing.assert_allclose(np.exp(scores).mean(axis=1), 1, atol=0.04)
     assert divergence(true, found) < 0.005
 
@@ -113,7 +113,7 @@ def test_noise_contrastive_estimation_learns_normalised_probabilities(options: d
 def test_sampled_softmax_learns_the_conditional_distribution(model: str) -> None:
     """Few samples suffice."""
     few, many, adaptive = (
-        learnt(loss="sampled", model=model, ns_exponent=1, **options)
+        learn_pairs(loss="sampled", model=model, ns_exponent=1, **options)
         for options in ({"negative": 3}, {"negative": 19}, {"negative": 3, "adaptive_samples": True})
     )
     for found, _, true in few, many, adaptive:
@@ -128,7 +128,7 @@ def test_negative_sampling_scores_are_at_their_optimum(model: str, negative: int
 
     A negative is never the centre word, and the second of two negatives never repeats the first.
     """
-    found, scores, true = learnt(model=model, loss="ns", negative=negative)
+    found, scores, true = learn_pairs(model=model, loss="ns", negative=negative)
     noise = found.vocabulary.counts**0.5
     # The expected number of times that each word (column) is drawn, given the centre word (row).
     drawn = np.where(np.eye(len(noise), dtype=bool), 0, noise)

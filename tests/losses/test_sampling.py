@@ -47,9 +47,8 @@ def test_draws_follow_the_noise_distribution() -> None:
     expected = noise(ZIPF)[others]
     assert drawn[centre] == 0
     assert chisquare(drawn[others], draws * expected / expected.sum()).pvalue > 0.01
-    assert (
-        chisquare(drawn[others], draws * noise(ZIPF[others], 0.65)).pvalue < 1e-6
-    )  # The test can detect a small difference.
+    # The test can detect a small difference of the exponent.
+    assert chisquare(drawn[others], draws * noise(ZIPF[others], 0.65)).pvalue < 1e-6
 
 
 @given(COUNTS, st.integers(0, 2**64 - 1), st.data())

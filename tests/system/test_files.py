@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -147,7 +148,7 @@ def test_a_planted_link_is_not_followed(tmp_path: Path, temporary_kind: str, tar
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Path:
-    """A world-writable folder with the sticky bit, like /tmp."""
+    """Return a world-writable folder with the sticky bit, like /tmp."""
     if os.geteuid() != 0:
         pytest.skip("only root may give files away")
     folder = tmp_path / "shared"
@@ -213,7 +214,7 @@ def test_a_planted_pipe_is_replaced(tmp_path: Path, temporary_kind: str) -> None
 
 @pytest.mark.parametrize("call", ["open", "fsync"])
 def test_a_folder_that_cannot_be_synced_can_be_written(
-    tmp_path: Path, temporary_kind: str, monkeypatch: pytest.MonkeyPatch, call: Any
+    tmp_path: Path, temporary_kind: str, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     system_open, system_fsync = os.open, os.fsync
 
@@ -248,7 +249,7 @@ class Killed(BaseException):
     """Simulates the death of the process: no later call has an effect."""
 
 
-def inject_failures(monkeypatch: pytest.MonkeyPatch, at: int, error: Any, *, later: bool) -> list[str]:
+def inject_failures(monkeypatch: pytest.MonkeyPatch, at: int, error: BaseException, *, later: bool) -> list[str]:
     """Make call number `at` to CHANGES fail and, with `later`, all calls after it. Return the list of calls so far."""
     calls = []
 
@@ -279,7 +280,7 @@ def write_pair(folder: Path, content: bytes, replace: bool) -> None:
     ids=["one call fails", "one call and all later ones fail", "killed"],
 )
 def test_files_that_belong_together_are_never_mixed(
-    tmp_path: Path, temporary_kind: str, monkeypatch: pytest.MonkeyPatch, old: bytes, error: Any, later: bool
+    tmp_path: Path, temporary_kind: str, monkeypatch: pytest.MonkeyPatch, old: bytes, error: BaseException, later: bool
 ) -> None:
     pair = [tmp_path / "words", tmp_path / "matrix"]
     seen, at, calls = set(), 0, [""]
@@ -345,7 +346,9 @@ def replace_with_same_times(path: Path) -> None:
 @pytest.mark.parametrize("change", [modify, replace_with_same_times, Path.unlink])
 @pytest.mark.parametrize("error", [None, ValueError("damaged")])
 @pytest.mark.parametrize("name", ["first", "second"])
-def test_a_change_while_files_are_read_is_an_error(tmp_path: Path, change: Any, error: Any, name: str) -> None:
+def test_a_change_while_files_are_read_is_an_error(
+    tmp_path: Path, change: Callable[[Path], None], error: Exception | None, name: str
+) -> None:
     for path in (tmp_path / "first", tmp_path / "second"):
         path.write_bytes(b"old")
 
@@ -384,11 +387,11 @@ def test_the_last_of_files_that_belong_together_is_restored_last(
         path.write_text("old")
     renamed, rename = [], Path.rename
 
-    def recorded(path, target):
+    def recorded(path: Path, target: Path) -> Path:
         renamed.append(Path(target).name)
         return rename(path, target)
 
-    def refuse(path, target):
+    def refuse(path: Path, target: Path) -> NoReturn:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr(Path, "rename", recorded)

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,7 @@ def test_a_checkpoint_with_a_damaged_description_is_refused(
      *((name, lambda array: np.full_like(array, np.inf)) for name in ("vectors", "outputs"))],
 )  # fmt: skip
 def test_a_checkpoint_with_damaged_arrays_is_refused(
-    checkpoint_file: Path, tmp_path: Path, name: str, change: Any
+    checkpoint_file: Path, tmp_path: Path, name: str, change: Callable[[np.ndarray], np.ndarray]
 ) -> None:
     arrays, metadata = read_native(checkpoint_file)
     arrays[name] = change(arrays[name])

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -52,7 +52,7 @@ def with_final_newline(content: bytes) -> bytes:
     return content if content[-1:] in (b"", b"\n") else content + b"\n"
 
 
-def fails(source: Any, message: str, **options: Any) -> None:
+def assert_refused(source: Any, message: str, **options: Any) -> None:
     with pytest.raises(W2VError, match=message) as caught:
         text(source, **options)
     assert "\n" not in str(caught.value)
@@ -85,7 +85,7 @@ def test_truncated_or_damaged_streams_are_refused(tmp_path: Path, compression: s
         (content[: len(content) // 2] + flipped, f"({damaged}|{truncated})"),
     ]:
         (tmp_path / "file").write_bytes(data)
-        fails(tmp_path / "file", f"file: {message}")
+        assert_refused(tmp_path / "file", f"file: {message}")
 
 
 @compressed_only
@@ -97,7 +97,7 @@ def test_highly_compressed_text_is_read_in_small_blocks(tmp_path: Path, compress
 def test_zstandard_files_without_the_package_name_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_bytes(zstandard.compress(b"a"))
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    fails(tmp_path / "file", re.escape(install_command("zstd")))
+    assert_refused(tmp_path / "file", re.escape(install_command("zstd")))
 
 
 @compressions
@@ -134,12 +134,14 @@ WIDE = "file is UTF-16 or UTF-32: add --encoding utf-16"
     ],
 )
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_files_that_are_not_text_are_refused(tmp_path: Path, head: Any, message: str, pack: Any) -> None:
+def test_files_that_are_not_text_are_refused(
+    tmp_path: Path, head: bytes, message: str, pack: Callable[[bytes], bytes]
+) -> None:
     content = head + b" more words" * 100
     if message.startswith("file is compressed") and pack is bytes:
         content = gzip.compress(head)
     (tmp_path / "file").write_bytes(pack(content))
-    fails(tmp_path / "file", message)
+    assert_refused(tmp_path / "file", message)
 
 
 def test_folders_patterns_and_lists_of_paths_are_read(tmp_path: Path) -> None:
@@ -226,27 +228,27 @@ def test_a_change_before_a_file_is_read_is_an_error(tmp_path: Path) -> None:
 
 def test_missing_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    fails("no.txt", "^corpus file 'no.txt' does not exist$")
+    assert_refused("no.txt", "^corpus file 'no.txt' does not exist$")
     hint = r"; a single string is a path: for one text, give \[text\]$"
-    fails("the cat sat", "'the cat sat' does not exist" + hint)
-    fails("king", "'king' does not exist" + hint)
-    fails(Path("king"), "'king' does not exist$")  # a Path is not a text
-    fails("", "^the path of a corpus is empty$")
-    fails("*.txt", r"^no file matches \*.txt$")
+    assert_refused("the cat sat", "'the cat sat' does not exist" + hint)
+    assert_refused("king", "'king' does not exist" + hint)
+    assert_refused(Path("king"), "'king' does not exist$")  # a Path is not a text
+    assert_refused("", "^the path of a corpus is empty$")
+    assert_refused("*.txt", r"^no file matches \*.txt$")
     Path("empty").mkdir()
     Path("empty/.hidden").write_text("x")
-    fails("empty", "^folder empty contains no files to read$")
+    assert_refused("empty", "^folder empty contains no files to read$")
     Path("empty/gone").symlink_to("nowhere")
-    fails("empty", "^corpus file 'empty/gone' does not exist$")
+    assert_refused("empty", "^corpus file 'empty/gone' does not exist$")
     Path("file").write_text("x")
-    fails("file/more", "^cannot read file/more: Not a directory$")
+    assert_refused("file/more", "^cannot read file/more: Not a directory$")
 
 
 def test_unreadable_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("x")
     with monkeypatch.context() as patch:  # the superuser may read files of any mode
         patch.setattr(os, "access", lambda path, mode: False)
-        fails(tmp_path / "file", "^cannot read .*file: permission denied$")
+        assert_refused(tmp_path / "file", "^cannot read .*file: permission denied$")
     earlier = Corpus(tmp_path / "file")
     (tmp_path / "file").unlink()
     with pytest.raises(W2VError, match=r"^cannot read .*file: No such file or directory$"):
@@ -255,7 +257,7 @@ def test_unreadable_files_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("wrong", [None, 7, b"bytes", {"a": 1}, [b"bytes"], [1]])
 def test_sources_of_a_wrong_type_are_refused(wrong: Any) -> None:
-    fails(wrong, "(a corpus is|sentence 0 is of type)")
+    assert_refused(wrong, "(a corpus is|sentence 0 is of type)")
 
 
 @compressions
@@ -311,8 +313,8 @@ def test_texts_are_read_from_any_iterable(tmp_path: Path, monkeypatch: pytest.Mo
     assert text(["<b>in</b>"] * 2 + ["a b"], strip_markup=True) == b"in\nin\na b\n"
     with pytest.warns(w2v.TextWarning, match="^skipped 1 missing text "):
         assert text(Frame(), column="text") == b"the cat\na dog\n"
-    fails(Frame(), "^a table with the columns id, text: name the column of the text with column=$")
-    fails(Frame(), "^the table has no column 'texts'; its columns are id, text$", column="texts")
+    assert_refused(Frame(), "^a table with the columns id, text: name the column of the text with column=$")
+    assert_refused(Frame(), "^the table has no column 'texts'; its columns are id, text$", column="texts")
 
 
 def test_pandas_tables_and_series_are_read() -> None:
@@ -372,11 +374,11 @@ def test_a_list_of_paths_is_read_as_files(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     Path("there").write_text("a file")
     assert text([Path("there")]) == text((Path("there"),)) == b"a file\n"
-    fails([Path("there"), Path("the cat")], "^corpus file 'the cat' does not exist$")
-    fails(
+    assert_refused([Path("there"), Path("the cat")], "^corpus file 'the cat' does not exist$")
+    assert_refused(
         [Path("there"), "a b"], "^item 1 of a list of paths is 'a b', of type str: give pathlib.Path objects only, or"
     )
-    fails(["there", Path("there")], "^item 0 of a list of paths is 'there', of type str")
+    assert_refused(["there", Path("there")], "^item 0 of a list of paths is 'there', of type str")
 
 
 # Strings that cannot be the path of a file, or of a readable file.
@@ -412,7 +414,9 @@ READERS = {
 
 @pytest.mark.parametrize("path", IMPOSSIBLE.values(), ids=IMPOSSIBLE)
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
-def test_impossible_paths_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, reader: Any) -> None:
+def test_impossible_paths_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, reader: Callable[[str, w2v.KeyedVectors], object]
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("loop").symlink_to("loop")
     Path("file").write_text("x")
@@ -439,7 +443,7 @@ def test_impossible_paths_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     ],
 )
 def test_malformed_lists_of_tokens_are_refused(sentences: Any, message: str) -> None:
-    fails(sentences, message)
+    assert_refused(sentences, message)
 
 
 def test_errors_of_the_iterable_are_not_changed() -> None:
@@ -488,14 +492,14 @@ def test_a_text_without_white_space_is_refused_early(
     with (tmp_path / "text").open("wb") as file:
         file.write(b"two words " + letter * (20 << 20) + b" end")
     message = r"text(, without markup)?: no white space in 3 MB from byte 10 on"
-    fails(tmp_path / "text", message, strip_markup=strip_markup)
+    assert_refused(tmp_path / "text", message, strip_markup=strip_markup)
     assert sum(read) < 5 << 20
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs the device of endless zeros")
 def test_an_endless_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus, "MAX_RUN_BYTES", 3 << 20)
-    fails("/dev/zero", "^/dev/zero: no white space in 3 MB from byte 0 on")
+    assert_refused("/dev/zero", "^/dev/zero: no white space in 3 MB from byte 0 on")
 
 
 def test_progress_counts_bytes_on_disk(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from itertools import chain
@@ -60,7 +61,11 @@ def read(path: Any, block: int = corpus.BLOCK_BYTES, **options: Any) -> tuple[li
     ),
 )
 def test_block_size_and_workers_do_not_change_the_words(
-    tmp_path_factory: pytest.TempPathFactory, pairs: Any, block: int, workers: int, options: Any
+    tmp_path_factory: pytest.TempPathFactory,
+    pairs: list[tuple[str, str]],
+    block: int,
+    workers: int,
+    options: TextOptions,
 ) -> None:
     text = "".join(chain.from_iterable(pairs))
     words = {word: Normaliser(options).words(word) for word in text.split()}
@@ -94,7 +99,7 @@ PIECES = st.sampled_from(
     st.sampled_from(["strict", "replace", "ignore"]),
 )
 def test_any_bytes_are_read_like_the_reference_or_refused(
-    tmp_path_factory: pytest.TempPathFactory, text: bytes, block: int, workers: int, errors: Any
+    tmp_path_factory: pytest.TempPathFactory, text: bytes, block: int, workers: int, errors: str
 ) -> None:
     path = tmp_path_factory.mktemp("corpus") / "text"
     path.write_bytes(text)
@@ -140,7 +145,7 @@ def test_words_and_lines_of_many_megabytes_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("options", [{}, {"lower": True}, {"tokenize": "words"}, {"digits": "zero"}], ids=str)
 def test_malformed_text_names_file_byte_and_word(
-    tmp_path: Path, options: Any, workers: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, options: dict[str, Any], workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(corpus, "BLOCK_BYTES", 20)
     (tmp_path / "a.txt").write_text("fine\n" * 1000)
@@ -168,7 +173,7 @@ def test_a_corpus_without_words_is_refused(tmp_path: Path) -> None:
     "options",
     [{"workers": 0}, {"workers": -1}, {"max_types": 0}, {"max_types": 1 << 31}, {"errors": "loose"}],
 )
-def test_impossible_settings_are_refused(options: Any) -> None:
+def test_impossible_settings_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(SettingsError, match=f"^{next(iter(options))} "):
         read_text(Corpus([["a"]]), **options)
 
@@ -238,7 +243,7 @@ def text(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder for temporary files."""
+    """Return an empty folder for temporary files."""
     folder = tmp_path / "scratch"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -292,8 +297,8 @@ def test_a_damaged_cache_is_replaced(text: Path, tmp_path: Path, monkeypatch: py
     content = path.read_bytes()
     counts = (4 * size + 7) // 8 * 8
     offsets = counts + 8 * types
-    places = (0, 4 * (size - 1), counts, counts + 7, offsets, offsets + 8)  # a byte of each kind of number
-    changed = [content[:place] + b"\xfe" + content[place + 1 :] for place in places]
+    positions = (0, 4 * (size - 1), counts, counts + 7, offsets, offsets + 8)  # a byte of each kind of number
+    changed = [content[:position] + b"\xfe" + content[position + 1 :] for position in positions]
     other = content.replace(b"w2v ids, format 1\n", b"w2v ids, format 0\n")
     for number, damaged in enumerate([content[:-1], b"", b"x" * len(content), other, *changed]):
         path.write_bytes(damaged)
@@ -423,7 +428,9 @@ def test_a_cache_is_not_reused_for_a_changed_text_with_the_old_time(tmp_path: Pa
         ),
     ],
 )
-def test_a_cache_that_another_user_could_change_is_not_used(text: Path, tmp_path: Path, change: Any) -> None:
+def test_a_cache_that_another_user_could_change_is_not_used(
+    text: Path, tmp_path: Path, change: Callable[[Path], None]
+) -> None:
     cache = tmp_path / "cache"
     read_text(Corpus(text), cache=cache).close()
     (path,) = cache.iterdir()
@@ -472,7 +479,7 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
 # `getrusage` cannot be used: it includes the peak of the parent process.
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the peak memory in Linux's /proc")
 @pytest.mark.parametrize("pack", [bytes, partial(gzip.compress, compresslevel=1)], ids=["plain", "gzip"])
-def test_memory_does_not_grow_with_the_text(tmp_path: Path, pack: Any) -> None:
+def test_memory_does_not_grow_with_the_text(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     line = b" ".join(b"word%d" % (i * i % 50_021) for i in range(50_000)) + b"\n"
     peaks = []
     for times in (10, 110):

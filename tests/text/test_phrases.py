@@ -339,15 +339,15 @@ def test_the_command_writes_joined_text_and_phrases(tmp_path: Path) -> None:
     path, out, table = corpus(tmp_path), tmp_path / "joined.txt", tmp_path / "phrases.tsv"
     (tmp_path / "words").write_text("of\nthe a\n")
     given = ["--connectors", tmp_path / "words", "--threshold", "1", "--passes", "2"]
-    made = run_json("phrases", path, "-o", out, *given, "--save-phrases", table, "--workers", "2")
+    result = run_json("phrases", path, "-o", out, *given, "--save-phrases", table, "--workers", "2")
     found = Phrases.load(table)
     assert found == Phrases.find(path, connectors={"of", "the", "a"}, threshold=1, passes=2)
-    assert made["phrases"] == len(found) > 2
-    assert "hong_kong" in made["best"]
-    assert made["tokens"] == len(out.read_text("utf-8").split()) < made["corpus_tokens"]
+    assert result["phrases"] == len(found) > 2
+    assert "hong_kong" in result["best"]
+    assert result["tokens"] == len(out.read_text("utf-8").split()) < result["corpus_tokens"]
     again = run_json("phrases", "-", "-o", tmp_path / "again.txt", "--read-phrases", table, stdin=path.read_bytes())
     assert (tmp_path / "again.txt").read_bytes() == out.read_bytes()
-    assert again["tokens"] == made["tokens"]
+    assert again["tokens"] == result["tokens"]
     assert "city_of_the_dead" in run("phrases", path, "-o", out, "--force", "--connectors", "english").stdout
     assert run("phrases", path, "-o", out, "--force", "--quiet").stdout == ""
 

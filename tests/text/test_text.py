@@ -122,7 +122,7 @@ def test_last_space_matches_rfind(text: bytes) -> None:
 
 
 @given(st.sets(WORDS), st.lists(WORDS))
-def test_lookup_finds_the_rows_of_known_words(words: Any, wanted: list[bytes]) -> None:
+def test_lookup_finds_the_rows_of_known_words(words: set[bytes], wanted: list[bytes]) -> None:
     def packed(items: list[bytes]) -> tuple[Any, Any]:
         offsets = np.cumsum([0, *map(len, items)])
         return np.frombuffer(b"".join(items) + PADDING, np.uint8), offsets

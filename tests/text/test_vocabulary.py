@@ -3,6 +3,7 @@
 import math
 import os
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -102,13 +103,13 @@ def test_counts_of_any_integer_type_are_accepted() -> None:
         (lambda: ONE.keep_probabilities(1e-3, "gensim"), "'gensim': it must be word2vec or paper"),
     ],
 )
-def test_impossible_settings_are_refused(call: Any, message: str) -> None:
+def test_impossible_settings_are_refused(call: Callable[[], object], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         call()
 
 
 @given(st.lists(st.integers(1, 10**12), min_size=1, max_size=20), st.floats(1e-6, 1e-1))
-def test_keep_probabilities_match_the_formulas(counts: Any, sample: float) -> None:
+def test_keep_probabilities_match_the_formulas(counts: list[int], sample: float) -> None:
     counts.sort(reverse=True)
     found = Vocabulary([f"w{i}" for i in range(len(counts))], np.array(counts))
     shares = [count / sum(counts) for count in counts]

@@ -42,13 +42,13 @@ from w2v.training.schedule import interval
 
 @pytest.fixture(scope="module")
 def uninterrupted(sample: Path) -> w2v.Model:
-    """The model of a run that was never stopped."""
+    """Return the model of a run that was never stopped."""
     return w2v.train(sample, **SMALL)
 
 
 @pytest.fixture(scope="module")
 def stopped_run(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> checkpoint.Checkpoint:
-    """The last checkpoint of the same run, stopped before its end."""
+    """Return the last checkpoint of the same run, stopped before its end."""
     return train_and_stop(tmp_path_factory.mktemp("stopped"), sample)
 
 
@@ -450,14 +450,14 @@ def test_old_name_of_the_folder_gives_a_warning(sample: Path, tmp_path: Path) ->
 
 
 def training_arguments(sample: Path, tmp_path: Path, *options: object) -> list[object]:
-    """The arguments of a command that trains with checkpoints."""
+    """Return the arguments of a command that trains with checkpoints."""
     common = ["--vector-size", 16, "--epochs", 3, "--workers", 1, "--checkpoint", tmp_path / "states"]
     return ["train", sample, "-o", tmp_path / "out.bin", *common, *options]
 
 
 @pytest.fixture
 def expected(uninterrupted: w2v.Model, tmp_path: Path) -> bytes:
-    """The content of the model file of an uninterrupted run."""
+    """Return the content of the model file of an uninterrupted run."""
     uninterrupted.save(tmp_path / "uninterrupted.bin")
     return (tmp_path / "uninterrupted.bin").read_bytes()
 

@@ -70,7 +70,7 @@ def trained(size: int, texts: list[Path], output: Path, *arguments: object) -> M
 
 @pytest.fixture(scope="session")
 def text(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
-    """A text of 40,000 words, enough for the loss to fall."""
+    """Return a text of 40,000 words, enough for the loss to fall."""
     path = tmp_path_factory.mktemp("distributed") / "text"
     lines = sample.read_text("utf-8").splitlines(keepends=True)
     path.write_text("".join(lines[: len(lines) * 2 // 5]), "utf-8")
@@ -321,7 +321,7 @@ PHASES = {
 }
 
 
-def w2v_lines(stderr: str) -> str:
+def lines_of_w2v(stderr: str) -> str:
     """Return the lines that w2v has written, without the lines of MPICH."""
     return "".join(line for line in stderr.splitlines(keepends=True) if line.startswith("w2v:"))
 
@@ -349,11 +349,11 @@ def test_failed_rank_ends_all_ranks(phase: str, kind: str, text: Path, tmp_path:
         assert "w2v: rank 1 (" in done.stderr
         assert "internal error: RuntimeError: broken" in done.stderr
     elif kind == "SIGKILL":
-        assert w2v_lines(done.stderr) == ""  # mpiexec reports the failure, and the other rank ends at once
+        assert lines_of_w2v(done.stderr) == ""  # mpiexec reports the failure, and the other rank ends at once
         assert "BAD TERMINATION" in done.stdout + done.stderr
     else:
-        assert_one_line(w2v_lines(done.stderr))
-        assert re.match(r"w2v: rank 1 \(.+\) has not answered for 3 seconds: the run ends", w2v_lines(done.stderr))
+        assert_one_line(lines_of_w2v(done.stderr))
+        assert re.match(r"w2v: rank 1 \(.+\) has not answered for 3 seconds: the run ends", lines_of_w2v(done.stderr))
     if checkpoint_folder.files(tmp_path / "states"):
         run_ranks(4, "train", text, "--resume", tmp_path / "states", "-o", tmp_path / "m.bin", "--quiet")
         assert (tmp_path / "m.bin").exists()
@@ -380,7 +380,7 @@ def stop_by_signal(text: Path, folder: Path, number: int) -> str:
         running.send_signal(number)
         stderr = running.communicate(timeout=120)[1]
     assert running.returncode == 128 + number, stderr
-    return w2v_lines(stderr)
+    return lines_of_w2v(stderr)
 
 
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=cluster), signal.SIGTERM])

@@ -19,7 +19,7 @@ SETTINGS: dict[str, Any] = {"workers": 1, "vector_size": 10, "epochs": 9, "stop_
 
 @pytest.fixture
 def scored_vectors(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
-    """The vectors that were scored on held-out text, by epoch; the second epoch gets the best score."""
+    """Return a list. Each epoch appends the vectors that it scores, and the second epoch gets the best score."""
     scored: list[np.ndarray] = []
 
     def score(_: GapTest, vectors: np.ndarray) -> float:

@@ -62,9 +62,8 @@ def test_vocab_union_adds_words_and_counts(sample: Path, loss: str) -> None:
     new_loss = w2v.train(NEW_TEXT, vocabulary=new, sample=0, loss=loss, **SMALL).loss
     arrays = ["alias_table", "offsets"]
     for name in {"ns": ["alias_table"], "nce": arrays, "sampled": arrays, "softmax": []}[loss]:
-        np.testing.assert_array_equal(
-            nearly_unchanged.loss.data[name], new_loss.data[name]
-        )  # they depend on the new counts
+        # These arrays depend on the counts of both texts.
+        np.testing.assert_array_equal(nearly_unchanged.loss.data[name], new_loss.data[name])
 
 
 def test_vocab_union_learns_new_words(sample: Path) -> None:
@@ -129,7 +128,9 @@ def test_min_count_of_a_config_file_is_ignored_for_vocab_old(tmp_path: Path, bas
     ("option", "value", "needed"),
     [("vocab", "union", "continue"), ("checkpoint_every", "1h", "checkpoint"), ("freeze", True, "init")],
 )
-def test_options_without_the_option_they_need_are_refused(tmp_path: Path, option: str, value: Any, needed: str) -> None:
+def test_options_without_the_option_they_need_are_refused(
+    tmp_path: Path, option: str, value: str | bool, needed: str
+) -> None:
     with pytest.raises(w2v.SettingsError, match=f"{option} has no effect without {needed}"):
         w2v.train(NEW_TEXT, **{option: value})
     flag = f"--{option.replace('_', '-')}"

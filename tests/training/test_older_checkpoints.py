@@ -27,7 +27,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 def text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The text of these runs."""
+    """Return the text of the runs that wrote these checkpoints."""
     monkeypatch.setenv("W2V_SIMD", "baseline")  # the runs used the instruction set that every processor has
     generator = random.Random(1)
     lines = [" ".join(generator.choices(["a", "b", "c", "d", "e", "f"], k=8)) for _ in range(1500)]
@@ -38,8 +38,8 @@ def text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def folder_with(folder: Path, name: str) -> Path:
-    """Create a folder with one of the older checkpoints."""
+def create_folder(folder: Path, name: str) -> Path:
+    """Create a folder with one of the older checkpoints, and return it."""
     folder.mkdir()
     shutil.copy(FOLDER / f"{name}.safetensors", folder / "checkpoint-000001.safetensors")
     shutil.copy(FOLDER / "best.safetensors", folder / "checkpoint-best.safetensors")  # for early stopping
@@ -53,7 +53,7 @@ def test_older_checkpoint_can_be_resumed(name: str, text: Path, tmp_path: Path) 
         Phrases.find(text).save(tmp_path / "phrases.tsv")
         options["phrases"] = tmp_path / "phrases.tsv"
     files_again = {"phrases": options["phrases"]} if name == "phrase_file" else {}
-    resumed = w2v.resume(folder_with(tmp_path / "states", name), text, **files_again)
+    resumed = w2v.resume(create_folder(tmp_path / "states", name), text, **files_again)
     uninterrupted = w2v.train(text, **SETTINGS, **options)
     assert resumed.settings.as_dict() == uninterrupted.settings.as_dict()
     assert resumed.text == uninterrupted.text
@@ -65,7 +65,7 @@ def test_older_checkpoint_can_be_resumed(name: str, text: Path, tmp_path: Path) 
 
 
 def test_outputs_in_an_older_checkpoint_are_shown_but_not_written(text: Path, tmp_path: Path) -> None:
-    states = folder_with(tmp_path / "states", "command_line")
+    states = create_folder(tmp_path / "states", "command_line")
     outputs = "--save-vocab /srv/text/words --plot /srv/text/run.png"
     stderr = run("train", "--resume", states, code=2).stderr
     assert stderr.endswith(f": w2v train /srv/text/corpus.txt --resume {states} -o /srv/text/out.bin {outputs}\n")

@@ -40,7 +40,7 @@ class StoppedRun:
 
 @pytest.fixture(scope="module")
 def uninterrupted(sample: Path) -> w2v.Model:
-    """The model of a run that was never stopped."""
+    """Return the model of a run that was never stopped."""
     return w2v.train(sample, **SMALL)
 
 
@@ -217,7 +217,7 @@ def test_checkpoint_with_a_seal_can_still_be_read(tmp_path: Path) -> None:
     assert "seal" in native.read_native(latest(tmp_path).path)[1]
     text = [["a", "b", "c", "d"]] * 4 + [["b", "a"]] * 2
     settings: dict[str, Any] = {"min_count": 1, "vector_size": 2, "epochs": 2, "workers": 1, "sample": 0, "seed": 1}
-    # Another instruction set than that of the file may round differently.
+    # This machine may use another instruction set, which rounds differently.
     np.testing.assert_allclose(w2v.resume(tmp_path, text).vectors, w2v.train(text, **settings).vectors, rtol=1e-4)
 
 

@@ -57,7 +57,7 @@ def test_files_and_lists_give_the_same_bits_with_one_seed(
     assert not np.array_equal(first.inputs, other.inputs)
 
 
-def test_metrics_of_a_run(sample: Path) -> None:
+def test_metrics_describe_the_text_and_the_time(sample: Path) -> None:
     model = w2v.train(sample, **SMALL)
     text = sample.read_text("utf-8")
     assert model.metrics["sentences"] == text.count("\n")
@@ -262,7 +262,7 @@ def test_instruction_set_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
         instruction_set()
 
 
-def test_thresholds_of_extreme_probabilities() -> None:
+def test_thresholds_cover_all_32_bit_numbers() -> None:
     result = thresholds(np.array([1, 0.5, 2**-32], np.float32))
     assert result.tolist() == [2**32 - 1, 2**31 - 1, 0]
 

@@ -1,4 +1,4 @@
-"""`tune`: the candidates and their order, scores, time, and how a stopped run is resumed."""
+"""`tune`: the candidates and their order, scores, time, and how a tune_and_stop run is resumed."""
 
 import json
 import tomllib
@@ -37,7 +37,7 @@ def stop_after(count: int) -> Callable[[Trial, Tuner], None]:
     return stop
 
 
-def stopped(count: int, state: Path, **options: Any) -> list[dict[str, Any]]:
+def tune_and_stop(count: int, state: Path, **options: Any) -> list[dict[str, Any]]:
     """Stop a run after `count` trials, and return them."""
     with pytest.raises(Stop):
         w2v.tune(TEXT, state=state, on_trial=stop_after(count), **SMALL | options)
@@ -52,7 +52,7 @@ def trials_in(state: Path) -> list[dict[str, Any]]:
 def test_bracket_continues_with_the_best_third(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(successive_halving, "SEEDS", (1,))
     replace_scorer(monkeypatch, lambda model: model.settings.window_size / 100)
-    trials = stopped(1 + 9 + 3 + 1, tmp_path / "state.json")
+    trials = tune_and_stop(1 + 9 + 3 + 1, tmp_path / "state.json")
     assert trials[0]["choices"] == {}
     assert Counter(trial["share"] for trial in trials) == {1 / 9: 9, 1 / 3: 3, 1: 2}
     first, second, last = trials[1:10], trials[10:13], trials[13]
@@ -64,7 +64,7 @@ def test_bracket_continues_with_the_best_third(monkeypatch: pytest.MonkeyPatch, 
 
 def test_scores_are_averaged_over_seeds_if_there_is_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     replace_scorer(monkeypatch, lambda model: float(model.settings.seed))
-    trials = stopped(9 + 9 + 6 + 6, tmp_path / "state.json", time="10h", seed=7)
+    trials = tune_and_stop(9 + 9 + 6 + 6, tmp_path / "state.json", time="10h", seed=7)
     assert [trial["seed"] for trial in trials[:9]] == list(range(7, 16))
     assert Counter(trial["seed"] for trial in trials[9:]) == {7: 9, 8: 3, 9: 3} | dict.fromkeys(range(10, 16), 1)
     assert {trial["share"] for trial in trials} == {1.0}
@@ -122,17 +122,17 @@ def test_given_settings_are_not_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_diverged_trials_have_no_score(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(successive_halving, "KEEP_PROBABILITY", 0)
     monkeypatch.setattr(successive_halving, "CHOICES", {"alpha": (20_000,), "min_alpha": (1, 0.999)})
-    trials = stopped(11, tmp_path / "state.json", model="cbow", loss="hs", window=15, epochs=12)
+    trials = tune_and_stop(11, tmp_path / "state.json", model="cbow", loss="hs", window=15, epochs=12)
     assert [trial["score"] is None for trial in trials] == 9 * [False] + 2 * [True]
 
 
 def test_resume_does_not_repeat_trials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(successive_halving, "SEEDS", (1,))
     replace_scorer(monkeypatch, lambda model: model.settings.window_size / 100)
-    first = stopped(5, tmp_path / "state.json")
-    second = stopped(14, tmp_path / "state.json", time="1h")
+    first = tune_and_stop(5, tmp_path / "state.json")
+    second = tune_and_stop(14, tmp_path / "state.json", time="1h")
     assert second[:5] == first
-    uninterrupted = stopped(14, tmp_path / "other.json")
+    uninterrupted = tune_and_stop(14, tmp_path / "other.json")
     assert [trial["choices"] for trial in second] == [trial["choices"] for trial in uninterrupted]
 
 
@@ -146,7 +146,7 @@ def test_resume_does_not_repeat_trials(monkeypatch: pytest.MonkeyPatch, tmp_path
 )
 def test_state_file_of_another_run_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     state = tmp_path / "state.json"
-    stopped(1, state, window=2)
+    tune_and_stop(1, state, window=2)
     options: dict[str, Any] = {"corpus": TEXT, "window": 2, **SMALL} | change
     before = state.read_bytes()
     with pytest.raises(w2v.W2VError, match=rf"state\.json: {message}"):

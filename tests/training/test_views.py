@@ -39,7 +39,7 @@ def assert_same_views(one: w2v.Model, other: w2v.Model) -> None:
 
 @pytest.fixture(scope="module")
 def text(sample: Path) -> Path:
-    """A text of 20,000 words, in short lines."""
+    """Return a text of 20,000 words, in short lines."""
     path = sample.with_name("views.txt")
     path.write_text(sample.read_text("utf-8")[:100_000], "utf-8")
     return path

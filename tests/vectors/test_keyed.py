@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,10 @@ def ours() -> KeyedVectors:
 
 
 @pytest.fixture(scope="module")
-def gensims(ours: KeyedVectors) -> GensimVectors:
-    peer = GensimVectors(12)
-    peer.add_vectors(WORDS, ours.vectors)
-    return peer
+def theirs(ours: KeyedVectors) -> GensimVectors:
+    vectors = GensimVectors(12)
+    vectors.add_vectors(WORDS, ours.vectors)
+    return vectors
 
 
 def assert_same(found: list[tuple[str, float]], expected: list[tuple[str, float]]) -> None:
@@ -141,7 +142,9 @@ def test_unknown_words_are_named(ours: KeyedVectors) -> None:
         (lambda ours: ours.most_similar_cosmul("w1", restrict_vocab=-1), "restrict_vocab -1: it must be"),
     ],
 )
-def test_unsuitable_arguments_are_refused(ours: KeyedVectors, call: Any, message: str) -> None:
+def test_unsuitable_arguments_are_refused(
+    ours: KeyedVectors, call: Callable[[KeyedVectors], object], message: str
+) -> None:
     with pytest.raises(W2VError, match=message):
         call(ours)
 
@@ -164,7 +167,7 @@ words = st.sampled_from(WORDS)
 @settings(max_examples=60)
 def test_neighbours_equal_gensim(
     ours: KeyedVectors,
-    gensims: GensimVectors,
+    theirs: GensimVectors,
     positive: list[str],
     negative: list[str],
     topn: int,
@@ -177,9 +180,9 @@ def test_neighbours_equal_gensim(
     given_words = {word for word in positive + negative if int(word[1:]) < searched}
     found = ours.most_similar(positive, negative, **arguments)
     assert len(found) == min(topn, searched - len(given_words))
-    assert_same(found, gensims.most_similar(positive, negative, **arguments)[: len(found)])
+    assert_same(found, theirs.most_similar(positive, negative, **arguments)[: len(found)])
     found = ours.most_similar_cosmul(positive, negative, **arguments)
-    cosines = {word: (2 - gensims.distances(word).astype(np.float64)) / 2 for word in {*positive, *negative}}
+    cosines = {word: (2 - theirs.distances(word).astype(np.float64)) / 2 for word in {*positive, *negative}}
     upper, lower = (np.prod([cosines[word] for word in side], axis=0) for side in (positive, negative))
     scores = dict(zip(WORDS, upper / (lower + 1e-6), strict=True))
     left = sorted((scores[word] for word in WORDS[:searched] if word not in given_words), reverse=True)
@@ -197,24 +200,24 @@ COMPARISONS: list[tuple[Any, ...]] = [
 
 
 @pytest.mark.parametrize("comparison", COMPARISONS, ids=str)
-def test_comparisons_equal_gensim(ours: KeyedVectors, gensims: GensimVectors, comparison: tuple[Any, ...]) -> None:
-    found, expected = (getattr(each, comparison[0])(*comparison[1:]) for each in (ours, gensims))
+def test_comparisons_equal_gensim(ours: KeyedVectors, theirs: GensimVectors, comparison: tuple[Any, ...]) -> None:
+    found, expected = (getattr(each, comparison[0])(*comparison[1:]) for each in (ours, theirs))
     if isinstance(expected, str | list):
         assert found == expected != []
     else:
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def test_comparisons_of_vectors_and_of_unknown_words(ours: KeyedVectors, gensims: GensimVectors) -> None:
-    np.testing.assert_allclose(ours.distances(ours["w4"]), gensims.distances("w4"), atol=1e-6)
+def test_queries_may_be_vectors_and_unknown_words_are_left_out(ours: KeyedVectors, theirs: GensimVectors) -> None:
+    np.testing.assert_allclose(ours.distances(ours["w4"]), theirs.distances("w4"), atol=1e-6)
     assert ours.most_similar_to_given("w1", SOME) == "w1"
     assert ours.distance("w1", "w1") == 0
     assert ours.rank("w1", ours.most_similar("w1")[0][0]) == 1
-    assert ours.doesnt_match([*SOME, "unknown"]) == gensims.doesnt_match(SOME)
+    assert ours.doesnt_match([*SOME, "unknown"]) == theirs.doesnt_match(SOME)
     weighted = [("w1", 2.0), "w2", (ours["w3"], 0.5)]
-    assert_same(ours.most_similar(weighted), gensims.most_similar(weighted))
+    assert_same(ours.most_similar(weighted), theirs.most_similar(weighted))
     vector = ours["w4"] + ours["w5"]
-    assert_same(ours.similar_by_vector(vector), gensims.similar_by_vector(vector))
+    assert_same(ours.similar_by_vector(vector), theirs.similar_by_vector(vector))
 
 
 def test_batches_equal_single_queries(ours: KeyedVectors, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +230,7 @@ def test_batches_equal_single_queries(ours: KeyedVectors, monkeypatch: pytest.Mo
     assert ours.most_similar_batch([]) == []
 
 
-def test_zero_vectors_and_ties() -> None:
+def test_zero_vectors_have_cosine_zero_and_ties_keep_their_order() -> None:
     vectors = KeyedVectors(list("abcde"), [[0, 0], [1, 0], [1, 0], [2, 0], [0, 1]])
     assert vectors.most_similar("b", topn=3) == [("c", 1), ("d", 1), ("a", 0)]
     assert vectors.most_similar("a", topn=2) == [("b", 0), ("c", 0)]
@@ -243,10 +246,10 @@ def test_word2vec_format_is_read_and_written_by_gensim_methods(
 ) -> None:
     path = tmp_path / "vectors.model"
     ours.save_word2vec_format(path, binary=binary)
-    peer = GensimVectors.load_word2vec_format(str(path), binary=binary)
-    assert peer.index_to_key == ours.index_to_key
-    np.testing.assert_array_equal(peer.vectors, ours.vectors)
-    peer.save_word2vec_format(str(path), binary=binary)
+    loaded = GensimVectors.load_word2vec_format(str(path), binary=binary)
+    assert loaded.index_to_key == ours.index_to_key
+    np.testing.assert_array_equal(loaded.vectors, ours.vectors)
+    loaded.save_word2vec_format(str(path), binary=binary)
     back = KeyedVectors.load_word2vec_format(path, binary=binary)
     assert back.index_to_key == ours.index_to_key
     np.testing.assert_array_equal(back.vectors, ours.vectors)

@@ -19,7 +19,7 @@ def test_neighbours_equal_most_similar(block: int, topn: int, monkeypatch: pytes
         assert [f"w{each}" for each in near] == [word for word, _ in vectors.most_similar(f"w{row}", topn=topn)]
 
 
-def test_zero_vectors_and_single_vectors() -> None:
+def test_zero_vectors_are_neighbours_and_a_single_vector_has_none() -> None:
     vectors = np.array([[0, 0], [1, 0], [1, 1]], np.float32)
     assert neighbours.nearest_rows(vectors, np.array([1]), 2).tolist() == [[2, 0]]
     assert neighbours.nearest_rows(vectors[:1], np.array([0]), 2).shape == (1, 0)

@@ -24,28 +24,28 @@ SUBWORDS = {"vector_size": 12, "subwords": "2-3", "buckets": 500, "epochs": 1, "
 def path(tmp_path: Path) -> Path:
     rows = np.random.default_rng(1).standard_normal((40, 6)) * [9, 5, 3, 1, 0.1, 0.1]
     outputs = {"outputs": np.ones((40, 6), np.float32)}
-    made = w2v.KeyedVectors(WORDS, rows @ np.linalg.qr(np.random.default_rng(2).standard_normal((6, 6)))[0],
+    vectors = w2v.KeyedVectors(WORDS, rows @ np.linalg.qr(np.random.default_rng(2).standard_normal((6, 6)))[0],
                             np.arange(40, 0, -1), tensors=outputs)  # fmt: skip
-    made.save(tmp_path / "m.safetensors")
+    vectors.save(tmp_path / "m.safetensors")
     return tmp_path / "m.safetensors"
 
 
 def test_top_takes_the_first_words(path: Path, tmp_path: Path) -> None:
     found = run_json("convert", path, tmp_path / "o.safetensors", "--top", 7)
     assert (found["vocabulary_size"], found["lost"]) == (7, ["output layer"])
-    made = w2v.load(tmp_path / "o.safetensors")
-    assert made.index_to_key == WORDS[:7]
-    assert made.counts.tolist() == [*range(40, 33, -1)]
-    np.testing.assert_array_equal(made.vectors, w2v.load(path).vectors[:7])
+    reduced = w2v.load(tmp_path / "o.safetensors")
+    assert reduced.index_to_key == WORDS[:7]
+    assert reduced.counts.tolist() == [*range(40, 33, -1)]
+    np.testing.assert_array_equal(reduced.vectors, w2v.load(path).vectors[:7])
 
 
 @pytest.mark.parametrize("lines", ["w9\n\nw2\nno\nw9\n", "w9 5\nw2 3\n", "w2\tverb\nw9\n"])
 def test_words_option_takes_listed_words(path: Path, tmp_path: Path, lines: str) -> None:
     (tmp_path / "words").write_text(lines)
     run("convert", path, tmp_path / "o.bin", "--words", tmp_path / "words")
-    made = w2v.load(tmp_path / "o.bin")
-    assert made.index_to_key == ["w2", "w9"]
-    np.testing.assert_array_equal(made.vectors, w2v.load(path)[["w2", "w9"]])
+    reduced = w2v.load(tmp_path / "o.bin")
+    assert reduced.index_to_key == ["w2", "w9"]
+    np.testing.assert_array_equal(reduced.vectors, w2v.load(path)[["w2", "w9"]])
     (tmp_path / "words").write_text("other\n")
     assert (
         "words: none of its words has a vector"
@@ -57,9 +57,9 @@ def test_words_option_takes_listed_words(path: Path, tmp_path: Path, lines: str)
 def test_fewer_dimensions_are_principal_components(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reduce, "ROWS_AT_ONCE", 7)
     run("convert", path, tmp_path / "o.safetensors", "--dims", 3)
-    rows, made = w2v.load(path).vectors, w2v.load(tmp_path / "o.safetensors").vectors
+    rows, reduced = w2v.load(path).vectors, w2v.load(tmp_path / "o.safetensors").vectors
     expected = TruncatedSVD(3, algorithm="arpack").fit_transform(rows.astype(np.float64))
-    np.testing.assert_allclose(made @ made.T, expected @ expected.T, atol=1e-3)
+    np.testing.assert_allclose(reduced @ reduced.T, expected @ expected.T, atol=1e-3)
     assert (
         "dims 6: the vectors have 6 values: choose fewer"
         in run("convert", path, tmp_path / "n.bin", "--dims", 6, code=2).stderr
@@ -71,24 +71,24 @@ def test_ngrams_are_reduced_with_the_vectors(sample: Path, tmp_path: Path) -> No
     model.save(tmp_path / "m.safetensors")
     for extension in ("safetensors", "ft.bin"):
         run("convert", tmp_path / "m.safetensors", tmp_path / f"o.{extension}", "--top", 50, "--dims", 11)
-        made = w2v.load(tmp_path / f"o.{extension}")
-        assert len(made) == 50
+        reduced = w2v.load(tmp_path / f"o.{extension}")
+        assert len(reduced) == 50
         words = ["kingdomly", "the", "queens"]
-        cosines = [made.similarity(words[0], word) - model.wv.similarity(words[0], word) for word in words[1:]]
+        cosines = [reduced.similarity(words[0], word) - model.wv.similarity(words[0], word) for word in words[1:]]
         np.testing.assert_allclose(cosines, 0, atol=0.1)
     content = table.read(tmp_path / "m.safetensors")
     assert "inputs" not in content.tensors
 
 
 def test_settings_describe_the_reduced_vectors(sample: Path, tmp_path: Path) -> None:
-    path, made = tmp_path / "m.safetensors", tmp_path / "o.safetensors"
+    path, reduced = tmp_path / "m.safetensors", tmp_path / "o.safetensors"
     w2v.train(sample, vectors="concatenated", **SUBWORDS).save(path)
-    shown = run("convert", path, made, "--dims", 7, "--storage", "int8").stdout
+    shown = run("convert", path, reduced, "--dims", 7, "--storage", "int8").stdout
     assert re.search(r"^lost .*input rows.*n-grams", shown, re.MULTILINE)
-    settings = run_json("info", made)["settings"]
+    settings = run_json("info", reduced)["settings"]
     assert settings["vector_size"] == 7
     assert not {"storage", "vectors"} & settings.keys()
-    run("train", sample, "--config", made, "-o", tmp_path / "again.safetensors")
+    run("train", sample, "--config", reduced, "-o", tmp_path / "again.safetensors")
     assert w2v.load(tmp_path / "again.safetensors").vector_size == 7
     assert not re.search("^lost", run("convert", path, tmp_path / "copy.safetensors").stdout, re.MULTILINE)
 

@@ -62,7 +62,7 @@ cdef enum:
 
 
 cdef struct Window:
-    # The rows for one centre word. They are chosen some windows before the step that updates them.
+    # The rows for one centre word. They are filled in some windows before the step that updates them.
     int64_t n              # number of context words
     int64_t left           # index of the first context word among the kept words
     int64_t centre_index   # index of the centre word among the kept words

@@ -63,13 +63,13 @@ def main() -> None:
     model = w2v.Model.load(HERE / "ns.safetensors")
     subwords = w2v.Model.load(HERE / "subwords.safetensors")
     for end in PLAIN:
-        add(expected, f"plain{end}", lambda file: (model.save(file), describe(model.wv))[1])
+        add(expected, f"plain{end}", lambda file: save_and_describe(file, model, model.wv))
     add(expected, "plain.spacy", spacy_folder)
-    add(expected, "subwords.ft.bin", lambda file: (subwords.save(file), describe(subwords.wv))[1])
+    add(expected, "subwords.ft.bin", lambda file: save_and_describe(file, subwords, subwords.wv))
     for storage in ("f16", "int8"):
         add(expected, f"{storage}.safetensors", lambda file, storage=storage: small_storage(file, storage))
     add(expected, "dims.safetensors", fewer_dimensions)
-    add(expected, "vectors.safetensors", lambda file: (model.wv.save(file), describe(model.wv))[1])
+    add(expected, "vectors.safetensors", lambda file: save_and_describe(file, model.wv, model.wv))
     add(expected, "gensim-word2vec.model", lambda file: gensim_model(file, word2vec.Word2Vec, sg=1))
     add(expected, "gensim-word2vec-hs.model", lambda file: gensim_model(file, word2vec.Word2Vec, hs=1, negative=0))
     add(
@@ -86,6 +86,7 @@ def main() -> None:
 
 
 def add(expected: dict[str, Any], name: str, write: Callable[[Path], Any]) -> None:
+    """Write a sample and store its expected content, unless the file exists."""
     if not (HERE / name).exists():
         expected[name] = write(HERE / name)
 
@@ -110,6 +111,11 @@ def describe(wv: Any, model: w2v.Model | None = None) -> dict[str, Any]:
         metrics = {name: value for name, value in model.metrics.items() if name in ("tokens", "loss", "phrases")}
         found |= {"settings": model.settings.as_dict(), "metrics": metrics, "text": asdict(model.text)}
     return found
+
+
+def save_and_describe(file: Path, content: w2v.Model | w2v.KeyedVectors, wv: w2v.KeyedVectors) -> dict[str, Any]:
+    content.save(file)
+    return describe(wv)
 
 
 def native_model(file: Path, options: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """w2v.gensim's KeyedVectors, compared with gensim's."""
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ WORDS = [f"w{row}" for row in range(40)]
 VECTORS = np.random.default_rng(3).normal(size=(len(WORDS), 8)).astype(np.float32)
 
 
-def fill(kind: Any) -> Any:
+def make_vectors(kind: Any) -> Any:
     vectors = kind(8)
     vectors.add_vectors(WORDS, VECTORS.copy())
     return vectors
@@ -27,12 +28,12 @@ def fill(kind: Any) -> Any:
 
 @pytest.fixture
 def ours() -> KeyedVectors:
-    return fill(KeyedVectors)
+    return make_vectors(KeyedVectors)
 
 
 @pytest.fixture
 def theirs() -> Any:
-    return fill(gensim.models.KeyedVectors)
+    return make_vectors(gensim.models.KeyedVectors)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def theirs() -> Any:
         lambda wv: wv.vectors_for_all(["w1", "unknown", "w3"], copy_vecattrs=True).expandos["count"],
     ],
 )
-def test_answers_match_gensim(ours: KeyedVectors, theirs: Any, query: Any) -> None:
+def test_answers_match_gensim(ours: KeyedVectors, theirs: Any, query: Callable[[Any], Any]) -> None:
     found, expected = query(ours), query(theirs)
     assert type(found) is type(expected)
     if isinstance(found, list):  # of words and numbers
@@ -95,7 +96,9 @@ def test_answers_match_gensim(ours: KeyedVectors, theirs: Any, query: Any) -> No
         (ValueError, lambda wv: wv.get_vector("w1").__setitem__(0, 1)),
     ],
 )
-def test_exceptions_match_gensim(ours: KeyedVectors, theirs: Any, error: type[Exception], query: Any) -> None:
+def test_exceptions_match_gensim(
+    ours: KeyedVectors, theirs: Any, error: type[Exception], query: Callable[[Any], Any]
+) -> None:
     for vectors in (theirs, ours):
         with pytest.raises(error):
             query(vectors)
@@ -378,7 +381,7 @@ def test_intersect_replaces_and_locks_vectors(tmp_path: Path, ours: KeyedVectors
     assert len(ours) == len(WORDS)
 
 
-def test_word_movers_distance_of_simple_documents(ours: KeyedVectors) -> None:
+def test_word_movers_distance_of_single_words_is_euclidean(ours: KeyedVectors) -> None:
     pytest.importorskip("ot")
     assert ours.wmdistance(["w1", "w2"], ["w2", "w1"]) == 0
     assert ours.wmdistance(["w1"], ["w2"], norm=False) == pytest.approx(np.linalg.norm(VECTORS[1] - VECTORS[2]))
@@ -387,7 +390,7 @@ def test_word_movers_distance_of_simple_documents(ours: KeyedVectors) -> None:
 
 def test_intersecting_changes_the_nearest_words(tmp_path: Path, ours: KeyedVectors) -> None:
     ours.most_similar("w1")  # computes the lengths of the old vectors
-    given = fill(KeyedVectors)
+    given = make_vectors(KeyedVectors)
     given.vectors *= np.arange(1, len(WORDS) + 1, dtype=np.float32)[:, None]
     given.save_word2vec_format(tmp_path / "given.txt")
     ours.intersect_word2vec_format(tmp_path / "given.txt")

@@ -51,7 +51,7 @@ def test_phrases_match_gensim(options: dict[str, Any]) -> None:
 
 def constant_scorer(
     worda_count: int, wordb_count: int, bigram_count: int, len_vocab: int, min_count: int, corpus_word_count: int
-):
+) -> float:
     return 1.0
 
 

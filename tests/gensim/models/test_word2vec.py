@@ -3,7 +3,7 @@
 import copy
 import itertools
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -196,18 +196,11 @@ def test_any_hashable_object_can_be_a_word() -> None:
     [
         (np.array(SENTENCES), {}, {}),  # has no truth value, like a column of a data frame
         (SENTENCES, {"sample": None}, {"sample": 0}),
-        (
-            SENTENCES,
-            {"workers": 4},
-            {},
-        ),  # a small text gives the same vectors for any number of threads
+        (SENTENCES, {"workers": 4}, {}),  # a small text gives the same vectors for any number of threads
         (SENTENCES, {"workers": 0}, {}),
         (SENTENCES, {"workers": -1}, {}),
-        (
-            SENTENCES,
-            {"alpha": 0.001, "min_alpha": 0.01},
-            {"alpha": 0.01, "min_alpha": 0.01},
-        ),  # scripts lower only alpha
+        # Scripts lower alpha below min_alpha, because they do not change min_alpha.
+        (SENTENCES, {"alpha": 0.001, "min_alpha": 0.01}, {"alpha": 0.01, "min_alpha": 0.01}),
     ],
     ids=["array", "sample", "workers", "no workers", "fewer", "alpha"],
 )
@@ -216,7 +209,7 @@ def test_equivalent_arguments_train_the_same_vectors(text: Any, one: dict[str, A
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
-def test_copies_can_be_trained(copied: Any, model: Word2Vec) -> None:
+def test_copies_can_be_trained(copied: Callable[[Word2Vec], Word2Vec], model: Word2Vec) -> None:
     found = copied(model)
     assert same_vectors(model, found)
     train(found)
@@ -455,7 +448,7 @@ def interrupted() -> Iterator[list[str]]:
     ],
 )
 def test_invalid_use_raises_gensims_exceptions(
-    file: Path, error: type[Exception], message: str | None, call: Any
+    file: Path, error: type[Exception], message: str | None, call: Callable[[Path], object]
 ) -> None:
     with pytest.raises(error, match=message):
         call(file)
