@@ -15,7 +15,6 @@ from w2v.formats import native
 from w2v.system import memory
 from w2v.training import prepare, tune
 from w2v.training.checkpoint import VIEWS_FILE_NAME, CheckpointFolder, files
-from w2v.training.config import RunConfig
 from w2v.training.model import ViewsModel
 from w2v.training.views import latest_state
 from w2v.vectors import compose
@@ -147,7 +146,6 @@ def test_early_stopping_scores_each_view(text: Path) -> None:
         ({"loss": "hs", "vectors": "concatenated"}, "vectors concatenated: with loss hs"),
         ({"init": w2v.KeyedVectors(["the"], np.ones((1, 11)))}, "leave out init or views"),
         ({"checkpoint": "open folder"}, "give the path of the folder"),
-        ({"plot": "run.png"}, "plot shows the run of one view"),
     ],
     ids=str,
 )
@@ -155,7 +153,7 @@ def test_impossible_options_are_refused(text: Path, tmp_path: Path, options: dic
     if "checkpoint" in options:
         options = {"checkpoint": CheckpointFolder(tmp_path)}
     with pytest.raises(w2v.W2VError, match=message):
-        RunConfig.from_options(VIEWS | options) if "plot" in options else w2v.train(text, **VIEWS | options)
+        w2v.train(text, **VIEWS | options)
 
 
 def test_tuning_tries_models_of_both_views(monkeypatch: pytest.MonkeyPatch) -> None:
