@@ -9,11 +9,10 @@ share the dimensions equally and are concatenated by `w2v.combine`; words+subwor
 0.8. "Processor seconds" is the time to train the views, each of which reads the text itself. "Mean" is the mean of
 total and the correlations.
 
---held-out leaves a third of the rated words, the rarest in the text, out of the vocabulary, and compares ways to make
-vectors for them. "subwords" takes the vector of the subword view. The other ways concatenate this vector, as in
-words+subwords, with a part for the view of whole words: "zeros" takes zeros, "N nearest" the mean vector, in this view,
-of the N known words that are nearest in the subword view. The correlations are over the pairs with at least one word
-left out, and over all pairs.
+--held-out leaves a third of the rated words, the rarest in the text, out of the vocabulary, and trains with `--views
+words+subwords`. "both views" are the vectors of this model; "zeros" are the same vectors, but those of unknown words
+have zeros in the view of words; "subwords" is the view of subwords. The correlations are over the pairs with at least
+one word left out, and over all pairs.
 
 Runs are added to the JSON file; a run that is there already is not repeated.
 """
@@ -46,8 +45,9 @@ VIEWS = {
     "subwords8": Settings(subwords="3-6"),
     "subwords3-5": Settings(window=15, subwords="3-5"),
     "skipgram": Settings(model="skipgram", subwords="3-6"),
+    "both": Settings(views="words+subwords"),
 }
-NEAREST = (1, 3, 10, 30)  # known words whose parts are averaged
+WAYS = ("subwords", "zeros", "both views")  # what --held-out compares
 GROUP = ("text", "dimensions", "mixture")  # the runs that agree in these differ only in their seeds
 
 Train = Callable[..., tuple[w2v.KeyedVectors, float]]
@@ -94,26 +94,20 @@ def words_to_hold_out(vectors: w2v.KeyedVectors, pairs: list[Path]) -> set[str]:
 
 
 def measure_held_out(way: str, size: int, train: Train, held_out: set[str], pairs: list[Path]) -> dict[str, Any]:
-    """Return the correlations with the vectors of held-out words made in this way; see --held-out."""
-    (words, _), (subwords, _) = train("words", size // 2), train("subwords", size // 2)
-    word_units, subword_units = unit(words.vectors), unit(subwords.vectors)
+    """Return the correlations with the vectors of held-out words made in one of WAYS."""
+    vectors, _ = train("both", size)
+    offset = vectors.header.ngram_offset
 
     def vector(word: str) -> NDArray[np.float32]:
-        of_subwords = unit(subwords[word])
-        if way == "subwords":
-            return of_subwords
-        if word in words:
-            of_word = unit(words[word])
-        elif way == "zeros":
-            of_word = np.zeros_like(of_subwords)
-        else:
-            nearest = np.argsort(-(subword_units @ of_subwords))[: int(way.split()[0])]
-            of_word = unit(word_units[nearest].mean(axis=0))
-        return unit(np.concatenate([of_word, of_subwords]))
+        both = vectors[word].copy()
+        if way == "zeros" and word in held_out:
+            both[:offset] = 0
+        return unit(both[offset:] if way == "subwords" else both)
 
     found: dict[str, Any] = {}
     for path in pairs:
-        known = [pair for pair in read_pairs(path) if all(word in words or word in held_out for word in pair[:2])]
+        rated = read_pairs(path)
+        known = [pair for pair in rated if all(vectors.is_known(word) or word in held_out for word in pair[:2])]
         cosines = np.array([vector(first) @ vector(second) for first, second, _ in known])
         ratings = np.array([rating for _, _, rating in known])
         unknown = np.array([not held_out.isdisjoint(pair[:2]) for pair in known])
@@ -164,7 +158,7 @@ def main() -> None:
                 kept = [row for row, word in enumerate(vectors.index_to_key) if word not in held_out]
                 vocabulary = w2v.Vocabulary([vectors.index_to_key[row] for row in kept], vectors.counts[kept])
                 train = trainer(path, seed, vocabulary)
-                for way in ("subwords", "zeros", *(f"{number} nearest" for number in NEAREST)):
+                for way in WAYS:
                     work[f"held out: {way}"] = partial(measure_held_out, way, size, train, held_out, options.pairs)
             else:
                 for mixture in options.mixtures:

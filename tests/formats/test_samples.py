@@ -19,6 +19,7 @@ from w2v.gensim.models.word2vec import Word2Vec
 from w2v.losses.registry import LOSSES, AllLossOptions
 from w2v.options import options_of
 from w2v.training.config import read_options
+from w2v.training.model import ViewsModel
 
 SAMPLES = Path(__file__).parent / "samples"
 EXPECTED: dict[str, dict[str, Any]] = json.loads((SAMPLES / "expected.json").read_text("utf-8"))
@@ -69,7 +70,17 @@ def test_models_load_with_settings_metrics_and_text_options(name: str, mmap: boo
     assert {key: model.metrics[key] for key in expected["metrics"]} == expected["metrics"]
     assert asdict(model.text) == expected["text"]
     np.testing.assert_array_equal(w2v.load(SAMPLES / name, mmap).vectors, model.wv.vectors)
-    assert model.log_probabilities(np.ones((1, 4), np.float32)).shape == (1, expected["size"])
+    for view in model.views.values() if isinstance(model, ViewsModel) else [model]:
+        rows = np.ones((1, view.settings.vector_size), np.float32)
+        assert view.log_probabilities(rows).shape == (1, expected["size"])
+
+
+@pytest.mark.parametrize("name", [name for name, expected in EXPECTED.items() if "unknown" in expected])
+@pytest.mark.parametrize("mmap", [False, True])
+def test_unknown_words_have_the_same_vectors(name: str, mmap: bool) -> None:
+    for vectors in (w2v.load(SAMPLES / name, mmap), w2v.Model.load(SAMPLES / name, mmap).wv):
+        for word, vector in EXPECTED[name]["unknown"].items():
+            np.testing.assert_allclose(vectors[word], vector, atol=6e-5)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -139,17 +150,22 @@ def test_phrases_vocabulary_and_settings_load() -> None:
     assert read_options(SAMPLES / "hs.safetensors")["loss"] == "hs"
 
 
-def test_a_checkpoint_is_resumed(tmp_path: Path) -> None:
-    shutil.copytree(SAMPLES / "checkpoint", tmp_path / "states")
-    expected, model = EXPECTED["checkpoint"], w2v.resume(tmp_path / "states", SAMPLES / "corpus.txt")
+@pytest.mark.parametrize("name", ["checkpoint", "checkpoint-views"])
+def test_a_checkpoint_is_resumed(name: str, tmp_path: Path) -> None:
+    shutil.copytree(SAMPLES / name, tmp_path / "states")
+    expected, model = EXPECTED[name], w2v.resume(tmp_path / "states", SAMPLES / "corpus.txt")
     assert_content(model.wv, expected)
     assert model.metrics["tokens"] == expected["metrics"]["tokens"]
-    np.testing.assert_allclose(model.metrics["loss"], expected["metrics"]["loss"], rtol=1e-5)
+    views = {"": (model.metrics, expected["metrics"])}
+    if isinstance(model, ViewsModel):
+        views = {name: (view.metrics, expected["metrics"]["views"][name]) for name, view in model.views.items()}
+    for metrics, expected_metrics in views.values():
+        np.testing.assert_allclose(metrics["loss"], expected_metrics["loss"], rtol=1e-5)
     assert model.settings.as_dict() == NEWER_SETTINGS | without_other_losses(expected["settings"])
     assert asdict(model.text) == expected["text"]
 
 
-@pytest.mark.parametrize("name", ["ns.safetensors", "subwords.safetensors"])
+@pytest.mark.parametrize("name", ["ns.safetensors", "subwords.safetensors", "views.safetensors"])
 def test_training_continues_from_old_models(name: str) -> None:
     model = w2v.train(SAMPLES / "corpus.txt", continue_from=SAMPLES / name, epochs=1, workers=1)
     assert model.settings.loss == EXPECTED[name]["settings"]["loss"]

@@ -11,6 +11,7 @@ from tests.helpers import QUICK, SMALL, interrupt, run, train_and_stop
 from w2v.evaluation.effective_rank import EffectiveRank
 from w2v.plotting.curves import run_picture, spectrum
 from w2v.training import run as run_module
+from w2v.training.model import ViewsModel
 
 
 def check_history(model: w2v.Model) -> None:
@@ -37,6 +38,39 @@ def test_picture_shows_loss_learning_rate_and_speed(sample: Path, tmp_path: Path
     steps = np.diff(model.history[:, :2], axis=0, prepend=0)
     np.testing.assert_allclose(speed[:, 1], steps[:, 0] / steps[:, 1] / 1e6)
     assert [len(panel.lines) - 1 for panel in panels] == [2, 2, 2]  # ends of epochs
+
+
+def test_learning_rate_of_a_run_that_stopped_early_has_not_reached_its_end(sample: Path) -> None:
+    text = sample.read_text("utf-8")[:100_000].splitlines()
+    model = w2v.train(text, **SMALL | {"epochs": 30, "stop_early": 1})
+    trained, settings = model.metrics["tokens_trained"] / model.metrics["tokens"], model.settings
+    assert trained < 30
+    alphas = run_picture(model).axes[1].lines[0].get_ydata()
+    expected = settings.start_alpha + (settings.end_alpha - settings.start_alpha) * trained / 30
+    assert alphas[-1] == pytest.approx(expected)
+
+
+def test_picture_shows_each_view(sample: Path, tmp_path: Path) -> None:
+    options = SMALL | {"epochs": 2, "views": "words+subwords", "vector_size": 8, "buckets": 2000}
+    model = w2v.train(sample.read_text("utf-8")[:100_000].splitlines(), **options)
+    assert isinstance(model, ViewsModel)
+    panels = run_picture(model, "views").axes
+    for number, view in enumerate(model.views.values()):
+        alone = run_picture(view).axes
+        for panel, expected in zip(panels, alone, strict=True):
+            np.testing.assert_array_equal(panel.lines[number].get_xydata(), expected.lines[0].get_xydata())
+    legend = panels[0].get_legend()
+    assert legend
+    assert [label.get_text() for label in legend.get_texts()] == ["words", "subwords"]
+
+
+def test_resumed_command_draws_each_view(sample: Path, tmp_path: Path) -> None:
+    states, plot = tmp_path / "states", tmp_path / "run.svg"
+    command = [sample, "-o", tmp_path / "m.safetensors", "--plot", plot, "--views", "words+subwords", *QUICK]
+    interrupt(*command, "--checkpoint", states)
+    assert not plot.exists()
+    run("train", sample, "--resume", states, "-o", tmp_path / "m.safetensors", "--plot", plot)
+    assert b"<svg" in plot.read_bytes()
 
 
 def test_resumed_run_keeps_its_history(sample: Path, tmp_path: Path) -> None:

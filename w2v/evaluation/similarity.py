@@ -137,7 +137,7 @@ def rated_pairs(vectors: KeyedVectors, pairs: PathLike | None, case_insensitive:
     _check_decimal_commas(pairs, score_texts)
     rows = np.array(word_rows, np.int64)
     known = np.flatnonzero((rows >= 0).all(axis=1))
-    cosines = _cosines(vectors, index.composed, rows[known])
+    cosines = _cosines(vectors, index.composed_vectors(), rows[known])
     return RatedPairs(known, rows[known], cosines, np.array(scores), malformed, first_malformed, list(unknown))
 
 
@@ -173,9 +173,7 @@ def _pair_lines(path: PathLike | None) -> Iterator[tuple[int, str]]:
             yield number, decode_word(path, number, line) if len(line) <= MAX_LINE_BYTES else ""
 
 
-def _cosines(
-    vectors: KeyedVectors, composed: list[NDArray[np.float32]], pairs: NDArray[np.int64]
-) -> NDArray[np.float32]:
+def _cosines(vectors: KeyedVectors, composed: NDArray[np.float32], pairs: NDArray[np.int64]) -> NDArray[np.float32]:
     """Return the cosine of each pair of rows (n, 2): float32 (n,). Row V + k has the vector composed[k]."""
     size, cosines = len(vectors), np.empty(len(pairs), np.float32)
     for start in range(0, len(pairs), PAIRS_AT_ONCE):

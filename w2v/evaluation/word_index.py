@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from w2v.detect import read_lines
 from w2v.errors import W2VError
 from w2v.system.files import PathLike
+from w2v.vectors.compose import complete_vectors
 from w2v.vectors.keyed import KeyedVectors
 
 
@@ -37,13 +38,12 @@ class WordIndex:
     Attributes:
         first_variant, next_variant: See index_words. If `case_insensitive`, words that differ only in case count as the
             same word.
-        composed: The vectors of unknown words, made from their n-grams; see row_or_composed.
     """
 
     def __init__(self, vectors: KeyedVectors, top: int, case_insensitive: bool) -> None:
         self._vectors, self._fold = vectors, str.casefold if case_insensitive else str
         self._first, self.first_variant, self.next_variant = index_words(map(self._fold, vectors.first_words(top)))
-        self.composed: list[NDArray[np.float32]] = []
+        self._ngram_vectors: list[NDArray[np.float32]] = []  # of the composed words
 
     def row(self, word: str) -> int:
         """Return the row of a word, or of the word normalised as in training; -1 if both are unknown."""
@@ -53,18 +53,24 @@ class WordIndex:
         return row
 
     def row_or_composed(self, word: str) -> int:
-        """Return the row of a word. For an unknown word with n-grams, append its vector to `composed` and return V + k.
+        """Return the row of a word. For an unknown word with n-grams, return V + k: see `composed_vectors`.
 
-        k is the index of the vector in `composed`. Return -1 for a word without a row or vector.
+        Return -1 for a word without a row or vector.
         """
         row = self.row(word)
         if row < 0 and self._vectors.ngrams:
             words = self._vectors.words_in(word)
             vector = self._vectors.ngrams.vector(words[0] if len(words) == 1 else word)
             if vector is not None:
-                self.composed.append(vector)
-                return len(self._vectors) + len(self.composed) - 1
+                self._ngram_vectors.append(vector)
+                return len(self._vectors) + len(self._ngram_vectors) - 1
         return row
+
+    def composed_vectors(self) -> NDArray[np.float32]:
+        """Return the vectors of the unknown words so far, (K, D): row k is the vector of `row_or_composed` V + k."""
+        if not self._ngram_vectors:
+            return np.empty((0, self._vectors.vector_size), np.float32)
+        return complete_vectors(np.stack(self._ngram_vectors), self._vectors.vectors)
 
 
 def numbered_lines(path: PathLike | None, kind: str) -> Iterator[tuple[int, bytes]]:

@@ -2,44 +2,61 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from w2v.evaluation.effective_rank import EffectiveRank
 from w2v.plotting.figure import COLOURS, Picture, set_title
-from w2v.training.model import Model
+from w2v.training.model import Model, ViewsModel
 
 
-def run_picture(model: Model, title: str = "") -> Picture:
+def run_picture(model: Model | ViewsModel, title: str = "") -> Picture:
     """Plot loss, learning rate and words per second against the number of words trained, from `model.history`.
 
     Each value of loss and speed is the mean since the previous value. The curves of a resumed run include the part
-    before it was stopped.
+    before it was stopped. Each view of a ViewsModel has its own curves, which begin at 0 words.
     """
-    settings, tokens = model.settings, model.metrics["tokens"]
-    words, seconds = np.vstack([np.zeros(2), model.history[:, :2]]).T
-    measured = np.diff(seconds) > 0  # two values can have the same time if the clock is coarse
-    epochs = np.arange(1, model.metrics["tokens_trained"] // tokens)
-    alphas = settings.start_alpha + (settings.end_alpha - settings.start_alpha) * words / words[-1]
-    curves = [
-        ("loss per prediction", *np.reshape(model.loss_curve, (-1, 2)).T),
-        ("learning rate", words, alphas),
-        ("million words/s", words[1:][measured], np.diff(words)[measured] / np.diff(seconds)[measured] / 1e6),
-    ]
+    views = model.views if isinstance(model, ViewsModel) else {"": model}
+    tokens = max(view.metrics["tokens"] for view in views.values())
+    epochs = np.arange(1, max(view.metrics["tokens_trained"] for view in views.values()) // tokens)
     picture = Picture(7, 6.5)
-    panels = picture.subplots(len(curves), sharex=True)
-    for axes, (label, x, y), colour in zip(panels, curves, COLOURS, strict=False):
-        axes.plot(x / 1e6, y, color=colour, linewidth=1.4, marker="o", markersize=2)
-        axes.set_ylabel(label)
+    panels = picture.subplots(3, sharex=True)
+    for number, (name, view) in enumerate(views.items()):
+        for panel, (axes, (label, x, y)) in enumerate(zip(panels, _run_curves(view), strict=True)):
+            style = {"color": COLOURS[number if name else panel], "linestyle": ("-", "--")[number], "label": name}
+            axes.plot(x / 1e6, y, linewidth=1.4, marker="o", markersize=2, **style)
+            axes.set_ylabel(label)
+    for axes in panels:
         axes.grid(axis="y", color="#eeeeee")
         axes.spines[["top", "right"]].set_visible(False)
         for epoch in epochs:
             axes.axvline(epoch * tokens / 1e6, color="#cccccc", linewidth=0.6, zorder=0)
     for axes in (panels[1], panels[2]):
         axes.set_ylim(bottom=0)
+    if len(views) > 1:
+        panels[0].legend()
     panels[-1].set_xlabel("million words trained (vertical lines: ends of epochs)")
     picture.align_ylabels()
     set_title(panels[0], title)
     return picture
+
+
+def _run_curves(model: Model) -> list[tuple[str, NDArray[Any], NDArray[Any]]]:
+    """Return the label, the numbers of words trained and the values of each curve of a run."""
+    settings = model.settings
+    assert isinstance(settings.epochs, int)
+    planned = settings.epochs * model.metrics["tokens"]  # early stopping may leave out the last epochs
+    words, seconds = np.vstack([np.zeros(2), model.history[:, :2]]).T
+    measured = np.diff(seconds) > 0  # two values can have the same time if the clock is coarse
+    alphas = settings.start_alpha + (settings.end_alpha - settings.start_alpha) * words / planned
+    losses = np.reshape(model.loss_curve, (-1, 2)).T
+    return [
+        ("loss per prediction", losses[0], losses[1]),
+        ("learning rate", words, alphas),
+        ("million words/s", words[1:][measured], np.diff(words)[measured] / np.diff(seconds)[measured] / 1e6),
+    ]
 
 
 def spectrum(result: EffectiveRank, name: str) -> Picture:

@@ -77,15 +77,12 @@ class Ngrams:
     Attributes:
         subwords: The definition of the n-grams.
         buckets: int32 (B,), ascending, the buckets that have a row. All other buckets have a row of zeros.
-        rows: (B, D - offset), float32 or a smaller type.
-        offset: The position in a vector where the values of the rows begin. If it is not 0, each vector concatenates
-            several unit vectors, and n-grams determine the last of them. The others are zero for an unknown word.
+        rows: (B, D), float32 or a smaller type. In a model of several views, D is the size of the view of subwords.
     """
 
     subwords: Subwords
     buckets: NDArray[np.int32]
     rows: NDArray[Any]
-    offset: int = 0
 
     def vector(self, word: str) -> NDArray[np.float32] | None:
         """Return the mean of the rows of a word's n-grams, (D,), or None if all of them are zero."""
@@ -95,7 +92,7 @@ class Ngrams:
             rows = self.rows_of(buckets[start : start + NGRAMS_AT_ONCE])
             any_row = any_row or bool(rows.any())
             total += rows.sum(axis=0, dtype=np.float64)
-        return self._full_vectors((total / len(buckets)).astype(np.float32)[np.newaxis])[0] if any_row else None
+        return (total / len(buckets)).astype(np.float32) if any_row else None
 
     def vectors(self, words: Words) -> NDArray[np.float32]:
         """Return the vectors of n words, (n, D). A word for which `vector` returns None gets zeros."""
@@ -104,18 +101,10 @@ class Ngrams:
         distinct, numbers = np.unique(rows, return_inverse=True)  # so that each row is copied only once
         sums = sums_of_rows(self.rows[distinct], numbers, np.append(0, np.cumsum(known))[starts])
         means: NDArray[np.float32] = sums / np.maximum(np.diff(starts), 1).astype(np.float32)[:, np.newaxis]
-        return self._full_vectors(means)
-
-    def _full_vectors(self, means: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return vectors, (n, D), from the means of n-gram rows, (n, D - offset)."""
-        if not self.offset:
-            return means
-        lengths = np.linalg.norm(means, axis=1, keepdims=True)
-        units = np.divide(means, lengths, out=np.zeros_like(means), where=lengths > 0)
-        return np.pad(units, ((0, 0), (self.offset, 0)))
+        return means
 
     def rows_of(self, buckets: NDArray[np.int32]) -> NDArray[Any]:
-        """Return the rows of n buckets, (n, D - offset)."""
+        """Return the rows of n buckets, (n, D)."""
         found = np.zeros((len(buckets), self.rows.shape[1]), self.rows.dtype)
         known, rows = self.find_rows(buckets)
         found[known] = self.rows[rows]
@@ -147,16 +136,15 @@ class Ngrams:
 
     @classmethod
     def from_file(
-        cls, tensors: Mapping[str, NDArray[Any]], subwords: Subwords | None, size: int, where: object, offset: int = 0
+        cls, tensors: Mapping[str, NDArray[Any]], subwords: Subwords | None, size: int, where: object
     ) -> Ngrams | None:
         """Read the n-grams from the arrays of a file, or return None if the file has no n-grams.
 
         Args:
             tensors: The arrays, by name.
             subwords: The definition of the n-grams in the header of the file.
-            size: The number of values of a vector.
+            size: The number of values of a row.
             where: The start of error messages.
-            offset: The attribute `offset`.
 
         Raises:
             W2VError: If the n-grams are damaged.
@@ -167,12 +155,12 @@ class Ngrams:
         if (
             subwords is None
             or rows.dtype.name not in ("float32", "bfloat16", "float16") or rows.ndim != 2
-            or offset + rows.shape[1] != size or offset >= size
+            or rows.shape[1] != size or size < 1
             or buckets.dtype != np.int32 or buckets.shape != (len(rows),)
             or np.any(buckets[1:] <= buckets[:-1]) or np.any(buckets < 0) or np.any(buckets >= subwords.buckets)
         ):  # fmt: skip
             raise W2VError(f"{where}: damaged: its n-grams are inconsistent")
-        return cls(subwords, buckets, rows, offset)
+        return cls(subwords, buckets, rows)
 
 
 def sums_of_rows(

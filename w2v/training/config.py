@@ -95,8 +95,6 @@ class RunConfig:
             raise SettingsError(f"phrases {self.phrases!r}: it must be true, or a path")
         for name in ("vocab", "freeze", "ignore_memory"):
             checked_value(RunConfig, name, getattr(self, name))  # raises SettingsError
-        if self.plot and self.settings.views != "words":
-            raise SettingsError("plot shows the run of one view: leave it out, or choose views words")
         if not isinstance(self.notes, dict):
             raise SettingsError(f"notes {self.notes!r}: they must be a dictionary")
         interval(self.checkpoint_every)  # raises SettingsError

@@ -345,7 +345,8 @@ class ViewsModel(TrainedVectors):
     """A model of several views of the same words, which were trained separately on the same text.
 
     The vector of a word is the concatenation of its vectors in all views, each scaled to length 1. An unknown word has
-    zeros in the views without n-grams.
+    the vector that its n-grams give it in the view of subwords; see `w2v.vectors.compose.complete_vectors` for the
+    view of words.
 
     Attributes:
         settings: The settings of the run; `views[name].settings` are the settings of one view.

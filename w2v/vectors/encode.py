@@ -22,6 +22,7 @@ from w2v.text.markup import without_markup
 from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.subwords import Ngrams, sums_of_rows
 from w2v.text.words import Words
+from w2v.vectors.compose import complete_vectors
 from w2v.vectors.cosines import Floats, unit
 
 Weights = Literal["mean", "idf", "sif"]
@@ -166,7 +167,7 @@ class Encoder:
         numbers, lines = numbers[order], lines[order]
         for start in range(0, len(words), UNKNOWN_AT_ONCE):
             batch = np.arange(start, min(start + UNKNOWN_AT_ONCE, len(words)))
-            vectors = self._ngrams.vectors(words.take(batch))
+            vectors = complete_vectors(self._ngrams.vectors(words.take(batch)), self._vectors)
             first, last = np.searchsorted(numbers, [start, start + len(batch)])
             rows, into = numbers[first:last] - start, lines[first:last]
             composed = np.flatnonzero(vectors[rows].any(axis=1))

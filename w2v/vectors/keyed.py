@@ -28,6 +28,7 @@ from w2v.text.corpus import Corpus, DataFrameLike, python_values
 from w2v.text.normalise import Normaliser
 from w2v.text.subwords import Ngrams
 from w2v.text.words import Words, as_list
+from w2v.vectors.compose import complete_vectors
 from w2v.vectors.cosines import EPSILON, Floats, cosine, cosines, lengths, unit
 from w2v.vectors.encode import Encoder, Weights
 from w2v.vectors.neighbours import nearest, top_rows
@@ -164,14 +165,14 @@ class KeyedVectors:
         if "inputs" in self.tensors:
             return None
         where, header = "the n-grams of the vectors", self.header
-        return Ngrams.from_file(self.tensors, header.subwords, self.vector_size, where, header.ngram_offset)
+        return Ngrams.from_file(self.tensors, header.subwords, self.vector_size - header.ngram_offset, where)
 
     def __len__(self) -> int:
         return len(self._words)
 
     def __contains__(self, key: object) -> bool:
         """Return True if a key is a word that has a vector. With n-grams, unknown words may have one, too."""
-        return self.is_known(key) or (isinstance(key, str) and self._composed(key) is not None)
+        return self.is_known(key) or (isinstance(key, str) and self._ngram_vector(key) is not None)
 
     def is_known(self, key: object) -> bool:
         """Return True if a key is a word of the vocabulary."""
@@ -184,8 +185,8 @@ class KeyedVectors:
         except TypeError:  # a key that cannot be hashed, such as a list
             return None
 
-    def _composed(self, word: str) -> Floats | None:
-        """Return the vector of an unknown word, (D,), made from its n-grams; None if it does not have any."""
+    def _ngram_vector(self, word: str) -> Floats | None:
+        """Return the mean of the rows of a word's n-grams; None if there are none."""
         return self.ngrams.vector(word) if self.ngrams else None
 
     def __iter__(self) -> Iterator[str]:
@@ -263,8 +264,7 @@ class KeyedVectors:
             raise W2VError("no words are given")
         if ignore_missing:
             weighted = [pair for pair in weighted if not self._is_unknown_word(pair[0])] or weighted
-        self._check_known(key for key, _ in weighted)
-        parts = np.stack([self._vector(key, pre_normalize) for key, _ in weighted])  # (n, D)
+        parts = self._vectors_of_keys([key for key, _ in weighted], pre_normalize)  # (n, D)
         share = np.array([weight for _, weight in weighted], np.float64)
         mean = (share @ parts.astype(np.float64) / (np.abs(share).sum() or 1)).astype(parts.dtype)
         return unit(mean) if post_normalize else mean
@@ -275,7 +275,8 @@ class KeyedVectors:
 
     def _check_known(self, keys: Iterable[Key]) -> None:
         """Raise UnknownWordError for the keys that are words without a vector."""
-        self._look_up_vectors(key for key in keys if isinstance(key, str | int | np.integer))
+        words = [key for key in keys if isinstance(key, str | int | np.integer)]
+        self._look_up_rows(word for word in words if word not in self)
 
     def _look_up_vectors(self, keys: Iterable[str | int]) -> Floats:
         """Return the vectors of n keys, (n, D). Raise UnknownWordError with all unknown keys."""
@@ -283,11 +284,12 @@ class KeyedVectors:
         composed: dict[int, Floats] = {}  # by position among the keys
         if self.ngrams:
             for position, key in enumerate(keys):
-                if isinstance(key, str) and not self.is_known(key) and (vector := self._composed(key)) is not None:
-                    composed[position] = vector
+                if isinstance(key, str) and not self.is_known(key) and (part := self._ngram_vector(key)) is not None:
+                    composed[position] = part
         rows = self._look_up_rows(key for position, key in enumerate(keys) if position not in composed)
         if not composed:
             return self.vectors[rows]
+        composed = dict(zip(composed, complete_vectors(np.stack(list(composed.values())), self.vectors), strict=True))
         known = iter(rows)
         return np.stack(
             [composed[position] if position in composed else self.vectors[next(known)] for position in range(len(keys))]
@@ -304,6 +306,14 @@ class KeyedVectors:
     def _look_up_known_rows(self, keys: Iterable[Key]) -> list[int]:
         """Return the rows of the known words among these keys."""
         return self._look_up_rows(key for key in keys if isinstance(key, str | int | np.integer) and self.is_known(key))
+
+    def _vectors_of_keys(self, keys: Sequence[Key], norm: bool) -> Floats:
+        """Return the vectors of n words and vectors, (n, D). Those of words are scaled to length 1 if `norm`."""
+        of_words = self._look_up_vectors(key for key in keys if isinstance(key, str | int | np.integer))
+        rest = iter(unit(of_words) if norm else of_words)
+        return np.stack(
+            [next(rest) if isinstance(key, str | int | np.integer) else self._vector(key, norm) for key in keys]
+        )
 
     def _vector(self, key: Key, norm: bool) -> Floats:
         """Return the vector of a word, (D,), scaled to length 1 if `norm`, or the key itself if it is a vector."""

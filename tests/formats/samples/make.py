@@ -44,9 +44,12 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "concatenated": {"vectors": "concatenated"},
     "bf16": {"storage": "bf16"},
     "subwords": {"subwords": "2-3", "buckets": 30},
+    "views": {"views": "words+subwords", "subwords": "2-3", "buckets": 30},
     "text-options": {"lower": True, "tokenize": "words", "digits": "spell", "normalize": "nfc", "strip_markup": True},
     "phrases": {"phrases": HERE / "phrases.txt"},
 }
+METRICS = ("tokens", "loss", "phrases", "views")  # what expected.json has of a model's metrics
+UNKNOWN = "bridges"  # not in the corpus
 PLAIN = (
     ".bin", ".txt", ".vec", ".glove.txt", ".npy", ".tsv", ".parquet", ".arrow", ".db", ".model2vec", ".ft.bin",
 )  # fmt: skip
@@ -81,7 +84,8 @@ def main() -> None:
     add(expected, "gensim-phrases.json", gensim_phrases)
     add(expected, "vocabulary.txt", vocabulary)
     add(expected, "settings.toml", settings_file)
-    add(expected, "checkpoint", checkpoint)
+    add(expected, "checkpoint", lambda folder: checkpoint(folder, {"loss": "hs", "lower": True}))
+    add(expected, "checkpoint-views", lambda folder: checkpoint(folder, VARIANTS["views"]))
     path.write_text(json.dumps(expected, ensure_ascii=False) + "\n", "utf-8")
 
 
@@ -108,7 +112,7 @@ def describe(wv: Any, model: w2v.Model | None = None) -> dict[str, Any]:
     }
     found["counts"] = None if wv.counts is None else first_three_and_last(wv.counts.tolist())
     if model is not None:
-        metrics = {name: value for name, value in model.metrics.items() if name in ("tokens", "loss", "phrases")}
+        metrics = {name: value for name, value in model.metrics.items() if name in METRICS}
         found |= {"settings": model.settings.as_dict(), "metrics": metrics, "text": asdict(model.text)}
     return found
 
@@ -121,7 +125,10 @@ def save_and_describe(file: Path, content: w2v.Model | w2v.KeyedVectors, wv: w2v
 def native_model(file: Path, options: dict[str, Any]) -> dict[str, Any]:
     model = w2v.train(CORPUS, **SMALL | options)
     model.save(file)
-    return describe(model.wv, model)
+    found = describe(model.wv, model)
+    if model.wv.ngrams:
+        found["unknown"] = {UNKNOWN: np.round(model.wv[UNKNOWN].astype(np.float64), 4).tolist()}
+    return found
 
 
 def spacy_folder(file: Path) -> dict[str, Any]:
@@ -191,13 +198,16 @@ def settings_file(file: Path) -> dict[str, Any]:
     return {"loss": "hs", "window": "2,1", "lower": True, "min_count": 2, "epochs": 1}
 
 
-def checkpoint(folder: Path) -> dict[str, Any]:
-    options = SMALL | {"loss": "hs", "epochs": 4, "lower": True}
-    with tempfile.TemporaryDirectory() as other, suppress(Stop):
-        corpus = shutil.copy(CORPUS, other)  # so that the checkpoint does not contain the path of this folder
-        w2v.train(corpus, checkpoint=folder, checkpoint_every="1epoch", progress=stop_at(0.6), **options)
-    for old in sorted(folder.iterdir())[:-1]:
-        old.unlink()
+def checkpoint(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
+    options = SMALL | {"epochs": 4} | options
+    with tempfile.TemporaryDirectory() as other:  # so that the checkpoint does not contain the path of this folder
+        corpus, states = shutil.copy(CORPUS, other), Path(other, "states")
+        with suppress(Stop):
+            w2v.train(corpus, checkpoint=states, checkpoint_every="1epoch", progress=stop_at(0.6), **options)
+        shutil.copytree(states, folder)
+    for each in {file.parent for file in folder.rglob("*.safetensors")}:
+        for old in sorted(each.glob("*.safetensors"))[:-1]:
+            old.unlink()
     model = w2v.train(CORPUS, **options)
     return describe(model.wv, model)
 

@@ -263,7 +263,7 @@ def save_all(config: RunConfig, model: Model | ViewsModel, force: bool) -> None:
     files: list[tuple[Path, outputs.Write]] = [(output, outputs.saver(model))]
     if config.save_vocab:
         files.append((Path(config.save_vocab), outputs.saver(model.vocabulary, model.metrics["sentences"])))
-    if config.plot and isinstance(model, Model):  # RunConfig refuses a plot of several views
+    if config.plot:
         from w2v.plotting.curves import run_picture
 
         # The plot is drawn when its turn comes, after the model is saved.

@@ -53,11 +53,11 @@ class FastTextKeyedVectors(KeyedVectors):
         self.min_n, self.max_n, self.bucket = int(min_n), int(max_n), int(bucket)
         self.ngrams: Ngrams | None = None
 
-    def _composed(self, word: str) -> Floats | None:
-        """Return the vector of an unknown word: zeros if training has used none of its n-grams."""
+    def _ngram_vector(self, word: str) -> Floats | None:
+        """Return the mean of the rows of a word's n-grams: zeros if training has used none of its n-grams."""
         if not self.subwords:
             return None
-        vector = super()._composed(word)
+        vector = super()._ngram_vector(word)
         return np.zeros(self.vector_size, np.float32) if vector is None else vector
 
     @property
