@@ -37,6 +37,7 @@ CONFIGURATIONS = {
     "cbow-ns-100": replace(BASE, model="cbow", vector_size=100),
     "cbow-hs-300": replace(BASE, model="cbow", loss="hs"),
     "sg-subwords-100": replace(BASE, vector_size=100, subwords="3-6", alpha=0.05),
+    "cbow-subwords-100": replace(BASE, model="cbow", vector_size=100, subwords="3-6"),
 }
 FASTTEXT = """
 import fasttext, sys

@@ -1,13 +1,16 @@
 """How much speed does a setting cost or gain?
 
-    python bench/variants.py TEXT threads|deterministic|storage|kernel [--share 0.25] [--repeats 5] [--json FILE]
+    python bench/variants.py TEXT threads|deterministic|storage|kernel|subwords
+        [--share 0.25] [--repeats 5] [--json FILE]
 
 threads         1, 2, 4, … threads up to the number of processors, skip-gram; goal for two: 1.85
 deterministic   `--deterministic` with a thread per processor, for each model and loss; goal: 0.7
 storage         `--storage bf16`, two threads, for each model and loss
 kernel          the Numba kernel, which is compiled beforehand, with one thread; goal: a third
+subwords        `--subwords 3-6`, one thread, for windows of 5 and 15 and 50 and 100 dimensions
 
-The values of the setting alternate; only training is timed. The first value is the base of the ratios.
+The values of the setting alternate; only training is timed. The first value is the base of the ratios. The clock of
+runs with one thread is processor time.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from common import (
     Summary,
     alternate,
     benchmark_parser,
+    clock_for,
     prepared,
     report_results,
     round_ratios,
@@ -34,6 +38,13 @@ from w2v.settings import Storage
 from w2v.system.threads import processors
 
 SKIPGRAMS = {name: CONFIGURATIONS[name] for name in ("sg-ns-300", "sg-ns-100")}
+SUBWORDS = {
+    "cbow-50": replace(BASE, model="cbow", vector_size=50),
+    "cbow-50, window 15": replace(BASE, model="cbow", vector_size=50, window=15),
+    "cbow-100": replace(BASE, model="cbow", vector_size=100),
+    "cbow-100, window 15": replace(BASE, model="cbow", vector_size=100, window=15),
+    "sg-100": replace(BASE, vector_size=100),
+}
 THREADS = sorted({1, processors(), *(2**k for k in range(processors().bit_length()))})
 
 # The configurations, the values of the setting by name, and goals.
@@ -47,6 +58,7 @@ VARIANTS: dict[str, Variants] = {
     ),
     "storage": (CONFIGURATIONS, {storage: {"storage": storage} for storage in get_args(Storage)}, {}),
     "kernel": (SKIPGRAMS, {name: {"kernel": name, "workers": 1} for name in ("cython", "numba")}, {"numba": 1 / 3}),
+    "subwords": (SUBWORDS, {"words": {"workers": 1}, "subwords": {"subwords": "3-6", "workers": 1}}, {}),
 }
 
 
@@ -56,12 +68,13 @@ def main() -> None:
     options = parser.parse_args()
     configurations, variants, goals = VARIANTS[options.setting]
     first = next(iter(variants))
+    clock = clock_for(max(replace(BASE, **changed).threads for changed in variants.values()))
     speeds: dict[str, Summary] = {}
     ratios: dict[str, Summary] = {}
     with prepared(options.corpus, options.share, BASE) as text:
         for configuration, settings in configurations.items():
             work = {
-                name: partial(training_seconds, replace(settings, **changed), text.vocabulary, text.store)
+                name: partial(training_seconds, replace(settings, **changed), text.vocabulary, text.store, clock)
                 for name, changed in variants.items()
             }
             if options.setting == "kernel":

@@ -4,35 +4,38 @@
         [--repeats 40] [--json FILE]
 
 OTHER is a checkout of another version, with its extensions built. Each version runs in a process that has read the text
-and waits for the name of a configuration. The two train alternately, on one thread, so that a busy machine slows both
-alike. The ratios are processor seconds, new / old: a median below 1 means that the new version is faster. Compiling
-(--kernel numba) is not counted.
+and waits for the settings of a configuration. The two train alternately, on one thread, so that a busy machine slows
+both alike. The ratios are processor seconds, new / old: a median below 1 means that the new version is faster.
+Compiling (--kernel numba) is not counted.
 """
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from functools import partial
 from pathlib import Path
 
 from common import BENCH, alternate, benchmark_parser, report_results, round_ratios, summarise
+from peers import BASE, CONFIGURATIONS
 
 from w2v.losses.registry import KERNELS
 
-NAMES = ("sg-ns-300", "sg-ns-100", "sg-hs-300", "cbow-ns-300", "cbow-ns-100", "cbow-hs-300")
+NAMES = ("sg-ns-300", "sg-ns-100", "sg-hs-300", "cbow-ns-300", "cbow-ns-100", "cbow-hs-300",
+         "sg-subwords-100", "cbow-subwords-100")  # fmt: skip
 # Each version runs this program with its own modules.
 WORKER = """
-import sys, time
+import json, sys, time
 from dataclasses import replace
 from pathlib import Path
 sys.path[:0] = [sys.argv[1], sys.argv[1] + "/bench"]
 from common import prepared, training_seconds
-from peers import BASE, CONFIGURATIONS
+from peers import BASE
 with prepared(Path(sys.argv[2]), float(sys.argv[3]), BASE) as text:
     print("ready", flush=True)
     for line in sys.stdin:
-        settings = replace(CONFIGURATIONS.get(line.strip(), BASE), workers=1, kernel=sys.argv[4])
+        settings = replace(BASE, **json.loads(line), workers=1, kernel=sys.argv[4])
         print(training_seconds(settings, text.vocabulary, text.store, time.process_time), flush=True)
 """
 
@@ -46,9 +49,15 @@ class Version:
         self._answer()
 
     def seconds(self, name: str) -> float:
-        """Train one configuration; return the processor seconds."""
+        """Train one configuration; return the processor seconds.
+
+        The process gets the settings that differ from BASE, so that an older version need not know the configuration.
+        """
         assert self._process.stdin
-        self._process.stdin.write(name + "\n")
+        base = BASE.as_dict(computed=False)
+        settings = CONFIGURATIONS[name].as_dict(computed=False)
+        changed = {key: value for key, value in settings.items() if value != base.get(key)}
+        self._process.stdin.write(json.dumps(changed) + "\n")
         self._process.stdin.flush()
         return float(self._answer())
 

@@ -88,7 +88,7 @@ cimport cython
 from libc.math cimport INFINITY, log
 from libc.stdint cimport int8_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from w2v.text._text cimport SENTENCE_END_ID
 from w2v.kernel.deterministic cimport (
@@ -139,6 +139,7 @@ cdef enum:
     MIN_CHUNKS_TO_COPY = 64    # chunks per worker: with fewer, copies would be merged too rarely, so none are made
     MAX_REDRAWS = 64           # redraw a repeated negative at most this often, then take the next unused word
     IDS_AHEAD = 16             # words are prefetched this many ids before they are read
+    WORDS_AHEAD = 3            # the parts of a word are prefetched this many words before they are read
     MAX_PREFETCHED_ROWS = 64   # prefetch no more output rows: the first would be evicted before the step uses them
     BITS_PER_ROW = 16          # bits of a row set for each row that workers may touch; fewer cause more needless copies
 
@@ -374,7 +375,7 @@ cdef class Kernel:
         worker.step.width = self.step_width
         worker.step.bfloat16 = worker.composed.parts.bfloat16 = self.sizes.bfloat16
         worker.composed.parts.rows, worker.composed.parts.row_bytes = &self.inputs[0, 0], self.sizes.row_bytes
-        worker.composed.parts.width = self.sizes.width
+        worker.composed.parts.width = self.step_width
         worker.step.pooled = self.cbow
         worker.step.sequential = self.kind.sequential
         if self.kind.softmax:  # with classes, the columns of the first of two softmaxes
@@ -590,14 +591,23 @@ cdef class Kernel:
         cdef int64_t k, start
         cdef int32_t word
         for k in range(composed.count):
+            self.prefetch_parts(composed, k)
             word = composed.words[k]
             start = self.part_starts[word]
             self.functions.compose(
                 &composed.parts, self.part_starts[word + 1] - start, &self.parts[start],
                 <float>1 / self.subword_counts[word], composed.rows + k * self.sizes.row_bytes,
-                <uint32_t>draw(worker) if self.sizes.bfloat16 else 0,
+                composed.rows_before + k * self.sizes.row_bytes, <uint32_t>draw(worker) if self.sizes.bfloat16 else 0,
             )
-        memcpy(composed.rows_before, composed.rows, composed.count * self.sizes.row_bytes)
+
+    cdef inline void prefetch_parts(self, const ComposedRows *composed, int64_t k) noexcept nogil:
+        """Prefetch the lists of the parts of later words, which are read at random."""
+        cdef int64_t start
+        if k + 2 * WORDS_AHEAD < composed.count:
+            prefetch(&self.part_starts[composed.words[k + 2 * WORDS_AHEAD]])
+            start = self.part_starts[composed.words[k + WORDS_AHEAD]]
+            prefetch(&self.parts[start])
+            prefetch(&self.shares[start])
 
     cdef void update_subwords(self, Worker *worker, Worker *other, int64_t begin, int64_t end) noexcept nogil:
         """Add the changes of the other worker's composed rows to the subwords, in bytes `begin` to `end` of a row."""
@@ -608,8 +618,10 @@ cdef class Kernel:
         if begin == end:
             return
         parts.rows += begin
-        parts.width = (end - begin) * self.sizes.width // self.sizes.row_bytes
+        parts.width = min(end * self.sizes.width // self.sizes.row_bytes, parts.width)
+        parts.width -= begin * self.sizes.width // self.sizes.row_bytes
         for k in range(composed.count):
+            self.prefetch_parts(composed, k)
             word = composed.words[k]
             start = self.part_starts[word]
             self.functions.update_subwords(

@@ -96,8 +96,9 @@ typedef struct {
 typedef struct {
     int64_t lanes; /* floats in a vector register */
     void (*step)(const Step *step);
-    /* to ← scale · the sum of n parts of a word */
-    void (*compose)(const StepParts *parts, int64_t n, const int32_t *rows, float scale, void *to, uint32_t random);
+    /* to, copy ← scale · the sum of n parts of a word */
+    void (*compose)(const StepParts *parts, int64_t n, const int32_t *rows, float scale, void *to, void *copy,
+                    uint32_t random);
     /* parts[k] ← parts[k] + shares[k] · (now − then) */
     void (*update_subwords)(const StepParts *parts, int64_t n, const int32_t *rows, const float *shares,
                             const void *now, const void *then, uint32_t random);

@@ -24,7 +24,7 @@
 #define STEP_MAX_OUTPUTS 6
 #define STEP_UPDATE_VECTORS 1
 #endif
-#define STEP_POOL_VECTORS 8   /* vectors of each row that are pooled or updated together */
+#define STEP_POOL_VECTORS 14  /* vectors of each row that are pooled, composed or updated together */
 #define STEP_SINGLE_VECTORS 2 /* vectors of each row that are updated together for a single input */
 #define STEP_LINK_ROWS 4      /* rows of scores that pass through the logistic function together */
 
@@ -80,6 +80,12 @@ static STEP_INLINE step_row STEP_NAME(select)(step_row_ints mask, step_row yes, 
         case 5: function(5, d, __VA_ARGS__); break;                                                \
         case 6: function(6, d, __VA_ARGS__); break;                                                \
         case 7: function(7, d, __VA_ARGS__); break;                                                \
+        case 8: function(8, d, __VA_ARGS__); break;                                                \
+        case 9: function(9, d, __VA_ARGS__); break;                                                \
+        case 10: function(10, d, __VA_ARGS__); break;                                              \
+        case 11: function(11, d, __VA_ARGS__); break;                                              \
+        case 12: function(12, d, __VA_ARGS__); break;                                              \
+        case 13: function(13, d, __VA_ARGS__); break;                                              \
         }                                                                                          \
     } while (0)
 
@@ -650,42 +656,66 @@ static void STEP_NAME(step)(const Step *s) {
 
 /* -- subwords ----------------------------------------------------------------------------------------------------- */
 
-/* Return the row of a part as floats: in place, or converted in scratch if it is bfloat16. */
-static STEP_INLINE float *STEP_NAME(part)(const StepParts *p, int32_t row, float *scratch) {
-    float *const at = (float *)(p->rows + row * p->row_bytes);
-    if (!p->bfloat16) return at;
-    STEP_NAME(bfloat16_to_floats)(p->width, at, scratch);
-    return scratch;
+/* Add U vectors of the parts from float d on. */
+static STEP_INLINE void STEP_NAME(compose_vectors)(const int U, int64_t d, const StepParts *p, int64_t n,
+                                                   const int32_t *rows, float scale, float *to, float *copy) {
+    const char *const first = p->rows + d * sizeof(float);
+    step_vec sum[STEP_POOL_VECTORS];
+    STEP_EACH(u, U) sum[u] = (step_vec){0};
+    for (int64_t k = 0; k < n; k++) {
+        const float *const part = (const float *)(first + rows[k] * p->row_bytes);
+        STEP_EACH(u, U) sum[u] += STEP_VEC(part + u * STEP_LANES);
+    }
+    STEP_EACH(u, U) STEP_VEC(to + d + u * STEP_LANES) = STEP_VEC(copy + d + u * STEP_LANES) = scale * sum[u];
 }
 
-static void STEP_NAME(compose)(const StepParts *p, int64_t n, const int32_t *rows, float scale, void *to,
+static void STEP_NAME(compose)(const StepParts *p, int64_t n, const int32_t *rows, float scale, void *to, void *copy,
                                uint32_t random) {
-    float *const sum = p->bfloat16 ? p->scratch : to;
+    if (!p->bfloat16) {
+        STEP_FOR_VECTORS(STEP_NAME(compose_vectors), p->width, p, n, rows, scale, to, copy);
+        return;
+    }
+    float *const sum = p->scratch, *const part = p->scratch + p->width;
     for (int64_t d = 0; d < p->width; d += STEP_LANES) STEP_VEC(sum + d) = (step_vec){0};
     for (int64_t k = 0; k < n; k++) {
-        const float *const part = STEP_NAME(part)(p, rows[k], p->scratch + p->width);
+        STEP_NAME(bfloat16_to_floats)(p->width, (const float *)(p->rows + rows[k] * p->row_bytes), part);
         for (int64_t d = 0; d < p->width; d += STEP_LANES) STEP_VEC(sum + d) += STEP_VEC(part + d);
     }
     for (int64_t d = 0; d < p->width; d += STEP_LANES) STEP_VEC(sum + d) *= scale;
-    if (p->bfloat16) STEP_NAME(floats_to_bfloat16)(p->width, sum, to, random);
+    STEP_NAME(floats_to_bfloat16)(p->width, sum, to, random);
+    memcpy(copy, to, p->row_bytes);
+}
+
+/* Update U vectors of the parts from float d on. */
+static STEP_INLINE void STEP_NAME(update_parts)(const int U, int64_t d, const StepParts *p, int64_t n,
+                                                const int32_t *rows, const float *shares, const float *now,
+                                                const float *then) {
+    char *const first = p->rows + d * sizeof(float);
+    step_vec change[STEP_POOL_VECTORS];
+    STEP_EACH(u, U) change[u] = STEP_VEC(now + d + u * STEP_LANES) - STEP_VEC(then + d + u * STEP_LANES);
+    for (int64_t k = 0; k < n; k++) {
+        float *const part = (float *)(first + rows[k] * p->row_bytes);
+        const step_vec share = STEP_NAME(splat)(shares[k]);
+        STEP_EACH(u, U) STEP_VEC(part + u * STEP_LANES) += share * change[u];
+    }
 }
 
 static void STEP_NAME(update_subwords)(const StepParts *p, int64_t n, const int32_t *rows, const float *shares,
                                        const void *now, const void *then, uint32_t random) {
-    float *const change = p->scratch, *const converted = p->scratch + p->width;
-    if (p->bfloat16) {
-        STEP_NAME(bfloat16_to_floats)(p->width, now, change);
-        STEP_NAME(bfloat16_to_floats)(p->width, then, converted);
+    if (!p->bfloat16) {
+        STEP_FOR_VECTORS(STEP_NAME(update_parts), p->width, p, n, rows, shares, now, then);
+        return;
     }
-    const float *const from = p->bfloat16 ? change : now, *const before = p->bfloat16 ? converted : then;
-    for (int64_t d = 0; d < p->width; d += STEP_LANES) STEP_VEC(change + d) = STEP_VEC(from + d) - STEP_VEC(before + d);
+    float *const change = p->scratch, *const part = p->scratch + p->width;
+    STEP_NAME(bfloat16_to_floats)(p->width, now, change);
+    STEP_NAME(bfloat16_to_floats)(p->width, then, part);
+    for (int64_t d = 0; d < p->width; d += STEP_LANES) STEP_VEC(change + d) -= STEP_VEC(part + d);
     for (int64_t k = 0; k < n; k++) {
+        float *const row = (float *)(p->rows + rows[k] * p->row_bytes);
         const step_vec share = STEP_NAME(splat)(shares[k]);
-        float *const part = STEP_NAME(part)(p, rows[k], converted);
+        STEP_NAME(bfloat16_to_floats)(p->width, row, part);
         for (int64_t d = 0; d < p->width; d += STEP_LANES) STEP_VEC(part + d) += share * STEP_VEC(change + d);
-        if (p->bfloat16)
-            STEP_NAME(floats_to_bfloat16)(p->width, part, (float *)(p->rows + rows[k] * p->row_bytes),
-                                          random + (uint32_t)k * 0x9e3779b9u);
+        STEP_NAME(floats_to_bfloat16)(p->width, part, row, random + (uint32_t)k * 0x9e3779b9u);
     }
 }
 

@@ -39,7 +39,7 @@ cdef extern from "step.h" nogil:
         int64_t lanes
         void (*step)(const Step *step) noexcept nogil
         void (*compose)(
-            const StepParts *parts, int64_t n, const int32_t *rows, float scale, void *to, uint32_t random
+            const StepParts *parts, int64_t n, const int32_t *rows, float scale, void *to, void *copy, uint32_t random
         ) noexcept nogil
         void (*update_subwords)(
             const StepParts *parts, int64_t n, const int32_t *rows, const float *shares, const void *now,
