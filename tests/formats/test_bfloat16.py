@@ -316,3 +316,34 @@ def test_the_train_command_takes_storage_bf16(sample: Path, tmp_path: Path) -> N
     assert w2v.Model.load(more).inputs.dtype == np.float32
     numba = ["--continue", tmp_path / "half.safetensors", "--kernel", "numba"]
     assert "storage bf16: kernel numba supports only float32" in run("train", sample, *numba, code=2).stderr
+
+
+# -- blocks ---------------------------------------------------------------------------------
+
+
+def test_blocks_are_contiguous_float32_and_cover_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bfloat16, "BLOCK_VALUES", 12)
+    matrix = np.arange(50, dtype=np.float32).reshape(10, 5)
+    for source, rows, sizes in (
+        (matrix, 4, [4, 4, 2]),
+        (matrix[:, ::-1], None, [2] * 5),
+        (np.asfortranarray(matrix), None, [2] * 5),
+        (matrix.astype(np.float64), None, [2] * 5),
+        (to_bfloat16(matrix), 20, [10]),
+    ):
+        starts, blocks = zip(*bfloat16.float32_blocks(source, rows), strict=True)
+        assert [len(block) for block in blocks] == sizes
+        assert list(starts) == np.cumsum([0, *sizes[:-1]]).tolist()
+        assert all(block.dtype == np.float32 and block.flags.c_contiguous for block in blocks)
+        np.testing.assert_array_equal(np.concatenate(blocks), source.astype(np.float32))
+    ((start, whole),) = bfloat16.float32_blocks(matrix)
+    assert start == 0
+    assert whole is matrix
+
+
+def test_the_first_row_with_an_infinite_value_is_found() -> None:
+    matrix = np.ones((10, 5), np.float32)
+    assert bfloat16.first_non_finite_row(matrix) == -1
+    matrix[[4, 8], [0, 4]] = np.inf, np.nan
+    assert bfloat16.first_non_finite_row(matrix) == 4
+    assert bfloat16.first_non_finite_row(matrix[5:]) == 3

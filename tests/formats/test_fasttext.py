@@ -14,6 +14,7 @@ import w2v
 from tests.helpers import SMALL, assert_refused, run, run_json
 from w2v.formats import fasttext as ours
 from w2v.formats import table
+from w2v.progress import Progress
 
 UNKNOWN = ["kingdomly", "qüeens", "zzz", "x"]
 OPTIONS: dict[str, Any] = SMALL | {"vector_size": 20, "epochs": 1, "workers": 1, "max_vocab": 400}
@@ -159,3 +160,98 @@ def test_the_kind_of_a_model_is_kept(tmp_path: Path, model: Any) -> None:
     content = table.read(tmp_path / "m.ft.bin")
     assert content.header.settings
     assert content.header.settings["model"] == model
+
+
+def handmade(**changes: float) -> bytes:
+    """Return a model of two words and three buckets, in the layout of fastText's format version 12."""
+    fields = {
+        "magic": 793712314, "version": 12, "dim": 2, "window": 4, "epochs": 7, "min_count": 3, "negative": 6,
+        "word_ngrams": 1, "loss": 2, "model": 2, "buckets": 3, "shortest": 3, "longest": 3, "update_rate": 100,
+        "sample": 0.25, "entries": 2, "words": 2, "labels": 0, "tokens": 12, "pruned": -1,
+    } | changes  # fmt: skip
+    data = struct.pack("<14id3i2q", *fields.values())
+    data += b"ab\0" + struct.pack("<qb", 9, 0) + b"c\0" + struct.pack("<qb", 3, 0)
+    rows = 2 + int(fields["buckets"])
+    data += struct.pack("<?qq", False, rows, 2) + np.arange(2 * rows, dtype="<f4").tobytes()
+    return data + struct.pack("<?qq", False, 2, 2) + np.array([5, 6, 7, 8], "<f4").tobytes()
+
+
+def test_every_field_of_a_model_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "m.bin"
+    path.write_bytes(handmade())
+    found = table.read(path)
+    assert found.header.settings == {
+        "vector_size": 2, "window": 4, "epochs": 7, "min_count": 3, "sample": 0.25, "model": "skipgram", "loss": "ns",
+        "negative": 6, "vectors": "input", "subwords": "3-3", "buckets": 3,
+    }  # fmt: skip
+    assert (list(found.words), found.counts.tolist()) == (["ab", "c"], [9, 3])
+    np.testing.assert_array_equal(found.tensors["outputs"], [[5, 6], [7, 8]])
+    np.testing.assert_array_equal(found.tensors["ngram_buckets"], [0, 1, 2])
+    np.testing.assert_array_equal(found.tensors["ngrams"], [[4, 5], [6, 7], [8, 9]])
+    table.write(tmp_path / "again.ft.bin", found)
+    again = table.read(tmp_path / "again.ft.bin")
+    assert again.header == found.header
+    np.testing.assert_allclose(again.vectors, found.vectors, atol=1e-6)
+    np.testing.assert_array_equal(again.tensors["outputs"], found.tensors["outputs"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"loss": 1}, {"loss": "hs"}),
+        ({"loss": 3, "model": 1}, {"loss": "softmax", "model": "cbow"}),
+        ({"negative": 1}, {"negative": 1}),
+        ({"negative": 0}, {"negative": 1}),  # w2v requires a positive number even if the loss does not use it
+        ({"shortest": 0, "longest": 99}, {"subwords": "1-99"}),
+        ({"longest": 2}, {"subwords": None, "buckets": None}),
+        ({"buckets": 0}, {"subwords": None, "buckets": None}),
+        ({"version": 11, "min_count": 0, "epochs": 0}, {"min_count": 0, "epochs": 0}),
+    ],
+    ids=str,
+)
+def test_fields_of_other_models_are_read(tmp_path: Path, changes: dict[str, int], expected: dict[str, Any]) -> None:
+    path = tmp_path / "m.bin"
+    path.write_bytes(handmade(**changes))
+    found = table.read(path)
+    assert found.header.settings
+    assert {name: found.header.settings.get(name) for name in expected} == expected
+    assert (found.header.subwords is None) == ("subwords" in expected and expected["subwords"] is None)
+    assert ("outputs" in found.tensors) == (found.header.settings["loss"] != "hs")
+    table.write(tmp_path / "again.ft.bin", found)
+    again = table.read(tmp_path / "again.ft.bin").header.settings
+    assert again
+    assert {name: again.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"longest": 100}, "refused: n-grams of 100 characters; at most 99 are read"),
+        ({"version": 13}, "a fastText model of version 13: this w2v reads version 12"),
+        ({"labels": 1}, "a fastText classifier"),
+        ({"pruned": 0}, "a quantized fastText model"),
+        ({"model": 3}, "a fastText classifier"),
+        ({"loss": 4}, "a fastText classifier"),
+        ({"words": 0}, "damaged: it declares 0 words and 2 values per word"),
+        ({"dim": 0}, "damaged: it declares 2 words and 0 values per word"),
+        ({"dim": (1 << 20) + 1}, "damaged: it declares 2 words and 1048577 values per word"),
+        ({"words": 3}, "truncated|damaged"),
+    ],
+    ids=str,
+)
+def test_impossible_fields_are_refused(tmp_path: Path, changes: dict[str, int], message: str) -> None:
+    data = handmade()
+    path = tmp_path / "m.bin"
+    head = handmade(**changes)[: ours.HEAD.size]
+    assert_refused(path, message, head + data[ours.HEAD.size :])
+
+
+def test_progress_counts_words_and_buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ours, "BLOCK_ROWS", 1)
+    (tmp_path / "m.bin").write_bytes(handmade())
+    reports: list[Progress] = []
+    content = table.read(tmp_path / "m.bin", progress=reports.append)
+    assert [(report.done, report.total) for report in reports] == [(done, 7) for done in (2, 2, 3, 4, 7)]
+    reports.clear()
+    table.write(tmp_path / "n.ft.bin", content, progress=reports.append)
+    assert [(report.done, report.total) for report in reports] == [(done, 5) for done in (0, 1, 2, 3, 4, 5)]

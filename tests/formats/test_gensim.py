@@ -447,3 +447,37 @@ def test_vocabularies_of_gensim_3_stay_within_the_memory_limit(tmp_path: Path, m
             vectors = np.ones((2000, 1), np.float32)
             OldPickler(file, protocol).dump(OldVectors(index2word=words, vocab=vocabulary, syn0=vectors))
         assert len(w2v.load(tmp_path / "m")) == 2000
+
+
+@pytest.mark.parametrize(
+    ("dtype", "message"),
+    [
+        (b"U\2f4", "not a type"),
+        (b"ccollections\nOrderedDict\n)R", "not a type"),
+        (b"cnumpy\ndtype\nU\2O8K\0K\1\x87R", "type 'O8'"),
+        (b"cnumpy\ndtype\nU\2c8K\0K\1\x87R", "type 'c8'"),
+    ],
+)
+def test_arrays_of_other_types_are_refused(tmp_path: Path, dtype: bytes, message: str) -> None:
+    data = kv(index_to_key=WORD, vectors=array(dtype=dtype))
+    assert_refused(tmp_path / "m.kv", f"damaged: not an array of numbers: {message}", data)
+
+
+@pytest.mark.parametrize("kind", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", ">i4"])
+def test_counts_of_all_integer_types_are_read(tmp_path: Path, kind: str) -> None:
+    vectors = GensimVectors(2)
+    vectors.add_vectors(["a", "b"], np.eye(2, dtype=np.float32))
+    vectors.expandos["count"] = np.array([100, 3], kind)
+    vectors.save(str(tmp_path / "m.kv"))
+    found = w2v.load(tmp_path / "m.kv")
+    assert found.counts.tolist() == [100, 3]
+    assert found.counts.dtype == np.int64
+
+
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8", ">f4"])
+def test_vectors_of_all_float_types_are_read(tmp_path: Path, kind: str) -> None:
+    vectors = GensimVectors(3)
+    vectors.add_vectors(["a", "b"], np.ones((2, 3), np.float32))
+    vectors.vectors = np.asfortranarray(np.array([[1, 2, 3], [4, 5, 0.5]], kind))
+    vectors.save(str(tmp_path / "m.kv"))
+    np.testing.assert_array_equal(w2v.load(tmp_path / "m.kv").vectors, [[1, 2, 3], [4, 5, 0.5]])

@@ -14,6 +14,7 @@ from tests.helpers import assert_memory_below
 from w2v.errors import W2VError
 from w2v.formats import pickles
 from w2v.formats.pickles import DictItems, GlobalName, PickledObject
+from w2v.progress import Progress
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
@@ -142,3 +143,26 @@ def test_random_bytes_are_read_or_refused_in_one_line(tmp_path_factory: pytest.T
         pickles.read(path)
     except W2VError as error:
         assert "\n" not in str(error)  # noqa: PT017 - some of the bytes are valid pickles
+
+
+def test_integers_of_up_to_1024_bits_are_read(tmp_path: Path) -> None:
+    for value in ((1 << 1024) - 1, 1 - (1 << 1024)):
+        (tmp_path / "p").write_bytes(pickle.dumps(value, 2))
+        assert pickles.read(tmp_path / "p") == value
+    assert "a number of 1,025 bits" in read_error(tmp_path / "p", pickle.dumps(1 << 1024, 2))
+
+
+@pytest.mark.parametrize("names", [b"U\1aX\1\0\0\0b", b"X\1\0\0\0aU\1b", b"NN"])
+def test_names_that_are_not_text_are_refused(tmp_path: Path, names: bytes) -> None:
+    assert "damaged: not a complete pickle: a name that is not text" in read_error(
+        tmp_path / "p", b"\x80\x04" + names + b"\x93."
+    )
+
+
+def test_progress_is_reported_every_few_opcodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pickles, "REPORT_STEP", 100)
+    (tmp_path / "p").write_bytes(b"\x80\x02]" + b"Na" * 500 + b".")  # one opcode in each byte, except the first
+    reports: list[Progress] = []
+    pickles.read(tmp_path / "p", reports.append)
+    assert [report.done for report in reports] == [0, *range(101, 1100, 100), 1004]
+    assert {report.total for report in reports} == {1004}

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import w2v
 from tests.helpers import assert_refused
+from w2v.formats import spacy as spacy_folders
 
 WORDS = ["the", "köln", "case", "NOUN"]  # the last two are predefined symbols in spaCy
 
@@ -90,3 +92,13 @@ def test_a_row_just_past_the_matrix_is_refused(tmp_path: Path) -> None:
     rows = {spacy.strings.hash_string("the"): len(WORDS)}
     (tmp_path / "m.spacy" / "vocab" / "key2row").write_bytes(msgspec.msgpack.encode(rows))
     assert_refused(tmp_path / "m.spacy", "do not fit its matrix")
+
+
+def test_words_with_the_same_key_are_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """spaCy's keys are hashes of 64 bits, so the test replaces them by the lengths of the words."""
+    strings = SimpleNamespace(add=len)
+    pipeline = SimpleNamespace(vocab=SimpleNamespace(strings=strings))
+    monkeypatch.setattr(spacy_folders, "_import_spacy", lambda _: SimpleNamespace(blank=lambda _: pipeline))
+    with pytest.raises(w2v.W2VError, match=r"m\.spacy: not written: two of its words have the same spaCy key"):
+        w2v.KeyedVectors(["a", "two", "one"], np.ones((3, 2))).save(tmp_path / "m.spacy")
+    assert not list(tmp_path.iterdir())

@@ -317,3 +317,22 @@ def test_journals_that_are_pipes_are_not_opened(database_path: Path, end: str) -
     assert_refused(database_path, r"m\.db: .* belongs to it but is not a regular file: remove it")
     with pytest.raises(W2VError, match="is not a regular file"):
         save(database_path, SEVENS, force=True)
+
+
+def test_databases_of_many_rows_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "STEPS", 0)
+    path, vectors = tmp_path / "m.db", np.arange(20_000, dtype=np.float32)[:, None]
+    w2v.KeyedVectors(list(map(str, range(20_000))), vectors).save(path)
+    np.testing.assert_array_equal(w2v.load(path).vectors, vectors)
+    monkeypatch.setattr(sqlite, "STEPS_PER_BYTE", 0)
+    assert_refused(path, r"m\.db: damaged: reading it takes too many steps")
+
+
+def test_a_value_beyond_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for word, vector in (("a" * 3000, np.ones(2)), ("a", np.ones(750))):
+        path = tmp_path / f"{len(word)}.db"
+        w2v.KeyedVectors([word], vector[None]).save(path)
+        assert w2v.load(path).index_to_key == [word]
+        with monkeypatch.context() as patch:
+            patch.setattr(sqlite, "MAX_BYTES", 2999)
+            assert_refused(path, r"\.db: damaged: string or blob too big")

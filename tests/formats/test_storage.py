@@ -112,3 +112,19 @@ def test_types_and_scales_that_do_not_fit_are_refused(path: Path) -> None:
         damaged = {**tensors, "vectors_scales": scales}
         native.write_native(path, {name: each for name, each in damaged.items() if each is not None}, metadata)
         assert_refused(path, message)
+
+
+def test_slices_of_compact_matrices_are_views_that_convert_their_own_rows() -> None:
+    for scales in (None, np.arange(1, 7, dtype=np.float32)):
+        matrix = CompactMatrix(np.arange(12, dtype=np.int8).reshape(6, 2), scales)
+        expected = np.arange(12).reshape(6, 2) * (1 if scales is None else scales[:, None])
+        part = matrix[1:5:2]
+        assert isinstance(part, CompactMatrix)
+        assert np.shares_memory(part.rows, matrix.rows)
+        assert (len(part), part.shape, part.size) == (2, (2, 2), 4)
+        np.testing.assert_array_equal(np.asarray(part), expected[1:5:2])
+        np.testing.assert_array_equal(matrix[[4, 0]], expected[[4, 0]])
+        np.testing.assert_array_equal(matrix[3], expected[3])
+        np.testing.assert_array_equal(np.asarray(matrix.take(np.array([4, 0]), 0)), expected[[4, 0]])
+        assert np.asarray(matrix).dtype == matrix[3].dtype == np.float32
+        assert np.asarray(matrix, np.float64).dtype == np.float64

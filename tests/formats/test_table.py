@@ -21,6 +21,7 @@ from w2v.formats import table
 from w2v.formats.bfloat16 import bfloat16
 from w2v.formats.header import ModelHeader
 from w2v.formats.vector_file import VectorFile
+from w2v.progress import Progress
 from w2v.text.words import Words
 
 ROOT = Path(__file__).parents[2]
@@ -363,3 +364,26 @@ def test_help_errors_and_docs_list_every_format() -> None:
             for end in one.extensions:
                 with pytest.raises(SettingsError, match=f"m{end}: w2v reads {one.name} files, but cannot write them: "):
                     table.format_for(f"m{end}")
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_progress_rises_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str) -> None:
+    for name in ("static.BLOCK_ROWS", "npy.BLOCK_ROWS", "fasttext.BLOCK_ROWS", "sqlite.BLOCK_ROWS"):
+        monkeypatch.setattr(f"w2v.formats.{name}", 7)
+    for name, value in (("arrow.BATCH_VALUES", 50), ("native.BLOCK_BYTES", 500)):
+        monkeypatch.setattr(f"w2v.formats.{name}", value)
+    monkeypatch.setattr("w2v.formats.word2vec.BLOCK_BYTES", 500)
+    monkeypatch.setattr("w2v.formats.row_blocks.BLOCK_BYTES", 500)
+    monkeypatch.setattr("w2v.formats.row_blocks.HEAD_BYTES", 500)
+    path = tmp_path / f"m{extension}"
+    reports: dict[str, list[Progress]] = {"write": [], "read": []}
+    table.write(path, make_content(100, columns=5), progress=reports["write"].append)
+    table.read(path, progress=reports["read"].append)
+    assert bool(reports["write"]) == (extension != ".spacy")  # spaCy itself writes and reads the file
+    assert bool(reports["read"]) == (extension not in (".safetensors", ".npy", ".model2vec", ".spacy"))
+    assert len({report.done for report in reports["write"]}) >= 5 or extension == ".spacy"
+    for each in filter(None, reports.values()):
+        done = [report.done for report in each]
+        assert done == sorted(done)
+        assert done[0] >= 0
+        assert {report.total for report in each} == {done[-1]}

@@ -17,6 +17,7 @@ from pyarrow import parquet
 from tests.helpers import read_text, run
 from w2v.detect import kind_of
 from w2v.errors import SettingsError, W2VError, install_command
+from w2v.system.files import SIGNATURE_BYTES
 from w2v.text import columns, corpus
 from w2v.text._text import PADDING
 from w2v.text.columns import refuse_table
@@ -225,3 +226,33 @@ def test_long_column_names_are_shortened_in_messages(tmp_path: Path) -> None:
         with pytest.raises(W2VError) as error:
             read_text(Corpus(path), column="w" * 10_000)
         assert len(str(error.value)) < 600
+
+
+def test_markup_in_a_column_is_removed_once(tmp_path: Path) -> None:
+    """Each row is a document of its own."""
+    path = tmp_path / "file"
+    path.write_text('{"t": "a &amp;lt; <b>b</b>"}\n{"t": "c <!-- d"}\n{"t": "e --> f"}\n')
+    assert read(path, column="t", strip_markup=True) == b"a &lt; b\nc \ne --> f\n"
+    path.write_text("a &amp;lt; <b>b</b>\n")
+    assert read(path, strip_markup=True) == b"a &lt; b\n"
+    assert read(path) == b"a &amp;lt; <b>b</b>\n"
+
+
+def test_an_incomplete_last_line_does_not_hide_a_table() -> None:
+    row = b"1," + b"one " * (SIGNATURE_BYTES // 40) + b",2\n"  # only the first twenty rows are inspected
+    for last in (b"1", b"1,one"):
+        head = b"id,text,label\n" + row * 9 + last
+        head = b"\n" * (SIGNATURE_BYTES - len(head)) + head
+        with pytest.raises(W2VError, match="file looks like CSV with the columns id, text, label"):
+            refuse_table("file", head)
+        refuse_table("file", head[1:])  # a shorter head is the whole file, so its last row lacks columns
+
+
+def test_a_parquet_column_may_unpack_to_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    parquet.write_table(pyarrow.table({"t": ["ab", None, "cdé"]}), path)
+    monkeypatch.setattr(columns, "max_content", lambda size: 6)
+    assert read(path, column="t") == "ab\n\ncdé\n".encode()
+    monkeypatch.setattr(columns, "max_content", lambda size: 5)
+    with pytest.raises(W2VError, match="file: refused: column 't' unpacks to more than 500 times its size"):
+        read(path, column="t")

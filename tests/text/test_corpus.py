@@ -29,6 +29,7 @@ from w2v.errors import W2VError, install_command
 from w2v.text import corpus
 from w2v.text._text import PADDING
 from w2v.text.corpus import Corpus
+from w2v.text.paths import looks_like_path
 
 COMPRESS = {
     "plain": bytes,
@@ -592,3 +593,14 @@ def test_a_column_of_an_empty_part_is_empty(tmp_path: Path) -> None:
 def test_sources_that_can_be_read_only_once_are_not_divided(source: Any) -> None:
     with pytest.raises(W2VError, match="cannot be divided among several ranks: give files"):
         Corpus(source).part(0, 2)
+
+
+def test_only_strings_that_are_short_enough_look_like_paths() -> None:
+    name, longest = "a" * 255, ("a" * 31 + "/") * 128
+    assert looks_like_path(f"data/{name}")
+    assert not looks_like_path(f"data/{name}a")
+    assert looks_like_path(longest[:4095])
+    assert not looks_like_path(longest)
+    assert looks_like_path("text.txt")
+    assert not looks_like_path("text.t23456789x")
+    assert looks_like_path("text.t23456789")

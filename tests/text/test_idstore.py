@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from tests.helpers import LATIN_1, WORDS, full_disk, read_text, reference_ids, text_bytes
 from w2v.errors import SettingsError, W2VError
 from w2v.system.files import text_start
-from w2v.text import corpus
+from w2v.text import corpus, idstore
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, TypeCounts
@@ -526,3 +526,25 @@ def test_concat_adds_the_numbers_of_pruned_types(tmp_path: Path) -> None:
     with read_text(Corpus(tmp_path / "text")) as store:
         parts = [TypeCounts(store.counts, store.strings, store.offsets, pruned) for pruned in (3, 4)]
         assert functools.reduce(TypeCounts.concat, parts).pruned == 7
+
+
+def test_a_link_to_a_valid_cache_is_not_followed(text: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    read_text(Corpus(text), cache=cache).close()
+    assert read_text(Corpus(text), cache=cache).reused
+    (path,) = cache.iterdir()
+    path.rename(tmp_path / "moved")
+    path.symlink_to(tmp_path / "moved")
+    assert not read_text(Corpus(text), cache=cache).reused
+    assert not path.is_symlink()
+
+
+def test_the_error_for_insufficient_disk_space_gives_both_sizes(
+    text: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(idstore, "SPACE_CHECK_BLOCKS", 10)
+    text.write_text("a b a\n" * 250_000)  # each line takes 16 bytes of ids
+    monkeypatch.setattr(os, "fstatvfs", lambda _: SimpleNamespace(f_bavail=2_980, f_frsize=1000))
+    with pytest.raises(W2VError, match=r"need about 4 MB on disk, and .*scratch has 3 MB; name another folder"):
+        read_text(Corpus(text))

@@ -408,3 +408,34 @@ def test_queries_recognise_phrases(tmp_path: Path) -> None:
         assert run_json("query", model, "hong", "kong")["formula"] == formula
         assert run_json("query", model, "hong kong")["formula"] == formula
     assert run_json("query", tmp_path / "1.safetensors", "hong kong - w1 w2")["positive"] == ["hong_kong", "w2"]
+
+
+def test_only_scores_above_the_threshold_make_phrases() -> None:
+    text = sentences()
+    everything = Phrases.find(text, min_count=2, threshold=1e-6).passes[0]
+    scores = sorted({each.score for each in everything.values()})
+    for threshold in scores[:: len(scores) // 5]:
+        found = Phrases.find(text, min_count=2, threshold=threshold).passes[0]
+        assert found == {phrase: each for phrase, each in everything.items() if each.score > threshold}
+
+
+def test_pairs_must_occur_five_times_by_default() -> None:
+    text = [["new", "york"]] * 5 + [["hong", "kong"]] * 4 + [["x"]] * 50
+    assert set(Phrases.find(text, scoring="npmi").passes[0]) == {"new york"}
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_progress_rises_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
+    monkeypatch.setattr(phrases, "PIECE_IDS", 1000)
+    monkeypatch.setattr(phrases, "PAIRS_AT_ONCE", 2000)
+    reports: list[w2v.Progress] = []
+    found = Phrases.find(sentences(), min_count=2, threshold=1, workers=workers, progress=reports.append)
+    found.write(sentences(), tmp_path / "joined.txt", workers=workers, progress=reports.append)
+    for phase in ("count", "join"):
+        done = [report.done for report in reports if report.phase == phase]
+        totals = [report.total or 0 for report in reports if report.phase == phase]
+        assert len(set(done)) > 20
+        assert done == sorted(done)
+        assert all(0 < part <= total for part, total in zip(done, totals, strict=True))
+        assert done[-1] == totals[-1]
+        assert totals == sorted(totals)  # a part that does not fit its table is counted again in smaller parts

@@ -226,3 +226,10 @@ def test_the_command_gives_advice_once_and_none_with_quiet(tmp_path: Path) -> No
     assert [line.split(":")[0] for line in shown.stderr.splitlines()] == 2 * ["w2v"]
     assert run("train", text, "-o", tmp_path / "n.bin", *QUICK, "--quiet").output == ""
     assert run("train", text, "--resume", states, "-o", tmp_path / "m.bin", "--force").stderr == ""
+
+
+def test_markup_that_is_left_after_its_removal_gets_no_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_checks, "SMALL_TEXT", 0)
+    text = "a &amp;lt; b &amp;quot; c\n"
+    assert "markup" in advice(text, tmp_path / "text")[0]
+    assert "markup" not in "".join(advice(text, tmp_path / "text", strip_markup=True))

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from w2v.errors import W2VError
+from w2v.text import words as module
 from w2v.text.words import Words
 
 LIST = ["the", "Köln", "", "👩‍👩‍👧", "the", "a"]
@@ -76,3 +77,39 @@ def test_a_character_that_is_split_between_two_words_is_not_utf_8() -> None:
 )
 def test_slices_match_slices_of_a_list(part: slice) -> None:
     assert Words.of(LIST)[part] == LIST[part]
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 4, 100])
+def test_blocks_do_not_change_what_is_found(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    monkeypatch.setattr(module, "WORDS_AT_ONCE", block)
+    monkeypatch.setattr(module, "BYTES_AT_ONCE", block)
+    listed = [b"a", b"bb", b"", b"c", b"dd", b"e"]
+    assert Words.of(listed).is_utf8()
+    assert Words.of(listed).find_duplicate() is None
+    assert not Words.of(listed).contain_any(b"xyz")
+    for first, second in itertools.combinations(range(6), 2):
+        twice = [*listed[:second], listed[first], *listed[second + 1 :]]
+        assert Words.of(twice).find_duplicate() == (first, second)
+    for row in range(6):
+        words = Words.of([*listed[:row], b"ok\xc3", *listed[row + 1 :]])
+        assert not words.is_utf8()
+        assert words.first_not_utf8() == b"ok\xc3"
+        assert words.contain_any(b"xk")
+        assert words[row - 1] == listed[row - 1].decode()  # one damaged word does not affect the others
+        with pytest.raises(W2VError, match=r"the word b'ok\\xc3' is not valid UTF-8"):
+            words[row]
+        with pytest.raises(W2VError, match=r"^place: the word 'xxx.*'… has 524,289 bytes: at most 524,288 fit$"):
+            Words.of([*listed[:row], b"x" * 524_289, *listed[row + 1 :]]).check_lengths("place")
+    Words.of([b"x" * 524_288] * 5).check_lengths("")
+
+
+def test_only_lists_of_str_or_bytes_are_words() -> None:
+    for make in (Words.of, module.as_list):
+        with pytest.raises(W2VError, match=r"a list of words is needed, not the string 'ab': write 'ab'\.split\(\)"):
+            make("ab")
+    with pytest.raises(W2VError, match="a list of words is needed, not an object of type int"):
+        module.as_list(5)  # type: ignore[arg-type]
+    with pytest.raises(W2VError, match=r"^the word 5 is of type int, not str$"):
+        Words.of(["a", 5])  # type: ignore[list-item]
+    with pytest.raises(W2VError, match=r"^the word '\\ud800' cannot be written as UTF-8$"):
+        Words.of(["a", "\ud800"])

@@ -1,5 +1,6 @@
 """Combined word vectors match the definition, also for unusual matrices."""
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -92,3 +93,17 @@ def test_bfloat16_matrices_are_combined() -> None:
     found = combine_matrices(half[0], half[1], counts)
     wide = [matrix.astype(np.float32) for matrix in half]
     np.testing.assert_array_equal(found, combine_matrices(wide[0], wide[1], counts))
+
+
+@pytest.mark.parametrize(("words", "size"), [(10, 300), (20_000, 60)])
+def test_memory_is_estimated(words: int, size: int) -> None:
+    assert module.memory_of("input", words, size) == 0
+    inputs = np.random.default_rng(1).normal(size=(words, size)).astype(np.float32)
+    for kind, make in (("combined", combine_matrices), ("concatenated", concatenate_matrices)):
+        estimate = module.memory_of(kind, words, size)  # type: ignore[arg-type]
+        tracemalloc.start()
+        make(inputs, inputs)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        blocks = 24 * module.VALUES_AT_ONCE  # float32 values of a few blocks, and vectors of one value for each word
+        assert estimate / 3 - blocks < peak < estimate + blocks

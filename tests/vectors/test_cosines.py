@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
+from w2v.formats import bfloat16
 from w2v.vectors.cosines import cosines, lengths, unit
 from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.neighbours import nearest_rows
@@ -66,3 +67,14 @@ def test_mean_of_finite_vectors_is_finite(vectors: NDArray[np.float32]) -> None:
     model = KeyedVectors(WORDS[:4], vectors)
     mean = model.get_mean_vector(WORDS[:4], pre_normalize=False)
     np.testing.assert_allclose(mean, vectors.astype(np.float64).mean(axis=0), rtol=1e-6, atol=1e-45)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_cosines_with_a_matrix_in_several_blocks(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    monkeypatch.setattr(bfloat16, "BLOCK_VALUES", 8 * 20)
+    vectors = PLAIN[: 20 * rows].astype(bfloat16.bfloat16())
+    expected = exact_unit(vectors.astype(np.float32))
+    norms = lengths(vectors)
+    np.testing.assert_allclose(norms, np.linalg.norm(vectors.astype(np.float64), axis=1), rtol=1e-5)
+    for queries in (expected[5].astype(np.float32), expected[:3].astype(np.float32)):
+        np.testing.assert_allclose(cosines(queries, vectors, norms), queries @ expected.T, atol=1e-5)

@@ -12,6 +12,7 @@ import w2v
 from tests.helpers import run, run_json
 from w2v.formats import matrices
 from w2v.formats.header import ModelHeader
+from w2v.text import corpus
 from w2v.text.corpus import Corpus
 from w2v.text.normalise import TextOptions
 from w2v.text.subwords import Subwords
@@ -158,3 +159,15 @@ def test_unsuitable_texts_are_refused(vectors: KeyedVectors, tmp_path: Path) -> 
     assert "standard input: byte 10," in problem.stderr  # counted with the markup
     assert not (tmp_path / "o.npy").exists()
     run("encode", model, "-o", tmp_path / "o.npy", "--errors", "replace", stdin=b"a\nb\xff\n")
+
+
+def test_progress_counts_bytes(vectors: KeyedVectors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus, "BLOCK_BYTES", 100)
+    (tmp_path / "text").write_text("the cat\n" * 1000)
+    reports: list[w2v.Progress] = []
+    found = np.concatenate(list(vectors.encoder().blocks(Corpus(tmp_path / "text"), reports.append)))
+    np.testing.assert_array_equal(found, vectors.encode(["the cat"] * 1000))
+    done = [report.done for report in reports]
+    assert done == sorted(done)
+    assert len(set(done)) > 5
+    assert {report.total for report in reports} == {done[-1]} == {8000}

@@ -291,3 +291,43 @@ def test_paths_and_plain_vectors_are_refused_as_models(model: Path) -> None:
     for call in (w2v.rank, lambda vectors: w2v.perplexity(vectors, "text.txt")):
         with pytest.raises(w2v.W2VError, match="word vectors have no output layer"):
             call(w2v.load(model))
+
+
+def test_searches_return_ten_words_by_default(ours: KeyedVectors) -> None:
+    for found in (
+        ours.most_similar("w1"),
+        ours.most_similar_cosmul("w1"),
+        ours.similar_by_word("w1"),
+        ours.similar_by_vector(ours["w1"]),
+        *ours.most_similar_batch(["w1", "w2"]),
+    ):
+        assert len(found) == 10
+    cosines = [score for _, score in ours.most_similar("w1", topn=10)]
+    assert ours.relative_cosine_similarity("w1", "w2") == pytest.approx(ours.similarity("w1", "w2") / sum(cosines))
+
+
+def test_restricted_batches_equal_single_queries(ours: KeyedVectors) -> None:
+    words = ["w0", "w49", "w50", "w51", "w199"]
+    batch = ours.most_similar_batch(words, topn=60, restrict_vocab=50)
+    for word, found in zip(words, batch, strict=True):
+        assert len(found) == (49 if word in ("w0", "w49") else 50)
+        assert_same(found, ours.most_similar(word, topn=60, restrict_vocab=50))
+
+
+def test_word_pairs_are_compared_without_case_by_default(ours: KeyedVectors, tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs"
+    pairs.write_text("".join(f"W{row}\tw{row + 1}\t{row}\n" for row in range(20)))
+    *_, unknown = ours.evaluate_word_pairs(pairs)
+    *_, strictly_unknown = ours.evaluate_word_pairs(pairs, case_insensitive=False)
+    assert (unknown, strictly_unknown) == (0, 100)
+
+
+def test_word2vec_format_is_text_by_default_and_replaces_only_with_force(ours: KeyedVectors, tmp_path: Path) -> None:
+    path = tmp_path / "vectors"
+    ours.save_word2vec_format(path)
+    assert path.read_bytes().startswith(b"200 12\nw0 ")
+    assert path.read_text("ascii").count("\n") == 201
+    with pytest.raises(W2VError, match="exists"):
+        ours.save_word2vec_format(path, binary=True)
+    ours.save_word2vec_format(path, binary=True, force=True)
+    assert path.stat().st_size < 200 * (12 * 4 + 6) + 20

@@ -72,3 +72,13 @@ def test_the_longest_phrase_of_a_query_is_one_word() -> None:
         "times",
         "new_york",
     ]
+
+
+def test_a_single_argument_can_be_a_phrase() -> None:
+    header = ModelHeader(metrics={"phrases": {"delimiter": "_"}}, text=TextOptions(tokenize="words", lower=True))
+    vectors = w2v.KeyedVectors(["new_york", "new", "york"], np.eye(3), header=header)
+    assert parse(["New-York"], vectors).positive == ["new_york"]
+    words = [f"w{number}" for number in range(17)]
+    for size, count in ((16, 1), (17, 17)):  # phrases of more words are not searched
+        vectors = w2v.KeyedVectors(["_".join(words[:size]), *words], np.eye(18), header=header)
+        assert len(parse([" ".join(words[:size])], vectors).words) == count

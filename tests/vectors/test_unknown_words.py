@@ -152,3 +152,12 @@ def test_long_words_are_cut_and_get_no_suggestions(vectors: w2v.KeyedVectors, mo
     monkeypatch.setattr(difflib, "get_close_matches", lambda *_: pytest.fail("a long word was compared"))
     with pytest.raises(UnknownWordError, match=r"^not in the vocabulary: 'z{60}'$"):
         vectors["z" * 100]
+
+
+def test_each_unknown_word_gets_at_most_three_suggestions() -> None:
+    names = ["wording", "wordings", "wordsing", "wordinq", "wordiny"]
+    vectors = w2v.KeyedVectors(names, np.eye(5))
+    with pytest.raises(UnknownWordError) as error:
+        vectors["wordin"]
+    assert sum(name in str(error.value).replace(",", " ").split() for name in names) <= 3
+    assert str(error.value).count(" or ") == 1
