@@ -1,5 +1,6 @@
-"""Functions accept the old names of their arguments, and warn about them."""
+"""Options accept values within their limits, and functions accept the old names of their arguments."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,10 @@ import numpy as np
 import pytest
 
 import w2v
-from w2v.options import renamed_arguments
+from w2v.losses.registry import FlatSettings
+from w2v.options import options_of, renamed_arguments, type_of
+from w2v.text.idstore import ReadingOptions
+from w2v.text.phrases import PhraseOptions
 
 VECTORS = w2v.KeyedVectors(["a", "b"], np.eye(2, dtype=np.float32))
 
@@ -49,3 +53,52 @@ def test_functions_know_the_old_names_of_their_arguments(
     """Each call is wrong in another way too, so that it ends at once."""
     with pytest.warns(DeprecationWarning, match=f"the argument {old} of "), pytest.raises(w2v.W2VError):
         function(*arguments, **{old: value})
+
+
+# The lowest and the highest value of each option for a number; None if there is no highest one.
+LIMITS: dict[type, dict[str, tuple[float, float | None]]] = {
+    FlatSettings: {
+        "vector_size": (1, 1_048_576),
+        "window": (1, 16_384),
+        "min_count": (0, None),
+        "max_vocab": (1, None),
+        "buckets": (1, 2**31 - 1),
+        "sample": (0, 1),
+        "epochs": (1, 1_000_000),
+        "alpha": (5e-324, 1000),  # the smallest number above 0
+        "min_alpha": (0, 1000),
+        "stop_early": (1, None),
+        "seed": (0, 2**64 - 1),
+        "workers": (1, 1024),
+        "negative": (1, 16_384),
+        "ns_exponent": (-10, 10),
+        "classes": (1, None),
+        "mixtures": (1, 1024),
+    },
+    ReadingOptions: {"max_types": (1, 2**30)},
+    PhraseOptions: {
+        "threshold": (5e-324, None),
+        "min_count": (1, None),
+        "passes": (1, 10),
+        "max_pairs": (1, None),
+    },
+}
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, limits in LIMITS.items() for name in limits])
+def test_options_accept_their_limits_and_refuse_values_beyond_them(kind: Any, name: str) -> None:
+    low, high = LIMITS[kind][name]
+    is_float = type_of(kind, name) is float
+    for limit in (low, high):
+        if limit is not None:
+            assert getattr(kind(**{name: limit}), name) == limit
+    below = math.nextafter(low, -math.inf) if is_float else low - 1
+    above = [] if high is None else [math.nextafter(high, math.inf) if is_float else high + 1]
+    for value in (below, *above):
+        with pytest.raises(w2v.SettingsError, match=f"^{name} {value!r}: it must be|^{name} 0: with scoring default"):
+            kind(**{name: value})
+
+
+def test_all_numeric_options_have_limits() -> None:
+    for kind, limits in LIMITS.items():
+        assert limits.keys() == {name for name in options_of(kind) if type_of(kind, name) in (int, float)}
