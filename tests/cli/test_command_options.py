@@ -2,6 +2,7 @@
 
 import inspect
 import pkgutil
+import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -615,3 +616,69 @@ def test_numbers_of_commands_have_limits(
         call(function, *command.split(), option, str(accepted))
     for refused in [low - 1] if high is None else [low - 1, high + 1]:
         assert str(refused) in run(*command.split(), option, refused, code=2).stderr
+
+
+# The defaults of options that the functions compute, as the help shows them.
+COMPUTED = {
+    "train --kernel": "cython if it has the loss",
+    "train --max-vocab": "all",
+    "train --min-alpha": "alpha / 10,000",
+    "train --stop-early": "never",
+    "train --workers": "one per processor",
+    "query --restrict-vocab": "all",
+    "convert --storage": "as in MODEL",
+    "combine --weights": "1 each",
+    "plot --top": "200, or 20 pairs",
+    "plot --skip": "100, or fewer if less than --top would remain",
+    "plot --clusters": "8",
+    "rank --contexts": "2,000",
+    "rank --targets": "2,000",
+    "explore --port": "any free port",
+}
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_help_shows_the_defaults(command: str) -> None:
+    context = click.Context(cli.main)
+    shown: dict[str, str] = {}
+    parameters: dict[str, click.Option] = {}
+    for parameter in command_of(context, command).params:
+        if isinstance(parameter, click.Option) and (record := parameter.get_help_record(context)):
+            found = re.search(r"\[default: ([^];]*)", record[1])
+            names = [*parameter.opts, *parameter.secondary_opts]
+            parameters |= dict.fromkeys(names, parameter)
+            shown |= dict.fromkeys(names, found[1] if found else "")
+    expected = {name.split()[1]: text for name, text in COMPUTED.items() if name.split()[0] == command}
+    for case in CALLS:
+        for option, changes in case.changes.items():
+            name = option.rpartition("|")[2].split()[0]
+            if case.command != command or len(changes) > 1 or name not in shown or name in expected:
+                continue
+            default, parameter = case.defaults.get(next(iter(changes))), parameters[name]
+            if parameter.is_flag and parameter.secondary_opts:
+                expected[name] = (parameter.opts if default else parameter.secondary_opts)[0].strip("-")
+            elif not parameter.is_flag and default not in (None, []):
+                expected[name] = str(default)
+    assert {name: shown[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "common"),
+    [
+        ("train", "output model vector-size window min-count subwords views epochs workers loss lower tokenize phrases "
+         "checkpoint"),
+        ("tune", "output time questions pairs max-size model vector-size window min-count subwords views epochs "
+         "workers loss phrases resume lower tokenize"),
+        ("phrases", "output threshold min-count passes connectors save-phrases read-phrases workers lower tokenize"),
+        ("vocab", "output min-count max-vocab workers lower tokenize"),
+        ("tree", "min-count max-vocab workers tree tree-vectors word vocabulary lower tokenize"),
+        ("plot", "output words top skip method groups analogies"),
+        ("evaluate", "questions pairs held-out restrict-vocab method seed lower tokenize"),
+        ("explore", "output top method port host approximate open"),
+        ("rank", "contexts targets output view"),
+    ],
+)  # fmt: skip
+def test_short_help_lists_common_options(command: str, common: str) -> None:
+    options = run(command, "--help").stdout.partition("\nOptions:\n")[2]
+    found = re.findall(r"^  (?:-\w, )?--([\w-]+)", options, re.MULTILINE)
+    assert [name for name in found if name not in ("force", "quiet", "json", "help-all", "help")] == common.split()
