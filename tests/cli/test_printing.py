@@ -1,7 +1,10 @@
 """The text that commands print for a result, compared with the text that a reader should see."""
 
+import json
+import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +17,7 @@ from w2v.evaluation.evaluate import EvaluationResult, Score
 from w2v.evaluation.perplexity import Perplexity
 from w2v.evaluation.similarity import PairsResult
 from w2v.losses.code_lengths import CodeLengths, TreeLength, WordCodes
+from w2v.training.successive_halving import Trial
 
 OTHER_SETS = (
     "w2v evaluate MODEL --questions FILE --pairs FILE uses your own test sets, and w2v evaluate MODEL --held-out FILE "
@@ -65,6 +69,8 @@ METRICS: dict[str, Any] = {
 }  # fmt: skip
 
 
+UNSCORED = Score(None, None, None, 0, 500)
+LACKING = (("q", "accuracy"), ("p", "spearman"))
 VIEWS = {"words": {"loss": [1.5], "held_out_scores": [0.25, 0.5]}, "grams": {"loss": [4.0]}}
 EVALUATION_TABLE = """\
 set                        measure                   one                   two
@@ -146,6 +152,15 @@ not in the vocabulary: 2 words (--verbose: which)
             id="no pairs",
         ),
         pytest.param(
+            lambda: printing.print_word_pairs(replace(PAIRS, unknown=[], malformed=0), verbose=True),
+            """\
+Spearman  -0.1250
+Pearson   0.2500
+found 1,000 of 4,000 pairs (25.0%)
+""",
+            id="pairs of known words",
+        ),
+        pytest.param(
             lambda: printing.print_evaluation(["one", "two"], EVALUATION),
             f"""\
 {EVALUATION_TABLE}\
@@ -154,6 +169,46 @@ text                          gaps  0.250 [0.125, 0.500]                     -
 gaps: how often the words around a gap in the text are nearer to the word in the gap than to another word; chance is 0.5
 {EVALUATION_NOTES}""",
             id="evaluation",
+        ),
+        pytest.param(
+            lambda: printing.print_evaluation(["one"], [EvaluationResult("q", "accuracy", SCORES[:1])]),
+            """\
+set   measure                   one
+q    accuracy  0.250 [0.125, 0.500]
+       scored        1,000 of 2,000
+95 % intervals (bootstrap) in brackets; p: McNemar's test for items right or wrong, otherwise bootstrap
+""",
+            id="evaluation of one model",
+        ),
+        pytest.param(
+            lambda: printing.print_evaluation(
+                ["one", "two"],
+                [EvaluationResult(*name, [SCORES[0], UNSCORED]) for name in LACKING]
+                + [EvaluationResult("words", "rare neighbours", [UNSCORED, SCORES[0]])],
+            ),
+            f"""\
+set            measure                   one                   two
+q             accuracy  0.250 [0.125, 0.500]                     -
+                scored        1,000 of 2,000              0 of 500
+p             spearman  0.250 [0.125, 0.500]                     -
+                scored        1,000 of 2,000              0 of 500
+words  rare neighbours                     -  0.250 [0.125, 0.500]
+                scored              0 of 500        1,000 of 2,000
+one has no counts of its words, or no rare words, so rare neighbours cannot be counted
+every item of q and p has a word that two lacks: {OTHER_SETS}
+{EVALUATION_NOTES}""",
+            id="evaluation of models that lack words",
+        ),
+        pytest.param(
+            lambda: printing.print_comparison(["one", "two"], replace(COMPARISON, moved=[], results=EVALUATION[2:])),
+            """\
+1,234 words in both models, 1 only in one, 2,345 only in two
+frequency rank  words compared  same among the 10 nearest
+1-100                       90                      50.0%
+101-1,234                1,000                      25.0%
+not compared, because a model lacks the words: text, gaps
+""",
+            id="comparison without scores",
         ),
         pytest.param(
             lambda: printing.print_comparison(["one", "two"], COMPARISON),
@@ -316,3 +371,58 @@ def test_results_are_printed_for_readers(
 ) -> None:
     show()
     assert capsys.readouterr().out == expected
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        ({"some_name": 1234, "none": None, "no": [], "empty": {}, "list": [1.5, True], "zero": 0},
+         "some name  1,234\nlist       1.5 yes\nzero       0\n"),
+        (Band(1, 100, 90, 0.5), None),
+    ],
+)  # fmt: skip
+def test_results_are_printed_as_json_or_text_or_not_at_all(
+    result: Any, text: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = result if isinstance(result, dict) else asdict(result)
+    for quiet in False, True:
+        printing.print_result(result, True, quiet)
+        assert json.loads(capsys.readouterr().out) == values
+    printing.print_result(result, False, True)
+    assert capsys.readouterr().out == ""
+    printing.print_result(result, False, print_text=lambda shown: print("own", shown is result))
+    assert capsys.readouterr().out == "own True\n"
+    if text:
+        printing.print_result(result, False)
+        assert capsys.readouterr().out == text
+
+
+def test_numbers_that_json_lacks_are_null(capsys: pytest.CaptureFixture[str]) -> None:
+    values = [math.inf, -math.inf, math.nan, 1.5, 2, "inf", None, True]
+    printing.print_json({"a": values, "b": {"c": tuple(values)}})
+    expected = [None, None, None, 1.5, 2, "inf", None, True]
+    assert json.loads(capsys.readouterr().out) == {"a": expected, "b": {"c": expected}}
+
+
+def test_tables_print_words_literally_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    printing.print_table([["[bold]:smile:[/bold]", "x" * 500], ["a\x1bb"]], ["[i]", "n"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        "[i]" + " " * 518 + "n", "[bold]:smile:[/bold]  " + "x" * 500, "a\\x1bb"
+    ]  # fmt: skip
+
+
+def test_trials_are_printed_in_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first trial has a header. A trial without a score has diverged."""
+    tuner: Any = SimpleNamespace(trials=[1], changed=lambda choices: choices, score=0.12345)
+    printing.print_trial(Trial({}, 1.0, 7, 0.12345, 12.34), tuner, to_stderr=False)
+    tuner.trials, tuner.score = list(range(12)), 0.5
+    printing.print_trial(Trial({"window": 9, "alpha": 0.0125}, 1 / 3, 8, None, 1.25), tuner, to_stderr=False)
+    assert capsys.readouterr() == (
+        "trial  epochs  seed   score    best  seconds  settings\n"
+        "    1    100%     7   12.35   12.35     12.3  the defaults\n"
+        "   12     33%     8       -   50.00      1.2  window=9 alpha=0.0125\n",
+        "",
+    )
+    printing.print_trial(Trial({}, 1.0, 7, -math.inf, 12.34), tuner, to_stderr=True)
+    assert capsys.readouterr() == ("", "   12    100%     7       -   50.00     12.3  the defaults\n")
