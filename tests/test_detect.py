@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -146,3 +147,100 @@ def test_commands_name_the_kind_of_swapped_arguments(tmp_path: Path) -> None:
         (["train", text, "--read-vocab", model, "-o", tmp_path / "n.bin"], "m.bin: a model, not words and their count"),
     ):
         assert message in run(*arguments, code=1).stderr
+
+
+TEXT_LINES = 20  # a shorter word list may be a text; see kind_of
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "kind_of_long_file"),
+    [
+        ("a 3\n", "vocabulary", ""),
+        ("a 9223372036854775807\n", "vocabulary", ""),
+        ("a 10000000000000000000\n", "", ""),  # more digits than any count
+        ("a 0\n", "", ""),
+        ("a 3\na 2\n", "", ""),
+        ("a 2\nb 3\n", "", ""),
+        ("</s> 1\na 3\n", "vocabulary", ""),
+        ("a b 1\n", "pairs", ""),
+        ("a b 1\nc d word\n", "", ""),
+        (20 * "a b 1\n", "pairs", "pairs"),
+        (20 * "a\tb\t1\n", "pairs", "pairs"),
+        (20 * "a,b,1\n", "pairs", ""),
+        (20 * "a;b;1\n", "pairs", ""),
+        (20 * "a\tb\tN\t1\n", "pairs", ""),  # a text in columns may look like this, too
+        (20 * "a b N 1\n", "", ""),
+        (20 * "new york\tb\t1\n", "", ""),
+        (20 * "3\tb\t1\n", "", ""),
+        ("x\ty\tscore\n" + "a\tb\t1\n", "", ""),  # half of the lines is not a pair
+        ("x\ty\tscore\n" + 2 * "a\tb\t1\n", "pairs", ""),
+        ("x\ty\tscore\n" + 20 * "a\tb\t1\n", "pairs", "pairs"),
+        (": x\na b c d\n", "questions", ""),
+        (": x\n" + 19 * "a b c d\n", "questions", "questions"),
+        (": x\n: y\n", "", ""),
+        ("a b c d\n: x\n", "", ""),
+        ("a 0.5 1\n", "model", ""),
+        ("a 0.5\n", "", ""),
+        ("a 0.5 1\nb 1 2\n", "", ""),
+        ("1 2\na 0.5 1\n", "model", "model"),
+        ("1 2\na 0.5 1 2\n", "", ""),
+        ("1 1\na 0.5\n", "model", "model"),
+    ],
+)
+def test_kinds_are_recognised_by_the_lines(content: str, kind: str, kind_of_long_file: str) -> None:
+    assert detect.kind_of(content.encode()) == kind
+    assert detect.kind_of(content.encode(), TEXT_LINES) == kind_of_long_file
+    assert detect.kind_of(("\ufeff" + content).encode()) == kind
+    if not content.startswith("1 "):  # a header of vectors is the first line
+        assert detect.kind_of(("# words\n\n" + content).encode()) == kind
+    assert detect.kind_of(content.encode() + b"a b trunc") == kind  # the last line of the head may be truncated
+
+
+def test_short_files_of_another_kind_are_refused(tmp_path: Path) -> None:
+    for content, description in ("a 3\n", "words and their counts"), ("a 0.5 1\n", "a model"):
+        (tmp_path / "file").write_text(content)
+        with pytest.raises(W2VError, match=f"file: {description}, not scored word pairs: give"):
+            w2v.word_pairs(VECTORS, tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"2 4\na 1 2 3 4\nb 5 6 7 8\n", ("text", 2, 4, 4)),
+        (b"\xef\xbb\xbf2 4\na 1 2 3 4\nb 5 6 7 8\n", ("text", 2, 4, 7)),
+        (b"a 1 2\nb 3 4\n", ("text", None, 2, 0)),
+        (b"2 4\na 1234567890123456\nb 1\n", ("binary", 2, 4, 4)),  # vectors whose bytes look like text
+        (b"1 2\na \0\0\x80\x3f\0\0\0\x40\n", ("binary", 1, 2, 4)),
+    ],
+)
+def test_layouts_of_word2vec_files_are_recognised(content: bytes, expected: tuple[str, int | None, int, int]) -> None:
+    assert detect.recognise_layout("file", content) == expected
+
+
+def test_headers_with_a_wrong_number_of_values_are_refused() -> None:
+    for number in 2, 3, 5:  # at least half as many as in the header
+        row = " ".join(["a", *number * ["1"]])
+        with pytest.raises(
+            W2VError, match=f"^file: wrong header: it says 4 values per row, but the rows have {number}$"
+        ):
+            detect.recognise_layout("file", f"2 4\n{row}\n{row}\n".encode())
+    for header in b"0 4\n", b"4 0\n":
+        with pytest.raises(W2VError, match=r"^file: no vectors: its header says "):
+            detect.recognise_layout("file", header + b"a 1 2 3 4\n")
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "rows", "size"),
+    [
+        ("binary", 2, 1, 1 + 8),  # a word of no letters, a space, and two numbers of four bytes
+        ("binary", 2, 2, 2 * (1 + 8) + 1),
+        ("binary", 2, 257, 257 * (1 + 8) + 256),  # one word of no letters and 256 of one byte
+        ("binary", 2, 258, 258 * (1 + 8) + 256 + 2),
+        ("text", 2, 1, len("a 1 2")),
+        ("text", 2, 2, len("a 1 2\nb 1 2")),
+        ("text", 3, 256, 256 * len("a 1 2 3\n") - 1),
+        ("text", 3, 257, 257 * len("a 1 2 3\n") - 1 + 1),
+    ],
+)
+def test_smallest_size_of_a_file_counts_different_words(kind: Any, columns: int, rows: int, size: int) -> None:
+    assert detect.Layout(kind, rows, columns, 0).min_bytes(rows) == size

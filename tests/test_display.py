@@ -27,11 +27,26 @@ def test_table_escapes_and_shortens_values() -> None:
     assert "<td>&lt;table&gt;" in html_table([["<table>"]])
 
 
+def test_table_shows_200_characters_of_a_value() -> None:
+    assert f"<td>{'x' * 200}</td>" in html_table([["x" * 200]])
+    assert f"<td>{'x' * 199}…</td>" in html_table([["x" * 201]])
+
+
+def test_result_shows_ten_items_of_a_list() -> None:
+    ten = [float(number) for number in range(1, 11)]
+    shown = [EffectiveRank(2, 3, 4, 5, 6, values)._repr_html_() for values in (ten, [*ten, 11.0])]
+    assert "<td>singular values</td><td>1 2 3 4 5 6 7 8 9 10</td>" in shown[0]
+    assert "<td>singular values</td><td>1 2 3 4 5 6 7 8 9 10 … (11 in all)</td>" in shown[1]
+    rows = {"rank": 2, "max rank": 3, "contexts": 4, "words": 5, "vector size": 6}
+    assert all(f"<td>{name}</td><td>{value}</td>" in shown[0] for name, value in rows.items())
+
+
 def test_curve_is_scaled_and_labelled() -> None:
     shown = html_curve([(0, 3), (5, 2), (10, 1)], 'falls "fast"')
     assert 'points="0.0,0.0 160.0,45.0 320.0,90.0"' in shown
     assert 'aria-label="falls &quot;fast&quot;"' in shown
-    assert "nan" not in html_curve([(1, 1), (1, 1)], "flat")
+    assert 'points="0.0,90.0 80.0,0.0 320.0,30.0"' in html_curve([(2, -1), (3, 2), (6, 1)], "from 2 and -1")
+    assert 'points="0.0,90.0 0.0,90.0"' in html_curve([(1, 1), (1, 1)], "one point")
 
 
 def test_notebook_shows_vectors_as_a_table() -> None:

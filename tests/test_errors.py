@@ -1,4 +1,4 @@
-"""Errors about missing packages name the command that installs them."""
+"""Messages of errors: one short printable line, and the command that installs a missing package."""
 
 import re
 import tomllib
@@ -7,8 +7,19 @@ from pathlib import Path
 
 import pytest
 
+import w2v
 from w2v import errors
-from w2v.errors import W2VError, import_optional, install_command
+from w2v.errors import (
+    SettingsError,
+    TextWarning,
+    W2VError,
+    error_message,
+    import_optional,
+    install_command,
+    malformed_lines,
+    one_line,
+    pluralise,
+)
 
 ROOT = Path(errors.__file__).parents[1]
 
@@ -42,3 +53,46 @@ def test_command_installs_an_extra_from_uninstalled_sources(monkeypatch: pytest.
 
     monkeypatch.setattr(metadata, "requires", missing)
     assert install_command("plot") == "pip install '.[plot]' in the folder of w2v's sources"
+
+
+def test_message_of_an_error_is_one_short_printable_line() -> None:
+    assert one_line("a\nb\x1b") == "a\\nb\\x1b"
+    assert one_line("x" * 300) == "x" * 300
+    assert one_line("x" * 301) == "x" * 300
+    assert one_line("\n" * 300) == "\\n" * 150
+    assert one_line(KeyError()) == "KeyError"
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (W2VError("what to do"), "what to do"),
+        (MemoryError("some bytes"), "out of memory"),
+        (FileNotFoundError(2, "No such file", "name"), "name: No such file"),
+        (OSError(2, "No such file"), "No such file"),
+        (OSError("text only"), "text only"),
+        (KeyError("name"), "internal error: KeyError: 'name'"),
+    ],
+)
+def test_errors_are_described_without_a_traceback(error: Exception, message: str) -> None:
+    assert error_message(error) == message
+
+
+def test_numbers_of_things_are_singular_or_plural() -> None:
+    assert [pluralise(number, "word") for number in (0, 1, 2, 1000)] == ["0 words", "1 word", "2 words", "1,000 words"]
+    assert malformed_lines(1, 5) == "1 malformed line: line 5"
+    assert malformed_lines(1000, 5) == "1,000 malformed lines: the first is line 5"
+
+
+def test_warning_about_a_text_points_at_the_line_that_called_w2v() -> None:
+    with pytest.warns(TextWarning) as caught:
+        w2v.train([["a", "b"] * 200], min_count=1, epochs=1, vector_size=2, sample=0)
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_import_of_optional_modules_returns_the_first() -> None:
+    assert import_optional("more is needed", "maps", "json", "csv").__name__ == "json"
+    with pytest.raises(W2VError, match="more is needed"):
+        import_optional("more is needed", "maps", "json", "w2v.nosuch")
+    with pytest.raises(SettingsError):
+        import_optional("more is needed", "maps", "w2v.nosuch", kind=SettingsError)

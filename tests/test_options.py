@@ -1,5 +1,7 @@
-"""Functions accept the old names of their arguments, and warn about them."""
+"""Options accept values within their limits, and functions accept the old names of their arguments."""
 
+import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +9,19 @@ import numpy as np
 import pytest
 
 import w2v
-from w2v.options import renamed_arguments
+from w2v.losses.registry import FlatSettings
+from w2v.options import (
+    check_numbers,
+    check_whole,
+    options_of,
+    refuse_unknown,
+    renamed_arguments,
+    suggestion,
+    takes_pair,
+    type_of,
+)
+from w2v.text.idstore import ReadingOptions
+from w2v.text.phrases import PhraseOptions
 
 VECTORS = w2v.KeyedVectors(["a", "b"], np.eye(2, dtype=np.float32))
 
@@ -49,3 +63,123 @@ def test_functions_know_the_old_names_of_their_arguments(
     """Each call is wrong in another way too, so that it ends at once."""
     with pytest.warns(DeprecationWarning, match=f"the argument {old} of "), pytest.raises(w2v.W2VError):
         function(*arguments, **{old: value})
+
+
+# The lowest and the highest value of each option for a number; None if there is no highest one.
+LIMITS: dict[type, dict[str, tuple[float, float | None]]] = {
+    FlatSettings: {
+        "vector_size": (1, 1_048_576),
+        "window": (1, 16_384),
+        "min_count": (0, None),
+        "max_vocab": (1, None),
+        "buckets": (1, 2**31 - 1),
+        "sample": (0, 1),
+        "epochs": (1, 1_000_000),
+        "alpha": (5e-324, 1000),  # the smallest number above 0
+        "min_alpha": (0, 1000),
+        "stop_early": (1, None),
+        "seed": (0, 2**64 - 1),
+        "workers": (1, 1024),
+        "negative": (1, 16_384),
+        "ns_exponent": (-10, 10),
+        "classes": (1, None),
+        "mixtures": (1, 1024),
+    },
+    ReadingOptions: {"max_types": (1, 2**30)},
+    PhraseOptions: {
+        "threshold": (5e-324, None),
+        "min_count": (1, None),
+        "passes": (1, 10),
+        "max_pairs": (1, None),
+    },
+}
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, limits in LIMITS.items() for name in limits])
+def test_options_accept_their_limits_and_refuse_values_beyond_them(kind: Any, name: str) -> None:
+    low, high = LIMITS[kind][name]
+    is_float = type_of(kind, name) is float
+    for limit in (low, high):
+        if limit is not None:
+            assert getattr(kind(**{name: limit}), name) == limit
+    below = math.nextafter(low, -math.inf) if is_float else low - 1
+    above = [] if high is None else [math.nextafter(high, math.inf) if is_float else high + 1]
+    for value in (below, *above):
+        with pytest.raises(w2v.SettingsError, match=f"^{name} {value!r}: it must be|^{name} 0: with scoring default"):
+            kind(**{name: value})
+
+
+def test_all_numeric_options_have_limits() -> None:
+    for kind, limits in LIMITS.items():
+        assert limits.keys() == {name for name in options_of(kind) if type_of(kind, name) in (int, float)}
+
+
+@pytest.mark.parametrize("value", ["", 5, "a\0b", "\ud800", ["a"], b"a"])
+def test_names_and_paths_must_be_possible(value: Any) -> None:
+    for name in "tree", "blocks", "tree_vectors":
+        with pytest.raises(w2v.SettingsError, match=f"^{name} {re.escape(repr(value))}: it must be a name or a path$"):
+            FlatSettings(**{name: value})
+    with pytest.raises(w2v.SettingsError, match=r"^cache .*: it must be a name or a path$"):
+        ReadingOptions(cache=value)
+
+
+def test_values_are_converted_to_types_of_python() -> None:
+    given: dict[str, Any] = {"vector_size": np.int64(7), "sample": np.float32(0.25), "alpha": 1, "tree": Path("a")}
+    settings = FlatSettings(**given)
+    for name, expected in {"vector_size": 7, "sample": 0.25, "alpha": 1.0, "tree": "a"}.items():
+        value = getattr(settings, name)
+        assert (value, type(value)) == (expected, type(expected))
+
+
+def test_wrong_numbers_are_named_with_their_limits() -> None:
+    messages = {
+        "vector_size": "0: it must be a whole number, from 1 to 1,048,576",
+        "min_count": "-1: it must be a whole number, 0 or more",
+        "alpha": "0: it must be a number, from 0 to 1,000, but not 0",
+        "epochs": "'7': it must be a whole number, from 1 to 1,000,000, or auto",
+        "window": "True: it must be a whole number, from 1 to 16,384",
+    }
+    for name, message in messages.items():
+        value = {"'7'": "7", "True": True}.get(message.partition(":")[0]) or int(message.partition(":")[0])
+        with pytest.raises(w2v.SettingsError, match=f"^{name} {re.escape(message)}$"):
+            FlatSettings(**{name: value})
+    check_whole(2, topn=2)
+    check_numbers(seed=0, top=1)
+    for check in lambda: check_whole(2, rows=3, topn=1), lambda: check_numbers(seed=0, targets=1):
+        with pytest.raises(w2v.SettingsError, match=r"^(topn|targets) 1: it must be a whole number, 2 or more$"):
+            check()
+
+
+def test_only_a_window_may_be_a_pair_of_numbers() -> None:
+    assert [name for name in options_of(FlatSettings) if takes_pair(FlatSettings, name)] == ["window"]
+    for name in "vector_size", "epochs", "alpha":
+        with pytest.raises(w2v.SettingsError, match=f"^{name} '5,0': it must be"):
+            FlatSettings(**{name: "5,0"})
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "hint"),
+    [
+        ("epoch", ["batch", "epochs", "seed"], "did you mean epochs?"),
+        ("Vector Size", ["seed", "vector_size"], "did you mean vector_size?"),
+        ("sampel", ["seed", "sampled", "sample"], "did you mean sample or sampled?"),  # the most similar first
+        ("s", ["s1", "s2", "s3", "s4"], "did you mean s1, s2 or s3?"),
+        ("neg", {"hs": "hierarchical softmax", "ns": "negative sampling"}, "did you mean ns?"),
+        ("x", ["one", "two"], "choose from one, two"),
+        ("", ["one", "two"], "choose from one, two"),
+        ("--", ["one", "two"], "choose from one, two"),
+        ("abcde", ["abxyz"], "choose from abxyz"),  # a similarity of 0.4
+        ("abcde", ["abcxy"], "did you mean abcxy?"),  # a similarity of 0.6
+        ("abcdefghij", ["abcdefghxy", "abcdefghix"], "did you mean abcdefghix?"),  # 0.8 is less than 90 % of 0.9
+    ],
+)
+def test_similar_names_are_suggested(name: str, known: Any, hint: str) -> None:
+    assert suggestion(name, known) == hint
+
+
+def test_unknown_names_are_refused_with_a_hint() -> None:
+    refuse_unknown(["a"], ["a", "b"], {})
+    with pytest.raises(w2v.SettingsError, match=r"^unknown setting 'size': write vector_size$"):
+        refuse_unknown(["sizes", "size"], ["sizes"], {"size": "vector_size"})
+    with pytest.raises(w2v.SettingsError, match=r"^unknown setting 'size': did you mean sizes\?$"):
+        refuse_unknown(["size"], ["sizes"], {})

@@ -11,7 +11,7 @@ from w2v.evaluation.compare import compare
 from w2v.evaluation.effective_rank import rank
 from w2v.evaluation.evaluate import evaluate
 from w2v.formats import row_blocks, table
-from w2v.progress import PHASES, Meter, NotebookBar, Progress, duration, quantity
+from w2v.progress import PHASES, Meter, NotebookBar, Progress, duration, formatted_values, quantity
 
 
 def set_clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
@@ -49,7 +49,8 @@ def test_notebook_shows_a_bar_during_long_work(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("IPython.display.display", lambda line, display_id: shown.append(line.data) or Display())
     set_clock(monkeypatch, 100)
     bar = NotebookBar()
-    for seconds, done in (100.9, 1), (101.1, 2), (101.15, 3), (101.3, 4), (101.31, 10):
+    # It appears after a second, and is then drawn at most ten times a second.
+    for seconds, done in (100.99, 1), (101.01, 2), (101.1, 3), (101.12, 4), (101.2, 5), (101.21, 10):
         set_clock(monkeypatch, seconds)
         bar(Progress("train", done, 10, "words", epoch=1, epochs=2, loss=0.5))
     lines = [f'<div>train <progress value="{done}" max="10"></progress> epoch 1/2, loss 0.500</div>' for done in (2, 4)]
@@ -129,7 +130,32 @@ def test_other_long_work_reports_until_its_end(model: Path, tmp_path: Path, monk
 
 
 def test_quantities_and_durations_are_formatted() -> None:
-    numbers = {0.5: "0.5", 99.4: "99.4", 1234: "1,234", 12_000: "0.01 M", 2.5e6: "2.50 M"}
+    numbers = {0.5: "0.5", 99.4: "99.4", 100: "100", 1234: "1,234", 9999: "9,999", 10_000: "0.01 M", 2.5e6: "2.50 M"}
     assert [quantity(number) for number in numbers] == [*numbers.values()]
-    seconds = {45: "45 seconds", 600: "10 minutes", 4320: "72 minutes", 9000: "2.5 hours"}
+    seconds = {45: "45 seconds", 119: "119 seconds", 120: "2 minutes", 600: "10 minutes", 4320: "72 minutes"}
+    seconds |= {7199: "120 minutes", 7200: "2.0 hours", 9000: "2.5 hours"}
     assert [duration(number) for number in seconds] == [*seconds.values()]
+
+
+def test_known_values_of_a_report_are_formatted_in_order() -> None:
+    everything = Progress(
+        "tune",
+        5,
+        10,
+        "words",
+        12_345,
+        3725.4,
+        epoch=2,
+        epochs=3,
+        loss=0.12345,
+        alpha=0.0256,
+        score=0.5678,
+        view="grams",
+    )
+    assert formatted_values(everything) == [
+        "1:02:05 left", "best score 56.78", "grams", "epoch 2/3", "0.01 M words/s", "loss 0.123", "alpha 0.026"
+    ]  # fmt: skip
+    assert formatted_values(Progress("tune", 5, 10, "words", seconds_left=125)) == ["02:05 left"]
+    assert formatted_values(Progress("tune", 5, 10, "words", seconds_left=0, score=0.0, loss=0.0)) == [
+        "best score 0.00", "loss 0.000"
+    ]  # fmt: skip

@@ -58,6 +58,25 @@ def test_a_window_may_differ_before_and_after_the_centre_word() -> None:
             Settings(window=wrong)
 
 
+def test_each_side_of_a_window_has_the_same_limit_as_both() -> None:
+    for window in "0,1", "0,16384", "16384,0":
+        assert Settings(window=window).window_sides == tuple(map(int, window.split(",")))
+    for wrong in "0,16385", "16385,0":
+        with pytest.raises(w2v.SettingsError, match=r"^window "):
+            Settings(window=wrong)
+
+
+def test_ngrams_have_one_to_99_characters() -> None:
+    for lengths, expected in {"1-1": (1, 1), "1-99": (1, 99), "10-11": (10, 11), "3-3": (3, 3)}.items():
+        assert Settings(subwords=lengths).ngram_lengths == expected
+    for wrong in "0-3", "3-0", "4-3", "1-100", "3", "-3", "3-", "3-6-9", "３-6", "a-b", " 3-6", "3-6\n", "":
+        with pytest.raises(w2v.SettingsError, match=r"^subwords "):
+            Settings(subwords=wrong)
+    with pytest.raises(w2v.SettingsError) as caught:
+        Settings(subwords="3-" + 100 * "6")
+    assert len(str(caught.value)) < 150
+
+
 def test_vectors_of_one_value_are_not_combined() -> None:
     assert (Settings(vector_size=1).word_vectors, Settings(vector_size=2).word_vectors) == ("input", "combined")
 

@@ -100,6 +100,14 @@ def test_invalid_input_is_refused(model: Path) -> None:
         WordVectors(5).fit(TEXTS)
 
 
+def test_weights_that_need_counts_are_refused_by_fit(model: Path, tmp_path: Path) -> None:
+    w2v.load(model).save(tmp_path / "m.bin")  # without counts
+    for weights in "sif", "idf":
+        with pytest.raises(w2v.SettingsError, match=weights):
+            WordVectors(tmp_path / "m.bin", weights).fit(TEXTS)
+    assert WordVectors(tmp_path / "m.bin", "mean").fit_transform(TEXTS).shape == (12, 50)
+
+
 def test_missing_scikit_learn_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.base", None)
     with pytest.raises(w2v.W2VError, match=r"^w2v\.sklearn needs scikit-learn: pip install"):

@@ -431,6 +431,7 @@ def test_info_describes_installation_and_models(model: Path, tmp_path: Path) -> 
     assert native["format"] == "native"
     assert native["settings"]["vector_size"] == native["vector_size"] == 50
     assert native["most_frequent"][:2] == ["the", "and"]
+    assert len(native["most_frequent"]) == 10
     assert native["norms"]["min"] < native["norms"]["mean"] < native["norms"]["max"]
     rows = [native["vocabulary_size"], 50]
     assert native["tensors"] == {"inputs": rows, "outputs": rows, "loss_by_epoch": [5]}
@@ -586,6 +587,7 @@ def test_similar_names_are_suggested(command: str, expected: str) -> None:
         ("similarity {model} pairs --words a b", "give one file of word pairs, or two words, not 3: pairs a b; see"),
         ("similarity {model} --verbose a b", "--verbose has no effect with two words"),
         ("similarity {model} {corpus} {corpus}", "is a file, and two arguments are two words: give one file of pairs"),
+        ("similarity {model} king {corpus}", "is a file, and two arguments are two words: give one file of pairs"),
         ("query {model} king --restrict-vocab 0", "restrict_vocab 0: it must be a whole number, 1 or more"),
         ("query {model} king -topn 3", "No such option '-topn': did you mean --topn?"),
         ("query -man {model}", "No such option '-m'"),

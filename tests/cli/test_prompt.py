@@ -2,8 +2,11 @@
 
 import io
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
 
 import pytest
 
@@ -49,11 +52,62 @@ def test_commands_are_not_queries(
     assert "king - man + woman" in capsys.readouterr().out
 
 
+def test_end_of_input_ends_the_line_of_the_prompt(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("builtins.input", full_stop)
+    assert list(typed_lines([])) == []
+    welcome, *rest = capsys.readouterr().out.split("\n")
+    assert welcome.startswith("Type a word, or king - man + woman.")
+    assert rest == ["", ""]
+
+
+def full_stop(_: str) -> NoReturn:
+    raise EOFError
+
+
+@pytest.mark.parametrize(
+    ("documentation", "binding"),
+    [("Importing this module enables readline.", "tab: complete"), ("libedit readline", "bind ^I rl_complete"),
+     (None, "tab: complete")],
+)  # fmt: skip
+def test_tab_completes_with_readline_and_with_libedit(
+    documentation: str | None, binding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readline: Any = ModuleType("readline", documentation)
+    bound: list[str] = []
+    delimiters: list[str] = []
+    completers: list[Any] = []
+    readline.parse_and_bind, readline.set_completer_delims = bound.append, delimiters.append
+    readline.set_completer = completers.append
+    monkeypatch.setitem(sys.modules, "readline", readline)
+    monkeypatch.setattr("builtins.input", full_stop)
+    list(typed_lines(["king-size", "queen"]))
+    assert bound == [binding]
+    assert delimiters == [" \t\n"]  # a hyphen is part of a word
+    assert [complete("king", 0) for complete in completers] == ["king-size"]
+
+
+def test_prompt_works_without_readline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "readline", None)
+    typed = iter(["king", "quit"])
+    monkeypatch.setattr("builtins.input", lambda _: next(typed))
+    assert list(typed_lines([])) == ["king"]
+
+
 def test_completer_follows_the_protocol_of_readline() -> None:
     complete = completer(["the", "th\x1b", "then", "a", "other"])
     assert [complete("th", state) for state in range(3)] == ["the", "then", None]
     assert complete("b", 0) is None
     assert complete("", 0) is None  # otherwise all words of a large vocabulary would match
+
+
+def test_queries_of_65536_characters_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{'x' * 65_535}\n{'y' * 65_536}\n"))
+    lines = piped_lines()
+    assert next(lines) == f"{'x' * 65_535}\n"
+    with pytest.raises(W2VError, match=r"^standard input, line 2: more than 65,536 characters"):
+        next(lines)
 
 
 def test_piped_lines_are_limited_in_length(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,6 +85,8 @@ SETS = {
     "decimal commas, TSV": "x\ty\tscore\na0\tb0\t1,5\na1\tb1\t2,500\na2\tb2\t0,5\n",
     "decimal commas, no header": "a0;b0;1,5\na1;b1;2,5\na2;b2;0,5\n",
     "decimal commas, CSV": 'a0,b0,"1,5"\na1,b1,"2,5"\na2,b2,"0,5"\n',
+    "an empty column": "a0\tb0\t\t1.5\na1\tb1\t\t2.5\na2\tb2\t\t0.5\n",
+    "numbered rows with an empty column": "1,a0,b0,,1.5\n2,a1,b1,,2.5\n3,a2,b2,,0.5\n",
     "a comment": "# Word 1, Word 2, score\na0\tb0\t1.5\na1\tb1\t2.5\na2\tb2\t0.5\n",
 }
 
@@ -144,6 +146,13 @@ def test_names_of_columns_after_the_first_line_are_malformed(tmp_path: Path) -> 
     path.write_text("a0\tb0\t1\nword1\tword2\tscore\na1\tb1\t2\n")
     result = word_pairs(related_vectors(9), path)
     assert (result.found, result.malformed, result.first_malformed) == (2, 1, 2)
+
+
+def test_a_first_line_with_too_few_columns_is_malformed(tmp_path: Path) -> None:
+    path = tmp_path / "pairs"
+    path.write_text("word\na0\tb0\t1\na1\tb1\t2\n")
+    result = word_pairs(related_vectors(9), path)
+    assert (result.found, result.malformed, result.first_malformed) == (2, 1, 1)
 
 
 def test_a_pair_without_one_of_its_words_is_malformed(tmp_path: Path) -> None:

@@ -226,6 +226,35 @@ def test_browser_gets_a_private_file_instead_of_the_address(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("opened", "message"), [(True, ""), (False, "w2v: no browser was found: open the page yourself\n")]
+)
+def test_missing_browser_is_reported(
+    opened: bool, message: str, model: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    urls: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda url: urls.append(url) or opened)
+    monkeypatch.chdir(tmp_path)
+    result = run("explore", model, "--top", 9, "-o", "page.html", "--open")
+    assert urls == [(tmp_path / "page.html").as_uri()]
+    assert result.stderr == message
+    run("explore", model, "--top", 9, "-o", "page.html", "--force")
+    assert len(urls) == 1
+
+
+def test_server_is_closed_if_a_model_cannot_be_loaded(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    servers: list[Server] = []
+    bind = Server.server_bind
+
+    def recorded(server: Server) -> None:
+        servers.append(server)
+        bind(server)
+
+    monkeypatch.setattr(Server, "server_bind", recorded)
+    assert "cannot read missing" in run("explore", model, "missing", code=1).stderr
+    assert [server.socket.fileno() for server in servers] == [-1]
+
+
 def test_quiet_prints_nothing(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Server, "run", lambda server, *_: server.server_close())
     result = run("explore", model, "--quiet")

@@ -192,7 +192,7 @@ class Forger:
 
         return [
             lambda: w2v.Model.load(path),
-            lambda: info.model(path, load(path)),
+            lambda: info.model(path, load(path), all_settings=True),
             lambda: read_options(path),
             encode,
         ]
@@ -270,7 +270,7 @@ class Forger:
             with suppress(AttributeError, EOFError):  # gensim raises these, too
                 Word2Vec.load(path)
 
-        return path, [lambda: info.model(path, load(path)), lambda: w2v.Model.load(path), read]
+        return path, [lambda: info.model(path, load(path), all_settings=True), lambda: w2v.Model.load(path), read]
 
     def phrases(self, generator: random.Random) -> tuple[Path, list[Callable[[], object]]]:
         path = self.folder / "phrases"

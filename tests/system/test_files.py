@@ -1,7 +1,9 @@
 """Safe writing of files: names, modes, links, and restricted folders."""
 
 import errno
+import io
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Callable
@@ -14,7 +16,13 @@ import pytest
 import w2v
 from w2v.errors import W2VError
 from w2v.system import files
-from w2v.system.files import atomic_write, atomic_write_together, check_files_unchanged
+from w2v.system.files import (
+    atomic_folder,
+    atomic_write,
+    atomic_write_together,
+    check_files_unchanged,
+    check_unchanged,
+)
 
 
 @pytest.fixture(params=["unnamed", "named", "copied"])
@@ -183,6 +191,33 @@ def test_own_links_are_followed(shared: Path) -> None:
     assert (shared / "link").is_symlink()
 
 
+def test_links_of_root_and_of_the_owner_of_the_folder_are_followed(
+    shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.chown(shared, OTHER_USER, -1)
+    monkeypatch.setattr(os, "geteuid", lambda: OTHER_USER + 1)
+    for owner in 0, OTHER_USER, OTHER_USER + 1:
+        link = shared / f"link of {owner}"
+        link.symlink_to(shared.parent / f"file of {owner}")
+        os.chown(link, owner, -1, follow_symlinks=False)
+        write(link)
+        assert (shared.parent / f"file of {owner}").read_bytes() == b"new"
+    stranger = shared / "link"
+    stranger.symlink_to(shared.parent / "victim")
+    os.chown(stranger, OTHER_USER + 2, -1, follow_symlinks=False)
+    with pytest.raises(W2VError, match="is a link of another user: name the file it leads to"):
+        write(stranger)
+
+
+@pytest.mark.parametrize("permissions", [0o1777, 0o777, 0o1755])
+def test_folders_where_others_may_plant_links(shared: Path, permissions: int) -> None:
+    shared.chmod(permissions)
+    (shared / "link").symlink_to(shared.parent / "victim")
+    os.chown(shared / "link", OTHER_USER, -1, follow_symlinks=False)
+    with pytest.raises(W2VError, match="is a link of another user"):
+        write(shared / "link")
+
+
 def test_a_pipe_planted_by_another_user_gets_no_data(shared: Path) -> None:
     pipe = shared / "pipe"
     os.mkfifo(pipe)
@@ -240,6 +275,157 @@ def test_training_without_a_temporary_folder_needs_a_cache(tmp_path: Path, monke
     with pytest.raises(W2VError, match="variable TMPDIR, or with --cache"):
         train()
     train(cache=tmp_path)
+
+
+def record_calls(monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
+    """Record the calls that write a file or the folder to disk, and the names that files get."""
+    calls: list[str] = []
+    fsync, replace, rename = os.fsync, os.replace, os.rename
+
+    def recorded_fsync(descriptor: int) -> None:
+        calls.append("sync folder" if os.path.samestat(os.fstat(descriptor), folder.stat()) else "sync file")
+        fsync(descriptor)
+
+    def recorded(change: Any) -> Any:
+        def call(old: Any, new: Any, **options: Any) -> None:
+            name = Path(new).name
+            calls.append(f"hide {Path(old).name}" if name.endswith(".tmp") else f"write {name}")
+            change(old, new, **options)
+
+        return call
+
+    monkeypatch.setattr(os, "fsync", recorded_fsync)
+    monkeypatch.setattr(os, "replace", recorded(replace))
+    monkeypatch.setattr(os, "rename", recorded(rename))
+    return calls
+
+
+def test_data_and_names_are_on_disk_before_the_next_step(
+    tmp_path: Path, temporary_kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a power failure could leave an empty file, or a mixture of old and new files."""
+    with monkeypatch.context() as patch:
+        calls = record_calls(patch, tmp_path)
+        write(tmp_path / "words")
+    assert calls == [*{"copied": ["sync file"]}.get(temporary_kind, []), "sync file", "write words", "sync folder"]
+    write_pair(tmp_path, b"old", True)
+    with monkeypatch.context() as patch:
+        calls = record_calls(patch, tmp_path)
+        write_pair(tmp_path, b"new", True)
+    files = (4 if temporary_kind == "copied" else 2) * ["sync file"]
+    hidden = ["hide matrix", "hide words", "sync folder"]
+    assert calls == [*files, *hidden, "write words", "sync folder", "write matrix", "sync folder"]
+    with monkeypatch.context() as patch:
+        calls = record_calls(patch, tmp_path)
+        with atomic_folder(tmp_path / "folder") as temporary:
+            assert re.fullmatch(r"\.folder\.\w{16}\.tmp", temporary.name)
+    assert calls == ["write folder", "sync folder"]
+
+
+def test_a_new_file_in_place_of_a_private_one_is_never_readable_by_others(
+    tmp_path: Path, temporary_kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, modes, system_open = tmp_path / "secret", [], os.open
+    path.touch(mode=0o600)
+
+    def recorded(path: Any, flags: int, mode: int = 0, **options: Any) -> int:
+        if flags & os.O_RDWR:
+            modes.append(mode)
+        return system_open(path, flags, mode, **options)
+
+    monkeypatch.setattr(os, "open", recorded)
+    write(path)
+    assert modes
+    assert all(mode & 0o077 == 0 for mode in modes)
+
+
+def test_open_files_are_recognised_as_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    for mode, expected in (0o600, True), (0o644, True), (0o620, False), (0o602, False):
+        (tmp_path / "file").chmod(mode)
+        with (tmp_path / "file").open() as file:
+            assert files.is_own(file.fileno(), 0o022) == expected
+    (tmp_path / "file").chmod(0o600)
+    with Path("/dev/null").open() as device, (tmp_path / "file").open() as file:
+        assert not files.is_own(device.fileno(), 0)
+        monkeypatch.setattr(os, "geteuid", lambda: OTHER_USER)
+        assert not files.is_own(file.fileno(), 0)
+
+
+@pytest.mark.parametrize("change", [b"longer", b"same"])
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, change: bytes) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"data")
+    os.utime(path, ns=(0, 0))
+    earlier = path.stat()
+
+    def read(info: os.stat_result | None = None, error: Exception | None = None) -> None:
+        with path.open("rb") as file, check_unchanged("file", file, info):
+            if info is None:
+                path.write_bytes(change)
+            if error:
+                raise error
+
+    message = rf"^file changed while it was read: it had 4 bytes, and has {len(change)} now; try again when nothing"
+    with pytest.raises(W2VError, match=message):
+        read()
+    with pytest.raises(W2VError, match=message):  # the file changed before the block
+        read(earlier)
+    read(path.stat())
+    with pytest.raises(ValueError, match="damaged"):
+        read(earlier, ValueError("damaged"))
+    with check_unchanged("memory", io.BytesIO()):
+        pass
+    with Path("/dev/zero").open("rb") as device, check_unchanged("device", device):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [("a\0b", False), ("a\ud800", False), ("a\udc80", True), ("大", True), (Path("a"), True), ("a" * 300, True)],
+)
+def test_names_that_no_file_can_have(path: Any, expected: bool) -> None:
+    assert files.is_nameable(path) == expected
+
+
+def test_errors_of_the_system_name_the_file_and_the_action() -> None:
+    def fail(error: OSError, *arguments: str) -> None:
+        with files.translate_os_errors(*arguments):
+            raise error
+
+    missing = FileNotFoundError(errno.ENOENT, "No such file")
+    for arguments, message in (
+        (["a\nb"], r"cannot read a\nb: No such file"),
+        (["a", "write"], "cannot write a: No such file"),
+        (["a", "write", "; try b"], "cannot write a: No such file; try b"),
+        (["a\0b", "write"], r"cannot write 'a\\x00b': no file can have this name"),
+    ):
+        with pytest.raises(W2VError) as caught:
+            fail(missing, *arguments)
+        assert str(caught.value) == message
+    with pytest.raises(W2VError, match=r"^cannot read a: only text$"):
+        fail(OSError("only text"), "a")
+
+
+def test_a_folder_is_created_only_when_it_is_complete(tmp_path: Path) -> None:
+    def create(error: BaseException | None = None) -> None:
+        with atomic_folder(tmp_path / "folder") as temporary:
+            (temporary / "file").touch()
+            assert not (tmp_path / "folder").exists()
+            if error:
+                raise error
+
+    with pytest.raises(KeyboardInterrupt):
+        create(KeyboardInterrupt())
+    assert list(tmp_path.iterdir()) == []
+    create()
+    assert [path.name for path in tmp_path.rglob("*")] == ["folder", "file"]
+    with pytest.raises(W2VError, match=r"cannot write .*folder: it exists already; name another folder"):
+        create()
+    (tmp_path / "link").symlink_to("nowhere")
+    with pytest.raises(W2VError, match="it exists already"), atomic_folder(tmp_path / "link"):
+        pass
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 CHANGES = ("rename", "replace", "link", "unlink", "fsync")  # the calls that change names or write changes to disk

@@ -122,5 +122,33 @@ def test_rows_fill_whole_cache_lines(dtype: np.dtype[Any]) -> None:
 
 def test_impossible_allocations_are_refused() -> None:
     assert memory.empty((0, 3)).shape == (0, 3)
-    with pytest.raises(W2VError, match="no memory"):
-        memory.empty((1 << 40, 1 << 20))
+    for allocate in memory.empty, memory.zeros:
+        message = rf"^no memory for an array of {4 * 2**60 / 1e6:,.0f} MB, shape \({1 << 40}, {1 << 20}\)$"
+        with pytest.raises(W2VError, match=message):
+            allocate((1 << 40, 1 << 20))
+
+
+def test_needed_memory_is_compared_with_the_available_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "resident_bytes", lambda: 2_000_000_000)
+    monkeypatch.setattr(memory, "available", lambda: 500_000_000)
+    assert memory.check(500_000_000, "training", "lower it") == (2_500_000_000, 2_500_000_000)
+    assert memory.check(1_000_000, "training", "lower it") == (2_001_000_000, 2_500_000_000)
+    assert memory.check(700_000_000, "training", "lower it", ignore=True) == (2_700_000_000, 2_500_000_000)
+    message = r"^training needs about 2,700 MB of memory, but only 2,500 MB are available: lower it$"
+    with pytest.raises(W2VError, match=message):
+        memory.check(700_000_000, "training", "lower it")
+    with pytest.raises(W2VError):
+        memory.check(500_000_001, "training", "lower it")
+
+
+def test_a_truncated_file_is_recognised(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x" * 10_000)
+    with (tmp_path / "file").open("rb+") as file, memory.MappedFile(file) as mapped:
+        assert len(mapped) == 10_000
+        assert not mapped.is_truncated
+        file.truncate(20_000)
+        assert not mapped.is_truncated
+        file.truncate(9_999)
+        assert mapped.is_truncated
+        with pytest.raises(TypeError):
+            mapped[0] = 1  # it is read-only

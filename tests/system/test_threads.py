@@ -1,6 +1,8 @@
 """Threads with an interrupted start, threads that end with an error, and results in order."""
 
+import os
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -8,7 +10,7 @@ import numpy as np
 import pytest
 
 import w2v
-from w2v.system.threads import NoThread, Thread, map_in_order
+from w2v.system.threads import NoThread, Pool, Thread, map_in_order, processors
 
 
 class Stop(Exception):
@@ -82,3 +84,65 @@ def test_results_are_in_order(workers: int) -> None:
     with pytest.raises(ZeroDivisionError):
         list(found)
     assert list(map_in_order(inverse, [], workers)) == []
+
+
+@pytest.mark.parametrize("workers", [2, 5])
+def test_only_a_few_items_are_taken_ahead_of_the_results(workers: int) -> None:
+    taken: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(1000):
+            taken.append(number)
+            yield number
+
+    results = map_in_order(str, items(), workers)
+    for number in range(3):
+        assert next(results) == str(number)
+        assert len(taken) == 2 * workers + 1 + number
+    results.close()
+    assert len(taken) == 2 * workers + 3
+
+
+def test_items_that_no_thread_has_begun_are_dropped_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, end, done = threading.Event(), threading.Event(), []
+    shutdown = Pool.shutdown
+
+    def work(number: int) -> None:
+        begun.set()
+        end.wait()
+        done.append(number)
+
+    def items() -> Iterator[int]:
+        yield 1
+        begun.wait()
+        yield from (2, 3)
+        raise Stop
+
+    def shut_down(pool: Pool, wait: bool = True, **options: Any) -> None:
+        shutdown(pool, wait=False, **options)
+        end.set()
+        shutdown(pool, wait=wait)
+
+    monkeypatch.setattr(Pool, "shutdown", shut_down)
+    with pytest.raises(Stop):
+        list(map_in_order(work, items(), 2))
+    assert done == [1]
+
+
+def test_other_errors_of_a_start_are_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_: Any) -> NoReturn:
+        raise RuntimeError("threads can only be started once")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(RuntimeError, match="threads can only be started once"):
+        Thread().start()
+
+
+def test_processors_are_the_ones_that_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {3, 5, 8} if process == 0 else set(), raising=False)
+    assert processors() == 3
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    assert processors() == 7
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert processors() == 1

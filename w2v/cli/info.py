@@ -33,7 +33,7 @@ def installation() -> dict[str, Any]:
     }
 
 
-def model(path: Path, vectors: KeyedVectors, all_settings: bool = True) -> dict[str, Any]:
+def model(path: Path, vectors: KeyedVectors, all_settings: bool) -> dict[str, Any]:
     """Return facts about a model file.
 
     Args:

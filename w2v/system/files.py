@@ -96,7 +96,7 @@ def open_regular(path: PathLike) -> io.BufferedReader:
         W2VError: If it is a folder, or a device or pipe, which may never end.
         OSError: If the system reports an error.
     """
-    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     mode = os.fstat(file).st_mode
     if not stat.S_ISREG(mode):
         os.close(file)

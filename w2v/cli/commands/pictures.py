@@ -211,14 +211,14 @@ def explore(
         return
     from w2v.explore.server import Server
 
-    server = Server(host, port)
-    with ProgressPrinter(quiet) as progress:
-        served = [_serve(name, each, top, method, approximate, progress) for name, each in load_models(progress)]
-    facts, explorers = zip(*served, strict=True)
-    print_result({"url": server.url}, as_json, quiet, lambda result: click.echo(result["url"]))
-    if not (as_json or quiet):
-        say("the page is served at this address until Ctrl-C")
     with ExitStack() as stack:
+        server = stack.enter_context(Server(host, port))
+        with ProgressPrinter(quiet) as progress:
+            served = [_serve(name, each, top, method, approximate, progress) for name, each in load_models(progress)]
+        facts, explorers = zip(*served, strict=True)
+        print_result({"url": server.url}, as_json, quiet, lambda result: click.echo(result["url"]))
+        if not (as_json or quiet):
+            say("the page is served at this address until Ctrl-C")
         if open_page:
             open_in_browser(stack.enter_context(server.redirecting()).as_uri())
         start = examples([each.vectors for each in explorers], top)

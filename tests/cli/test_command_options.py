@@ -1,0 +1,684 @@
+"""Every option of a command: its default, its limits, and the argument of the work that it changes."""
+
+import inspect
+import pkgutil
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import numpy as np
+import pytest
+
+import w2v
+from tests.helpers import command_of, run
+from w2v.cli import main as cli
+from w2v.losses.registry import Settings
+from w2v.text.idstore import ReadingOptions
+from w2v.text.phrases import PhraseOptions
+from w2v.training.config import RunConfig
+
+Arguments = dict[str, Any]
+
+# The defaults of reading and of training, as the help describes them; None is computed.
+READING_DEFAULTS: Arguments = {
+    "lower": False, "tokenize": "spaces", "digits": "keep", "normalize": "keep", "strip_markup": False, "column": None,
+    "cache": None, "encoding": "utf-8", "errors": "strict", "max_types": 50_000_000,
+}  # fmt: skip
+TRAINING_DEFAULTS: Arguments = READING_DEFAULTS | {
+    "model": "cbow", "loss": "ns", "vector_size": 100, "window": None, "min_count": 5, "max_vocab": None,
+    "vectors": None, "subwords": None, "views": "words", "buckets": 2_000_000, "sample": 1e-4,
+    "sample_formula": "word2vec", "shrink_windows": True, "cbow_gradient": "faithful", "per_pair": False,
+    "epochs": "auto", "alpha": None, "min_alpha": None, "stop_early": None, "seed": 1, "workers": None,
+    "deterministic": False, "storage": "float32", "objective": None, "kernel": "cython", "negative": 5,
+    "ns_exponent": 0.5, "phrases": False, "continue_from": None, "vocab": "old", "init": None, "freeze": False,
+    "vocabulary": None, "checkpoint": None, "checkpoint_every": "10m", "output": "new.bin", "save_vocab": None,
+    "plot": None, "ignore_memory": False, "replace_checkpoints": False,
+}  # fmt: skip
+
+# Options, and the arguments that each of them changes. Options before | are needed for the effect.
+Changes = dict[str, Arguments]
+
+READING: Changes = {
+    "--lower": {"lower": True},
+    "--keep-case": {"lower": False},
+    "--tokenize words": {"tokenize": "words"},
+    "--digits zero": {"digits": "zero"},
+    "--normalize nfc": {"normalize": "nfc"},
+    "--strip-markup": {"strip_markup": True},
+    "--keep-markup": {"strip_markup": False},
+    "--column none": {"column": "none"},
+    "--cache folder": {"cache": "folder"},
+    "--encoding cp949": {"encoding": "cp949"},
+    "--errors replace": {"errors": "replace"},
+    "--max-types 7": {"max_types": 7},
+}
+SETTINGS: Changes = {
+    "--model skipgram": {"model": "skipgram"},
+    "--vector-size 7": {"vector_size": 7},
+    "--size 7": {"vector_size": 7},
+    "--window 3": {"window": 3},
+    "--window 3,2": {"window": "3,2"},
+    "--min-count 2": {"min_count": 2},
+    "--max-vocab 7": {"max_vocab": 7},
+    "--vectors input": {"vectors": "input"},
+    "--subwords 2-4": {"subwords": "2-4"},
+    "--subwords 3-6 | --buckets 7": {"buckets": 7},
+    "--sample 0.25": {"sample": 0.25},
+    "--sample-formula paper": {"sample_formula": "paper"},
+    "--fixed-windows": {"shrink_windows": False},
+    "--shrink-windows": {"shrink_windows": True},
+    "--cbow-gradient corrected": {"cbow_gradient": "corrected"},
+    "--model skipgram | --per-pair": {"per_pair": True},
+    "--model skipgram | --shared": {"per_pair": False},
+    "--epochs 7": {"epochs": 7},
+    "--iter 7": {"epochs": 7},
+    "--alpha 0.25": {"alpha": 0.25},
+    "--min-alpha 0.0625": {"min_alpha": 0.0625},
+    "--stop-early 7": {"stop_early": 7},
+    "--seed 7": {"seed": 7},
+    "--workers 7": {"workers": 7},
+    "--threads 7": {"workers": 7},
+    "--deterministic": {"deterministic": True},
+    "--free": {"deterministic": False},
+    "--storage bf16": {"storage": "bf16"},
+    "--kernel numba": {"kernel": "numba"},
+    "--loss nce": {"loss": "nce"},
+    "--negative 7": {"negative": 7},
+    "--ns-exponent 0.25": {"ns_exponent": 0.25},
+    "--loss hs | --tree balanced": {"tree": "balanced"},
+    "--loss hs --tree clustered --tree-vectors a | --tree-vectors b": {"tree_vectors": "b"},
+    "--loss sampled | --adaptive-samples": {"adaptive_samples": True},
+    "--loss sampled | --fixed-samples": {"adaptive_samples": False},
+    "--loss class | --classes 7": {"classes": 7},
+    "--loss softmax | --large-softmax": {"large_softmax": True},
+    "--loss softmax | --no-large-softmax": {"large_softmax": False},
+    "--loss dsoftmax | --blocks 60,40": {"blocks": "60,40"},
+    "--loss mos | --mixtures 7": {"mixtures": 7},
+    "--loss mos | --sampled-mixtures": {"sampled_mixtures": True},
+    "--loss mos | --full-mixtures": {"sampled_mixtures": False},
+}
+
+
+class Call(NamedTuple):
+    """A call of a function by a command.
+
+    Attributes:
+        command: The command.
+        function: The function.
+        needed: The arguments that the command needs.
+        defaults: Arguments of the function, as the help of the command describes them.
+        changes: Options of the command, and the arguments of the function that they change.
+    """
+
+    command: str
+    function: str
+    needed: str
+    defaults: Arguments
+    changes: Changes
+
+
+CALLS = [
+    Call(
+        "train",
+        "cli.commands.training:prepare",
+        "text -o new.bin",
+        TRAINING_DEFAULTS,
+        SETTINGS
+        | READING
+        | {
+            "--sg": {"model": "skipgram"},
+            "--config sg.toml | --cbow": {"model": "cbow"},
+            "--hs": {"loss": "hs", "tree": "huffman", "tree_vectors": None},
+            "--views words+subwords": {"views": "words+subwords", "subwords": "3-6"},
+            "--min-ngram 2": {"subwords": "2-6"},
+            "--max-ngram 4": {"subwords": "3-4"},
+            "--min-ngram 4 --max-ngram 4": {"subwords": "4-4"},
+            "--save-vocab words": {"save_vocab": "words"},
+            "--plot run.svg": {"plot": "run.svg"},
+            "--read-vocab counts": {"vocabulary": "counts"},
+            "--continue old.safetensors": {
+                "continue_from": "old.safetensors",
+                "vector_size": 3,
+                "epochs": 1,
+                "sample": 0,
+            },
+            "--continue old.safetensors | --vocab union": {"vocab": "union"},
+            "--init old.bin": {"init": "old.bin", "vector_size": 3},
+            "--init old.bin | --freeze": {"freeze": True, "vectors": "input"},
+            "--phrases": {"phrases": True},
+            "--phrases list": {"phrases": "list"},
+            "--checkpoint states": {"checkpoint": "states"},
+            "--checkpoint states | --checkpoint-every 3s": {"checkpoint_every": "3s"},
+            "--ignore-memory": {"ignore_memory": True},
+            "--force": {"replace_checkpoints": True},
+        },
+    ),
+    Call(
+        "tune",
+        "training.tune:tune",
+        "text -o new.bin",
+        {"time": "10m", "questions": [], "pairs": [], "max_size": None, "phrases": False, "ignore_memory": False},
+        SETTINGS
+        | READING
+        | {
+            "--views words+subwords": {"views": "words+subwords"},
+            "--output other.bin": {"state": "other.tune.json"},
+            "--time 3s": {"time": "3s"},
+            "--questions a --questions b": {"questions": ["a", "b"]},
+            "--pairs a --pairs b": {"pairs": ["a", "b"]},
+            "--max-size 7": {"max_size": 7},
+            "--phrases": {"phrases": True},
+            "--phrases list": {"phrases": "list"},
+            "--ignore-memory": {"ignore_memory": True},
+        },
+    ),
+    Call(
+        "vocab",
+        "cli.commands.preparation:read_corpus",
+        "text -o new",
+        READING_DEFAULTS,
+        READING | {"--workers 7": {"workers": 7}, "--threads 7": {"workers": 7}},
+    ),
+    Call(
+        "vocab",
+        "cli.commands.preparation:Vocabulary.from_store",
+        "text -o new",
+        {"min_count": 5, "max_vocab": None},
+        {"--min-count 2": {"min_count": 2}, "--max-vocab 7": {"max_vocab": 7}},
+    ),
+    Call(
+        "phrases",
+        "cli.commands.preparation:read_corpus",
+        "text -o new",
+        READING_DEFAULTS,
+        READING | {"--workers 7": {"workers": 7}},
+    ),
+    Call(
+        "phrases",
+        "text.phrases:Phrases.find",
+        "text -o new",
+        {
+            "scoring": "default",
+            "threshold": 10,
+            "min_count": 5,
+            "passes": 1,
+            "delimiter": "_",
+            "max_pairs": 50_000_000,
+            "connectors": [],
+        },
+        {
+            "--scoring npmi": {"scoring": "npmi", "threshold": 0.5},
+            "--scoring word2phrase": {"scoring": "word2phrase", "threshold": 100},
+            "--threshold 0.25": {"threshold": 0.25},
+            "--min-count 2": {"min_count": 2},
+            "--passes 3": {"passes": 3},
+            "--delimiter -": {"delimiter": "-"},
+            "--max-pairs 7": {"max_pairs": 7},
+            "--connectors list": {"connectors": ["b"]},
+            "--workers 7": {"workers": 7},
+            "--threads 7": {"workers": 7},
+        },
+    ),
+    Call(
+        "phrases", "text.phrases:Phrases.load", "text -o new --read-phrases a", {}, {"--read-phrases b": {"path": "b"}}
+    ),
+    Call(
+        "tree",
+        "cli.commands.preparation:read_corpus",
+        "text",
+        READING_DEFAULTS,
+        READING | {"--workers 7": {"workers": 7}, "--threads 7": {"workers": 7}},
+    ),
+    Call(
+        "tree",
+        "cli.commands.preparation:Vocabulary.from_store",
+        "counts --text",
+        {"min_count": 5, "max_vocab": None},
+        {"--min-count 2": {"min_count": 2}, "--max-vocab 7": {"max_vocab": 7}},
+    ),
+    Call(
+        "tree",
+        "cli.commands.preparation:Vocabulary.load",
+        "text --vocabulary",
+        {"min_count": 5, "max_vocab": None},
+        {"--min-count 2": {"min_count": 2}, "--max-vocab 7": {"max_vocab": 7}},
+    ),
+    Call(
+        "tree",
+        "cli.commands.preparation:code_lengths",
+        "counts",
+        {"tree": "huffman", "tree_vectors": None, "words": []},
+        {
+            "--tree balanced": {"tree": "balanced"},
+            "--tree clustered --tree-vectors a | --tree-vectors b": {"tree_vectors": "b"},
+            "--word a --word b": {"words": ["a", "b"]},
+        },
+    ),
+    Call(
+        "query",
+        "vectors.query:Query.answer",
+        "old.bin a",
+        {"topn": 10, "restrict_vocab": None},
+        {
+            "--topn 7": {"topn": 7},
+            "--restrict-vocab 7": {"restrict_vocab": 7},
+            "--top 7": {"restrict_vocab": 7},
+        },
+    ),
+    Call(
+        "query",
+        "cli.commands.vectors:queries.parse",
+        "old.bin a",
+        {"method": "add"},
+        {"--method mul": {"method": "mul"}},
+    ),
+    Call(
+        "query",
+        "cli.commands.vectors:print_neighbours",
+        "old.bin a",
+        {"vectors": {}},
+        {"--vector": {"vectors": {"a": [1.0, 0.0, 0.0]}}},
+    ),
+    Call(
+        "analogy",
+        "cli.commands.vectors:analogies",
+        "old.bin",
+        {"questions": None, "restrict_vocab": 30_000, "method": "add"},
+        {
+            "a": {"questions": "a"},
+            "--restrict-vocab 7": {"restrict_vocab": 7},
+            "--top 7": {"restrict_vocab": 7},
+            "--method mul": {"method": "mul"},
+        },
+    ),
+    Call("similarity", "cli.commands.vectors:word_pairs", "old.bin", {"pairs": None}, {"a": {"pairs": "a"}}),
+    Call(
+        "similarity",
+        "cli.commands.vectors:print_word_pairs",
+        "old.bin",
+        {"verbose": False},
+        {"--verbose": {"verbose": True}},
+    ),
+    Call(
+        "encode",
+        "vectors.keyed:KeyedVectors.encoder",
+        "old.safetensors text -o new.npy",
+        {"weights": "sif", "errors": "strict"},
+        {"--weights idf": {"weights": "idf"}, "--errors ignore": {"errors": "ignore"}},
+    ),
+    Call(
+        "encode",
+        "vectors.encode:Encoder.blocks",
+        "old.safetensors text -o new.npy",
+        {"column": None, "encoding": "utf-8"},
+        {"--column none": {"column": "none"}, "--encoding cp949": {"encoding": "cp949"}},
+    ),
+    Call(
+        "info",
+        "cli.commands.vectors:facts.model",
+        "old.bin",
+        {"path": "old.bin", "all_settings": False},
+        {"--json": {"all_settings": True}},
+    ),
+    Call(
+        "convert",
+        "training.model:Model.with_vectors",
+        "old.safetensors new.txt --vectors combined",
+        {},
+        {"--vectors input": {"kind": "input"}},
+    ),
+    Call(
+        "convert",
+        "vectors.reduce:reduce_file",
+        "old.bin new.safetensors",
+        {"top": None, "words": None, "dims": None, "storage": None},
+        {
+            "--top 7": {"top": 7},
+            "--words list": {"words": "list"},
+            "--dims 2": {"dims": 2},
+            "--storage int8": {"storage": "int8"},
+        },
+    ),
+    Call(
+        "combine",
+        "cli.commands.vectors:combine_models",
+        "old.bin old.bin -o new.bin",
+        {"words": "intersection", "weights": None},
+        {"--words union": {"words": "union"}, "--weights 1,0.5": {"weights": [1, 0.5]}},
+    ),
+    Call(
+        "evaluate",
+        "cli.commands.evaluation:evaluate_models",
+        "old.bin",
+        {"questions": [], "pairs": [], "held_out": None, "restrict_vocab": 30_000, "method": "add", "seed": 1},
+        {
+            "--questions a --questions b": {"questions": ["a", "b"]},
+            "--pairs a --pairs b": {"pairs": ["a", "b"]},
+            "--held-out text": {"held_out": "text"},
+            "--restrict-vocab 7": {"restrict_vocab": 7},
+            "--top 7": {"restrict_vocab": 7},
+            "--method mul": {"method": "mul"},
+            "--seed 7": {"seed": 7},
+            **{f"--held-out text | {option}": changes for option, changes in READING.items()},
+        },
+    ),
+    Call(
+        "compare",
+        "cli.commands.evaluation:compare_models",
+        "old.bin old.bin",
+        {"top": 10_000, "show": 20},
+        {"--top 7": {"top": 7}, "--show 7": {"show": 7}, "--words 7": {"show": 7}},
+    ),
+    Call("perplexity", "cli.commands.evaluation:measure_perplexity", "old.safetensors text", {}, READING),
+    Call(
+        "perplexity",
+        "cli.commands.evaluation:_load_view",
+        "old.safetensors text",
+        {"view": None},
+        {"--view subwords": {"view": "subwords"}},
+    ),
+    Call(
+        "rank",
+        "cli.commands.evaluation:measure_rank",
+        "old.safetensors",
+        {"contexts": None, "targets": None},
+        {"--contexts 7": {"contexts": 7}, "--targets 7": {"targets": 7}, "--words 7": {"targets": 7}},
+    ),
+    Call(
+        "rank",
+        "cli.commands.evaluation:_load_view",
+        "old.safetensors",
+        {"view": None},
+        {"--view subwords": {"view": "subwords"}},
+    ),
+    Call(
+        "plot",
+        "plotting.word_map:word_map",
+        "old.bin -o new.svg",
+        {
+            "words": None,
+            "top": 200,
+            "skip": None,
+            "method": "pca",
+            "groups": None,
+            "clusters": None,
+            "seed": 1,
+            "title": "old.bin, two principal components",
+        },
+        {
+            "a b": {"words": {"": ["a", "b"]}},
+            "--words list": {"words": {"": ["b"]}},
+            "--top 7": {"top": 7},
+            "--skip 7": {"skip": 7},
+            "--method tsne": {"method": "tsne", "title": "old.bin, t-SNE"},
+            "--groups frequency": {"groups": "frequency"},
+            "--clusters 7": {"clusters": 7},
+            "--seed 7": {"seed": 7},
+        },
+    ),
+    Call(
+        "plot",
+        "plotting.analogies:analogy_map",
+        "old.bin -o new.svg --analogies",
+        {"section": None, "questions": None, "top": 20},
+        {"--analogies family": {"section": "family"}, "--questions a": {"questions": "a"}, "--top 7": {"top": 7}},
+    ),
+    Call(
+        "explore",
+        "explore.page:explore",
+        "old.bin -o new.html",
+        {"top": 10_000, "method": "pca"},
+        {"--top 7": {"top": 7}, "--method tsne": {"method": "tsne"}},
+    ),
+    Call(
+        "explore",
+        "explore.server:Server",
+        "old.bin",
+        {"host": "127.0.0.1", "port": 0},
+        {"--host 0.0.0.0": {"host": "0.0.0.0"}, "--port 7": {"port": 7}},
+    ),
+    Call(
+        "explore",
+        "cli.commands.pictures:_serve",
+        "old.bin",
+        {"top": 10_000, "method": "pca", "approximate": False},
+        {"--top 7": {"top": 7}, "--method tsne": {"method": "tsne"}, "--approximate": {"approximate": True}},
+    ),
+    # Every command with --errors reads its vectors with this option, unless it is tested above.
+    *(
+        Call(
+            command,
+            f"cli.commands.{module}:{load}",
+            needed,
+            {"errors": "strict"},
+            {"--errors ignore": {"errors": "ignore"}},
+        )
+        for command, module, load, needed in (
+            ("query", "vectors", "load", "old.bin a"),
+            ("analogy", "vectors", "load", "old.bin"),
+            ("similarity", "vectors", "load", "old.bin"),
+            ("similarity", "vectors", "load", "old.bin a b"),
+            ("encode", "vectors", "load", "old.bin text -o new.npy"),
+            ("info", "vectors", "load", "old.bin"),
+            ("convert", "vectors", "table.read", "old.bin new.txt"),
+            ("combine", "vectors", "load", "old.bin old.bin -o new.bin"),
+            ("evaluate", "evaluation", "load", "old.bin"),
+            ("compare", "evaluation", "load", "old.bin old.bin"),
+            ("plot", "pictures", "load", "old.bin -o new.svg"),
+            ("explore", "pictures", "load", "old.bin -o new.html"),
+        )
+    ),
+]
+# Options that other tests cover: of all commands in test_main.py and test_outputs.py, then of single commands.
+TESTED_ELSEWHERE = {
+    *("--help", "--output", "--force", "--quiet", "--json", "--objective"),
+    *("train --config", "train --save-config"),  # test_config.py
+    *("train --resume", "tune --resume", "train --verbose"),
+    *("phrases --save-phrases", "tree --vocabulary", "tree --text", "similarity --words"),  # test_main.py
+    *("convert --check", "explore --open"),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the inputs of all commands."""
+    path = tmp_path_factory.mktemp("inputs")
+    w2v.KeyedVectors(["a", "b", "c"], np.eye(3)).save(path / "old.bin")
+    for name in "ab":
+        (path / name).write_bytes((path / "old.bin").read_bytes())
+    w2v.train([["a", "b", "c"]] * 40, vector_size=3, epochs=1, sample=0, workers=1).save(path / "old.safetensors")
+    for name, text in {
+        "text": "a b c\n" * 40,
+        "counts": "a 30\nb 20\nc 10\n",
+        "list": "b\n",
+        "sg.toml": 'model = "skipgram"',
+    }.items():
+        (path / name).write_text(text)
+    return path
+
+
+def call(function: str, *command: str) -> Arguments:
+    """Run a command until it calls a function, and return the arguments of the call, by parameter.
+
+    Fields of options and arguments of `**` count as arguments. Objects such as a model are left out.
+    """
+    found: Arguments = {}
+    original = pkgutil.resolve_name(f"w2v.{function}")
+    owner, _, attribute = f"w2v.{function}".replace(":", ".").rpartition(".")
+
+    def record(*args: Any, **kwargs: Any) -> None:
+        signature = inspect.signature(original)
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        for key, value in sorted(bound.arguments.items(), key=lambda item: isinstance(item[1], RunConfig)):
+            is_options = signature.parameters[key].kind is inspect.Parameter.VAR_KEYWORD
+            for name, each in value.items() if is_options else [(key, value)]:
+                found.update(plain_values(name, each))
+        raise w2v.W2VError("called")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pkgutil.resolve_name(owner), attribute, record)
+        assert run(*command, code=1).stderr == "w2v: called\n"
+    return found
+
+
+def plain_values(name: str, value: Any) -> Arguments:
+    if isinstance(value, Settings):
+        return value.as_dict(computed=False)
+    if isinstance(value, RunConfig | ReadingOptions | PhraseOptions):
+        parts = [plain_values(field.name, getattr(value, field.name)) for field in fields(value)]
+        return {key: each for part in parts for key, each in part.items()}
+    if isinstance(value, tuple | list | frozenset):
+        value = [str(each) if isinstance(each, Path) else each for each in value]
+    elif isinstance(value, Path):
+        value = str(value)
+    return {name: value} if is_plain(value) else {}
+
+
+def is_plain(value: Any) -> bool:
+    if isinstance(value, dict | list):
+        return all(map(is_plain, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, str | int | float | None)
+
+
+@pytest.mark.parametrize("case", CALLS, ids=lambda case: f"{case.command} {case.function}")
+def test_each_option_changes_only_its_own_argument(case: Call, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    before: dict[str, Arguments] = {}
+    for option, changes in {"": case.defaults, **case.changes}.items():
+        others, _, given = option.rpartition("|")
+        command = [case.command, *case.needed.split(), *others.split()]
+        if others not in before:
+            before[others] = call(case.function, *command)
+        found = call(case.function, *command, *given.split())
+        assert found | changes == found, option
+        changed = {name for name, value in found.items() if name not in before[others] or before[others][name] != value}
+        assert changed <= changes.keys(), option
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_all_options_are_tested(command: str) -> None:
+    tested = {word for case in CALLS if case.command == command for option in case.changes for word in option.split()}
+    tested |= {option.removeprefix(f"{command} ") for option in TESTED_ELSEWHERE}
+    for parameter in command_of(click.Context(cli.main), command).params:
+        if isinstance(parameter, click.Option):
+            assert {name for name in (*parameter.opts, *parameter.secondary_opts) if name != "-o"} <= tested
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "train text -o new.bin",
+        "tune text -o new.bin",
+        "perplexity old.safetensors text",
+        "rank old.safetensors",
+        "convert old.safetensors new.txt",
+    ],
+)
+def test_loss_of_a_user_is_imported(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    error = run(*command.split(), "--objective", "no_such_module:Name", code=2).stderr
+    assert "objective no_such_module:Name: ModuleNotFoundError" in error
+
+
+@pytest.mark.parametrize(
+    ("command", "function", "option", "low", "high"),
+    [
+        ("train text -o new.bin", "cli.commands.training:prepare", "--min-ngram", 1, None),
+        ("train text -o new.bin --min-ngram 1", "cli.commands.training:prepare", "--max-ngram", 1, None),
+        ("tune text -o new.bin", "training.tune:tune", "--max-size", 1, None),
+        ("query old.bin a", "vectors.query:Query.answer", "--topn", 1, None),
+        ("query old.bin a", "vectors.query:Query.answer", "--restrict-vocab", 1, None),
+        ("analogy old.bin", "cli.commands.vectors:analogies", "--restrict-vocab", 1, None),
+        ("convert old.bin new.txt", "vectors.reduce:reduce_file", "--top", 1, None),
+        ("convert old.bin new.txt", "vectors.reduce:reduce_file", "--dims", 1, None),
+        ("evaluate old.bin", "cli.commands.evaluation:evaluate_models", "--restrict-vocab", 1, None),
+        ("evaluate old.bin", "cli.commands.evaluation:evaluate_models", "--seed", 0, None),
+        ("compare old.bin old.bin", "cli.commands.evaluation:compare_models", "--top", 1, None),
+        ("compare old.bin old.bin", "cli.commands.evaluation:compare_models", "--show", 0, None),
+        ("rank old.safetensors", "cli.commands.evaluation:measure_rank", "--contexts", 2, None),
+        ("rank old.safetensors", "cli.commands.evaluation:measure_rank", "--targets", 2, None),
+        ("plot old.bin -o new.svg", "plotting.word_map:word_map", "--top", 1, None),
+        ("plot old.bin -o new.svg", "plotting.word_map:word_map", "--skip", 0, None),
+        ("plot old.bin -o new.svg", "plotting.word_map:word_map", "--clusters", 1, None),
+        ("plot old.bin -o new.svg", "plotting.word_map:word_map", "--seed", 0, None),
+        ("explore old.bin -o new.html", "explore.page:explore", "--top", 1, None),
+        ("explore old.bin", "explore.server:Server", "--port", 0, 65_535),
+    ],
+)
+def test_numbers_of_commands_have_limits(
+    command: str, function: str, option: str, low: int, high: int | None, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    for accepted in [low] if high is None else [low, high]:
+        call(function, *command.split(), option, str(accepted))
+    for refused in [low - 1] if high is None else [low - 1, high + 1]:
+        assert str(refused) in run(*command.split(), option, refused, code=2).stderr
+
+
+# The defaults of options that the functions compute, as the help shows them.
+COMPUTED = {
+    "train --kernel": "cython if it has the loss",
+    "train --max-vocab": "all",
+    "train --min-alpha": "alpha / 10,000",
+    "train --stop-early": "never",
+    "train --workers": "one per processor",
+    "query --restrict-vocab": "all",
+    "convert --storage": "as in MODEL",
+    "combine --weights": "1 each",
+    "plot --top": "200, or 20 pairs",
+    "plot --skip": "100, or fewer if less than --top would remain",
+    "plot --clusters": "8",
+    "rank --contexts": "2,000",
+    "rank --targets": "2,000",
+    "explore --port": "any free port",
+}
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_help_shows_the_defaults(command: str) -> None:
+    context = click.Context(cli.main)
+    shown: dict[str, str] = {}
+    parameters: dict[str, click.Option] = {}
+    for parameter in command_of(context, command).params:
+        if isinstance(parameter, click.Option) and (record := parameter.get_help_record(context)):
+            found = re.search(r"\[default: ([^];]*)", record[1])
+            names = [*parameter.opts, *parameter.secondary_opts]
+            parameters |= dict.fromkeys(names, parameter)
+            shown |= dict.fromkeys(names, found[1] if found else "")
+    expected = {name.split()[1]: text for name, text in COMPUTED.items() if name.split()[0] == command}
+    for case in CALLS:
+        for option, changes in case.changes.items():
+            name, changed = option.rpartition("|")[2].split()[0], next(iter(changes))
+            if case.command != command or len(changes) > 1 or name not in shown or changed not in case.defaults:
+                continue
+            default, parameter = case.defaults[changed], parameters[name]
+            if parameter.is_flag and parameter.secondary_opts:
+                expected[name] = (parameter.opts if default else parameter.secondary_opts)[0].strip("-")
+            elif not parameter.is_flag and name not in expected and default not in (None, False, []):
+                expected[name] = str(default)
+    assert {name: shown[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "common"),
+    [
+        ("train", "output model vector-size window min-count subwords views epochs workers loss lower tokenize phrases "
+         "checkpoint"),
+        ("tune", "output time questions pairs max-size model vector-size window min-count subwords views epochs "
+         "workers loss phrases resume lower tokenize"),
+        ("phrases", "output threshold min-count passes connectors save-phrases read-phrases workers lower tokenize"),
+        ("vocab", "output min-count max-vocab workers lower tokenize"),
+        ("tree", "min-count max-vocab workers tree tree-vectors word vocabulary lower tokenize"),
+        ("plot", "output words top skip method groups analogies"),
+        ("evaluate", "questions pairs held-out restrict-vocab method seed lower tokenize"),
+        ("explore", "output top method port host approximate open"),
+        ("rank", "contexts targets output view"),
+    ],
+)  # fmt: skip
+def test_short_help_lists_common_options(command: str, common: str) -> None:
+    options = run(command, "--help").stdout.partition("\nOptions:\n")[2]
+    found = re.findall(r"^  (?:-\w, )?--([\w-]+)", options, re.MULTILINE)
+    assert [name for name in found if name not in ("force", "quiet", "json", "help-all", "help")] == common.split()
