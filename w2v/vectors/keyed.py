@@ -493,8 +493,12 @@ class KeyedVectors:
         products = [np.ones(rows, np.float32), np.ones(rows, np.float32)]
         for product, side in zip(products, factors, strict=True):
             for key, _ in side:
-                product *= (1 + self._cosines(unit(self._vector(key, norm=False)), rows)) / 2
+                product *= (1 + self._cosines(self._unit_vector(key), rows)) / 2
         return products[0] / (products[1] + np.float32(EPSILON)), query_rows
+
+    def _unit_vector(self, key: Key) -> Floats:
+        """Return the vector of a key, (D,), scaled to length 1. gensim's interface overrides this method."""
+        return unit(self._vector(key, norm=False))
 
     def _search_size(self, restrict_vocab: int | None) -> int:
         """Return the number of words to search. Raise SettingsError for an impossible `restrict_vocab`."""
