@@ -1,6 +1,7 @@
 """Analogies: comparison with a slow reference and gensim, and files with faults."""
 
 import importlib.resources
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,11 @@ from gensim.models import KeyedVectors as GensimVectors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.helpers import related_vectors
+from tests.helpers import related_vectors, run
 from w2v.errors import SettingsError, W2VError
 from w2v.evaluation import analogies as analogies_module
-from w2v.evaluation.analogies import Section, analogies
+from w2v.evaluation.analogies import Section, analogies, section_pairs
+from w2v.evaluation.evaluate import evaluate
 from w2v.vectors import _search
 from w2v.vectors.keyed import KeyedVectors
 
@@ -177,3 +179,49 @@ def test_a_word_of_the_question_in_another_case_is_not_an_answer(tmp_path: Path)
     for method in ("add", "mul"):
         vectors = KeyedVectors(["a", "b", "c", "d", "C"], rows)
         assert analogies(vectors, tmp_path / "questions", method=method).accuracy == 1
+
+
+def test_names_of_sections_need_no_space_after_the_colon(tmp_path: Path) -> None:
+    (tmp_path / "questions").write_text(":one\na0 b0 a1 b1\n:  grams  of two \na0 b0 a2 b2\n:gram3\na1 b1 a2 b2\n")
+    result = analogies(related_vectors(5), tmp_path / "questions")
+    assert [(section.name, section.total) for section in result.sections] == [
+        ("one", 1), ("grams  of two", 1), ("gram3", 1)
+    ]  # fmt: skip
+    assert (result.semantic, result.syntactic) == (
+        result.sections[0].correct,
+        sum(section.correct for section in result.sections[1:]) / 2,
+    )
+
+
+def test_by_default_answers_come_from_as_many_words_as_the_help_says(tmp_path: Path) -> None:
+    shown = re.search(r"--restrict-vocab.*?\[default:\s+([\d,]+)", run("analogy", "--help").stdout, re.DOTALL)
+    assert shown
+    limit = int(shown[1].replace(",", ""))
+    path = write_questions(tmp_path / "questions", {"one": [("a", "b", "c", "last"), ("a", "b", "c", "d")]})
+    vectors = np.zeros((limit + 1, 4), np.float32)
+    vectors[:4] = np.eye(4)
+    for outside in (0, 1):  # the answer is the last of the searched words, or the word after it
+        words = [*"abcd", *(f"w{row}" for row in range(limit - 4))]
+        words.insert(len(words) - 1 + outside, "last")
+        result = analogies(KeyedVectors(words, vectors), path)
+        assert (result.top, result.method, result.answered) == (limit, "add", 2 - outside)
+        assert evaluate(KeyedVectors(words, vectors), questions=path)[1].scores[0].items == 2 - outside
+
+
+def test_sections_are_limited_in_number(tmp_path: Path) -> None:
+    (tmp_path / "questions").write_text(": a\n" * 10_000 + "a0 b0 a1 b1\n")
+    assert len(analogies(related_vectors(2), tmp_path / "questions").sections) == 10_000
+
+
+def test_distinct_pairs_of_a_section_are_in_file_order(tmp_path: Path) -> None:
+    path = tmp_path / "questions"
+    path.write_text("x a0 a1 b1\n: one\nb3 a3 A1 b1\nx a0 b3 a3\n: two\na0 b0 a1 b1\n")
+    vectors = related_vectors(4)  # the words are a0 b0 a1 b1 ...
+    for section, case_insensitive, name, pairs in (
+        (None, True, "without a section", [[2, 3]]),
+        ("one", True, "one", [[7, 6], [2, 3]]),
+        ("one", False, "one", [[7, 6]]),
+        ("two", False, "two", [[0, 1], [2, 3]]),
+    ):
+        found = section_pairs(vectors, path, section, case_insensitive)
+        assert (found[0], found[1].tolist()) == (name, pairs)

@@ -12,6 +12,7 @@ from tests.helpers import run, run_json
 from w2v.evaluation.effective_rank import SAMPLE, rank
 from w2v.losses.loss import by_tensor_name
 from w2v.losses.registry import loss_for
+from w2v.progress import Progress
 from w2v.training.model import matrix_arguments
 
 
@@ -74,3 +75,46 @@ def test_rank_reaches_the_limit_of_the_loss(loss: str, limit: int | None) -> Non
 
 def test_help_names_the_default_size() -> None:
     assert f"[default: {SAMPLE:,}]" in run("rank", "--help").stdout
+
+
+def test_predictions_that_are_not_numbers_are_refused(models: dict[str, w2v.Model]) -> None:
+    model = random_model("softmax", 5)
+    model.inputs[7, 2] = np.nan
+    with pytest.raises(w2v.W2VError, match="predictions are not numbers: its training has diverged"):
+        rank(model)
+    rank(model, contexts=7)  # without the context that has diverged
+
+
+def test_contexts_and_targets_are_the_first_words(models: dict[str, w2v.Model]) -> None:
+    model = models["softmax"]
+    logs = model.log_probabilities(model.inputs.astype(np.float64))
+    for contexts, targets in ((300, 2), (2, 300), (40, 70)):
+        found = rank(model, contexts, targets)
+        assert (found.contexts, found.words) == (contexts, targets)
+        expected = np.linalg.svd(logs[:contexts, :targets], compute_uv=False)
+        np.testing.assert_allclose(found.singular_values, expected, rtol=1e-6, atol=1e-9)
+    for options in ({"contexts": 301}, {"targets": 301}):
+        with pytest.raises(w2v.SettingsError, match="301: it must be at most 300"):
+            rank(model, **options)
+
+
+def test_predictions_are_computed_in_batches(models: dict[str, w2v.Model], monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = rank(models["softmax"], 30, 40)
+    for scores in (300 * 7, 300 * 29, 300 * 30):
+        monkeypatch.setattr("w2v.evaluation.effective_rank.MAX_SCORES", scores)
+        reports: list[Progress] = []
+        found = rank(models["softmax"], 30, 40, progress=reports.append)
+        np.testing.assert_allclose(found.singular_values, expected.singular_values)
+        assert (reports[-1].phase, reports[-1].done, reports[-1].total) == ("predict", 30, 30)
+
+
+def test_by_default_the_matrix_has_as_many_rows_and_columns_as_the_help_says() -> None:
+    shown = re.findall(r"\[default: ([\d,]+)\]", run("rank", "--help").stdout)
+    size = int(shown[0].replace(",", ""))
+    vocabulary = w2v.Vocabulary([f"word{number}" for number in range(size + 1)], [5] * (size + 1))
+    settings = w2v.Settings(loss="softmax", vector_size=2)
+    loss, vectors = loss_for(settings, vocabulary), np.eye(size + 1, 2, dtype=np.float32)
+    model = w2v.Model(settings, vocabulary, vectors, vectors, loss)
+    for options in ({"contexts": 2}, {"targets": 2}):
+        found = rank(model, **options)
+        assert sorted([found.contexts, found.words]) == [2, size]

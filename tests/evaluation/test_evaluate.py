@@ -13,8 +13,10 @@ from tests.helpers import run, run_json
 from w2v.evaluation import evaluate as evaluating
 from w2v.evaluation.evaluate import RESAMPLES, ItemScores, Score, evaluate, mcnemar, spearman
 from w2v.formats.header import ModelHeader
+from w2v.progress import Progress
 from w2v.text.normalise import TextOptions
 from w2v.vectors.keyed import KeyedVectors
+from w2v.vectors.neighbours import nearest_rows
 
 
 def item_scores(values: np.ndarray, others: np.ndarray) -> ItemScores:
@@ -304,3 +306,58 @@ def test_the_p_value_of_resampled_differences_counts_both_sides() -> None:
     one = item_scores(np.array([0.1, 0.2]), np.zeros(2))
     sampled = np.array([[0] * 10, [0.3, *[1] * 8, -1]])  # the score itself, and nine resamples
     assert evaluating._difference(one, one, lambda models, seed: sampled, 1) == (0.3, 2 * (1 + 1) / (9 + 1))
+
+
+def test_rare_neighbours_of_a_model_of_two_words() -> None:
+    for counts, value in (([20, 19], 0.5), ([19, 18], 1.0)):  # fewer than 20 are rare
+        scores = evaluate(KeyedVectors(["a", "b"], np.eye(2), counts))[-1].scores
+        assert [(score.value, score.items, score.total) for score in scores] == [(value, 2, 2)]
+    assert evaluate(KeyedVectors(["a"], [[1.0]], [1]))[-1].scores == [Score(None, None, None, 0, 1)]
+
+
+def test_rare_neighbours_are_those_of_the_500_most_frequent_words() -> None:
+    vectors = np.random.default_rng(1).normal(size=(510, 3))
+    counts = np.arange(510) + 10  # the most frequent words are the last
+    found = evaluate(KeyedVectors([f"w{row}" for row in range(510)], vectors, counts))[-1].scores[0]
+    nearest = nearest_rows(vectors.astype(np.float32), np.arange(10, 510), 10)
+    assert (found.items, found.total, found.value) == (500, 500, pytest.approx((nearest < 10).mean()))
+
+
+@pytest.mark.parametrize(("sets", "held_out", "measures"), [(0, False, 4), (1, False, 7), (2, False, 10), (1, True, 8)])
+def test_evaluation_reports_each_measure(
+    sets: int, held_out: bool, measures: int, pairs: Path, topics: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "questions").write_text("a0 b0 a1 b1\n")
+    reports: list[Progress] = []
+    found = evaluate(
+        noisy(1, 1) if not held_out else topic_vectors(),
+        questions=[tmp_path / "questions"] * sets,
+        pairs=[pairs] * sets,
+        held_out=topics if held_out else None,
+        progress=reports.append,
+    )
+    assert len(found) == measures
+    finished = [(report.done, report.total) for report in reports if report.phase == "evaluate"]
+    assert finished[-1] == (measures, measures)
+    assert [done for done, _ in finished] == sorted(done for done, _ in finished)
+    assert {report.phase for report in reports} == ({"evaluate", "read"} if held_out else {"evaluate"})
+
+
+def test_only_the_end_of_a_long_text_is_held_out(topics: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluating, "MAX_IDS", 9 * 20)  # 20 lines of eight words and the end of the sentence
+    last = topics.with_name("last.txt")
+    last.write_text("".join(topics.read_text().splitlines(keepends=True)[-20:]))
+    scores = [evaluate(topic_vectors(noise=1), held_out=text)[-1].scores[0] for text in (topics, last)]
+    assert [score.total for score in scores] == [160, 160]
+    assert 0 < scores[0].items <= 140
+
+
+def test_questions_and_pairs_of_either_method_are_scored(pairs: Path, tmp_path: Path) -> None:
+    (tmp_path / "questions").write_text("".join(f"a{row} b{row} a{row + 7} b{row + 7}\n" for row in range(50)))
+    vectors = noisy(1, 1.0)
+    for method in ("add", "mul"):
+        for top in (50, 100):
+            found = evaluate(vectors, questions=tmp_path / "questions", restrict_vocab=top, method=method)[1]  # type: ignore[arg-type]
+            expected = w2v.analogies(vectors, tmp_path / "questions", top, method)  # type: ignore[arg-type]
+            assert (found.name, found.measure) == ("questions", "accuracy")
+            assert (found.scores[0].value, found.scores[0].items) == (expected.accuracy, expected.answered)

@@ -17,7 +17,9 @@ import w2v
 from tests.helpers import full_disk, log_probability, run, run_json
 from w2v.losses import hierarchical_softmax
 from w2v.losses.registry import loss_for
+from w2v.progress import Progress
 from w2v.system import memory
+from w2v.text.normalise import TextOptions
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g"]
 COUNTS = [9, 7, 4, 4, 2, 1, 1]
@@ -48,7 +50,7 @@ def random_model(loss: str, folder: Path, seed: int = 0, scale: float = 1.0, **o
         name: folder / LOSSES[loss][name] for name in ("tree", "tree_vectors") if "." in LOSSES[loss].get(name, "")
     }
     options.setdefault("sample", 0)
-    chosen = w2v.Settings(vector_size=DIMENSIONS, window=2, **(LOSSES[loss] | files | options))
+    chosen = w2v.Settings(vector_size=DIMENSIONS, **({"window": 2} | LOSSES[loss] | files | options))
     vocabulary = w2v.Vocabulary(WORDS, COUNTS)
     built_loss = loss_for(chosen, vocabulary)
     inputs, outputs = (random.normal(0, scale, (size, DIMENSIONS)) for size in (7, built_loss.rows))
@@ -95,13 +97,13 @@ def test_shared_tree_nodes_are_computed_once(tmp_path: Path, monkeypatch: pytest
     assert sum(computed) == len(model.inputs) * len({"0", "00", "000", "0000", "0001", "1", "11", "111"})
 
 
-def predictions(model: w2v.Model) -> list[tuple[list[int], int]]:
+def predictions(model: w2v.Model, before: int = 2, after: int = 2) -> list[tuple[list[int], int]]:
     """Return the context words and the predicted word of each prediction in LINES."""
     found: list[tuple[list[int], int]] = []
     for line in LINES:
         words = [WORDS.index(word) for word in line if word in WORDS]
         for at, word in enumerate(words):
-            context = words[max(0, at - 2) : at] + words[at + 1 : at + 3]
+            context = words[max(0, at - before) : at] + words[at + 1 : at + 1 + after]
             if model.settings.model == "skipgram":
                 found += [([other], word) for other in context]
             elif context:
@@ -256,3 +258,56 @@ def test_too_little_memory_or_disk_is_reported_first(tmp_path: Path, monkeypatch
     monkeypatch.setattr(memory, "available", lambda: 1000)
     with pytest.raises(w2v.W2VError, match=r"^perplexity needs about \d+ MB of memory, but only \d+ MB are available"):
         w2v.perplexity(model, LINES)
+
+
+@pytest.mark.parametrize("kind", ["skipgram", "cbow"])
+@pytest.mark.parametrize(("before", "after"), [(3, 1), (0, 2)])
+def test_windows_may_be_asymmetric(kind: str, before: int, after: int, tmp_path: Path) -> None:
+    model = random_model("ns", tmp_path, model=kind, window=f"{before},{after}")
+    pairs = predictions(model, before, after)
+    bits = [-math.log2(probability(model, model.inputs[context].mean(axis=0), word)) for context, word in pairs]
+    found = w2v.perplexity(model, LINES)
+    assert found.cross_entropy_bits == pytest.approx(np.mean(bits), rel=1e-6)
+    assert found.predictions == len(pairs)
+
+
+@pytest.mark.parametrize("kind", ["skipgram", "cbow"])
+def test_progress_counts_the_known_words(kind: str, tmp_path: Path) -> None:
+    reports: list[Progress] = []
+    w2v.perplexity(random_model("ns", tmp_path, model=kind), LINES, progress=reports.append)
+    known = sum(word in WORDS for line in LINES for word in line)
+    assert [(report.done, report.total) for report in reports if report.phase == "predict"][-1] == (known, known)
+
+
+def test_needed_memory_grows_with_the_scores_of_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needed: list[int] = []
+    monkeypatch.setattr(memory, "check", lambda count, *_: needed.append(count))
+    module = importlib.import_module("w2v.evaluation.perplexity")
+    for scores in (1000, 2000, 4):  # with 4, a single row of the model's seven scores is larger
+        monkeypatch.setattr(module, "MAX_SCORES", scores)
+        w2v.perplexity(random_model("softmax", tmp_path), LINES)
+    assert needed[1] == 2 * needed[0]
+    assert needed[2] / 7 == needed[0] / 1000 >= 4  # bytes of a float32
+
+
+def test_reading_options_override_those_of_the_training(tmp_path: Path) -> None:
+    model = random_model("ns", tmp_path)
+    upper = [[word.upper() for word in line] for line in LINES]
+    assert w2v.perplexity(model, upper, lower=True) == w2v.perplexity(model, LINES)
+    model.text = TextOptions(lower=True)
+    assert w2v.perplexity(model, upper) == w2v.perplexity(model, LINES)
+    with pytest.raises(w2v.SettingsError, match="windows"):
+        w2v.perplexity(model, LINES, windows=3)
+
+
+def test_models_that_cannot_predict_are_refused(tmp_path: Path) -> None:
+    model = random_model("ns", tmp_path)
+    with pytest.raises(w2v.W2VError, match="word vectors have no output layer"):
+        w2v.perplexity(model.wv, LINES)  # type: ignore[arg-type]
+    views = w2v.train(
+        [list("abcab")] * 20, views="words+subwords", sample=0, vector_size=4, min_count=1, epochs=1, workers=1
+    )
+    with pytest.raises(
+        w2v.W2VError, match=r"the model has the views words and subwords: give one of them, model\.views"
+    ):
+        w2v.perplexity(views, LINES)  # type: ignore[arg-type]

@@ -7,9 +7,13 @@ import numpy as np
 import pytest
 from gensim.models import KeyedVectors as GensimVectors
 
-from tests.helpers import related_vectors
+import w2v
+from tests.helpers import SMALL, related_vectors
 from w2v.errors import W2VError
+from w2v.evaluation import similarity as similarity_module
 from w2v.evaluation.similarity import MAX_LINE_BYTES, rated_pairs, word_pairs
+from w2v.formats.header import ModelHeader
+from w2v.text.normalise import TextOptions
 from w2v.vectors.keyed import KeyedVectors
 
 
@@ -160,3 +164,51 @@ def test_a_pair_without_one_of_its_words_is_malformed(tmp_path: Path) -> None:
     path.write_text("a0\tb0\t1\na1\t\t2\n\tb2\t3\na3\tb3\t4\n")
     result = word_pairs(related_vectors(9), path)
     assert (result.found, result.malformed, result.first_malformed, result.unknown) == (2, 2, 2, [])
+
+
+def test_two_pairs_are_enough_for_a_correlation(tmp_path: Path) -> None:
+    vectors = KeyedVectors(["a", "b", "c"], [[1, 0], [1, 1], [0, 1]])
+    for scores, expected in (((2, 1), 1), ((1, 2), -1)):
+        (tmp_path / "pairs").write_text(f"a b {scores[0]}\na c {scores[1]}\n")
+        result = word_pairs(vectors, tmp_path / "pairs")
+        assert (result.pearson, result.spearman) == (pytest.approx(expected), pytest.approx(expected))
+
+
+def test_words_are_normalised_as_in_training(tmp_path: Path) -> None:
+    """A word is looked up as it is written and, if unknown, as the training's tokenizer writes it."""
+    words = ["route00", "two", "words", "Bar"]
+    options = TextOptions(lower=True, digits="zero")
+    vectors = KeyedVectors(words, np.eye(4) + 0.1, header=ModelHeader(text=options))
+    (tmp_path / "pairs").write_text("Route66\ttwo\t1\nBar\twords\t2\ntwo words\troute00\t3\nBAR\ttwo\t4\n")
+    rated = rated_pairs(vectors, tmp_path / "pairs", case_insensitive=False)
+    assert rated.rows.tolist() == [[0, 1], [3, 2]]
+    assert rated.unknown == ["two words", "BAR"]  # several words, and a word that is only known in another case
+
+
+def test_unknown_words_get_vectors_from_ngrams(tmp_path: Path, sample: Path) -> None:
+    options = SMALL | {"epochs": 1, "subwords": "3-4", "buckets": 1000, "lower": True, "max_vocab": 50}
+    vectors = w2v.train(sample, **options).wv
+    first, second, *_ = vectors.index_to_key
+    (tmp_path / "pairs").write_text(f"{first}\t{second}\t1\n{first}\tKingship\t2\nqqq\tqueenish\t3\nnew york\tqq\t4\n")
+    rated = rated_pairs(vectors, tmp_path / "pairs", case_insensitive=False)
+    size = len(vectors)
+    assert rated.rows[:2].tolist() == [[0, 1], [0, size]]  # known words have their own rows
+    assert vectors["kingship"] is not None
+    np.testing.assert_allclose(
+        rated.cosines[:2], [vectors.similarity(first, second), vectors.similarity(first, "kingship")], rtol=1e-5
+    )
+
+
+def test_pairs_are_scored_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = related_vectors(9)
+    (tmp_path / "pairs").write_text("".join(f"a{row} b{8 - row} {row}\n" for row in range(9)))
+    expected = [vectors.similarity(f"a{row}", f"b{8 - row}") for row in range(9)]
+    for batch in (1, 4, 9):
+        monkeypatch.setattr(similarity_module, "PAIRS_AT_ONCE", batch)
+        np.testing.assert_allclose(rated_pairs(vectors, tmp_path / "pairs").cosines, expected, rtol=1e-5)
+
+
+def test_long_lines_are_cut_in_the_message(tmp_path: Path) -> None:
+    (tmp_path / "pairs").write_text("x" * 1000 + "\n")
+    with pytest.raises(W2VError, match=r"a pair is a line of two words and a score, but line 1 is 'x{40,80}'$"):
+        word_pairs(related_vectors(2), tmp_path / "pairs")

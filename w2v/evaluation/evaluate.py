@@ -361,8 +361,6 @@ def spearman(weights: NDArray[np.int64], first: Array, second: Array) -> Array:
 
     `weights` (B, n) is how often each item is in a sample. With these counts, one sort ranks all samples.
     """
-    if not len(first):
-        return np.full(len(weights), np.nan)
     one, two = _ranks(weights, first), _ranks(weights, second)
     with np.errstate(invalid="ignore", divide="ignore"):
         products = (weights * one * two).sum(1)

@@ -260,4 +260,5 @@ def _cbow_predictions(model: TrainedModel, text: KnownWords, max_rows: int) -> I
 
 
 def _power_of_2(bits: float) -> float:
-    return 2.0**bits if bits < 1024 else math.inf
+    with np.errstate(over="ignore"):
+        return float(np.exp2(bits))

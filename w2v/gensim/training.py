@@ -208,20 +208,20 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
         """
         sentences = text if isinstance(text, NumberedSentences) else None
         model, rows = self._model(loss, sentences is not None, start, end)
-        if sentences and not self._warned:  # w2v sees row numbers instead of these words, so it cannot check them
-            words = FirstWords(list(map(str, self.wv.index_to_key[:TYPES])), self.wv.expandos["count"][:TYPES])
-            if line := size_advice(words, sentences.words, None):
-                issue_text_warning(line)
+        warned, self._warned = self._warned, True
         try:
             with warnings.catch_warnings():
-                if self._warned or sentences:
+                if warned or sentences:
                     warnings.simplefilter("ignore", TextWarning)
-                self._warned = True
                 source = text if sentences is None else sentences.file or sentences
                 trained = train(source, continue_from=model, cache=self._cache, progress=progress)
         except NothingToTrain as error:
             logging.getLogger("w2v").warning("%s", error)
             return 0, sentences.words * (end - start) if sentences else 0
+        if sentences and not warned:  # w2v saw row numbers instead of these words, so it could not check them
+            words = FirstWords(list(map(str, self.wv.index_to_key[:TYPES])), self.wv.expandos["count"][:TYPES])
+            if line := size_advice(words, sentences.words, None):
+                issue_text_warning(line)
         self._copy_results(loss, trained, model, rows)
         keep_probabilities = model.vocabulary.keep_probabilities(model.settings.sample)
         kept_share = float(keep_probabilities @ model.vocabulary.counts) / model.vocabulary.tokens

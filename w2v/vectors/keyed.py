@@ -507,7 +507,7 @@ class KeyedVectors:
         return products[0] / (products[1] + np.float32(EPSILON)), query_rows
 
     def _unit_vector(self, key: Key) -> Floats:
-        """Return the vector of a key, (D,), scaled to length 1."""
+        """Return the vector of a key, (D,), scaled to length 1. gensim's interface overrides this method."""
         return unit(self._vector(key, norm=False))
 
     def _search_size(self, restrict_vocab: int | None) -> int:

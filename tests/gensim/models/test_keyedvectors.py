@@ -11,6 +11,7 @@ import pytest
 
 import w2v
 from w2v.formats import native
+from w2v.gensim.models import keyedvectors
 from w2v.gensim.models.keyedvectors import KeyedVectors
 
 # gensim warns about its own deprecated members.
@@ -66,13 +67,51 @@ def theirs() -> Any:
         lambda wv: wv[["w1", "w2"]],
         lambda wv: wv.vectors_for_all(["w3", "unknown", "w1", "w3"]).vectors,
         lambda wv: wv.vectors_for_all(["w1", "unknown", "w3"], copy_vecattrs=True).expandos["count"],
+        lambda wv: wv.most_similar("w1"),
+        lambda wv: wv.most_similar("w1", negative="w3"),
+        lambda wv: wv.most_similar(negative=["w3"]),
+        lambda wv: wv.most_similar(VECTORS[5]),
+        lambda wv: wv.most_similar(VECTORS[:2]),
+        lambda wv: wv.most_similar(np.int64(3)),
+        lambda wv: wv.most_similar("w1", topn=-3),
+        lambda wv: wv.most_similar("w1", topn=None, clip_start=5, clip_end=20),
+        lambda wv: wv.most_similar("w1", topn=None, restrict_vocab=7),
+        lambda wv: wv.most_similar_cosmul("w1"),
+        lambda wv: wv.most_similar_cosmul(VECTORS[5], "w3"),
+        lambda wv: wv.most_similar_cosmul("w1", topn=0),
+        lambda wv: wv.similar_by_key("w1"),
+        lambda wv: wv.similar_by_word("w1", 3, restrict_vocab=9),
+        lambda wv: wv.similar_by_vector(VECTORS[4], restrict_vocab=9),
+        lambda wv: wv.most_similar_to_given("w1", ["w2", "w3", "w9"]),
+        lambda wv: wv.closer_than("w1", "w2"),
+        lambda wv: wv.words_closer_than("w1", "w2"),
+        lambda wv: wv.doesnt_match(["w1", "w2", "w3", "unknown"]),
+        lambda wv: wv.rank_by_centrality(["w1", "w2", "w3", "unknown"], use_norm=False),
+        lambda wv: wv.relative_cosine_similarity("w1", "w2", topn=3),
+        lambda wv: wv.get_mean_vector(["w1", "w2"], pre_normalize=False),
+        lambda wv: wv.get_mean_vector(["w1", "w2"], post_normalize=True),
+        lambda wv: wv.get_mean_vector(["w1", VECTORS[4]], weights=[2, 3]),
+        lambda wv: wv.wmdistance(["w1", "w2", "w2"], ["w3", "w4"]),
+        lambda wv: wv.wmdistance(["w1", "w2", "w2"], ["w3", "w1", "unknown"], norm=False),
+        lambda wv: wv.wmdistance(["w1", "w2"], ["w2", "w1"]),
+        lambda wv: wv.wmdistance(["w1"], ["unknown"]),
+        lambda wv: wv.distances("w1"),
+        lambda wv: wv.vectors_for_all(["w3", "unknown", 5], allow_inference=False).vectors,
+        lambda wv: [wv.get_index("w3"), wv.get_index("unknown", 7), wv.get_index(5, 1)],
+        lambda wv: [int(key in wv) for key in ("w1", 0, 39, 40, -1, "unknown", np.int64(3))],
     ],
 )
 def test_answers_match_gensim(ours: KeyedVectors, theirs: Any, query: Callable[[Any], Any]) -> None:
     found, expected = query(ours), query(theirs)
     assert type(found) is type(expected)
+    if isinstance(found, str):
+        assert found == expected
+        return
     if isinstance(found, list):  # of words and numbers
-        flat = [[part for pair in answer for part in pair] for answer in (found, expected)]
+        flat = [
+            [part for pair in answer for part in (pair if isinstance(pair, tuple) else [pair])]
+            for answer in (found, expected)
+        ]
         words = [[part for part in parts if isinstance(part, str)] for parts in flat]
         assert words[0] == words[1]
         found, expected = ([part for part in parts if not isinstance(part, str)] for parts in flat)
@@ -396,3 +435,207 @@ def test_intersecting_changes_the_nearest_words(tmp_path: Path, ours: KeyedVecto
     ours.intersect_word2vec_format(tmp_path / "given.txt")
     assert [word for word, _ in ours.most_similar("w1")] == [word for word, _ in given.most_similar("w1")]
     np.testing.assert_allclose(ours.norms, given.norms, rtol=1e-6)
+
+
+def test_new_rows_are_initialised_as_in_gensim(ours: KeyedVectors, theirs: Any) -> None:
+    for options in ({}, {"seed": 0}, {"seed": 3}):
+        for vectors in (ours, theirs):
+            vectors.fill_norms()
+            vectors.set_vecattr("w1", "topic", 5)
+            for word in ("new", "newer"):
+                vectors.key_to_index[f"{word}{options}"] = len(vectors.index_to_key)
+                vectors.index_to_key.append(f"{word}{options}")
+            vectors.resize_vectors(**options)
+            assert vectors.norms is None
+            assert vectors.get_vecattr("w1", "topic") == 5
+        np.testing.assert_array_equal(ours.vectors, theirs.vectors)
+        assert ours.expandos["topic"].tolist() == theirs.expandos["topic"].tolist()
+    found, expected = (
+        module.prep_vectors((4, 3), np.ones((2, 3), np.float32))
+        for module in (keyedvectors, gensim.models.keyedvectors)
+    )
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(
+        keyedvectors.prep_vectors((4, 3), seed=2), gensim.models.keyedvectors.prep_vectors((4, 3), seed=2)
+    )
+
+
+def test_search_for_products_can_be_restricted(ours: KeyedVectors) -> None:
+    """gensim ignores restrict_vocab here, although it documents it."""
+    found = [word for word, _ in ours.most_similar_cosmul("w1", restrict_vocab=7, topn=20)]
+    everywhere = [word for word, _ in ours.most_similar_cosmul("w1", topn=40)]
+    assert found == [word for word in everywhere if word in WORDS[:7]]
+    assert ours.most_similar_cosmul("w1", topn=None, restrict_vocab=7).shape == (7,)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("norm", ["force", "none"])
+def test_lengths_are_kept_until_they_are_reset(ours: KeyedVectors, theirs: Any, norm: str) -> None:
+    for vectors in (ours, theirs):
+        vectors.fill_norms()
+        vectors.vectors = 2 * vectors.vectors
+        vectors.fill_norms(force=norm == "force")
+    np.testing.assert_allclose(ours.norms, theirs.norms, rtol=1e-6)
+    for vectors in (ours, theirs):
+        vectors.init_sims(replace=False)
+        assert np.linalg.norm(vectors.vectors[3]) == pytest.approx(2 * np.linalg.norm(VECTORS[3]))
+        vectors.norms = None
+        vectors.init_sims()
+        assert vectors.norms[3] == pytest.approx(np.linalg.norm(vectors.vectors[3]))
+        vectors.unit_normalize_all()
+        np.testing.assert_allclose(np.linalg.norm(vectors.vectors, axis=1), 1, rtol=1e-5)
+        vectors.fill_norms()
+        np.testing.assert_allclose(vectors.norms, 1, rtol=1e-5)
+
+
+def test_attributes_of_keys_match_gensim(ours: KeyedVectors, theirs: Any) -> None:
+    for vectors in (ours, theirs):
+        vectors.allocate_vecattrs(["number", "text", "flag"], [np.int64, str, bool])
+        vectors.set_vecattr("w1", "text", "sport")
+        vectors.add_vectors(["new"], np.ones((1, 8)))
+        vectors.set_vecattr("new", "number", 7)
+        vectors.set_vecattr("w2", "share", 0.5)
+    for name in ("number", "text", "flag", "share"):
+        assert ours.expandos[name].dtype == theirs.expandos[name].dtype, name
+        values, expected = (vectors.expandos[name].tolist() for vectors in (ours, theirs))
+        assert len(values) == 41
+        assert values[: len(expected)] == expected, name  # gensim extends some arrays only when they are set
+    for attribute, kind in (("number", str), ("flag", float), ("text", int), ("share", object)):
+        for vectors in (theirs, ours):
+            with pytest.raises(TypeError, match=attribute):
+                vectors.allocate_vecattrs([attribute], [kind])
+            vectors.allocate_vecattrs([attribute], [vectors.expandos[attribute].dtype])
+
+
+def test_keys_of_equal_counts_are_sorted_as_in_gensim(ours: KeyedVectors, theirs: Any) -> None:
+    for vectors in (ours, theirs):
+        vectors.expandos["count"] = np.array([row % 5 for row in range(len(vectors))])
+        vectors.expandos["number"] = np.arange(len(vectors))
+        vectors.fill_norms()
+        vectors.sort_by_descending_frequency()
+        assert vectors.most_similar("w1", topn=1)[0][0] == "w26"
+    assert (ours.index_to_key, ours.key_to_index) == (theirs.index_to_key, theirs.key_to_index)
+    assert ours.expandos["number"].tolist() == theirs.expandos["number"].tolist()
+    np.testing.assert_array_equal(ours.vectors, theirs.vectors)
+
+
+def test_words_of_a_vocabulary_file_may_contain_spaces(tmp_path: Path, ours: KeyedVectors, theirs: Any) -> None:
+    counts = {"new york": 7, "plain": 5, "absent": 3}
+    (tmp_path / "vocabulary").write_text("".join(f"{word} {count}\n" for word, count in counts.items()))
+    for kind in (KeyedVectors, type(theirs)):
+        vectors = kind(2)
+        vectors.add_vectors(["plain", "new york", "other"], np.eye(3, 2))
+        vectors.save_word2vec_format(str(tmp_path / "vectors"))
+    found = KeyedVectors.load_word2vec_format(tmp_path / "vectors", tmp_path / "vocabulary")
+    assert [found.get_vecattr(word, "count") for word in found.index_to_key] == [5, 7, 0]
+    found = KeyedVectors.load_word2vec_format(tmp_path / "vectors")
+    assert found.expandos["count"].tolist() == [3, 2, 1]
+
+
+@pytest.mark.parametrize(("encoding", "word"), [("latin1", "cafÃ©"), ("utf8", "café"), ("UTF-8", "café")])
+def test_words_are_decoded_from_the_given_encoding(tmp_path: Path, theirs: Any, encoding: str, word: str) -> None:
+    """The bytes are valid in both encodings."""
+    (tmp_path / "vectors.txt").write_bytes("2 2\ncafé 1 2\nb 3 4\n".encode())
+    for kind in (KeyedVectors, type(theirs)):
+        found = kind.load_word2vec_format(str(tmp_path / "vectors.txt"), encoding=encoding)
+        assert found.index_to_key == [word, "b"]
+
+
+@pytest.mark.parametrize("options", [{"datatype": np.float64}, {"datatype": np.float16}, {"limit": 2}, {"limit": 99}])
+@pytest.mark.parametrize("binary", [True, False])
+def test_reading_options_match_gensim(
+    tmp_path: Path, ours: KeyedVectors, theirs: Any, options: dict[str, Any], binary: bool
+) -> None:
+    ours.save_word2vec_format(tmp_path / "vectors", binary=binary)
+    found, expected = (
+        kind.load_word2vec_format(str(tmp_path / "vectors"), binary=binary, **options)
+        for kind in (KeyedVectors, type(theirs))
+    )
+    assert found.index_to_key == expected.index_to_key
+    assert found.vectors.dtype == expected.vectors.dtype
+    np.testing.assert_allclose(found.vectors, expected.vectors, rtol=1e-3)
+    assert found.lifecycle_events[-1]["event"] == expected.lifecycle_events[-1]["event"]
+
+
+@pytest.mark.parametrize("limit", [-1, 1.5, "2"])
+def test_invalid_limits_are_refused(tmp_path: Path, ours: KeyedVectors, limit: Any) -> None:
+    ours.save_word2vec_format(tmp_path / "vectors")
+    with pytest.raises(w2v.SettingsError, match=f"limit {limit!r}: it must be a whole number, 1 or more"):
+        KeyedVectors.load_word2vec_format(tmp_path / "vectors", limit=limit)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"sort_attr": "number"},
+        {"sort_attr": "absent"},
+        {"write_header": False},
+        {"total_vec": 99},
+        {"prefix": "p:"},
+        {"append": True},
+    ],
+)
+def test_word2vec_files_match_gensim(tmp_path: Path, ours: KeyedVectors, theirs: Any, options: dict[str, Any]) -> None:
+    for name, vectors in (("ours", ours), ("theirs", theirs)):
+        (tmp_path / name).write_bytes(b"before\n" if options.get("append") else b"")
+        vectors.vectors[:] = np.round(VECTORS, 2)  # written alike
+        vectors.expandos |= {"count": np.array([row % 7 for row in range(40)]), "number": np.arange(40)}
+        vectors.save_word2vec_format(str(tmp_path / name), **options)
+    found, expected = ((tmp_path / name).read_bytes() for name in ("ours", "theirs"))
+    lines, expected_lines = ([line.split() for line in content.splitlines()] for content in (found, expected))
+    assert [line[:1] for line in lines] == [line[:1] for line in expected_lines]
+    assert [[*map(float, line[1:])] for line in lines] == [[*map(float, line[1:])] for line in expected_lines]
+    with pytest.raises(ValueError, match="Cannot store vocabulary with 'absent'"):
+        ours.save_word2vec_format(tmp_path / "any", tmp_path / "vocabulary", sort_attr="absent")
+
+
+def test_vectors_of_another_size_are_not_intersected(tmp_path: Path, ours: KeyedVectors) -> None:
+    other = KeyedVectors(3)
+    other.add_vectors(["w1"], np.ones((1, 3)))
+    other.save_word2vec_format(tmp_path / "other")
+    with pytest.raises(ValueError, match=r"incompatible vector size 3 in file .*other"):
+        ours.intersect_word2vec_format(tmp_path / "other")
+    np.testing.assert_array_equal(ours.vectors, VECTORS)
+    assert ours.vectors_lockf.tolist() == [1]
+    ours.vectors_for_all(["w2"]).save_word2vec_format(tmp_path / "other")
+    ours.intersect_word2vec_format(tmp_path / "other")
+    assert np.flatnonzero(ours.vectors_lockf == 0).tolist() == [2]
+
+
+@pytest.mark.parametrize("options", [{}, {"restrict_vocab": 20}, {"case_insensitive": False}])
+def test_evaluation_options_match_gensim(
+    tmp_path: Path, ours: KeyedVectors, theirs: Any, options: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    random = np.random.default_rng(1)
+    questions = [" ".join(f"w{row}" for row in random.choice(40, 4, replace=False)) for _ in range(60)]
+    best = [ours.most_similar(["w2", f"w{row}"], ["w1"], restrict_vocab=20)[0][0] for row in range(3, 12)]
+    questions += [f"w1 w2 w{row} {word}" for row, word in enumerate(best, 3)]
+    (tmp_path / "questions").write_text(": one\n" + "\n".join(questions) + "\n:two\nw1 w2\n: empty\n")
+    (tmp_path / "pairs").write_text(
+        "".join(f"w{row};W{row + 1};{row % 5}\nw{row};w{row + 2};{row % 7}\n" for row in range(38))
+    )
+    found = []
+    for wv in (ours, theirs):
+        found.append(wv.evaluate_word_analogies(str(tmp_path / "questions"), **options))
+        caplog.clear()
+        found.append(wv.evaluate_word_pairs(str(tmp_path / "pairs"), delimiter=";", **options))
+        pearson, spearman, unknown = found[-1]
+        assert f"{pearson[0]:.4f}" in caplog.text
+        assert f"{spearman[0]:.4f}" in caplog.text
+        assert f"{unknown:.1f}%" in caplog.text
+    assert found[0] == found[2]
+    assert 0 < found[0][0] < 1
+    for one, other in zip(found[1], found[3], strict=True):
+        np.testing.assert_allclose(one, other, 1e-5)
+    limit = options.get("restrict_vocab", 40)
+    for method, function in (("add", "most_similar"), ("mul", "most_similar_cosmul")):  # gensim has only the first
+        score, _ = ours.evaluate_word_analogies(tmp_path / "questions", similarity_function=function, **options)
+        assert score == w2v.analogies(ours, tmp_path / "questions", limit, method).accuracy  # type: ignore[arg-type]
+
+
+def test_accuracy_is_logged_by_section(ours: KeyedVectors, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    ours.log_accuracy({"section": "some", "correct": [1], "incorrect": [2, 3]})
+    ours.log_accuracy({"section": "empty", "correct": [], "incorrect": []})
+    assert [record.getMessage() for record in caplog.records] == ["some: 33.3% (1/3)"]

@@ -3,6 +3,7 @@
 import copy
 import itertools
 import pickle
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +16,13 @@ import pytest
 
 import w2v
 from w2v.formats import native
+from w2v.gensim import training
 from w2v.gensim.model_file import content_of
 from w2v.gensim.models.callbacks import CallbackAny2Vec
+from w2v.gensim.models.fasttext import FastText
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.word2vec import LineSentence, Text8Corpus, Word2Vec
+from w2v.progress import Progress
 
 # gensim warns about its own deprecated members.
 pytestmark = pytest.mark.filterwarnings("ignore:Call to deprecated:DeprecationWarning")
@@ -492,3 +496,338 @@ def test_a_sample_from_one_on_is_a_count_of_words_as_in_gensim(sample: float) ->
         model.scan_vocab(SENTENCES)
         found.append(model.prepare_vocab()["downsample_total"])
     assert found[0] == pytest.approx(found[1], abs=1)
+
+
+def events(obj: Any) -> list[str]:
+    return [event["event"] for event in obj.lifecycle_events]
+
+
+def test_initial_vectors_match_gensim() -> None:
+    for options in ({}, {"seed": 5}, {"hs": 1}, {"hs": 1, "negative": 0}):
+        ours, theirs = (kind(**SMALL | options) for kind in BOTH)
+        for more in (SENTENCES, [["new", "new", "w1"]]):
+            for model in (ours, theirs):
+                model.build_vocab(more, update=more is not SENTENCES)
+            assert ours.wv.index_to_key == theirs.wv.index_to_key
+            np.testing.assert_array_equal(ours.wv.vectors, theirs.wv.vectors)
+            for name in ("syn1", "syn1neg"):
+                expected = getattr(theirs, name, None)
+                np.testing.assert_array_equal(getattr(ours, name, None), expected)
+    other = untrained_model(seed=9)
+    other.reset_from(ours)
+    assert (other.wv.index_to_key, other.corpus_count) == (ours.wv.index_to_key, ours.corpus_count)
+    assert other.wv.vectors.shape == other.syn1neg.shape == ours.wv.vectors.shape
+    assert not other.syn1neg.any()
+
+
+OPTIONS: dict[str, Any] = {  # all different, so that swapped arguments show
+    "vector_size": 12, "alpha": 0.03, "window": 4, "min_count": 3, "max_vocab_size": 1000, "sample": 0.02, "seed": 6,
+    "workers": 2, "min_alpha": 0.002, "sg": 1, "hs": 1, "negative": 7, "ns_exponent": 0.6, "cbow_mean": 0, "epochs": 8,
+    "null_word": 1, "sorted_vocab": 0, "batch_words": 900, "compute_loss": True, "max_final_vocab": 40,
+    "shrink_windows": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [{}, OPTIONS])
+def test_attributes_of_a_new_model_match_gensim(options: dict[str, Any]) -> None:
+    ours, theirs = (kind(**options) for kind in BOTH)
+    names = {*OPTIONS, "corpus_count", "corpus_total_words", "train_count", "total_train_time", "running_training_loss"}
+    names |= {"min_alpha_yet_reached", "effective_min_count", "layer1_size"}
+    for name in names & vars(theirs).keys():
+        assert getattr(ours, name) == getattr(theirs, name), name
+    assert str(ours) == str(theirs)
+
+
+def test_settings_of_a_run_follow_from_the_arguments() -> None:
+    model = untrained_model(**OPTIONS | {"hs": 0, "sg": 0, "null_word": 0, "sorted_vocab": 1})
+    settings = model._model("ns", start=2, end=5)[0].settings
+    assert (settings.model, settings.loss, settings.epochs) == ("cbow", "ns", 3)
+    for name in ("vector_size", "window", "negative", "ns_exponent", "sample", "shrink_windows"):
+        assert getattr(settings, name) == OPTIONS[name], name
+    skipgram = untrained_model(hs=1, sg=1, negative=0, sample=30)
+    settings = skipgram._model("hs")[0].settings
+    assert (settings.model, settings.loss) == ("skipgram", "hs")
+    assert 0 < settings.sample < 1
+    assert settings.seed != skipgram._model("hs", start=1, end=2)[0].settings.seed
+    before = skipgram._model("hs")[0].settings.seed
+    train(skipgram)
+    assert skipgram._model("hs")[0].settings.seed != before
+
+
+def test_events_match_gensim(tmp_path: Path) -> None:
+    found = []
+    for kind in BOTH:
+        one, other = kind(SENTENCES, **SMALL), kind(**SMALL)
+        other.build_vocab(SENTENCES)
+        train(other)
+        other.save(str(tmp_path / "any.model"))
+        found.append([events(one), events(other), events(kind.load(str(tmp_path / "any.model")))])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("sample", [0.01, 0.999, 1, 30, 0])
+@pytest.mark.parametrize("min_count", [1, 40, 1000])
+def test_effects_on_the_vocabulary_are_reported_as_in_gensim(sample: float, min_count: int) -> None:
+    found = []
+    for kind in BOTH:
+        model = kind(**SMALL)
+        model.scan_vocab(SENTENCES)
+        found.append(model.prepare_vocab(dry_run=True, min_count=min_count, sample=sample))
+        assert (len(model.wv), model.min_count, model.sample) == (0, SMALL["min_count"], SMALL["sample"])
+        assert len(model.raw_vocab) == 60
+        found.append(model.prepare_vocab(min_count=min_count, sample=sample, keep_raw_vocab=True))
+        found.append((model.min_count, model.sample, len(model.raw_vocab)))
+        model.prepare_vocab()
+        found.append(len(model.raw_vocab))
+    assert found[:4] == found[4:]
+
+
+@pytest.mark.parametrize("limit", [3, 20, 59, 60, 61])
+def test_limits_of_the_vocabulary_match_gensim(limit: int) -> None:
+    ours, theirs = (kind(**SMALL | {"max_vocab_size": limit}) for kind in BOTH)
+    rule = lambda word, count, least: 2 if word == "w59" else 0  # noqa: E731
+    for trim_rule in (None, rule):
+        found, expected = (model.scan_vocab(SENTENCES, trim_rule=trim_rule) for model in (ours, theirs))
+        assert found == expected == (4800, 400)
+        assert ours.raw_vocab == theirs.raw_vocab
+    for least in (2, 60):
+        ours, theirs = (kind(**SMALL | {"max_final_vocab": limit, "min_count": least}) for kind in BOTH)
+        for model in (ours, theirs):
+            model.build_vocab(SENTENCES)
+        assert ours.effective_min_count == theirs.effective_min_count
+        assert ours.wv.index_to_key == theirs.wv.index_to_key
+
+
+def test_vocabulary_from_counts_matches_gensim() -> None:
+    counts = {"a": 9, "b": 1, "c": 4, (1, 2): 4}
+    for options in ({}, {"corpus_count": 7}, {"keep_raw_vocab": True}, {"trim_rule": lambda *_: 2}):
+        ours, theirs = (kind(vector_size=3, min_count=2) for kind in BOTH)
+        for model in (ours, theirs):
+            model.build_vocab_from_freq(counts, **options)
+        assert ours.wv.index_to_key == theirs.wv.index_to_key
+        assert (ours.corpus_count, dict(ours.raw_vocab)) == (theirs.corpus_count, dict(theirs.raw_vocab))
+        for model in (ours, theirs):
+            model.build_vocab_from_freq({"a": 1, "new": 5}, update=True)
+        assert ours.wv.index_to_key == theirs.wv.index_to_key
+        assert ours.wv.expandos["count"].tolist() == theirs.wv.expandos["count"].tolist()
+
+
+def test_an_empty_file_has_no_words(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("")
+    for kind in BOTH:
+        model = kind()
+        assert model.scan_vocab(corpus_file=str(tmp_path / "empty")) == (0, 0)
+        assert not model.raw_vocab
+
+
+@pytest.mark.parametrize("counts", [[3, 2, 1, 1], [9, 1, 1, 1, 1], [2, 1, 0]])
+def test_huffman_codes_of_rare_words_are_as_long_as_gensims(counts: list[int]) -> None:
+    lengths = []
+    for kind in BOTH:
+        model = kind(hs=1, min_count=0, vector_size=2)
+        model.build_vocab_from_freq({f"w{row}": max(1, count) for row, count in enumerate(counts)})
+        lengths.append(sorted(len(model.wv.get_vecattr(word, "code")) for word in model.wv.index_to_key))
+        for word in model.wv.index_to_key:
+            assert len(model.wv.get_vecattr(word, "code")) == len(model.wv.get_vecattr(word, "point"))
+    assert sum(np.power(2.0, -np.array(lengths[0]))) == 1
+    assert np.dot(lengths[0], sorted(counts, reverse=True)) == np.dot(lengths[1], sorted(counts, reverse=True))
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "call"),
+    [
+        (RuntimeError, "vocabulary before scoring", lambda kind: kind(hs=1, negative=0).score(SENTENCES)),
+        (RuntimeError, "score needs hier", lambda kind: kind(SENTENCES, **SMALL).score(SENTENCES)),
+        (
+            RuntimeError,
+            "predict_output_word needs negative sampling",
+            lambda kind: kind(SENTENCES, **SMALL, hs=1, negative=0).predict_output_word(["w1"]),
+        ),
+        (RuntimeError, "Parameters required", lambda kind: kind(**SMALL).predict_output_word(["w1"])),
+        (RuntimeError, "vocabulary before training", lambda kind: train(kind(**SMALL))),
+        (RuntimeError, "initialize vectors", lambda kind: train(with_words_only(kind))),
+        (ValueError, "total_words", lambda kind: kind(SENTENCES, **SMALL).train(SENTENCES, epochs=1)),
+        (ValueError, "of epochs", lambda kind: kind(SENTENCES, **SMALL).train(SENTENCES, total_examples=400)),
+        (ValueError, "of epochs", lambda kind: train(kind(SENTENCES, **SMALL), 0)),
+        (ValueError, "of epochs", lambda kind: train(kind(SENTENCES, **SMALL), -1)),
+        (TypeError, "generator", lambda kind: train(kind(SENTENCES, **SMALL), 2, (each for each in SENTENCES))),
+        (TypeError, "generator", lambda kind: kind((each for each in SENTENCES), **SMALL | {"epochs": 1})),
+        (TypeError, "iterable of lists of words", lambda kind: kind(5, **SMALL)),
+        (TypeError, "either sentences", lambda kind: kind(**SMALL).build_vocab()),
+    ],
+)
+def test_errors_match_gensim(error: type[Exception], message: str, call: Any) -> None:
+    ours, theirs = BOTH
+    with pytest.raises(error) as raised:
+        call(theirs)
+    with pytest.raises(type(raised.value), match=message):
+        call(ours)
+
+
+def with_words_only(kind: Any) -> Any:
+    model = kind(**SMALL)
+    model.scan_vocab(SENTENCES)
+    model.prepare_vocab()
+    return model
+
+
+def test_a_generator_is_read_in_one_pass() -> None:
+    model, other = Word2Vec(**SMALL), untrained_model()
+    model.build_vocab(sentence for sentence in SENTENCES)
+    assert model.wv.index_to_key == other.wv.index_to_key
+    assert train(model, 1, (sentence for sentence in SENTENCES)) == train(other)
+    assert same_vectors(model, other)
+
+
+def test_loss_is_that_of_the_last_training(model: Word2Vec) -> None:
+    assert model.get_latest_training_loss() == 0
+    train(model, 1, compute_loss=True)
+    one = model.get_latest_training_loss()
+    train(model, 1, compute_loss=True)
+    assert 0 < model.get_latest_training_loss() < 1.1 * one
+    train(model, 1)
+    assert model.get_latest_training_loss() == 0
+
+
+def test_both_losses_take_turns_in_each_epoch() -> None:
+    """Callbacks are called after each epoch, so with them each epoch is a run of its own anyway."""
+    one, other = (Word2Vec(SENTENCES, **SMALL, hs=1, callbacks=each) for each in ((), [CallbackAny2Vec()]))
+    assert same_vectors(one, other)
+    np.testing.assert_array_equal(one.syn1, other.syn1)
+    np.testing.assert_array_equal(one.syn1neg, other.syn1neg)
+
+
+def test_arguments_without_effect_cause_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    for options, message in (
+        ({}, ""),
+        ({"hashfxn": len}, "hashfxn has no effect"),
+        ({"trim_rule": lambda *_: 0}, "trim_rule and callbacks have no effect here"),
+        ({"callbacks": [CallbackAny2Vec()]}, "trim_rule and callbacks have no effect here"),
+    ):
+        caplog.clear()
+        Word2Vec(**SMALL | options)
+        assert [message in record.getMessage() for record in caplog.records] == ([True] if message else [])
+    caplog.clear()
+    Word2Vec(SENTENCES, **SMALL, trim_rule=lambda *_: 0, callbacks=[CallbackAny2Vec()])
+    assert caplog.records == []
+
+
+def test_warnings_match_gensim(caplog: pytest.LogCaptureFixture) -> None:
+    found = []
+    for kind in BOTH:
+        caplog.clear()
+        model = kind(SENTENCES, **SMALL)
+        train(model, start_alpha=0.5)  # a higher rate than before
+        model.predict_output_word(["unknown"])
+        kind(**SMALL).build_vocab(["plain", "text"])
+        kind(**SMALL).build_vocab([["a list"], "plain text"])
+        kind(SENTENCES, **SMALL, hs=1)
+        # gensim's message on an unknown word has a level of its own
+        found.append([record.name for record in caplog.records if record.levelname == "WARNING"])
+    assert found[0] == found[1] == 4 * ["gensim.models.word2vec"]
+
+
+def test_text_warnings_are_issued_once_per_model(file: Path, tmp_path: Path) -> None:
+    letters = str.maketrans("0123456789", "abcdefghij")  # words with digits could be identifiers
+    sentences = [[word.translate(letters) for word in sentence] for sentence in SENTENCES]
+    file.write_text("".join(" ".join(sentence) + "\n" for sentence in sentences))
+    for kind in (Word2Vec, FastText):
+        for text in (sentences, LineSentence(file)):
+            model = kind(**SMALL, **({"bucket": 100} if kind is FastText else {}))
+            model.build_vocab(text)
+            counts = []
+            for _ in range(2):
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    train(model, 1, text)
+                counts.append([str(warning.message) for warning in caught])
+            assert len(counts[0]) == 1, (kind, text)
+            assert "the text has only 4,800 words" in counts[0][0]
+            assert counts[1] == []
+
+
+@pytest.mark.parametrize("window", [1, 3])
+@pytest.mark.parametrize("shrink", [True, False])
+def test_cbow_sum_learns_as_fast_as_in_gensim(window: int, shrink: bool) -> None:
+    """After few steps, the output rows are proportional to the sums of the context vectors."""
+    options = SMALL | {"cbow_mean": 0, "sample": 0, "window": window, "shrink_windows": shrink, "epochs": 1}
+    sizes = []
+    for kind in BOTH:
+        model = kind(**options, alpha=1e-3, min_alpha=1e-3)
+        model.build_vocab(SENTENCES)
+        model.wv.vectors = np.full(model.wv.vectors.shape, 0.1, np.float32)
+        train(model)
+        sizes.append([np.abs(model.syn1neg[:5]).mean(), np.abs(model.wv.vectors[:5] - 0.1).mean()])
+    np.testing.assert_allclose(*sizes, rtol=0.35)
+
+
+class Recorded:
+    """A base of a subclass that records the batches of its _do_train_job."""
+
+    batches: list[list[int]]
+
+    def _do_train_job(self, sentences: Any, alpha: float, inits: Any) -> tuple[int, int]:
+        self.batches.append([len(sentence) for sentence in sentences])
+        return super()._do_train_job(sentences, alpha, inits)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("size", [10, 12, 25, 100])
+def test_batches_match_gensim(size: int, file: Path) -> None:
+    sentences = [sentence[: 1 + 5 * row % 12] for row, sentence in enumerate(SENTENCES)]
+    batches = []
+    for kind in BOTH:
+        recorded = type("Recorder", (Recorded, kind), {"batches": []})
+        model = recorded(**SMALL | {"batch_words": size})
+        model.build_vocab(sentences)
+        model.train(sentences, total_examples=400, epochs=1)
+        batches.append(model.batches)
+    # The first 20 batches are read once more, to count their words.
+    assert batches[0][-len(batches[1]) :] == batches[1]
+    file_only = type("Recorder", (Recorded, Word2Vec), {"batches": []})(**SMALL)
+    file_only.build_vocab(corpus_file=str(file))
+    assert file_only.train(corpus_file=str(file), total_words=4800, epochs=1)[1] == 4800  # as in gensim, without jobs
+    assert file_only.batches == []
+
+
+def test_counting_the_words_of_jobs_loses_no_sentence() -> None:
+    model = untrained_model(batch_words=10)
+    for sentences, count in (([["a", "b", "c"]] * 5, 15), ([["a", "b", "c"]] * 200, 201), ([["a"] * 200], 200)):
+        jobs = training.JobSentences(iter(sentences), model)
+        assert jobs.count() == count  # the words of at most about 20 batches
+        assert list(jobs) == sentences
+        jobs = training.JobSentences(sentences, model)
+        assert list(jobs) == list(jobs) == sentences
+
+
+def test_progress_is_logged_at_most_once_per_delay(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter([100.0, 101.0, 102.5, 103.0, 104.5, 105.0, 107.0, 109.0, 111.0])
+    monkeypatch.setattr(training.time, "perf_counter", lambda: next(times))
+    caplog.set_level("INFO", "gensim.models.word2vec")
+    log = training.ProgressLog(2.0)
+    for number in range(6):
+        log(Progress("train", 25 * number, 200, "words", rate=1234.6, epoch=2, epochs=3))
+    log(Progress("read", 1, 2, "bytes"))
+    log(Progress("train", 1, 2, "words"))
+    assert [record.getMessage() for record in caplog.records] == [
+        "EPOCH 1 - PROGRESS: at 12.50% words, 1235 words/s",
+        "EPOCH 1 - PROGRESS: at 37.50% words, 1235 words/s",
+        "EPOCH 1 - PROGRESS: at 62.50% words, 1235 words/s",
+        "EPOCH 0 - PROGRESS: at 50.00% words, 0 words/s",
+    ]
+
+
+def test_score_stops_after_the_given_number_of_sentences() -> None:
+    model = Word2Vec(SENTENCES, **SMALL, hs=1, negative=0)
+    scores = model.score(SENTENCES[:5])
+    assert scores.dtype == np.float32
+    np.testing.assert_array_equal(model.score(SENTENCES, total_sentences=5), scores)
+    np.testing.assert_array_equal(model.score(iter(SENTENCES), 3), scores[:3])
+
+
+def test_predictions_are_ten_by_default(model: Word2Vec) -> None:
+    found = model.predict_output_word(["w1"])
+    assert found is not None
+    assert len(found) == 10
+    assert [share for _, share in found] == sorted((share for _, share in found), reverse=True)
