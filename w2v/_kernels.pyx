@@ -654,7 +654,7 @@ cdef class Kernel:
     cdef void assign_chunks(self) noexcept nogil:
         """End the current round, if there is one, and assign the chunks of the next round.
 
-        A round stays within one epoch. It has no chunks at or after `end`, or after `stop`.
+        A round stays within one epoch. No round begins at or after `end`, or after `stop`: it then has no chunks.
         """
         cdef Counters *c = self.counters
         cdef int64_t worker_index

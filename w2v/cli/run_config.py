@@ -71,9 +71,8 @@ class LongRunNotice:
             say("; ".join([f"at this speed, training takes about {duration(seconds)}", *self._advice()]))
 
     def _advice(self) -> Iterator[str]:
-        quick = [
-            name for name, kind in LOSSES.items() if kind.epochs_by_size
-        ]  # quick enough for more epochs of a small text
+        # The quick losses are the ones that get more epochs on a small text by default.
+        quick = [name for name, kind in LOSSES.items() if kind.epochs_by_size]
         loss = self.settings["loss"]
         if self.settings.get("sampled_mixtures") is False:
             yield "--sampled-mixtures is quicker"

@@ -64,7 +64,7 @@ static inline int64_t step_block(int64_t rows, int64_t limit) {
     return (rows + blocks - 1) / blocks;
 }
 
-/* Return the next `floats` floats of scratch, and advances `scratch` beyond them. */
+/* Return the next `floats` floats of scratch, and advance `scratch` beyond them. */
 static inline float *step_allocate(float **scratch, int64_t floats) {
     float *const taken = *scratch;
     *scratch += floats;

@@ -328,7 +328,9 @@ static STEP_NOINLINE void STEP_NAME(softmax)(const Step *s, int64_t n, int64_t p
                 step_row u = STEP_ROW(at) - max;
                 STEP_NAME(exp)(1, &u, &u);
                 STEP_ROW(at) = u;
-                if (column == 0) u[0] = 0; /* the predicted word was not drawn, so it does not count as a sample */
+                /* If words were drawn, column 0 is the predicted word, which is not a sample: leave it out of both sums
+                 * for effective_samples, and then add it to `sum`. */
+                if (column == 0) u[0] = 0;
                 sums += u;
                 if (s->weight) squares += u * u / STEP_ROW(s->weight + column);
             }

@@ -70,7 +70,7 @@ cdef struct Window:
     int64_t groups         # number of groups of consecutive context words; each group takes one step
     int32_t *group_starts  # (groups + 1): the first context word of each group, then n
     int64_t output_sets    # number of sets of output rows: 1 if all groups share the set, otherwise one per group
-    int64_t prefetch_from  # the first output row of a set to prefetch: those before it stay in cache or are too many
+    int64_t prefetch_from  # the first output row of a set to prefetch; rows before it stay in cache; m: too many
     int64_t target_column  # the column with target 1 in a softmax over classes or words
     int32_t centre         # the centre word
     int repeats            # whether a context word occurs twice in a group

@@ -79,8 +79,8 @@ class CharacterCNN(Loss):
         max_size = max(self.max_rows, self.filters, memory.row_width(vector_size))
         self.data |= {"identity": np.arange(max_size), "zeros": np.zeros(max_size, np.float32)}
         spans = len(spelt) / len(words)
-        # The work for a word in units of rows: the filters at each span and the projection, three times, because the
-        # update of a matrix product computes two more products.
+        # The work of a prediction, in units of rows. Each of its words needs the filters at each span and the
+        # projection. They count three times: each is a matrix product, and its update computes two more products.
         self.expected_rows = (
             3 * self.max_rows * (spans * self.filters * SPAN * self.length / vector_size + self.filters)
         )

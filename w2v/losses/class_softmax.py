@@ -57,7 +57,7 @@ class ClassSoftmax(Loss):
     def restore(self, tensors: Mapping[str, Array]) -> None:
         size = len(self.vocabulary)
         if "class_starts" not in tensors:
-            raise W2VError("class_starts is missing")
+            raise W2VError("the model's classes are damaged: class_starts is missing")
         starts = tensors["class_starts"]
         if starts.dtype != np.int64 or starts.ndim != 1 or len(starts) < 2 or starts[0] != 0 or starts[-1] != size:
             raise W2VError(f"the model's classes are damaged: they do not divide its {size} words")

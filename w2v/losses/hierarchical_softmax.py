@@ -83,7 +83,7 @@ class HierarchicalSoftmax(Loss):
 
     def restore(self, tensors: Mapping[str, Array]) -> None:
         if "tree_parents" not in tensors:  # options.tree may be a path from somebody else, which must not be read.
-            raise W2VError("tree_parents is missing")
+            raise W2VError("the model's tree is damaged: tree_parents is missing")
         self._set_tree(Tree.from_tensors(tensors, len(self.vocabulary)))
 
     def _set_tree(self, tree: Tree) -> None:

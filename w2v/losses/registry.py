@@ -395,6 +395,6 @@ def find(name: str) -> Loss:
     finally:
         sys.path.remove(folder)
     if not isinstance(loss, Loss):
-        raise SettingsError(f"objective {name}: it is not a Loss")
+        raise SettingsError(f"objective {name}: it is not a Loss: name a subclass of w2v.Loss")
     _own_losses[name] = loss
     return loss

@@ -112,7 +112,7 @@ class NegativeSampling(SamplingLoss):
 class NoiseContrastive(SamplingLoss):
     """Noise-contrastive estimation: as negative sampling, but the scores are log probabilities (Mnih & Teh 2012).
 
-    The logistic regressions get s − log(K q(w)) instead of the score s. So s becomes log p(w) + log V: the normaliser
+    The logistic regressions get s − log(K q(w) V) instead of the score s. So s becomes log p(w) + log V: the normaliser
     is fixed at V, and zero vectors mean a uniform distribution.
     """
 

@@ -74,11 +74,14 @@ class Tree:
         size = len(parents) // 2 + 1
         depths = _depths(parents)
         if depths.max() > MAX_CODE_LENGTH:
-            raise W2VError(f"the tree has {depths.max()} levels: at most {MAX_CODE_LENGTH} are possible")
+            raise W2VError(
+                f"the tree has {depths.max()} levels: at most {MAX_CODE_LENGTH} are possible; choose another tree"
+            )
         starts = np.concatenate([[0], np.cumsum(depths[:size])])
         if starts[-1] > MAX_CODE_BITS + MAX_MEAN_CODE_LENGTH * size:
             raise W2VError(
-                f"the codes of the tree have {starts[-1] / size:.0f} bits on average: they take too much memory"
+                f"the codes of the tree have {starts[-1] / size:.0f} bits on average: they take too much memory; "
+                "choose another tree"
             )
         tree = cls(parents, bits, starts, np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int8))
         _trees.fill_paths(parents, bits, tree.starts, tree.nodes, tree.codes)

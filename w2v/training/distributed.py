@@ -193,7 +193,7 @@ class DistributedRun(Run):
         with self.communicator.deferred_signals() as stop_requested:
             self._train_rounds(stop_requested)
         if self._rounds_done < self.schedule.total_rounds:
-            raise W2VError("another rank was stopped by a signal")
+            raise W2VError("another rank was stopped by a signal: resume from the last checkpoint, or start again")
 
     def _train_rounds(self, stop_requested: Callable[[], bool]) -> None:
         """Train to the end, or until a signal asks one of the ranks to stop."""

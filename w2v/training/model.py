@@ -122,8 +122,9 @@ class Model(TrainedVectors):
         parameters: All other matrices of the loss, float32, by name.
         metrics: Measurements of the run: tokens, tokens_trained, words_per_second, seconds (by phase), loss (mean per
             prediction, by epoch), predictions (number, by epoch), sentences, tokens_read (including unknown words),
-            pruned (types dropped because of max_types) and cache_reused; also phrases (number found, delimiter) if
-            phrases were joined. Files do not store words_per_second, seconds and cache_reused.
+            pruned (types dropped because of max_types), cache_reused and instruction_set; also phrases (number found,
+            delimiter) if phrases were joined, held_out_scores (by epoch) with stop_early, and ranks and exchange with
+            several ranks. Files do not store words_per_second, seconds, cache_reused and exchange.
         history: The progress of the training, float64 (n, 4): words trained, seconds of training, summed loss and
             number of predictions, each since the start of the run. Files do not store it.
         ngrams: The n-gram rows that the input rows are composed of, if settings.subwords is set.

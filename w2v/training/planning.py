@@ -86,7 +86,9 @@ def plan_run(
     words = store.remap(vocabulary.words)
     tokens_before = store.cumulative_known_counts(words, chunk)
     if not (tokens := sum_over_ranks(int(tokens_before[-1]))):
-        raise NothingToTrain("no word of the corpus is in the vocabulary that was given")
+        raise NothingToTrain(
+            "no word of the corpus is in the vocabulary that was given: are language, --lower and --tokenize the same?"
+        )
     return Plan(
         ids=store.ids,
         word_of_type=words,

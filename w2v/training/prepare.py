@@ -143,7 +143,10 @@ def prepare(
             if folders:
                 checksum = _text_checksum(store, types, checksum)
                 if any(each and each.resume_info.checksum != checksum for each in checkpoints.values()):
-                    raise W2VError(f"{text} is not the text that this run was started with")
+                    raise W2VError(
+                        f"{text} is not the text that this run was started with: name the same text and phrases, or "
+                        "start a new run"
+                    )
         runs: dict[str, Run] = {}
         for name, view in _configs_of_views(config, checkpoints).items():
             checkpoint, folder = checkpoints[name], folders.get(name)
@@ -319,7 +322,10 @@ def _check_file_sizes(checkpoint: Checkpoint, text: Corpus) -> None:
     for (old_path, old_size), (path, size) in zip(checkpoint.resume_info.files or [], text.sizes or [], strict=False):
         if old_size != size:
             original = f"{one_line(old_path)} had {old_size:,} bytes when the run began"
-            raise W2VError(f"the text has changed: {original}, and now {path} has {size:,}")
+            raise W2VError(
+                f"the text has changed: {original}, and now {path} has {size:,}: name the original text, or start a "
+                "new run"
+            )
 
 
 def _initialise(
