@@ -330,7 +330,7 @@ def test_evaluation_reports_each_measure(
     (tmp_path / "questions").write_text("a0 b0 a1 b1\n")
     reports: list[Progress] = []
     found = evaluate(
-        noisy(1, 1) if not held_out else topic_vectors(),
+        noisy_vectors(1, 1) if not held_out else topic_vectors(),
         questions=[tmp_path / "questions"] * sets,
         pairs=[pairs] * sets,
         held_out=topics if held_out else None,
@@ -354,7 +354,7 @@ def test_only_the_end_of_a_long_text_is_held_out(topics: Path, monkeypatch: pyte
 
 def test_questions_and_pairs_of_either_method_are_scored(pairs: Path, tmp_path: Path) -> None:
     (tmp_path / "questions").write_text("".join(f"a{row} b{row} a{row + 7} b{row + 7}\n" for row in range(50)))
-    vectors = noisy(1, 1.0)
+    vectors = noisy_vectors(1, 1.0)
     for method in ("add", "mul"):
         for top in (50, 100):
             found = evaluate(vectors, questions=tmp_path / "questions", restrict_vocab=top, method=method)[1]  # type: ignore[arg-type]

@@ -459,7 +459,7 @@ def test_vocabularies_of_gensim_3_stay_within_the_memory_limit(tmp_path: Path, m
     ],
 )
 def test_arrays_of_other_types_are_refused(tmp_path: Path, dtype: bytes, message: str) -> None:
-    data = kv(index_to_key=WORD, vectors=array(dtype=dtype))
+    data = kv(index_to_key=WORD, vectors=array_part(dtype=dtype))
     assert_refused(tmp_path / "m.kv", f"damaged: not an array of numbers: {message}", data)
 
 
