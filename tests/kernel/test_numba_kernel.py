@@ -388,7 +388,8 @@ def test_name_of_machine_code_depends_on_the_vector_instructions(
 ) -> None:
     product, others = scaled(2.0, np.array([1.0, 2.0]))
     names = [compile_function.__wrapped__(product, others).py_func.__qualname__ for _ in range(2)]
-    (tmp_path / "changed.py").write_text(Path(numba_vectors.__file__).read_text("utf-8") + "# another version\n", "utf-8")
+    source = Path(numba_vectors.__file__).read_text("utf-8")
+    (tmp_path / "changed.py").write_text(source + "# another version\n", "utf-8")
     monkeypatch.setattr(numba_vectors, "__file__", str(tmp_path / "changed.py"))
     names.append(compile_function.__wrapped__(product, others).py_func.__qualname__)
     assert names[0] == names[1] != names[2]
