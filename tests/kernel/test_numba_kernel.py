@@ -16,7 +16,7 @@ import w2v
 from tests.helpers import Hinge, assert_one_line, full_disk, plan_without_text, start
 from w2v.data import make
 from w2v.errors import install_command
-from w2v.kernel import numba_kernel
+from w2v.kernel import numba_kernel, numba_vectors
 from w2v.kernel.numba_kernel import compile_function
 from w2v.losses import registry
 from w2v.losses.loss import Loss
@@ -385,6 +385,31 @@ def test_machine_code_is_named_by_its_dependencies() -> None:
     assert len({function.py_func.__qualname__ for function in functions}) == 4
     product, others = scaled(2.0, one)
     assert compile_function(product, others).py_func.__qualname__ == functions[0].py_func.__qualname__
+
+
+def test_name_of_machine_code_depends_on_the_vector_instructions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    product, others = scaled(2.0, np.array([1.0, 2.0]))
+    names = [compile_function.__wrapped__(product, others).py_func.__qualname__ for _ in range(2)]
+    source = Path(numba_vectors.__file__).read_text("utf-8")
+    (tmp_path / "changed.py").write_text(source + "# another version\n", "utf-8")
+    monkeypatch.setattr(numba_vectors, "__file__", str(tmp_path / "changed.py"))
+    names.append(compile_function.__wrapped__(product, others).py_func.__qualname__)
+    assert names[0] == names[1] != names[2]
+
+
+def test_name_of_machine_code_depends_on_nested_functions() -> None:
+    """The name is the same in every process, so it must not contain the address of a nested function."""
+    source = "def outer():\n    def inner():\n        return {}\n    return inner()\n"
+
+    def name(number: int) -> str:
+        scope: dict[str, Any] = {"__name__": __name__}
+        exec(source.format(number), scope)
+        found: str = compile_function(scope["outer"], ()).py_func.__qualname__
+        return found
+
+    assert name(1) == name(1) != name(2)
 
 
 def test_probabilities_of_the_wrong_shape_are_refused(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,6 +68,7 @@ def test_default_settings_train_a_tiny_text(loss: str) -> None:
         ({"loss": "dsoftmax", "vector_size": 1}, True),
         ({"loss": "dsoftmax", "vector_size": 2}, True),
         ({"loss": "ns", "vector_size": 1, "vectors": "combined"}, False),
+        ({"loss": "ns", "vector_size": 2, "vectors": "combined"}, True),
     ],
 )
 def test_smallest_settings_train_or_are_refused(chosen: dict[str, Any], expected: bool) -> None:

@@ -9,8 +9,10 @@ import pytest
 import w2v
 from tests.helpers import Hinge
 from w2v.losses import check_gradient
+from w2v.losses.dry_run import dry_run
 from w2v.losses.loss import Loss
 from w2v.losses.registry import LOSSES
+from w2v.losses.worker import new_worker
 
 
 class Upwards(Hinge):
@@ -115,6 +117,87 @@ def test_mistakes_are_reported_in_one_line_with_file_and_line_number(loss: type[
     with pytest.raises(w2v.W2VError, match=f"{loss.__name__}: {pattern}") as raised:
         check_gradient(loss())
     assert "\n" not in str(raised.value)
+
+
+class Slightly(Squares):
+    """The output row of one word changes a little too much: by 0.01 alpha in each value."""
+
+    word = 0
+
+    @staticmethod
+    def step(s: Any, centre: int, x: Any, change: Any, alpha: float) -> float:
+        loss = squares(s, centre, x, change, alpha, 1)
+        if centre == Slightly.word:
+            s.parameters.outputs[centre] += 0.01 * alpha
+        return loss
+
+
+@pytest.mark.parametrize("word", [0, 6, 11])
+def test_first_middle_and_last_word_are_predicted(word: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Slightly, "word", word)
+    name = ["the", "man", "q"][word // 5]
+    with pytest.raises(w2v.W2VError, match=f"predicting '{name}', it changes outputs"):
+        check_gradient(Slightly())
+    monkeypatch.setattr(Slightly, "word", word + 1)
+    check_gradient(Slightly())
+
+
+def test_few_wrong_values_of_a_large_matrix_are_found() -> None:
+    counts = np.arange(3000, 0, -1)
+    vocabulary = w2v.Vocabulary([f"w{row}" for row in counts.tolist()], counts)
+    with pytest.raises(w2v.W2VError, match=r"predicting 'w3000', it changes outputs\[0, \d+\]"):
+        check_gradient(Slightly(), vocabulary=vocabulary, vector_size=20)
+
+
+class Constant(Loss):
+    """The loss is 0 whatever the vectors, and x changes by a constant."""
+
+    max_rows = 1
+    error = 0.0
+
+    @staticmethod
+    def step(s: Any, centre: int, x: Any, change: Any, alpha: float) -> float:
+        change[0, 0] += Constant.error * alpha
+        return 0.0
+
+
+def test_tolerance_is_absolute_for_small_derivatives(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check_gradient(Constant()) == {"x": 0, "outputs": 0}  # the loss depends on nothing
+    monkeypatch.setattr(Constant, "error", 0.0099)
+    check_gradient(Constant(), tolerance=0.01)
+    monkeypatch.setattr(Constant, "error", 0.0101)
+    with pytest.raises(w2v.W2VError, match=r"changes x\[0, 0\] by 0.0101 · alpha, but .* the loss is -?0$"):
+        check_gradient(Constant(), tolerance=0.01)
+
+
+class WithoutChoose(Loss):
+    """A loss that has no functions."""
+
+
+def test_own_loss_is_tried_before_its_gradient_is_checked() -> None:
+    with pytest.raises(w2v.W2VError, match="WithoutChoose has no choose: write choose and link, or step"):
+        check_gradient(WithoutChoose())
+
+
+class FailsFor(Squares):
+    """The step fails for one word."""
+
+    word = 0
+
+    @staticmethod
+    def step(s: Any, centre: int, x: Any, change: Any, alpha: float) -> float:
+        return float("nan") if centre == FailsFor.word else 0.0
+
+
+@pytest.mark.parametrize("word", [0, 5, 9])
+def test_dry_run_predicts_the_first_middle_and_last_word(word: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    loss = FailsFor().prepared(w2v.Vocabulary(list("abcdefghij"), range(10, 0, -1)), w2v.Settings(objective=FailsFor()))
+    worker = new_worker(loss, loss.new_parameters(), 2, 112, np.float32)
+    monkeypatch.setattr(FailsFor, "word", -1)
+    dry_run(loss, worker, 10)
+    monkeypatch.setattr(FailsFor, "word", word)
+    with pytest.raises(w2v.W2VError, match=r"FailsFor: step, .* the loss is nan: it and all updates must be finite"):
+        dry_run(loss, worker, 10)
 
 
 def test_only_a_part_of_large_matrices_is_checked() -> None:

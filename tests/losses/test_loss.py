@@ -11,6 +11,7 @@ from tests.helpers import new_plan
 from w2v.data import make
 from w2v.kernel import loop
 from w2v.kernel.numba_kernel import Kernel
+from w2v.losses import charcnn
 from w2v.losses.charcnn import CharacterCNN
 from w2v.losses.dsoftmax import blocks_of
 from w2v.losses.gradient import Trial, check_gradient
@@ -69,6 +70,93 @@ def test_character_cnn_computes_the_output_vectors_of_training() -> None:
     for word, vector in enumerate(loss.outputs(loss.stored(trial.parameters))):
         trial.step(worker, word, trial.x, np.zeros_like(trial.x), 0.0)
         np.testing.assert_allclose(worker.scratch.outputs[0, :SIZE], vector)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_steps_leave_nothing_behind_that_the_next_step_reads(case: str) -> None:
+    """After several steps, the padding is still zero, and exact losses are still −log p of the parameters."""
+    loss = prepared_loss(case)
+    trial = Trial(loss, np.random.default_rng(4))
+    worker, stored = trial.worker(), trial.matrices
+    with np.errstate(over="ignore"):
+        for centre in (2, 0, 6, 2):
+            value = trial.step(worker, centre, trial.x, np.zeros_like(trial.x), 0.0)
+            if case in EXACT:
+                logs = loss.log_probabilities(stored, trial.matrices["x"])
+                assert value == pytest.approx(-logs[:, centre].sum())
+            trial.step(worker, centre, trial.x, np.zeros_like(trial.x), 0.3)
+            parameters = worker.parameters._asdict()
+            stored = loss.stored(parameters)
+            own, padded = (sum(np.abs(each).sum() for each in arrays.values()) for arrays in (stored, parameters))
+            assert own == pytest.approx(padded)
+
+
+@pytest.mark.parametrize("case", ["sampled", "sampled mos", "charcnn"])
+def test_sampled_losses_correct_for_how_often_words_are_drawn(case: str) -> None:
+    """The softmax is over the centre word and the drawn words, of which each occurrence has exp(s) / (K q)."""
+    loss = prepared_loss(case)
+    trial, draws = Trial(loss, np.random.default_rng(4), inputs=1), loss.options.negative
+    worker, row, stored = trial.worker(), trial.matrices["x"][0], loss.stored(trial.parameters)
+    expected_draws = draws * np.sqrt(WORDS.counts) / np.sqrt(WORDS.counts).sum()
+    most = 0
+    for centre in [0, 3, 6] * 5:
+        with np.errstate(over="ignore"):
+            value = trial.step(worker, centre, trial.x, np.zeros_like(trial.x), 0.0)
+        times = worker.weight.cumsum().tolist()
+        words = worker.rows[: times.index(draws + 1) + 1]  # the centre word, and K draws
+        assert words[0] == centre
+        shares = worker.weight[: len(words)] / expected_draws[words]
+        if case == "sampled mos":
+            projected = np.tanh(np.split(stored["projections"], 2) @ row)
+            gates = np.exp(stored["gates"] @ row)
+            parts = np.exp(projected @ stored["outputs"][words].T) * shares
+            p = (gates / gates.sum()) @ (parts[:, 0] / parts.sum(axis=1))
+        else:
+            outputs = loss.outputs(stored) if isinstance(loss, CharacterCNN) else stored["outputs"]
+            parts = np.exp(outputs[words] @ row) * shares
+            p = parts[0] / parts.sum()
+        assert value == pytest.approx(-np.log(p), rel=1e-6)
+        most = max(most, int(worker.weight[1 : len(words)].max(initial=0)))
+    assert most > 1
+
+
+def test_rare_characters_share_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(charcnn, "MAX_CHARACTERS", 3)
+    words = Vocabulary(["aab", "éb", "zqa"], np.array([3, 2, 1]))  # a and b are frequent, and q is before z and é
+    loss = CharacterCNN().prepared(words, w2v.Settings(loss="charcnn"))
+    spelt = loss.data["spelt"].tolist()
+    assert loss.data["starts"].tolist() == [0, 5, 9, 14]
+    edge, a, b, e, z, q = (spelt[position] for position in (0, 1, 3, 6, 10, 11))
+    assert spelt == [edge, a, a, b, edge, edge, e, b, edge, edge, z, q, a, edge]
+    assert e == z
+    assert len({edge, a, b, q, e}) == 5
+    assert loss.shapes["characters"][0] == 5
+    assert max(spelt) < 5
+
+
+def test_initial_filters_have_values_of_unit_variance() -> None:
+    loss = CharacterCNN().prepared(WORDS, w2v.Settings(loss="charcnn", vector_size=50))
+    initial = loss.parameters(np.random.default_rng(1))
+    spans = np.random.default_rng(2).normal(size=(500, 48))  # three characters of 16 values each
+    assert initial["filters"].mean() == pytest.approx(0, abs=0.01)
+    assert (spans @ initial["filters"].T).std() == pytest.approx(1, abs=0.05)
+    corrections = np.random.default_rng(3).normal(size=(500, 16)) @ initial["projection"][:50, 128:].T
+    assert corrections.std() == pytest.approx(1, abs=0.1)
+    assert not initial["projection"][:, :128].any()
+    assert not initial["corrections"].any()
+    assert initial["characters"].std() == pytest.approx(1, abs=0.1)
+
+
+def test_pieces_are_as_long_as_possible() -> None:
+    lengths = [3, 3, 4, 1, 12, 2, 8, 1]
+    found = list(charcnn.pieces(np.cumsum([0, *lengths]), 10))
+    assert found == [(0, 3), (3, 4), (4, 5), (5, 7), (7, 8)]
+
+
+def test_work_of_a_mixture_is_its_scores_and_projections() -> None:
+    """Each of K components multiplies the input row with D rows of its projection, and the result with V rows."""
+    loss = prepared_loss("mos")
+    assert loss.expected_rows == 3 * (7 + SIZE)
 
 
 COMPILED = ["dsoftmax", "mos", "sampled mos", "charcnn"]

@@ -81,6 +81,46 @@ def test_tensors_restore_the_loss(name: str) -> None:
     assert (restored.max_rows, restored.shapes) == (loss.max_rows, loss.shapes)
 
 
+@pytest.mark.parametrize("name", LOSSES)
+def test_memory_estimate_is_the_size_of_the_parameters(name: str) -> None:
+    counts = np.arange(10_000, 0, -1)
+    loss = make_loss(counts, name, vector_size=192)
+    size = sum(int(np.prod(shape)) for shape in loss.shapes.values())
+    assert loss.memory_rows * 192 == pytest.approx(size, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "starts",
+    [
+        np.array([0, 4, 10], np.int32),
+        np.array([[0, 4, 10]]),
+        np.array([10]),
+        np.array([0]),
+        np.array([1, 4, 10]),
+        np.array([0, 4, 9]),
+        np.array([0, 4, 11]),
+        np.array([0, 4, 4, 10]),
+        np.array([0, 6, 4, 10]),
+    ],
+    ids=str,
+)
+def test_damaged_classes_are_refused(starts: np.ndarray) -> None:
+    loss = make_loss(COUNTS, "class", vector_size=6)
+    with pytest.raises(w2v.W2VError, match="the model's classes are damaged"):
+        loss.prepared(loss.vocabulary, loss.settings, {"class_starts": starts})
+
+
+def test_missing_classes_are_refused() -> None:
+    loss = make_loss(COUNTS, "class", vector_size=6)
+    with pytest.raises(w2v.W2VError, match="class_starts is missing"):
+        loss.prepared(loss.vocabulary, loss.settings, {})
+
+
+def test_objective_must_be_named() -> None:
+    with pytest.raises(w2v.SettingsError, match=r"^loss objective: name your loss with objective, as module:Name$"):
+        Settings(loss="objective")
+
+
 @pytest.mark.parametrize("scale", [0.1, 0.5, 30])
 @pytest.mark.parametrize("name", LOSSES)
 def test_probabilities_add_up_to_one_however_they_are_computed(name: str, scale: float) -> None:

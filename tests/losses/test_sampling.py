@@ -13,7 +13,7 @@ from scipy.stats import chisquare
 import w2v
 from tests.helpers import DESCENDING_COUNTS as COUNTS
 from tests.helpers import make_loss, python_worker
-from w2v.losses.rows import draw_words
+from w2v.losses.rows import draw_words, exponentials
 from w2v.losses.sampling import NegativeSampling
 
 ZIPF = (10_000 / np.arange(1, 21)).astype(np.int64)
@@ -78,6 +78,22 @@ def test_negatives_are_limited_to_the_other_words_of_the_vocabulary(kind: str) -
     assert loss.max_rows == 3
     assert loss.notice == "negative 100: the vocabulary has 3 words, so 2 are drawn for each prediction"
     assert make_loss(np.array([5, 2, 1]), kind, negative=2).notice == ""
+
+
+@pytest.mark.parametrize(("words", "negative", "adaptive"), [(9, 3, True), (4, 8, True), (3, 8, False)])
+def test_adaptive_sampling_needs_three_words_to_draw(words: int, negative: int, adaptive: bool) -> None:
+    """With fewer, one drawn word is always half of the effective samples. `negative` is limited to the other words."""
+    loss = make_loss(np.arange(words, 0, -1), "sampled", negative=negative, adaptive_samples=True)
+    drawn = min(negative, words - 1)
+    assert loss.max_rows == (16 * drawn if adaptive else drawn) + 1
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_exponentials_are_accurate(kind: Any) -> None:
+    values = -np.concatenate([np.linspace(0, 3, 101), np.geomspace(1e-6, 60, 101)]).astype(kind)
+    expected = np.exp(values.astype(np.float64))
+    exponentials(values)
+    np.testing.assert_allclose(values, expected, rtol=3e-7 if kind == np.float32 else 1e-15)
 
 
 def test_toy_vocabularies_train(caplog: pytest.LogCaptureFixture) -> None:

@@ -72,6 +72,43 @@ def test_branches_other_than_0_and_1_are_refused() -> None:
         Tree.from_tensors({"tree_parents": parents, "tree_bits": bits}, 4)
 
 
+def comb_above_a_balanced_tree(depth: int, words: int) -> Tree:
+    """Return a tree with `depth` words on a comb, and a balanced tree of 2^words other words at its end."""
+    below = 1 << words
+    size = depth + below
+    parents, bits = np.empty(2 * size - 2, np.int32), np.arange(2 * size - 2, dtype=np.int8) & 1
+    nodes, first = list(range(below)), size
+    while len(nodes) > 1:
+        above = list(range(first, first + len(nodes) // 2))
+        parents[nodes], first, nodes = np.repeat(above, 2), first + len(above), above
+    (node,) = nodes
+    for word in range(below, size):  # the last word is nearest to the root
+        parents[[node, word]], bits[word], bits[node] = first, 0, 1
+        node, first = first, first + 1
+    return Tree.from_parents(parents, bits)
+
+
+def test_trees_whose_codes_take_too_much_memory_are_refused() -> None:
+    """The limit of all codes is 2^22 bits, and 64 more for each word."""
+    tree = comb_above_a_balanced_tree(3, 2)
+    assert sorted(tree.lengths.tolist()) == [1, 2, 3, 5, 5, 5, 5]
+    assert comb_above_a_balanced_tree(500, 13).starts[-1] == 500 * 501 // 2 + 8192 * 513 < (1 << 22) + 64 * 8692
+    with pytest.raises(W2VError, match="the codes of the tree have 592 bits on average: they take too much memory"):
+        comb_above_a_balanced_tree(600, 13)
+    with pytest.raises(W2VError, match="the tree has 1025 levels: at most 1024 are possible"):
+        comb_above_a_balanced_tree(1024, 1)
+    assert comb_above_a_balanced_tree(1023, 1).lengths.max() == 1024
+
+
+def test_balanced_codes_of_any_number_of_words() -> None:
+    """Levels are full except for the last, and the first words have shorter codes."""
+    for size in range(2, 40):
+        lengths = Tree.balanced(size).lengths.tolist()
+        assert lengths == sorted(lengths)
+        assert lengths[-1] - lengths[0] <= 1
+        assert sum(2.0**-length for length in lengths) == 1
+
+
 CODES = "a 00\nb 01\nc 10\nd 11\n"
 
 

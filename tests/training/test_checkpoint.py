@@ -245,10 +245,12 @@ def test_checkpoints_are_written_at_time_intervals(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run is so long that only the third checkpoint ends it."""
-    copy, calls = CheckpointFolder.copy, itertools.count(1)
+    copy, positions = CheckpointFolder.copy, [0]
 
     def copy_or_stop(self: CheckpointFolder, state: checkpoint.Checkpoint) -> None:
-        if next(calls) == 3:
+        assert state.resume_info.done > positions[-1]  # training goes on after each checkpoint
+        positions.append(state.resume_info.done)
+        if len(positions) == 4:
             raise Stop
         copy(self, state)
 
@@ -292,6 +294,32 @@ def test_next_position_is_exact_for_parts_of_the_text(tmp_path: Path, every: str
     positions = itertools.accumulate(range(6), lambda position, _: checkpoints.next_position(position, 10), initial=0)
     assert list(positions) == [0, *expected]
     assert not checkpoints.due
+
+
+def test_best_checkpoint_is_written_after_a_pending_one(
+    tmp_path: Path, stopped_run: checkpoint.Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pending, events = threading.Event(), list[str]()
+    real_write = checkpoint_folder.write_checkpoint
+
+    def write(path: Path, state: checkpoint.Checkpoint, replace: bool = False) -> None:
+        if not replace:
+            assert pending.wait(60)
+        real_write(path, state, replace)
+        events.append(path.name)
+
+    class Writer(Thread):
+        def wait(self) -> None:
+            pending.set()
+            super().wait()
+
+    monkeypatch.setattr(checkpoint_folder, "write_checkpoint", write)
+    monkeypatch.setattr(checkpoint_folder, "Thread", Writer)
+    with CheckpointFolder(tmp_path, "1epoch") as checkpoints:
+        checkpoints.copy(stopped_run)
+        checkpoints.write_best(stopped_run)
+    pending.set()
+    assert events == ["checkpoint-000001.safetensors", "checkpoint-best.safetensors"]
 
 
 @pytest.mark.parametrize("workers", [1, 3])

@@ -74,6 +74,16 @@ def test_untrained_loss_is_an_upper_bound(sample: Path, loss: str, model: str) -
     assert trained.metrics["loss"][0] <= untrained_loss(loss_for(trained.settings, trained.vocabulary)) + 1e-6
 
 
+def test_untrained_loss_is_close_to_the_loss_of_zero_scores() -> None:
+    """It is log V for a distribution over V words, and log 2 for each independent row, at least 1 nat."""
+    counts = np.ones(5000)
+    assert untrained_loss(make_loss(counts, "softmax")) == pytest.approx(np.log(5000) + 1, abs=1)
+    assert untrained_loss(make_loss(counts, "ns", negative=4)) == pytest.approx(5 * np.log(2))
+    assert untrained_loss(make_loss(counts, "hs")) == pytest.approx(np.log(5000), rel=0.05)
+    assert untrained_loss(make_loss([1, 1], "ns", negative=1)) == pytest.approx(2 * np.log(2))
+    assert untrained_loss(make_loss([1, 1], "hs")) == 1
+
+
 def test_checkpoint_from_before_the_rise_is_kept(sample: Path, tmp_path: Path) -> None:
     options = OPTIONS | {"epochs": 12, "alpha": 0.35, "min_alpha": 0.35, "vectors": "input"}
     with pytest.raises(w2v.W2VError, match=r"^training diverged: .* the mean loss") as failure:

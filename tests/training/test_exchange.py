@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from w2v.training import exchange as exchange_module
-from w2v.training.exchange import Exchange, rows_of_round
+from w2v.training.exchange import Exchange, rows_of_round, slice_if_contiguous, stochastically_rounded
 
 
 @given(st.integers(1, 4000), st.integers(0, 1 << 20), st.integers(1, 128).map(lambda half: 2 * half))
@@ -27,6 +27,24 @@ def test_frequent_rows_are_exchanged_more_often(rows: int, first: int, frequent:
     expected = cycle >> np.array([int(band).bit_length() for band in range(bands[-1] + 1)])
     assert (times == expected[bands]).all()
     assert max(sizes) <= frequent + frequent // 2 * cycle.bit_length()
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"), [([4, 3, 5], slice(3, 6)), ([7], slice(7, 8)), ([3, 5], None), ([0, 1, 3], None)], ids=str
+)
+def test_contiguous_rows_are_read_as_a_slice(rows: list[int], expected: slice | None) -> None:
+    found = slice_if_contiguous(np.array(rows))
+    assert found == expected if expected else np.array_equal(found, rows)
+
+
+def test_stochastic_rounding_gives_a_neighbour_and_keeps_the_mean() -> None:
+    values = np.repeat(np.array([1 + 1 / 512, -3.14159, 1e-3, 0], np.float32), 20_000)
+    rounded = stochastically_rounded(values, np.random.default_rng(1)).astype(np.float32)
+    assert (np.abs(rounded - values) <= np.abs(values) / 128).all()
+    for part, value in zip(np.split(rounded, 4), values[::20_000], strict=True):
+        assert len(np.unique(part)) == (2 if value else 1)
+        assert part.mean(dtype=float) == pytest.approx(float(value), rel=1e-4)
+    assert stochastically_rounded(values, None) is values
 
 
 class TwoRanks:

@@ -126,6 +126,11 @@ def test_removed_lock_is_created_again(sample: Path, tmp_path: Path, remove: Cal
     assert checkpoint_folder.files(tmp_path / "states")[-1] == checkpoints.wait_for_newest()
 
 
+def open_files() -> int:
+    """Return the number of file descriptors of this process."""
+    return len(os.listdir("/dev/fd"))  # noqa: PTH208
+
+
 def test_lock_is_taken_again_if_its_file_is_removed_before_flock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,7 +143,11 @@ def test_lock_is_taken_again_if_its_file_is_removed_before_flock(
         flock(file, operation)
 
     monkeypatch.setattr(fcntl, "flock", remove_and_lock)
+    before = open_files()
     lock = Lock(tmp_path)
     assert lock.holds()
     with pytest.raises(BlockingIOError):
         Lock(tmp_path)
+    assert open_files() == before + 2  # the folder and the locked file
+    lock.release()
+    assert open_files() == before

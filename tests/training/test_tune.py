@@ -3,8 +3,9 @@
 import json
 import tomllib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,9 @@ def test_best_settings_are_trained_on_the_whole_text(monkeypatch: pytest.MonkeyP
         return model.settings.window_size + (model.settings.model == "skipgram") / 2
 
     replace_scorer(monkeypatch, score)
-    result = w2v.tune(TEXT, **SMALL)
+    reports: list[Progress] = []
+    result = w2v.tune(TEXT, progress=reports.append, **SMALL)
+    assert (reports[-1].done, reports[-1].total) == (600, 600)
     assert result.changed == {"window": 8, "model": "skipgram"}
     assert (result.model.settings.window_size, result.model.settings.model) == (8, "skipgram")
     assert (result.default_score, result.score) == (8, 8.5)
@@ -179,6 +182,110 @@ def test_unusable_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "state.json").write_text('{"text": 3}')
     with pytest.raises(w2v.W2VError, match=r"state\.json: damaged"):
         w2v.tune(TEXT, state=tmp_path / "state.json", **SMALL)
+
+
+# -- a tuner without a text -----------------------------------------------------------------
+
+
+class NoTrials(Tuner):
+    """A tuner that records the trials that it is asked for, each of 10 seconds, and has no candidates."""
+
+    def _trial(self, choices: Any, share: float, seed: int) -> Trial:
+        trial = Trial(choices, share, seed, float(seed), 10)
+        self.trials.append(trial)
+        return trial
+
+    def _brackets(self) -> Iterator[list[Any]]:
+        yield from ()
+
+
+def new_tuner(seconds: float, kind: type[Tuner] = Tuner, **fields: Any) -> Tuner:
+    unused: Any = None
+    vocabulary = w2v.Vocabulary(["a", "b"], [500, 500])
+    defaults: dict[str, Any] = {"fixed": {}, "choices": {}, "budget": TimeBudget(seconds, started=0.0)}
+    return kind(
+        store=unused, vocabulary=vocabulary, share=1, scorer=unused, save=unused, config=unused, **defaults | fields
+    )
+
+
+@pytest.mark.parametrize(("seconds", "seeds"), [(30, 1), (269, 1), (270, 3), (809, 3), (810, 9), (100_000, 9)])
+def test_more_seeds_are_used_if_three_brackets_fit(seconds: float, seeds: int) -> None:
+    """A bracket with one seed costs three trainings, of 10 seconds each."""
+    tuner = new_tuner(seconds, NoTrials, fixed={"seed": 4})
+    tuner.search()
+    assert [trial.seed for trial in tuner.trials] == [4, *range(4, 4 + seeds)]  # the first one measures the time
+    assert tuner.score == tuner.default_score == 4 + (seeds - 1) / 2
+
+
+@pytest.mark.parametrize(
+    ("choices", "changed"),
+    [
+        ({"loss": "hs", "negative": 10, "window": 3}, {"loss": "hs", "window": 3}),  # hs has no negatives
+        ({"window": 8, "negative": 5, "sample": 1e-3}, {"sample": 1e-3}),  # the others are the defaults of cbow
+        ({"model": "skipgram", "window": 8}, {"model": "skipgram", "window": 8}),
+        ({"alpha": 2}, {"alpha": 0.15}),  # twice the default
+        ({"alpha": 1, "epochs": 1}, {}),
+        ({"epochs": 0.5}, {"epochs": 25}),
+    ],
+    ids=str,
+)
+def test_only_changed_settings_with_an_effect_are_reported(choices: Any, changed: dict[str, Any]) -> None:
+    assert new_tuner(100).changed(choices) == changed
+
+
+def test_search_leaves_time_for_a_last_training_with_the_best_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    best, other = {"window": 3}, {"window": 2}
+    durations = [(best, 1.0, 10), (best, 1.0, 12), (best, 1 / 3, 70), (other, 1.0, 80)]
+    trials = [Trial(choices, share, 1, 0.5, seconds) for choices, share, seconds in durations]
+    tuner = new_tuner(100, trials=trials, best=best)
+    monkeypatch.setattr("time.monotonic", lambda: 87.9)
+    tuner._report(Progress("train", 1, 2, "words", rate=1.0))
+    monkeypatch.setattr("time.monotonic", lambda: 88.1)
+    with pytest.raises(successive_halving._TimeIsUp):
+        tuner._report(Progress("train", 1, 2, "words", rate=1.0))
+
+
+def test_time_for_three_trainings_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The duration of a training is estimated from 2% of the first one."""
+    monkeypatch.setattr("time.monotonic", lambda: 100.0)
+    message = (
+        r"^training takes about 400 s with the default settings, and tuning needs several times as long: give --time "
+        r'40m \(time="40m"\) or more$'
+    )
+    early, later = (Progress("train", done, 4000, "words", rate=10.0) for done in (80, 81))
+    new_tuner(1299)._report(early)
+    with pytest.raises(w2v.W2VError, match=message):
+        new_tuner(1299)._report(later)
+    new_tuner(1300)._report(later)
+    new_tuner(700, trials=[Trial({}, 1.0, 1, 0.5, 1)])._report(later)  # only the first training is measured
+
+
+def test_score_is_the_mean_over_files_of_questions_and_pairs(tmp_path: Path) -> None:
+    random = np.random.default_rng(2)
+    words = [f"w{number}" for number in range(40)]
+    vectors = w2v.KeyedVectors(words, random.normal(size=(40, 5)))
+    model: Any = SimpleNamespace(wv=vectors)
+    lines = [f"w{a} w{b} {score:.3f}" for a, b, score in zip(range(20), range(20, 40), random.random(20), strict=True)]
+    (tmp_path / "pairs").write_text("\n".join(lines))
+    (tmp_path / "questions").write_text("".join(f"w{n} w{n + 1} w{n + 2} w{n + 3}\n" for n in range(30)))
+    spearman = w2v.word_pairs(vectors, tmp_path / "pairs").spearman
+    accuracy = w2v.analogies(vectors, tmp_path / "questions").accuracy
+    files = [tmp_path / "questions"], [tmp_path / "pairs"]
+    assert spearman is not None
+    assert accuracy is not None
+    assert tune_module.Scorer([], files[1], None)(model) == spearman
+    assert tune_module.Scorer(files[0], [], None)(model) == accuracy
+    assert tune_module.Scorer(*files, None)(model) == pytest.approx((spearman + accuracy) / 2)
+
+
+def test_trials_use_the_whole_text_if_files_score_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    trained: list[int] = []
+    replace_scorer(monkeypatch, lambda model: trained.append(model.metrics["tokens"]) or 0.0)  # type: ignore[func-returns-value]
+    (tmp_path / "pairs").write_text("w1 w2 0.5\nw3 w4 0.3\n")
+    for pairs in [tmp_path / "pairs"], []:
+        with pytest.raises(Stop):
+            w2v.tune(TEXT, pairs=pairs, on_trial=stop_after(1), **SMALL)
+    assert trained[0] == 4000 > trained[1] > 3500  # the end of the text is held out
 
 
 # -- command line -------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import stat
 import zlib
 from functools import cache
 from pathlib import Path
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -104,10 +104,11 @@ def _hashed_copy(function: FunctionType, functions: Functions) -> tuple[Function
 
     The hash is part of the copy's name.
     """
-    code = function.__code__
     # The module is included because machine code on disk refers to it.
-    parts = function.__module__, code.co_code, code.co_consts, code.co_names, function.__defaults__
+    parts = function.__module__, _code_parts(function.__code__), function.__defaults__
     digest = hashlib.sha256(repr(parts).encode())
+    # The vector instructions are not plain functions, so the hash includes the whole file that defines them.
+    digest.update(Path(numba_vectors.__file__).read_bytes())
 
     def compile_inlined(value: FunctionType) -> Any:
         value = plain_function(dict(functions).get(value, value))
@@ -123,6 +124,12 @@ def _hashed_copy(function: FunctionType, functions: Functions) -> tuple[Function
     copy = copy_function(function, compile_inlined)
     copy.__qualname__ = f"{function.__name__}_{digest.hexdigest()[:16]}"
     return copy, digest.digest()
+
+
+def _code_parts(code: CodeType) -> tuple[Any, ...]:
+    """Return the parts of a function's code that decide what it computes, including the code of nested functions."""
+    constants = tuple(_code_parts(each) if isinstance(each, CodeType) else each for each in code.co_consts)
+    return code.co_code, constants, code.co_names
 
 
 # -- the kernel ------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def text_options_of(source: Model | ViewsModel | KeyedVectors | None) -> TextOpt
     return source.header.text if source else TextOptions()
 
 
-def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze: bool = False) -> Settings:
+def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze: bool) -> Settings:
     """Return the settings of a run that initialises words with vectors.
 
     Args:
@@ -110,7 +110,7 @@ def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze
     return settings
 
 
-def initialise_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, freeze: bool = False) -> Initialisation:
+def initialise_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, freeze: bool) -> Initialisation:
     """Initialise matching words from these vectors; all other words and the output layer start with new values.
 
     Args:
@@ -176,7 +176,7 @@ def without_computed(settings: Settings) -> Settings:
 
 
 def initialise_from_model(
-    model: Model, vocab: Vocab, settings: Settings, types: TypeCounts, ignore_memory: bool = False
+    model: Model, vocab: Vocab, settings: Settings, types: TypeCounts, ignore_memory: bool
 ) -> Initialisation:
     """Initialise a run from a model that is continued.
 

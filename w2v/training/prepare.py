@@ -37,12 +37,7 @@ from w2v.training.communicator import Communicator, collective_errors, is_root
 from w2v.training.config import PATHS, RunConfig
 from w2v.training.distributed import DistributedRun, merge_types
 from w2v.training.early_stopping import EarlyStopping
-from w2v.training.initialisation import (
-    Initialisation,
-    initialise_from_model,
-    initialise_from_vectors,
-    open_source,
-)
+from w2v.training.initialisation import Initialisation, initialise_from_model, initialise_from_vectors
 from w2v.training.model import Model, ViewsModel
 from w2v.training.planning import machine_instruction_set
 from w2v.training.run import Run
@@ -76,8 +71,7 @@ def prepare(
     Args:
         config: The description of the run. For a resumed run, the result of `resumed_config`.
         corpus: The text.
-        source: The model to continue, or the vectors to initialise words with; by default, the file that `config`
-            names.
+        source: The model to continue, or the vectors to initialise words with; see `open_source`.
         vocabulary: The words to train; by default, the file that `config` names, or the words of the text.
         resume_from: The checkpoint to resume from.
         checkpoint_folder: The open folder for checkpoints; by default, the folder that `config` names.
@@ -95,8 +89,6 @@ def prepare(
             if settings.objective is not None:
                 registry.find(str(settings.objective))  # imports the user's loss; raises SettingsError if it is missing
             bfloat16.dtype_of(settings.storage)  # raises W2VError if the package ml_dtypes is missing
-            if resume_from is None and source is None:
-                source = open_source(config.continue_from, config.init)
             if vocabulary is None and config.vocabulary is not None:
                 vocabulary = Vocabulary.load(config.vocabulary, settings.min_count, settings.max_vocab)
             text = corpus if isinstance(corpus, Corpus) else Corpus(corpus)

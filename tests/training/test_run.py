@@ -1,0 +1,177 @@
+"""A run: what its monitor does while threads train, its measurements, and its messages."""
+
+import threading
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import w2v
+from tests.helpers import make_loss, read_text
+from w2v.errors import Diverged
+from w2v.losses.loss import by_tensor_name
+from w2v.losses.registry import LOSSES
+from w2v.system import memory
+from w2v.text.corpus import Corpus
+from w2v.text.vocabulary import Vocabulary
+from w2v.training import prepare
+from w2v.training.config import RunConfig
+from w2v.training.initialisation import Initialisation
+from w2v.training.model import matrix_arguments
+from w2v.training.run import Run
+
+WORDS = Vocabulary(["one", "two", "three"], [400, 200, 200])
+TEXT = [["one", "two", "one", "three"]] * 200
+SECONDS = 30  # after which a thread stops waiting for the monitor, and the test fails
+
+
+class Controlled:
+    """A kernel whose threads do what a test says, and can wait until the monitor stops them."""
+
+    def __init__(self, kernel: Any, work: Callable[["Controlled", int], None]) -> None:
+        self.kernel, self.work = kernel, work
+        self.stop_called = threading.Event()
+        self.stopped_in_time = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.kernel, name)
+
+    def run(self, number: int, end: int) -> None:
+        self.work(self, number)
+
+    def stop(self) -> None:
+        self.stop_called.set()
+
+    def wait_for_stop(self) -> None:
+        self.stopped_in_time = self.stop_called.wait(SECONDS)
+
+
+@pytest.fixture
+def new_run() -> Iterator[Callable[..., Run]]:
+    """A function that returns a run over TEXT with some settings."""
+    with read_text(Corpus(TEXT)) as store:
+
+        def create(share: float = 1.0, **settings: Any) -> Run:
+            defaults = {"min_count": 1, "vector_size": 8, "workers": 1, "sample": 0, "epochs": 2, "negative": 1}
+            config = RunConfig(settings=w2v.Settings(**defaults | settings))
+            run = Run(config, Initialisation(WORDS), store, share=share)
+            run._start_meter(None)
+            return run
+
+        yield create
+
+
+def train_with(run: Run, work: Callable[[Controlled, int], None]) -> Controlled:
+    """Run one round of the run's threads, each of which calls `work(kernel, number)`."""
+    run.kernel = Controlled(run.kernel, work)
+    run._train_to(run.plan.total_chunks)
+    return run.kernel
+
+
+# -- the monitor ----------------------------------------------------------------------------
+
+
+def test_error_of_a_thread_stops_the_others(new_run: Callable[..., Run]) -> None:
+    def work(kernel: Controlled, number: int) -> None:
+        if number == 1:
+            raise ValueError("broken")
+        kernel.wait_for_stop()
+
+    run = new_run(workers=2)
+    with pytest.raises(ValueError, match="broken"):
+        train_with(run, work)
+    assert run.kernel.stopped_in_time
+
+
+@pytest.mark.parametrize("matrix", ["inputs", "outputs"])
+def test_divergence_stops_the_threads(new_run: Callable[..., Run], matrix: str) -> None:
+    def work(kernel: Controlled, number: int) -> None:
+        run.parameters[matrix][-1, 0] = np.nan
+        kernel.wait_for_stop()
+
+    run = new_run()
+    with pytest.raises(Diverged, match="after 0 of 1,600 words vectors have NaN or infinite values"):
+        train_with(run, work)
+    assert run.kernel.stopped_in_time
+
+
+def test_threads_stop_when_a_checkpoint_is_due(new_run: Callable[..., Run]) -> None:
+    run = new_run()
+    folder: Any = SimpleNamespace(due=True, diverged=False)
+    run.checkpoint_folder = folder
+    assert train_with(run, lambda kernel, _: kernel.wait_for_stop()).stopped_in_time
+
+
+def test_message_of_divergence_has_the_words_and_the_loss(new_run: Callable[..., Run]) -> None:
+    run = new_run(alpha=0.5)
+    sums: Any = {"losses": np.array([50_000.0, 0]), "predictions": np.array([2000, 0]), "tokens_trained": 700}
+    run.kernel = SimpleNamespace(**sums)
+    message = "training diverged: after 700 of 1,600 words the mean loss of a prediction is 25; lower alpha, now 0.5"
+    with pytest.raises(Diverged, match=f"^{message}$"):
+        run._check_divergence(*run.parameters.values())
+    sums["losses"] /= 10
+    run._check_divergence(*run.parameters.values())
+
+
+# -- results --------------------------------------------------------------------------------
+
+
+def test_share_of_a_text_is_its_beginning(new_run: Callable[..., Run]) -> None:
+    assert new_run().plan.tokens == new_run(share=1).plan.tokens == 800
+    half = new_run(share=0.5)
+    assert (half.plan.tokens, half.tokens) == (400, 400)
+    np.testing.assert_array_equal(half.plan.ids, new_run().plan.ids[:500])  # 4 words and the end of each sentence
+    half.train()
+    assert half.model().metrics["tokens_trained"] == 2 * 400
+
+
+def test_speed_is_words_per_second(new_run: Callable[..., Run]) -> None:
+    run = new_run()
+    run.train()
+    run.seconds, run.read_seconds = 4.0, 2.5
+    metrics = run.model().metrics
+    assert metrics["words_per_second"] == 1600 / 4
+    assert metrics["seconds"] == {"read": 2.5, "train": 4.0}
+
+
+def test_history_gets_a_row_for_each_200th_of_the_run(new_run: Callable[..., Run]) -> None:
+    run = new_run(epochs=100)
+    kernel: Any = SimpleNamespace(tokens_trained=0, losses=np.zeros(1), predictions=np.zeros(1))
+    run.kernel = kernel
+    for tokens in (0, 399, 400, 401, 799, 800, 79_999, 80_000, 80_000):
+        kernel.tokens_trained, kernel.losses, kernel.predictions = tokens, np.full(1, tokens / 2), np.full(1, tokens)
+        run._record(tokens / 10)
+    found = [400, 800, 79_999, 80_000]
+    np.testing.assert_array_equal(run.history, [[each, each / 10, each / 2, each] for each in found])
+
+
+def test_loss_curve_has_the_mean_since_the_point_before() -> None:
+    model = w2v.train([["a", "b", "c"]] * 9, min_count=1, vector_size=2, negative=1, sample=0, epochs=1)
+    assert model.loss_curve == [(27, model.metrics["loss"][0])]
+    model.history = np.array([[10, 1, 30, 10], [20, 2, 50, 20], [25, 3, 50, 20], [40, 4, 90, 60]], float)
+    assert model.loss_curve == [(10, 3), (20, 2), (40, 1)]
+    model.history = np.zeros((0, 4))
+    model.metrics |= {"tokens": 7, "loss": [5.0, None, 3.0]}
+    assert model.loss_curve == [(7, 5), (21, 3)]
+    assert w2v.Model(model.settings, model.vocabulary, model.inputs, model.outputs, model.loss).loss_curve == []
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_only_losses_with_output_rows_have_an_output_matrix(name: str) -> None:
+    loss = make_loss([5, 4, 3, 2], name, vector_size=6, negative=1)
+    matrices = {"inputs": np.zeros((4, 6), np.float32)} | by_tensor_name(loss.stored(loss.new_parameters()))
+    arguments = matrix_arguments(matrices)
+    assert arguments["outputs"].shape == (loss.rows if "outputs" in loss.shapes else 0, 6)
+    assert arguments["parameters"].keys() == loss.shapes.keys() - {"outputs"}
+
+
+def test_memory_for_a_second_view_includes_what_the_first_will_still_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: Any = {"words": SimpleNamespace(peak_memory=1000), "others": SimpleNamespace(peak_memory=700)}
+    config = RunConfig(settings=w2v.Settings(vector_size=11))
+    for resident, still_needed in (400, 600), (1300, 0):
+        monkeypatch.setattr(memory, "resident_bytes", lambda resident=resident: resident)
+        found = prepare._other_memory(runs, config, Initialisation(WORDS))
+        assert found == still_needed + 4 * 11 * 3  # and the concatenated float32 vectors of three words
+    assert prepare._other_memory({}, config, Initialisation(WORDS)) == 0
