@@ -481,3 +481,13 @@ def test_vectors_of_all_float_types_are_read(tmp_path: Path, kind: str) -> None:
     vectors.vectors = np.asfortranarray(np.array([[1, 2, 3], [4, 5, 0.5]], kind))
     vectors.save(str(tmp_path / "m.kv"))
     np.testing.assert_array_equal(w2v.load(tmp_path / "m.kv").vectors, [[1, 2, 3], [4, 5, 0.5]])
+
+
+def test_rehashed_ngrams_may_take_their_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row of four values and its bucket count 48 bytes."""
+    rows = old_fasttext(tmp_path / "m", "3.3", ["wörd", "bäd"], 2000)
+    size = 48 * len(rows) - 2 * 16 * len(rows)
+    monkeypatch.setattr(ours, "NGRAM_SLACK", size)
+    assert len(w2v.load(tmp_path / "m").ngrams.rows) == len(rows) == 7
+    monkeypatch.setattr(ours, "NGRAM_SLACK", size - 1)
+    assert w2v.load(tmp_path / "m").ngrams is None

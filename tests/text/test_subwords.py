@@ -253,3 +253,18 @@ def test_impossible_ngrams_of_a_file_are_refused(model: w2v.Model, tmp_path: Pat
             W2VError, match=r"m\.safetensors: its subwords: damaged: n-grams of \d+ to \d+ characters in"
         ):
             w2v.load(tmp_path / "m.safetensors", mmap)
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 1000])
+def test_groups_keep_all_words_in_order(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(subwords_module, "NGRAMS_AT_ONCE", size)
+    subwords, words = Subwords(3, 4, 50), ["", "a", "ab", "abcdef", "köln", "", "x"]
+    counts = [len(ngrams_of(word, 3, 4)) for word in words]
+    assert counts == [0, 1, 3, 11, 7, 0, 1]
+    groups = [group.tolist() for group in subwords.groups(Words.of(words))]
+    assert sum(map(len, groups)) == len(words)
+    assert [word for group in groups for word in group] == words
+    totals = [subwords.count(Words.of(group)) for group in groups]
+    assert sum(totals) == sum(counts)
+    assert all(total <= size or len(group) == 1 for total, group in zip(totals, groups, strict=True))
+    assert len(groups) == {1: 5, 7: 4, 8: 3, 9: 3, 1000: 1}[size]

@@ -317,7 +317,7 @@ def _rehash(old: Ngrams, words: Words) -> Ngrams | None:
     for count in (old.subwords.buckets, MAX_BUCKETS):
         subwords = replace(old.subwords, buckets=count)
         pairs = np.empty(0, np.int64)  # each number holds a bucket (upper 32 bits) and a row
-        for _, group in subwords.groups(words):
+        for group in subwords.groups(words):
             known, row_numbers = old.find_rows(old.subwords.ngram_buckets(group, hash_code_points=True)[1])
             pairs = np.union1d(pairs, subwords.ngram_buckets(group)[1][known].astype(np.int64) << 32 | row_numbers)
             if len(pairs) > max_rows:

@@ -56,13 +56,13 @@ class Subwords:
             length = words.offsets[row + 1] - words.offsets[row]
             raise W2VError(f"word {row + 1}, of {length:,} bytes, has more than {MAX_WORD_NGRAMS:,} n-grams")
 
-    def groups(self, words: Words) -> Iterator[tuple[slice, Words]]:
-        """Yield consecutive groups of words with about NGRAMS_AT_ONCE n-grams, as a slice of rows and the words."""
+    def groups(self, words: Words) -> Iterator[Words]:
+        """Yield consecutive groups of words with about NGRAMS_AT_ONCE n-grams."""
         before = np.append(0, np.cumsum(self._counts(words)))
         start = 0
         while start < len(words):
             stop = max(start + 1, int(np.searchsorted(before, before[start] + NGRAMS_AT_ONCE, "right")) - 1)
-            yield slice(start, stop), words.take(np.arange(start, stop))
+            yield words.take(np.arange(start, stop))
             start = stop
 
     def _counts(self, words: Words) -> Integers:
