@@ -353,7 +353,7 @@ def test_only_the_end_of_a_long_text_is_held_out(topics: Path, monkeypatch: pyte
 
 
 def test_questions_and_pairs_of_either_method_are_scored(pairs: Path, tmp_path: Path) -> None:
-    (tmp_path / "questions").write_text("".join(f"a{row} b{row} a{row + 7} b{row + 7}\n" for row in range(50)))
+    (tmp_path / "questions").write_text("".join(f"A{row} b{row} a{row + 7} B{row + 7}\n" for row in range(50)))
     vectors = noisy_vectors(1, 1.0)
     for method in ("add", "mul"):
         for top in (50, 100):
@@ -361,3 +361,10 @@ def test_questions_and_pairs_of_either_method_are_scored(pairs: Path, tmp_path: 
             expected = w2v.analogies(vectors, tmp_path / "questions", top, method)  # type: ignore[arg-type]
             assert (found.name, found.measure) == ("questions", "accuracy")
             assert (found.scores[0].value, found.scores[0].items) == (expected.accuracy, expected.answered)
+    pairs.write_text(pairs.read_text().upper())
+    (spearman,) = (
+        each.scores[0]
+        for each in evaluate(vectors, pairs=pairs)
+        if (each.name, each.measure) == ("pairs.txt", "spearman")
+    )
+    assert spearman.items == 60

@@ -176,12 +176,12 @@ def test_two_pairs_are_enough_for_a_correlation(tmp_path: Path) -> None:
 
 def test_words_are_normalised_as_in_training(tmp_path: Path) -> None:
     """A word is looked up as it is written and, if unknown, as the training's tokenizer writes it."""
-    words = ["route00", "two", "words", "Bar"]
+    words = ["Bar", "two", "words", "route00"]
     options = TextOptions(lower=True, digits="zero")
     vectors = KeyedVectors(words, np.eye(4) + 0.1, header=ModelHeader(text=options))
     (tmp_path / "pairs").write_text("Route66\ttwo\t1\nBar\twords\t2\ntwo words\troute00\t3\nBAR\ttwo\t4\n")
     rated = rated_pairs(vectors, tmp_path / "pairs", case_insensitive=False)
-    assert rated.rows.tolist() == [[0, 1], [3, 2]]
+    assert rated.rows.tolist() == [[3, 1], [0, 2]]
     assert rated.unknown == ["two words", "BAR"]  # several words, and a word that is only known in another case
 
 

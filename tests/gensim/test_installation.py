@@ -3,6 +3,7 @@
 import importlib
 import importlib.metadata
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +45,13 @@ def test_install_is_undone_after_the_with_block() -> None:
             assert importlib.import_module(f"gensim.{name}") is importlib.import_module(f"w2v.gensim.{name}")
         assert importlib.metadata.version("gensim") == w2v.gensim.__version__ == VERSION
         assert importlib.metadata.version("numpy") != VERSION
+        package = Path(w2v.gensim.__file__).parent
+        found = [importlib.metadata.distribution("gensim"), next(importlib.metadata.distributions())]
+        for distribution in found:
+            assert (distribution.metadata["Name"], distribution.version) == ("gensim", VERSION)
+            assert distribution.locate_file("models") == package / "models"
+            assert distribution.read_text("RECORD") is None
+        assert "numpy" in {distribution.name for distribution in importlib.metadata.distributions()}
         with pytest.raises(ModuleNotFoundError, match=MISSING.format("corpora")):
             importlib.import_module("gensim.corpora")
     assert importlib.import_module("gensim") is real_gensim

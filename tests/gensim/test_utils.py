@@ -60,3 +60,71 @@ def test_text_is_converted_between_encodings(tmp_path: Path) -> None:
     assert utils.any2utf8("café".encode("latin1"), encoding="latin1") == utils.to_utf8("café") == b"caf\xc3\xa9"
     utils.save_as_line_sentence([["a", "b"], ["é"]], str(tmp_path / "text"))
     assert (tmp_path / "text").read_text("utf-8") == "a b\né\n"
+
+
+@pytest.mark.parametrize("least", [1, 2, 3])
+def test_rare_words_are_dropped_as_by_gensim(least: int) -> None:
+    asked: list[tuple[object, int, float]] = []
+
+    def rule(word: str, count: int, min_count: int) -> int:
+        asked.append((word, count, min_count))
+        return {"kept": utils.RULE_KEEP, "dropped": utils.RULE_DISCARD}.get(word, utils.RULE_DEFAULT)
+
+    counts = {"one": 1, "two": 2, "three": 3, "kept": 1, "dropped": 9}
+    for trim_rule in (None, rule):
+        found, expected = counts.copy(), counts.copy()
+        sums = [module.prune_vocab(vocab, least, trim_rule) for module, vocab in ((utils, found), (theirs, expected))]
+        assert found == expected
+        assert sums == [sum(counts.values()) - sum(found.values())] * 2
+    assert asked[:5] == asked[5:]
+
+
+@pytest.mark.parametrize("encoding", ["utf8", "latin1"])
+def test_conversions_of_text_match_gensim(encoding: str) -> None:
+    text = "Größe café"
+    for name in ("any2unicode", "any2utf8", "to_unicode", "to_utf8"):
+        for value in (text, text.encode(encoding)):
+            ours, expected = (getattr(module, name)(value, encoding=encoding) for module in (utils, theirs))
+            assert ours == expected, name
+    for errors in ("ignore", "replace"):
+        assert utils.to_unicode(b"caf\xe9", errors=errors) == theirs.to_unicode(b"caf\xe9", errors=errors)
+    with pytest.raises(UnicodeDecodeError):
+        utils.to_unicode(b"caf\xe9")
+
+
+@pytest.mark.parametrize("options", [{}, {"lowercase": True}, {"to_lower": True}, {"lower": True}, {"deacc": True}])
+def test_options_of_tokenize_match_gensim(options: dict[str, bool]) -> None:
+    for text in TEXTS:
+        assert list(utils.tokenize(text, **options)) == list(theirs.tokenize(text, **options))
+    for least, longest in ((1, 3), (3, 5), (2, 16)):
+        for text in TEXTS:
+            found, expected = (module.simple_preprocess(text, False, least, longest) for module in (utils, theirs))
+            assert found == expected
+
+
+def test_an_event_is_logged_unless_its_level_is_0(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    counter = Counter()
+    for level in (20, 10, 0):
+        counter.add_lifecycle_event("counted", log_level=level, by=level)
+    assert [record.levelname for record in caplog.records] == ["INFO", "DEBUG"]
+    assert [event["by"] for event in counter.lifecycle_events or []] == [20, 10, 0]
+    assert {"datetime", "gensim", "python", "platform", "event", "by"} == set((counter.lifecycle_events or [{}])[0])
+
+
+def test_unfinished_pickles_leave_the_old_file(tmp_path: Path) -> None:
+    utils.pickle([1], tmp_path / "object")
+    with pytest.raises((AttributeError, TypeError, utils.pickles.PicklingError)):
+        utils.pickle(lambda: None, tmp_path / "object")
+    assert utils.unpickle(tmp_path / "object") == [1]
+    assert [path.name for path in tmp_path.iterdir()] == ["object"]
+
+
+def test_clipped_corpora_have_the_length_of_gensims() -> None:
+    for number in (0, 1, 2, 5):
+        for kind in (utils.ClippedCorpus, theirs.ClippedCorpus):
+            clipped = kind([["a"], ["b"]], number)
+            assert len(list(clipped)) == len(clipped) == min(2, number)
+    for reps in (0, 1, 5):
+        found, expected = (list(module.RepeatCorpus([["a"], ["b"]], reps)) for module in (utils, theirs))
+        assert found == expected

@@ -71,6 +71,9 @@ class _DistributionFinder(DistributionFinder):
     def find_spec(self, *_: object) -> None:
         return None
 
-    def find_distributions(self, context: DistributionFinder.Context | None = None) -> Iterator[Distribution]:
-        if context is None or context.name == ALIAS:
+    def find_distributions(
+        self,
+        context: DistributionFinder.Context = DistributionFinder.Context(),  # noqa: B008 - as in the base class
+    ) -> Iterator[Distribution]:
+        if context.name in (None, ALIAS):
             yield _GensimDistribution()

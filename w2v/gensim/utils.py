@@ -88,8 +88,8 @@ def keep_vocab_item(word: object, count: int, min_count: float, trim_rule: TrimR
 
 
 def prune_vocab(vocab: dict[Any, int], min_reduce: int, trim_rule: TrimRule | None = None) -> int:
-    """Drop words of count `min_reduce` or less, unless the rule keeps them. Return the sum of the dropped counts."""
-    dropped = [word for word, count in vocab.items() if not keep_vocab_item(word, count, min_reduce + 1, trim_rule)]
+    """Drop words of a count below `min_reduce`, unless the rule keeps them. Return the sum of the dropped counts."""
+    dropped = [word for word, count in vocab.items() if not keep_vocab_item(word, count, min_reduce, trim_rule)]
     return sum(vocab.pop(word) for word in dropped)
 
 

@@ -43,7 +43,7 @@ def count_sentences(
     """Count the words of sentences. Drop the rarest whenever there are more than `max_vocab_size` different words."""
     counts: dict[Any, int] = defaultdict(int)
     words = n_sentences = 0
-    min_reduce = 1  # gensim's name for the highest count that is dropped
+    min_reduce = 1  # gensim's name for the lowest count that is kept; the first time, it keeps all words
     for n_sentences, sentence in enumerate(sentences, 1):
         if n_sentences == 1 and isinstance(sentence, str):
             log.warning(

@@ -87,3 +87,109 @@ def test_pruning_becomes_stricter_each_time() -> None:
     found = Phrases(([f"w{number // 2}", f"v{number // 2}"] for number in range(120)), max_vocab_size=20)
     assert len(found.vocab) <= 20
     assert found.min_reduce > 2
+
+
+def first_word_scorer(
+    worda_count: int, wordb_count: int, bigram_count: int, len_vocab: int, min_count: int, corpus_word_count: int
+) -> float:
+    """Return a number from which each of the arguments can be read."""
+    return (
+        worda_count * 1e5 + wordb_count * 1e3 + bigram_count * 1e1 + len_vocab / 1e3 + min_count / 1e5
+    ) + corpus_word_count / 1e9
+
+
+@pytest.mark.parametrize("scoring", ["default", "npmi", first_word_scorer])
+@pytest.mark.parametrize("min_count", [1, 4])
+def test_scores_match_gensim(scoring: Any, min_count: int) -> None:
+    sentences = [["a", "b", "c", "a", "b"], ["b", "a", "of", "b"], ["c", "a", "b"], ["d", "d", "d", "x", "y"]] * 3
+    options = {"min_count": min_count, "threshold": -1 if scoring == "npmi" else 1e-9, "scoring": scoring}
+    ours, expected = (kind(sentences, **options, connector_words=["of"]) for kind in (Phrases, theirs.Phrases))
+    assert ours.export_phrases() == pytest.approx(expected.export_phrases(), rel=1e-12)
+    assert ours.corpus_word_count == expected.corpus_word_count == 3 * 17
+    assert ours.score_candidate("a", "b", []) == pytest.approx(expected.score_candidate("a", "b", []))
+    assert ours.score_candidate("a", "b", ["of"])[0] == expected.score_candidate("a", "b", ["of"])[0]
+    for candidate in (("a", "z"), ("z", "a"), ("y", "x")):  # an unknown word, and an unknown pair
+        assert ours.score_candidate(*candidate, []) == expected.score_candidate(*candidate, []) == (None, None)
+    frozen, expected_frozen = ours.freeze(), expected.freeze()
+    assert frozen.phrasegrams == pytest.approx(expected_frozen.phrasegrams, rel=1e-12)
+    assert (frozen.min_count, frozen.threshold, frozen.delimiter) == (min_count, options["threshold"], "_")
+    assert frozen.find_phrases(sentences) == pytest.approx(expected_frozen.find_phrases(sentences))
+
+
+def incomplete_scorer(worda_count: int, bigram_count: int) -> float:
+    return 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [
+        ({"min_count": 0}, True),
+        ({"min_count": 0.5}, False),
+        ({"threshold": 0}, True),
+        ({"threshold": 0.1}, False),
+        ({"threshold": 0, "scoring": constant_scorer}, False),
+        ({"threshold": 0, "scoring": "npmi"}, False),
+        ({"threshold": 1.01, "scoring": "npmi"}, True),
+        ({"threshold": 1, "scoring": "npmi"}, False),
+        ({"threshold": -1, "scoring": "npmi"}, False),
+        ({"threshold": -1.01, "scoring": "npmi"}, True),
+        ({"scoring": "other"}, True),
+        ({"scoring": incomplete_scorer}, True),
+    ],
+)
+def test_invalid_options_are_refused_as_by_gensim(options: dict[str, Any], refused: bool) -> None:
+    for kind in (Phrases, theirs.Phrases):
+        if refused:
+            with pytest.raises(ValueError, match=r"min_count|threshold|scoring"):
+                kind(**options)
+        else:
+            kind(**options)
+    if options == {"scoring": incomplete_scorer}:
+        with pytest.raises(
+            ValueError, match=r"missing expected parameters \['wordb_count', 'len_vocab', 'min_count', "
+        ):
+            Phrases(**options)
+
+
+@pytest.mark.parametrize("limit", [6, 20, 21, 40])
+def test_limited_vocabulary_matches_gensim(limit: int) -> None:
+    sentences = [[f"w{number * place % 17}" for place in range(1, 7)] for number in range(60)]
+    ours, expected = (kind(sentences, max_vocab_size=limit) for kind in (Phrases, theirs.Phrases))
+    assert ours.vocab == expected.vocab
+    assert str(ours) == str(expected)
+    assert str(ours.freeze()) == str(expected.freeze())
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        [], ["of"], ["new"], ["of", "the", "new", "york", "of"], ["new", "of", "the", "york", "york"],
+        ["new", "york", "new", "york"], ["new", "new", "york", "times", "of", "new"], ["unknown", "new", "york"],
+    ],
+)  # fmt: skip
+def test_sentences_are_analysed_as_by_gensim(sentence: list[str]) -> None:
+    text = [[*SENTENCES[0], "new", "of", "the", "york"], *SENTENCES]
+    options: dict[str, Any] = {"min_count": 1, "threshold": 0.05, "connector_words": {"of", "the"}}
+    ours, expected = (kind(text, **options) for kind in (Phrases, theirs.Phrases))
+    for found, wanted in ((ours, expected), (ours.freeze(), expected.freeze())):
+        pairs, wanted_pairs = (list(each.analyze_sentence(sentence)) for each in (found, wanted))
+        assert [token for token, _ in pairs] == [token for token, _ in wanted_pairs] == found[sentence]
+        assert [score for _, score in pairs] == pytest.approx([score for _, score in wanted_pairs])
+
+
+def test_a_scorer_unknown_in_this_process_is_named(tmp_path: Path) -> None:
+    Phrases(SENTENCES, scoring=constant_scorer).save(tmp_path / "phrases")
+    text = (tmp_path / "phrases").read_text()
+    assert "constant_scorer" in text
+    (tmp_path / "phrases").write_text(text.replace("constant_scorer", "another_scorer"))
+    with pytest.raises(W2VError, match=r"its scorer .*another_scorer.* is unknown: create a Phrases\(scoring=\.\.\.\)"):
+        Phrases.load(tmp_path / "phrases")
+
+
+def test_joined_corpus_can_be_indexed_as_the_sentences() -> None:
+    model = Phrases(SENTENCES, min_count=1, threshold=0.1)
+    joined = model[SENTENCES]
+    assert [joined[number] for number in range(len(joined))] == list(joined)
+    assert model[[]] == []
+    assert model[iter([])] == []
+    assert list(model[([word] for word in ("new", "york"))]) == [["new"], ["york"]]
