@@ -109,6 +109,12 @@ def test_text_of_other_programs_is_read(tmp_path: Path, text: str, words: list[s
     assert_same_content(read(path), VectorFile(Words.of(words), vectors))
 
 
+def test_the_shortest_text_without_header_is_read(tmp_path: Path) -> None:
+    (tmp_path / "vectors").write_text("a 1 2")
+    expected = VectorFile(Words.of(["a"]), np.array([[1, 2]], np.float32))
+    assert_same_content(read(tmp_path / "vectors"), expected)
+
+
 def test_binary_files_of_other_programs_are_read(tmp_path: Path) -> None:
     rows = [b"a " + struct.pack("<3f", 1, 2, 3), b"b " + struct.pack("<3f", 4, 5, 6)]
     expected = VectorFile(Words.of(["a", "b"]), np.array([[1, 2, 3], [4, 5, 6]], np.float32))

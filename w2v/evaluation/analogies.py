@@ -32,7 +32,7 @@ class Section:
     Attributes:
         name: The name of the section.
         correct: Number of questions answered correctly.
-        answered: Number of questions with all four words in the vocabulary.
+        answered: Number of questions with all four words among the words searched for answers.
         total: Number of all questions.
     """
 
@@ -49,7 +49,7 @@ class AnalogyResult(Result):
     Attributes:
         accuracy: Correct answers divided by answered questions, 0 to 1, or None if none is answered.
         semantic, syntactic: The accuracy on semantic and on syntactic sections only.
-        answered: Number of questions with all four words in the vocabulary.
+        answered: Number of questions with all four words among the `top` words.
         questions: Number of all questions.
         malformed: Number of lines that are neither a question nor a section name.
         first_malformed: The number of the first such line, from 1, or None.
@@ -77,7 +77,7 @@ class Questions:
     Attributes:
         names: The names of the sections.
         sections: int32 (Q,), the index of each question's section in `names`.
-        rows: int32 (Q, 4), the rows of the words; -1 for unknown words.
+        rows: int32 (Q, 4), the rows of the words; -1 for words that are not in the WordIndex.
         malformed, first_malformed: As in AnalogyResult.
     """
 
@@ -89,7 +89,7 @@ class Questions:
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """True for questions with all words in the vocabulary, bool (Q,)."""
+        """True for questions with all words in the WordIndex, bool (Q,)."""
         known: NDArray[np.bool_] = np.all(self.rows >= 0, axis=1)
         return known
 
@@ -110,6 +110,7 @@ def analogies(
         questions: A file with four words per line and a line ": name" before each section; by default the bundled one.
             Sections with names that begin with "gram" count as syntactic, the others as semantic.
         restrict_vocab: Search for answers among this many words, the first of the vocabulary. a, b and c are excluded.
+            Questions with any other word are not answered.
         method: The score that the answer x maximises. "add" is 3CosAdd (Mikolov et al. 2013):
             cos(x, b) - cos(x, a) + cos(x, c). "mul" is 3CosMul (Levy & Goldberg 2014): cos(x, b) cos(x, c) / cos(x, a),
             with cosines shifted to 0..1.

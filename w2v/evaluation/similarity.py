@@ -125,7 +125,7 @@ def rated_pairs(vectors: KeyedVectors, pairs: PathLike | None, case_insensitive:
                 malformed, first_malformed = malformed + 1, first_malformed or number
             continue
         if len(scores) == MAX_PAIRS:
-            raise W2VError(f"{pairs}: more than {MAX_PAIRS} pairs")
+            raise W2VError(f"{pairs}: more than {MAX_PAIRS} pairs: split the file")
         *words, score = pair
         scores.append(score)
         score_texts.append((number, fields[layout.score]))

@@ -182,8 +182,8 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         if rows is not None and layout.min_bytes(rows) <= max_size:
             content = read_rows(path, layout, rows, file, head, limit, progress)
             return replace(content, words=decode_words(path, content.words, errors))
-        complete = _count_rows(layout, file, head) if rows is not None or layout.min_bytes(1) < max_size else 0
-        # Without a header, do not count the last row: it may be truncated.
+        complete = _count_rows(layout, file, head)
+        # Without a header, the last row may be truncated, so only the rows before it need different words.
         are_too_short = complete >= rows if rows is not None else layout.min_bytes(complete - 1) > max_size
         if are_too_short:
             count = rows or complete

@@ -109,7 +109,7 @@ def parquet_texts(where: str, file: IO[bytes], column: str | None) -> Iterator[t
     if column not in names:
         raise missing_column(where, column, names)
     if names.count(column) > 1:
-        raise W2VError(f"{where} has {names.count(column)} columns {column[:100]!r}")
+        raise W2VError(f"{where} has {names.count(column)} columns {column[:100]!r}: rename the others")
     kind = table.schema.field(column).type
     kind = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
     if not (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)):
@@ -211,7 +211,7 @@ def lines_of(where: str, chunks: Iterable[bytes], limit: float = math.inf) -> It
         parts.append(rest)
         size += len(rest)
         if size > limit:
-            raise W2VError(f"{where}: a row of more than {limit / 2**20:.0f} MB")
+            raise W2VError(f"{where}: a row of more than {limit / 2**20:.0f} MB: split it")
         for line in lines:
             yield b"".join([*parts, b"\n"])
             parts, size = [line], len(line)

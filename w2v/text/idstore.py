@@ -56,7 +56,7 @@ class IdFileFooter(msgspec.Struct, frozen=True):
         cache_key: Identifies the text and the reading options, as JSON; empty if the text is not cached. The file calls
             it "settings".
         ids: The number of ids.
-        types: The number of types.
+        types: The number of types, including the ids 0 and 1 of TypeCounts.
         pruned: The number of pruned types.
     """
 
@@ -120,8 +120,9 @@ class TypeCounts:
 class IdStore(TypeCounts):
     """A corpus as ids; see TypeCounts.
 
-    The file contains the ids, the counts, the offsets of the words (int64), the bytes of the words, an
-    IdFileFooter, the length of the footer (8 bytes) and a signature. The caller may close `file`.
+    The file contains the ids, padded to a multiple of 8 bytes, the counts, the offsets of the words (int64), the bytes
+    of the words and PADDING, an IdFileFooter, the length of the footer (8 bytes) and a signature. The caller may close
+    `file`.
 
     Attributes:
         ids: uint32 (tokens + sentences,), memory-mapped, read-only.

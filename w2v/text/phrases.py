@@ -358,7 +358,7 @@ def _parse_row(line: bytes, options: PhraseOptions) -> tuple[str, PhraseScore, i
     if not math.isfinite(row.score):
         raise ValueError(f"the score {row.score} is not a number")
     if row.pass_number > options.passes:
-        raise ValueError(f"pass {row.pass_number} of {options.passes}")
+        raise ValueError(f"pass {row.pass_number} of {options.passes}: change it, or passes in the first line")
     return row.phrase, PhraseScore(row.count, row.score), row.pass_number
 
 
@@ -392,7 +392,7 @@ def _find_phrases(
 
 
 def _join_texts(store: IdStore, pairs: Array, gap_keys: Array, delimiter: str) -> list[str]:
-    """Return the text of each pair: its words, with the connector words of its gap between them."""
+    """Return the text of each pair: its words, with the connector words of its gap between them; see `_gap_ids`."""
     gaps = pairs["gap"].tolist()
     between = {gap: store.words(_gap_ids(gap_keys, gap)) for gap in set(gaps)}
     first, last = store.words(pairs["first"]), store.words(pairs["last"])
@@ -400,7 +400,7 @@ def _join_texts(store: IdStore, pairs: Array, gap_keys: Array, delimiter: str) -
 
 
 def _gap_ids(gap_keys: Array, gap: int) -> NDArray[np.int64]:
-    """Return the ids of the connector words in a gap."""
+    """Return the ids of the connector words in a gap; see PairCounter.gap_keys in _phrases.pyx."""
     ids: list[int] = []
     while gap:
         gap, id = divmod(int(gap_keys[gap]), 1 << 32)
@@ -502,13 +502,13 @@ def _joiner(store: IdStore, options: PhraseOptions, phrases: Iterable[str]) -> t
     """
     phrase_words = [phrase.split(" ") for phrase in phrases]
     tokens = list(dict.fromkeys(chain(*phrase_words, map(options.delimiter.join, phrase_words))))
-    index = store.remap(tokens)
-    known = np.flatnonzero(index >= 0)
-    ids = {tokens[row]: id for row, id in zip(index[known].tolist(), known.tolist(), strict=True)}
+    token_of_id = store.remap(tokens)  # the index in `tokens` of each id's word, or -1
+    known = np.flatnonzero(token_of_id >= 0)
+    ids = {tokens[row]: id for row, id in zip(token_of_id[known].tolist(), known.tolist(), strict=True)}
     phrase_words = [words for words in phrase_words if ids.keys() >= set(words)]
     joined = [options.delimiter.join(words) for words in phrase_words]
     new_tokens = [token for token in dict.fromkeys(joined) if token not in ids]
-    ids |= {token: id for id, token in enumerate(new_tokens, len(index))}
+    ids |= {token: id for id, token in enumerate(new_tokens, len(token_of_id))}
     types = store.types.concat(Words.of(new_tokens))
     tuples = [tuple(ids[word] for word in words) for words in phrase_words]
     return Joiner(len(types), tuples, np.array([ids[token] for token in joined], np.uint32)), types

@@ -576,7 +576,7 @@ class KeyedVectors:
                 `title`; `progress`, called while t-SNE and UMAP run.
 
         Raises:
-            UnknownWordError: If a word does not have a vector.
+            UnknownWordError: If a word is not in the vocabulary.
             SettingsError: If an option is impossible.
             W2VError: If a library is missing.
         """

@@ -55,7 +55,8 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
         """Return the vectors and, with `copy_vecattrs`, the attributes of the known keys. Repeated keys count once."""
         known = [key for key in dict.fromkeys(keys) if key in (self if allow_inference else self.key_to_index)]
         subset = KeyedVectors(self.vector_size, dtype=self.vectors.dtype)
-        subset.add_vectors(known, self[known], {"count": np.arange(len(known), 0, -1)})
+        counts = np.arange(len(known), 0, -1)  # as in gensim: not real counts, they only keep the order
+        subset.add_vectors(known, self[known], {"count": counts})
         if copy_vecattrs:
             rows = self._look_up_rows(known)
             subset.expandos |= {name: array[rows] for name, array in self.expandos.items()}
@@ -313,7 +314,10 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
         """Replace the vectors of the keys that occur in a word2vec file, and set their vectors_lockf to `lockf`."""
         other = self.load_word2vec_format(fname, None, binary, encoding, unicode_errors)
         if other.vector_size != self.vector_size:
-            raise ValueError(f"incompatible vector size {other.vector_size} in file {fname}")
+            raise ValueError(
+                f"incompatible vector size {other.vector_size} in file {fname}: these vectors have "
+                f"{self.vector_size} values"
+            )
         shared = [key for key in other.index_to_key if key in self.key_to_index]
         rows = self._look_up_rows(shared)
         self.vectors[rows] = other[shared]

@@ -404,6 +404,7 @@ class Word2Vec(Trainable):
                 _call_callbacks(callbacks, "on_epoch_begin", self)
                 for loss in losses:
                     trained_in_span, read_in_span = self._run(loss, text, start, end, progress)
+                # All losses train the same words: count those of the last loss.
                 trained, read = trained + trained_in_span, read + read_in_span
                 for epoch in range(start, end):
                     shares = (count // (end - start) for count in (read_in_span, trained_in_span))
