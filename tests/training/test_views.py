@@ -1,6 +1,7 @@
 """Models of two views of a word: training, files, unknown words, checkpoints."""
 
 import json
+import pickle
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import w2v
 from tests.helpers import Stop, assert_same, interrupt, run, run_json, stop_at
 from w2v.evaluation.similarity import rated_pairs
 from w2v.formats import native
+from w2v.gensim.models import fasttext, keyedvectors
 from w2v.system import memory
 from w2v.training import prepare, successive_halving
 from w2v.training.checkpoint_folder import VIEWS_FILE_NAME, CheckpointFolder, files
@@ -361,6 +363,32 @@ def test_view_is_refused_for_a_model_of_one_view(text: Path, tmp_path: Path, mod
     assert (
         "has one view only" in run("perplexity", tmp_path / "one.safetensors", text, "--view", "words", code=2).stderr
     )
+
+
+def test_attributes_of_a_view_are_named_in_the_error(model: ViewsModel) -> None:
+    for name in ("inputs", "loss_curve", "log_probabilities"):
+        with pytest.raises(AttributeError, match=rf"use model.views\['words'\].{name}$"):
+            getattr(model, name)
+    with pytest.raises(AttributeError, match=r"use model\.wv\.ngrams$"):
+        _ = model.ngrams  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"has no attribute .nonsense.$"):
+        _ = model.nonsense  # type: ignore[attr-defined]
+    copied = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copied.wv[UNKNOWN], model.wv[UNKNOWN])
+
+
+def test_notebook_shows_the_loss_of_each_view(model: ViewsModel) -> None:
+    shown = model._repr_html_()
+    assert shown.startswith("<p>ViewsModel: ")
+    assert "<td>views</td><td>words+subwords</td>" in shown
+    for name in ("words", "subwords"):
+        assert f"{name}: loss per prediction, from " in shown
+
+
+def test_gensim_fasttext_refuses_ngrams_of_a_part(model_file: Path) -> None:
+    assert len(keyedvectors.KeyedVectors.load(str(model_file))) == len(w2v.load(model_file))
+    with pytest.raises(w2v.W2VError, match="n-grams make only a part of its vectors: load it"):
+        fasttext.FastTextKeyedVectors.load(str(model_file))
 
 
 def test_info_shows_the_views(model_file: Path) -> None:

@@ -76,10 +76,37 @@ class HasVectors:
 class TrainedVectors(HasVectors):
     """The base class of Model and ViewsModel."""
 
+    settings: Settings
+
     if TYPE_CHECKING:
 
         @property
         def wv(self) -> KeyedVectors: ...
+
+        @property
+        def metrics(self) -> dict[str, Any]: ...
+
+    def _repr_html_(self) -> str:
+        """Return an HTML table of settings, metrics, accuracy on the bundled analogies, and loss curves."""
+        facts: dict[str, object] = {"settings": html_table(list(self.settings.in_effect().items()))}
+        facts |= {name: self.metrics[name] for name in SHOWN_METRICS if name in self.metrics}
+        if self._analogies.answered:
+            facts["analogies"] = f"{self._analogies.accuracy:.1%} of {self._analogies.answered:,} bundled questions"
+        for name, curve in self._loss_curves.items():
+            if len(curve) > 1:
+                label = f"{name}loss per prediction, from {curve[0][1]:.4g} to {curve[-1][1]:.4g}"
+                facts[label] = html_curve(curve, label)
+        rows = [(name.replace("_", " "), value) for name, value in facts.items()]
+        return f"<p>{escape(repr(self).strip('<>'))}</p>{html_table(rows)}"
+
+    @cached_property
+    def _analogies(self) -> AnalogyResult:
+        return analogies(self.wv, progress=lambda _: None)
+
+    @property
+    def _loss_curves(self) -> dict[str, list[tuple[float, float]]]:
+        """The loss curves, by the start of their label."""
+        raise NotImplementedError
 
     def plot(self, words: Iterable[str] | Mapping[str, Sequence[str]] | None = None, **options: Any) -> Figure:
         """Plot a map of words; see KeyedVectors.plot."""
@@ -158,21 +185,9 @@ class Model(TrainedVectors):
             f"{self.settings.loss}>"
         )
 
-    def _repr_html_(self) -> str:
-        """Return an HTML table of settings, metrics, accuracy on the bundled analogies, and the loss curve."""
-        facts: dict[str, object] = {"settings": html_table(list(self.settings.in_effect().items()))}
-        facts |= {name: self.metrics[name] for name in SHOWN_METRICS if name in self.metrics}
-        if self._analogies.answered:
-            facts["analogies"] = f"{self._analogies.accuracy:.1%} of {self._analogies.answered:,} bundled questions"
-        if len(curve := self.loss_curve) > 1:
-            label = f"loss per prediction, from {curve[0][1]:.4g} to {curve[-1][1]:.4g}"
-            facts[label] = html_curve(curve, label)
-        rows = [(name.replace("_", " "), value) for name, value in facts.items()]
-        return f"<p>{escape(repr(self).strip('<>'))}</p>{html_table(rows)}"
-
-    @cached_property
-    def _analogies(self) -> AnalogyResult:
-        return analogies(self.wv, progress=lambda _: None)
+    @property
+    def _loss_curves(self) -> dict[str, list[tuple[float, float]]]:
+        return {"": self.loss_curve}
 
     @property
     def loss_curve(self) -> list[tuple[float, float]]:
@@ -360,6 +375,20 @@ class ViewsModel(TrainedVectors):
     def __repr__(self) -> str:
         views = " and ".join(f"{name} ({view.vectors.shape[1]})" for name, view in self.views.items())
         return f"<ViewsModel: {pluralise(len(self.vocabulary), 'word')}, views of {views}>"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise AttributeError, with a hint if each view has an attribute of this name."""
+            is_own = name in Model.__dataclass_fields__ or (hasattr(Model, name) and not name.startswith("_"))
+            if is_own and not hasattr(KeyedVectors, name):
+                hint = f"each view has its own: use model.views['words'].{name}"
+                raise AttributeError(f"a ViewsModel has no attribute {name!r}: {hint}", name=name, obj=self)
+            return super().__getattr__(name)
+
+    @property
+    def _loss_curves(self) -> dict[str, list[tuple[float, float]]]:
+        return {f"{name}: ": view.loss_curve for name, view in self.views.items()}
 
     @property
     def vocabulary(self) -> Vocabulary:

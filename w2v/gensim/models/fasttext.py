@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from w2v.errors import W2VError
 from w2v.formats import fasttext
 from w2v.formats.vector_file import VectorFile
 from w2v.gensim.models.keyedvectors import KeyedVectors
@@ -108,6 +109,11 @@ class FastTextKeyedVectors(KeyedVectors):
     @classmethod
     def _from_file(cls, path: PathLike, content: VectorFile) -> Self:
         vectors = super()._from_file(path, content)
+        if content.header.ngram_offset:
+            raise W2VError(
+                f"{path}: n-grams make only a part of its vectors: load it with w2v.load, or convert its view of "
+                "subwords to .ft.bin with w2v convert"
+            )
         vectors.ngrams = Ngrams.from_file(content.tensors, content.header.subwords, vectors.vector_size, path)
         if vectors.ngrams:
             subwords = vectors.ngrams.subwords
