@@ -94,6 +94,7 @@ def test_memory_estimate_is_the_size_of_the_parameters(name: str) -> None:
     [
         np.array([0, 4, 10], np.int32),
         np.array([[0, 4, 10]]),
+        np.array([], np.int64),
         np.array([10]),
         np.array([0]),
         np.array([1, 4, 10]),
