@@ -1,6 +1,9 @@
 """w2v.gensim's FastText: vectors of unknown words, continued training, and files shared with gensim."""
 
+import inspect
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import gensim
 import numpy as np
@@ -94,3 +97,107 @@ def test_model_saved_by_gensim_can_be_loaded_and_trained(tmp_path: Path) -> None
     theirs.wv.save(path)
     for vectors in FastTextKeyedVectors.load(path), KeyedVectors.load(path):
         np.testing.assert_allclose(vectors[UNKNOWN], theirs.wv[UNKNOWN], atol=1e-6)
+
+
+OPTIONS: dict[str, Any] = {  # all different, so that swapped arguments show
+    "sg": 1, "hs": 1, "vector_size": 12, "alpha": 0.03, "window": 4, "min_count": 3, "max_vocab_size": 1000,
+    "sample": 0.02, "seed": 6, "workers": 2, "min_alpha": 0.002, "negative": 7, "ns_exponent": 0.6, "cbow_mean": 0,
+    "epochs": 8, "null_word": 1, "min_n": 2, "max_n": 5, "sorted_vocab": 0, "bucket": 300, "batch_words": 900,
+    "max_final_vocab": 40, "shrink_windows": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [{"bucket": 100}, OPTIONS])
+def test_new_model_matches_gensim(options: dict[str, Any]) -> None:
+    ours, theirs = (kind(**options) for kind in (FastText, gensim.models.FastText))
+    of_vectors = {"min_n", "max_n", "bucket"}
+    for name in OPTIONS.keys() - of_vectors:
+        assert getattr(ours, name) == getattr(theirs, name), name
+    for name in of_vectors:
+        assert getattr(ours.wv, name) == getattr(ours, name) == getattr(theirs.wv, name), name
+    for model in (ours, theirs):
+        model.build_vocab(SENTENCES)
+    assert ours.wv.index_to_key == theirs.wv.index_to_key
+    assert ours.estimate_memory() == theirs.estimate_memory()
+    fewer = ours.estimate_memory(10)
+    assert fewer["vocab"] * len(ours.wv) == ours.estimate_memory()["vocab"] * 10
+    assert fewer["syn0_vocab"] == 10 * ours.vector_size * 4
+    with pytest.raises(NotImplementedError, match="word_ngrams=2"):
+        FastText(word_ngrams=2)
+
+
+def test_default_n_grams_are_gensims() -> None:
+    assert (FastText().wv.min_n, FastText().wv.max_n, FastText().wv.bucket) == (3, 6, 2_000_000)
+    parameters = inspect.signature(gensim.models.FastText).parameters
+    assert tuple(parameters[name].default for name in ("min_n", "max_n", "bucket")) == (3, 6, 2_000_000)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"sg": 0},
+        {"sg": 1, "hs": 1, "negative": 0},
+        {"max_n": 0},
+        {"window": 3, "negative": 4, "epochs": 2, "min_count": 9, "sample": 0.005, "min_n": 2, "max_n": 4},
+    ],
+)
+def test_settings_in_facebooks_files_are_exchanged_with_gensim(options: dict[str, Any], tmp_path: Path) -> None:
+    model = FastText(SENTENCES, **{"vector_size": 4, "epochs": 1, "workers": 1, "bucket": 200} | options)
+    save_facebook_model(model, tmp_path / "ours.bin")
+    ours, theirs = (load(str(tmp_path / "ours.bin")) for load in (load_facebook_model, gensim_load))
+    for name in ("sg", "hs", "window", "epochs", "min_count", "sample", "vector_size", "corpus_total_words"):
+        assert getattr(ours, name) == getattr(theirs, name), name
+        if name != "corpus_total_words":  # without the words that are left out
+            assert getattr(ours, name) == getattr(model, name), name
+    assert ours.negative == model.negative
+    for name in ("min_n", "max_n", "bucket"):
+        assert getattr(ours.wv, name) == getattr(theirs.wv, name), name
+    assert ours.wv.index_to_key == theirs.wv.index_to_key == model.wv.index_to_key
+    assert ours.wv.expandos["count"].tolist() == theirs.wv.expandos["count"].tolist()
+    with pytest.raises(KeyError) if options.get("max_n") == 0 else nullcontext():
+        assert ours.wv[UNKNOWN].shape == (4,)
+    if model.negative:
+        before = ours.wv[0].copy()
+        ours.train(SENTENCES, total_examples=len(SENTENCES), epochs=1)
+        assert (ours.wv[0] != before).any()
+    else:
+        assert ours.syn1.shape == (len(ours.wv), 4)
+        assert not ours.syn1.any()  # the file lacks it
+
+
+def test_a_sample_of_words_is_saved_as_a_share(tmp_path: Path) -> None:
+    model = FastText(SENTENCES, vector_size=4, epochs=1, workers=1, bucket=50, sample=20)
+    save_facebook_model(model, tmp_path / "model.bin")
+    tokens = int(model.wv.expandos["count"].sum())
+    assert load_facebook_model(tmp_path / "model.bin").sample == pytest.approx(20 * (3 + 5**0.5) / 2 / tokens, rel=0.02)
+
+
+def test_vectors_of_words_are_composed_as_in_gensim(model: FastText, tmp_path: Path) -> None:
+    save_facebook_model(model, tmp_path / "model.bin")
+    theirs = gensim_load(str(tmp_path / "model.bin"))
+    np.testing.assert_allclose(model.wv.vectors_ngrams, theirs.wv.vectors_ngrams, atol=1e-6)
+    sentence = ["king", UNKNOWN, "queen"]
+    np.testing.assert_allclose(
+        model.wv.get_sentence_vector(sentence), theirs.wv.get_sentence_vector(sentence), atol=1e-5
+    )
+    unused = FastText(vector_size=4, bucket=50, min_n=2, max_n=3)
+    assert "word" not in unused.wv  # training has not used its n-grams yet
+    assert unused.wv.vectors_ngrams.shape == (50, 4)
+    assert unused.wv.buckets_word == []
+
+
+def gensim_load(path: str) -> Any:
+    return gensim.models.fasttext.load_facebook_model(path)
+
+
+@pytest.mark.parametrize(("shortest", "longest"), [(1, 1), (2, 2), (3, 6), (4, 3), (1, 20)])
+def test_n_gram_lengths_match_gensim(shortest: int, longest: int) -> None:
+    for word in ("abc", "ab"):
+        expected = gensim.models.fasttext.ft_ngram_hashes(word, shortest, longest, 77)
+        if shortest > longest:
+            assert expected == []
+        else:
+            assert ft_ngram_hashes(word, shortest, longest, 77) == expected
+    vectors = FastTextKeyedVectors(3, shortest, longest, 77)
+    assert (vectors.subwords is None) == (shortest > longest)
+    assert FastTextKeyedVectors(3, 0, 0, 0).subwords is None

@@ -14,6 +14,7 @@ from w2v.formats.vector_file import VectorFile
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.word2vec import Word2Vec
 from w2v.gensim.sentences import Sentences
+from w2v.gensim.vocabulary import sample_as_share
 from w2v.system.files import PathLike, check_files_unchanged
 from w2v.text.subword_rows import own_rows
 from w2v.text.subwords import Ngrams, Subwords
@@ -54,8 +55,8 @@ class FastTextKeyedVectors(KeyedVectors):
         self.ngrams: Ngrams | None = None
 
     def _composed(self, word: str) -> Floats | None:
-        """Return the vector of an unknown word: zeros if training has used none of its n-grams."""
-        if not self.subwords:
+        """Return the vector of an unknown word: None before training, zeros if training used none of its n-grams."""
+        if not self.ngrams:
             return None
         vector = super()._composed(word)
         return np.zeros(self.vector_size, np.float32) if vector is None else vector
@@ -242,4 +243,5 @@ def save_facebook_model(model: FastText, path: PathLike, encoding: str = "utf-8"
         content.tensors["outputs"] = model.syn1neg
     settings = {name: getattr(model, name) for name in ("window", "epochs", "min_count", "negative")}
     settings |= {"model": "skipgram" if model.sg else "cbow", "loss": "ns" if model.negative else "hs"}
+    settings["sample"] = sample_as_share(model.sample, int(model.wv.expandos["count"].sum()))
     fasttext.write(path, replace(content, header=replace(content.header, settings=settings)))
