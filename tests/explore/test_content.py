@@ -149,3 +149,53 @@ def test_the_map_is_centred() -> None:
     rows = np.array([[1, 0, 0], [0.9, 0.1, 0], [0.8, 0.2, 0], [0, 0, 1]], np.float32)  # the last is far from the others
     coordinates = decode_array(map_data(w2v.KeyedVectors(list("abcd"), rows), 10, "pca")["map"], "<i2").reshape(4, 2)
     assert np.abs(coordinates.min(axis=0) + coordinates.max(axis=0)).max() <= 1
+
+
+def test_clusters_of_the_map_do_not_change_between_calls() -> None:
+    random = np.random.default_rng(1)
+    vectors = w2v.KeyedVectors([f"w{row}" for row in range(60)], random.normal(size=(60, 5)))
+    found = [map_data(vectors, 60, "pca") for _ in range(2)]
+    assert found[0] == found[1]
+    assert len(found[0]["names"]) == 8
+    numbers = decode_array(found[0]["clusters"], "u1")
+    rows = vectors.vectors / np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
+    for number, name in enumerate(found[0]["names"]):  # the words nearest to the centre
+        members = np.flatnonzero(numbers == number)
+        nearest = members[np.argsort(-(rows[members] @ rows[members].mean(axis=0)))][:3]
+        assert name == ", ".join(f"w{row}" for row in nearest)
+
+
+def examples_of(pairs: list[tuple[str, str, float]], size: int = 12) -> dict[str, Any]:
+    """Return the examples for pairs of words and the angles, in degrees, of the offsets between them.
+
+    All pairs are orthogonal to each other, except that their offsets are in one plane.
+    """
+    words, vectors = [], []
+    for number, (first, second, angle) in enumerate(pairs):
+        base = np.zeros(size)
+        base[2 + number] = 3
+        offset = np.zeros(size)
+        offset[:2] = np.cos(np.deg2rad(angle)), np.sin(np.deg2rad(angle))
+        words += [first, second]
+        vectors += [base - offset / 2, base + offset / 2]
+    return examples([w2v.KeyedVectors(words, vectors)], len(words))
+
+
+def test_example_analogy_uses_the_pairs_with_the_most_parallel_offsets() -> None:
+    found = examples_of([("a0", "b0", 0), ("a1", "b1", 70), ("a2", "b2", 85), ("a3", "b3", 160)])
+    assert {found["word"], *found["analogy"]} == {"a1", "b1", "a2", "b2"}
+    a, b, c = found["analogy"]
+    assert (a[1], a[0]) == (b[1], found["word"][0])
+    assert (c[1], c[0]) == (found["word"][1], b[0])
+
+
+def test_page_data_names_the_model_and_the_search() -> None:
+    vectors = w2v.KeyedVectors(list("abcd"), np.eye(4, 3), [9, 5, 2, 1])
+    for top, searched in ((3, "the first 3 words"), (4, "all words"), (5, "all words")):
+        found = embedded_model("name", vectors, top, "pca")
+        assert (found["name"], found["size"], found["dimensions"]) == ("name", 4, 3)
+        assert found["search"] == f"search in {searched}, with vectors rounded to 8 bits"
+        assert (found["words"], found["counts"]) == (list("abcd")[:top], [9, 5, 2, 1][:top])
+        integers, scales = decode_array(found["vectors"], "i1"), decode_array(found["scales"], "<f4")
+        np.testing.assert_allclose(integers.reshape(-1, 3) * scales[:, None], vectors.vectors[:top], atol=0.01)
+    assert embedded_model("name", w2v.KeyedVectors(list("ab"), np.eye(2)), 2, "pca")["counts"] is None

@@ -1,8 +1,11 @@
 """Completion of typed text to words."""
 
+import numpy as np
 import pytest
 
-from w2v.explore.explorer import Completer, fold
+import w2v
+from w2v.explore.explorer import Completer, Explorer, fold
+from w2v.vectors.cosines import unit
 
 WORDS = ["the", "Köln", "Straße", "kol", "koln", "İzmir", "ΟΔΟΣ", "οδός", "a\nb", "", "ba", "한국", "über", "X"]
 
@@ -43,3 +46,52 @@ def test_each_word_completes_to_itself_once() -> None:
 
 def test_fold_gives_plain_capital_letters() -> None:
     assert fold("naïve Café ﬁ") == "NAIVE CAFE FI"
+
+
+@pytest.fixture
+def vectors() -> w2v.KeyedVectors:
+    random = np.random.default_rng(1)
+    return w2v.KeyedVectors([f"w{row}" for row in range(40)], random.normal(size=(40, 4)), range(140, 100, -1))
+
+
+class ExactIndex:
+    """An index that finds the true neighbours."""
+
+    def __init__(self, vectors: w2v.KeyedVectors) -> None:
+        self.vectors, self.searches = vectors, 0
+
+    def search(self, query: np.ndarray, topn: int) -> tuple[np.ndarray, np.ndarray]:
+        self.searches += 1
+        cosines = unit(self.vectors.vectors) @ unit(query)
+        rows = np.argsort(-cosines)[:topn]
+        return rows, cosines[rows]
+
+
+@pytest.mark.parametrize(("plus", "minus"), [(["w1"], []), (["w1", "w5"], ["w9"]), (["w0"], ["w39", "w3"])])
+def test_an_index_answers_as_the_exact_search(vectors: w2v.KeyedVectors, plus: list[str], minus: list[str]) -> None:
+    index = ExactIndex(vectors)
+    exact, approximate = Explorer(vectors, 10, "pca"), Explorer(vectors, 10, "pca", index)  # type: ignore[arg-type]
+    for method in ("add", "mul"):
+        expected, found = (each.nearest(plus, minus, method, 5) for each in (exact, approximate))  # type: ignore[arg-type]
+        assert [answer["word"] for answer in found] == [answer["word"] for answer in expected]
+        assert [answer["score"] for answer in found] == pytest.approx([answer["score"] for answer in expected])
+        assert [answer["count"] for answer in found] == [140 - int(answer["word"][1:]) for answer in found]
+        assert len(found) == 5
+    assert index.searches == 1  # only 3CosAdd is a search for the nearest vectors
+
+
+def test_completion_prefers_the_exact_spelling() -> None:
+    vectors = w2v.KeyedVectors(["koln", "Köln", "kölner"], np.eye(3))
+    explorer = Explorer(vectors, 3, "pca")
+    for typed, words in (("Köln", ["Köln", "koln", "kölner"]), ("KOLN", ["koln", "Köln", "kölner"])):
+        assert [answer["word"] for answer in explorer.complete(typed, 3)] == words
+        assert [answer["word"] for answer in explorer.complete(typed, 1)] == words[:1]
+    assert explorer.complete("koln", 1)[0] == {"word": "koln", "count": None, "score": None}
+    assert explorer.vector("koln") == {"row": 0, "count": None, "values": [1, 0, 0]}
+
+
+def test_the_map_has_the_first_words(vectors: w2v.KeyedVectors) -> None:
+    explorer = Explorer(vectors, 7, "pca")
+    assert explorer.map()["words"] == vectors.index_to_key[:7]
+    assert explorer.map()["counts"] == list(range(140, 133, -1))
+    assert explorer.complete("w39", 1)[0] == {"word": "w39", "count": 101, "score": None}  # also other words

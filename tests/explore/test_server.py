@@ -301,3 +301,114 @@ def test_a_refused_connection_is_closed(server: Server) -> None:
         answer = connection.makefile("rb").read()  # to its end
     assert answer.startswith(b"HTTP/1.1 403")
     assert b"\r\nConnection: close\r\n" in answer
+
+
+def test_a_thread_of_a_connection_does_not_keep_the_process(server: Server) -> None:
+    with connect(server) as connection:
+        get(connection, server)
+        threads = [thread for thread in threading.enumerate() if "process_request_thread" in thread.name]
+        assert threads
+        assert all(thread.daemon for thread in threads)
+
+
+def test_closed_connections_are_forgotten() -> None:
+    with Server("127.0.0.1", 0) as one:
+        for idle in (one.unauthenticated, one.authenticated):
+            ours, theirs = socket.socketpair()
+            other, _ = socket.socketpair()
+            idle |= {ours: None, other: None}
+            one.shutdown_request(ours)
+            assert list(idle) == [other]
+            assert theirs.recv(1) == b""
+            one.remove_idle(other)  # while a request is served
+            one.remove_idle(other)
+            assert not idle
+
+
+def test_the_oldest_idle_connection_is_closed_first() -> None:
+    with Server("127.0.0.1", 0) as one, ExitStack() as stack:
+        pairs = [tuple(map(stack.enter_context, socket.socketpair())) for _ in range(4)]
+        one.authenticated.update({pairs[0][0]: None, pairs[1][0]: None})
+        one.unauthenticated.update({pairs[2][0]: None, pairs[3][0]: None})
+        for number in (2, 3, 0, 1):  # those without the token before the others
+            one._close_oldest()
+            assert pairs[number][1].recv(1) == b""
+        one._close_oldest()  # there are none left
+
+
+def test_no_more_than_the_allowed_connections_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socketserver.ThreadingMixIn, "process_request", lambda *_: None)
+    with Server("127.0.0.1", 0) as one, ExitStack() as stack:
+        pairs = [tuple(map(stack.enter_context, socket.socketpair())) for _ in range(MAX_UNAUTHENTICATED + 2)]
+        for ours, _ in pairs:
+            one.process_request(ours, None)
+        assert list(one.unauthenticated) == [ours for ours, _ in pairs[2:]]
+        assert [theirs.recv(1) for _, theirs in pairs[:2]] == [b"", b""]
+
+
+def test_limits_of_a_query(server: Server) -> None:
+    word = "x" * (MAX_BYTES - len(json.dumps({"question": "vector", "model": 0, "word": ""})))
+    assert query(server, "vector", word=word) == {"error": "not in the vocabulary"}  # exactly MAX_BYTES
+    body = {"question": "vector", "model": 0, "word": word + "x"}
+    assert request(server, "POST", body=body)[0] == 413
+    for n, status in ((0, 400), (1, 200), (1000, 200), (1001, 400)):
+        body = {"question": "complete", "model": 0, "text": "a", "n": n}
+        assert request(server, "POST", body=body)[0] == status
+
+
+def test_responses_forbid_caching_framing_and_referrers(server: Server) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port)
+    for method, path in (("GET", server.path), ("GET", "/"), ("POST", server.path)):
+        connection.request(method, path, headers={"Content-Length": "0"})
+        response = connection.getresponse()
+        response.read()
+        assert response.headers["Cache-Control"] == "no-store"
+        assert response.headers["Content-Security-Policy"] == "frame-ancestors 'none'"
+        assert response.headers["Referrer-Policy"] == "no-referrer"
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+        assert response.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert response.headers["Server"].strip() == "w2v"
+    connection.close()
+
+
+def test_addresses_of_servers() -> None:
+    with Server("127.0.0.1", 0) as one:
+        assert one.url == f"http://127.0.0.1:{one.server_port}{one.path}"
+    with Server("0.0.0.0", 0) as everywhere:
+        assert everywhere.url == f"http://{socket.gethostname()}:{everywhere.server_port}{everywhere.path}"
+    with Server("::1", 0) as six:
+        assert six.url == f"http://[::1]:{six.server_port}{six.path}"
+        assert six.is_own_host("[::1]:99")
+        assert six.is_own_host("localhost")
+
+
+@pytest.mark.parametrize("folders", ["home", "temporary", "none"])
+def test_the_redirecting_file_is_in_a_writable_folder(
+    folders: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, temporary = tmp_path / "home", tmp_path / "temporary"
+    for folder in (home, temporary)[{"home": 0, "temporary": 1, "none": 2}[folders] :]:
+        folder.mkdir()
+    monkeypatch.setattr(Path, "home", lambda: home)
+    monkeypatch.setattr(server_module.tempfile, "gettempdir", lambda: str(temporary))
+    with Server("127.0.0.1", 0) as one:
+        if folders == "none":
+            with pytest.raises(w2v.W2VError, match="neither the home folder nor the temporary folder is writable"):
+                one.redirecting().__enter__()
+            return
+        with one.redirecting() as file:
+            assert file.parent.name == folders
+            assert f'<a href="{one.url}">' in file.read_text()
+            assert file.stat().st_mode & 0o777 == 0o600
+        assert not file.exists()
+
+
+def test_failures_of_requests_are_logged_except_lost_connections(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    for error in (RuntimeError("broken"), ConnectionResetError(), BrokenPipeError(), TimeoutError()):
+        try:
+            raise error
+        except Exception:
+            server.handle_error(None, None)
+    assert [record.getMessage() for record in caplog.records] == ["a request failed: RuntimeError: broken"]

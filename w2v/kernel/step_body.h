@@ -24,7 +24,7 @@
 #define STEP_MAX_OUTPUTS 6
 #define STEP_UPDATE_VECTORS 1
 #endif
-#define STEP_POOL_VECTORS 14  /* vectors of each row that are pooled, composed or updated together */
+#define STEP_POOL_VECTORS 8   /* vectors of each row that are pooled, composed or updated together */
 #define STEP_SINGLE_VECTORS 2 /* vectors of each row that are updated together for a single input */
 #define STEP_LINK_ROWS 4      /* rows of scores that pass through the logistic function together */
 
@@ -80,12 +80,6 @@ static STEP_INLINE step_row STEP_NAME(select)(step_row_ints mask, step_row yes, 
         case 5: function(5, d, __VA_ARGS__); break;                                                \
         case 6: function(6, d, __VA_ARGS__); break;                                                \
         case 7: function(7, d, __VA_ARGS__); break;                                                \
-        case 8: function(8, d, __VA_ARGS__); break;                                                \
-        case 9: function(9, d, __VA_ARGS__); break;                                                \
-        case 10: function(10, d, __VA_ARGS__); break;                                              \
-        case 11: function(11, d, __VA_ARGS__); break;                                              \
-        case 12: function(12, d, __VA_ARGS__); break;                                              \
-        case 13: function(13, d, __VA_ARGS__); break;                                              \
         }                                                                                          \
     } while (0)
 

@@ -56,8 +56,8 @@ class FastTextKeyedVectors(KeyedVectors):
         self.ngrams: Ngrams | None = None
 
     def _ngram_vector(self, word: str) -> Floats | None:
-        """Return the mean of the rows of a word's n-grams: zeros if training has used none of its n-grams."""
-        if not self.subwords:
+        """Return the mean of a word's n-gram rows: None before training, zeros if training used none of its n-grams."""
+        if not self.ngrams:
             return None
         vector = super()._ngram_vector(word)
         return np.zeros(self.vector_size, np.float32) if vector is None else vector
