@@ -682,3 +682,39 @@ def test_short_help_lists_common_options(command: str, common: str) -> None:
     options = run(command, "--help").stdout.partition("\nOptions:\n")[2]
     found = re.findall(r"^  (?:-\w, )?--([\w-]+)", options, re.MULTILINE)
     assert [name for name in found if name not in ("force", "quiet", "json", "help-all", "help")] == common.split()
+
+
+@pytest.mark.parametrize(
+    ("foreign", "spelling"),
+    [
+        ("-train text", "text"),
+        ("-input text", "only text"),
+        ("-output new.bin", "-o new.bin"),
+        ("-binary 1", "-o NAME.bin or -o NAME.txt"),
+        ("-t 0.25", "--sample 0.25"),
+        *(
+            (f"-{name} 7", f"--{name} 7")
+            for name in ("window", "sample", "negative", "min-count", "alpha", "loss", "save-vocab", "read-vocab")
+        ),
+        *((f"-{name} 7", "--vector-size 7") for name in ("size", "dim")),
+        *((f"-{name} 7", "--epochs 7") for name in ("iter", "epoch")),
+        *((f"-{name} 7", "--workers 7") for name in ("threads", "thread")),
+        *((f"{dashes}ws 7", "--window 7") for dashes in ("-", "--")),
+        *((f"{dashes}lr 7", "--alpha 7") for dashes in ("-", "--")),
+        *((f"{dashes}neg 7", "--negative 7") for dashes in ("-", "--")),
+        *((f"{dashes}bucket 7", "--buckets 7") for dashes in ("-", "--")),
+        *((f"{dashes}minn 2", "--subwords 2-6, for -minn and -maxn") for dashes in ("-", "--")),
+        *((f"{dashes}maxn 7", "--subwords 3-7, for -minn and -maxn") for dashes in ("-", "--")),
+        ("-cbow 0", "--model skipgram"),
+        ("-cbow 1", "--model cbow"),
+        ("--sg 0", "--model cbow"),
+        ("-sg 1", "--model skipgram"),
+        ("-hs 0", "--loss ns"),
+        ("--hs 1", "--loss hs"),
+        ("-size", "--vector-size"),
+    ],
+)
+def test_options_of_other_programs_are_translated(foreign: str, spelling: str) -> None:
+    for command in "train", "tune":
+        error = run(command, "text", *foreign.split(), code=2).stderr
+        assert error.removesuffix("\n").partition("; see")[0] == f"w2v: {foreign}: write {spelling}"
