@@ -3,6 +3,8 @@
 import inspect
 import pkgutil
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -499,8 +501,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def call(function: str, *command: str) -> Arguments:
-    """Run a command until it calls a function, and return the arguments of the call, by parameter.
+@contextmanager
+def record_call(function: str) -> Iterator[Arguments]:
+    """Yield a dict that gets the arguments of a call, by parameter. The call itself raises an error.
 
     Fields of options and arguments of `**` count as arguments. Objects such as a model are left out.
     """
@@ -520,6 +523,12 @@ def call(function: str, *command: str) -> Arguments:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pkgutil.resolve_name(owner), attribute, record)
+        yield found
+
+
+def call(function: str, *command: str) -> Arguments:
+    """Run a command until it calls a function, and return the arguments of the call; see `record_call`."""
+    with record_call(function) as found:
         assert run(*command, code=1).stderr == "w2v: called\n"
     return found
 
@@ -556,6 +565,26 @@ def test_each_option_changes_only_its_own_argument(case: Call, folder: Path, mon
         assert found | changes == found, option
         changed = {name for name, value in found.items() if name not in before[others] or before[others][name] != value}
         assert changed <= changes.keys(), option
+
+
+def train_in_python(**arguments: Any) -> Arguments:
+    with record_call("training.train:prepare") as found, pytest.raises(w2v.W2VError, match=r"^called$"):
+        w2v.train("text", **arguments)
+    return found
+
+
+def test_arguments_of_train_have_the_defaults_and_effects_of_the_options(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    defaults = train_in_python()
+    assert defaults == defaults | TRAINING_DEFAULTS | {"output": None}
+    for option, changes in (SETTINGS | READING).items():
+        if "|" not in option:
+            found = train_in_python(**changes)
+            assert found == found | defaults | changes, option
+            if option in SETTINGS:
+                assert train_in_python(settings=Settings(**changes)) == found, option
 
 
 @pytest.mark.parametrize("command", cli.COMMANDS)
