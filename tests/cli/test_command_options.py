@@ -587,6 +587,24 @@ def test_arguments_of_train_have_the_defaults_and_effects_of_the_options(
                 assert train_in_python(settings=Settings(**changes)) == found, option
 
 
+# Arguments of functions with another default than the option of the command.
+OTHER_DEFAULTS = {
+    "cli.commands.preparation:Vocabulary.load": {"min_count": 1},  # all words of a vocabulary file
+    "vectors.encode:Encoder.blocks": {"column": "none"},
+    "plotting.word_map:word_map": {"title": ""},
+}
+
+
+@pytest.mark.parametrize("case", CALLS, ids=lambda case: f"{case.command} {case.function}")
+def test_functions_have_the_defaults_of_the_commands(case: Call) -> None:
+    function = pkgutil.resolve_name(f"w2v.{case.function}")
+    defaults = {name: each.default for name, each in inspect.signature(function).parameters.items()}
+    expected = case.defaults | OTHER_DEFAULTS.get(case.function, {})
+    for name in defaults.keys() & expected.keys():
+        default = list(defaults[name]) if isinstance(defaults[name], tuple) else defaults[name]
+        assert default in (expected[name], inspect.Parameter.empty), name
+
+
 @pytest.mark.parametrize("command", cli.COMMANDS)
 def test_all_options_are_tested(command: str) -> None:
     tested = {word for case in CALLS if case.command == command for option in case.changes for word in option.split()}
