@@ -3,6 +3,8 @@
 import inspect
 import pkgutil
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -131,6 +133,18 @@ CALLS = [
             "--sg": {"model": "skipgram"},
             "--config sg.toml | --cbow": {"model": "cbow"},
             "--hs": {"loss": "hs", "tree": "huffman", "tree_vectors": None},
+            "--loss sampled": {"loss": "sampled", "adaptive_samples": False},
+            "--loss class": {"loss": "class", "classes": None},
+            "--loss softmax": {"loss": "softmax", "large_softmax": False},
+            "--loss dsoftmax": {"loss": "dsoftmax", "blocks": None, "large_softmax": False},
+            "--loss charcnn": {"loss": "charcnn", "kernel": "numba"},
+            "--loss mos": {
+                "loss": "mos",
+                "kernel": "numba",
+                "mixtures": 4,
+                "sampled_mixtures": False,
+                "large_softmax": False,
+            },
             "--views words+subwords": {"views": "words+subwords", "subwords": "3-6"},
             "--min-ngram 2": {"subwords": "2-6"},
             "--max-ngram 4": {"subwords": "3-4"},
@@ -499,8 +513,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def call(function: str, *command: str) -> Arguments:
-    """Run a command until it calls a function, and return the arguments of the call, by parameter.
+@contextmanager
+def record_call(function: str) -> Iterator[Arguments]:
+    """Yield a dict that gets the arguments of a call, by parameter. The call itself raises an error.
 
     Fields of options and arguments of `**` count as arguments. Objects such as a model are left out.
     """
@@ -520,6 +535,12 @@ def call(function: str, *command: str) -> Arguments:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pkgutil.resolve_name(owner), attribute, record)
+        yield found
+
+
+def call(function: str, *command: str) -> Arguments:
+    """Run a command until it calls a function, and return the arguments of the call; see `record_call`."""
+    with record_call(function) as found:
         assert run(*command, code=1).stderr == "w2v: called\n"
     return found
 
@@ -556,6 +577,44 @@ def test_each_option_changes_only_its_own_argument(case: Call, folder: Path, mon
         assert found | changes == found, option
         changed = {name for name, value in found.items() if name not in before[others] or before[others][name] != value}
         assert changed <= changes.keys(), option
+
+
+def train_in_python(**arguments: Any) -> Arguments:
+    with record_call("training.train:prepare") as found, pytest.raises(w2v.W2VError, match=r"^called$"):
+        w2v.train("text", **arguments)
+    return found
+
+
+def test_arguments_of_train_have_the_defaults_and_effects_of_the_options(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    defaults = train_in_python()
+    assert defaults == defaults | TRAINING_DEFAULTS | {"output": None}
+    for option, changes in (SETTINGS | READING).items():
+        if "|" not in option:
+            found = train_in_python(**changes)
+            assert found == found | defaults | changes, option
+            if option in SETTINGS:
+                assert train_in_python(settings=Settings(**changes)) == found, option
+
+
+# Arguments of functions with another default than the option of the command.
+OTHER_DEFAULTS = {
+    "cli.commands.preparation:Vocabulary.load": {"min_count": 1},  # all words of a vocabulary file
+    "vectors.encode:Encoder.blocks": {"column": "none"},
+    "plotting.word_map:word_map": {"title": ""},
+}
+
+
+@pytest.mark.parametrize("case", CALLS, ids=lambda case: f"{case.command} {case.function}")
+def test_functions_have_the_defaults_of_the_commands(case: Call) -> None:
+    function = pkgutil.resolve_name(f"w2v.{case.function}")
+    defaults = {name: each.default for name, each in inspect.signature(function).parameters.items()}
+    expected = case.defaults | OTHER_DEFAULTS.get(case.function, {})
+    for name in defaults.keys() & expected.keys():
+        default = list(defaults[name]) if isinstance(defaults[name], tuple) else defaults[name]
+        assert default in (expected[name], inspect.Parameter.empty), name
 
 
 @pytest.mark.parametrize("command", cli.COMMANDS)
@@ -682,3 +741,39 @@ def test_short_help_lists_common_options(command: str, common: str) -> None:
     options = run(command, "--help").stdout.partition("\nOptions:\n")[2]
     found = re.findall(r"^  (?:-\w, )?--([\w-]+)", options, re.MULTILINE)
     assert [name for name in found if name not in ("force", "quiet", "json", "help-all", "help")] == common.split()
+
+
+@pytest.mark.parametrize(
+    ("foreign", "spelling"),
+    [
+        ("-train text", "text"),
+        ("-input text", "only text"),
+        ("-output new.bin", "-o new.bin"),
+        ("-binary 1", "-o NAME.bin or -o NAME.txt"),
+        ("-t 0.25", "--sample 0.25"),
+        *(
+            (f"-{name} 7", f"--{name} 7")
+            for name in ("window", "sample", "negative", "min-count", "alpha", "loss", "save-vocab", "read-vocab")
+        ),
+        *((f"-{name} 7", "--vector-size 7") for name in ("size", "dim")),
+        *((f"-{name} 7", "--epochs 7") for name in ("iter", "epoch")),
+        *((f"-{name} 7", "--workers 7") for name in ("threads", "thread")),
+        *((f"{dashes}ws 7", "--window 7") for dashes in ("-", "--")),
+        *((f"{dashes}lr 7", "--alpha 7") for dashes in ("-", "--")),
+        *((f"{dashes}neg 7", "--negative 7") for dashes in ("-", "--")),
+        *((f"{dashes}bucket 7", "--buckets 7") for dashes in ("-", "--")),
+        *((f"{dashes}minn 2", "--subwords 2-6, for -minn and -maxn") for dashes in ("-", "--")),
+        *((f"{dashes}maxn 7", "--subwords 3-7, for -minn and -maxn") for dashes in ("-", "--")),
+        ("-cbow 0", "--model skipgram"),
+        ("-cbow 1", "--model cbow"),
+        ("--sg 0", "--model cbow"),
+        ("-sg 1", "--model skipgram"),
+        ("-hs 0", "--loss ns"),
+        ("--hs 1", "--loss hs"),
+        ("-size", "--vector-size"),
+    ],
+)
+def test_options_of_other_programs_are_translated(foreign: str, spelling: str) -> None:
+    for command in "train", "tune":
+        error = run(command, "text", *foreign.split(), code=2).stderr
+        assert error.removesuffix("\n").partition("; see")[0] == f"w2v: {foreign}: write {spelling}"

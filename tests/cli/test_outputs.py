@@ -299,3 +299,58 @@ def test_vectors_do_not_replace_the_texts_that_are_encoded(models: Path, tmp_pat
     error = run("encode", models / "a.npy", text, "-o", text, "--weights", "mean", "--force", code=2).stderr
     assert "texts.tsv is named twice" in error
     assert text.read_text() == "a b\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "vocab text -o text",
+        "phrases text -o text",
+        "phrases text -o new --save-phrases text",
+        "phrases text -o new --save-phrases new",
+        "phrases text -o list --read-phrases list",
+        "phrases text -o list --connectors list",
+        "phrases text --save-phrases list --connectors list",
+        "encode list text.npy -o text.npy",
+        "encode list.npy text -o list.npy",
+        "combine text.bin list.bin -o list.bin",
+        "rank text.svg -o text.svg",
+        "plot text.svg -o text.svg",
+        "plot text --words list.svg -o list.svg",
+        "plot text --analogies --questions list.svg -o list.svg",
+        "explore text.html -o text.html",
+        "explore text list.html -o list.html",
+        "train text.bin -o text.bin",
+        "train text -o list.bin --read-vocab list.bin",
+        "train text -o list.bin --phrases list.bin",
+        "train text -o new.bin --save-vocab text",
+        "train text -o new.bin --save-config text",
+        "train text -o new.bin --plot text.svg --save-vocab text.svg",
+        "train text -o new.bin --save-config new.bin",
+        "train text -o new.bin --config run.toml --save-config run.toml",
+        "train text --init old.bin -o old.bin",
+        "train text --init old.bin -o new.bin --save-vocab old.bin",
+        "train text --continue old.safetensors -o old.safetensors",
+        "train text --hs --tree clustered --tree-vectors old.bin -o old.bin",
+        "tune text.bin -o text.bin",
+        "tune text -o list.bin --phrases list.bin",
+        "tune text -o list.bin --questions list.bin",
+        "tune text -o list.bin --pairs list.bin",
+        "tune run.toml -o run.bin",
+        "tune run.tune.json -o run.bin",
+    ],
+)
+def test_output_cannot_be_an_input_or_another_output(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    w2v.train([["a", "b", "c"]] * 40, vector_size=3, epochs=1, sample=0, workers=1).save(tmp_path / "old.safetensors")
+    w2v.load("old.safetensors").save("old.bin")
+    for stem in "text", "list":
+        for extension in "", ".bin", ".npy", ".svg", ".html":
+            Path(stem + extension).write_text("b\n")
+    for name in "run.toml", "run.tune.json":
+        Path(name).write_text("")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert " is named twice: choose another file for the output" in run(*command.split(), "--force", code=2).stderr
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

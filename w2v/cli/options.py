@@ -159,7 +159,7 @@ def refuse_foreign_options(args: list[str]) -> None:
             raise click.UsageError(f"{argument} {value}: write {SWITCHES[name][int(value)]}")
         dashes = len(argument) - len(name)
         if (dashes == 1 and name in FOREIGN) or (dashes == 2 and name in FASTTEXT):
-            raise click.UsageError(f"{argument} {value}: write {FOREIGN[name].format(value)}")
+            raise click.UsageError(f"{argument} {value}".rstrip() + f": write {FOREIGN[name].format(value)}".rstrip())
 
 
 def complete(*names: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
