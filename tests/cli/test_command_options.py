@@ -136,7 +136,7 @@ CALLS = [
             "--loss sampled": {"loss": "sampled", "adaptive_samples": False},
             "--loss class": {"loss": "class", "classes": None},
             "--loss softmax": {"loss": "softmax", "large_softmax": False},
-            "--loss dsoftmax": {"loss": "dsoftmax", "blocks": None, "large_softmax": False},
+            "--loss dsoftmax": {"loss": "dsoftmax", "kernel": "numba", "blocks": None, "large_softmax": False},
             "--loss charcnn": {"loss": "charcnn", "kernel": "numba"},
             "--loss mos": {
                 "loss": "mos",

@@ -214,14 +214,16 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
                 if warned or sentences:
                     warnings.simplefilter("ignore", TextWarning)
                 source = text if sentences is None else sentences.file or sentences
-                trained = train(source, continue_from=model, cache=self._cache, progress=progress)
+                trained: Model | None = train(source, continue_from=model, cache=self._cache, progress=progress)
         except NothingToTrain as error:
             logging.getLogger("w2v").warning("%s", error)
-            return 0, sentences.words * (end - start) if sentences else 0
+            trained = None
         if sentences and not warned:  # w2v saw row numbers instead of these words, so it could not check them
             words = FirstWords(list(map(str, self.wv.index_to_key[:TYPES])), self.wv.expandos["count"][:TYPES])
             if line := size_advice(words, sentences.words, None):
                 issue_text_warning(line)
+        if trained is None:
+            return 0, sentences.words * (end - start) if sentences else 0
         self._copy_results(loss, trained, model, rows)
         keep_probabilities = model.vocabulary.keep_probabilities(model.settings.sample)
         kept_share = float(keep_probabilities @ model.vocabulary.counts) / model.vocabulary.tokens
