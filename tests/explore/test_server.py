@@ -312,10 +312,10 @@ def test_a_thread_of_a_connection_does_not_keep_the_process(server: Server) -> N
 
 
 def test_closed_connections_are_forgotten() -> None:
-    with Server("127.0.0.1", 0) as one:
+    with Server("127.0.0.1", 0) as one, ExitStack() as stack:
         for idle in (one.unauthenticated, one.authenticated):
-            ours, theirs = socket.socketpair()
-            other, _ = socket.socketpair()
+            ours, theirs = map(stack.enter_context, socket.socketpair())
+            other, _ = map(stack.enter_context, socket.socketpair())
             idle |= {ours: None, other: None}
             one.shutdown_request(ours)
             assert list(idle) == [other]
