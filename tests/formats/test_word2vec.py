@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 
 from tests.helpers import assert_memory_below, assert_refused, assert_same_content, make_content
 from w2v.errors import SettingsError, W2VError
-from w2v.formats import _formats, row_blocks
+from w2v.formats import _formats, row_blocks, word2vec
 from w2v.formats.table import read, write
 from w2v.formats.vector_file import VectorFile
+from w2v.progress import Progress
+from w2v.system.threads import NoThread
 from w2v.text import decompress
 from w2v.text.words import Words
 
@@ -261,3 +263,24 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory,
         return
     assert np.isfinite(found.vectors).all()
     assert len(set(found.words)) == len(found.vectors)
+
+
+@pytest.mark.parametrize("extension", ["bin", "vec", "txt.gz"])
+def test_each_block_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str) -> None:
+    def refuse(*_: object) -> None:
+        raise NoThread
+
+    path = tmp_path / f"v.{extension}"
+    write(path, make_content(500, 7))
+    reports: list[Progress] = []
+    read(path, progress=reports.append)
+    assert [report.done for report in reports] == [0, 500]
+    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(row_blocks, "HEAD_BYTES", 1000)
+    monkeypatch.setattr(word2vec.Pool, "submit", refuse)  # so that this thread reads every block
+    reports.clear()
+    read(path, progress=reports.append)
+    done = [report.done for report in reports]
+    assert len(set(done)) > 10
+    assert done == sorted(done)
+    assert (done[0], done[-1]) == (0, 500)

@@ -14,8 +14,11 @@ from hypothesis import strategies as st
 
 import w2v
 from w2v.errors import SettingsError, W2VError
+from w2v.formats.storage import CompactMatrix
+from w2v.formats.vector_file import VectorFile
 from w2v.text.vocabulary import Vocabulary
-from w2v.vectors.keyed import KeyedVectors, load
+from w2v.text.words import Words
+from w2v.vectors.keyed import KeyedVectors, load, to_keyed_vectors
 from w2v.vectors.unknown_words import UnknownWordError
 
 WORDS = [f"w{row}" for row in range(200)]
@@ -331,3 +334,12 @@ def test_word2vec_format_is_text_by_default_and_replaces_only_with_force(ours: K
         ours.save_word2vec_format(path, binary=True)
     ours.save_word2vec_format(path, binary=True, force=True)
     assert path.stat().st_size < 200 * (12 * 4 + 6) + 20
+
+
+def test_vectors_of_a_file_are_float32_unless_asked_as_stored() -> None:
+    rows = np.array([[1.5, 2.5], [3, 4]], np.float16)
+    content = VectorFile(Words.of(["a", "b"]), rows)
+    assert to_keyed_vectors(content).vectors.dtype == np.float32
+    np.testing.assert_array_equal(to_keyed_vectors(content).vectors, rows)
+    assert type(to_keyed_vectors(content).vectors) is np.ndarray
+    assert type(to_keyed_vectors(content, as_stored=True).vectors) is CompactMatrix
