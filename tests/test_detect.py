@@ -209,7 +209,7 @@ def test_short_files_of_another_kind_are_refused(tmp_path: Path) -> None:
         (b"2 4\na 1 2 3 4\nb 5 6 7 8\n", ("text", 2, 4, 4)),
         (b"\xef\xbb\xbf2 4\na 1 2 3 4\nb 5 6 7 8\n", ("text", 2, 4, 7)),
         (b"a 1 2\nb 3 4\n", ("text", None, 2, 0)),
-        (b"2 4\na 1234567890123456\nb 1\n", ("binary", 2, 4, 4)),  # vectors whose bytes look like text
+        (b"2 4\na 1234567890123456\nb 1\n", ("binary", 2, 4, 4)),  # these bytes of vectors look like text
         (b"1 2\na \0\0\x80\x3f\0\0\0\x40\n", ("binary", 1, 2, 4)),
     ],
 )

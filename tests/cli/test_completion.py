@@ -102,7 +102,7 @@ def test_completion_imports_no_slow_module() -> None:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """Return environment variables with which shells find `w2v`."""
+    """Return environment variables that let shells find `w2v`."""
     program = tmp_path / "w2v"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m w2v "$@"\n')
     program.chmod(0o755)

@@ -26,7 +26,7 @@ from w2v.system.files import EXISTS
 from w2v.text.idstore import ReadingOptions
 from w2v.text.phrases import PhraseOptions
 
-# Arguments with which each command succeeds.
+# Each command succeeds with these arguments.
 ARGUMENTS = {
     "vocab": "{corpus} -o out",
     "phrases": "{corpus} -o out",

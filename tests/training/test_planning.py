@@ -22,7 +22,7 @@ WORDS = Vocabulary(["ab", "ac", "ad"], [4, 2, 2])
 
 
 def store_of(ids: int) -> Any:
-    """Return a fake IdStore of this many ids, of which all but the sentence ends are known words."""
+    """Return a fake IdStore with this many ids. All ids except the sentence ends are known words."""
     return SimpleNamespace(
         ids=np.zeros(ids, np.uint32),
         remap=lambda words: np.array([-1, 0, 1, 2], np.int32),
@@ -35,8 +35,8 @@ def store_of(ids: int) -> Any:
     [
         (10**6, {"vector_size": 300}, MAX_CHUNK_IDS),
         (600_000, {"subwords": "2-2"}, 1000),  # a text has 600 chunks
-        (60_000, {"subwords": "2-2"}, 256),  # but a chunk has at least so many ids
-        (60_000_000, {"subwords": "2-2"}, 4096),  # and at most so many
+        (60_000, {"subwords": "2-2"}, 256),  # a chunk has at least 256 ids
+        (60_000_000, {"subwords": "2-2"}, 4096),  # and at most 4096
         (10**6, {"deterministic": True, "workers": 16}, 128),  # a round has 2048 ids
         (10**6, {"deterministic": True, "workers": 2}, 256),
         (10**6, {"deterministic": True, "workers": 99}, 64),

@@ -64,7 +64,7 @@ def new_run() -> Iterator[Callable[..., Run]]:
 
 
 def train_with(run: Run, work: Callable[[Controlled, int], None]) -> Controlled:
-    """Run one round of the run's threads, each of which calls `work(kernel, number)`."""
+    """Run one round. Each thread of the run calls `work(kernel, number)`."""
     run.kernel = Controlled(run.kernel, work)
     run._train_to(run.plan.total_chunks)
     return run.kernel

@@ -144,7 +144,7 @@ def print_trial(latest: Trial, tuner: Tuner, to_stderr: bool) -> None:
     settings = " ".join(f"{name}={format_value(value)}" for name, value in tuner.changed(latest.choices).items())
     scores = (_percentage(latest.score), _percentage(tuner.score))
     numbers = (len(tuner.trials), f"{latest.share:.0%}", latest.seed, *scores, f"{latest.seconds:.1f}")
-    # Not stream.isatty(): while a bar is shown, rich before version 15 replaces the stream by one that returns False.
+    # Not stream.isatty(): while a bar is shown, rich before version 15 replaces the stream, and its isatty() is False.
     on_terminal = os.isatty(STDERR if to_stderr else STDOUT)
     width = shutil.get_terminal_size().columns if on_terminal else 1 << 16
     for *cells, last in [TRIAL_HEADER] * (len(tuner.trials) == 1) + [(*numbers, settings or "the defaults")]:

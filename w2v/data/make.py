@@ -202,7 +202,7 @@ def build_grammars(random: Random) -> Choice[Grammar]:
         return literals((next(names) for _ in range(count)), offset)
 
     def body(kinds: set[str]) -> Choice[Template]:
-        # A family uses the sentences whose slots it can fill. Sentences without such slots are only for the grammar
+        # A family uses a sentence if it can fill all slots. Sentences without slots are only for the grammar
         # without facts.
         usable = [text for text, need in needs.items() if need <= kinds and bool(need) == bool(kinds)]
         return Choice([compile_template(text) for text in usable], offset=len(usable))

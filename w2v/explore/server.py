@@ -272,7 +272,7 @@ class _Handler(BaseHTTPRequestHandler):
         allowed = self.server.is_own_host(self.headers.get("Host", ""))
         allowed &= secrets.compare_digest(self.path.encode(), self.server.path.encode())
         if not allowed:
-            self._refuse(403, "wrong address: use the one that w2v explore printed")
+            self._refuse(403, "wrong address: use the address that w2v explore printed")
             return False
         self.server.remove_idle(self.request)
         self.connection.settimeout(TIMEOUT)
