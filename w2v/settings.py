@@ -18,7 +18,7 @@ Storage = Literal["float32", "bf16"]
 Formula = Literal["word2vec", "paper"]
 Gradient = Literal["corrected", "faithful"]
 WordVectors = Literal["combined", "concatenated", "input"]
-Views = Literal["words", "words+subwords"]
+Views = Literal["auto", "words", "words+subwords"]
 
 MAX_INPUTS_PER_STEP = 16  # maximum number of context words that a training step combines (bench/NOTES.md)
 MAX_ADAPTIVE_BLOCKS = 16  # adaptive_samples draws at most this many blocks of `negative` words for a prediction
@@ -105,14 +105,16 @@ class GeneralOptions:
         "Build each word's vector from its character n-grams, for instance from n-grams of 3 to 6 characters (3-6), so "
         "that unknown words have vectors, too.",
         MODEL,
-        default_text="none; 3-6 with --views words+subwords",
+        default_text="none; 3-6 with two views",
         fixed=True,
         common=True,
     )
     views: Views = option(
-        "words",
+        "auto",
         "Train one model (words), or two that share --vector-size: one of whole words and one of character n-grams "
-        "(words+subwords). The vector of a word is then the concatenation of its two vectors, each scaled to length 1.",
+        "(words+subwords). The vector of a word is then the concatenation of its two vectors, each scaled to length 1. "
+        "auto: two where they are better, for CBOW with ns on 300,000 to 5 million words (25 million with 200 "
+        "dimensions), unless you choose the window, vectors or subwords.",
         MODEL,
         fixed=True,
         common=True,
@@ -223,7 +225,7 @@ class GeneralOptions:
     def __post_init__(self) -> None:
         for name in PAIR_SEPARATORS:
             object.__setattr__(self, name, join_pair(name, getattr(self, name)))
-        if self.views == "words+subwords" and self.subwords is None:
+        if self.has_two_views and self.subwords is None:
             object.__setattr__(self, "subwords", join_pair("subwords", DEFAULT_NGRAMS))
         self.ngram_lengths, self.window_sides  # noqa: B018 - both raise SettingsError for an impossible value
         check_options(self)
@@ -233,9 +235,16 @@ class GeneralOptions:
             )
 
     @property
+    def has_two_views(self) -> bool:
+        """Whether the run trains two models. False for "auto", until the text is read: see `with_views` in
+        training/views.py.
+        """
+        return self.views == "words+subwords"
+
+    @property
     def view_sizes(self) -> dict[str, int]:
         """The number of dimensions of each view, by name. With one view, this is `vector_size`."""
-        if self.views == "words":
+        if not self.has_two_views:
             return {"words": self.vector_size}
         return {"words": self.vector_size - self.vector_size // 2, "subwords": self.vector_size // 2}
 

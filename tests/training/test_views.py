@@ -15,7 +15,10 @@ from w2v.evaluation.similarity import rated_pairs
 from w2v.formats import native
 from w2v.gensim.models import fasttext, keyedvectors
 from w2v.system import memory
-from w2v.training import prepare, successive_halving
+from w2v.text._text import FIRST_TYPE
+from w2v.text.idstore import TypeCounts
+from w2v.text.words import Words
+from w2v.training import prepare, successive_halving, views
 from w2v.training.checkpoint_folder import VIEWS_FILE_NAME, CheckpointFolder, files
 from w2v.training.model import ViewsModel
 from w2v.training.views import latest_checkpoint, latest_state
@@ -88,8 +91,124 @@ def test_each_view_is_what_an_ordinary_run_gives(text: Path, options: dict[str, 
     assert_same(both.views["subwords"], w2v.train(text, **subwords))
 
 
-def test_one_view_is_the_default() -> None:
-    assert w2v.Settings().views == "words"
+# -- the choice between one and two views ---------------------------------------------------
+
+
+def types_of(words: str, tokens: int) -> TypeCounts:
+    """Return the types of a text of this many words, in which the first of these words is the most frequent."""
+    packed = Words.of(words.split())
+    empty = np.zeros(FIRST_TYPE, np.int64)  # the ids that do not stand for words
+    counts = np.full(len(packed), tokens // len(packed), np.int64)
+    counts[0] += tokens - counts.sum()
+    offsets = np.concatenate([empty, packed.offsets])
+    return TypeCounts(np.concatenate([empty, counts]), packed.with_padding(), offsets, 0)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "vector_size", "chosen"),
+    [
+        (299_999, 100, "words"),
+        (300_000, 100, "words+subwords"),
+        (300_000, 99, "words"),
+        (5_000_000, 199, "words+subwords"),
+        (5_000_001, 199, "words"),
+        (25_000_000, 200, "words+subwords"),
+        (25_000_001, 1000, "words"),
+    ],
+)
+def test_views_are_chosen_by_words_and_dimensions(tokens: int, vector_size: int, chosen: str) -> None:
+    settings = w2v.Settings(vector_size=vector_size)
+    types = types_of("the green house of king arthur stands near lakes", tokens)
+    assert views.with_views(settings, types).views == chosen
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"model": "skipgram"}, {"loss": "hs"}, {"window": 8}, {"vectors": "combined"}, {"subwords": "3-6"}],
+    ids=str,
+)
+def test_one_view_is_trained_if_the_user_chooses_the_model(options: dict[str, Any]) -> None:
+    types = types_of("the green house of king arthur stands near lakes", 1_000_000)
+    assert views.with_views(w2v.Settings(), types).has_two_views
+    assert views.with_views(w2v.Settings(**options), types).views == "words"
+
+
+@pytest.mark.parametrize(
+    "words", ["item_12 item_13 item_14 item_15", "1001 1002 1003 1004", "北京 大学 学生 今天 天气", "a b c d ef gh"]
+)
+def test_one_view_is_trained_for_words_without_parts(words: str) -> None:
+    assert views.with_views(w2v.Settings(), types_of(words, 1_000_000)).views == "words"
+
+
+@pytest.mark.parametrize("chosen", ["words", "words+subwords"])
+def test_given_views_are_not_changed(chosen: str) -> None:
+    assert views.with_views(w2v.Settings(views=chosen), types_of("green houses", 10)).views == chosen
+
+
+@pytest.fixture
+def two_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let w2v choose two views for the short text and the short vectors of the tests."""
+    monkeypatch.setattr(views, "MIN_WORDS", 1000)
+    monkeypatch.setattr(views, "MIN_VECTOR_SIZE", 11)
+
+
+AUTO = {name: value for name, value in VIEWS.items() if name not in ("views", "buckets")}
+
+
+@pytest.mark.usefixtures("two_by_default")
+def test_chosen_views_are_like_given_views(text: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "w2v"):
+        model = w2v.train(text, **AUTO)
+    assert [line for line in caplog.messages if "views" in line] == [
+        "a text of 18,108 words is best learnt by two models, of words and of subwords: training both; --views words "
+        "(views=) trains one"
+    ]
+    assert_same_views(model, train(text, buckets=2_000_000))
+    assert model.settings.views == "words+subwords"
+    one = w2v.train(text, **AUTO, views="words")
+    assert not isinstance(one, ViewsModel)
+    assert one.settings.views == "words"
+
+
+@pytest.mark.usefixtures("two_by_default")
+def test_a_continued_model_keeps_its_views(text: Path, tmp_path: Path) -> None:
+    one = w2v.train(text, **AUTO, views="words")
+    one.save(tmp_path / "one.safetensors")
+    for source in one, tmp_path / "one.safetensors", w2v.Model(w2v.Settings(**AUTO), *parts(one)):
+        continued = w2v.train(text, continue_from=source)
+        assert continued.settings.views == "words"
+    assert w2v.train(text, init=one.wv, **AUTO).settings.views == "words"
+
+
+def parts(model: w2v.Model) -> tuple[Any, ...]:
+    return model.vocabulary, model.inputs, model.outputs, model.loss
+
+
+@pytest.mark.usefixtures("two_by_default")
+def test_checkpoints_of_chosen_views_resume(text: Path, tmp_path: Path) -> None:
+    uninterrupted = w2v.train(text, **AUTO)
+    for folder in tmp_path / "path", CheckpointFolder(tmp_path / "open", "2chunks"):
+        with pytest.raises(Stop):
+            w2v.train(text, checkpoint=folder, checkpoint_every="2chunks", progress=stop_at(0.7), **AUTO)
+        path = folder.folder if isinstance(folder, CheckpointFolder) else folder
+        assert_same_views(w2v.resume(path, text), uninterrupted)
+
+
+@pytest.mark.usefixtures("two_by_default")
+def test_fasttext_files_get_one_model(text: Path, tmp_path: Path) -> None:
+    run("train", text, "--size", 11, "--epochs", 1, "-o", tmp_path / "m.ft.bin")
+    assert w2v.load(tmp_path / "m.ft.bin").vector_size == 11
+
+
+@pytest.mark.usefixtures("two_by_default")
+def test_tuning_begins_with_the_views_that_training_chooses(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(successive_halving, "SEEDS", (1,))
+    monkeypatch.setattr(successive_halving, "CHOICES", {"window": (2, 3)})
+    result = w2v.tune(text, time="1h", vector_size=11, epochs=1, workers=1)
+    assert isinstance(result.model, ViewsModel)
+
+
+# -- a run ------------------------------------------------------------------------------------
 
 
 def test_text_is_read_once(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,13 +266,10 @@ def test_early_stopping_scores_each_view(text: Path) -> None:
         ({"views": "subwords"}, "views 'subwords': did you mean words or words.subwords"),
         ({"loss": "hs", "vectors": "concatenated"}, "vectors concatenated: with loss hs"),
         ({"init": w2v.KeyedVectors(["the"], np.ones((1, 11)))}, "leave out init or views"),
-        ({"checkpoint": "open folder"}, "give the path of the folder"),
     ],
     ids=str,
 )
-def test_impossible_options_are_refused(text: Path, tmp_path: Path, options: dict[str, Any], message: str) -> None:
-    if "checkpoint" in options:
-        options = {"checkpoint": CheckpointFolder(tmp_path)}
+def test_impossible_options_are_refused(text: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(w2v.W2VError, match=message):
         w2v.train(text, **VIEWS | options)
 

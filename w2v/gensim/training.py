@@ -167,6 +167,7 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
         settings = Settings(
             model="skipgram" if self.sg else "cbow",
             loss=loss,
+            views="words",
             vector_size=self.vector_size,
             window=self.window,
             shrink_windows=self.shrink_windows,

@@ -193,7 +193,7 @@ class Settings(GeneralOptions):
             kind.check_vectors(self)
         if self.min_alpha is not None and self.min_alpha > self.start_alpha:
             raise SettingsError(f"min_alpha {self.min_alpha}: it is above alpha, {self.start_alpha}")
-        if self.views != "words":
+        if self.has_two_views:
             view_settings(self)
 
     def __getattr__(self, name: str) -> Any:
@@ -225,7 +225,7 @@ class Settings(GeneralOptions):
         factor = 1.0
         if self.model == "cbow" and self.cbow_gradient == "corrected":
             factor = CORRECTED_CBOW_FACTOR
-        elif self.model == "skipgram" and self.subwords and self.views == "words":
+        elif self.model == "skipgram" and self.subwords and not self.has_two_views:
             factor = SUBWORD_SKIPGRAM_FACTOR
         return round(getattr(self.loss_class.alpha, self.model) * factor, 6)
 
@@ -242,7 +242,7 @@ class Settings(GeneralOptions):
         from 2 to MAX_COMBINED_SIZE. For longer vectors, computing the eigenvectors takes minutes. With several views,
         this is the kind of the view of words.
         """
-        has_ngrams = self.subwords and self.views == "words"
+        has_ngrams = self.subwords and not self.has_two_views
         combined = 2 <= self.view_sizes["words"] <= MAX_COMBINED_SIZE
         combined = combined and not (self.loss_class.no_word_outputs or has_ngrams)
         return self.vectors or ("combined" if combined else "input")
@@ -263,6 +263,7 @@ class Settings(GeneralOptions):
         if computed:
             values |= {"alpha": self.start_alpha, "min_alpha": self.end_alpha, "workers": self.threads}
             values |= {"vectors": self.word_vectors, "window": self.window or self.window_size}
+            values |= {"views": "words+subwords" if self.has_two_views else "words"}
         return {name: values[name] for name in self.names() if name in values}
 
     def relevant(self) -> dict[str, Any]:
@@ -299,7 +300,7 @@ def view_settings(settings: Settings) -> dict[str, Settings]:
     Raises:
         SettingsError: The settings of a view contradict each other.
     """
-    if settings.views == "words":
+    if not settings.has_two_views:
         return {"words": settings}
     parts: dict[str, dict[str, Any]] = {"words": {"subwords": None}, "subwords": {"vectors": "input"}}
     if settings.window is None and settings.model == "cbow":
@@ -322,7 +323,7 @@ def settings_from(stored: Mapping[str, Any], where: object, **missing: Any) -> S
         VersionMismatch: This version does not have one of the settings.
         W2VError: The settings are damaged.
     """
-    values = missing | dict(stored)
+    values = {"views": "words"} | missing | dict(stored)  # older versions trained one model
     for name in values.keys() - {*Settings.names()}:
         raise VersionMismatch(
             f"{where}: w2v {__version__} does not know {one_line(name)[:60]!r}: use the version that wrote it"

@@ -93,6 +93,12 @@ class FirstWords(NamedTuple):
         return type(self)([self.words[row] for row in kept], self.counts[kept])
 
 
+def has_word_parts(types: TypeCounts, shortest: int) -> bool:
+    """Return True if at least half of the words look like words of a language, and half have `shortest` characters."""
+    first = FirstWords.of(types)
+    return _is_language(first) and first.mean(lambda word: len(word) >= shortest) >= 0.5
+
+
 def _is_language(first: FirstWords) -> bool:
     """Return True if at least half of the words look like words of a language, not like identifiers of items."""
     written = first.only(lambda word: any(map(str.isalnum, word)))

@@ -41,6 +41,8 @@ class CheckpointFolder:
     created again, unless another run has already done so: then this run writes no more checkpoints.
 
     Attributes:
+        folder: The absolute path of the folder.
+        every: The interval between checkpoints, as given.
         diverged: True once a checkpoint was not written because training had diverged.
     """
 
@@ -66,7 +68,7 @@ class CheckpointFolder:
             W2VError: The folder cannot be written, another run writes to it, or it holds checkpoints of another run
                 and `replace` is false.
         """
-        self.folder = Path(folder).absolute()
+        self.folder, self.every = Path(folder).absolute(), every
         self.diverged = False
         self._folder_lost = False  # whether the folder was removed and another run has created it again
         self._interval = interval(every)

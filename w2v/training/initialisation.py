@@ -93,7 +93,8 @@ def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze
         SettingsError: A given setting contradicts the vectors or `freeze`.
     """
     size = vectors.vector_size
-    settings = Settings(**{"vector_size": size} | ({"vectors": "input"} if freeze else {}) | dict(given))
+    defaults: dict[str, Any] = {"vector_size": size, "views": "words"} | ({"vectors": "input"} if freeze else {})
+    settings = Settings(**defaults | dict(given))
     if freeze and settings.word_vectors != "input":
         raise SettingsError(
             f"vectors {settings.vectors}: with freeze, the word vectors must be the input rows: choose vectors input"
@@ -103,7 +104,7 @@ def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze
     if settings.vector_size != size:
         raise SettingsError(f"vector_size {settings.vector_size}: the vectors of init have {size} values; leave it out")
     if settings.subwords is not None:
-        given_name = "subwords" if settings.views == "words" else "views"
+        given_name = "views" if settings.has_two_views else "subwords"
         raise SettingsError(
             f"init has vectors only for words, and not for their subwords: leave out init or {given_name}"
         )
@@ -150,7 +151,7 @@ def continued_settings(model: Model | ViewsModel, vocab: Vocab, given: Mapping[s
     Raises:
         SettingsError: A given setting cannot change when training is continued.
     """
-    settings = without_computed(model.settings)
+    settings = replace(without_computed(model.settings), views=model.settings.as_dict()["views"])
     for name in WORD_SELECTION_SETTINGS if vocab == "old" else ():
         if given.get(name) is not None:
             raise SettingsError(

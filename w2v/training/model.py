@@ -459,7 +459,7 @@ class ViewsModel(TrainedVectors):
     def _from_vector_file(cls, stored: VectorFile, path: PathLike) -> Self:
         settings = replace(settings_from(stored.header.settings or {}, f"{path}: its settings"), workers=None)
         expected = view_settings(settings)
-        if {*expected} != {*stored.header.views} or settings.views == "words":
+        if {*expected} != {*stored.header.views} or not settings.has_two_views:
             raise W2VError(f"{path}: damaged: its views do not fit its settings")
         views = {name: Model._from_vector_file(stored.view(name, path), path) for name in expected}
         for name, view in views.items():

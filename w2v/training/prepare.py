@@ -16,7 +16,7 @@ from zlib import crc32
 from w2v._kernels import step_for
 from w2v.errors import NothingToTrain, SettingsError, W2VError, one_line
 from w2v.evaluation.held_out import GapTest
-from w2v.formats import bfloat16
+from w2v.formats import bfloat16, fasttext, table
 from w2v.formats.native import header_bytes
 from w2v.losses import registry
 from w2v.losses.registry import Settings, view_settings
@@ -42,7 +42,7 @@ from w2v.training.model import Model, ViewsModel
 from w2v.training.planning import machine_instruction_set
 from w2v.training.run import Run
 from w2v.training.schedule import NEVER
-from w2v.training.views import ViewsCheckpoint, ViewsRun, open_folders
+from w2v.training.views import ViewsCheckpoint, ViewsRun, open_folders, with_views
 from w2v.vectors.keyed import KeyedVectors
 
 METRICS_BYTES = 4096  # upper bound of the space for a model's metrics in the header of its file
@@ -92,34 +92,23 @@ def prepare(
             if vocabulary is None and config.vocabulary is not None:
                 vocabulary = Vocabulary.load(config.vocabulary, settings.min_count, settings.max_vocab)
             text = corpus if isinstance(corpus, Corpus) else Corpus(corpus)
-            checkpoints = _checkpoints_of_views(settings, resume_from)
-            for each in filter(None, checkpoints.values()):
+            for each in filter(None, _checkpoints_of_views(settings, resume_from).values()):
                 _check_file_sizes(each, text)
                 if each.version != __version__:
                     writer = f"the checkpoint was written by w2v {each.version}"
                     log.warning("%s, this is %s: last bits may differ", writer, __version__)
-            if checkpoint_folder is not None and len(checkpoints) > 1:
-                raise SettingsError(f"checkpoint: with views {settings.views}, give the path of the folder")
-            root_folder: CheckpointFolder | None = None
-            folders: dict[str, CheckpointFolder] = {}
+            root_folder = None
             if is_root(communicator):
-                root_folder, folders = _open_checkpoint_folders(
-                    config, checkpoints, checkpoint_folder, replace_checkpoints, stack
-                )
+                root_folder = checkpoint_folder or _open_checkpoint_folder(config, resume_from, replace_checkpoints)
+            if root_folder:
+                stack.enter_context(root_folder)
             if communicator:
                 _check_options_for_ranks(config)
             phrases = load_phrases(config.phrases)
         if communicator:
             communicator.assert_same(_values_all_ranks_share(config, text, resume_from))
             settings = replace(settings, workers=settings.workers or communicator.default_workers())
-        config = replace(config, settings=settings, corpus=tuple(text.files))
         with collective_errors(communicator):
-            best_folders = folders  # keep the best checkpoint of each view, for early stopping
-            if settings.stop_early and not folders:
-                temporary = Path(stack.enter_context(TemporaryDirectory(prefix="w2v-")))
-                best_folders = {
-                    name: stack.enter_context(CheckpointFolder(temporary / name, NEVER)) for name in checkpoints
-                }
             is_table = has_columns(config.reading.column)
             part = text.part(communicator.rank, communicator.size, is_table=is_table) if communicator else text
             resources: dict[str, Any] = {"workers": settings.threads, "progress": progress}
@@ -130,6 +119,21 @@ def prepare(
         with collective_errors(communicator):
             if not types.tokens:
                 raise NothingToTrain(f"{text} holds no words")
+            if source is None:
+                settings = _chosen_views(replace(config, settings=settings), types)
+            config = replace(config, settings=settings, corpus=tuple(text.files))
+            checkpoints = _checkpoints_of_views(settings, resume_from)
+            folders: dict[str, CheckpointFolder] = {}
+            if root_folder:
+                folders = {"words": root_folder}
+                if settings.has_two_views:
+                    folders = open_folders(root_folder, checkpoints, replace_checkpoints, stack)
+            best_folders = folders  # keep the best checkpoint of each view, for early stopping
+            if settings.stop_early and not folders:
+                temporary = Path(stack.enter_context(TemporaryDirectory(prefix="w2v-")))
+                best_folders = {
+                    name: stack.enter_context(CheckpointFolder(temporary / name, NEVER)) for name in checkpoints
+                }
             first_checkpoint = checkpoints["words"]
             checksum = first_checkpoint.resume_info.checksum if first_checkpoint else ""
             if folders:
@@ -176,42 +180,43 @@ def prepare(
             run.resources = stack.pop_all()
             return run
         views_run = ViewsRun(config, runs)
-        if resume_from is None and config.checkpoint is not None:
+        if resume_from is None and (config.checkpoint is not None or checkpoint_folder is not None):
             with collective_errors(communicator):
                 views_run.begin_checkpoints(root_folder)
         views_run.resources = stack.pop_all()
     return views_run
 
 
-def _open_checkpoint_folders(
-    config: RunConfig,
-    checkpoints: dict[str, Checkpoint | None],
-    folder: CheckpointFolder | None,
-    replace_others: bool,
-    stack: ExitStack,
-) -> tuple[CheckpointFolder | None, dict[str, CheckpointFolder]]:
-    """Open the folders for the checkpoints of a run.
+def _open_checkpoint_folder(
+    config: RunConfig, checkpoint: Checkpoint | ViewsCheckpoint | None, replace_others: bool
+) -> CheckpointFolder | None:
+    """Open the folder for the checkpoints of a run, or of the description of a run of several views.
 
     Args:
-        config: The description of the run.
-        checkpoints: The checkpoint that each view resumes from; None for a new run.
-        folder: The folder, if it is already open.
+        config: The description of the run, which may name the folder.
+        checkpoint: The checkpoint that the run resumes from; None for a new run.
         replace_others: Whether checkpoints of another run may be removed.
-        stack: Closes the folders.
-
-    Returns:
-        The folder of the whole run, if it has several views; and the folder of each view, if it writes checkpoints.
     """
-    if folder is not None:
-        return None, {"words": stack.enter_context(folder)}
     if config.checkpoint is None:
-        return None, {}
-    if len(checkpoints) > 1:
-        return open_folders(config, checkpoints, replace_others, stack)
-    opened = CheckpointFolder(
-        config.checkpoint, config.checkpoint_every, replace=replace_others, resumed_from=checkpoints["words"]
-    )
-    return None, {"words": stack.enter_context(opened)}
+        return None
+    if isinstance(checkpoint, ViewsCheckpoint):
+        return CheckpointFolder(config.checkpoint, config.checkpoint_every, replace=True)
+    return CheckpointFolder(config.checkpoint, config.checkpoint_every, replace=replace_others, resumed_from=checkpoint)
+
+
+def _chosen_views(config: RunConfig, types: TypeCounts) -> Settings:
+    """Return the settings with views chosen for the text and the output file, and tell the user if there are two."""
+    settings = config.settings
+    if settings.views == "auto" and config.output and table.format_for(config.output).write is fasttext.write:
+        return replace(settings, views="words")  # the file would hold only the view of subwords
+    chosen = with_views(settings, types)
+    if chosen.has_two_views and settings.views == "auto":
+        log.info(
+            "a text of %s words is best learnt by two models, of words and of subwords: training both; --views words "
+            "(views=) trains one",
+            f"{types.tokens:,}",
+        )
+    return chosen
 
 
 def _checkpoints_of_views(

@@ -33,6 +33,7 @@ from w2v.training.model import Model
 from w2v.training.prepare import join_phrases, load_phrases, run_in_memory
 from w2v.training.schedule import interval
 from w2v.training.successive_halving import SIZE_FACTORS, Choice, TimeBudget, Trial, Tuner, values_to_try
+from w2v.training.views import with_views
 from w2v.vectors.keyed import HasWordVectors
 
 log = logging.getLogger("w2v")
@@ -164,6 +165,7 @@ def tune(
         store, joined_phrases = join_phrases(store, given_phrases, reading.cache, **resources)
         stack.enter_context(store)
         vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
+        fixed["views"] = with_views(settings, store).views
         share, held_out = (1.0, None) if questions or pairs else GapTest.at_end(store, vocabulary)
         about = {name: str(getattr(settings, name, value)) for name, value in given.items()}
         about |= {"phrases": str(phrases or "")} | ({} if max_size is None else {"max_size": str(max_size)})

@@ -17,16 +17,44 @@ from typing import Any
 import numpy as np
 
 from w2v.errors import SettingsError, W2VError, one_line
-from w2v.losses.registry import Settings, settings_from, view_settings
+from w2v.losses.registry import DEFAULT_LOSS, Settings, settings_from, view_settings
 from w2v.progress import Progress, Report, notebook_bar
+from w2v.settings import DEFAULT_NGRAMS
 from w2v.system.files import PathLike, atomic_write, open_regular, translate_os_errors
 from w2v.system.schema import decode, encode
+from w2v.text.idstore import TypeCounts
+from w2v.text.text_checks import has_word_parts
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.checkpoint_folder import VIEWS_FILE_NAME, CheckpointFolder, latest
 from w2v.training.config import RunConfig
 from w2v.training.model import Model, ViewsModel
 from w2v.training.run import BaseRun, Run
-from w2v.training.schedule import NEVER
+
+# Two views are better than one model for this many words of text, and vectors of at least this many values. Longer
+# vectors leave enough values to the view of words for the meanings of more words (bench/README.md, "Two views in one
+# vector").
+MIN_WORDS, MAX_WORDS, MIN_VECTOR_SIZE = 300_000, 5_000_000, 100
+MAX_WORDS_LONG, LONG_VECTOR_SIZE = 25_000_000, 200
+
+
+def with_views(settings: Settings, types: TypeCounts) -> Settings:
+    """Return the settings with views chosen, if they are "auto": two views for the texts that measured better so.
+
+    Two views are chosen only for CBOW with negative sampling, for a text of words and not of identifiers or short
+    words, and if the user leaves window, vectors and subwords to w2v.
+
+    Args:
+        settings: The settings of the run.
+        types: The types of the whole text.
+    """
+    if settings.views != "auto":
+        return settings
+    most = MAX_WORDS_LONG if settings.vector_size >= LONG_VECTOR_SIZE else MAX_WORDS
+    is_default = (settings.model, settings.loss) == ("cbow", DEFAULT_LOSS)
+    is_default = is_default and settings.window is settings.vectors is settings.subwords is None
+    is_measured = settings.vector_size >= MIN_VECTOR_SIZE and MIN_WORDS <= types.tokens <= most
+    two_views = is_default and is_measured and has_word_parts(types, DEFAULT_NGRAMS[0])
+    return replace(settings, views="words+subwords" if two_views else "words")
 
 
 @dataclass(frozen=True)
@@ -145,12 +173,12 @@ class _PartOfRun:
 
 
 def open_folders(
-    config: RunConfig, checkpoints: Mapping[str, Checkpoint | None], replace_others: bool, stack: ExitStack
-) -> tuple[CheckpointFolder, dict[str, CheckpointFolder]]:
-    """Open the folder for the checkpoints of a run of several views, and the folder of each view.
+    root: CheckpointFolder, checkpoints: Mapping[str, Checkpoint | None], replace_others: bool, stack: ExitStack
+) -> dict[str, CheckpointFolder]:
+    """Open the folder for the checkpoints of each view.
 
     Args:
-        config: The description of the run, which names the folder.
+        root: The open folder of the whole run.
         checkpoints: The checkpoint that each view resumes from; None for a new run.
         replace_others: Whether checkpoints of another run may be removed.
         stack: Closes the folders.
@@ -158,16 +186,12 @@ def open_folders(
     Raises:
         W2VError: See CheckpointFolder.
     """
-    assert config.checkpoint
-    resumes = any(checkpoints.values())
-    root = stack.enter_context(CheckpointFolder(config.checkpoint, NEVER, replace=replace_others or resumes))
-    folders = {
+    return {
         name: stack.enter_context(
-            CheckpointFolder(root.folder / name, config.checkpoint_every, replace=replace_others, resumed_from=each)
+            CheckpointFolder(root.folder / name, root.every, replace=replace_others, resumed_from=each)
         )
         for name, each in checkpoints.items()
     }
-    return root, folders
 
 
 def latest_checkpoint(folder: PathLike) -> Checkpoint | ViewsCheckpoint:
@@ -191,7 +215,7 @@ def latest_checkpoint(folder: PathLike) -> Checkpoint | ViewsCheckpoint:
     except (SettingsError, TypeError, LookupError) as error:
         raise W2VError(f"{path}: damaged: {one_line(error)}") from error
     expected = view_settings(settings)
-    if settings.views == "words":
+    if not settings.has_two_views:
         raise W2VError(f"{path}: damaged: it describes a run of one view")
     views = {name: latest(path.parent / name) for name in expected}
     first = views["words"].vocabulary
