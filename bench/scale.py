@@ -54,7 +54,7 @@ def train(folder: Path, text: Path, vocabulary: list[str]) -> dict[str, float]:
     """Train from the cache that `read` left, with these options for the vocabulary; return the measurements."""
     model, states = folder / "model.safetensors", folder / "states"
     command: list[str | Path] = [*W2V, "train", text, "-o", model, "--force", "--json"]
-    command += ["--epochs", "1", "--vector-size", "100"]
+    command += ["--epochs", "1", "--vector-size", "100", "--views", "words"]
     command += ["--cache", folder / "cache", "--checkpoint", states, "--checkpoint-every", "1epoch"]
     result, memory = watch_memory([*command, *vocabulary])
     seconds = result["seconds"]

@@ -83,7 +83,7 @@ def main() -> None:
         if options.megabytes:
             texts = write_prefixes(options.corpus, options.megabytes, Path(folder))
         for (text, path), words, seed in itertools.product(texts.items(), options.settings, options.seeds):
-            settings = Settings(**{"seed": seed, "workers": options.workers, **parse_settings(words)})
+            settings = Settings(**{"seed": seed, "workers": options.workers, "views": "words", **parse_settings(words)})
             conditions = {"text": text, "settings": words or "the defaults", "seed": seed}
             conditions |= {"vectors": " ".join(options.vectors)}
             work = partial(train_and_score, path, settings, options.vectors, options.questions, options.pairs)

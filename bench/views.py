@@ -39,12 +39,12 @@ from w2v.losses.registry import Settings
 from w2v.vectors.cosines import unit
 
 VIEWS = {
-    "words": Settings(),
-    "words15": Settings(window=15),
-    "subwords": Settings(window=15, subwords="3-6"),
-    "subwords8": Settings(subwords="3-6"),
-    "subwords3-5": Settings(window=15, subwords="3-5"),
-    "skipgram": Settings(model="skipgram", subwords="3-6"),
+    "words": Settings(views="words"),
+    "words15": Settings(views="words", window=15),
+    "subwords": Settings(views="words", window=15, subwords="3-6"),
+    "subwords8": Settings(views="words", subwords="3-6"),
+    "subwords3-5": Settings(views="words", window=15, subwords="3-5"),
+    "skipgram": Settings(views="words", model="skipgram", subwords="3-6"),
     "both": Settings(views="words+subwords"),
 }
 WAYS = ("subwords", "zeros", "both views")  # what --held-out compares

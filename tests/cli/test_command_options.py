@@ -30,7 +30,7 @@ READING_DEFAULTS: Arguments = {
 }  # fmt: skip
 TRAINING_DEFAULTS: Arguments = READING_DEFAULTS | {
     "model": "cbow", "loss": "ns", "vector_size": 100, "window": None, "min_count": 5, "max_vocab": None,
-    "vectors": None, "subwords": None, "views": "words", "buckets": 2_000_000, "sample": 1e-4,
+    "vectors": None, "subwords": None, "views": "auto", "buckets": 2_000_000, "sample": 1e-4,
     "sample_formula": "word2vec", "shrink_windows": True, "cbow_gradient": "faithful", "per_pair": False,
     "epochs": "auto", "alpha": None, "min_alpha": None, "stop_early": None, "seed": 1, "workers": None,
     "deterministic": False, "storage": "float32", "objective": None, "kernel": "cython", "negative": 5,
