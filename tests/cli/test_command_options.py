@@ -700,7 +700,7 @@ COMPUTED = {
 }
 
 
-@pytest.mark.parametrize("command", cli.COMMANDS)
+@pytest.mark.parametrize("command", sorted(cli.COMMANDS.keys() - {"perplexity"}))  # its defaults depend on the model
 def test_help_shows_the_defaults(command: str) -> None:
     context = click.Context(cli.main)
     shown: dict[str, str] = {}
@@ -722,7 +722,7 @@ def test_help_shows_the_defaults(command: str) -> None:
                 expected[name] = (parameter.opts if default else parameter.secondary_opts)[0].strip("-")
             elif not parameter.is_flag and name not in expected and default not in (None, False, []):
                 expected[name] = str(default)
-    assert {name: shown[name] for name in expected} == expected
+    assert {name: shown[name] for name in expected} == expected != {}
 
 
 @pytest.mark.parametrize(

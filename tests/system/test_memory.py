@@ -1,4 +1,4 @@
-"""Used and available memory, on systems that report it and on others; aligned arrays."""
+"""Used and available memory, on systems that report it and on others; aligned arrays and mapped files."""
 
 import os
 import resource
