@@ -314,6 +314,7 @@ def log_probability(loss: Loss, outputs: np.ndarray, row: np.ndarray, word: int)
         own = int(np.searchsorted(starts, word, "right")) - 1
         of_class = _log_softmax(scores[size : size + len(starts) - 1], own)
         return of_class + _log_softmax(scores[starts[own] : starts[own + 1]], word - starts[own])
+    # The scores of negative sampling estimate log(p / noise), up to a constant.
     noise = loss.options.ns_exponent * np.log(loss.vocabulary.counts) if loss.name == "ns" else 0
     return _log_softmax(scores[:size] + noise, word)
 
@@ -444,6 +445,7 @@ def assert_refused(path: Path, message: str, data: bytes | None = None, mmap: bo
 # -- texts and their ids --------------------------------------------------------------------
 
 SEPARATORS = st.sampled_from([b" ", b"\n", b"\t", b"\r\n", b"\v", b"\f", b"  \n\n ", b" " * 70])
+# The tokenizer reads words of up to 8 bytes as one number, longer ones 8 bytes at a time, and texts 64 bytes at a time.
 LENGTHS = [1, 7, 8, 9, 15, 16, 17, 63, 64, 65, 1000]
 WORDS = (
     st.sampled_from([b"a\0", b"\0", b"\0\0", "é".encode(), "大".encode(), b"\x08\x0e", b"<\x1c\x1f"])

@@ -33,7 +33,7 @@ UPWARD_IMPORTERS = {"w2v.vectors.keyed", "w2v.evaluation.models", "w2v.training.
 # Modules that re-export names from other modules: public names, and names in gensim's places.
 RE_EXPORTERS = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec", "w2v.losses"}
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-TEXT_SUFFIXES = {"", ".c", ".h", ".md", ".pxd", ".py", ".pyx", ".sh"}  # of files in which to look for file names
+TEXT_SUFFIXES = {"", ".c", ".h", ".md", ".pxd", ".py", ".pyx", ".sh"}  # of the files that are searched for file names
 FILE_NAME = re.compile(r"(?<![\w./-])(?:bench|docs|tests|w2v)/[\w/-]+\.(?:c|h|md|pxd|pyx?|sh)\b")
 CYTHON_IMPORT = re.compile(
     r"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<module>[\w.]+)[ \t]+c?import[ \t]+(?P<names>\([^)]*\)|[^\n]*)"
@@ -309,7 +309,7 @@ print(demo.expected_scores(300_000)["text"], demo.expected_scores(10**9)["text"]
         assert f"'{column}'" in done.stdout
 
 
-def test_demo_without_a_text_is_one_line() -> None:
+def test_demo_without_a_text_is_refused_in_one_line() -> None:
     command = [sys.executable, ROOT / "bench/demo.py", "--shared", ROOT / "nothing"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")

@@ -152,22 +152,27 @@ def test_file_is_overwritten_only_by_force(tmp_path: Path, monkeypatch: pytest.M
         (["pairs", "-o", "no/such/folder/pairs.txt"], 1),
     ],
 )
-def test_invalid_arguments_are_one_line(arguments: list[str], code: int) -> None:
+def test_invalid_arguments_are_reported_in_one_line(arguments: list[str], code: int) -> None:
     result = CliRunner().invoke(make.main, arguments)
     assert result.exit_code == code
     assert_one_line(result.stderr)
     assert result.stdout == ""
 
 
-@pytest.mark.parametrize("redirected", [">/dev/full", ">&-", "-o {file} --force >&- 2>/dev/full"])
-def test_unwritable_output_is_one_line(redirected: str, tmp_path: Path) -> None:
-    file = tmp_path / "corpus.txt"
-    script = f'"$@" {redirected.format(file=file)}'
-    program = [sys.executable, "-m", "w2v.data.make", "corpus", "--tokens", "1000"]
-    done = subprocess.run(["sh", "-c", script, "sh", *program], capture_output=True, text=True)
-    if "-o" in redirected:
-        assert (done.returncode, done.stderr) == (0, "")
-        assert file.read_text("utf-8") == "".join(make.corpus(1000, seed=1))
-    else:
-        assert done.returncode == 1
-        assert_one_line(done.stderr)
+def make_corpus(redirections: str, *options: object) -> subprocess.CompletedProcess[str]:
+    """Generate a corpus of 1,000 words with redirections of a shell."""
+    program = [sys.executable, "-m", "w2v.data.make", "corpus", "--tokens", "1000", *map(str, options)]
+    return subprocess.run(["sh", "-c", f'"$@" {redirections}', "sh", *program], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("redirection", [">/dev/full", ">&-"])
+def test_unwritable_output_is_reported_in_one_line(redirection: str) -> None:
+    done = make_corpus(redirection)
+    assert done.returncode == 1
+    assert_one_line(done.stderr)
+
+
+def test_file_is_written_even_if_standard_streams_are_unwritable(tmp_path: Path) -> None:
+    done = make_corpus(">&- 2>/dev/full", "-o", tmp_path / "corpus.txt")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "corpus.txt").read_text("utf-8") == "".join(make.corpus(1000, seed=1))

@@ -149,7 +149,7 @@ def test_commands_name_the_kind_of_swapped_arguments(tmp_path: Path) -> None:
         assert message in run(*arguments, code=1).stderr
 
 
-TEXT_LINES = 20  # a shorter word list may be a text; see kind_of
+MIN_LINES = 20  # of a file that is recognised where a text is expected: a shorter one may be a text
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ TEXT_LINES = 20  # a shorter word list may be a text; see kind_of
         (20 * "a b N 1\n", "", ""),
         (20 * "new york\tb\t1\n", "", ""),
         (20 * "3\tb\t1\n", "", ""),
-        ("x\ty\tscore\n" + "a\tb\t1\n", "", ""),  # half of the lines is not a pair
+        ("x\ty\tscore\n" + "a\tb\t1\n", "", ""),  # half of the lines are not pairs
         ("x\ty\tscore\n" + 2 * "a\tb\t1\n", "pairs", ""),
         ("x\ty\tscore\n" + 20 * "a\tb\t1\n", "pairs", "pairs"),
         (": x\na b c d\n", "questions", ""),
@@ -189,7 +189,7 @@ TEXT_LINES = 20  # a shorter word list may be a text; see kind_of
 )
 def test_kinds_are_recognised_by_the_lines(content: str, kind: str, kind_of_long_file: str) -> None:
     assert detect.kind_of(content.encode()) == kind
-    assert detect.kind_of(content.encode(), TEXT_LINES) == kind_of_long_file
+    assert detect.kind_of(content.encode(), MIN_LINES) == kind_of_long_file
     assert detect.kind_of(("\ufeff" + content).encode()) == kind
     if not content.startswith("1 "):  # a header of vectors is the first line
         assert detect.kind_of(("# words\n\n" + content).encode()) == kind

@@ -1,7 +1,6 @@
 """Failing system calls, refused memory, kills, full disks and extreme settings.
 
 These tests run a part of tests/faults; `make faults` runs all of it.
-
 """
 
 import re
@@ -101,8 +100,8 @@ def test_full_disk_keeps_the_old_file_and_reports_one_line(
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode == 77 or "unshare" in done.stderr:
         pytest.skip("mounting is not allowed here")
-    code, size_left, files, shown_message = done.stdout.split(" ", 3)
-    assert (code, size_left, files) == ("1", "10", "1"), done.stdout + done.stderr
+    code, old_size, files, shown_message = done.stdout.split(" ", 3)
+    assert (code, old_size, files) == ("1", "10", "1"), done.stdout + done.stderr
     assert shown_message.count("\n") == 1
     assert "No space left on device" in shown_message or "not enough" in shown_message or "free" in shown_message
     assert message in shown_message

@@ -281,7 +281,7 @@ def convert_storage(arguments: dict[str, Any]) -> dict[str, Any]:
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=6))
 def test_deterministic_workers_can_be_interrupted_anywhere(ends: list[int]) -> None:
     """`run` finishes the round that contains its end. Splitting a run does not change its result."""
-    arguments = run_arguments("ns", size=600, chunk_size=20, deterministic=True)
+    arguments = run_arguments("ns", size=600, chunk_size=20, deterministic=True)  # 60 chunks: 30 in each of 2 epochs
     whole, parts = copy_matrices(arguments), copy_matrices(arguments)
     train(whole, 3)
     kernel = new_kernel(parts, 3)
@@ -303,7 +303,7 @@ def test_stop_ends_the_wait_for_other_deterministic_workers() -> None:
     assert kernel.tokens_trained == 0
     kernel.restore(0, kernel.losses, kernel.predictions)
     run_threads(kernel, 2)
-    assert kernel.position == 2 * 15
+    assert kernel.position == 2 * 300 // 20  # all chunks of two epochs
 
 
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs", "class", "softmax"])

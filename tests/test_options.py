@@ -132,16 +132,15 @@ def test_values_are_converted_to_types_of_python() -> None:
 
 
 def test_wrong_numbers_are_named_with_their_limits() -> None:
-    messages = {
-        "vector_size": "0: it must be a whole number, from 1 to 1,048,576",
-        "min_count": "-1: it must be a whole number, 0 or more",
-        "alpha": "0: it must be a number, from 0 to 1,000, but not 0",
-        "epochs": "'7': it must be a whole number, from 1 to 1,000,000, or auto",
-        "window": "True: it must be a whole number, from 1 to 16,384",
-    }
-    for name, message in messages.items():
-        value = {"'7'": "7", "True": True}.get(message.partition(":")[0]) or int(message.partition(":")[0])
-        with pytest.raises(w2v.SettingsError, match=f"^{name} {re.escape(message)}$"):
+    wrong: list[tuple[str, Any, str]] = [
+        ("vector_size", 0, "a whole number, from 1 to 1,048,576"),
+        ("min_count", -1, "a whole number, 0 or more"),
+        ("alpha", 0, "a number, from 0 to 1,000, but not 0"),
+        ("epochs", "7", "a whole number, from 1 to 1,000,000, or auto"),
+        ("window", True, "a whole number, from 1 to 16,384"),
+    ]
+    for name, value, allowed in wrong:
+        with pytest.raises(w2v.SettingsError, match=f"^{name} {value!r}: it must be {re.escape(allowed)}$"):
             FlatSettings(**{name: value})
     check_whole(2, topn=2)
     check_numbers(seed=0, top=1)

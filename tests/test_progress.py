@@ -124,7 +124,8 @@ def test_other_long_work_reports_until_its_end(model: Path, tmp_path: Path, monk
         function(reports.append)
         of_phase = [report for report in reports if report.phase == phase]
         assert of_phase, phase
-        assert [report.done for report in of_phase] == sorted(report.done for report in of_phase) or phase == "compare"
+        if phase != "compare":  # it counts the rows of the first model, and then of the second
+            assert [report.done for report in of_phase] == sorted(report.done for report in of_phase)
         assert of_phase[-1].done == of_phase[-1].total
         assert {report.unit for report in of_phase} == {PHASES[phase]}
 

@@ -108,7 +108,7 @@ def test_weights_that_need_counts_are_refused_by_fit(model: Path, tmp_path: Path
     assert WordVectors(tmp_path / "m.bin", "mean").fit_transform(TEXTS).shape == (12, 50)
 
 
-def test_missing_scikit_learn_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_scikit_learn_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.base", None)
     with pytest.raises(w2v.W2VError, match=r"^w2v\.sklearn needs scikit-learn: pip install"):
         runpy.run_path(str(w2v.sklearn.__file__))

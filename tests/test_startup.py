@@ -108,14 +108,17 @@ def test_numba_reads_no_machine_code_from_the_working_directory(tmp_path: Path) 
 
 
 def test_sources_run_without_being_installed(tmp_path: Path) -> None:
-    """A path that the user names in PYTHONPATH stays in sys.path, even if it is the working directory."""
     (tmp_path / "w2v").symlink_to(Path(w2v.__file__).parent)
-    (tmp_path / "mine.py").touch()
     paths = [path for path in sys.path if "site-packages" in path]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     program = [sys.executable, "-S", "-m", "w2v", "--version"]
     done = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.stdout == f"w2v {w2v.__version__}\n", done.stderr
+
+
+def test_safe_path_of_python_keeps_every_folder_of_pythonpath(tmp_path: Path) -> None:
+    """With -P, Python does not add the working directory to sys.path, so w2v must not remove the first folder."""
+    (tmp_path / "mine.py").touch()
     program = [sys.executable, "-P", "-c", "import sys; sys.argv = ['-m']; import w2v, mine"]
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     assert subprocess.run(program, env=environment, capture_output=True, text=True).stderr == ""

@@ -362,7 +362,7 @@ def test_theme_can_be_changed_and_is_remembered(page: Page) -> None:
     expect(page.locator("body")).to_have_css("background-color", light)
 
 
-def test_unknown_word_is_one_line_with_suggestions(page: Page, url: str) -> None:
+def test_unknown_word_is_reported_with_suggestions(page: Page, url: str) -> None:
     visit(page, url, {"view": "neighbours", "word": "frnce"})
     expect(page.locator(".error p").first).to_have_text("frnce: not in the vocabulary")
     assert page.locator(".error a").count() > 0
@@ -493,7 +493,7 @@ def test_hostile_words_are_shown_as_text(browser: Browser, tmp_path: Path, sourc
         page.screenshot(path=SCREENSHOTS / f"{source}-hostile.png", full_page=True)
 
 
-SMALL = {
+SMALL_MODELS = {
     "one word": [[1.0, 2.0]],
     "two words": [[1.0, 2.0], [3.0, -1.0]],
     "three words": [[1.0, 2.0], [3.0, -1.0], [0.5, 0.5]],
@@ -505,11 +505,11 @@ SMALL = {
 
 
 @pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("kind", SMALL)
+@pytest.mark.parametrize("kind", SMALL_MODELS)
 def test_small_models_show_no_nan(browser: Browser, tmp_path: Path, source: str, kind: str) -> None:
     path = tmp_path / "small.safetensors"
-    known = [f"w{row}" for row in range(len(SMALL[kind]))]
-    w2v.KeyedVectors(known, SMALL[kind]).save(path)
+    known = [f"w{row}" for row in range(len(SMALL_MODELS[kind]))]
+    w2v.KeyedVectors(known, SMALL_MODELS[kind]).save(path)
     states = [
         {"view": "map", "word": "w0"},
         {"view": "neighbours", "word": "w0"},
@@ -595,7 +595,7 @@ def test_late_answers_are_ignored(browser: Browser, model: Path) -> None:
         assert second[2] == pytest.approx(1.6 * first[2], abs=0.02)
 
 
-def test_stopped_server_is_one_line(browser: Browser, model: Path) -> None:
+def test_stopped_server_is_reported(browser: Browser, model: Path) -> None:
     with start("explore", model, "--json") as server, browser.new_page() as page:
         page.goto(f"{json.loads(server.stdout.readline())['url']}#view=neighbours")
         expect(page.locator("table.results a").first).to_be_visible()

@@ -579,7 +579,8 @@ def test_each_option_changes_only_its_own_argument(case: Call, folder: Path, mon
         assert changed <= changes.keys(), option
 
 
-def train_in_python(**arguments: Any) -> Arguments:
+def call_train(**arguments: Any) -> Arguments:
+    """Call w2v.train, and return the arguments of its run."""
     with record_call("training.train:prepare") as found, pytest.raises(w2v.W2VError, match=r"^called$"):
         w2v.train("text", **arguments)
     return found
@@ -589,17 +590,17 @@ def test_arguments_of_train_have_the_defaults_and_effects_of_the_options(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    defaults = train_in_python()
+    defaults = call_train()
     assert defaults == defaults | TRAINING_DEFAULTS | {"output": None}
     for option, changes in (SETTINGS | READING).items():
         if "|" not in option:
-            found = train_in_python(**changes)
+            found = call_train(**changes)
             assert found == found | defaults | changes, option
             if option in SETTINGS:
-                assert train_in_python(settings=Settings(**changes)) == found, option
+                assert call_train(settings=Settings(**changes)) == found, option
 
 
-# Arguments of functions with another default than the option of the command.
+# Functions with other defaults than their commands.
 OTHER_DEFAULTS = {
     "cli.commands.preparation:Vocabulary.load": {"min_count": 1},  # all words of a vocabulary file
     "vectors.encode:Encoder.blocks": {"column": "none"},
@@ -607,14 +608,17 @@ OTHER_DEFAULTS = {
 }
 
 
-@pytest.mark.parametrize("case", CALLS, ids=lambda case: f"{case.command} {case.function}")
-def test_functions_have_the_defaults_of_the_commands(case: Call) -> None:
-    function = pkgutil.resolve_name(f"w2v.{case.function}")
-    defaults = {name: each.default for name, each in inspect.signature(function).parameters.items()}
-    expected = case.defaults | OTHER_DEFAULTS.get(case.function, {})
-    for name in defaults.keys() & expected.keys():
-        default = list(defaults[name]) if isinstance(defaults[name], tuple) else defaults[name]
-        assert default in (expected[name], inspect.Parameter.empty), name
+def test_functions_have_the_defaults_of_the_commands() -> None:
+    found: dict[tuple[str, str], Any] = {}
+    expected: dict[tuple[str, str], Any] = {}
+    for case in CALLS:
+        defaults = case.defaults | OTHER_DEFAULTS.get(case.function, {})
+        for name, parameter in inspect.signature(pkgutil.resolve_name(f"w2v.{case.function}")).parameters.items():
+            if name in defaults and parameter.default is not parameter.empty:
+                default = parameter.default
+                found[case.function, name] = list(default) if isinstance(default, tuple) else default
+                expected[case.function, name] = defaults[name]
+    assert found == expected != {}
 
 
 @pytest.mark.parametrize("command", cli.COMMANDS)
@@ -636,7 +640,7 @@ def test_all_options_are_tested(command: str) -> None:
         "convert old.safetensors new.txt",
     ],
 )
-def test_loss_of_a_user_is_imported(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_objective_option_imports_the_loss(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     error = run(*command.split(), "--objective", "no_such_module:Name", code=2).stderr
     assert "objective no_such_module:Name: ModuleNotFoundError" in error
@@ -696,7 +700,7 @@ COMPUTED = {
 }
 
 
-@pytest.mark.parametrize("command", cli.COMMANDS)
+@pytest.mark.parametrize("command", sorted(cli.COMMANDS.keys() - {"perplexity"}))  # its defaults depend on the model
 def test_help_shows_the_defaults(command: str) -> None:
     context = click.Context(cli.main)
     shown: dict[str, str] = {}
@@ -718,7 +722,7 @@ def test_help_shows_the_defaults(command: str) -> None:
                 expected[name] = (parameter.opts if default else parameter.secondary_opts)[0].strip("-")
             elif not parameter.is_flag and name not in expected and default not in (None, False, []):
                 expected[name] = str(default)
-    assert {name: shown[name] for name in expected} == expected
+    assert {name: shown[name] for name in expected} == expected != {}
 
 
 @pytest.mark.parametrize(

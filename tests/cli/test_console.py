@@ -131,46 +131,60 @@ def test_progress_is_logged_without_a_terminal(
     ]
 
 
-@pytest.mark.parametrize(("every", "quiet"), [(console.LOG_EVERY, False), (0, True)])
-def test_progress_is_logged_rarely_and_not_with_quiet(
-    every: float, quiet: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_progress_is_logged_every_ten_seconds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(console, "LOG_EVERY", every)
-    with console.ProgressPrinter(quiet=quiet) as report:
-        for _ in range(100):
+    logged = []
+    with console.ProgressPrinter() as report:
+        for second in range(100, 126):
+            monkeypatch.setattr("time.monotonic", lambda now=second: now)
             report(TRAINING)
+            if capsys.readouterr().err:
+                logged.append(second)
+    assert logged == [110, 120]
+
+
+def test_quiet_hides_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(console, "LOG_EVERY", 0)
+    with console.ProgressPrinter(quiet=True) as report:
+        report(TRAINING)
+        report(TRAINING)
     assert capsys.readouterr().err == ""
 
 
 # -- output that cannot be written ----------------------------------------------------------
 
 
-def run_redirected(redirected: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+def run_redirected(redirections: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     """Run a command with redirections of a shell."""
-    script = f'"$@" {redirected}'
+    script = f'"$@" {redirections}'
     command = ["sh", "-c", script, "sh", *PROGRAM, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("closed", ["2>&-", "2>/dev/full", "2>&- <&-"])
-def test_run_continues_if_standard_error_cannot_be_written(closed: str, sample: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("redirections", ["2>&-", "2>/dev/full", "2>&- <&-"])
+def test_run_continues_if_standard_error_cannot_be_written(redirections: str, sample: Path, tmp_path: Path) -> None:
     output = tmp_path / "m.bin"
-    process = run_redirected(closed, "train", sample, *QUICK, "-o", output)
+    process = run_redirected(redirections, "train", sample, *QUICK, "-o", output)
     assert (process.returncode, process.stderr) == (0, "")
     assert output.stat().st_size
     assert "words at" in process.stdout
 
 
-@pytest.mark.parametrize(("closed", "word"), [("2>&-", "nowhere"), ("2>/dev/full", "--nowhere")])
-def test_exit_codes_are_kept_if_standard_error_cannot_be_written(closed: str, word: str, model: Path) -> None:
-    assert run_redirected(closed, "query", model, word).returncode == 1 + word.startswith("--")
+@pytest.mark.parametrize(
+    ("redirections", "argument", "code"), [("2>&-", "nosuchword", 1), ("2>/dev/full", "--no-such-option", 2)]
+)
+def test_exit_codes_are_kept_if_standard_error_cannot_be_written(
+    redirections: str, argument: str, code: int, model: Path
+) -> None:
+    assert run_redirected(redirections, "query", model, argument).returncode == code
 
 
 CLOSED, FULL = (">&-", "Bad file descriptor"), (">/dev/full", "No space left on device")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "redirections"),
+    ("arguments", "cases"),
     [
         ("train {sample} --epochs 1 --vector-size 8 -o {out}", [CLOSED, FULL, ("<&- >&-", "Bad file descriptor")]),
         ("vocab {sample} -o {out}", [CLOSED]),
@@ -182,11 +196,11 @@ CLOSED, FULL = (">&-", "Bad file descriptor"), (">/dev/full", "No space left on 
     ],
 )
 def test_failing_standard_output_is_an_error_but_files_are_written(
-    arguments: str, redirections: list[tuple[str, str]], sample: Path, model: Path, tmp_path: Path
+    arguments: str, cases: list[tuple[str, str]], sample: Path, model: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "out.bin"
-    for redirected, reason in redirections:
-        process = run_redirected(redirected, *arguments.format(sample=sample, model=model, out=output).split())
+    for redirections, reason in cases:
+        process = run_redirected(redirections, *arguments.format(sample=sample, model=model, out=output).split())
         assert (process.returncode, process.stderr) == (1, f"w2v: standard output: {reason}\n")
         if "{out}" in arguments:
             assert output.stat().st_size
@@ -200,7 +214,7 @@ def test_no_file_gets_the_descriptor_of_a_closed_stream(sample: Path, tmp_path: 
     assert (tmp_path / "one.bin").read_bytes() == (tmp_path / "two.bin").read_bytes()
 
 
-def test_closed_standard_input_is_an_error_of_one_line(model: Path, tmp_path: Path) -> None:
+def test_closed_standard_input_is_reported_in_one_line(model: Path, tmp_path: Path) -> None:
     for arguments in (["query", model], ["train", "-", "-o", tmp_path / "m.bin"]):
         process = run_redirected("<&-", *arguments)
         assert (process.returncode, process.stderr) == (1, "w2v: cannot read standard input: Bad file descriptor\n")
@@ -320,7 +334,7 @@ def test_errors_cannot_control_the_terminal(hostile: Path) -> None:
 # -- signals --------------------------------------------------------------------------------
 
 
-IN_A_METHOD = """
+SIGNAL_IN_A_METHOD = """
 import os, signal
 from w2v.cli import console
 class Something:
@@ -345,14 +359,14 @@ console.ProgressPrinter.__call__ = show
 
 @pytest.mark.parametrize("method", ["__init__", "__del__"])
 def test_signal_in_a_constructor_or_destructor_ends_the_program(method: str, sample: Path, tmp_path: Path) -> None:
-    before = IN_A_METHOD.replace("METHOD", repr(method))
+    before = SIGNAL_IN_A_METHOD.replace("METHOD", repr(method))
     arguments = ["train", sample, "-o", tmp_path / "m.bin", "--epochs", 100_000]
     with start(*arguments, before=before, text=True) as process:
         _, stderr = process.communicate()
     assert (process.returncode, stderr) == (143, "w2v: stopped by SIGTERM\n")
 
 
-DURING_IMPORTS = """
+SIGNAL_DURING_IMPORTS = """
 import os, signal, sys
 class Finder:
     def find_spec(self, name, path=None, target=None):
@@ -366,5 +380,5 @@ main()
 
 
 def test_signal_during_imports_leaves_no_traceback() -> None:
-    process = subprocess.run([sys.executable, "-c", DURING_IMPORTS], capture_output=True)
+    process = subprocess.run([sys.executable, "-c", SIGNAL_DURING_IMPORTS], capture_output=True)
     assert (process.returncode, process.stdout, process.stderr) == (130, b"", b"w2v: stopped by Ctrl-C\n")

@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import json
+import math
 import os
 import re
 import signal
@@ -18,8 +19,8 @@ import pytest
 
 import w2v
 from tests.helpers import PROGRAM, QUICK, Terminal, command_of, run, run_json, start, write_with_strings
+from w2v.cli import console, outputs
 from w2v.cli import main as cli
-from w2v.cli import outputs
 from w2v.losses.registry import FlatSettings
 from w2v.options import MINIMUM, options_of
 from w2v.system.files import EXISTS
@@ -82,7 +83,8 @@ def test_all_commands_have_help_errors_json_and_quiet(
 
 def test_train_writes_model_bin_by_default(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("text.txt").write_text(sample.read_text("utf-8")[:100_000], "utf-8")  # so short that no progress is shown
+    monkeypatch.setattr(console, "LOG_EVERY", math.inf)  # as if training were quick
+    Path("text.txt").write_text(sample.read_text("utf-8")[:100_000], "utf-8")
     result = run("train", "text.txt", "--epochs", 2)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.bin", "text.txt"]
     assert len(w2v.load("model.bin")) > 300
@@ -498,7 +500,7 @@ def test_help_shows_the_defaults_of_settings() -> None:
 
 
 @pytest.mark.parametrize("command", ["train", "tune", "phrases", "plot"])
-def test_help_lists_the_common_options(command: str) -> None:
+def test_help_all_lists_every_option_and_help_the_common_ones(command: str) -> None:
     parameters = command_of(click.Context(cli.main), command).params
     options = {name for each in parameters if isinstance(each, click.Option) for name in each.opts[-1:]}
     short, every = (
@@ -619,20 +621,21 @@ def test_wrong_usage_is_refused_before_anything_is_written(
     assert sample.read_bytes() == before
 
 
-@pytest.mark.parametrize("command", cli.COMMANDS)
-def test_numbers_are_checked_before_any_file_is_read(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_numbers_are_checked_before_any_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    kinds = (FlatSettings, PhraseOptions, ReadingOptions) if command in TAKES_SETTINGS else (ReadingOptions,)
-    checked_later = {name for kind in kinds for name in options_of(kind)}  # still before the text is read
-    for parameter in command_of(click.Context(cli.main), command).params:
-        if isinstance(parameter.type, click.types.IntParamType) and parameter.name not in checked_later:
-            minimum = getattr(parameter.type, "min", MINIMUM.get(str(parameter.name)))
-            assert minimum is not None
-            arguments = ARGUMENTS[command].format(corpus="missing", model="missing").split()
-            error = run(command, *arguments, parameter.opts[0], minimum - 1, code=2).stderr
-            assert f"{parameter.name} {minimum - 1}: it must be" in error or "is not in the range" in error
+    checked = set()
+    for command in cli.COMMANDS:
+        kinds = (FlatSettings, PhraseOptions, ReadingOptions) if command in TAKES_SETTINGS else (ReadingOptions,)
+        checked_later = {name for kind in kinds for name in options_of(kind)}  # still before the text is read
+        for parameter in command_of(click.Context(cli.main), command).params:
+            if isinstance(parameter.type, click.types.IntParamType) and parameter.name not in checked_later:
+                minimum = getattr(parameter.type, "min", MINIMUM.get(str(parameter.name)))
+                assert minimum is not None
+                arguments = ARGUMENTS[command].format(corpus="missing", model="missing").split()
+                error = run(command, *arguments, parameter.opts[0], minimum - 1, code=2).stderr
+                assert f"{parameter.name} {minimum - 1}: it must be" in error or "is not in the range" in error
+                checked.add(command)
+    assert {"train", "query", "analogy", "plot", "explore"} <= checked
 
 
 @pytest.mark.parametrize(
@@ -755,7 +758,7 @@ def test_settings_of_a_model_that_are_damaged_or_newer_are_refused(tmp_path: Pat
         assert f"its settings: {message}" in run("info", file, code=1).stderr
 
 
-def test_internal_errors_are_one_line(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_internal_errors_are_reported_in_one_line(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("w2v.cli.commands.vectors.load", lambda *_, **__: 1 / 0)
     error = run("query", model, "france", code=1).stderr
     assert error == "w2v: internal error: ZeroDivisionError: division by zero\n"
@@ -776,7 +779,7 @@ def test_missing_permissions_are_reported(sample: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("phase", "number"),
+    ("function", "signal_number"),
     [
         ("w2v.text.idstore._write_all", signal.SIGINT),
         *(
@@ -786,13 +789,13 @@ def test_missing_permissions_are_reported(sample: Path, tmp_path: Path) -> None:
     ],
 )
 def test_signals_leave_no_files(
-    phase: str, number: int, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    function: str, signal_number: int, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Signals that kill the process are tested in tests/training/test_checkpoint.py."""
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    monkeypatch.setattr(phase, lambda *_: signal.raise_signal(number))
-    run("train", sample, "-o", tmp_path / "model.bin", "--cache", tmp_path / "cache", code=128 + number)
+    monkeypatch.setattr(function, lambda *_: signal.raise_signal(signal_number))
+    run("train", sample, "-o", tmp_path / "model.bin", "--cache", tmp_path / "cache", code=128 + signal_number)
     assert not (tmp_path / "model.bin").exists()
     assert [path for path in tmp_path.rglob("*") if ".tmp" in path.name] == []
     assert list((tmp_path / "tmp").iterdir()) == []

@@ -228,7 +228,7 @@ def test_file_saved_elsewhere_follows_no_link_and_has_a_short_enough_name(
     assert not (tmp_path / "not there").exists()
 
 
-def test_error_names_all_files_if_no_folder_can_hold_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_names_all_files_if_no_folder_can_hold_them(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_: object) -> NoReturn:
         raise RuntimeError("no home")
 

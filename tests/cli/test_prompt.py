@@ -55,14 +55,14 @@ def test_commands_are_not_queries(
 def test_end_of_input_ends_the_line_of_the_prompt(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("builtins.input", full_stop)
+    monkeypatch.setattr("builtins.input", end_of_input)
     assert list(typed_lines([])) == []
     welcome, *rest = capsys.readouterr().out.split("\n")
     assert welcome.startswith("Type a word, or king - man + woman.")
     assert rest == ["", ""]
 
 
-def full_stop(_: str) -> NoReturn:
+def end_of_input(_: str) -> NoReturn:
     raise EOFError
 
 
@@ -81,7 +81,7 @@ def test_tab_completes_with_readline_and_with_libedit(
     readline.parse_and_bind, readline.set_completer_delims = bound.append, delimiters.append
     readline.set_completer = completers.append
     monkeypatch.setitem(sys.modules, "readline", readline)
-    monkeypatch.setattr("builtins.input", full_stop)
+    monkeypatch.setattr("builtins.input", end_of_input)
     list(typed_lines(["king-size", "queen"]))
     assert bound == [binding]
     assert delimiters == [" \t\n"]  # a hyphen is part of a word
@@ -102,7 +102,7 @@ def test_completer_follows_the_protocol_of_readline() -> None:
     assert complete("", 0) is None  # otherwise all words of a large vocabulary would match
 
 
-def test_queries_of_65536_characters_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_has_at_most_65536_characters_with_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{'x' * 65_535}\n{'y' * 65_536}\n"))
     lines = piped_lines()
     assert next(lines) == f"{'x' * 65_535}\n"

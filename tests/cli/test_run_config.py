@@ -26,6 +26,7 @@ def test_long_run_is_announced_once(
 ) -> None:
     received: list[Progress] = []
     notice = LongRunNotice(received.append, Settings(**settings).in_effect(), resumable)
+    # At one word a second, 4,320 words take 72 minutes. The notice waits for the first 5 seconds of training.
     reports = [Progress("read", 10, 100_000, "bytes", 1)]
     reports += [Progress("train", done, 4320, "words", 1) for done in (0, 4, 6, 10)]
     for report in reports:
@@ -36,5 +37,6 @@ def test_long_run_is_announced_once(
 
 
 def test_short_run_is_not_announced(capsys: pytest.CaptureFixture[str]) -> None:
-    LongRunNotice(lambda _: None, Settings(loss="mos").in_effect(), False)(Progress("train", 6, 590, "words", 1))
+    just_below_ten_minutes = Progress("train", 6, 590, "words", 1)
+    LongRunNotice(lambda _: None, Settings(loss="mos").in_effect(), False)(just_below_ten_minutes)
     assert capsys.readouterr().err == ""

@@ -3,7 +3,6 @@
     python tests/compat/run.py [NAME…]
 
 A NAME is part of the names of the tests to run. Exits with 1 if one fails.
-
 """
 
 import contextlib
@@ -69,7 +68,6 @@ def replace_gensim_models() -> None:
 
 def tests_of(suite: unittest.TestSuite | unittest.TestCase) -> Iterator[unittest.TestCase]:
     """Yield the test cases of a suite and of the suites in it."""
-
     if isinstance(suite, unittest.TestCase):
         yield suite
     else:

@@ -27,6 +27,7 @@ def test_quantisation_error_is_at_most_half_a_step(vectors: Any) -> None:
     integers, scales = quantise(vectors)
     largest = np.abs(vectors).max(axis=1, keepdims=True).astype(np.float64)
     error = np.abs(integers * scales[:, None].astype(np.float64) - vectors)
+    # Half a step is largest / 254. The rest is for the rounding of the scale, which is coarse for tiny values.
     assert (error <= largest / 253 + 1e-43).all()
 
 
@@ -117,7 +118,7 @@ def test_example_analogy_has_parallel_offsets_in_any_language() -> None:
     random = np.random.default_rng(1)
     country, capital = random.normal(size=(2, 30))
     pairs = random.normal(size=(3, 30))
-    words = ["나라1", "나라2", "나라3", "서울1", "서울2", "서울3", "빵", "물"]
+    words = ["나라1", "나라2", "나라3", "서울1", "서울2", "서울3", "빵", "물"]  # countries, capitals, bread, water
     vectors = np.vstack([3 * pairs + country, 3 * pairs + capital, random.normal(size=(2, 30))])
     found = examples([w2v.KeyedVectors(words, vectors)], 10)
     answer = {"나라": "서울", "서울": "나라"}

@@ -1,4 +1,4 @@
-"""Completion of typed text to words."""
+"""Answers to the page: completion of typed text to words, nearest words, and the map."""
 
 import numpy as np
 import pytest

@@ -286,7 +286,7 @@ def test_ctrl_c_stops_the_server_immediately(model: Path) -> None:
         assert_one_line(process.stderr.read())
 
 
-def test_the_name_of_a_machine_has_no_case() -> None:
+def test_host_names_are_compared_without_case() -> None:
     with Server("localhost", 0) as named:
         named._host = "My-Machine"
         assert named.is_own_host("my-machine:8000")
@@ -303,7 +303,7 @@ def test_a_refused_connection_is_closed(server: Server) -> None:
     assert b"\r\nConnection: close\r\n" in answer
 
 
-def test_a_thread_of_a_connection_does_not_keep_the_process(server: Server) -> None:
+def test_threads_of_connections_do_not_keep_the_process_alive(server: Server) -> None:
     with connect(server) as connection:
         get(connection, server)
         threads = [thread for thread in threading.enumerate() if "process_request_thread" in thread.name]
@@ -346,7 +346,7 @@ def test_no_more_than_the_allowed_connections_wait(monkeypatch: pytest.MonkeyPat
         assert [theirs.recv(1) for _, theirs in pairs[:2]] == [b"", b""]
 
 
-def test_limits_of_a_query(server: Server) -> None:
+def test_queries_are_answered_up_to_their_limits(server: Server) -> None:
     word = "x" * (MAX_BYTES - len(json.dumps({"question": "vector", "model": 0, "word": ""})))
     assert query(server, "vector", word=word) == {"error": "not in the vocabulary"}  # exactly MAX_BYTES
     for n, status in ((0, 400), (1, 200), (1000, 200), (1001, 400)):
@@ -369,7 +369,7 @@ def test_responses_forbid_caching_framing_and_referrers(server: Server) -> None:
     connection.close()
 
 
-def test_addresses_of_servers() -> None:
+def test_url_has_the_host_and_port_of_the_server() -> None:
     with Server("127.0.0.1", 0) as one:
         assert one.url == f"http://127.0.0.1:{one.server_port}{one.path}"
     with Server("0.0.0.0", 0) as everywhere:

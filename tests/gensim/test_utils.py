@@ -62,8 +62,8 @@ def test_text_is_converted_between_encodings(tmp_path: Path) -> None:
     assert (tmp_path / "text").read_text("utf-8") == "a b\né\n"
 
 
-@pytest.mark.parametrize("least", [1, 2, 3])
-def test_rare_words_are_dropped_as_by_gensim(least: int) -> None:
+@pytest.mark.parametrize("min_reduce", [1, 2, 3])
+def test_rare_words_are_dropped_as_by_gensim(min_reduce: int) -> None:
     asked: list[tuple[object, int, float]] = []
 
     def rule(word: str, count: int, min_count: int) -> int:
@@ -73,7 +73,8 @@ def test_rare_words_are_dropped_as_by_gensim(least: int) -> None:
     counts = {"one": 1, "two": 2, "three": 3, "kept": 1, "dropped": 9}
     for trim_rule in (None, rule):
         found, expected = counts.copy(), counts.copy()
-        sums = [module.prune_vocab(vocab, least, trim_rule) for module, vocab in ((utils, found), (theirs, expected))]
+        cases = ((utils, found), (theirs, expected))
+        sums = [module.prune_vocab(vocab, min_reduce, trim_rule) for module, vocab in cases]
         assert found == expected
         assert sums == [sum(counts.values()) - sum(found.values())] * 2
     assert asked[:5] == asked[5:]
@@ -96,9 +97,9 @@ def test_conversions_of_text_match_gensim(encoding: str) -> None:
 def test_options_of_tokenize_match_gensim(options: dict[str, bool]) -> None:
     for text in TEXTS:
         assert list(utils.tokenize(text, **options)) == list(theirs.tokenize(text, **options))
-    for least, longest in ((1, 3), (3, 5), (2, 16)):
+    for min_len, max_len in ((1, 3), (3, 5), (2, 16)):
         for text in TEXTS:
-            found, expected = (module.simple_preprocess(text, False, least, longest) for module in (utils, theirs))
+            found, expected = (module.simple_preprocess(text, False, min_len, max_len) for module in (utils, theirs))
             assert found == expected
 
 

@@ -50,7 +50,7 @@ def test_learning_rate_of_a_run_that_stopped_early_has_not_reached_its_end(sampl
     assert alphas[-1] == pytest.approx(expected)
 
 
-def test_picture_shows_each_view(sample: Path, tmp_path: Path) -> None:
+def test_picture_shows_each_view(sample: Path) -> None:
     options = SMALL | {"epochs": 2, "views": "words+subwords", "vector_size": 8, "buckets": 2000}
     model = w2v.train(sample.read_text("utf-8")[:100_000].splitlines(), **options)
     assert isinstance(model, ViewsModel)

@@ -1,4 +1,4 @@
-"""Used and available memory, on systems that report it and on others; aligned arrays."""
+"""Used and available memory, on systems that report it and on others; aligned arrays and mapped files."""
 
 import os
 import resource
@@ -18,41 +18,42 @@ FILES = {
     "/proc/self/status": "VmHWM:\t  300 kB\nVmRSS:\t  200 kB\nVmSize:\t  900 kB\n",
     "/proc/meminfo": "MemTotal: 9000 kB\nMemAvailable:    5000 kB\n",
 }
-VERSION_1 = {
+# Limits of control groups (cgroups) of versions 1 and 2.
+CGROUPS_1 = {
     "/proc/self/cgroup": "4:cpu,cpuacct:/\n3:memory:/box/inner\n",
     "/sys/fs/cgroup/memory/memory.limit_in_bytes": f"{2**63 - 4096}",
     "/sys/fs/cgroup/memory/box/memory.limit_in_bytes": f"{1200 << 10}",
 }
-VERSION_2 = {
+CGROUPS_2 = {
     "/proc/self/cgroup": "0::/user/box\n",
     "/sys/fs/cgroup/user/box/memory.max": "max",
     "/sys/fs/cgroup/user/memory.max": f"{700 << 10}\n",
 }
-# Other processes in the enclosing cgroup use 300 kB, and cached files that the system can drop use 60 kB.
-OTHERS_1 = {
+# The use of an enclosing cgroup. Other processes in it use 300 kB, and cached files that the system can drop use 60 kB.
+USE_1 = {
     "/sys/fs/cgroup/memory/box/memory.usage_in_bytes": f"{560 << 10}\n",
     "/sys/fs/cgroup/memory/box/memory.stat": f"inactive_file 0\ntotal_inactive_file {60 << 10}\n",
 }
-OTHERS_2 = {
+USE_2 = {
     "/sys/fs/cgroup/user/memory.current": f"{560 << 10}\n",
     "/sys/fs/cgroup/user/memory.stat": f"anon 5\ninactive_file {60 << 10}\nactive_file 9\n",
 }
 
 
 @pytest.mark.parametrize(
-    ("files", "addresses", "available"),
+    ("files", "address_space", "available"),  # in kB
     [
         (FILES, -1, 5000),
-        (FILES | VERSION_1, -1, 1000),
-        (FILES | VERSION_1 | OTHERS_1, -1, 700),
-        (FILES | VERSION_2, -1, 500),
-        (FILES | VERSION_2 | OTHERS_2, -1, 200),
+        (FILES | CGROUPS_1, -1, 1000),
+        (FILES | CGROUPS_1 | USE_1, -1, 700),
+        (FILES | CGROUPS_2, -1, 500),
+        (FILES | CGROUPS_2 | USE_2, -1, 200),
         (FILES, 4000, 3100),
     ],
-    ids=["machine", "version 1", "version 1, shared", "version 2", "version 2, shared", "addresses"],
+    ids=["machine", "cgroups 1", "shared cgroups 1", "cgroups 2", "shared cgroups 2", "address space"],
 )
 def test_available_memory_is_the_smallest_limit(
-    files: dict[str, str], addresses: int, available: int, monkeypatch: pytest.MonkeyPatch
+    files: dict[str, str], address_space: int, available: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def read(path: Path) -> str:
         if str(path) not in files:
@@ -60,7 +61,7 @@ def test_available_memory_is_the_smallest_limit(
         return files[str(path)]
 
     monkeypatch.setattr(Path, "read_text", read)
-    limit = resource.RLIM_INFINITY if addresses < 0 else addresses << 10
+    limit = resource.RLIM_INFINITY if address_space < 0 else address_space << 10
     monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, limit))
     assert memory.peak_resident_bytes() == 300 << 10
     assert memory.resident_bytes() == 200 << 10
@@ -142,13 +143,16 @@ def test_needed_memory_is_compared_with_the_available_memory(monkeypatch: pytest
 
 
 def test_a_truncated_file_is_recognised(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"x" * 10_000)
-    with (tmp_path / "file").open("rb+") as file, memory.MappedFile(file) as mapped:
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 10_000)
+    with path.open("rb") as file:
+        mapped = memory.MappedFile(file)
+    with mapped:
         assert len(mapped) == 10_000
         assert not mapped.is_truncated
-        file.truncate(20_000)
+        os.truncate(path, 20_000)
         assert not mapped.is_truncated
-        file.truncate(9_999)
+        os.truncate(path, 9_999)
         assert mapped.is_truncated
         with pytest.raises(TypeError):
             mapped[0] = 1  # it is read-only

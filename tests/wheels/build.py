@@ -2,7 +2,6 @@
 
 zig compiles for all platforms on one machine, because it contains the C library of each. One wheel serves Python 3.11
 and later by Python's limited API. A free-threaded Python has no limited API, and gets its own wheels if it runs this.
-
 """
 
 import os

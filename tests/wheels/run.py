@@ -3,11 +3,9 @@
     python tests/wheels/run.py [--part] [PYTHON ...]
 
 Each Python, by default each in PATH, gets a new environment with the wheel that pip chooses for it, and runs the tests
-in a folder without w2v's sources. With --part, or if an optional package has no wheel for this Python, only the tests
-of the compiled step, formats and training run. The oldest Python also tests the oldest supported versions of packages.
-With all packages, stubtest compares the stubs with the compiled modules.
-
-
+in a folder without w2v's sources. With --part, or if an optional package has no wheel for this Python, it runs only
+the tests of the kernel, the native format and training. The oldest Python also tests the oldest supported versions of
+packages. With all packages, stubtest compares the stubs with the compiled modules.
 """
 
 import argparse

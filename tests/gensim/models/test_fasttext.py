@@ -23,6 +23,7 @@ from w2v.gensim.models.fasttext import (
 pytestmark = pytest.mark.filterwarnings("ignore::w2v.TextWarning")
 SENTENCES = [line.split() for line in make.corpus(20_000, seed=1)]
 UNKNOWN = "kingdomish"
+gensim_load = gensim.models.fasttext.load_facebook_model
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,7 @@ def test_new_words_can_be_added_and_trained(model: FastText, tmp_path: Path) -> 
 def test_gensim_reads_the_same_vectors(model: FastText, tmp_path: Path) -> None:
     path = str(tmp_path / "model.bin")
     save_facebook_model(model, path)
-    theirs, ours = gensim.models.fasttext.load_facebook_model(path), load_facebook_model(path)
+    theirs, ours = gensim_load(path), load_facebook_model(path)
     for word in ("king", UNKNOWN):
         for other in (theirs.wv, ours.wv, load_facebook_vectors(path)):
             np.testing.assert_allclose(other[word], model.wv[word], atol=1e-6)
@@ -169,6 +170,7 @@ def test_a_sample_of_words_is_saved_as_a_share(tmp_path: Path) -> None:
     model = FastText(SENTENCES, vector_size=4, epochs=1, workers=1, bucket=50, sample=20)
     save_facebook_model(model, tmp_path / "model.bin")
     tokens = int(model.wv.expandos["count"].sum())
+    # gensim multiplies a number of words by (3 + √5) / 2.
     assert load_facebook_model(tmp_path / "model.bin").sample == pytest.approx(20 * (3 + 5**0.5) / 2 / tokens, rel=0.02)
 
 
@@ -184,10 +186,6 @@ def test_vectors_of_words_are_composed_as_in_gensim(model: FastText, tmp_path: P
     assert "word" not in unused.wv  # training has not used its n-grams yet
     assert unused.wv.vectors_ngrams.shape == (50, 4)
     assert unused.wv.buckets_word == []
-
-
-def gensim_load(path: str) -> Any:
-    return gensim.models.fasttext.load_facebook_model(path)
 
 
 @pytest.mark.parametrize(("shortest", "longest"), [(1, 1), (2, 2), (3, 6), (4, 3), (1, 20)])

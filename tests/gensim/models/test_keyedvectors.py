@@ -428,7 +428,7 @@ def test_word_movers_distance_of_single_words_is_euclidean(ours: KeyedVectors) -
 
 
 def test_intersecting_changes_the_nearest_words(tmp_path: Path, ours: KeyedVectors) -> None:
-    ours.most_similar("w1")  # computes the lengths of the old vectors
+    ours.most_similar("w1")  # computes the norms of the old vectors
     given = make_vectors(KeyedVectors)
     given.vectors *= np.arange(1, len(WORDS) + 1, dtype=np.float32)[:, None]
     given.save_word2vec_format(tmp_path / "given.txt")
@@ -468,12 +468,12 @@ def test_search_for_products_can_be_restricted(ours: KeyedVectors) -> None:
     assert ours.most_similar_cosmul("w1", topn=None, restrict_vocab=7).shape == (7,)  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("norm", ["force", "none"])
-def test_lengths_are_kept_until_they_are_reset(ours: KeyedVectors, theirs: Any, norm: str) -> None:
+@pytest.mark.parametrize("force", [True, False])
+def test_norms_are_recomputed_only_by_force_or_after_a_reset(ours: KeyedVectors, theirs: Any, force: bool) -> None:
     for vectors in (ours, theirs):
         vectors.fill_norms()
         vectors.vectors = 2 * vectors.vectors
-        vectors.fill_norms(force=norm == "force")
+        vectors.fill_norms(force=force)
     np.testing.assert_allclose(ours.norms, theirs.norms, rtol=1e-6)
     for vectors in (ours, theirs):
         vectors.init_sims(replace=False)
@@ -518,7 +518,7 @@ def test_keys_of_equal_counts_are_sorted_as_in_gensim(ours: KeyedVectors, theirs
     np.testing.assert_array_equal(ours.vectors, theirs.vectors)
 
 
-def test_words_of_a_vocabulary_file_may_contain_spaces(tmp_path: Path, ours: KeyedVectors, theirs: Any) -> None:
+def test_words_of_a_vocabulary_file_may_contain_spaces(tmp_path: Path, theirs: Any) -> None:
     counts = {"new york": 7, "plain": 5, "absent": 3}
     (tmp_path / "vocabulary").write_text("".join(f"{word} {count}\n" for word, count in counts.items()))
     for kind in (KeyedVectors, type(theirs)):

@@ -89,16 +89,16 @@ def test_pruning_becomes_stricter_each_time() -> None:
     assert found.min_reduce > 2
 
 
-def first_word_scorer(
+def scorer_of_all_arguments(
     worda_count: int, wordb_count: int, bigram_count: int, len_vocab: int, min_count: int, corpus_word_count: int
 ) -> float:
-    """Return a number from which each of the arguments can be read."""
+    """Return a number that differs if any argument does: each argument has decimal digits of its own."""
     return (
         worda_count * 1e5 + wordb_count * 1e3 + bigram_count * 1e1 + len_vocab / 1e3 + min_count / 1e5
     ) + corpus_word_count / 1e9
 
 
-@pytest.mark.parametrize("scoring", ["default", "npmi", first_word_scorer])
+@pytest.mark.parametrize("scoring", ["default", "npmi", scorer_of_all_arguments])
 @pytest.mark.parametrize("min_count", [1, 4])
 def test_scores_match_gensim(scoring: Any, min_count: int) -> None:
     sentences = [["a", "b", "c", "a", "b"], ["b", "a", "of", "b"], ["c", "a", "b"], ["d", "d", "d", "x", "y"]] * 3
