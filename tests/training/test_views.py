@@ -553,6 +553,13 @@ def test_resume_is_bit_identical(text: Path, tmp_path: Path, share: float, optio
     assert_same_views(w2v.resume(states, text), uninterrupted)  # nothing is left to train
 
 
+def test_the_message_of_early_stopping_names_the_view(text: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "w2v"):
+        train(text, stop_early=1)
+    ends = [line for line in caplog.messages if "held-out text" in line]
+    assert [line.rpartition(" (")[2] for line in ends] == ["view of words)", "view of subwords)"]
+
+
 def test_command_resumes_both_views(text: Path, tmp_path: Path) -> None:
     options = ["--views", "words+subwords", "--size", 11, "--epochs", 2, "--workers", 1, "--buckets", 3000]
     run("train", text, *options, "-o", tmp_path / "whole.safetensors")

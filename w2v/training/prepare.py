@@ -159,7 +159,10 @@ def prepare(
             else:
                 if settings.stop_early:
                     options["share"], held_out = GapTest.at_end(store, initial.vocabulary)
-                    options["early_stopping"] = EarlyStopping(settings.stop_early, held_out, best_folders[name])
+                    view_name = name if settings.has_two_views else ""
+                    options["early_stopping"] = EarlyStopping(
+                        settings.stop_early, held_out, best_folders[name], view_name
+                    )
                 run = Run(view, initial, store, instruction_set, **options)
             run.types, run.phrases, run.files, run.checksum = types, joined_phrases, text.sizes, checksum
             with collective_errors(communicator):
