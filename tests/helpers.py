@@ -475,6 +475,16 @@ def reference_ids(text: bytes, errors: str = "strict") -> tuple[list[int], list[
     return ids, list(numbers)
 
 
+TOPICS = 4
+
+
+def topic_sentences(number: int) -> list[list[str]]:
+    """Return sentences of seven words of t0w0 to t3w9. All words of a sentence have the same topic, t0 to t3."""
+    random = np.random.default_rng(1)
+    topics = random.integers(TOPICS, size=number).tolist()
+    return [[f"t{topic}w{word}" for word in random.integers(10, size=7)] for topic in topics]
+
+
 def related_vectors(rows: int, columns: int = 8, seed: int = 5, noise: float = 0.4) -> w2v.KeyedVectors:
     """Return vectors of pairs a0 b0, a1 b1, … for which some analogies hold: each b is its a plus a shift and noise."""
     random = np.random.default_rng(seed)
