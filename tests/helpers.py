@@ -405,6 +405,7 @@ def assert_memory_below(limit: float) -> Iterator[None]:
 
 # -- vector files -------------------------------------------------------------------------
 
+FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
 VOCABULARY = ["the", "köln", "case", "1", "[UNK]", '"', "a/b", "ﬁ", "大"]
 
 
