@@ -12,8 +12,8 @@ where sending takes, as in a ring all-reduce of n ranks,
 
     2 (n - 1) (latency + bytes / n / bandwidth).
 
-An epoch of a billion words ends by exchanging all rows, during which nothing is trained. The
-goal is 3.6 for 4 ranks with 100,000 words at 10 Gb/s. quality.py measures how well several ranks learn.
+An epoch of a billion words ends by exchanging all rows, during which nothing is trained. The goal is 3.6 for 4 ranks
+with 100,000 words at 10 Gb/s. quality.py measures how well several ranks learn.
 """
 
 from __future__ import annotations

@@ -286,6 +286,14 @@ def processor_seconds(work: Callable[[], Any]) -> tuple[Any, float]:
     return result, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def scattered_words(number: int) -> list[str]:
+    """Return different words that, as in a real vocabulary, are not in alphabetical order.
+
+    They are the multiples of an odd number modulo 2**32, which differ and look random.
+    """
+    return [f"{row * 2654435761 % (1 << 32):x}" for row in range(number)]
+
+
 class StoredRuns:
     """The runs of a comparison, in a JSON file. When the program is called again, it does not repeat them."""
 
@@ -330,6 +338,20 @@ def format_mean(values: Sequence[float]) -> str:
         return ""
     mean, half = statistics.mean(values), (max(values) - min(values)) / 2
     return f"{mean:.1f}" if len(values) == 1 else f"{mean:.1f} ± {half:.1f}"
+
+
+def table_of_means(runs: Iterable[dict[str, Any]], names: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """Return the header and the rows of a table with a row for each group of runs, and a column for each measurement.
+
+    See group_runs and format_mean.
+    """
+    groups = group_runs(runs, names)
+    columns = list(dict.fromkeys(column for measured in groups.values() for each in measured for column in each))
+    rows = []
+    for group, measured in groups.items():
+        cells = [format_mean([each[column] for each in measured if each.get(column) is not None]) for column in columns]
+        rows.append([*map(str, group), str(len(measured)), *cells])
+    return [*names, "seeds", *columns], rows
 
 
 def runs_parser(documentation: str | None, corpora: bool = False) -> argparse.ArgumentParser:

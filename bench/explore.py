@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
-from common import benchmark_parser, report_results, summarise, time_call
+from common import benchmark_parser, report_results, scattered_words, summarise, time_call
 
 import w2v
 from w2v.explore.explorer import Explorer
@@ -59,9 +59,8 @@ def main() -> None:
 
 
 def random_vectors(words: int) -> w2v.KeyedVectors:
-    random = np.random.default_rng(1)
-    names = [f"{row * 2654435761 % (1 << 32):x}" for row in range(words)]
-    return w2v.KeyedVectors(names, random.standard_normal((words, SIZE), dtype=np.float32), np.arange(words, 0, -1))
+    vectors = np.random.default_rng(1).standard_normal((words, SIZE), dtype=np.float32)
+    return w2v.KeyedVectors(scattered_words(words), vectors, np.arange(words, 0, -1))
 
 
 def query_times(words: int, repeats: int) -> list[float]:

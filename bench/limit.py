@@ -3,8 +3,8 @@
     python bench/limit.py TEXT [--sets avx512 avx2 baseline] [--models skipgram cbow] [--sizes 300 100] [--workers 1]
                           [--share 0.25] [--repeats 5] [--json FILE]
 
-For each instruction set, the program compares negative sampling with a lower bound: a window cannot take less than the
-longer of these two times. Training and these times are measured alternately; for these times, the best round counts:
+For each instruction set, the program compares the time of a window, with negative sampling, with two lower bounds. They
+are measured alternately with training, and the best round of each bound counts:
 
 arithmetic   the number of multiply-adds of a mean window, at the peak rate of the processor.
              Skip-gram: 3 · contexts · (negative + 1) · size. CBOW: (3 · (negative + 1) + 2 · contexts) · size; the
@@ -13,7 +13,7 @@ memory       the negative + 2 rows of a window (the outputs of the word and the 
              rate of reading and writing random rows of matrices of this size. Rows are drawn as in training, so
              frequent ones are in cache as there, and prefetched at the best distance
 
-The last table has the nanoseconds of a window: both of these times; the step with its rows in cache, which adds the
+The last table has the nanoseconds of a window: both bounds; the step with its rows in cache, which adds the
 link, sums and stores to the arithmetic; training on a text of WORDS_IN_CACHE different words, which adds choosing rows;
 and training on the text, which adds waiting for rows. With one thread, the default, all times are processor time.
 """

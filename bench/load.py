@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import alternate, benchmark_parser, report_results, round_ratios, summarise, time_call
+from common import alternate, benchmark_parser, report_results, round_ratios, scattered_words, summarise, time_call
 from gensim.models import KeyedVectors
 
 import w2v
@@ -51,7 +51,7 @@ def main() -> None:
 def random_file(folder: Path) -> Path:
     vectors = np.random.default_rng(1).standard_normal(SHAPE, dtype=np.float32)
     path = folder / "random.bin"
-    w2v.KeyedVectors([f"{row * 2654435761 % (1 << 32):x}" for row in range(SHAPE[0])], vectors).save(path)
+    w2v.KeyedVectors(scattered_words(SHAPE[0]), vectors).save(path)
     assert np.array_equal(w2v.load(path).vectors, vectors), "the loaded vectors differ from those written"
     return path
 

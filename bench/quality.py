@@ -30,14 +30,13 @@ from typing import Any
 
 import numpy as np
 from common import (
-    format_mean,
-    group_runs,
     open_runs,
     processor_seconds,
     run_command,
     runs_markdown,
     runs_parser,
     split_lines,
+    table_of_means,
     w2v_command,
     write_prefixes,
 )
@@ -129,15 +128,9 @@ def measure(
 
 def quality_markdown(document: dict[str, Any]) -> str:
     """Return a table with a row for each configuration, text and tool, and a column for each measurement."""
-    groups = group_runs(document["runs"], GROUP)
-    columns = list(dict.fromkeys(name for runs in groups.values() for run in runs for name in run))
-    rows = []
-    for group, runs in groups.items():
-        cells = [format_mean([run[name] for run in runs if run.get(name) is not None]) for name in columns]
-        rows.append([*group, str(len(runs)), *cells])
     notes = "Accuracies and shares of rare words in percent, Spearman's correlations × 100: mean over the seeds ± half "
     notes += "of their range."
-    return runs_markdown(document, "Quality", [*GROUP, "seeds", *columns], rows, notes)
+    return runs_markdown(document, "Quality", *table_of_means(document["runs"], GROUP), notes)
 
 
 def main() -> None:

@@ -62,7 +62,10 @@ def main() -> None:
     alternate(candidates, 1)
     times = alternate(candidates, options.repeats)
     differences = [ours - numpy for ours, numpy in zip(times["import w2v"], times["import numpy"], strict=True)]
-    calls = {name: summarise([1e6 * each for each in values]) for name, values in alternate(small_calls(), 9).items()}
+    calls = {
+        name: summarise([1e6 * each for each in values])
+        for name, values in alternate(small_calls(), options.repeats).items()
+    }
     goals = {"w2v --help": 0.2}
     report_results(
         options,

@@ -6,12 +6,12 @@
 
 A view is one model of a text, trained with one thread; VIEWS lists the settings. A mixture is one or more views that
 share the dimensions equally and are concatenated by `w2v.combine`; words+subwords*0.8 gives the second view the weight
-0.8. "Processor seconds" is the time to train the views, each of which reads the text itself. "Mean" is the mean of
-total and the correlations.
+0.8. "Processor seconds" is the time to train the views; each view reads the text itself. "Mean" is the mean of total
+and the correlations.
 
 --held-out leaves a third of the rated words, the rarest in the text, out of the vocabulary, and trains with `--views
-words+subwords`. "both views" are the vectors of this model; "zeros" are the same vectors, but those of unknown words
-have zeros in the view of words; "subwords" is the view of subwords. The correlations are over the pairs with at least
+words+subwords`. "both views" are the vectors of this model. "zeros" are the same vectors, with zeros in the view of
+words for each word left out. "subwords" is only the view of subwords. The correlations are over the pairs with at least
 one word left out, and over all pairs.
 
 Runs are added to the JSON file; a run that is there already is not repeated.
@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import format_mean, group_runs, open_runs, runs_markdown, runs_parser, split_lines, write_prefixes
+from common import open_runs, runs_markdown, runs_parser, split_lines, table_of_means, write_prefixes
 from numpy.typing import NDArray
 from quality import scores
 from scipy import stats
@@ -119,14 +119,8 @@ def measure_held_out(way: str, size: int, train: Train, held_out: set[str], pair
 
 def views_markdown(document: dict[str, Any]) -> str:
     """Return a table with a row for each text, size and mixture, and a column for each measurement."""
-    groups = group_runs(document["runs"], GROUP)
-    columns = list(dict.fromkeys(name for runs in groups.values() for run in runs for name in run))
-    rows = []
-    for (text, size, mixture), runs in groups.items():
-        cells = [format_mean([run[name] for run in runs if run.get(name) is not None]) for name in columns]
-        rows.append([text, str(size), mixture, str(len(runs)), *cells])
     notes = "Accuracies in percent and Spearman's correlations × 100: mean over the seeds ± half of their range."
-    return runs_markdown(document, "Two views in one vector", [*GROUP, "seeds", *columns], rows, notes)
+    return runs_markdown(document, "Two views in one vector", *table_of_means(document["runs"], GROUP), notes)
 
 
 def main() -> None:

@@ -406,6 +406,7 @@ def assert_memory_below(limit: float) -> Iterator[None]:
 
 # -- vector files -------------------------------------------------------------------------
 
+FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
 VOCABULARY = ["the", "köln", "case", "1", "[UNK]", '"', "a/b", "ﬁ", "大"]
 
 
@@ -475,6 +476,16 @@ def reference_ids(text: bytes, errors: str = "strict") -> tuple[list[int], list[
         sentence = [numbers.setdefault(word, len(numbers) + FIRST_TYPE) for word in words if word]
         ids += [*sentence, SENTENCE_END_ID] if sentence else []
     return ids, list(numbers)
+
+
+TOPICS = 4
+
+
+def topic_sentences(number: int) -> list[list[str]]:
+    """Return sentences of seven words of t0w0 to t3w9. All words of a sentence have the same topic, t0 to t3."""
+    random = np.random.default_rng(1)
+    topics = random.integers(TOPICS, size=number).tolist()
+    return [[f"t{topic}w{word}" for word in random.integers(10, size=7)] for topic in topics]
 
 
 def related_vectors(rows: int, columns: int = 8, seed: int = 5, noise: float = 0.4) -> w2v.KeyedVectors:

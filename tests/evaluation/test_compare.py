@@ -90,7 +90,7 @@ def test_command_shows_overlaps_moved_words_and_scores(model: Path, sample: Path
     assert "words whose neighbours differ most, with the distance of their neighbours: from 0 (the same) to 2" in shown
     first = result["moved"][0]
     assert f"\n{first['word']} (distance {first['distance']:.3f})\n" in shown
-    assert run_json("compare", model, other, "--words", 2) == result
+    assert run_json("compare", model, other, "--words", 2) == result  # the old name of --show
     assert "top 0: it must be" in run("compare", model, other, "--top", 0, code=2).stderr
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import w2v
-from tests.helpers import run, run_json
+from tests.helpers import TOPICS, run, run_json, topic_sentences
 from w2v.evaluation import evaluate as evaluating
 from w2v.evaluation.evaluate import RESAMPLES, ItemScores, Score, evaluate, mcnemar, spearman
 from w2v.formats.header import ModelHeader
@@ -109,20 +109,22 @@ def test_scores_equal_the_results_of_other_functions(pairs: Path, tmp_path: Path
     questions.write_text(": one\n" + "".join(f"a{row} b{row} a{row + 1} b{row + 1}\n" for row in range(50)))
     vectors = noisy_vectors(1, 1.0)  # in some pairs, only one word is among the nearest of the other
     found = {(one.name, one.measure): one.scores[0] for one in evaluate(vectors, questions=questions, pairs=[pairs])}
-    assert len(found) == 7
+    assert len(found) == 7  # four of any vectors, one of the questions and two of the pairs
     accuracy = found["questions.txt", "accuracy"]
     expected = w2v.analogies(vectors, questions)
     assert (accuracy.value, accuracy.items, accuracy.total) == (expected.accuracy, 50, 50)
     assert 0 < accuracy.low < accuracy.value < accuracy.high < 1  # type: ignore[operator]
     correlation = found["pairs.txt", "spearman"]
     assert correlation.value == pytest.approx(w2v.word_pairs(vectors, pairs).spearman)
-    assert found["bundled pairs", "spearman"] == Score(None, None, None, 0, 210)
+    assert found["bundled pairs", "spearman"] == Score(None, None, None, 0, 210)  # these vectors know none of its words
     nearest = {word: {near for near, _ in vectors.most_similar(word)} for word in vectors}
-    mutual = [f"b{row}" in nearest[f"a{row}"] and f"a{row}" in nearest[f"b{row}"] for row in range(20)]
+    mutual = [
+        f"b{row}" in nearest[f"a{row}"] and f"a{row}" in nearest[f"b{row}"] for row in range(20)
+    ]  # of the third with the highest scores
     assert any(mutual)
     related = found["pairs.txt", "related neighbours"]
     assert (related.value, related.items, related.total) == (pytest.approx(np.mean(mutual)), 20, 20)
-    rare = set(vectors.index_to_key[-19:])  # counts fall to 1
+    rare = set(vectors.index_to_key[-19:])  # with counts of 19 to 1: words with fewer than 20 are rare
     shares = [len(nearest[word] & rare) / 10 for word in vectors]
     neighbours = found["frequent words", "rare neighbours"]
     assert (neighbours.value, neighbours.items) == (pytest.approx(np.mean(shares)), 120)
@@ -142,8 +144,7 @@ def test_worse_models_differ_significantly(pairs: Path) -> None:
     assert evaluate(good, bad, pairs=[pairs]) != evaluate(good, bad, pairs=[pairs], seed=2)
 
 
-def test_p_values_of_equal_models_are_uniform(tmp_path: Path) -> None:
-    """Two samples of the same kind of model: p is below 0.1 in about a tenth of the cases."""
+def test_p_values_of_equally_good_models_are_below_a_tenth_in_a_tenth_of_the_cases() -> None:
     random = np.random.default_rng(5)
     scores = np.arange(80.0)
     low = 0
@@ -151,7 +152,7 @@ def test_p_values_of_equal_models_are_uniform(tmp_path: Path) -> None:
         one, two = (item_scores(scores + 60 * random.normal(size=80), scores) for _ in range(2))
         _, p = evaluating._difference(one, two, evaluating._correlations, seed=1)
         low += p is not None and p < 0.1
-    assert 2 <= low <= 22
+    assert 2 <= low <= 22  # 10 expected, with a standard deviation of 3
 
 
 def test_differences_use_items_of_both_models(pairs: Path) -> None:
@@ -229,21 +230,16 @@ def test_models_without_the_words_of_a_set_are_named(model: Path, pairs: Path, t
 
 @pytest.fixture
 def topics(tmp_path: Path) -> Path:
-    """Write a text: each line has words of a single topic, among four, and a word that no model has."""
-    random = np.random.default_rng(1)
-    lines = [
-        " ".join([f"t{topic}w{word}" for word in random.integers(10, size=7)] + ["unheard"])
-        for topic in random.integers(4, size=1500)
-    ]
+    """Write a text of 1,500 lines: each has seven words of a single topic, and a word that no model has."""
     path = tmp_path / "later.txt"
-    path.write_text("\n".join(lines) + "\n")
+    path.write_text("".join(" ".join([*words, "unheard"]) + "\n" for words in topic_sentences(1500)))
     return path
 
 
 def topic_vectors(noise: float = 0, words: int = 10) -> KeyedVectors:
     """Return vectors of the words of `topics`: the vector of their topic plus noise."""
-    names = [f"t{topic}w{word}" for topic in range(4) for word in range(words)]
-    vectors = np.eye(4)[[int(name[1]) for name in names]]
+    names = [f"t{topic}w{word}" for topic in range(TOPICS) for word in range(words)]
+    vectors = np.eye(TOPICS)[[int(name[1]) for name in names]]
     return KeyedVectors(names, vectors + noise * np.random.default_rng(2).normal(size=vectors.shape))
 
 
@@ -253,7 +249,7 @@ def test_gaps_score_is_higher_for_better_vectors(topics: Path) -> None:
     assert others == evaluate(topic_vectors(), topic_vectors(noise=2))
     assert (found.name, found.measure) == ("later.txt", "gaps")
     good, bad = found.scores
-    assert good.value == pytest.approx(1 - 1 / 4 / 2, abs=0.01)
+    assert good.value == pytest.approx(1 - 1 / TOPICS / 2, abs=0.01)
     assert 0.5 < bad.value < 0.8  # type: ignore[operator]
     assert bad.difference == pytest.approx(bad.value - good.value)  # type: ignore[operator]
     assert bad.p < 0.01  # type: ignore[operator]
@@ -308,14 +304,14 @@ def test_the_p_value_of_resampled_differences_counts_both_sides() -> None:
     assert evaluating._difference(one, one, lambda models, seed: sampled, 1) == (0.3, 2 * (1 + 1) / (9 + 1))
 
 
-def test_rare_neighbours_of_a_model_of_two_words() -> None:
-    for counts, value in (([20, 19], 0.5), ([19, 18], 1.0)):  # fewer than 20 are rare
+def test_words_that_occur_fewer_than_20_times_are_rare() -> None:
+    for counts, value in (([20, 19], 0.5), ([19, 18], 1.0)):  # the only neighbour of each word is the other word
         scores = evaluate(KeyedVectors(["a", "b"], np.eye(2), counts))[-1].scores
         assert [(score.value, score.items, score.total) for score in scores] == [(value, 2, 2)]
     assert evaluate(KeyedVectors(["a"], [[1.0]], [1]))[-1].scores == [Score(None, None, None, 0, 1)]
 
 
-def test_rare_neighbours_are_those_of_the_500_most_frequent_words() -> None:
+def test_rare_neighbours_are_counted_for_the_500_most_frequent_words() -> None:
     vectors = np.random.default_rng(1).normal(size=(510, 3))
     counts = np.arange(510) + 10  # the most frequent words are the last
     found = evaluate(KeyedVectors([f"w{row}" for row in range(510)], vectors, counts))[-1].scores[0]
@@ -348,7 +344,8 @@ def test_only_the_end_of_a_long_text_is_held_out(topics: Path, monkeypatch: pyte
     last = topics.with_name("last.txt")
     last.write_text("".join(topics.read_text().splitlines(keepends=True)[-20:]))
     scores = [evaluate(topic_vectors(noise=1), held_out=text)[-1].scores[0] for text in (topics, last)]
-    assert [score.total for score in scores] == [160, 160]
+    assert scores[0] == scores[1]
+    assert scores[0].total == 160
     assert 0 < scores[0].items <= 140
 
 

@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import read_text
+from tests.helpers import TOPICS, read_text, topic_sentences
 from w2v.evaluation import held_out as held_out_module
 from w2v.evaluation.held_out import WINDOW, GapTest
 from w2v.text.corpus import Corpus
-
-TOPICS, WORDS = 4, 10
 
 
 def held_out(sentences: list[list[str]], share: float = 0.5) -> tuple[GapTest, w2v.Vocabulary]:
@@ -18,17 +16,8 @@ def held_out(sentences: list[list[str]], share: float = 0.5) -> tuple[GapTest, w
         return GapTest.of(store, vocabulary, round(share * len(store.ids))), vocabulary
 
 
-def topics() -> list[list[str]]:
-    """Return sentences of seven words; all words of a sentence have the same topic."""
-    random = np.random.default_rng(1)
-    return [
-        [f"t{topic}w{word}" for word in random.integers(WORDS, size=7)]
-        for topic in random.integers(TOPICS, size=3000).tolist()
-    ]
-
-
 def test_topic_vectors_win_against_words_of_other_topics() -> None:
-    gaps, vocabulary = held_out(topics())
+    gaps, vocabulary = held_out(topic_sentences(3000))
     of_topics = np.eye(TOPICS, dtype=np.float32)[[int(word[1]) for word in vocabulary.words]]
     assert gaps.score(of_topics) == pytest.approx(1 - 1 / TOPICS / 2, abs=0.01)  # equal scores count as half
     assert gaps.score(5 * of_topics) == gaps.score(of_topics)
@@ -38,8 +27,7 @@ def test_topic_vectors_win_against_words_of_other_topics() -> None:
 
 
 def test_contexts_are_neighbours_in_the_same_sentence() -> None:
-    sentences = topics()
-    gaps, vocabulary = held_out(sentences, 0)
+    gaps, vocabulary = held_out(topic_sentences(3000), 0)
     topic = np.array([int(word[1]) for word in vocabulary.words])
     assert (gaps.contexts == -1).any()
     assert (gaps.contexts >= 0).any(axis=1).all()
@@ -60,7 +48,7 @@ def test_text_without_context_words_is_refused() -> None:
 
 
 def test_the_last_twentieth_of_a_training_text_is_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    with read_text(Corpus(topics()[:250])) as store:  # 250 sentences of seven words and their ends
+    with read_text(Corpus(topic_sentences(250))) as store:  # 2000 ids: seven words and the end of each sentence
         vocabulary = w2v.Vocabulary.from_store(store, 1)
         share, gaps = GapTest.at_end(store, vocabulary)
         assert share == 1900 / 2000

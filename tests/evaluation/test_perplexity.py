@@ -1,7 +1,6 @@
 """Log probabilities of words and the perplexity of texts match their definitions."""
 
 import gzip
-import importlib
 import math
 import os
 import re
@@ -15,6 +14,7 @@ import pytest
 
 import w2v
 from tests.helpers import full_disk, log_probability, run, run_json
+from w2v.evaluation import perplexity as perplexity_module
 from w2v.losses import hierarchical_softmax
 from w2v.losses.registry import loss_for
 from w2v.progress import Progress
@@ -83,7 +83,7 @@ def test_tree_and_class_losses_compute_few_probabilities(
     loss: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = random_model(loss, tmp_path, model=kind)
-    monkeypatch.setattr(type(model.loss), "log_probabilities", None)
+    monkeypatch.setattr(type(model.loss), "log_probabilities", None)  # it computes the probabilities of all words
     assert 1 < w2v.perplexity(model, LINES).perplexity < math.inf
 
 
@@ -117,9 +117,8 @@ def predictions(model: w2v.Model, before: int = 2, after: int = 2) -> list[tuple
 def test_perplexity_matches_the_definition(
     loss: str, kind: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = importlib.import_module("w2v.evaluation.perplexity")
-    monkeypatch.setattr(module, "MAX_SCORES", block)
-    monkeypatch.setattr(module, "WORDS_AT_ONCE", block)
+    monkeypatch.setattr(perplexity_module, "MAX_SCORES", block)
+    monkeypatch.setattr(perplexity_module, "WORDS_AT_ONCE", block)
     model = random_model(loss, tmp_path, model=kind)
     found = w2v.perplexity(model, LINES)
     pairs = predictions(model)
@@ -225,12 +224,11 @@ def test_perplexity_needs_an_output_layer(model: Path, sample: Path, tmp_path: P
 @pytest.mark.parametrize("kind", ["skipgram", "cbow"])
 def test_memory_does_not_grow_with_the_text(kind: str, tmp_path: Path) -> None:
     script = f"""if True:
-        import importlib
         from pathlib import Path
         import w2v
         from tests.evaluation.test_perplexity import random_model
+        from w2v.evaluation import perplexity as module
         from w2v.system import memory
-        module = importlib.import_module("w2v.evaluation.perplexity")
         module.WORDS_AT_ONCE = module.MAX_SCORES = 1 << 16
         model = random_model("huffman", Path("."), model={kind!r})
         peaks = []
@@ -282,9 +280,8 @@ def test_progress_counts_the_known_words(kind: str, tmp_path: Path) -> None:
 def test_needed_memory_grows_with_the_scores_of_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needed: list[int] = []
     monkeypatch.setattr(memory, "check", lambda count, *_: needed.append(count))
-    module = importlib.import_module("w2v.evaluation.perplexity")
-    for scores in (1000, 2000, 4):  # with 4, a single row of the model's seven scores is larger
-        monkeypatch.setattr(module, "MAX_SCORES", scores)
+    for scores in (1000, 2000, 4):  # 4 are fewer than the seven scores of one row, so a batch then has one row
+        monkeypatch.setattr(perplexity_module, "MAX_SCORES", scores)
         w2v.perplexity(random_model("softmax", tmp_path), LINES)
     assert needed[1] == 2 * needed[0]
     assert needed[2] / 7 == needed[0] / 1000 >= 4  # bytes of a float32

@@ -36,6 +36,7 @@ def test_tables_of_other_tools_are_read(tmp_path: Path, kind: Any, compression: 
     rows = np.array([[1, 2], [3, 4.5], [5, -6]], kind.to_pandas_dtype())
     values = pa.array(rows.reshape(-1))
     fixed = pa.FixedSizeListArray.from_arrays(values, 2)
+    # Each case has another layout of the lists.
     lists = fixed if compression == "none" else pa.ListArray.from_arrays(pa.array([0, 2, 4, 6], pa.int32()), values)
     words = pa.array(WORDS).dictionary_encode()
     table = pa.table({"text": pa.array([None] * 3), "vector": lists, "word": words})
@@ -83,14 +84,15 @@ def test_tables_without_words_and_vectors_are_refused(
 
 
 def test_only_needed_columns_of_arrow_are_decompressed(tmp_path: Path) -> None:
-    zstandard_magic = b"\x28\xb5\x2f\xfd"
+    magic = b"\x28\xb5\x2f\xfd"  # of Zstandard
     path = tmp_path / "m.arrow"
     table = pa.table({"other": ["b" * 1000] * 2, "word": ["a", "b"], "vector": LISTS})
     feather.write_feather(table, str(path), compression="zstd")
-    path.write_bytes(path.read_bytes().replace(zstandard_magic, b"\0\0\0\0", 2))
+    damaged = path.read_bytes().replace(magic, b"\0\0\0\0", 2)  # the offsets and the bytes of the first column
+    path.write_bytes(damaged)
     with pytest.raises(OSError, match="ZSTD"):
         feather.read_table(path)
-    np.testing.assert_array_equal(w2v.load(tmp_path / "m.arrow").vectors, [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(w2v.load(path).vectors, [[1, 2], [3, 4]])
 
 
 OTHER_TYPES = {
@@ -129,9 +131,14 @@ def test_parquet_chunks_that_share_pages_are_refused(tmp_path: Path) -> None:
         size = path.stat().st_size
         budget = declared_sizes.Budget(str(path), size)
         ((chunk,),) = declared_sizes.check_footer(file, size, budget)
-        declared_sizes.check_pages(file, chunk, budget)
+
+        def check_again(times: int) -> None:
+            for _ in range(times):
+                declared_sizes.check_pages(file, chunk, budget)
+
+        check_again(1)
         with pytest.raises(w2v.W2VError, match="unpack to more than 500 times its size"):
-            any(declared_sizes.check_pages(file, chunk, budget) < 0 for _ in range(20))
+            check_again(20)
 
 
 @pytest.mark.parametrize("extension", ["parquet", "arrow"])

@@ -31,6 +31,7 @@ OLD = [
     *("word2vec_pre_kv_py2", "word2vec_pre_kv_py3", "word2vec_pre_kv_py3_4", "word2vec_pre_kv_sep_py2"),
     *("word2vec_pre_kv_sep_py3_4", "old_keyedvectors_320.dat", "doc2vec_old_sep"),
 ]
+# The files of models with negative sampling, which have output rows.
 NEGATIVE = [name for name in OLD if name not in ("w2v-lee-v0.12.0", "old_keyedvectors_320.dat")]
 
 
@@ -365,8 +366,9 @@ def test_damaged_fasttext_is_refused(tmp_path: Path, change: dict[str, Any], mes
 # A tuple of two tuples, each of two tuples, and so on: it has 2 ** 60 parts in all.
 SHARED = b")q\0" + b"".join(b"0h%ch%c\x86q%c" % (level, level, level + 1) for level in range(60))
 NESTED = b")" + b"\x85" * 5_000  # deeper than Python can recurse
+# Values that are already pickled: the type float32, an array, a list of one word, and a text to refer to as number 0.
 DTYPE = b"cnumpy\ndtype\nU\2f4K\0K\1\x87R"
-ONE = pickle.dumps(np.ones((1, 2), np.float32), 2)[2:-1]
+ONE = pickle.dumps(np.ones((1, 2), np.float32), 2)[2:-1]  # without the opcodes that start and end a pickle
 WORD = b"]U\1aa"
 LONG = b"X\x20\xa1\7\0" + b"a" * 500_000 + b"q\0"
 
@@ -430,7 +432,7 @@ def array_part(
     ],
 )
 def test_exponentially_large_values_are_neither_formatted_nor_copied(tmp_path: Path, data: bytes, message: str) -> None:
-    if message:
+    if message:  # otherwise the value is not needed, so the file is read
         with assert_memory_below(32 << 20):
             assert_refused(tmp_path / "m.kv", message, data)
     else:
@@ -483,11 +485,14 @@ def test_vectors_of_all_float_types_are_read(tmp_path: Path, kind: str) -> None:
     np.testing.assert_array_equal(w2v.load(tmp_path / "m.kv").vectors, [[1, 2, 3], [4, 5, 0.5]])
 
 
-def test_rehashed_ngrams_may_take_their_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row of four values and its bucket count 48 bytes."""
+def test_ngrams_under_the_old_hash_are_read_up_to_the_limit_of_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = old_fasttext(tmp_path / "m", "3.3", ["wörd", "bäd"], 2000)
-    size = 48 * len(rows) - 2 * 16 * len(rows)
-    monkeypatch.setattr(ours, "NGRAM_SLACK", size)
+    # A new row counts as 48 bytes: its four values, its bucket and temporary numbers. The limit is the slack plus twice
+    # the 16 bytes of each old row.
+    slack = 48 * len(rows) - 2 * 16 * len(rows)
+    monkeypatch.setattr(ours, "NGRAM_SLACK", slack)
     assert len(w2v.load(tmp_path / "m").ngrams.rows) == len(rows) == 7
-    monkeypatch.setattr(ours, "NGRAM_SLACK", size - 1)
+    monkeypatch.setattr(ours, "NGRAM_SLACK", slack - 1)
     assert w2v.load(tmp_path / "m").ngrams is None

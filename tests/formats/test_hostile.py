@@ -35,7 +35,6 @@ from w2v.text.corpus import Corpus
 from w2v.text.vocabulary import Vocabulary
 from w2v.training import checkpoint, checkpoint_folder
 from w2v.training.model import Model
-from w2v.vectors.keyed import KeyedVectors, load
 
 SIZE = 24 << 20  # the approximate size of a hostile file in bytes
 LOAD = """
@@ -54,7 +53,7 @@ from w2v.text.corpus import Corpus
 from w2v.text.vocabulary import Vocabulary
 some = KeyedVectors(["a", "b", "c", "d"], [[1, 0], [0, 1], [1, 1], [1, 2]])
 loaders = {"model": load, "vocabulary": Vocabulary.load}
-loaders["column"] = lambda path: [block for block in Corpus(path).blocks(column="word")][:0]
+loaders["column"] = lambda path: list(Corpus(path).blocks(column="word"))
 loaders |= {"questions": lambda path: analogies(some, path), "pairs": lambda path: word_pairs(some, path)}
 def attempt(name, path):
     try:
@@ -243,7 +242,7 @@ FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
 
 # The content of a .tsv file, the content of its words file, and the expected result.
 HALF = SIZE // 2
-PAIRS: dict[str, tuple[Callable[[], bytes], Callable[[], bytes], str]] = {
+TSV_FILES: dict[str, tuple[Callable[[], bytes], Callable[[], bytes], str]] = {
     "many words": (lambda: b"1\n" * (HALF // 5), lambda: lines_of_words(b"\n", size=HALF), "loaded"),
     "many counts": (
         lambda: b"1\n" * (HALF // 7),
@@ -277,6 +276,7 @@ def spacy_keys(words: bytes) -> dict[int, int]:
     return {strings.hash_string(word): 0 for word in words.decode().split()}
 
 
+# As large as the keys of spaCy, which are hashes of 64 bits; each takes 10 bytes in a file.
 HASHES = range(1 << 63, (1 << 63) + SIZE // 20)
 ONE_ROW, ONE_VALUE = np.ones((1, 1 << 20), np.float32), np.ones((1, 1), np.float32)
 FEW_WORDS = lines_of_words(b"\n", size=5 * 5000)
@@ -325,11 +325,11 @@ def test_memory_of_folders_is_bounded(tmp_path: Path, attempt: Callable[..., tup
 
 
 @needs_peak
-@pytest.mark.parametrize("name", [*FILES, *PAIRS])
+@pytest.mark.parametrize("name", [*FILES, *TSV_FILES])
 def test_memory_of_files_is_bounded(tmp_path: Path, attempt: Callable[..., tuple[str, int]], name: str) -> None:
     path = tmp_path / "m.tsv"
-    if name in PAIRS:
-        content, words, expected = PAIRS[name]
+    if name in TSV_FILES:
+        content, words, expected = TSV_FILES[name]
         loader = "model"
         (tmp_path / "m.metadata.tsv").write_bytes(words())
     else:
@@ -384,29 +384,21 @@ def test_a_large_tree_that_is_not_full_is_refused_in_little_memory(tmp_path: Pat
 
 def test_a_tree_with_too_many_levels_is_refused() -> None:
     size = 1200
-    # Each inner node has a word and the previous inner node as children.
-    parents = np.repeat(np.arange(size, 2 * size - 1), 2).astype(np.int32)
-    parents = np.concatenate([parents[:1], parents[1::2], parents[2::2]])
+    # Each inner node has a word and the previous inner node as children; the first has two words. Words come before
+    # inner nodes in both arrays.
+    inner_nodes = np.arange(size, 2 * size - 1)
+    parents = np.concatenate([inner_nodes[:1], inner_nodes, inner_nodes[1:]]).astype(np.int32)
     bits = np.concatenate([[0], np.ones(size - 1), np.zeros(size - 2)]).astype(np.int8)
     with pytest.raises(W2VError, match="the tree has 1199 levels: at most 1024 are possible"):
         Tree.from_tensors({"tree_parents": parents, "tree_bits": bits}, size)
 
 
-def test_vectors_in_column_order_are_saved_correctly(tmp_path: Path) -> None:
-    values = np.asfortranarray(np.arange(12, dtype=np.float32).reshape(3, 4))
-    KeyedVectors(["a", "b", "c"], values).save(tmp_path / "m.bin")
-    np.testing.assert_array_equal(load(tmp_path / "m.bin").vectors, values)
-    values[2, 3] = np.nan
-    with pytest.raises(W2VError, match=r"row 3 \('c'\) holds NaN"):
-        KeyedVectors(["a", "b", "c"], values).save(tmp_path / "m.bin")
-
-
-LONG = b"w\xfe" * 50_000
+LONG, LONG_INVALID = b"w" * 50_000, b"w\xfe" * 50_000  # \xfe is not UTF-8
 BROKEN = {
-    "a word in binary": b"1 1\n" + LONG + b" \1\2\3\4",
-    "a word in text": b"1 1\n" + LONG + b" 1\n",
-    "a word twice": b"2 1\n" + 2 * (LONG[::2] + b" 1\n"),
-    "not a number": b"1 1\n" + LONG[::2] + b" nan\n",
+    "an invalid word in binary": b"1 1\n" + LONG_INVALID + b" \1\2\3\4",
+    "an invalid word in text": b"1 1\n" + LONG_INVALID + b" 1\n",
+    "a word twice": b"2 1\n" + 2 * (LONG + b" 1\n"),
+    "not a number": b"1 1\n" + LONG + b" nan\n",
 }
 
 
@@ -419,6 +411,11 @@ def test_messages_about_long_words_in_lists_are_short() -> None:
     for words in ([["w" * 100_000] * 9], [["w" * 100_000]], [["w\ud800 " * 100_000]]):
         with pytest.raises(W2VError, match=r"^[^\n]{1,500}$"):
             w2v.train(words)
+
+
+def forged_settings(metadata: dict[str, str], changes: dict[str, object]) -> str:
+    """Return the settings of a file with these changes, and with the default kernel of the loss if they name none."""
+    return json.dumps(json.loads(metadata["settings"]) | {"kernel": ""} | changes)
 
 
 @pytest.mark.parametrize(
@@ -441,7 +438,7 @@ def test_forged_settings_are_refused_in_one_line(tmp_path: Path, changes: dict[s
     ).save(path)
     for file, reader in ((path, w2v.Model.load), (checkpoint_folder.files(tmp_path)[0], checkpoint.read_checkpoint)):
         arrays, metadata = read_native(file)
-        settings = json.dumps(json.loads(metadata["settings"]) | {"kernel": ""} | changes)
+        settings = forged_settings(metadata, changes)
         kept = {"settings": settings, "checksum": checkpoint.checksum(arrays, settings)}
         write_native(file, arrays, metadata | kept)
         with pytest.raises(W2VError) as caught:
@@ -496,7 +493,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         if isinstance(size, int) and size <= 100_000:  # otherwise the vectors contradict the settings
             arrays["vectors"] = np.ones((3, size), np.float32)
         learnt = {PREFIX + name: np.zeros((3, 3), np.float32) for name in ("projections", "gates", "block_0")}
-        settings = json.dumps(json.loads(metadata["settings"]) | {"kernel": ""} | changed)
+        settings = forged_settings(metadata, changed)
         paths.append(valid.with_name(f"{number}.safetensors"))
         write_native(paths[-1], arrays | learnt, metadata | {"settings": settings})
     return paths

@@ -169,6 +169,9 @@ def test_a_checkpoint_is_resumed(name: str, tmp_path: Path) -> None:
 def test_training_continues_from_old_models(name: str) -> None:
     model = w2v.train(SAMPLES / "corpus.txt", continue_from=SAMPLES / name, epochs=1, workers=1)
     assert model.settings.loss == EXPECTED[name]["settings"]["loss"]
+
+
+def test_training_starts_from_old_vectors() -> None:
     started = w2v.train(SAMPLES / "corpus.txt", init=SAMPLES / "text-options.safetensors", epochs=1, min_count=1)
     assert started.text.lower
     assert "one" in started.wv

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import assert_refused, run
+from tests.helpers import assert_refused, full_disk, run
 from w2v.errors import W2VError
 from w2v.formats import sqlite
 from w2v.formats.sqlite import PLAIN_TABLE, WORDS_TABLE
@@ -169,12 +169,9 @@ def test_journals_without_a_database_are_replaced_only_with_force(changed: Path)
 
 
 def test_an_old_database_stays_whole_if_replacing_it_fails(changed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise OSError("the disk is gone")
-
     is_committed = changed.with_name("m.db-wal").exists()
-    monkeypatch.setattr(Path, "replace", fail)
-    with pytest.raises(W2VError, match="the disk is gone"):
+    monkeypatch.setattr(Path, "replace", full_disk)
+    with pytest.raises(W2VError, match="No space left on device"):
         save(changed, SEVENS, force=True)
     np.testing.assert_array_equal(w2v.load(changed).vectors, 2 * ONES if is_committed else ONES)
 
@@ -276,6 +273,8 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, byt
     path = tmp_path / "m.db"
     w2v.KeyedVectors(NAMES, np.ones((3, 2))).save(path)
     data = path.read_bytes()
+    # The header of a database has 100 bytes. Then page 1 has its own header of 8 bytes, with the number of its cells,
+    # and the offsets of its cells.
     (count,) = struct.unpack_from(">H", data, 103)
     offsets = struct.unpack_from(f">{count}H", data, 108)
     cells = [data[offset : offset + 2 + data[offset]] for offset in offsets]  # its size and row number take a byte each
@@ -307,7 +306,7 @@ def test_pages_that_repeat_exponentially_are_refused(
     else:
         data = data[:PAGE_BYTES] + top + data[2 * PAGE_BYTES :]
     data += b"".join(pages)
-    data = data[:28] + struct.pack(">I", len(data) // PAGE_BYTES) + data[32:]
+    data = data[:28] + struct.pack(">I", len(data) // PAGE_BYTES) + data[32:]  # the number of pages
     assert_refused(path, "damaged: (reading it takes too many steps|the ids of its tables)", data)
 
 

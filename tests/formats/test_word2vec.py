@@ -14,7 +14,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.helpers import assert_memory_below, assert_refused, assert_same_content, make_content
+from tests.helpers import FINITE, assert_memory_below, assert_refused, assert_same_content, make_content
 from w2v.errors import SettingsError, W2VError
 from w2v.formats import _formats, row_blocks, word2vec
 from w2v.formats.table import read, write
@@ -23,8 +23,6 @@ from w2v.progress import Progress
 from w2v.system.threads import NoThread
 from w2v.text import decompress
 from w2v.text.words import Words
-
-FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
 # -- round trips --------------------------------------------------------------------------------
 
@@ -236,6 +234,16 @@ def test_every_compression_is_read(tmp_path: Path, extension: str, pack: Callabl
     (tmp_path / "packed").write_bytes(packed)
     assert_same_content(read(tmp_path / "packed"), written)
     assert_refused(tmp_path / "packed", "truncated", packed[:-30])
+
+
+def test_vectors_in_column_order_are_written_correctly(tmp_path: Path) -> None:
+    values = np.asfortranarray(np.arange(12, dtype=np.float32).reshape(3, 4))
+    written = VectorFile(Words.of(["a", "b", "c"]), values)
+    write(tmp_path / "m.bin", written)
+    assert_same_content(read(tmp_path / "m.bin"), written)
+    values[2, 3] = np.nan
+    with pytest.raises(W2VError, match=r"row 3 \('c'\) holds NaN"):
+        write(tmp_path / "m.bin", written)
 
 
 def test_unreadable_paths_are_named(tmp_path: Path) -> None:

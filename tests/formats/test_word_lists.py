@@ -10,7 +10,7 @@ from tests.helpers import assert_refused
 from w2v.errors import W2VError
 
 
-def test_written_pairs_are_plain_numpy_and_text_files(tmp_path: Path) -> None:
+def test_written_files_are_plain_numpy_and_text_files(tmp_path: Path) -> None:
     ours = w2v.KeyedVectors(["the", "a b"], [[1, 2.5, 3], [4, 5, -1e-9]], [5, 3])
     ours.save(tmp_path / "m.npy")
     ours.save(tmp_path / "m.tsv")
@@ -62,7 +62,7 @@ def test_words_and_counts_are_found_by_the_header_of_a_table(tmp_path: Path) -> 
         ("1\t2\n", "word\tcount\na\t" + "9" * 30 + "\n", "the count of row 1 is missing"),
     ],
 )
-def test_damaged_pairs_are_refused(tmp_path: Path, numbers: str, words: str, message: str) -> None:
+def test_damaged_numbers_and_word_lists_are_refused(tmp_path: Path, numbers: str, words: str, message: str) -> None:
     (tmp_path / "m.metadata.tsv").write_text(words)
     assert_refused(tmp_path / "m.tsv", message, numbers.encode())
 
@@ -80,7 +80,7 @@ def test_an_array_without_words_says_how_to_add_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("extension", [".npy", ".tsv"])
 @pytest.mark.parametrize("failing", [1, 2])
-def test_the_old_pair_remains_if_replacing_it_fails(
+def test_both_old_files_remain_if_replacing_one_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str, failing: int
 ) -> None:
     calls, system_replace = [], Path.replace

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import assume, given
-from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
+from tests.helpers import FINITE
 from w2v.formats import bfloat16
 from w2v.vectors.cosines import cosines, lengths, unit
 from w2v.vectors.keyed import KeyedVectors
@@ -17,7 +17,6 @@ from w2v.vectors.neighbours import nearest_rows
 SCALES = [1e-37, 1e-30, 1e-20, 1e-12, 1, 1e12, 1e18, 1e30, 1e37]
 WORDS = [f"w{row}" for row in range(60)]
 PLAIN = np.random.default_rng(1).normal(size=(60, 8)).astype(np.float32)
-FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
 
 def exact_unit(vectors: NDArray[Any]) -> NDArray[np.float64]:
@@ -69,10 +68,10 @@ def test_mean_of_finite_vectors_is_finite(vectors: NDArray[np.float32]) -> None:
     np.testing.assert_allclose(mean, vectors.astype(np.float64).mean(axis=0), rtol=1e-6, atol=1e-45)
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3])
-def test_cosines_with_a_matrix_in_several_blocks(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
-    monkeypatch.setattr(bfloat16, "BLOCK_VALUES", 8 * 20)
-    vectors = PLAIN[: 20 * rows].astype(bfloat16.bfloat16())
+@pytest.mark.parametrize("blocks", [1, 2, 3])
+def test_the_number_of_blocks_does_not_change_cosines(monkeypatch: pytest.MonkeyPatch, blocks: int) -> None:
+    monkeypatch.setattr(bfloat16, "BLOCK_VALUES", 8 * 20)  # 20 rows
+    vectors = PLAIN[: 20 * blocks].astype(bfloat16.bfloat16())
     expected = exact_unit(vectors.astype(np.float32))
     norms = lengths(vectors)
     np.testing.assert_allclose(norms, np.linalg.norm(vectors.astype(np.float64), axis=1), rtol=1e-5)

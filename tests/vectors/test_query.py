@@ -43,7 +43,6 @@ def test_operators_are_told_from_words(vectors: w2v.KeyedVectors) -> None:
         assert (parsed.positive, parsed.negative) == (["king", "woman"], ["man"])
     for word in ("king-man", "c++", "-", "--", "man-", "+-man"):
         assert parse([word], vectors).positive == [word]
-    assert parse(["-"], vectors).positive == ["-"]
     with pytest.raises(w2v.SettingsError, match="no word is given"):
         parse([" "], vectors)
 

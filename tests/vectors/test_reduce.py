@@ -22,6 +22,7 @@ SUBWORDS = {"vector_size": 12, "subwords": "2-3", "buckets": 500, "epochs": 1, "
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
+    """Write a model of 40 words, and return its path. Four of its six principal components are large."""
     rows = np.random.default_rng(1).standard_normal((40, 6)) * [9, 5, 3, 1, 0.1, 0.1]
     outputs = {"outputs": np.ones((40, 6), np.float32)}
     vectors = w2v.KeyedVectors(WORDS, rows @ np.linalg.qr(np.random.default_rng(2).standard_normal((6, 6)))[0],
@@ -94,7 +95,7 @@ def test_settings_describe_the_reduced_vectors(sample: Path, tmp_path: Path) -> 
 
 
 def test_check_reports_the_loss_of_quality(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "compare", partial(w2v.compare, top=50))
+    monkeypatch.setattr(vectors, "compare", partial(w2v.compare, top=50))  # faster than all words
     shown = run("convert", model, tmp_path / "o.bin", "--dims", 20, "--check").stdout
     assert "same among the 10 nearest" in shown
     assert "differ most" not in shown
