@@ -3,7 +3,7 @@
     python bench/demo.py [TEXT] [--questions FILE] [--pairs FILE …] [--shared FOLDER] [-o FILE]
 
 Without TEXT, --questions or --pairs, the program looks for a corpus, questions and pairs in ../shared. It expects the
-scores of CBOW on about as many words from the start of English Wikipedia, from the table of docs/small-text.md.
+scores of the defaults on about as many words from the start of English Wikipedia, from the table of docs/small-text.md.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ TEXT_OPTIONS = ["--lower", "--tokenize", "words", "--strip-markup"]
 
 
 def table_rows() -> list[dict[str, str]]:
-    """Return the CBOW rows of the table in docs/small-text.md, each as a mapping from column to cell."""
+    """Return the rows of the table in docs/small-text.md, each as a mapping from column to cell."""
     lines = (BENCH.parent / "docs/small-text.md").read_text("utf-8").splitlines()
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("|")]
-    header = next(row for row in cells if row[0] == "model")
-    return [dict(zip(header, row, strict=True)) for row in cells if row[0] == "cbow"]
+    header = next(row for row in cells if row[-1] == QUEEN)
+    return [dict(zip(header, row, strict=True)) for row in cells if row[0].endswith(" MB")]
 
 
 def expected_scores(words: int) -> dict[str, str]:

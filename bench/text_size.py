@@ -12,11 +12,12 @@ a run that is there already is not repeated.
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from common import (
     format_mean,
@@ -31,18 +32,19 @@ from common import (
 
 import w2v
 from w2v.losses.registry import Settings
-from w2v.settings import ModelName
+from w2v.training.model import ViewsModel
 
 MEGABYTES, SEEDS, WORKERS = (1, 2, 5, 10, 20, 50), (1, 2, 3), 2
 QUEEN = "rank of queen"
-STYLES = {"skipgram": "-", "cbow": "--"}
 COLORS = ("#1f6f8b", "#c05746", "#7a9e3a")
 
 
 def measure(text: Path, settings: Settings, questions: Path, pairs: list[Path]) -> dict[str, Any]:
-    """Train with these settings; return the number of words and epochs, and the scores of the vectors."""
+    """Train with these settings; return the numbers of words, views and epochs, and the scores of the vectors."""
     model = w2v.train(text, settings=settings)
-    return {"words": model.metrics["tokens"], "epochs": model.settings.epochs} | scores(model.wv, questions, pairs)
+    views = len(model.views) if isinstance(model, ViewsModel) else 1
+    run = {"words": model.metrics["tokens"], "views": views, "epochs": model.settings.epochs}
+    return run | scores(model.wv, questions, pairs)
 
 
 def scores(vectors: w2v.KeyedVectors, questions: Path | None, pairs: list[Path]) -> dict[str, float | None]:
@@ -66,16 +68,17 @@ def rank_of_queen(vectors: w2v.KeyedVectors) -> int | None:
 
 
 def size_markdown(document: dict[str, Any]) -> str:
-    columns = [name for name in document["runs"][0]["measurements"] if name not in ("words", "epochs", "known", QUEEN)]
+    first_columns = ("words", "views", "epochs", "known")
+    columns = [name for name in document["runs"][0]["measurements"] if name not in (*first_columns, QUEEN)]
     rows = []
-    for (model, megabytes), runs in group_runs(document["runs"], ("model", "megabytes")).items():
+    for (megabytes,), runs in group_runs(document["runs"], ("megabytes",)).items():
         queens = ", ".join(f"{run[QUEEN]:,}" for run in runs if run[QUEEN] is not None)
         cells = [format_mean([run[name] for run in runs if run[name] is not None]) for name in columns]
         first = runs[0]
-        seed_independent = [f"{first['words']:,}", str(first["epochs"]), f"{first['known']:.1f}"]
-        rows.append([model, f"{megabytes:g} MB", *seed_independent, *cells, queens])
+        seed_independent = [f"{first['words']:,}", *(str(first[name]) for name in ("views", "epochs"))]
+        rows.append([f"{megabytes:g} MB", *seed_independent, f"{first['known']:.1f}", *cells, queens])
     notes = "Per cent and correlations × 100, mean over the seeds ± half of their range; the rank of queen by seed."
-    header = ["model", "text", "words", "epochs", "known", *columns, QUEEN]
+    header = ["text", *first_columns, *columns, QUEEN]
     return runs_markdown(document, "Size of the text", header, rows, notes)
 
 
@@ -83,20 +86,17 @@ def draw(document: dict[str, Any], picture: Path) -> None:
     """Draw accuracy and correlations by the size of the text, and the rank of queen, the median of the seeds."""
     figure, (left, right) = new_figure(1, 2, figsize=(9, 3.6), width_ratios=[3, 2])
     names = ["questions-words", *(name for name in document["runs"][0]["measurements"] if name.startswith("EN-"))]
-    groups = group_runs(document["runs"], ("model", "megabytes"))
-    sizes = sorted({size for _, size in groups})
+    groups = group_runs(document["runs"], ("megabytes",))
+    sizes = sorted(size for (size,) in groups)
 
-    def averages(model: str, name: str, average: Any) -> list[float]:
+    def averages(name: str, average: Any) -> list[float]:
         """Return the average over the seeds for each size; nan if no run has a value."""
-        known = [[run[name] for run in groups[model, size] if run[name] is not None] for size in sizes]
-        return [average(values) if values else float("nan") for values in known]
+        known = [[run[name] for run in groups[size,] if run[name] is not None] for size in sizes]
+        return [average(values) if values else math.nan for values in known]
 
-    for model, style in STYLES.items():
-        for name, color in zip(names, COLORS, strict=False):
-            means = averages(model, name, statistics.mean)
-            left.plot(sizes, means, style, color=color, marker=".", label=f"{name}, {model}")
-        ranks = averages(model, QUEEN, statistics.median)
-        right.plot(sizes, ranks, style, color=COLORS[0], marker=".", label=model)
+    for name, color in zip(names, COLORS, strict=False):
+        left.plot(sizes, averages(name, statistics.mean), color=color, marker=".", label=name)
+    right.plot(sizes, averages(QUEEN, statistics.median), color=COLORS[0], marker=".")
     left.set_ylabel("per cent; correlation × 100")
     right.set_ylabel(f"{QUEEN} near king − man + woman")
     right.set_yscale("log")
@@ -107,7 +107,7 @@ def draw(document: dict[str, Any], picture: Path) -> None:
         axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
         axes.minorticks_off()
         axes.set_xlabel("megabytes of text")
-        axes.legend(frameon=False, fontsize=7, handlelength=3)
+    left.legend(frameon=False, fontsize=7)
     save_figure(figure, picture)
 
 
@@ -120,9 +120,9 @@ def main() -> None:
     sizes = [*(size for size in MEGABYTES if size < full_size), full_size]
     with tempfile.TemporaryDirectory() as folder:
         texts = write_prefixes(options.corpus, sizes, Path(folder)).values()
-        for model, (size, text), seed in itertools.product(get_args(ModelName), zip(sizes, texts, strict=True), SEEDS):
-            settings = Settings(model=model, seed=seed, workers=WORKERS)
-            conditions = {"model": model, "megabytes": size, "seed": seed}
+        for (size, text), seed in itertools.product(zip(sizes, texts, strict=True), SEEDS):
+            settings = Settings(seed=seed, workers=WORKERS)
+            conditions = {"megabytes": size, "seed": seed}
             runs.run_once(conditions, partial(measure, text, settings, options.questions, options.pairs))
     print(size_markdown(runs.document))
     if options.picture:
