@@ -5,7 +5,6 @@
 A reader must load a forged file, or raise W2VError with one short line, using at most twice the size of the file plus
 64 MB of memory.
 fuzz.py changes bytes; this program changes the content, so it gets past checksums and JSON parsers.
-
 """
 
 import json

@@ -8,8 +8,6 @@ instrumented if the build is (see variants.py): with the build `sanitize`, fuzzi
 that breaks a loader is stored in build/fuzz as NAME-crash-*, NAME-oom-* or NAME-timeout-* and shown on standard error.
 The other loaders still take their turns, and the exit code is 1. Inputs that reach new code stay in build/fuzz for the
 next run.
-
-
 """
 
 import bz2

@@ -5,7 +5,6 @@ command line. So a run takes a fraction of a second, and thousands are possible.
 only; whatever fails, its outcome must pass `FaultInjector.check_outcome`.
 
     python tests/faults/run.py SCENARIO …        runs the scenarios below, and stores their results
-
 """
 
 import contextlib
@@ -294,7 +293,6 @@ class FaultInjector:
 
         In each case an output is the complete old file or the complete new one, and no unfinished file is left, except
         by a process that was killed before. The files of a pair are both old or both new, or one is missing.
-
         """
         lines = "\n".join(outcome.stderr)
         if sys.version_info >= (3, 12):  # from then on, compile() can fail without raising MemoryError
@@ -317,7 +315,6 @@ class FaultInjector:
         """Return the number of outputs written; raise AssertionError for a wrong output or an unexpected file.
 
         A killed process may leave unfinished files; the next run must remove those in the folder of checkpoints.
-
         """
         written = 0
         is_missing = job.pair and not (self.folder / job.outputs[0]).exists()
@@ -350,7 +347,6 @@ class FaultInjector:
         """Make each `every`-th call of a job fail, one per run, and yield the outcomes.
 
         If `every` is 1, each call fails once with each error. Otherwise each call that fails gets the next error.
-
         """
         expected = self.expected_result(job)
         times = len(ERRORS) if every == 1 else 1
@@ -402,7 +398,6 @@ class FaultInjector:
         """Stop trainings by one of these signals at random moments, and resume or restart them until they finish.
 
         The jobs take turns until `times` runs have been stopped. Yield the outcome of each of these runs.
-
         """
         generator = random.Random(seed)
         stopped = 0
@@ -451,6 +446,7 @@ class FaultInjector:
                 written = self.check_files(job, expected, after_kill, killed)
                 newest = self.newest_position()
                 assert newest >= position, "a checkpoint is lost"
+                # The message of a signal during the first training names --resume if there is a checkpoint.
                 if not killed and not position and outcome.code > 0 and not written:
                     assert ("--resume" in outcome.stderr[0]) == bool(newest)
                 stuck, position = 0 if newest > position else stuck + 1, newest
@@ -607,7 +603,6 @@ def main(library: str, folder: str) -> None:
     """Run the scenario of each line "name amount seed" of standard input.
 
     Print the number of each outcome as a JSON object on a line, each minute and at the end, and then an empty line.
-
     """
     import_everything()
     injector = FaultInjector(Path(folder, "run").resolve(), Path(library))

@@ -4,7 +4,6 @@ w2v writes to an ext4 file system inside an image file. At a random moment the r
 copy has what the system had written to the disk until then, but not what was still in memory. After mounting the copy,
 it must hold the complete model or none, and its newest checkpoint must lead to the same bits. Only root can mount
 images.
-
 """
 
 import json

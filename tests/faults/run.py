@@ -11,7 +11,6 @@ docs/reliability.md.
 Whatever fails, no committed checkpoint may be lost, an output must be the complete old or the complete new file, a
 resumed run must end with the same bits, and an error must be one clear line. The first violation ends the run with exit
 code 1.
-
 """
 
 import argparse

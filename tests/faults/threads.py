@@ -1,6 +1,6 @@
 """Read, train, observe, stop and load with several threads, for the build that finds data races (see variants.py).
 
-Four threads train every model and loss while this one reads their progress; one run is stopped halfway. The matrices
+Four threads train every model and loss while this one reads their progress; one run is stopped. The matrices
 are small, because the sanitizer is slow for addresses that several threads write on purpose.
 """
 
@@ -22,13 +22,13 @@ WORKERS = 4
 RUNS = [(loss, False) for loss in LOSS_KINDS] + [(loss, True) for loss in ("ns", "nce", "sampled", "hs")]
 
 
-class Halfway(Exception):
-    pass
+class Stop(Exception):
+    """Raised to stop a run during training."""
 
 
-def stop_halfway(progress: w2v.Progress) -> None:
+def stop_training(progress: w2v.Progress) -> None:
     if progress.phase == "train" and progress.done:
-        raise Halfway
+        raise Stop
 
 
 def main() -> None:
@@ -50,9 +50,9 @@ def main() -> None:
             order = "deterministic" if deterministic else ""
             print(model, loss, order, f"{trained.metrics['tokens_trained']:,} tokens", flush=True)
         try:
-            w2v.train(path, workers=WORKERS, max_vocab=64, vector_size=8, epochs=1000, progress=stop_halfway)
-        except Halfway:
-            print("stopped halfway", flush=True)
+            w2v.train(path, workers=WORKERS, max_vocab=64, vector_size=8, epochs=1000, progress=stop_training)
+        except Stop:
+            print("stopped", flush=True)
         for name in ("m.bin", "m.txt", "m.safetensors"):
             trained.save(Path(folder, name))
             assert len(w2v.load(Path(folder, name))) == len(trained.vocabulary)

@@ -39,7 +39,11 @@ EXACT = "softmax", "dsoftmax", "mos"
 
 
 def new_loss(case: str, small: bool = True) -> Loss:
-    """Return the loss of a case. If `small`, it has fewer character features than compiled code can handle."""
+    """Return the loss of a case.
+
+    If `small`, the character CNN has so few filters that its gradient is quick to check in plain Python. The vectors of
+    compiled code need multiples of 16.
+    """
     loss = LOSSES[CASES[case]["loss"]]()
     if isinstance(loss, CharacterCNN):
         loss.filters, loss.length, loss.correction = (4, 2, 2) if small else (16, 16, 16)
@@ -93,7 +97,7 @@ def test_steps_leave_nothing_behind_that_the_next_step_reads(case: str) -> None:
 
 @pytest.mark.parametrize("case", ["sampled", "sampled mos", "charcnn"])
 def test_sampled_losses_correct_for_how_often_words_are_drawn(case: str) -> None:
-    """The softmax is over the centre word and the drawn words, of which each occurrence has exp(s) / (K q)."""
+    """The softmax is over the centre word and the K drawn words. Each of them has the weight exp(s) / (K q)."""
     loss = prepared_loss(case)
     trial, draws = Trial(loss, np.random.default_rng(4), inputs=1), loss.options.negative
     worker, row, stored = trial.worker(), trial.matrices["x"][0], loss.stored(trial.parameters)
@@ -122,7 +126,7 @@ def test_sampled_losses_correct_for_how_often_words_are_drawn(case: str) -> None
 
 def test_rare_characters_share_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(charcnn, "MAX_CHARACTERS", 3)
-    words = Vocabulary(["aab", "éb", "zqa"], np.array([3, 2, 1]))  # a and b are frequent, and q is before z and é
+    words = Vocabulary(["aab", "éb", "zqa"], np.array([3, 2, 1]))  # only a, b and q get numbers
     loss = CharacterCNN().prepared(words, w2v.Settings(loss="charcnn"))
     spelt = loss.data["spelt"].tolist()
     assert loss.data["starts"].tolist() == [0, 5, 9, 14]

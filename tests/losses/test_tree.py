@@ -72,9 +72,9 @@ def test_branches_other_than_0_and_1_are_refused() -> None:
         Tree.from_tensors({"tree_parents": parents, "tree_bits": bits}, 4)
 
 
-def comb_above_a_balanced_tree(depth: int, words: int) -> Tree:
-    """Return a tree with `depth` words on a comb, and a balanced tree of 2^words other words at its end."""
-    below = 1 << words
+def comb_above_a_balanced_tree(depth: int, levels: int) -> Tree:
+    """Return a tree that begins as a comb with `depth` words, and ends in a balanced tree of 2^levels words."""
+    below = 1 << levels
     size = depth + below
     parents, bits = np.empty(2 * size - 2, np.int32), np.arange(2 * size - 2, dtype=np.int8) & 1
     nodes, first = list(range(below)), size

@@ -38,6 +38,7 @@ def sentences() -> list[list[str]]:
 
 
 def pairs(sentence: Iterable[str], connectors: frozenset[str]) -> Iterator[list[str]]:
+    """Yield each pair of neighbouring words, with the connectors between them."""
     start: list[str] = []
     for word in sentence:
         if word not in connectors:
@@ -115,12 +116,12 @@ def test_phrases_match_a_plain_implementation(
     text: Sentences,
     options: PhraseOptions,
     workers: int,
-    room: int,
-    piece: int,
+    pairs_at_once: int,
+    piece_ids: int,
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(phrases, "PAIRS_AT_ONCE", room)
-        patch.setattr(phrases, "PIECE_IDS", piece)
+        patch.setattr(phrases, "PAIRS_AT_ONCE", pairs_at_once)
+        patch.setattr(phrases, "PIECE_IDS", piece_ids)
         found = Phrases.find(text, options=options, workers=workers)
         assert_found(found, reference(text, options))
         lines = write(found, text, tmp_path_factory.getbasetemp() / "joined.txt", workers=workers)

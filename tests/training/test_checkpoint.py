@@ -48,7 +48,7 @@ def uninterrupted(sample: Path) -> w2v.Model:
 
 @pytest.fixture(scope="module")
 def stopped_run(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> checkpoint.Checkpoint:
-    """Return the last checkpoint of the same run, stopped before its end."""
+    """Return the last checkpoint of the same run, stopped before its end. Its folder is named stopped0."""
     return train_and_stop(tmp_path_factory.mktemp("stopped"), sample)
 
 
@@ -219,7 +219,7 @@ def test_damaged_checkpoint_is_skipped(
     if damage == "matrix":
         content[len(content) // 2] ^= 1
     elif damage == "settings":
-        content[content.index(b"epochs") + 10] ^= 1
+        content[content.index(b"epochs") + len(rb"epochs\": ")] ^= 1  # the number of epochs
     newest.write_bytes(content[: {"cut": len(content) - 1, "empty": 0}.get(damage)])
     assert latest(tmp_path).path == older
     assert f"{newest}" in caplog.text
@@ -244,8 +244,8 @@ def test_unusable_folders_are_refused(sample: Path, model: Path, tmp_path: Path)
 def test_checkpoints_are_written_at_time_intervals(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run is so long that only the third checkpoint ends it."""
-    copy, positions = CheckpointFolder.copy, [0]
+    """The run would take very long. This test stops it at the third checkpoint."""
+    copy, positions = CheckpointFolder.copy, [0]  # a position for the start, and one for each checkpoint
 
     def copy_or_stop(self: CheckpointFolder, state: checkpoint.Checkpoint) -> None:
         assert state.resume_info.done > positions[-1]  # training goes on after each checkpoint
@@ -268,7 +268,7 @@ def test_checkpoint_is_written_before_the_hard_cpu_limit(
         patch.setattr("resource.getrlimit", lambda _: (resource.RLIM_INFINITY, 100))
         checkpoints = CheckpointFolder(tmp_path, every)
     due = []
-    for seconds in (74, 76):
+    for seconds in (74, 76):  # a checkpoint is due at three quarters of the limit
         monkeypatch.setattr("time.process_time", lambda seconds=seconds: seconds)
         due.append(checkpoints.due)
     checkpoints.copy(stopped_run)
@@ -345,7 +345,7 @@ def test_training_continues_if_a_checkpoint_cannot_be_written(
 ) -> None:
     real_fsync, calls = os.fsync, []
 
-    def fsync(file: int) -> None:  # the disk is full after the first checkpoint
+    def fsync(file: int) -> None:  # the disk is full after the first checkpoint, which syncs its file and folder
         calls.append(file)
         if len(calls) > 2:
             full_disk()
@@ -459,7 +459,7 @@ def test_last_checkpoint_is_written_once_despite_an_interrupt(
     assert_same(w2v.resume(tmp_path, sample), uninterrupted)
 
 
-def test_old_name_of_the_folder_gives_a_warning(sample: Path, tmp_path: Path) -> None:
+def test_old_names_of_the_class_checkpoint_folder_give_a_warning(sample: Path, tmp_path: Path) -> None:
     for old_name in ("Checkpoints", "CheckpointFolder"):
         with pytest.warns(DeprecationWarning, match=f"{old_name} is now w2v.training.checkpoint_folder.Checkpoint"):
             old_class = getattr(checkpoint, old_name)
@@ -504,7 +504,8 @@ def test_command_resumes_without_settings(
     monkeypatch.chdir(tmp_path)
     run("train", sample, "--resume", "states", "-o", "other.bin", "--save-vocab", "words2.txt")
     assert (tmp_path / "other.bin").read_bytes() == expected
-    run("train", sample, "--resume", "states", "-o", "out.bin", "--force", "--size", 16, "--iter", 3, "--cbow")
+    same_settings = ["--size", 16, "--iter", 3, "--cbow"]  # may be given again, also by their names in word2vec.c
+    run("train", sample, "--resume", "states", "-o", "out.bin", "--force", *same_settings)
 
 
 def test_seconds_include_the_time_before_the_stop(

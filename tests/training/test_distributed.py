@@ -62,7 +62,8 @@ def run_ranks(
     return done
 
 
-def trained(size: int, texts: list[Path], output: Path, *arguments: object) -> Model:
+def train_on_ranks(size: int, texts: list[Path], output: Path, *arguments: object) -> Model:
+    """Train with SMALL_ARGUMENTS on `size` ranks, and return the saved model."""
     done = run_ranks(size, "train", *texts, "-o", output, *SMALL_ARGUMENTS, *arguments)
     assert done.stderr == ""
     return Model.load(output)
@@ -120,7 +121,7 @@ def test_resume_with_another_number_of_ranks_keeps_finished_epochs(
         ),
     ],
 )
-def test_job_of_one_process_does_not_need_mpi4py(
+def test_mpi4py_is_needed_only_if_the_launcher_started_several_ranks(
     environment: dict[str, str], code: int, message: str, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "mpi4py", None)
@@ -136,12 +137,44 @@ def test_rank_variable_without_a_launcher_does_not_start_mpi(monkeypatch: pytest
     assert rank_and_size() == (0, 0)
 
 
+def test_old_module_of_join_ranks_warns() -> None:
+    sys.modules.pop("w2v.training.world", None)
+    with pytest.warns(DeprecationWarning, match=r"w2v\.training\.communicator\.join_ranks"):
+        from w2v.training.world import join
+    assert join is join_ranks
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"stop_early": 2}, "holds out the end of the whole text"),
+        ({"encoding": "cp949"}, "only UTF-8 can be divided among ranks"),
+        ({"phrases": True}, "finds phrases in the whole text"),
+        ({"strip_markup": True}, "the text cannot be divided among ranks inside markup"),
+    ],
+)
+def test_options_that_need_the_whole_text_are_refused(options: dict[str, Any], message: str) -> None:
+    _check_options_for_ranks(RunConfig.from_options({}))
+    with pytest.raises(w2v.SettingsError, match=message):
+        _check_options_for_ranks(RunConfig.from_options(options))
+
+
+def test_ranks_notice_phrases_of_another_file(text: Path, tmp_path: Path) -> None:
+    found = []
+    for phrases in ("new york", "new jersey"):
+        (tmp_path / "phrases").write_text(phrases)
+        config = RunConfig.from_options({"phrases": tmp_path / "phrases"})
+        found.append(_values_all_ranks_share(config, Corpus(text), None))
+    assert found[0].keys() == found[1].keys()
+    assert [name for name in found[0] if found[0][name] != found[1][name]] == ["checksum of the phrases"]
+
+
 # -- results ------------------------------------------------------------------------------
 
 
 def test_one_rank_gives_the_same_bits_as_a_run_without_mpi(text: Path, tmp_path: Path) -> None:
     single = w2v.train(text, vector_size=8, min_count=1, workers=1, epochs=2)
-    assert_same(trained(1, [text], tmp_path / "one.safetensors", "--epochs", 2), single)
+    assert_same(train_on_ranks(1, [text], tmp_path / "one.safetensors", "--epochs", 2), single)
 
 
 @ranks
@@ -158,7 +191,8 @@ def test_ranks_find_the_same_words_and_counts_as_one_process(size: int, text: Pa
     assert model.metrics["loss"][2] < model.metrics["loss"][0]
 
 
-ROWS = """
+# Trains, and prints for each rank the checksums of its matrices and the sum of its output rows.
+TRAIN_AND_PRINT_CHECKSUMS = """
 import json, sys, zlib, w2v
 from w2v.training.communicator import join_ranks
 with join_ranks() as communicator:
@@ -184,7 +218,7 @@ TRAININGS.insert(1, {"loss": "ns", "model": "skipgram", "subwords": "2-3"})
 )
 def test_all_ranks_end_with_the_same_rows(text: Path, options: dict[str, str]) -> None:
     settings = {**options, "min_count": 20 if options["loss"] == "softmax" else 1}
-    program = [sys.executable, "-W", "error", "-c", ROWS, str(text), json.dumps(settings)]
+    program = [sys.executable, "-W", "error", "-c", TRAIN_AND_PRINT_CHECKSUMS, str(text), json.dumps(settings)]
     runs = [subprocess.check_output([MPIEXEC, "-n", "2", *program], text=True, timeout=300) for _ in range(2)]
     one, two = map(json.loads, json.loads(runs[0]))
     assert one == two
@@ -221,7 +255,7 @@ def test_text_may_be_divided_unevenly(contents: list[str], tmp_path: Path) -> No
         (tmp_path / f"{number}.txt").write_text(content)
     files = sorted(tmp_path.glob("*.txt"))
     single = w2v.train(files, **FEW_OPTIONS)
-    model = trained(4, files, tmp_path / "m.safetensors", *FEW_ARGUMENTS)
+    model = train_on_ranks(4, files, tmp_path / "m.safetensors", *FEW_ARGUMENTS)
     assert model.vocabulary.words == single.vocabulary.words
     assert model.metrics["tokens_trained"] == single.metrics["tokens_trained"]
 
@@ -398,7 +432,7 @@ def test_signal_to_mpiexec_writes_a_checkpoint(number: int, text: Path, tmp_path
 @cluster
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_stopped_run_resumes_with_any_number_of_ranks(size: int, text: Path, tmp_path: Path) -> None:
-    uninterrupted = trained(2, [text], tmp_path / "uninterrupted.safetensors", "--epochs", 6)
+    uninterrupted = train_on_ranks(2, [text], tmp_path / "uninterrupted.safetensors", "--epochs", 6)
     states = ["--checkpoint", tmp_path / "states", "--checkpoint-every", "1epoch"]
     output = tmp_path / "m.safetensors"
     killed = fault_code("w2v.training.checkpoint_folder:CheckpointFolder.copy", "SIGKILL", 2)
@@ -433,35 +467,3 @@ def test_ranks_refuse_to_resume_another_text(text: Path, tmp_path: Path) -> None
     done = run_ranks(2, "train", mine, *arguments, code=1)
     assert_one_line(done.stderr)
     assert "is not the text that this run was started with" in done.stderr
-
-
-def test_old_module_of_join_ranks_warns() -> None:
-    sys.modules.pop("w2v.training.world", None)
-    with pytest.warns(DeprecationWarning, match=r"w2v\.training\.communicator\.join_ranks"):
-        from w2v.training.world import join
-    assert join is join_ranks
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"stop_early": 2}, "holds out the end of the whole text"),
-        ({"encoding": "cp949"}, "only UTF-8 can be divided among ranks"),
-        ({"phrases": True}, "finds phrases in the whole text"),
-        ({"strip_markup": True}, "the text cannot be divided among ranks inside markup"),
-    ],
-)
-def test_options_that_need_the_whole_text_are_refused(options: dict[str, Any], message: str) -> None:
-    _check_options_for_ranks(RunConfig.from_options({}))
-    with pytest.raises(w2v.SettingsError, match=message):
-        _check_options_for_ranks(RunConfig.from_options(options))
-
-
-def test_ranks_notice_phrases_of_another_file(text: Path, tmp_path: Path) -> None:
-    found = []
-    for phrases in ("new york", "new jersey"):
-        (tmp_path / "phrases").write_text(phrases)
-        config = RunConfig.from_options({"phrases": tmp_path / "phrases"})
-        found.append(_values_all_ranks_share(config, Corpus(text), None))
-    assert found[0].keys() == found[1].keys()
-    assert [name for name in found[0] if found[0][name] != found[1][name]] == ["checksum of the phrases"]

@@ -112,4 +112,4 @@ def test_last_finite_checkpoint_is_kept(
     monkeypatch.undo()
     newest = checkpoint_folder.latest(tmp_path)
     assert str(failure.value).endswith(str(newest.path))
-    w2v.train(sample, continue_from=newest.path, alpha=0.01, epochs=1)
+    w2v.train(sample, continue_from=newest.path, alpha=0.01, epochs=1)  # it would refuse NaN or infinite values

@@ -92,7 +92,7 @@ def test_end_of_the_text_is_held_out(sample: Path) -> None:
     assert trained == pytest.approx(0.95 * all_tokens, rel=0.01)
 
 
-def test_only_the_best_state_is_written_without_a_checkpoint_folder(
+def test_run_without_a_checkpoint_folder_writes_no_checkpoint_and_leaves_no_file(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(CheckpointFolder, "write", lambda *_: pytest.fail("a checkpoint was written"))

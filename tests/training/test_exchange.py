@@ -72,8 +72,9 @@ def test_changes_are_added_unless_they_agree_after_many_updates(
 ) -> None:
     monkeypatch.setattr(exchange_module, "rows_of_round", lambda *_: [range(2), range(2, 4)])
     rows = np.zeros((4, 2), np.float32)
-    # The messages of the other rank: changes of two rows with their squared lengths, then the flags.
-    communicator: Any = TwoRanks([[2, 0, 4, 0, 2, 4, 0, 0, 0], [-2, 0, 4, 0, 0, 0, 0, 1, 0]])
+    # The messages of the other rank: for each of two rows, the change and its squared length; then the flags.
+    first, second = [*(2, 0, 4), *(0, 2, 4), *(0, 0, 0)], [*(-2, 0, 4), *(0, 0, 0), *(0, 1, 0)]
+    communicator: Any = TwoRanks([first, second])
     exchange = Exchange(communicator, [(rows, np.ones(4))], seed=1, threads=2)
     synced = exchange._matrices[0].synced
     synced[:] = 0

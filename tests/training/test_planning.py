@@ -15,14 +15,14 @@ from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.training import run as run_module
 from w2v.training.initialisation import Initialisation, continued_settings
-from w2v.training.planning import plan_run, update_shares
+from w2v.training.planning import FROZEN_CHUNK, plan_run, update_shares
 from w2v.training.run import initial_inputs
 
 WORDS = Vocabulary(["ab", "ac", "ad"], [4, 2, 2])
 
 
-def store_of(ids: int) -> Any:
-    """Return a fake IdStore with this many ids. All ids except the sentence ends are known words."""
+def fake_store(ids: int) -> Any:
+    """Return a fake IdStore with this many ids. All of them count as words of the vocabulary."""
     return SimpleNamespace(
         ids=np.zeros(ids, np.uint32),
         remap=lambda words: np.array([-1, 0, 1, 2], np.int32),
@@ -46,7 +46,7 @@ def store_of(ids: int) -> Any:
 )
 def test_chunks_are_short_where_changes_are_added_at_their_end(ids: int, options: Any, expected: int) -> None:
     settings = Settings(negative=1, **{"workers": 1} | options)
-    plan = plan_run(settings, Initialisation(WORDS), store_of(ids))
+    plan = plan_run(settings, Initialisation(WORDS), fake_store(ids))
     assert plan.chunk_size == expected
     assert plan.chunks == -(-ids // expected)
     assert plan.tokens == ids
@@ -54,22 +54,29 @@ def test_chunks_are_short_where_changes_are_added_at_their_end(ids: int, options
 
 def test_frozen_words_have_short_chunks_and_no_share_of_the_changes() -> None:
     initial = Initialisation(WORDS, frozen=np.array([True, False, True]))
-    plan = plan_run(Settings(negative=1, workers=1), initial, store_of(10**6))
-    assert plan.chunk_size == 512
+    plan = plan_run(Settings(negative=1, workers=1), initial, fake_store(10**6))
+    assert plan.chunk_size == FROZEN_CHUNK
     assert plan.shares is not None
     assert plan.shares.tolist() == [0, 1, 0]
-    assert plan_run(Settings(negative=1, workers=1), Initialisation(WORDS), store_of(10**6)).shares is None
+    assert plan_run(Settings(negative=1, workers=1), Initialisation(WORDS), fake_store(10**6)).shares is None
 
 
 def test_ranks_choose_chunks_for_the_whole_text() -> None:
     settings = Settings(negative=1, workers=1, subwords="2-2")
-    plan = plan_run(settings, Initialisation(WORDS), store_of(200_000), sum_over_ranks=lambda number: 3 * number)
+    plan = plan_run(settings, Initialisation(WORDS), fake_store(200_000), sum_over_ranks=lambda number: 3 * number)
     assert plan.chunk_size == 1000
-    assert plan_run(settings, Initialisation(WORDS), store_of(200_000), max_chunk=99).chunk_size == 99
+
+
+def test_chunks_are_limited_to_max_chunk() -> None:
+    settings = Settings(negative=1, workers=1, subwords="2-2")
+    assert plan_run(settings, Initialisation(WORDS), fake_store(200_000), max_chunk=99).chunk_size == 99
 
 
 def test_subwords_receive_less_of_each_change_the_more_words_have_them() -> None:
-    """A row of about m words receives m^(−1/4) of each change, and at most 8 whole changes; own rows all of each."""
+    """If about m words of a chunk contain a subword, its row receives the share m^(−1/4) of the change of each word.
+
+    All shares together are at most 8. The own row of a word receives the whole change of the word.
+    """
     count = 200
     words = Words.of([f"a{chr(0x4E00 + number)}{chr(0x5E00 + number // 2)}" for number in range(count)])
     subwords = SubwordRows.of(Subwords(1, 1, 1 << 20), words)
@@ -81,7 +88,7 @@ def test_subwords_receive_less_of_each_change_the_more_words_have_them() -> None
         total = max(1, presence[members].sum())
         share = 1 if row < count else min(total**-0.25, 8 / total)
         np.testing.assert_allclose(shares[rows == row], subwords.members[row] * share, rtol=1e-6)
-    shared_by_all = shares[rows == rows[1]]
+    shared_by_all = shares[rows == rows[1]]  # the row of "a", the first letter of all words
     assert len(shared_by_all) == count
     assert shared_by_all.sum() < 8 * count / presence.sum() * subwords.members[rows[1]] * 1.001
 

@@ -19,7 +19,7 @@ from w2v.training import checkpoint_folder, communicator
 from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.communicator import Communicator
 from w2v.training.config import RunConfig
-from w2v.training.distributed import DistributedRun, words_per_round
+from w2v.training.distributed import MIN_ROUND_WORDS, DistributedRun, words_per_round
 from w2v.training.prepare import prepare
 
 Result = TypeVar("Result")
@@ -27,7 +27,7 @@ SMALL: dict[str, Any] = {"vector_size": 8, "min_count": 1, "workers": 1, "epochs
 
 
 @dataclass
-class World:
+class Job:
     """What the ranks of a fake MPI job share: a barrier, and the values that each rank passes to a collective call."""
 
     size: int
@@ -38,10 +38,10 @@ class World:
 
 
 class FakeComm:
-    """A communicator of mpi4py whose collective calls are complete when they return."""
+    """A fake of mpi4py's communicator. Its collective calls are complete when they return."""
 
-    def __init__(self, world: World, rank: int) -> None:
-        self.world, self.rank, self.size = world, rank, world.size
+    def __init__(self, job: Job, rank: int) -> None:
+        self.job, self.rank, self.size = job, rank, job.size
 
     def Dup(self) -> "FakeComm":
         return self
@@ -53,10 +53,10 @@ class FakeComm:
 
     def _values(self, value: Any) -> list[Any]:
         """Return copies of the values of all ranks."""
-        self.world.values[self.rank] = value.copy() if isinstance(value, np.ndarray) else value
-        self.world.barrier.wait()
-        found = [self.world.values[rank] for rank in range(self.size)]
-        self.world.barrier.wait()
+        self.job.values[self.rank] = value.copy() if isinstance(value, np.ndarray) else value
+        self.job.barrier.wait()
+        found = [self.job.values[rank] for rank in range(self.size)]
+        self.job.barrier.wait()  # so that no rank begins the next call before all ranks have read the values
         return found
 
     def Ibarrier(self) -> "FakeComm":
@@ -82,7 +82,7 @@ class FakeComm:
             gathered[start : start + size] = value
         return self
 
-    # Heartbeats: the predecessor has always sent its last one.
+    # Heartbeats: a rank always receives the last one of its predecessor, so that their thread can end.
 
     def Isend(self, *_: Any) -> "FakeComm":
         return self
@@ -97,9 +97,9 @@ class FakeComm:
 class ThreadCommunicator(Communicator):
     """A rank in a thread. It receives a signal after some rounds."""
 
-    def __init__(self, world: World, rank: int, stop_after: float) -> None:
+    def __init__(self, job: Job, rank: int, stop_after: float) -> None:
         self.rounds, self.stop_after = 0, stop_after
-        comm = FakeComm(world, rank)
+        comm = FakeComm(job, rank)
         mpi = {"COMM_WORLD": comm, "Query_thread": lambda: 3, "THREAD_MULTIPLE": 3, "SUM": "sum", "BYTE": "byte"}
         super().__init__(SimpleNamespace(**mpi))
 
@@ -112,25 +112,26 @@ class ThreadCommunicator(Communicator):
         return self.rounds >= self.stop_after
 
 
-def on_ranks(
+def call_on_ranks(
     size: int, function: Callable[[Communicator], Result], stop_after: Mapping[int, int] | None = None
 ) -> list[Result]:
     """Call a function on each rank, and return the results. The error of a rank is raised."""
-    world, results, errors = World(size), dict[int, Result](), dict[int, BaseException]()
+    job, results, errors = Job(size), dict[int, Result](), dict[int, BaseException]()
 
     def call(rank: int) -> None:
         try:
-            with ThreadCommunicator(world, rank, (stop_after or {}).get(rank, np.inf)) as ranks:
+            with ThreadCommunicator(job, rank, (stop_after or {}).get(rank, np.inf)) as ranks:
                 results[rank] = function(ranks)
         except BaseException as error:
             errors[rank] = error
-            world.barrier.abort()
+            job.barrier.abort()
 
     threads = [threading.Thread(target=call, args=(rank,)) for rank in range(size)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    # A failed rank breaks the barrier, so the other ranks fail, too: raise the error of the first.
     for error in sorted(errors.values(), key=lambda error: isinstance(error, threading.BrokenBarrierError)):
         raise error
     return [results[rank] for rank in range(size)]
@@ -144,40 +145,42 @@ def no_abort(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
-    """A text of about 20,000 words."""
+    """Return a text of about 20,000 words."""
     path = tmp_path_factory.mktemp("ranks") / "text"
     path.write_text(sample.read_text("utf-8")[:100_000], "utf-8")
     return path
 
 
-def trained(size: int, text: Any, stop_after: Mapping[int, int] | None = None, **options: Any) -> w2v.Model:
+def train_on_ranks(size: int, text: Any, stop_after: Mapping[int, int] | None = None, **options: Any) -> w2v.Model:
     """Train on several ranks, assert that all have the same model, and return it."""
-    models = on_ranks(size, lambda ranks: w2v.train(text, communicator=ranks, **SMALL | options), stop_after)
+    models = call_on_ranks(size, lambda ranks: w2v.train(text, communicator=ranks, **SMALL | options), stop_after)
     for model in models[1:]:
         np.testing.assert_array_equal(model.inputs, models[0].inputs)
         np.testing.assert_array_equal(model.outputs, models[0].outputs)
     return models[0]
 
 
-def resumed(size: int, folder: Path, text: Any) -> w2v.Model:
-    return on_ranks(size, lambda ranks: w2v.resume(folder, text, communicator=ranks))[0]
+def resume_on_ranks(size: int, folder: Path, text: Any) -> w2v.Model:
+    """Resume a run on several ranks, and return the model of the root."""
+    return call_on_ranks(size, lambda ranks: w2v.resume(folder, text, communicator=ranks))[0]
 
 
 @contextmanager
-def run_of(ranks: Communicator, text: Any, **options: Any) -> Iterator[DistributedRun]:
+def prepare_run(ranks: Communicator, text: Any, **options: Any) -> Iterator[DistributedRun]:
+    """Prepare the run of this rank. It is closed at the end of the `with` block."""
     with prepare(RunConfig.from_options(SMALL | options), text, communicator=ranks) as run:
         assert isinstance(run, DistributedRun)
         yield run
 
 
-def shared_of(size: int, text: Any, get: Callable[[DistributedRun], Result], **options: Any) -> list[Result]:
+def get_before_training(size: int, text: Any, get: Callable[[DistributedRun], Result], **options: Any) -> list[Result]:
     """Return a value of the run of each rank, before training."""
 
     def prepared(ranks: Communicator) -> Result:
-        with run_of(ranks, text, **options) as run:
+        with prepare_run(ranks, text, **options) as run:
             return get(run)
 
-    return on_ranks(size, prepared)
+    return call_on_ranks(size, prepared)
 
 
 # -- results ------------------------------------------------------------------------------
@@ -186,7 +189,7 @@ def shared_of(size: int, text: Any, get: Callable[[DistributedRun], Result], **o
 @pytest.mark.parametrize("size", [1, 2, 3])
 @pytest.mark.parametrize("options", [{"model": "skipgram"}, {"model": "cbow", "storage": "bf16"}], ids=str)
 def test_ranks_learn_like_one_process(size: int, options: dict[str, Any], text: Path) -> None:
-    model, single = trained(size, text, **options, epochs=3), w2v.train(text, **SMALL | options | {"epochs": 3})
+    model, single = train_on_ranks(size, text, **options, epochs=3), w2v.train(text, **SMALL | options | {"epochs": 3})
     assert model.vocabulary.words == single.vocabulary.words
     assert model.vocabulary.counts.tolist() == single.vocabulary.counts.tolist()
     for name in ("tokens", "tokens_trained", "sentences", "tokens_read"):
@@ -198,8 +201,9 @@ def test_ranks_learn_like_one_process(size: int, options: dict[str, Any], text: 
     exchange = model.metrics["exchange"]
     assert 0 < exchange["seconds"] < model.metrics["seconds"]["train"]
     assert exchange["share"] == pytest.approx(exchange["seconds"] / model.metrics["seconds"]["train"])
-    assert 3 * 5 < exchange["rounds"] < 3 * 30
-    assert_same(model, trained(size, text, **options, epochs=3))  # with one thread each, also on another run
+    rounds_per_epoch = model.metrics["tokens"] / size / MIN_ROUND_WORDS  # a short text has the shortest rounds
+    assert exchange["rounds"] / 3 == pytest.approx(rounds_per_epoch, abs=1)
+    assert_same(model, train_on_ranks(size, text, **options, epochs=3))  # with one thread each, also on another run
 
 
 def test_words_have_the_order_of_one_process(tmp_path: Path) -> None:
@@ -208,23 +212,23 @@ def test_words_have_the_order_of_one_process(tmp_path: Path) -> None:
         (tmp_path / f"{number}.txt").write_text(f"{line}\n" * 50)
     files = sorted(tmp_path.glob("*.txt"))
     few = {"sample": 0, "negative": 1}
-    model, single = trained(3, files, **few), w2v.train(files, **SMALL | few)
+    model, single = train_on_ranks(3, files, **few), w2v.train(files, **SMALL | few)
     assert model.vocabulary.words == single.vocabulary.words
     assert model.vocabulary.counts.tolist() == single.vocabulary.counts.tolist()
 
 
 def test_ranks_draw_different_random_numbers(text: Path) -> None:
-    seeds = shared_of(3, text, lambda run: run.plan.seed, seed=7)
+    seeds = get_before_training(3, text, lambda run: run.plan.seed, seed=7)
     assert seeds[0] == 7
     assert len(set(seeds)) == 3
     assert max(seeds) < 1 << 64
-    assert len(set(shared_of(2, text, lambda run: run.plan.seed, seed=(1 << 63) - 1))) == 2
+    assert len(set(get_before_training(2, text, lambda run: run.plan.seed, seed=(1 << 63) - 1))) == 2
 
 
 def test_ranks_on_one_machine_divide_its_processors(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(communicator, "processors", lambda: 7)
-    assert shared_of(3, text, lambda run: run.plan.workers, workers=None) == [2, 2, 2]
-    assert shared_of(2, text, lambda run: run.plan.workers, workers=5) == [5, 5]
+    assert get_before_training(3, text, lambda run: run.plan.workers, workers=None) == [2, 2, 2]
+    assert get_before_training(2, text, lambda run: run.plan.workers, workers=5) == [5, 5]
 
 
 # -- rounds and exchanges -------------------------------------------------------------------
@@ -236,8 +240,8 @@ def test_ranks_on_one_machine_divide_its_processors(text: Path, monkeypatch: pyt
         (20_000_000, 2, 10_000),  # 1000 rounds for each rank
         (20_000_000, 4, 5000),
         (20_000_000, 16, 5000),  # at most 4000 rounds
-        (1_000_000, 4, 1 << 10),  # but at least so many words in a round
-        (1_000_000_000, 1, 1 << 15),  # and at most so many
+        (1_000_000, 4, 1 << 10),  # but at least MIN_ROUND_WORDS words in a round
+        (1_000_000_000, 1, 1 << 15),  # and at most MAX_ROUND_WORDS
     ],
 )
 def test_more_ranks_have_shorter_rounds(words: int, ranks: int, expected: int) -> None:
@@ -248,11 +252,12 @@ def test_ranks_have_the_same_rounds_with_parts_of_different_length(tmp_path: Pat
     long, short = tmp_path / "long", tmp_path / "short"
     long.write_text("a b c d e f g h\n" * 2000)
     short.write_text("a b c d e f g h\n" * 300)
-    rounds = shared_of(2, [long, short], lambda run: run.schedule.rounds)
+    rounds = get_before_training(2, [long, short], lambda run: run.schedule.rounds)
     assert rounds[0] == rounds[1] > 5
-    chunks = shared_of(3, [short], lambda run: run.plan.chunks)
-    assert max(chunks) >= max(shared_of(3, [short], lambda run: run.schedule.rounds)) >= 1
-    assert trained(2, [long, short], sample=0).metrics["tokens_trained"] == 2 * 8 * 2300
+    # A round of the longest part has at least one chunk.
+    chunks = get_before_training(3, [short], lambda run: run.plan.chunks)
+    assert max(chunks) >= max(get_before_training(3, [short], lambda run: run.schedule.rounds)) >= 1
+    assert train_on_ranks(2, [long, short], sample=0).metrics["tokens_trained"] == 2 * 8 * 2300
 
 
 @pytest.mark.parametrize(
@@ -270,11 +275,13 @@ def test_exchange_expects_the_updates_of_each_row(
     def frequencies(run: DistributedRun) -> tuple[Vocabulary, list[np.ndarray]]:
         return run.vocabulary, [matrix.frequencies for matrix in run.exchange._matrices]
 
-    vocabulary, (inputs, outputs) = shared_of(2, text, frequencies, negative=3, sample=subsampling, **options)[1]
+    vocabulary, (inputs, outputs) = get_before_training(
+        2, text, frequencies, negative=3, sample=subsampling, **options
+    )[1]
     counts, shares = vocabulary.counts, vocabulary.counts / vocabulary.tokens
     kept = np.minimum(1, np.sqrt(subsampling / shares) + subsampling / shares) if subsampling else np.ones(len(shares))
     np.testing.assert_allclose(inputs, kept * shares * context_words, rtol=1e-5)
-    noise = np.sqrt(counts) / np.sqrt(counts).sum()
+    noise = np.sqrt(counts) / np.sqrt(counts).sum()  # the default ns_exponent is 0.5
     centres = kept * shares
     expected = predictions * centres.sum() * (centres / centres.sum() + 3 * noise)
     np.testing.assert_allclose(outputs, expected, rtol=1e-5)
@@ -285,7 +292,7 @@ def test_frequencies_of_subwords_are_sums_over_words(text: Path) -> None:
         by_name = dict(zip(run.parameters, run.exchange._matrices, strict=True))
         return by_name["inputs"].frequencies, by_name["ngrams"].frequencies, run.plan.subwords
 
-    inputs, ngrams, subwords = shared_of(2, text, frequencies, subwords="3-3", buckets=500)[0]
+    inputs, ngrams, subwords = get_before_training(2, text, frequencies, subwords="3-3", buckets=500)[0]
     expected = np.zeros(len(inputs) + len(ngrams))
     for word, frequency in enumerate(inputs):
         np.add.at(expected, subwords.rows[subwords.starts[word] : subwords.starts[word + 1]], frequency)
@@ -298,19 +305,20 @@ def test_frequencies_of_subwords_are_sums_over_words(text: Path) -> None:
 def stop(folder: Path, text: Any, rounds: int, size: int = 2, rank: int = 1, **options: Any) -> Any:
     """Stop a run by a signal to one rank after some rounds, and return its last checkpoint."""
     with pytest.raises(W2VError, match="another rank was stopped by a signal"):
-        trained(size, text, {rank: rounds}, checkpoint=folder, **options)
+        train_on_ranks(size, text, {rank: rounds}, checkpoint=folder, **options)
     return checkpoint_folder.latest(folder)
 
 
 @pytest.mark.parametrize("rounds", [1, 13])
 def test_run_resumes_where_a_signal_stopped_it(rounds: int, text: Path, tmp_path: Path) -> None:
-    uninterrupted = trained(2, text, model="skipgram")
+    uninterrupted = train_on_ranks(2, text, model="skipgram")
     total = uninterrupted.metrics["exchange"]["rounds"]
     state = stop(tmp_path, text, rounds, model="skipgram", rank=rounds % 2)
+    # The flag of the stopped rank reaches the others with the exchange of the next round.
     assert (state.resume_info.done, state.resume_info.end, state.resume_info.ranks) == (rounds + 1, total, 2)
     tokens = uninterrupted.metrics["tokens_trained"]
     assert state.resume_info.tokens_trained == pytest.approx(tokens * state.resume_info.done / total, rel=0.1)
-    model = resumed(2, tmp_path, text)
+    model = resume_on_ranks(2, tmp_path, text)
     # All rows are exchanged before a checkpoint. Within an epoch, this changes later exchanges.
     np.testing.assert_allclose(model.inputs, uninterrupted.inputs, atol=0.05)
     assert model.metrics["loss"] == pytest.approx(uninterrupted.metrics["loss"], rel=0.02)
@@ -325,35 +333,34 @@ def test_run_resumes_where_a_signal_stopped_it(rounds: int, text: Path, tmp_path
 
 
 def test_resume_after_an_epoch_is_bit_identical(text: Path, tmp_path: Path) -> None:
-    uninterrupted = trained(2, text)
+    uninterrupted = train_on_ranks(2, text)
     rounds = uninterrupted.metrics["exchange"]["rounds"] // 2
     assert stop(tmp_path, text, rounds - 1).resume_info.done == rounds
-    assert_same(resumed(2, tmp_path, text), uninterrupted)
+    assert_same(resume_on_ranks(2, tmp_path, text), uninterrupted)
 
 
 @pytest.mark.parametrize("size", [1, 3])
 def test_run_resumes_with_another_number_of_ranks(size: int, text: Path, tmp_path: Path) -> None:
     state = stop(tmp_path, text, 7, epochs=3)
-    model = resumed(size, tmp_path, text)
+    model = resume_on_ranks(size, tmp_path, text)
     tokens = 3 * model.metrics["tokens"]
     assert model.metrics["tokens_trained"] == pytest.approx(tokens, rel=0.05)
     assert model.metrics["ranks"] == size
-    assert sum(model.metrics["predictions"]) == pytest.approx(
-        3 * state.predictions[0] * tokens / 3 / state.resume_info.tokens_trained, rel=0.1
-    )
+    predictions_per_token = state.predictions[0] / state.resume_info.tokens_trained
+    assert sum(model.metrics["predictions"]) == pytest.approx(tokens * predictions_per_token, rel=0.1)
     assert model.metrics["loss"][2] < model.metrics["loss"][0]
 
 
 def test_rank_without_text_trains_nothing_and_resumes(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("a b c d e f g h a c\n")
     options = {"sample": 0, "negative": 1, "epochs": 40}
-    parts = shared_of(3, [tmp_path / "text"], lambda run: run.plan.chunks, **options)
+    parts = get_before_training(3, [tmp_path / "text"], lambda run: run.plan.chunks, **options)
     assert sorted(parts) == [0, 0, 1]
     state = stop(tmp_path / "states", [tmp_path / "text"], 12, size=3, **options)
     assert state.resume_info.done == 13
-    model = resumed(3, tmp_path / "states", [tmp_path / "text"])
+    model = resume_on_ranks(3, tmp_path / "states", [tmp_path / "text"])
     assert model.metrics["tokens_trained"] == 400
-    assert_same(model, trained(3, [tmp_path / "text"], **options))
+    assert_same(model, train_on_ranks(3, [tmp_path / "text"], **options))
 
 
 def test_checkpoints_are_written_at_the_end_of_each_epoch(
@@ -368,7 +375,7 @@ def test_checkpoints_are_written_at_the_end_of_each_epoch(
             function(self, state)
 
         monkeypatch.setattr(CheckpointFolder, name, record)
-    model = trained(2, text, checkpoint=tmp_path, checkpoint_every="1epoch", epochs=3)
+    model = train_on_ranks(2, text, checkpoint=tmp_path, checkpoint_every="1epoch", epochs=3)
     end = model.metrics["exchange"]["rounds"]
     assert written == [("copy", end // 3, end), ("copy", 2 * end // 3, end), ("write", end, end)]
     assert len(checkpoint_folder.files(tmp_path)) == 2
@@ -380,7 +387,7 @@ def test_checkpoints_are_written_at_the_end_of_each_epoch(
 def test_run_without_checkpoints_writes_none(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(W2VError, match="another rank was stopped by a signal"):
-        trained(2, text, {0: 3})
+        train_on_ranks(2, text, {0: 3})
     assert list(tmp_path.iterdir()) == []
 
 
@@ -389,7 +396,7 @@ def test_another_text_is_refused(text: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_bytes(text.read_bytes().replace(b"a", b"e"))
     with pytest.raises(W2VError, match="is not the text that this run was started with"):
-        resumed(2, tmp_path / "states", other)
+        resume_on_ranks(2, tmp_path / "states", other)
 
 
 # -- errors -------------------------------------------------------------------------------
@@ -400,7 +407,7 @@ def test_different_settings_are_refused(text: Path) -> None:
         return w2v.train(text, communicator=ranks, **SMALL | {"epochs": 1 + ranks.rank})
 
     with pytest.raises(W2VError, match=r"^rank 1 \(.*\) has epochs 2, and rank 0 \(.*\) 1: start all ranks with the"):
-        on_ranks(2, train)
+        call_on_ranks(2, train)
 
 
 def test_error_in_a_round_is_raised_on_all_ranks(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -417,10 +424,10 @@ def test_error_in_a_round_is_raised_on_all_ranks(text: Path, monkeypatch: pytest
         messages.append(str(error.value))
 
     monkeypatch.setattr(DistributedRun, "_train_to", fail)
-    on_ranks(2, train)
+    call_on_ranks(2, train)
     assert len(messages) == 2
 
 
 def test_other_kernels_are_refused(text: Path) -> None:
     with pytest.raises(w2v.SettingsError, match="kernel numba: several ranks train with kernel cython"):
-        trained(2, text, kernel="numba")
+        train_on_ranks(2, text, kernel="numba")

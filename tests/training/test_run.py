@@ -24,13 +24,13 @@ from w2v.training.run import Run
 
 WORDS = Vocabulary(["one", "two", "three"], [400, 200, 200])
 TEXT = [["one", "two", "one", "three"]] * 200
-SECONDS = 30  # after which a thread stops waiting for the monitor, and the test fails
+STOP_TIMEOUT = 30  # seconds that a thread waits for the monitor to stop it; then the test fails
 
 
-class Controlled:
-    """A kernel whose threads do what a test says, and can wait until the monitor stops them."""
+class ControlledKernel:
+    """A kernel with threads that do what a test says. They can wait until the monitor stops them."""
 
-    def __init__(self, kernel: Any, work: Callable[["Controlled", int], None]) -> None:
+    def __init__(self, kernel: Any, work: Callable[["ControlledKernel", int], None]) -> None:
         self.kernel, self.work = kernel, work
         self.stop_called = threading.Event()
         self.stopped_in_time = False
@@ -45,12 +45,12 @@ class Controlled:
         self.stop_called.set()
 
     def wait_for_stop(self) -> None:
-        self.stopped_in_time = self.stop_called.wait(SECONDS)
+        self.stopped_in_time = self.stop_called.wait(STOP_TIMEOUT)
 
 
 @pytest.fixture
 def new_run() -> Iterator[Callable[..., Run]]:
-    """A function that returns a run over TEXT with some settings."""
+    """Return a function that creates a run over TEXT with some settings."""
     with read_text(Corpus(TEXT)) as store:
 
         def create(share: float = 1.0, **settings: Any) -> Run:
@@ -63,9 +63,9 @@ def new_run() -> Iterator[Callable[..., Run]]:
         yield create
 
 
-def train_with(run: Run, work: Callable[[Controlled, int], None]) -> Controlled:
+def train_with(run: Run, work: Callable[[ControlledKernel, int], None]) -> ControlledKernel:
     """Run one round. Each thread of the run calls `work(kernel, number)`."""
-    run.kernel = Controlled(run.kernel, work)
+    run.kernel = ControlledKernel(run.kernel, work)
     run._train_to(run.plan.total_chunks)
     return run.kernel
 
@@ -74,7 +74,7 @@ def train_with(run: Run, work: Callable[[Controlled, int], None]) -> Controlled:
 
 
 def test_error_of_a_thread_stops_the_others(new_run: Callable[..., Run]) -> None:
-    def work(kernel: Controlled, number: int) -> None:
+    def work(kernel: ControlledKernel, number: int) -> None:
         if number == 1:
             raise ValueError("broken")
         kernel.wait_for_stop()
@@ -87,7 +87,7 @@ def test_error_of_a_thread_stops_the_others(new_run: Callable[..., Run]) -> None
 
 @pytest.mark.parametrize("matrix", ["inputs", "outputs"])
 def test_divergence_stops_the_threads(new_run: Callable[..., Run], matrix: str) -> None:
-    def work(kernel: Controlled, number: int) -> None:
+    def work(kernel: ControlledKernel, number: int) -> None:
         run.parameters[matrix][-1, 0] = np.nan
         kernel.wait_for_stop()
 

@@ -45,7 +45,7 @@ def uninterrupted(sample: Path) -> w2v.Model:
 
 
 def forge(folder: Path, files: Any = (), **config: Any) -> None:
-    """Change the paths in the checkpoints of a folder, as their author could."""
+    """Change the paths in the checkpoints of a folder, as somebody who passes them on could."""
     for path in checkpoint_folder.files(folder):
         arrays, metadata = native.read_native(path)
         description = json.loads(arrays["run"].tobytes())

@@ -132,6 +132,9 @@ with read_corpus(Corpus([["word1"]])) as store:
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs the memory of a process as Linux shows it")
+# The lower bound is a number of float32 values for each thread. For drawn words, it multiplies the steps in a window of
+# 2000 context words, the rows that a step draws, the 3 windows that are filled in advance, and the values for a row: a
+# pointer (2), an offset, and perhaps a weight.
 @pytest.mark.parametrize(
     ("options", "lower_bound"),
     [

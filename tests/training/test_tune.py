@@ -1,4 +1,4 @@
-"""`tune`: the candidates and their order, scores, time, and how a tune_and_stop run is resumed."""
+"""`tune`: the candidates and their order, scores, time, and how a stopped run is resumed."""
 
 import json
 import tomllib
@@ -53,7 +53,7 @@ def trials_in(state: Path) -> list[dict[str, Any]]:
 def test_bracket_continues_with_the_best_third(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(successive_halving, "SEEDS", (1,))
     replace_scorer(monkeypatch, lambda model: model.settings.window_size / 100)
-    trials = tune_and_stop(1 + 9 + 3 + 1, tmp_path / "state.json")
+    trials = tune_and_stop(1 + 9 + 3 + 1, tmp_path / "state.json")  # the default settings, then a bracket
     assert trials[0]["choices"] == {}
     assert Counter(trial["share"] for trial in trials) == {1 / 9: 9, 1 / 3: 3, 1: 2}
     first, second, last = trials[1:10], trials[10:13], trials[13]
@@ -65,6 +65,8 @@ def test_bracket_continues_with_the_best_third(monkeypatch: pytest.MonkeyPatch, 
 
 def test_scores_are_averaged_over_seeds_if_there_is_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     replace_scorer(monkeypatch, lambda model: float(model.settings.seed))
+    # The default settings with nine seeds; a bracket of nine candidates with one seed, of which the best three get two
+    # more seeds, and the best one six more.
     trials = tune_and_stop(9 + 9 + 6 + 6, tmp_path / "state.json", time="10h", seed=7)
     assert [trial["seed"] for trial in trials[:9]] == list(range(7, 16))
     assert Counter(trial["seed"] for trial in trials[9:]) == {7: 9, 8: 3, 9: 3} | dict.fromkeys(range(10, 16), 1)
@@ -126,6 +128,7 @@ def test_diverged_trials_have_no_score(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setattr(successive_halving, "KEEP_PROBABILITY", 0)
     monkeypatch.setattr(successive_halving, "CHOICES", {"alpha": (20_000,), "min_alpha": (1, 0.999)})
     trials = tune_and_stop(11, tmp_path / "state.json", model="cbow", loss="hs", window=15, epochs=12)
+    # The default settings with nine seeds, then both candidates.
     assert [trial["score"] is None for trial in trials] == 9 * [False] + 2 * [True]
 
 
@@ -187,8 +190,8 @@ def test_unusable_files_are_refused(tmp_path: Path) -> None:
 # -- a tuner without a text -----------------------------------------------------------------
 
 
-class NoTrials(Tuner):
-    """A tuner that records the trials that it is asked for, each of 10 seconds, and has no candidates."""
+class TunerWithoutCandidates(Tuner):
+    """A tuner that only tries the default settings. It trains nothing: each trial is recorded as one of 10 seconds."""
 
     def _trial(self, choices: Any, share: float, seed: int) -> Trial:
         trial = Trial(choices, share, seed, float(seed), 10)
@@ -211,7 +214,7 @@ def new_tuner(seconds: float, kind: type[Tuner] = Tuner, **fields: Any) -> Tuner
 @pytest.mark.parametrize(("seconds", "seeds"), [(30, 1), (269, 1), (270, 3), (809, 3), (810, 9), (100_000, 9)])
 def test_more_seeds_are_used_if_three_brackets_fit(seconds: float, seeds: int) -> None:
     """A bracket with one seed costs three trainings, of 10 seconds each."""
-    tuner = new_tuner(seconds, NoTrials, fixed={"seed": 4})
+    tuner = new_tuner(seconds, TunerWithoutCandidates, fixed={"seed": 4})
     tuner.search()
     assert [trial.seed for trial in tuner.trials] == [4, *range(4, 4 + seeds)]  # the first one measures the time
     assert tuner.score == tuner.default_score == 4 + (seeds - 1) / 2
@@ -237,7 +240,7 @@ def test_search_leaves_time_for_a_last_training_with_the_best_settings(monkeypat
     best, other = {"window": 3}, {"window": 2}
     durations = [(best, 1.0, 10), (best, 1.0, 12), (best, 1 / 3, 70), (other, 1.0, 80)]
     trials = [Trial(choices, share, 1, 0.5, seconds) for choices, share, seconds in durations]
-    tuner = new_tuner(100, trials=trials, best=best)
+    tuner = new_tuner(100, trials=trials, best=best)  # a whole training with the best settings took up to 12 s
     monkeypatch.setattr("time.monotonic", lambda: 87.9)
     tuner._report(Progress("train", 1, 2, "words", rate=1.0))
     monkeypatch.setattr("time.monotonic", lambda: 88.1)
@@ -253,6 +256,7 @@ def test_time_for_three_trainings_is_needed(monkeypatch: pytest.MonkeyPatch) -> 
         r'40m \(time="40m"\) or more$'
     )
     early, later = (Progress("train", done, 4000, "words", rate=10.0) for done in (80, 81))
+    # At 100 s, three trainings of 400 s fit only if the limit is 1300 s or more.
     new_tuner(1299)._report(early)
     with pytest.raises(w2v.W2VError, match=message):
         new_tuner(1299)._report(later)
