@@ -10,7 +10,7 @@ DEPENDENCIES := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb")
 SOURCES := setup.py pyproject.toml $(shell find w2v -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name '*.c')
 export PATH := $(abspath $(RUN)):$(PATH)
 
-.PHONY: build demo demo-real test cluster browser compat docs faults faults-short fuzz sanitize bench wheels wheels-test wheels-test-arm64 clean
+.PHONY: build demo demo-real test cluster browser compat docs faults faults-short fuzz sanitize bench wheels wheels-test wheels-test-arm64 wheels-test-windows clean
 build: $(VENV)/.built
 
 # If the machine lacks a tool, one line names it.
@@ -131,7 +131,7 @@ bench: build
 	python bench/quality.py $(CORPUS) --questions $(QUESTIONS) --pairs $(PAIRS) --tools w2v --seeds 1 --json build/bench/quality.json
 	python bench/report.py build/bench/*.json --picture build/bench/speed.svg > build/bench/tables.md
 
-# `make wheels` builds the source distribution and wheels for Linux in dist/. `make wheels-test` tests them with every
+# `make wheels` builds the source distribution and wheels for Linux and Windows in dist/. `make wheels-test` tests them with every
 # Python in PATH, or with the named ones: make wheels-test PYTHONS='python3.11 python3.13'. tests/wheels/debian.sh
 # installs more Pythons.
 wheels: build/tools/.built
@@ -145,6 +145,11 @@ wheels-test: build/tools/.built
 ARM64 := build/arm64/usr/bin/w2v-python3.13
 wheels-test-arm64: build/tools/.built $(ARM64)
 	build/tools/bin/python tests/wheels/run.py --part $(abspath $(ARM64))
+
+# Test the wheel for Windows with Windows' Python under Wine: all tests, or make wheels-test-windows TESTS='tests/text -x'.
+TESTS ?=
+wheels-test-windows: build/tools/.built
+	build/tools/bin/python tests/wheels/windows.py $(TESTS)
 
 $(ARM64):
 	sh tests/wheels/debian.sh build/arm64 arm64 trixie python3.13

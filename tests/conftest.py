@@ -2,6 +2,8 @@
 
 import os
 import signal
+import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,19 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 # In the background, a shell makes programs ignore Ctrl-C, and nohup makes them ignore the end of the terminal. The
 # programs that tests start would inherit this, but the tests must be able to stop them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
+if hasattr(signal, "SIGHUP"):  # Windows has none
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests that cannot run on Windows."""
+    if sys.platform != "win32":
+        return
+    content = (Path(__file__).parent / "wheels" / "windows.toml").read_text("utf-8")
+    for reason, tests in tomllib.loads(content).items():
+        for item in items:
+            if item.nodeid.removeprefix("tests/").startswith(tuple(tests)):
+                item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.fixture(scope="session")

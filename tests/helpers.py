@@ -1,16 +1,13 @@
 """Helpers of several test files: the command line, stopped runs, models with a known solution, vector files, texts."""
 
 import errno
-import fcntl
 import itertools
 import json
 import os
-import pty
 import signal
 import struct
 import subprocess
 import sys
-import termios
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -56,6 +53,7 @@ MODELS = [{"model": model, "loss": loss} for model in get_args(ModelName) for lo
 # -- the command line -----------------------------------------------------------------------
 
 PROGRAM = [sys.executable, "-c", "from w2v.cli.main import main; main(prog_name='w2v')"]
+IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 QUICK = ["--epochs", "1", "--vector-size", "8", "--workers", "1"]
 
 
@@ -106,6 +104,7 @@ class Terminal:
     """
 
     def __init__(self, *arguments: object, width: int = 80, **variables: str) -> None:
+        fcntl, pty, termios = map(pytest.importorskip, ("fcntl", "pty", "termios"))
         self.shown = b""
         self._leader, follower = pty.openpty()
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import PROGRAM, QUICK, Terminal, command_of, run, run_json, start, write_with_strings
+from tests.helpers import IS_ROOT, PROGRAM, QUICK, Terminal, command_of, run, run_json, start, write_with_strings
 from w2v.cli import console, outputs
 from w2v.cli import main as cli
 from w2v.losses.registry import FlatSettings
@@ -764,7 +764,7 @@ def test_internal_errors_are_reported_in_one_line(model: Path, monkeypatch: pyte
     assert error == "w2v: internal error: ZeroDivisionError: division by zero\n"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
+@pytest.mark.skipif(IS_ROOT, reason="root may read and write everything")
 def test_missing_permissions_are_reported(sample: Path, tmp_path: Path) -> None:
     secret, locked = tmp_path / "secret", tmp_path / "locked"
     secret.write_text("words", "utf-8")

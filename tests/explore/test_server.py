@@ -3,7 +3,6 @@
 import errno
 import http.client
 import json
-import resource
 import signal
 import socket
 import socketserver
@@ -167,6 +166,7 @@ def test_first_request_has_a_shorter_timeout(server: Server, monkeypatch: pytest
 def test_server_pauses_at_the_limit_of_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
     monkeypatch.setattr(server_module, "time", types.SimpleNamespace(sleep=pauses.append))
+    resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with Server("127.0.0.1", 0) as one, connect(one), ExitStack() as limit:
         limit.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))

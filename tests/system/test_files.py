@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import pytest
 
 import w2v
+from tests.helpers import IS_ROOT
 from w2v.errors import W2VError
 from w2v.system import files
 from w2v.system.files import (
@@ -123,7 +124,7 @@ def test_unwritable_paths_are_refused(tmp_path: Path, name: str) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+@pytest.mark.skipif(not IS_ROOT, reason="only root may give files away")
 def test_replacing_a_file_keeps_its_owner(tmp_path: Path, temporary_kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "old"
     path.touch()

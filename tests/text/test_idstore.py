@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers import LATIN_1, WORDS, full_disk, read_text, reference_ids, text_bytes
+from tests.helpers import IS_ROOT, LATIN_1, WORDS, full_disk, read_text, reference_ids, text_bytes
 from w2v.errors import SettingsError, W2VError
 from w2v.system.files import text_start
 from w2v.text import corpus, idstore
@@ -427,7 +427,7 @@ def test_a_cache_is_not_reused_for_a_changed_text_with_the_old_time(tmp_path: Pa
         lambda path: path.chmod(0o620),
         pytest.param(
             lambda path: os.chown(path, 12345, 23456),
-            marks=pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away"),
+            marks=pytest.mark.skipif(not IS_ROOT, reason="only root may give files away"),
         ),
     ],
 )

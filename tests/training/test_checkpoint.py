@@ -3,7 +3,6 @@
 import itertools
 import json
 import os
-import resource
 import shlex
 import shutil
 import signal
@@ -31,6 +30,7 @@ from tests.helpers import (
     stop_at,
     train_and_stop,
 )
+from w2v.cli.console import SIGNALS
 from w2v.formats import native
 from w2v.system.threads import NoThread, Thread
 from w2v.training import checkpoint, checkpoint_folder
@@ -265,7 +265,7 @@ def test_checkpoint_is_written_before_the_hard_cpu_limit(
     tmp_path: Path, stopped_run: checkpoint.Checkpoint, monkeypatch: pytest.MonkeyPatch, every: str
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("resource.getrlimit", lambda _: (resource.RLIM_INFINITY, 100))
+        patch.setattr("w2v.training.checkpoint_folder.cpu_seconds_limit", lambda: 100)
         checkpoints = CheckpointFolder(tmp_path, every)
     due = []
     for seconds in (74, 76):  # a checkpoint is due at three quarters of the limit
@@ -565,7 +565,7 @@ def test_command_needs_an_output_for_a_run_started_in_python(sample: Path, tmp_p
 # -- signals ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGXCPU])
+@pytest.mark.parametrize("number", SIGNALS)
 def test_signals_write_a_checkpoint(number: signal.Signals, sample: Path, tmp_path: Path, expected: bytes) -> None:
     states = tmp_path / "states and more"
     arguments = [*training_arguments(sample, tmp_path), "--checkpoint", states, "--checkpoint-every", "2chunks"]

@@ -1,7 +1,6 @@
 """The lock on a folder of checkpoints: one run at a time, and no access for other users."""
 
 import errno
-import fcntl
 import os
 import shutil
 import signal
@@ -15,9 +14,9 @@ import pytest
 
 import w2v
 from tests.helpers import QUICK, SMALL, run, train_and_stop
+from w2v.system.lock import Lock
 from w2v.training import checkpoint_folder
 from w2v.training.checkpoint_folder import CheckpointFolder, latest
-from w2v.training.lock import Lock
 
 
 def test_lock_is_exclusive_and_leaves_no_file(tmp_path: Path) -> None:
@@ -134,6 +133,7 @@ def open_files() -> int:
 def test_lock_is_taken_again_if_its_file_is_removed_before_flock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    fcntl = pytest.importorskip("fcntl")
     flock, removed = fcntl.flock, list[Path]()
 
     def remove_and_lock(file: int, operation: int) -> None:

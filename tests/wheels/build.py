@@ -11,6 +11,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
+from abi3info import DATAS, FUNCTIONS
 from auditwheel.wheeltools import InWheel
 
 PLATFORMS = {  # for each tag of a wheel, zig's name of the processor and C library
@@ -29,6 +30,31 @@ def run(*arguments: str | Path, **environment: str) -> None:
     subprocess.run([sys.executable, "-m", *arguments], check=True, cwd=ROOT, env=environment)
 
 
+# Python's configuration for 64-bit Windows, as far as the limited API needs it.
+WINDOWS_CONFIGURATION = """
+#pragma once
+#define MS_WINDOWS
+#define MS_WIN64
+#define HAVE_DECLSPEC_DLL
+#define Py_ENABLE_SHARED
+#define HAVE_STDDEF_H 1
+#define HAVE_SYS_TYPES_H 1
+#define HAVE_WCHAR_H 1
+#define ALIGNOF_SIZE_T 8
+#define SIZEOF_DOUBLE 8
+#define SIZEOF_FLOAT 4
+#define SIZEOF_INT 4
+#define SIZEOF_LONG 4
+#define SIZEOF_LONG_LONG 8
+#define SIZEOF_OFF_T 4
+#define SIZEOF_SHORT 2
+#define SIZEOF_SIZE_T 8
+#define SIZEOF_TIME_T 8
+#define SIZEOF_VOID_P 8
+#define SIZEOF_WCHAR_T 2
+"""
+
+
 def create_headers(processor: str) -> Path:
     """Create a folder with Python's configuration for a processor, where Debian's headers look for it; return its path.
 
@@ -41,6 +67,37 @@ def create_headers(processor: str) -> Path:
     configuration = Path(sysconfig.get_path("include")).parent / (sysconfig.get_config_var("MULTIARCH") or "") / name
     (target / name).symlink_to(configuration)
     return target.parent
+
+
+def create_windows_headers() -> Path:
+    """Create a folder with Python's headers for Windows, and the import library of python3.dll; return its path."""
+    target = BUILD / "include" / "windows"
+    shutil.copytree(sysconfig.get_path("include"), target)
+    (target / "pyconfig.h").unlink()
+    (target / "pyconfig.h").write_text(WINDOWS_CONFIGURATION)
+    names = [*(each.name for each in FUNCTIONS), *(f"{each.name} DATA" for each in DATAS)]
+    exports = target / "python3.def"
+    exports.write_text("\n".join(["LIBRARY python3.dll", "EXPORTS", *names]))
+    run("ziglang", "dlltool", "-m", "i386:x86-64", "-d", exports, "-l", target / "libpython3.a")
+    return target
+
+
+def build_windows(source: Path) -> None:
+    """Build the wheel for Windows. setuptools names the modules as on this machine, so rename them."""
+    print("building win_amd64", flush=True)
+    headers, raw = create_windows_headers(), BUILD / "win_amd64"
+    compiler = f"{sys.executable} -m ziglang cc -target x86_64-windows-gnu"
+    run(
+        "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", raw, source,
+        CC=compiler,
+        LDSHARED=f"{compiler} -shared -L{headers} -lpython3",
+        CFLAGS=f"-I{headers}",
+        _PYTHON_HOST_PLATFORM="win-amd64",
+    )  # fmt: skip
+    (wheel,) = raw.iterdir()
+    with InWheel(wheel, ROOT / "dist" / wheel.name) as folder:
+        for module in Path(folder).rglob("*.abi3.so"):
+            module.rename(module.with_name(module.name.replace(".abi3.so", ".pyd")))
 
 
 def name_musl(wheel: Path, processor: str) -> None:
@@ -72,6 +129,7 @@ def main() -> None:
         run("auditwheel", "repair", "--wheel-dir", ROOT / "dist", next(raw.iterdir()))
         if not list((ROOT / "dist").glob(f"*{platform}*")):
             sys.exit(f"auditwheel made no wheel for {platform}: run auditwheel show on {raw} to see why")
+    build_windows(source)
 
 
 if __name__ == "__main__":

@@ -73,6 +73,15 @@ def write_oldest_constraints() -> Path:
     return file
 
 
+def copy_tests() -> None:
+    """Create a folder with the tests, but without w2v's sources: BUILD/project."""
+    shutil.rmtree(BUILD, ignore_errors=True)
+    for name in ("tests", "docs"):
+        shutil.copytree(ROOT / name, BUILD / "project" / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("README.md", "pyproject.toml"):
+        shutil.copy(ROOT / name, BUILD / "project")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--part", action="store_true")
@@ -80,11 +89,7 @@ def main() -> None:
     options = parser.parse_args()
     pythons_in_path = [path for minor in range(11, 20) if (path := shutil.which(f"python3.{minor}"))]
     os.environ.pop("PYTHONPATH", None)  # it could lead to the sources
-    shutil.rmtree(BUILD, ignore_errors=True)
-    for name in ("tests", "docs"):
-        shutil.copytree(ROOT / name, BUILD / "project" / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("README.md", "pyproject.toml"):
-        shutil.copy(ROOT / name, BUILD / "project")
+    copy_tests()
     audit(sorted((ROOT / "dist").glob("*.whl")))
     failed = []
     pythons = sorted(options.python or pythons_in_path, key=lambda python: int(python.rpartition(".")[2]))

@@ -20,8 +20,15 @@ import click
 from w2v.errors import SettingsError, TextWarning, error_message, printable
 from w2v.options import suggestion
 from w2v.progress import formatted_values, quantity
-from w2v.system._bus_error import end_on_bus_error
 from w2v.system.launcher import rank_and_size
+from w2v.system.shell import is_windows_console, stream_encoding
+from w2v.system.signals import (
+    REPEATED_SIGNALS,
+    TERMINATION_SIGNALS,
+    break_on_console_close,
+    end_on_bus_error,
+    signal_name,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -39,7 +46,7 @@ SHOW_CURSOR = b"\x1b[?25h"
 STDOUT, STDERR = 1, 2  # file descriptors
 _silent = False  # whether messages are dropped: True in all ranks of an MPI job except rank 0
 _stopped = 0  # number of the signal that asked the program to end, or 0
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU)
+SIGNALS = (*TERMINATION_SIGNALS, *REPEATED_SIGNALS)
 
 
 class Stopped(BaseException):
@@ -74,9 +81,8 @@ class Program(click.Command):
         except Exception as error:
             _fail(2 if isinstance(error, SettingsError) else 1, error_message(error))
         except Stopped as stopped:
-            number = signal.Signals(stopped.args[0])
-            by = "Ctrl-C" if number == signal.SIGINT else number.name
-            _fail(128 + number, "; ".join([f"stopped by {by}", *getattr(stopped, "__notes__", [])]))
+            number = stopped.args[0]
+            _fail(128 + number, "; ".join([f"stopped by {signal_name(number)}", *getattr(stopped, "__notes__", [])]))
         finally:
             log.removeHandler(handler)
         sys.exit(code if isinstance(code, int) else 0)
@@ -137,13 +143,14 @@ def _set_up_streams() -> None:
             os.open(os.devnull, flags)  # returns the lowest free descriptor, which is this one
     if sys.stdin is None:
         sys.stdin = os.fdopen(0, closefd=False)
-    if sys.stdout is sys.__stdout__:  # tests replace it
+    if sys.stdout is sys.__stdout__ and not (sys.stdout and is_windows_console(sys.stdout)):  # tests replace it
         sys.stdout = _text_stream(_StandardOutput(STDOUT, "w", closefd=False), sys.stdout)
-    if sys.stderr is sys.__stderr__:
+    if sys.stderr is sys.__stderr__ and not (sys.stderr and is_windows_console(sys.stderr)):
         sys.stderr = _text_stream(_StandardError(STDERR, "w", closefd=False), sys.stderr)
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # for characters that the encoding lacks
+            # backslashreplace: for characters that the encoding lacks
+            stream.reconfigure(encoding=stream_encoding(stream), errors="backslashreplace")
 
 
 def _text_stream(raw: io.FileIO, before: Any) -> io.TextIOWrapper:
@@ -209,8 +216,8 @@ def _raise_on_signals() -> Iterator[None]:
         # The exception may leave objects half initialised, and their destructors then fail. The hook stays in place,
         # because tracebacks keep such objects until the program ends.
         sys.unraisablehook = lambda _: None
-        for other in handled:  # the system repeats SIGXCPU every second
-            signal.signal(other, signal.SIG_IGN if other == signal.SIGXCPU else signal.SIG_DFL)
+        for other in handled:
+            signal.signal(other, signal.SIG_IGN if other in REPEATED_SIGNALS else signal.SIG_DFL)
         if os.isatty(STDERR):  # a progress bar hides the cursor, and a second signal would leave it hidden
             with suppress(OSError):
                 os.write(STDERR, SHOW_CURSOR)  # not sys.stderr, which the progress bar replaces
@@ -221,9 +228,11 @@ def _raise_on_signals() -> Iterator[None]:
     handled = [number for number in SIGNALS if before[number] is not signal.SIG_IGN]  # nohup ignores SIGHUP
     for number in handled:
         signal.signal(number, stop)
+    ignore_console_close = break_on_console_close()
     try:
         yield
     finally:
+        ignore_console_close()
         for number, handler in before.items():
             signal.signal(number, handler)
         _stopped = 0

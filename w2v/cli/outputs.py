@@ -12,7 +12,7 @@ from typing import Any
 from w2v.cli.console import STDOUT, Stopped
 from w2v.errors import SettingsError, W2VError
 from w2v.formats import table
-from w2v.system.files import destination
+from w2v.system.files import destination, user_id
 
 Write = Callable[[Path, bool], None]  # writes a file; raises W2VError if the file exists and the flag is False
 
@@ -59,7 +59,7 @@ def check(
         raise W2VError(f"{path} exists: name another file {option}, or add --force to replace it")
     folder = real.parent.stat()
     # In a folder with the sticky bit, such as /tmp, only root, the folder's owner and the file's owner may replace it.
-    if info and folder.st_mode & stat.S_ISVTX and os.geteuid() not in (0, folder.st_uid, info.st_uid):
+    if info and folder.st_mode & stat.S_ISVTX and user_id() not in (0, folder.st_uid, info.st_uid):
         raise W2VError(f"{path} belongs to another user, and only they may replace it: name another output")
     try:
         tempfile.TemporaryFile(dir=real.parent).close()

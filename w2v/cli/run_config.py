@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +26,7 @@ from w2v.kernel.plan import instruction_set
 from w2v.losses.registry import LOSSES, Settings
 from w2v.options import options_of
 from w2v.progress import Progress, Report, duration
+from w2v.system.shell import join_command
 from w2v.text.idstore import ReadingOptions
 from w2v.training.communicator import Communicator, is_root
 from w2v.training.config import PATHS, RunConfig, read_options
@@ -236,7 +236,7 @@ def resume_command(
         words += [option, _as_argument(value)] if value else []
     words += ["--force"] if force else []
     words += ["--ignore-memory"] if ignore_memory else []
-    return shlex.join(["w2v", "train", *words])
+    return join_command(["w2v", "train", *words])
 
 
 def _as_argument(path: Path | str) -> str:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 import stat
 import zlib
 from functools import cache
@@ -41,6 +40,7 @@ from w2v.kernel import loop, numba_vectors
 from w2v.kernel.loop import train_chunk
 from w2v.losses import rows
 from w2v.losses.binding import Functions, copy_function, pairs_used_by, plain_function, references
+from w2v.system.files import belongs_to_user
 
 # Pairs of a function of the loop and the faster function that replaces it when it is compiled.
 FAST: Functions = (
@@ -89,7 +89,7 @@ def check_cache(folder: Path) -> None:
     if not folder.is_absolute():  # without a home folder, the cache would be in the working directory
         raise PermissionError(f"there is no home folder for {folder}")
     status = next(each for each in (folder, *folder.parents) if each.exists()).stat()
-    if status.st_uid != os.geteuid() or status.st_mode & stat.S_IWOTH:
+    if not belongs_to_user(status, forbidden=stat.S_IWOTH):
         raise PermissionError(f"others can write to {folder}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import tempfile
 import warnings
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError, install_command, one_line
 from w2v.progress import Meter, Report
-from w2v.system.files import temporary_folder
+from w2v.system.files import temporary_folder, user_id
 
 Projection = Literal["pca", "tsne", "umap"]
 
@@ -119,7 +118,7 @@ def _secure_numba_cache() -> None:
         if folder.is_absolute():
             folder.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=folder).close()
-            if folder.stat().st_uid == os.geteuid():
+            if folder.stat().st_uid == user_id():
                 return
     config.CACHE_DIR = _process_folder().name
 

@@ -7,6 +7,7 @@ import re
 import secrets
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
@@ -16,6 +17,12 @@ from typing import IO, BinaryIO, Literal
 
 from w2v.errors import W2VError, one_line
 
+if sys.platform == "win32":
+    from w2v.system.windows import create_file
+
+    NO_FOLLOW = NO_WAIT = 0  # Windows has no pipes with paths of this kind, and only administrators create links
+else:
+    NO_FOLLOW, NO_WAIT = os.O_NOFOLLOW, os.O_NONBLOCK  # flags of os.open: refuse links, and do not wait for a pipe
 EXISTS = "File exists; name another file, or replace it with force=True"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SIGNATURE_BYTES = 512  # enough of a file's start to recognise every signature below
@@ -84,9 +91,10 @@ def translate_os_errors(path: PathLike, action: str = "read", hint: str = "") ->
     try:
         yield
     except OSError as error:
-        raise W2VError(
-            f"cannot {action} {one_line(os.fspath(path))}: {error.strerror or one_line(error)}{hint}"
-        ) from error
+        reason = error.strerror or one_line(error)
+        if sys.platform == "win32" and isinstance(error, PermissionError):  # for folders and open files, too
+            reason = os.strerror(errno.EISDIR) if Path(path).is_dir() else f"{reason}, or a program has it open"
+        raise W2VError(f"cannot {action} {one_line(os.fspath(path))}: {reason}{hint}") from error
 
 
 def open_regular(path: PathLike) -> io.BufferedReader:
@@ -96,7 +104,7 @@ def open_regular(path: PathLike) -> io.BufferedReader:
         W2VError: If it is a folder, or a device or pipe, which may never end.
         OSError: If the system reports an error.
     """
-    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    file = os.open(path, os.O_RDONLY | NO_WAIT)
     mode = os.fstat(file).st_mode
     if not stat.S_ISREG(mode):
         os.close(file)
@@ -282,7 +290,7 @@ def destination(path: PathLike, replace: bool) -> tuple[Path, os.stat_result | N
     if info is None:
         with suppress(FileNotFoundError):  # /dev/stdout or /dev/fd/63 may lead to an open pipe, which has no name
             return path, path.stat()
-    elif stat.S_ISFIFO(info.st_mode) and not replace and info.st_uid != os.geteuid():
+    elif stat.S_ISFIFO(info.st_mode) and not replace and info.st_uid != user_id():
         raise W2VError(f"{path} is a pipe of another user: name another output, or add --force to write to it")
     return target, info
 
@@ -291,6 +299,8 @@ def _resolve_links(path: Path) -> Path:
     """Return the path without symbolic links and "..". Refuse links as `destination` describes."""
     with suppress(FileNotFoundError):
         path.stat()  # raises OSError if links lead in a circle
+    if sys.platform == "win32":
+        return Path(os.path.realpath(path))
     resolved, remaining = Path("/"), list(path.absolute().parts[:0:-1])
     while remaining:
         part = remaining.pop()
@@ -300,7 +310,7 @@ def _resolve_links(path: Path) -> Path:
             continue
         folder, owner = resolved.stat(), step.lstat().st_uid
         is_shared = folder.st_mode & (stat.S_ISVTX | stat.S_IWOTH)
-        if is_shared and owner not in (os.geteuid(), folder.st_uid, 0):
+        if is_shared and owner not in (user_id(), folder.st_uid, 0):
             raise W2VError(f"cannot write {path}: {step} is a link of another user: name the file it leads to")
         target = step.readlink()
         resolved = Path("/") if target.is_absolute() else resolved
@@ -319,7 +329,28 @@ def _status(path: PathLike) -> os.stat_result | None:
 def is_own(descriptor: int, forbidden: int) -> bool:
     """Return True if an open file is regular, belongs to this user, and has none of the `forbidden` mode bits."""
     status = os.fstat(descriptor)
-    return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & forbidden
+    return stat.S_ISREG(status.st_mode) and belongs_to_user(status, forbidden)
+
+
+def belongs_to_user(status: os.stat_result, forbidden: int = 0) -> bool:
+    """Return True if a file or folder belongs to this user and has none of the `forbidden` mode bits.
+
+    On Windows, the result is always True: Python shows no owners and modes there.
+    """
+    return sys.platform == "win32" or (status.st_uid == user_id() and not status.st_mode & forbidden)
+
+
+def user_id() -> int:
+    """Return the number of the user, as in the `st_uid` of this user's files. On Windows, it is always 0."""
+    return 0 if sys.platform == "win32" else os.geteuid()
+
+
+def free_disk_space(file: BinaryIO, folder: Path) -> int:
+    """Return the space that this user may still use on the disk of an open file in a folder, in bytes."""
+    if sys.platform == "win32":
+        return shutil.disk_usage(folder).free
+    disk = os.fstatvfs(file.fileno())
+    return disk.f_bavail * disk.f_frsize
 
 
 def temporary_folder(folder: PathLike | None = None) -> Path:
@@ -348,16 +379,22 @@ def _create_unnamed(folder: Path, mode: int) -> BinaryIO | None:
 
 def _create_exclusively(path: Path, mode: int = 0o600) -> BinaryIO:
     """Create a file, or raise FileExistsError if a file or link has this name."""
+    if sys.platform == "win32":
+        return os.fdopen(create_file(path), "w+b")
     return os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR, mode), "w+b")
 
 
 def _set_mode(file: BinaryIO, mode: int) -> None:
+    if sys.platform == "win32":
+        return
     with suppress(OSError):  # the file system may not support modes
         os.fchmod(file.fileno(), mode)
 
 
 def _set_owner_and_mode(file: BinaryIO, old: os.stat_result | None, mode: int) -> None:
     """Set the mode of a complete file, and the owner and group of the file that it replaces."""
+    if sys.platform == "win32":
+        return
     now = os.fstat(file.fileno())
     if old and (old.st_uid, old.st_gid) != (now.st_uid, now.st_gid):
         try:
@@ -387,6 +424,8 @@ def _link_unnamed(file: BinaryIO, path: Path, old: os.stat_result | None, mode: 
 
 def sync_folder(folder: Path) -> None:
     """Write the names in a folder to disk, if the system can."""
+    if sys.platform == "win32":
+        return
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except PermissionError:  # the folder is writable but not readable

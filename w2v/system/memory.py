@@ -6,7 +6,6 @@ NumPy requests huge pages for large arrays if the system offers them.
 import math
 import mmap
 import os
-import resource
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -17,6 +16,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from w2v.errors import W2VError
+
+if sys.platform == "win32":
+    from w2v.system.windows import available_memory, process_memory
+else:
+    import resource
 
 CACHE_LINE = 64  # bytes, which is also the width of the widest vector registers
 
@@ -88,6 +92,8 @@ class MappedFile(mmap.mmap):
 
 def peak_resident_bytes() -> int:
     """Return the largest amount of memory that this process has used so far, in bytes."""
+    if sys.platform == "win32":
+        return process_memory()[1]
     # On Linux, getrusage would include the peak of the parent process, so /proc comes first.
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return _read_kilobytes("/proc/self/status", "VmHWM:") or (used if sys.platform == "darwin" else 1024 * used)
@@ -95,6 +101,8 @@ def peak_resident_bytes() -> int:
 
 def resident_bytes() -> int:
     """Return the memory that this process uses now, in bytes, or its peak if the system does not report current use."""
+    if sys.platform == "win32":
+        return process_memory()[0]
     return _read_kilobytes("/proc/self/status", "VmRSS:") or peak_resident_bytes()
 
 
@@ -126,13 +134,24 @@ def available() -> int:
     """Return the memory that this process can still allocate, in bytes.
 
     The limit is the free memory of the machine, its cgroups, or its address space (ulimit -v), whichever is smallest.
+    On Windows, it is the free memory of the machine, or the limit of the page file.
     """
+    if sys.platform == "win32":
+        return available_memory()
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limits = [_read_kilobytes("/proc/meminfo", "MemAvailable:") or installed - resident_bytes(), *_free_in_cgroups()]
     addresses = resource.getrlimit(resource.RLIMIT_AS)[0]
     if addresses != resource.RLIM_INFINITY:
         limits.append(addresses - _read_kilobytes("/proc/self/status", "VmSize:"))
     return min(limits)
+
+
+def cpu_seconds_limit() -> float:
+    """Return the hard limit of this process's processor time (ulimit -t), in seconds; infinite without a limit."""
+    if sys.platform == "win32":
+        return math.inf
+    limit = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    return math.inf if limit == resource.RLIM_INFINITY else limit
 
 
 def _read_kilobytes(path: str, name: str) -> int:

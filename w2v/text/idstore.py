@@ -25,12 +25,16 @@ from w2v.progress import Meter, Report
 from w2v.settings import TEXT
 from w2v.system.files import (
     IDS_SIGNATURE,
+    NO_FOLLOW,
+    NO_WAIT,
     Errors,
     PathLike,
     atomic_write,
+    free_disk_space,
     is_own,
     temporary_folder,
     translate_os_errors,
+    user_id,
 )
 from w2v.system.memory import MappedFile
 from w2v.system.schema import Count, decode, encode
@@ -291,12 +295,12 @@ def read_corpus(
 
     # Each user has one cache file for the same files and options. Its cache key shows whether the files have changed.
     options = {name: value for name, value in asdict(reading).items() if name != "cache"}
-    identity = json.dumps([os.geteuid(), options, [path for path, _ in files], corpus.ranges])
+    identity = json.dumps([user_id(), options, [path for path, _ in files], corpus.ranges])
     cache_key = json.dumps([files, corpus.ranges, options, corpus.checksum()])
     path = folder / f"w2v-{hashlib.sha256(identity.encode()).hexdigest()[:16]}{CACHE_SUFFIX}"
     with contextlib.suppress(OSError, ValueError):  # a damaged file is replaced
         # In a shared folder, another user may have created a link or a pipe with this name.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        descriptor = os.open(path, os.O_RDONLY | NO_FOLLOW | NO_WAIT)
         with os.fdopen(descriptor, "rb") as file:
             store = IdStore(file, reused=True) if is_own(descriptor, forbidden=0o022) else None
         if store and store.footer.cache_key == cache_key:
@@ -429,8 +433,8 @@ def _temporary(folder: Path) -> BinaryIO:
 
 def _check_space(file: BinaryIO, folder: Path, share: float) -> None:
     """Raise W2VError if the disk is too small for all ids. `share` is the share of the ids written so far."""
-    written, disk = file.tell(), os.fstatvfs(file.fileno())
-    needed, limit = written / share, written + disk.f_bavail * disk.f_frsize
+    written = file.tell()
+    needed, limit = written / share, written + free_disk_space(file, folder)
     if needed > limit:
         raise W2VError(
             f"the ids of the text need about {needed / 1e6:,.0f} MB on disk, and {folder} has {limit / 1e6:,.0f} MB; "
@@ -462,12 +466,13 @@ def pruning_threshold(counts: NDArray[np.int64], size: int) -> int:
 
 def _renumber(file: BinaryIO, new_ids: NDArray[np.uint32]) -> None:
     """Replace each id in the file by new_ids[id]."""
-    file.flush()
     position = 0
-    while data := os.pread(file.fileno(), 4 * IDS_AT_ONCE, position):
+    file.seek(0)
+    while data := file.read(4 * IDS_AT_ONCE):
         file.seek(position)
         _write_all(file, new_ids[np.frombuffer(data, np.uint32)].data)
         position += len(data)
+        file.seek(position)
 
 
 def _write_all(file: BinaryIO | io.FileIO, data: bytes | memoryview) -> None:

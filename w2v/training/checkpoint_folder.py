@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import resource
 import tempfile
 import time
 import warnings
@@ -19,10 +18,11 @@ from numpy.typing import NDArray
 from w2v.errors import LossNotImported, SettingsError, VersionMismatch, W2VError, one_line
 from w2v.options import renamed_arguments
 from w2v.system.files import PathLike, translate_os_errors
+from w2v.system.lock import Lock
+from w2v.system.memory import cpu_seconds_limit
 from w2v.system.threads import NoThread, Thread
 from w2v.training.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from w2v.training.divergence import WARNING_RATIO
-from w2v.training.lock import Lock
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
 
 FILE_NAME, BEST_FILE_NAME = "checkpoint-{:06}.safetensors", "checkpoint-best.safetensors"
@@ -78,8 +78,7 @@ class CheckpointFolder:
         self._writer: Thread | None = None
         self._last_begun: Checkpoint | None = None  # the last checkpoint that the writer began to write
         self._last_write = time.monotonic()
-        limit = resource.getrlimit(resource.RLIMIT_CPU)[1]
-        self._cpu_deadline = math.inf if limit == resource.RLIM_INFINITY else CPU_LIMIT_SHARE * limit  # seconds
+        self._cpu_deadline = CPU_LIMIT_SHARE * cpu_seconds_limit()
         with translate_os_errors(self.folder, "write checkpoints in"):
             self.folder.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=self.folder).close()

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError, error_message, install_command, one_line
 from w2v.system.launcher import rank_and_size
+from w2v.system.signals import TERMINATION_SIGNALS
 from w2v.system.threads import processors
 
 HEARTBEAT_SECONDS = 1.0  # between heartbeats
@@ -32,7 +33,6 @@ HEARTBEAT_TAG = 7  # the MPI tag of these messages
 MESSAGE_POLL_SECONDS = 2e-4  # between checks of a pending message: MPI makes progress only when it is called
 SPIN_SECONDS = 2e-3  # at the start of a wait, poll this long without sleeping
 LAST_HEARTBEAT_POLL_SECONDS = 5e-3  # between checks for the other rank's last heartbeat
-TERMINATION_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def join_ranks() -> Communicator | None:

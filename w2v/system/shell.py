@@ -1,0 +1,28 @@
+"""Command lines, and the encoding of the standard streams."""
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable
+from typing import TextIO
+
+
+def join_command(words: Iterable[str]) -> str:
+    """Return words as a command line for the system's shell, with quotes where necessary."""
+    return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
+
+
+def is_windows_console(stream: TextIO) -> bool:
+    """Return True if Python writes to a stream as Unicode, not as bytes: only to the console of Windows."""
+    return sys.platform == "win32" and stream.isatty()
+
+
+def stream_encoding(stream: TextIO) -> str | None:
+    """Return the encoding of a standard stream, or None to keep Python's choice.
+
+    Windows' code page, which is Python's choice for files and pipes there, lacks most letters, so it becomes UTF-8
+    unless the user has set PYTHONIOENCODING.
+    """
+    is_code_page = sys.platform == "win32" and not stream.isatty() and "PYTHONIOENCODING" not in os.environ
+    return "utf-8" if is_code_page else None
