@@ -4,9 +4,9 @@
 
 The program trains with the defaults on the first megabytes of a text, for several sizes, and on all of it. For each
 size, "words" is the number of words of the text that are in the vocabulary, and "known" the share of the questions of
-known words. The program measures the accuracy on these and on the bundled questions, the correlations with the pairs,
-and the rank of queen among the words nearest to king - man + woman: 1 is the nearest. Runs are added to the JSON file;
-a run that is there already is not repeated.
+known words. The program measures the accuracy on these and on the bundled questions, the correlations with the pairs
+of known words, and the rank of queen among the words nearest to king - man + woman: 1 is the nearest. Runs are added to
+the JSON file; a run that is there already is not repeated.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def scores(vectors: w2v.KeyedVectors, questions: Path | None, pairs: list[Path])
         analogy = w2v.analogy(vectors, questions)
         values |= {"known": analogy.answered / analogy.questions, "questions-words": analogy.accuracy}
     values["bundled questions"] = w2v.analogy(vectors).accuracy
-    values |= {path.stem: w2v.similarity(vectors, path).spearman for path in pairs}
+    values |= {path.stem: w2v.similarity(vectors, path).known_spearman for path in pairs}
     values = {name: None if value is None else round(100 * value, 3) for name, value in values.items()}
     return values | {QUEEN: rank_of_queen(vectors)}
 

@@ -29,8 +29,9 @@ ANALOGIES = AnalogyResult(
     sections=[Section("capitals", 150, 400, 2000), Section("family", 50, 1200, 1200)],
 )  # fmt: skip
 PAIRS = PairsResult(
-    pearson=0.25, spearman=-0.125, found=1000, pairs=4000, malformed=1, first_malformed=9, unknown=["of", "the"]
-)
+    pearson=0.25, spearman=-0.125, found=1000, known=1000, known_spearman=-0.125, pairs=4000, malformed=1,
+    first_malformed=9, unknown=["of", "the"],
+)  # fmt: skip
 SCORES = [
     Score(0.25, 0.125, 0.5, 1000, 2000),
     Score(0.5, 0.375, 0.625, 1500, 2000, difference=0.125, p=0.0625),
@@ -140,7 +141,9 @@ skipped 1 malformed line: line 9
             id="pairs, verbose",
         ),
         pytest.param(
-            lambda: printing.print_word_pairs(replace(PAIRS, pearson=None, found=0, malformed=0), verbose=False),
+            lambda: printing.print_word_pairs(
+                replace(PAIRS, pearson=None, found=0, known=0, malformed=0), verbose=False
+            ),
             f"""\
 Spearman  -0.1250
 Pearson   -
@@ -158,6 +161,16 @@ Pearson   0.2500
 found 1,000 of 4,000 pairs (25.0%)
 """,
             id="pairs of known words",
+        ),
+        pytest.param(
+            lambda: printing.print_word_pairs(replace(PAIRS, unknown=[], malformed=0, known=900), verbose=True),
+            """\
+Spearman  -0.1250
+Pearson   0.2500
+found 1,000 of 4,000 pairs (25.0%)
+only the 900 pairs of words in the vocabulary: Spearman -0.1250
+""",
+            id="pairs of unknown words",
         ),
         pytest.param(
             lambda: printing.print_evaluation(["one", "two"], EVALUATION),

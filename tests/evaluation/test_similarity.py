@@ -198,6 +198,17 @@ def test_unknown_words_get_vectors_from_ngrams(tmp_path: Path, sample: Path) -> 
     )
 
 
+def test_correlation_of_known_words_leaves_out_unknown_words(tmp_path: Path) -> None:
+    vectors = w2v.train(["a b c"] * 50, **SMALL | {"min_count": 1, "sample": 0, "epochs": 1, "subwords": "1-2"}).wv
+    known = "a b 3\nb c 2\na c 1\n"
+    (tmp_path / "known").write_text(known)
+    (tmp_path / "all").write_text(known + "ab c 9\nbc a 0\n")
+    expected, result = (word_pairs(vectors, tmp_path / name) for name in ("known", "all"))
+    assert (expected.known, expected.found, expected.known_spearman) == (3, 3, expected.spearman)
+    assert (result.known, result.found, result.known_spearman) == (3, 5, expected.spearman)
+    assert result.spearman != result.known_spearman
+
+
 def test_pairs_are_scored_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     vectors = related_vectors(9)
     (tmp_path / "pairs").write_text("".join(f"a{row} b{8 - row} {row}\n" for row in range(9)))

@@ -183,6 +183,9 @@ def print_word_pairs(result: PairsResult, verbose: bool) -> None:
     correlations = {"Spearman": result.spearman, "Pearson": result.pearson}
     print_table([(name, "-" if value is None else f"{value:.4f}") for name, value in correlations.items()])
     print_line(f"found {result.found:,} of {result.pairs:,} pairs ({share(result.found, result.pairs)})")
+    if result.known < result.found:
+        known = "-" if result.known_spearman is None else f"{result.known_spearman:.4f}"
+        print_line(f"only the {result.known:,} pairs of words in the vocabulary: Spearman {known}")
     if not result.found:
         print_line(f"no pair has both words in the model: {OTHER_TEST_SETS}")
     if result.unknown:

@@ -33,6 +33,9 @@ class PairsResult(Result):
         pearson, spearman: Correlations of the cosines with the scores, -1 to 1, or None for fewer than two pairs or
             if all cosines or all scores are equal.
         found: Number of pairs with a vector for both words.
+        known: Number of pairs with both words in the vocabulary. It is less than `found` if a model has vectors for
+            unknown words.
+        known_spearman: The correlation of these pairs, which can be compared with other models' correlations.
         pairs: Number of all pairs.
         malformed: Number of lines that are not a pair with a score.
         first_malformed: The number of the first such line, from 1, or None.
@@ -42,6 +45,8 @@ class PairsResult(Result):
     pearson: float | None
     spearman: float | None
     found: int
+    known: int
+    known_spearman: float | None
     pairs: int
     malformed: int
     first_malformed: int | None
@@ -90,12 +95,17 @@ def word_pairs(
         W2VError: If the file cannot be read, if it has no pairs or more than 100,000, or if its scores have commas that
             may separate thousands.
     """
-    rated = rated_pairs(vectors_of(vectors), pairs, case_insensitive)
+    vectors = vectors_of(vectors)
+    rated = rated_pairs(vectors, pairs, case_insensitive)
     pearson, spearman = _correlations(rated.cosines, rated.scores)
+    known = (rated.rows < len(vectors)).all(axis=1)
+    _, known_spearman = _correlations(rated.cosines[known], rated.scores[known])
     return PairsResult(
         pearson=pearson,
         spearman=spearman,
         found=len(rated.rows),
+        known=int(known.sum()),
+        known_spearman=known_spearman,
         pairs=len(rated.all_scores),
         malformed=rated.malformed,
         first_malformed=rated.first_malformed,
