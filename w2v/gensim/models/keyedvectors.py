@@ -18,7 +18,7 @@ from w2v.gensim.evaluation import EvaluationMethods
 from w2v.gensim.sentences import read_bytes
 from w2v.system.files import Errors, PathLike
 from w2v.vectors import keyed
-from w2v.vectors.cosines import Floats, unit
+from w2v.vectors.cosines import Floats, cosine, unit
 
 log = logging.getLogger("gensim.models.keyedvectors")
 
@@ -65,7 +65,7 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
     # -- comparing ----------------------------------------------------------------------------------
 
     def similarity(self, w1: Key, w2: Key) -> np.float32:
-        return REAL(super().similarity(w1, w2))
+        return REAL(cosine(self[w1], self[w2]))
 
     def distance(self, w1: Key, w2: Key) -> np.float32:
         return REAL(1) - self.similarity(w1, w2)
@@ -76,7 +76,10 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
         return REAL(super().n_similarity(ws1, ws2))
 
     def distances(self, word_or_vector: keyed.Key, other_words: Iterable[Key] = ()) -> Floats:
-        return super().distances(word_or_vector, other_words)
+        others = list(other_words)
+        if others and self._overrides_get_vector:  # as in gensim, only the first vector comes from get_vector
+            return 1 - unit(self.vectors[self._look_up_rows(others)]) @ unit(self._vector(word_or_vector, norm=False))
+        return super().distances(word_or_vector, others)
 
     def closer_than(self, key1: Key, key2: Key) -> list[Any]:
         return super().closer_than(key1, key2)
@@ -107,7 +110,7 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
             log.warning("not in the vocabulary: %s", set(words) - set(known))
         if not known:
             raise ValueError("cannot select a word from an empty list")
-        vectors = unit(self[known]) if use_norm else self[known]
+        vectors = self._vectors_of_keys(known, use_norm)
         mean = self.get_mean_vector(list(vectors), post_normalize=True)
         return sorted(zip(vectors @ mean, known, strict=True), reverse=True)
 
@@ -127,7 +130,7 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
             return float("inf")
         if counts[0] == counts[1]:
             return 0.0
-        first, second = (unit(self[list(words)]) if norm else self[list(words)] for words in counts)
+        first, second = (self._vectors_of_keys(list(words), norm) for words in counts)
         distances = cdist(first, second)
         shares = [np.array([*words.values()]) / words.total() for words in counts]
         return float(emd2(*shares, distances))
@@ -255,14 +258,15 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
         """
         values = self._complete_attributes().get(sort_attr)
         rows = np.arange(len(self)) if values is None else np.argsort(-values, kind="stable")
-        keys = [f"{prefix}{self.index_to_key[row]}" for row in rows.tolist()]
+        names = [self.index_to_key[row] for row in rows.tolist()]
         vocabulary = None
         if fvocab is not None:
             if values is None:
                 raise ValueError(f"Cannot store vocabulary with '{sort_attr}' because that attribute does not exist")
             vocabulary = fvocab, values[rows]
         total = len(self) if total_vec is None else total_vec
-        vectors = self.vectors[rows]
+        vectors = self._look_up_vectors(names) if self._overrides_get_vector else self.vectors[rows]
+        keys = [f"{prefix}{name}" for name in names]
         vector_files.write_word2vec(fname, keys, vectors, binary, total, write_header, append, vocabulary)
 
     @classmethod
