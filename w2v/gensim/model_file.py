@@ -61,7 +61,7 @@ def restore(model: Trainable, path: PathLike, content: VectorFile) -> None:
     model.wv = type(model.wv)._from_file(path, content)
     model.wv.vectors_lockf = arrays.pop(LOCKS, model.wv.vectors_lockf)
     vars(model).update(settings, **arrays)
-    model.layer1_size = model.vector_size
+    model.vector_size = model.layer1_size = model.wv.vector_size  # some files of gensim 3.2 lack it
     attributes.restore(model, OWN_ATTRIBUTES, attributes.unpack(path, USER_ATTRIBUTES, content.tensors))
 
 

@@ -12,12 +12,13 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from w2v.errors import TruncatedFile, W2VError
+from w2v.formats.row_blocks import open_unpacked
+from w2v.formats.word2vec import compress_by_name
 from w2v.system.files import PathLike, atomic_write
 from w2v.text.normalise import normalise_unicode
 
@@ -148,11 +149,14 @@ def gensim_exceptions(path: PathLike) -> Iterator[None]:
         raise
 
 
-def open_output(fname_or_handle: PathLike | BinaryIO) -> AbstractContextManager[BinaryIO]:
-    """Open a path for an atomic write, or return an open file as it is."""
+@contextmanager
+def open_output(fname_or_handle: PathLike | BinaryIO) -> Iterator[BinaryIO]:
+    """Open a path for an atomic write, compressed as its extension says, or yield an open file as it is."""
     if isinstance(fname_or_handle, str | os.PathLike):
-        return atomic_write(fname_or_handle)
-    return nullcontext(fname_or_handle)
+        with atomic_write(fname_or_handle) as plain, compress_by_name(fname_or_handle, plain) as file:
+            yield file
+    else:
+        yield fname_or_handle
 
 
 def pickle(obj: object, fname: PathLike | BinaryIO, protocol: int = 4) -> None:
@@ -162,15 +166,16 @@ def pickle(obj: object, fname: PathLike | BinaryIO, protocol: int = 4) -> None:
 
 
 def unpickle(fname: PathLike) -> Any:
-    """Unpickle the object in a file. A pickle can run any code: load only files that you trust."""
-    with Path(fname).open("rb") as file:
+    """Unpickle the object in a file, compressed or not. A pickle can run any code: load only files that you trust."""
+    with gensim_exceptions(fname), open_unpacked(fname) as (file, _):
         return pickles.load(file)
 
 
 def save_as_line_sentence(corpus: Iterable[Iterable[str]], filename: PathLike) -> None:
-    """Write one sentence per line, with spaces between the words."""
-    with atomic_write(filename) as file:
-        file.writelines((" ".join(sentence) + "\n").encode() for sentence in corpus)
+    """Write one sentence per line, with spaces between the words, compressed as the extension of the file says."""
+    with open_output(filename) as file:
+        for sentence in corpus:
+            file.write((" ".join(sentence) + "\n").encode())
 
 
 class RepeatCorpus:

@@ -111,7 +111,7 @@ def write_word2vec(
     content = VectorFile(Words.of(keys), vectors.astype(np.float32, copy=False))
     blocks = word2vec.encode_rows(path, content, binary=binary, separators=b" \t\n\r" if binary else b"\t\n\r")
     paths = [path] if vocabulary is None else [vocabulary[0], path]
-    with open_outputs(paths, append) as (*vocabulary_file, raw), word2vec.maybe_gzip(path, raw) as out:
+    with open_outputs(paths, append) as (*vocabulary_file, raw), word2vec.compress_by_name(path, raw) as out:
         if vocabulary:
             pairs = zip(keys, vocabulary[1], strict=True)
             vocabulary_file[0].writelines(f"{key} {value}\n".encode() for key, value in pairs)

@@ -1,6 +1,8 @@
 """w2v.gensim's KeyedVectors, compared with gensim's."""
 
+import bz2
 import gzip
+import lzma
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -708,3 +710,16 @@ def test_a_get_vector_without_the_argument_norm_serves_comparisons() -> None:
     vectors, plain = make_vectors(Stored), make_vectors(KeyedVectors)
     assert vectors.similarity("w1", "w2") == plain.similarity("w1", "w2")
     assert (vectors.distances("w1") == plain.distances("w1")).all()
+
+
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize(("extension", "opener"), [("gz", gzip.open), ("bz2", bz2.open), ("xz", lzma.open)])
+def test_word2vec_files_are_compressed_as_their_extension_says(
+    tmp_path: Path, ours: KeyedVectors, extension: str, opener: Any, binary: bool
+) -> None:
+    path = tmp_path / f"vectors.{extension}"
+    ours.save_word2vec_format(path, binary=binary)
+    with opener(path) as file:
+        assert file.readline() == b"40 8\n"
+    for loader in (KeyedVectors, gensim.models.KeyedVectors):
+        assert np.allclose(loader.load_word2vec_format(str(path), binary=binary).vectors, VECTORS)
