@@ -216,7 +216,10 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
                 source = text if sentences is None else sentences.file or sentences
                 trained: Model | None = train(source, continue_from=model, cache=self._cache, progress=progress)
         except NothingToTrain as error:
-            logging.getLogger("w2v").warning("%s", error)
+            if sentences and not sentences.words:
+                log.warning("EPOCH %d: supplied example count (0) did not equal expected count", start)
+            else:
+                logging.getLogger("w2v").warning("%s", error)
             trained = None
         if sentences and not warned:  # w2v saw row numbers instead of these words, so it could not check them
             words = FirstWords(list(map(str, self.wv.index_to_key[:TYPES])), self.wv.expandos["count"][:TYPES])

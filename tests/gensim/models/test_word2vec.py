@@ -679,6 +679,44 @@ def test_a_generator_is_read_in_one_pass() -> None:
     assert same_vectors(model, other)
 
 
+class ReadAgain:
+    """An iterator that iter() starts again."""
+
+    def __iter__(self) -> Iterator[list[str]]:
+        self.rest = iter(SENTENCES)
+        return self
+
+    def __next__(self) -> list[str]:
+        return next(self.rest)
+
+
+@pytest.mark.parametrize("options", [{}, {"hs": 1}])
+@pytest.mark.parametrize(
+    ("iterate", "epochs_read"),
+    [
+        (lambda: iter(SENTENCES), 1),
+        (lambda: map(list, SENTENCES), 1),
+        (lambda: itertools.chain(SENTENCES[:9], SENTENCES[9:]), 1),
+        (ReadAgain, 5),
+    ],
+)
+def test_an_iterator_is_read_in_each_epoch_as_in_gensim(
+    iterate: Callable[[], Any], epochs_read: int, options: dict[str, Any]
+) -> None:
+    models = [kind(**SMALL | {"sample": 0, "min_count": 1} | options) for kind in BOTH]
+    for model in models:
+        model.build_vocab(iterate())
+        assert train(model, 5, iterate()) == (epochs_read * 4800, epochs_read * 4800)
+    assert models[0].min_alpha_yet_reached == pytest.approx(models[1].min_alpha_yet_reached)
+
+
+def test_training_on_an_iterator_at_its_end_is_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    Word2Vec(iter(SENTENCES), **SMALL)  # build_vocab reads the whole iterator, so gensim trains nothing either
+    assert [record.getMessage() for record in caplog.records if record.name == "w2v"] == [
+        "nothing was trained: the text is empty, or an iterator that has been read before; give a list"
+    ]
+
+
 def test_loss_is_that_of_the_last_training(model: Word2Vec) -> None:
     assert model.get_latest_training_loss() == 0
     train(model, 1, compute_loss=True)

@@ -6,7 +6,7 @@ import itertools
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -334,7 +334,8 @@ class Word2Vec(Trainable):
         """Train from the current vectors, with a learning rate that falls linearly.
 
         The sentences are read once, unless a subclass overrides _do_train_job: then each epoch passes them through
-        that method. With both `hs` and `negative`, each epoch trains first one loss and then the other.
+        that method. An iterator, such as map(…), is read in each epoch, as in gensim: all but the first find it at its
+        end and train nothing. With both `hs` and `negative`, each epoch trains first one loss and then the other.
 
         Args:
             total_examples: The number of sentences.
@@ -354,7 +355,8 @@ class Word2Vec(Trainable):
         callbacks = list(callbacks)
         losses = [name for name, used in (("hs", self.hs), ("ns", self.negative)) if used]
         overrides_job, locked = self._overrides_train_job, bool((self.wv.vectors_lockf != 1).any())
-        by_epoch = bool(callbacks) or len(losses) > 1 or overrides_job or locked
+        reads_each_epoch = overrides_job or isinstance(corpus_iterable, Iterator)
+        by_epoch = bool(callbacks) or len(losses) > 1 or reads_each_epoch or locked
         spans = list(itertools.pairwise(range(epochs + 1))) if by_epoch else [(0, epochs)]
         jobs = JobSentences(corpus_iterable, self) if overrides_job and corpus_iterable is not None else None
         estimated_words = self.corpus_total_words * (total_examples or 0) / max(1, self.corpus_count)
@@ -370,7 +372,7 @@ class Word2Vec(Trainable):
         started = time.perf_counter()
         progress = ProgressLog(report_delay) if log.isEnabledFor(logging.INFO) else None  # None: notebooks show a bar
         _call_callbacks(callbacks, "on_train_begin", self)
-        trained, read = self._train_spans(text, losses, spans, callbacks, progress)
+        trained, read = self._train_spans(text, losses, spans, callbacks, progress, use_cache=not reads_each_epoch)
         seconds = time.perf_counter() - started
         self.total_train_time += seconds
         self.add_lifecycle_event(
@@ -389,21 +391,27 @@ class Word2Vec(Trainable):
         spans: list[tuple[int, int]],
         callbacks: list[CallbackAny2Vec],
         progress: Report | None,
+        use_cache: bool,
     ) -> tuple[int, int]:
         """Train each span of epochs, (start, end) without `end` itself, with each loss.
+
+        Args:
+            use_cache: Read the text only once, and store its ids for all spans.
 
         Returns:
             The number of words trained, as expected after subsampling, and the number of words read.
         """
         trained = read = 0
-        use_cache = len(spans) * len(losses) > 1 and not self._overrides_train_job
-        with self._id_cache() if use_cache else nullcontext() as folder:
+        with self._id_cache() if use_cache and len(spans) * len(losses) > 1 else nullcontext() as folder:
             if folder and isinstance(text, NumberedSentences):
                 text.write(folder / "rows")
             for start, end in spans:
                 _call_callbacks(callbacks, "on_epoch_begin", self)
+                span_text = text
+                if isinstance(text, NumberedSentences) and not use_cache and len(losses) > 1:
+                    span_text = NumberedSentences(list(text.sentences), self.wv)  # both losses train the same reading
                 for loss in losses:
-                    trained_in_span, read_in_span = self._run(loss, text, start, end, progress)
+                    trained_in_span, read_in_span = self._run(loss, span_text, start, end, progress)
                 # All losses train the same words: count those of the last loss.
                 trained, read = trained + trained_in_span, read + read_in_span
                 for epoch in range(start, end):
@@ -412,6 +420,10 @@ class Word2Vec(Trainable):
                 self.wv.norms = None
                 self.min_alpha_yet_reached = self._alpha_at(end)
                 _call_callbacks(callbacks, "on_epoch_end", self)
+        if not read:
+            logging.getLogger("w2v").warning(
+                "nothing was trained: the text is empty, or an iterator that has been read before; give a list"
+            )
         return trained, read
 
     def get_latest_training_loss(self) -> float:
