@@ -120,7 +120,7 @@ class EditableVectors(keyed.KeyedVectors):
 
     @property
     def _overrides_get_vector(self) -> bool:
-        """Whether a subclass or the program replaced get_vector. Then comparisons and searches call it, as in gensim."""
+        """Whether a subclass or program replaced get_vector; then comparisons and searches call it, as in gensim."""
         return "get_vector" in vars(self) or type(self).get_vector is not EditableVectors.get_vector
 
     def _look_up_vectors(self, keys: Iterable[Any]) -> Floats:

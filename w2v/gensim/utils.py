@@ -9,17 +9,21 @@ import os
 import pickle as pickles
 import platform
 import re
+import shutil
 import sys
+import tempfile
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from io import FileIO
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from w2v.errors import TruncatedFile, W2VError
 from w2v.formats.row_blocks import open_unpacked
 from w2v.formats.word2vec import compress_by_name
-from w2v.system.files import PathLike, atomic_write
+from w2v.system.files import PathLike, atomic_write, temporary_folder
 from w2v.text.normalise import normalise_unicode
 
 VERSION = "4.4.0"  # the version of gensim that this package imitates
@@ -157,6 +161,23 @@ def open_output(fname_or_handle: PathLike | BinaryIO) -> Iterator[BinaryIO]:
             yield file
     else:
         yield fname_or_handle
+
+
+@contextmanager
+def unpacked(path: PathLike, signature: bytes) -> Iterator[PathLike]:
+    """Yield the path of an unpacked temporary copy of a compressed file that begins with `signature`, a regex.
+
+    For any other file, and if there is none, yield the path itself.
+    """
+    if Path(path).is_file():
+        with open_unpacked(path) as (file, _):
+            if not isinstance(file.raw, FileIO) and re.match(signature, file.peek(1)):
+                with tempfile.NamedTemporaryFile(dir=temporary_folder(), suffix=Path(path).stem) as copy_of_file:
+                    shutil.copyfileobj(file, copy_of_file)
+                    copy_of_file.flush()
+                    yield copy_of_file.name
+                return
+    yield path
 
 
 def pickle(obj: object, fname: PathLike | BinaryIO, protocol: int = 4) -> None:

@@ -22,6 +22,7 @@ from w2v.gensim.models.callbacks import CallbackAny2Vec
 from w2v.gensim.models.fasttext import FastText
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.word2vec import LineSentence, Text8Corpus, Word2Vec
+from w2v.gensim.test.utils import datapath
 from w2v.progress import Progress
 
 # gensim warns about its own deprecated members.
@@ -882,3 +883,25 @@ def test_vector_size_of_a_loaded_model_is_the_size_of_its_vectors(tmp_path: Path
     assert loaded.vector_size == loaded.layer1_size == 12
     train(loaded)
     assert loaded.wv.vectors.shape == (len(loaded.wv), 12)
+
+
+@pytest.mark.parametrize("options", [{"dm": 1}, {"dm": 0, "dbow_words": 1}])
+def test_words_of_a_doc2vec_model_are_loaded(tmp_path: Path, options: dict[str, Any]) -> None:
+    documents = [gensim.models.doc2vec.TaggedDocument(sentence, [row]) for row, sentence in enumerate(SENTENCES)]
+    saved = gensim.models.Doc2Vec(documents, **SMALL, **options)
+    saved.save(str(tmp_path / "doc2vec"))
+    loaded = Word2Vec.load(tmp_path / "doc2vec")
+    assert (loaded.wv.vectors == saved.wv.vectors).all()
+    assert (loaded.wv.index_to_key, loaded.sg) == (saved.wv.index_to_key, saved.sg)
+    train(loaded)
+    loaded.save(tmp_path / "words")
+    assert type(KeyedVectors.load(tmp_path / "words")) is Word2Vec
+    assert Word2Vec.load(datapath("doc2vec_old")).wv.vectors.shape == (3955, 100)
+
+
+def test_compressed_files_of_gensim_are_loaded(tmp_path: Path) -> None:
+    saved = gensim.models.Word2Vec(SENTENCES, **SMALL)
+    saved.save(str(tmp_path / "model.bz2"))
+    assert (Word2Vec.load(tmp_path / "model.bz2").wv.vectors == saved.wv.vectors).all()
+    assert (KeyedVectors.load(tmp_path / "model.bz2").wv.vectors == saved.wv.vectors).all()
+    assert len(KeyedVectors.load(datapath("ft_kv_3.6.0.model.gz"))) == 12
