@@ -98,6 +98,11 @@ def prune_vocab(vocab: dict[Any, int], min_reduce: int, trim_rule: TrimRule | No
     return sum(vocab.pop(word) for word in dropped)
 
 
+def call_on_class_only(*_: Any, **__: Any) -> None:
+    """Refuse `model.load(path)`, a common mistake: it would return a new model, and leave this one as it is."""
+    raise AttributeError("load returns a new model: call it on the class, Word2Vec.load(path)")
+
+
 class SaveLoad:
     """The base of gensim's classes: it saves and loads objects, and records events.
 

@@ -13,6 +13,7 @@ import pytest
 
 import w2v
 from w2v.formats import native
+from w2v.gensim import vector_files
 from w2v.gensim.models import keyedvectors
 from w2v.gensim.models.keyedvectors import KeyedVectors
 
@@ -723,3 +724,14 @@ def test_word2vec_files_are_compressed_as_their_extension_says(
         assert file.readline() == b"40 8\n"
     for loader in (KeyedVectors, gensim.models.KeyedVectors):
         assert np.allclose(loader.load_word2vec_format(str(path), binary=binary).vectors, VECTORS)
+
+
+def test_only_large_files_are_mapped_read_only(
+    tmp_path: Path, ours: KeyedVectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours.save(tmp_path / "any.kv")
+    small = KeyedVectors.load(tmp_path / "any.kv", mmap="r")
+    small.vectors[0] = 1
+    monkeypatch.setattr(vector_files, "MAPPED_BYTES", 100)
+    large = KeyedVectors.load(tmp_path / "any.kv", mmap="r")
+    assert not large.vectors.flags.writeable

@@ -766,7 +766,7 @@ def test_warnings_match_gensim(caplog: pytest.LogCaptureFixture) -> None:
     assert found[0] == found[1] == 4 * ["gensim.models.word2vec"]
 
 
-def test_text_warnings_are_issued_once_per_model(file: Path, tmp_path: Path) -> None:
+def test_text_warnings_are_logged_once_per_model(file: Path, caplog: pytest.LogCaptureFixture) -> None:
     letters = str.maketrans("0123456789", "abcdefghij")  # words with digits could be identifiers
     sentences = [[word.translate(letters) for word in sentence] for sentence in SENTENCES]
     file.write_text("".join(" ".join(sentence) + "\n" for sentence in sentences))
@@ -776,10 +776,11 @@ def test_text_warnings_are_issued_once_per_model(file: Path, tmp_path: Path) -> 
             model.build_vocab(text)
             counts = []
             for _ in range(2):
-                with warnings.catch_warnings(record=True) as caught:
-                    warnings.simplefilter("always")
+                caplog.clear()
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")
                     train(model, 1, text)
-                counts.append([str(warning.message) for warning in caught])
+                counts.append([each.getMessage() for each in caplog.records if "the text has" in each.getMessage()])
             assert len(counts[0]) == 1, (kind, text)
             assert "the text has only 4,800 words" in counts[0][0]
             assert counts[1] == []
@@ -905,3 +906,46 @@ def test_compressed_files_of_gensim_are_loaded(tmp_path: Path) -> None:
     assert (Word2Vec.load(tmp_path / "model.bz2").wv.vectors == saved.wv.vectors).all()
     assert (KeyedVectors.load(tmp_path / "model.bz2").wv.vectors == saved.wv.vectors).all()
     assert len(KeyedVectors.load(datapath("ft_kv_3.6.0.model.gz"))) == 12
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"alpha": 0.1, "min_alpha": 1}, {"alpha": 1.0}, {"alpha": 1.0, "sg": 1}, {"alpha": 1.0, "hs": 1, "negative": 0}],
+)
+def test_a_run_that_diverges_is_repeated_with_a_lower_learning_rate(
+    options: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    for text in (SENTENCES, iter(SENTENCES)):
+        caplog.clear()
+        model = Word2Vec(**SMALL | options)
+        model.build_vocab(SENTENCES)
+        train(model, 3, text)
+        assert np.isfinite(model.wv.vectors).all()
+        assert any("training diverged: " in each.getMessage() for each in caplog.records)
+        assert model.alpha == options["alpha"]
+
+
+def test_alpha_of_zero_trains_with_min_alpha_as_in_gensim() -> None:
+    for kind in BOTH:
+        model = kind(SENTENCES, **SMALL, alpha=0.0)
+        assert 0 < model.min_alpha_yet_reached <= 1e-4 or kind is not Word2Vec
+
+
+@pytest.mark.parametrize("kind", ["Word2Vec", "FastText"])
+def test_pickles_of_gensim_are_unpickled_as_our_classes(tmp_path: Path, kind: str) -> None:
+    options = SMALL | ({"bucket": 100} if kind == "FastText" else {})
+    theirs = getattr(gensim.models, kind)(SENTENCES, **options)
+    (tmp_path / "pickle").write_bytes(pickle.dumps(theirs))
+    with w2v.gensim.install():
+        loaded = pickle.loads((tmp_path / "pickle").read_bytes())
+    assert type(loaded).__module__.startswith("w2v.gensim.")
+    assert (loaded.wv.vectors == theirs.wv.vectors).all()
+    assert loaded.vector_size == loaded.wv.vector_size == 12
+    assert loaded.wv.most_similar("w1", topn=3)[0][0] == theirs.wv.most_similar("w1", topn=3)[0][0]
+    if kind == "FastText":
+        assert np.allclose(loaded.wv["unknown"], theirs.wv["unknown"], atol=1e-6)
+    before = loaded.wv.vectors.copy()
+    train(loaded)
+    assert (before != loaded.wv.vectors).any()
+    with pytest.raises(AttributeError, match="call it on the class"):
+        loaded.load("any")

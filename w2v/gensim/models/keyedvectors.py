@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, BinaryIO, ClassVar, Self
+from typing import Any, BinaryIO, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -42,6 +42,18 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
 
     subwords: Any = None  # the n-gram settings, in a subclass
     _classes: ClassVar[dict[str, Any]] = {}  # the class for each class name that a file stores
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the attributes of a pickle of this class or of gensim's."""
+        KeyedVectors.__init__(self, 1)
+        # The class has properties for the attributes that are left out.
+        vars(self).update(
+            {name: value for name, value in state.items() if not isinstance(getattr(type(self), name, None), property)}
+        )
+
+    def similarity_unseen_docs(self, *args: Any, **options: Any) -> NoReturn:
+        """Raise NotImplementedError, as in gensim."""
+        raise NotImplementedError("use most_similar(positive=[...]), or a Doc2Vec of gensim")
 
     def resize_vectors(self, seed: int | None = 0) -> None:
         """Give each key a vector. The new ones have uniform values in ±1 / vector_size."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import math
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
@@ -33,7 +34,7 @@ from w2v.losses.registry import Settings
 from w2v.losses.tree import Tree
 from w2v.options import checked_value
 from w2v.progress import Report
-from w2v.system.files import PathLike
+from w2v.system.files import PathLike, temporary_folder
 from w2v.training.model import Model
 
 __all__ = ["BrownCorpus", "LineSentence", "PathLineSentences", "Text8Corpus", "Word2Vec"]
@@ -54,6 +55,8 @@ class Word2Vec(Trainable):
         syn1neg: The output rows of negative sampling, float32 (V, vector_size).
         random: The random generator that chooses the seed of each run if `seed` is None.
     """
+
+    _cum_table_domain = CUM_TABLE_DOMAIN
 
     def __init__(
         self,
@@ -106,11 +109,11 @@ class Word2Vec(Trainable):
         self.compute_loss, self.running_training_loss = bool(compute_loss), 0.0
         self.min_alpha_yet_reached = self.alpha
         self.corpus_count = self.corpus_total_words = self.train_count = 0
-        self.total_train_time, self._cum_table_domain = 0.0, CUM_TABLE_DOMAIN
+        self.total_train_time = 0.0
         self.raw_vocab: dict[Any, int] = {}
         self.wv = self._new_vectors()
         self.random = np.random.RandomState(seed)
-        self.load = _refuse_load_on_instance  # type: ignore[method-assign, assignment]
+        self.load = utils.call_on_class_only  # type: ignore[method-assign, assignment]
         if sentences is not None or corpus_file is not None:
             self._build_and_train(sentences, corpus_file, trim_rule, callbacks)
         elif trim_rule is not None or callbacks:
@@ -137,6 +140,10 @@ class Word2Vec(Trainable):
 
     def __str__(self) -> str:
         return f"{type(self).__name__}<vocab={len(self.wv)}, vector_size={self.wv.vector_size}, alpha={self.alpha}>"
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the attributes of a pickle of this class, or of gensim's, which holds the table that w2v computes."""
+        vars(self).update({name: value for name, value in state.items() if name != "cum_table"})
 
     # -- vocabulary ---------------------------------------------------------------------------------
 
@@ -345,8 +352,9 @@ class Word2Vec(Trainable):
         Returns:
             The number of words trained, as expected after subsampling, and the number of words read.
         """
-        alpha = checked_value(Settings, "alpha", start_alpha or self.alpha)
-        min_alpha = checked_value(Settings, "min_alpha", end_alpha or self.min_alpha)
+        alpha, min_alpha = float(start_alpha or self.alpha), float(end_alpha or self.min_alpha)
+        checked_value(Settings, "alpha", alpha or min_alpha)  # gensim trains with the higher one, too
+        checked_value(Settings, "min_alpha", min_alpha)
         self._check_training(alpha, epochs, total_examples, total_words)
         assert epochs is not None
         self._check_corpus(corpus_iterable, corpus_file, passes=epochs)
@@ -407,11 +415,11 @@ class Word2Vec(Trainable):
                 text.write(folder / "rows")
             for start, end in spans:
                 _call_callbacks(callbacks, "on_epoch_begin", self)
-                span_text = text
-                if isinstance(text, NumberedSentences) and not use_cache and len(losses) > 1:
-                    span_text = NumberedSentences(list(text.sentences), self.wv)  # both losses train the same reading
-                for loss in losses:
-                    trained_in_span, read_in_span = self._run(loss, span_text, start, end, progress)
+                with tempfile.TemporaryDirectory(dir=temporary_folder()) as span_folder:
+                    if not use_cache and isinstance(text, NumberedSentences):
+                        text.write(Path(span_folder) / "rows")  # each loss, and a second try, trains the same sentences
+                    for loss in losses:
+                        trained_in_span, read_in_span = self._run(loss, text, start, end, progress)
                 # All losses train the same words: count those of the last loss.
                 trained, read = trained + trained_in_span, read + read_in_span
                 for epoch in range(start, end):
@@ -531,8 +539,3 @@ KeyedVectors._classes["Word2Vec"] = Word2Vec
 def _call_callbacks(callbacks: Iterable[CallbackAny2Vec], name: str, model: Word2Vec) -> None:
     for callback in callbacks:
         getattr(callback, name)(model)
-
-
-def _refuse_load_on_instance(*_: Any, **__: Any) -> None:
-    """Refuse `model.load(path)`, a common mistake: it would return a new model, and leave this one as it is."""
-    raise AttributeError("load returns a new model: call it on the class, Word2Vec.load(path)")
