@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from w2v.gensim.fall_through import attributes_of
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.sentences import Text8Corpus
 
@@ -63,3 +64,6 @@ def info(name: str | None = None, show_only_latest: bool = True, name_only: bool
         kind: {name: entry for name, entry in entries.items() if entry.get("latest", True)}
         for kind, entries in kinds.items()
     }
+
+
+__getattr__ = attributes_of(__name__)

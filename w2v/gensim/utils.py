@@ -23,6 +23,7 @@ from typing import Any, BinaryIO
 from w2v.errors import TruncatedFile, W2VError
 from w2v.formats.row_blocks import open_unpacked
 from w2v.formats.word2vec import compress_by_name
+from w2v.gensim.fall_through import attributes_of
 from w2v.system.files import PathLike, atomic_write, temporary_folder
 from w2v.text.normalise import normalise_unicode
 
@@ -235,3 +236,6 @@ class ClippedCorpus:
 
     def __len__(self) -> int:
         return len(range(len(self.corpus))[: self.max_docs])
+
+
+__getattr__ = attributes_of(__name__)
