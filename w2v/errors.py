@@ -3,6 +3,9 @@
 import re
 import sys
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from typing import Any
 
@@ -48,8 +51,24 @@ class TextWarning(UserWarning):
     """A text is usable, but the vectors would be better if it or an option were changed. The message says which."""
 
 
+_report_text_warning: ContextVar[Callable[[str], object] | None] = ContextVar("report_text_warning", default=None)
+
+
+@contextmanager
+def text_warnings_to(report: Callable[[str], object]) -> Iterator[None]:
+    """Pass the lines of text warnings to a function, such as a logger's, instead of issuing a TextWarning."""
+    token = _report_text_warning.set(report)
+    try:
+        yield
+    finally:
+        _report_text_warning.reset(token)
+
+
 def issue_text_warning(line: str) -> None:
     """Issue a TextWarning that points at the line of user code that called this package."""
+    if report := _report_text_warning.get():
+        report(line)
+        return
     level, frame = 1, sys._getframe()
     while frame.f_globals.get("__name__", "").split(".")[0] == "w2v" and frame.f_back:
         level, frame = level + 1, frame.f_back

@@ -6,6 +6,7 @@ import pytest
 from gensim import utils as theirs
 
 from w2v.gensim import utils
+from w2v.gensim.sentences import LineSentence
 
 TEXTS = [
     "Hello, World! 42 times",
@@ -129,3 +130,14 @@ def test_clipped_corpora_have_the_length_of_gensims() -> None:
     for reps in (0, 1, 5):
         found, expected = (list(module.RepeatCorpus([["a"], ["b"]], reps)) for module in (utils, theirs))
         assert found == expected
+
+
+@pytest.mark.parametrize("extension", ["gz", "bz2", "xz", "zst"])
+def test_files_are_compressed_as_their_extension_says(tmp_path: Path, extension: str) -> None:
+    sentences, pickled = tmp_path / f"sentences.txt.{extension}", tmp_path / f"object.{extension}"
+    utils.save_as_line_sentence([["a", "b"], ["c"]] * 100, sentences)
+    utils.pickle(["a"] * 1000, pickled)
+    assert list(LineSentence(sentences)) == [["a", "b"], ["c"]] * 100
+    assert utils.unpickle(pickled) == ["a"] * 1000
+    assert sentences.stat().st_size < 200
+    assert pickled.stat().st_size < 200

@@ -189,6 +189,8 @@ class _Machine:
             self.push(text.encode("latin-1"))
         elif name.endswith("builtin__.bytes") and arguments == ():
             self.push(b"")  # Python 3 writes empty bytes like this in protocol 2
+        elif name == "collections.defaultdict":
+            self.push(DictItems())  # gensim 3 counts phrases in one
         else:
             self.push(PickledObject(name, arguments))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
@@ -15,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.detect import HEAD_BYTES, Layout, recognise_layout, refuse_file_of_other_tool
-from w2v.errors import TruncatedFile, W2VError, pluralise
+from w2v.errors import TruncatedFile, W2VError, import_optional, pluralise
 from w2v.formats import _formats, bfloat16
 from w2v.formats.row_blocks import BLOCK_BYTES, RowBlocks, is_truncated, open_unpacked, read_head
 from w2v.formats.vector_file import Array, VectorFile, check_content, decode_words
@@ -39,7 +41,7 @@ def write(
     binary: bool,
     header: bool = True,
 ) -> None:
-    """Write words and vectors atomically, compressed with gzip if the name ends in .gz.
+    """Write words and vectors atomically, compressed if the name ends in .gz, .bz2, .xz or .zst.
 
     Args:
         path: The file to write.
@@ -56,7 +58,7 @@ def write(
     if not header:
         _check_recognisable(path, content)
     meter, rows = Meter(progress, "save"), len(content.words)
-    with atomic_write(path, replace) as plain, maybe_gzip(path, plain) as file:
+    with atomic_write(path, replace) as plain, compress_by_name(path, plain) as file:
         if header:
             file.write(b"%d %d\n" % content.vectors.shape)
         for done, block in blocks:
@@ -122,11 +124,20 @@ def _check_recognisable(path: PathLike, content: VectorFile) -> None:
         )
 
 
-def maybe_gzip(path: PathLike, file: BinaryIO) -> AbstractContextManager[Any]:
-    """Return the file as a context manager that compresses with gzip if the path ends in .gz."""
-    if not Path(path).name.lower().endswith(".gz"):
-        return nullcontext(file)
-    return gzip.GzipFile(filename="", mode="wb", compresslevel=1, fileobj=file, mtime=0)
+def compress_by_name(path: PathLike, file: BinaryIO) -> AbstractContextManager[Any]:
+    """Return the file as a context manager that compresses if the path ends in .gz, .bz2, .xz or .zst."""
+    match Path(path).suffix.lower():
+        case ".gz":
+            return gzip.GzipFile(filename="", mode="wb", compresslevel=1, fileobj=file, mtime=0)
+        case ".bz2":
+            return bz2.BZ2File(file, "wb")
+        case ".xz":
+            return lzma.LZMAFile(file, "wb")
+        case ".zst":
+            zstandard = import_optional("writing zstandard files needs the zstandard module", "zstd", "zstandard")
+            writer: AbstractContextManager[Any] = zstandard.ZstdCompressor().stream_writer(file, closefd=False)
+            return writer
+    return nullcontext(file)
 
 
 def _check_words_fit(path: PathLike, words: Words, separators: bytes) -> None:

@@ -3,9 +3,13 @@
 import logging
 
 from w2v.gensim import matutils, models, similarities, utils
+from w2v.gensim.fall_through import attributes_of
 from w2v.gensim.installation import install
 from w2v.gensim.utils import VERSION as __version__
 
 logging.getLogger("gensim").addHandler(logging.NullHandler())  # silent until a program configures logging
 
 __all__ = ["__version__", "install", "matutils", "models", "similarities", "utils"]
+
+
+__getattr__ = attributes_of(__name__)

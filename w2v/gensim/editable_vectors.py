@@ -109,11 +109,35 @@ class EditableVectors(keyed.KeyedVectors):
     has_index_for = keyed.KeyedVectors.is_known
 
     def get_vector(self, key: Key, norm: bool = False) -> Floats:
-        vector = super().get_vector(key, norm)
+        stored: Floats = super()._look_up_vectors([key])[0]
+        vector = unit(stored) if norm else stored
         vector.setflags(write=False)
         return vector
 
-    word_vec = get_vector
+    def word_vec(self, *args: Any, **options: Any) -> Floats:
+        """See get_vector."""
+        return self.get_vector(*args, **options)
+
+    @property
+    def _overrides_get_vector(self) -> bool:
+        """Whether a subclass or program replaced get_vector; then comparisons and searches call it, as in gensim."""
+        return "get_vector" in vars(self) or type(self).get_vector is not EditableVectors.get_vector
+
+    def _look_up_vectors(self, keys: Iterable[Any]) -> Floats:
+        keys = list(keys)
+        if keys and self._overrides_get_vector:
+            return np.stack([self.get_vector(key) for key in keys])
+        return super()._look_up_vectors(keys)
+
+    def _vectors_of_keys(self, keys: Sequence[keyed.Key], norm: bool) -> Floats:
+        if self._overrides_get_vector:
+            return np.stack([self._vector(key, norm) for key in keys])
+        return super()._vectors_of_keys(keys, norm)
+
+    def _vector(self, key: keyed.Key, norm: bool) -> Floats:
+        if isinstance(key, str | int | np.integer) and not norm:
+            return self.get_vector(key)  # a get_vector of the program may lack the argument norm
+        return super()._vector(key, norm)
 
     def get_mean_vector(
         self,

@@ -1,58 +1,43 @@
-"""Make this package importable as `gensim`, and explain that gensim's other modules are missing."""
+"""Make this package importable as `gensim`."""
 
 import importlib
 import pkgutil
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from importlib.machinery import PathFinder
 from importlib.metadata import Distribution, DistributionFinder
 from pathlib import Path
-from types import ModuleType
 
+from w2v.gensim import fall_through
+from w2v.gensim.fall_through import ALIAS, FOLDER, PACKAGE
 from w2v.gensim.utils import VERSION
-
-PACKAGE, ALIAS = "w2v.gensim", "gensim"
 
 
 def install() -> ExitStack:
     """Make `import gensim` import this package, and importlib.metadata report its version as gensim's.
 
-    Modules that have already imported gensim keep the real one.
+    Modules and names that this package lacks come from gensim itself, if it is installed. Modules that have already
+    imported gensim, and gensim's own modules, keep the real one.
 
     Returns:
         A context manager. Leaving its `with` block, or calling its close(), undoes the change.
     """
     package = importlib.import_module(PACKAGE)
-    names = [PACKAGE, *(module.name for module in pkgutil.walk_packages(package.__path__, f"{PACKAGE}."))]
+    found = pkgutil.walk_packages([str(FOLDER)], f"{PACKAGE}.")
+    inner_names = [module.name.removeprefix(f"{PACKAGE}.") for module in found]
+    names = [PACKAGE, *(f"{PACKAGE}.{inner}" for inner in inner_names if fall_through.has_module(inner))]
     modules = {name.removeprefix("w2v."): importlib.import_module(name) for name in names}
-    finder, undo = _DistributionFinder(), ExitStack()
-    undo.callback(_replace_modules, _replace_modules(modules))
+    finder, undo, path = _DistributionFinder(), ExitStack(), list(package.__path__)
+    fall_through.install(modules)
+    undo.callback(fall_through.uninstall)
     sys.meta_path.insert(0, finder)
     undo.callback(sys.meta_path.remove, finder)
+    spec = PathFinder.find_spec(ALIAS)
+    if spec and spec.submodule_search_locations:  # programs look there for gensim's test data
+        package.__path__ = [*spec.submodule_search_locations, *path]
+        undo.callback(setattr, package, "__path__", path)
     return undo
-
-
-def _replace_modules(modules: dict[str, ModuleType]) -> dict[str, ModuleType]:
-    """Remove `gensim` and its submodules from sys.modules, add these modules, and return the removed ones."""
-    removed = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] == ALIAS}
-    sys.modules.update(modules)
-    return removed
-
-
-class _MissingModuleFinder:
-    """The last import finder: it refuses the modules of gensim that this package lacks, and says where to find them."""
-
-    @staticmethod
-    def find_spec(name: str, *_: object) -> None:
-        package, dot, submodule = name.removeprefix("w2v.").partition(".")
-        is_installed = ALIAS in sys.modules and sys.modules[ALIAS] is sys.modules.get(PACKAGE)
-        is_ours = name.startswith(f"{PACKAGE}.") or is_installed
-        if package == ALIAS and dot and is_ours and not submodule.rpartition(".")[2].startswith("_"):
-            # Leave out the argument `name`: with it, `from w2v.gensim import corpora` would show Python's own message.
-            raise ModuleNotFoundError(f"w2v.gensim has no {submodule}, only word vectors: import it from gensim itself")
-
-
-sys.meta_path.append(_MissingModuleFinder)
 
 
 class _GensimDistribution(Distribution):
@@ -62,7 +47,7 @@ class _GensimDistribution(Distribution):
         return f"Name: {ALIAS}\nVersion: {VERSION}\n" if filename == "METADATA" else None
 
     def locate_file(self, path: object) -> Path:
-        return Path(__file__).parent / str(path)
+        return FOLDER / str(path)
 
 
 class _DistributionFinder(DistributionFinder):

@@ -7,6 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from w2v.gensim.fall_through import attributes_of
+
 
 def unitvec(vec: ArrayLike, norm: Literal["l1", "l2", "unique"] = "l2", return_norm: bool = False) -> Any:
     """Divide a dense array by its norm and, with `return_norm`, also return the norm.
@@ -42,3 +44,6 @@ def zeros_aligned(
     buffer = np.zeros(size + align, np.uint8)
     start = -buffer.ctypes.data % align
     return buffer[start : start + size].view(dtype).reshape(shape, order=order)
+
+
+__getattr__ = attributes_of(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from typing import TypedDict, get_type_hints
 
@@ -15,7 +16,9 @@ from w2v.gensim.training import OUTPUT_LAYERS, StoredAttributes, Trainable
 from w2v.system.files import PathLike
 from w2v.system.schema import convert
 
-MODEL_CLASSES = ("Word2Vec", "FastText")
+log = logging.getLogger("w2v")
+
+MODEL_CLASSES = ("Word2Vec", "FastText", "Doc2Vec")
 USER_ATTRIBUTES = "gensim.model"  # prefix of the tensors that hold the user's attributes
 LOCKS = "vectors_lockf"
 ATTRIBUTE_TYPES = get_type_hints(StoredAttributes, include_extras=True)
@@ -50,6 +53,8 @@ def restore(model: Trainable, path: PathLike, content: VectorFile) -> None:
     if not stored or stored.kind not in MODEL_CLASSES:
         raise AttributeError(f"{path} is not a Word2Vec model: it holds only vectors; use KeyedVectors.load")
     settings = dict(stored.attributes)
+    if stored.kind == "Doc2Vec":
+        log.warning("%s: a Doc2Vec, whose document vectors are left out", path)
     for name, value in settings.items():
         if isinstance(value, bool) and ATTRIBUTE_TYPES.get(name) is not bool:  # gensim 3 saves some numbers as True
             settings[name] = int(value)
@@ -61,7 +66,7 @@ def restore(model: Trainable, path: PathLike, content: VectorFile) -> None:
     model.wv = type(model.wv)._from_file(path, content)
     model.wv.vectors_lockf = arrays.pop(LOCKS, model.wv.vectors_lockf)
     vars(model).update(settings, **arrays)
-    model.layer1_size = model.vector_size
+    model.vector_size = model.layer1_size = model.wv.vector_size  # some files of gensim 3.2 lack it
     attributes.restore(model, OWN_ATTRIBUTES, attributes.unpack(path, USER_ATTRIBUTES, content.tensors))
 
 

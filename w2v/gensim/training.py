@@ -7,7 +7,6 @@ import logging
 import math
 import tempfile
 import time
-import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import NothingToTrain, TextWarning, issue_text_warning
+from w2v.errors import Diverged, NothingToTrain, text_warnings_to
 from w2v.gensim import utils
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.sentences import Sentences
@@ -34,6 +33,8 @@ from w2v.training.train import train
 log = logging.getLogger("gensim.models.word2vec")
 
 OUTPUT_LAYERS = "syn1", "syn1neg"
+DIVERGED_FACTOR = 0.25  # on the learning rate of a run that has diverged
+LOWEST_SHARE = 1e-4  # of the learning rate
 # Private methods of gensim's class that subclasses override, but that this class would never call.
 UNSUPPORTED_OVERRIDES = (
     "_do_train_epoch", "_train_epoch", "_worker_loop", "_job_producer", "_get_next_alpha", "_raw_word_count",
@@ -144,13 +145,14 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
         return rows, counts[rows]
 
     def _model(
-        self, loss: str, numbers_as_words: bool = True, start: int = 0, end: int = 1
+        self, loss: str, numbers_as_words: bool = True, start: int = 0, end: int = 1, share: float = 1.0
     ) -> tuple[Model, NDArray[np.int64]]:
         """Return a w2v model that trains one loss in the epochs from `start` to `end`, without `end` itself.
 
         Args:
             numbers_as_words: Use row numbers in `wv` as words, because in gensim any object can be a word. Ignored with
                 subwords, which need the letters of the words.
+            share: The factor on the learning rate.
 
         Returns:
             The model, with a vocabulary sorted by count, and the row in `wv` of each of its words, (V,).
@@ -174,8 +176,8 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
             min_count=0,
             sample=sample_as_share(self.sample, vocabulary.tokens),
             epochs=end - start,
-            alpha=self._alpha_at(start),
-            min_alpha=self._alpha_at(end),
+            alpha=self._alpha_at(start) * share,
+            min_alpha=self._alpha_at(end) * share,
             seed=seed + 1_000_003 * self.train_count + start,  # each call of train and each epoch has its own
             workers=max(1, math.ceil(min(self.workers, self._batches))),  # in gensim, one thread trains a batch
             **options,
@@ -208,21 +210,32 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
             The number of words trained, as expected after subsampling, and the number of words read.
         """
         sentences = text if isinstance(text, NumberedSentences) else None
-        model, rows = self._model(loss, sentences is not None, start, end)
+        source = text if sentences is None else sentences.file or sentences
         warned, self._warned = self._warned, True
-        try:
-            with warnings.catch_warnings():
-                if warned or sentences:
-                    warnings.simplefilter("ignore", TextWarning)
-                source = text if sentences is None else sentences.file or sentences
-                trained: Model | None = train(source, continue_from=model, cache=self._cache, progress=progress)
-        except NothingToTrain as error:
-            logging.getLogger("w2v").warning("%s", error)
-            trained = None
-        if sentences and not warned:  # w2v saw row numbers instead of these words, so it could not check them
+        # w2v sees row numbers instead of the words of sentences, so that its advice would be wrong.
+        report = log.warning if not (warned or sentences) else log.debug
+        trained: Model | None = None
+        share = 1.0  # of the learning rate
+        while trained is None:
+            model, rows = self._model(loss, sentences is not None, start, end, share)
+            try:
+                with text_warnings_to(report):
+                    trained = train(source, continue_from=model, cache=self._cache, progress=progress)
+            except NothingToTrain as error:
+                if sentences and not sentences.words:
+                    log.warning("EPOCH %d: supplied example count (0) did not equal expected count", start)
+                else:
+                    logging.getLogger("w2v").warning("%s", error)
+                break
+            except Diverged as error:  # gensim goes on, because it skips updates with large scores
+                share *= DIVERGED_FACTOR
+                if share < LOWEST_SHARE:
+                    raise
+                logging.getLogger("w2v").warning("%s; trying again with %g", error, share * self._alpha_at(start))
+        if sentences and not warned:
             words = FirstWords(list(map(str, self.wv.index_to_key[:TYPES])), self.wv.expandos["count"][:TYPES])
             if line := size_advice(words, sentences.words, None):
-                issue_text_warning(line)
+                log.warning("%s", line)
         if trained is None:
             return 0, sentences.words * (end - start) if sentences else 0
         self._copy_results(loss, trained, model, rows)

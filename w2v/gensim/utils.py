@@ -9,16 +9,22 @@ import os
 import pickle as pickles
 import platform
 import re
+import shutil
 import sys
+import tempfile
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import datetime
+from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from w2v.errors import TruncatedFile, W2VError
-from w2v.system.files import PathLike, atomic_write
+from w2v.formats.row_blocks import open_unpacked
+from w2v.formats.word2vec import compress_by_name
+from w2v.gensim.fall_through import attributes_of
+from w2v.system.files import PathLike, atomic_write, temporary_folder
 from w2v.text.normalise import normalise_unicode
 
 VERSION = "4.4.0"  # the version of gensim that this package imitates
@@ -93,6 +99,11 @@ def prune_vocab(vocab: dict[Any, int], min_reduce: int, trim_rule: TrimRule | No
     return sum(vocab.pop(word) for word in dropped)
 
 
+def call_on_class_only(*_: Any, **__: Any) -> None:
+    """Refuse `model.load(path)`, a common mistake: it would return a new model, and leave this one as it is."""
+    raise AttributeError("load returns a new model: call it on the class, Word2Vec.load(path)")
+
+
 class SaveLoad:
     """The base of gensim's classes: it saves and loads objects, and records events.
 
@@ -148,11 +159,31 @@ def gensim_exceptions(path: PathLike) -> Iterator[None]:
         raise
 
 
-def open_output(fname_or_handle: PathLike | BinaryIO) -> AbstractContextManager[BinaryIO]:
-    """Open a path for an atomic write, or return an open file as it is."""
+@contextmanager
+def open_output(fname_or_handle: PathLike | BinaryIO) -> Iterator[BinaryIO]:
+    """Open a path for an atomic write, compressed as its extension says, or yield an open file as it is."""
     if isinstance(fname_or_handle, str | os.PathLike):
-        return atomic_write(fname_or_handle)
-    return nullcontext(fname_or_handle)
+        with atomic_write(fname_or_handle) as plain, compress_by_name(fname_or_handle, plain) as file:
+            yield file
+    else:
+        yield fname_or_handle
+
+
+@contextmanager
+def unpacked(path: PathLike, signature: bytes) -> Iterator[PathLike]:
+    """Yield the path of an unpacked temporary copy of a compressed file that begins with `signature`, a regex.
+
+    For any other file, and if there is none, yield the path itself.
+    """
+    if Path(path).is_file():
+        with open_unpacked(path) as (file, _):
+            if not isinstance(file.raw, FileIO) and re.match(signature, file.peek(1)):
+                with tempfile.NamedTemporaryFile(dir=temporary_folder(), suffix=Path(path).stem) as copy_of_file:
+                    shutil.copyfileobj(file, copy_of_file)
+                    copy_of_file.flush()
+                    yield copy_of_file.name
+                return
+    yield path
 
 
 def pickle(obj: object, fname: PathLike | BinaryIO, protocol: int = 4) -> None:
@@ -162,15 +193,16 @@ def pickle(obj: object, fname: PathLike | BinaryIO, protocol: int = 4) -> None:
 
 
 def unpickle(fname: PathLike) -> Any:
-    """Unpickle the object in a file. A pickle can run any code: load only files that you trust."""
-    with Path(fname).open("rb") as file:
+    """Unpickle the object in a file, compressed or not. A pickle can run any code: load only files that you trust."""
+    with gensim_exceptions(fname), open_unpacked(fname) as (file, _):
         return pickles.load(file)
 
 
 def save_as_line_sentence(corpus: Iterable[Iterable[str]], filename: PathLike) -> None:
-    """Write one sentence per line, with spaces between the words."""
-    with atomic_write(filename) as file:
-        file.writelines((" ".join(sentence) + "\n").encode() for sentence in corpus)
+    """Write one sentence per line, with spaces between the words, compressed as the extension of the file says."""
+    with open_output(filename) as file:
+        for sentence in corpus:
+            file.write((" ".join(sentence) + "\n").encode())
 
 
 class RepeatCorpus:
@@ -204,3 +236,6 @@ class ClippedCorpus:
 
     def __len__(self) -> int:
         return len(range(len(self.corpus))[: self.max_docs])
+
+
+__getattr__ = attributes_of(__name__)

@@ -16,10 +16,12 @@ import numpy as np
 from w2v.errors import W2VError
 from w2v.formats import gensim, native, table, word2vec
 from w2v.formats.vector_file import Array, VectorFile
-from w2v.gensim.utils import gensim_exceptions
+from w2v.gensim.utils import gensim_exceptions, unpacked
 from w2v.options import check_whole
-from w2v.system.files import Errors, PathLike, atomic_write_together
+from w2v.system.files import PICKLE, Errors, PathLike, atomic_write_together
 from w2v.text.words import Words
+
+MAPPED_BYTES = 10 << 20  # size of a file above which the argument mmap has an effect; gensim saves such arrays apart
 
 log = logging.getLogger("gensim.models.keyedvectors")
 
@@ -75,9 +77,14 @@ def write(fname_or_handle: PathLike | BinaryIO, content: VectorFile) -> None:
 
 
 def read(path: PathLike, mmap: bool = False) -> VectorFile:
-    """Read any file that w2v.load reads, including the whole content of a model that gensim saved."""
-    with gensim_exceptions(path), table.watch_format(path) as file_format:
-        return gensim.read_saved(path) if file_format.name == "gensim" else table.read(path, mmap)
+    """Read any file that w2v.load reads, including the whole content of a model that gensim saved, compressed or not.
+
+    Arrays that are memory-mapped are read-only. As in gensim, small ones never are.
+    """
+    with gensim_exceptions(path), unpacked(path, PICKLE) as file, table.watch_format(file) as file_format:
+        if file_format.name == "gensim":
+            return gensim.read_saved(file)
+        return table.read(file, mmap and Path(file).stat().st_size > MAPPED_BYTES)
 
 
 # -- word2vec's formats -----------------------------------------------------------------------------
@@ -111,7 +118,7 @@ def write_word2vec(
     content = VectorFile(Words.of(keys), vectors.astype(np.float32, copy=False))
     blocks = word2vec.encode_rows(path, content, binary=binary, separators=b" \t\n\r" if binary else b"\t\n\r")
     paths = [path] if vocabulary is None else [vocabulary[0], path]
-    with open_outputs(paths, append) as (*vocabulary_file, raw), word2vec.maybe_gzip(path, raw) as out:
+    with open_outputs(paths, append) as (*vocabulary_file, raw), word2vec.compress_by_name(path, raw) as out:
         if vocabulary:
             pairs = zip(keys, vocabulary[1], strict=True)
             vocabulary_file[0].writelines(f"{key} {value}\n".encode() for key, value in pairs)

@@ -20,7 +20,6 @@ from w2v.gensim.models.fasttext import (
     save_facebook_model,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::w2v.TextWarning")
 SENTENCES = [line.split() for line in make.corpus(20_000, seed=1)]
 UNKNOWN = "kingdomish"
 gensim_load = gensim.models.fasttext.load_facebook_model
@@ -199,3 +198,45 @@ def test_n_gram_lengths_match_gensim(shortest: int, longest: int) -> None:
     vectors = FastTextKeyedVectors(3, shortest, longest, 77)
     assert (vectors.subwords is None) == (shortest > longest)
     assert FastTextKeyedVectors(3, 0, 0, 0).subwords is None
+
+
+class OwnRows(FastTextKeyedVectors):
+    """Vectors like compress-fasttext's, which set the matrices."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.vectors_vocab = None
+        self.buckets_seen = 0
+
+
+@pytest.mark.parametrize("kind", [OwnRows, gensim.models.fasttext.FastTextKeyedVectors])
+def test_matrices_of_a_subclass_can_be_set(tmp_path: Path, kind: Any) -> None:
+    rows = np.random.default_rng(1).normal(size=(50, 4)).astype(np.float32)
+    vectors = kind(4, min_n=2, max_n=3, bucket=50)
+    vectors.vectors_ngrams = rows
+    vectors.index_to_key, vectors.key_to_index = ["one", "two"], {"one": 0, "two": 1}
+    vectors.recalc_char_ngram_buckets()
+    vectors.vectors_vocab = np.ones((2, 4), np.float32)
+    vectors.adjust_vectors()
+    buckets = ft_ngram_hashes("one", 2, 3, 50)
+    assert np.allclose(vectors["one"], (1 + rows[buckets].sum(axis=0)) / (1 + len(buckets)), atol=1e-6)
+    assert np.allclose(vectors["unknown"], rows[ft_ngram_hashes("unknown", 2, 3, 50)].mean(axis=0), atol=1e-6)
+    assert (vectors.vectors_ngrams == rows).all()
+    assert np.allclose(vectors.vectors_vocab, 1, atol=1e-5)
+    if kind is OwnRows:
+        vectors.save(tmp_path / "own.kv")
+        loaded = OwnRows.load(tmp_path / "own.kv")
+        assert type(loaded) is OwnRows
+        assert np.allclose(loaded["unknown"], vectors["unknown"])
+
+
+def test_old_names_load_fasttext_files(model: FastText, tmp_path: Path) -> None:
+    save_facebook_model(model, tmp_path / "model.bin")
+    loaded = FastText.load_fasttext_format(tmp_path / "model.bin")
+    other = FastText()
+    other.file_name = tmp_path / "model.bin"
+    other.load_binary_data()
+    for each in (loaded, other):
+        assert np.allclose(each.wv[UNKNOWN], model.wv[UNKNOWN], atol=1e-6)
+    with pytest.raises(NotImplementedError):
+        loaded.wv.similarity_unseen_docs(["one"], ["two"])

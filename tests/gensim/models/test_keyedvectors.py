@@ -1,6 +1,8 @@
 """w2v.gensim's KeyedVectors, compared with gensim's."""
 
+import bz2
 import gzip
+import lzma
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 
 import w2v
 from w2v.formats import native
+from w2v.gensim import vector_files
 from w2v.gensim.models import keyedvectors
 from w2v.gensim.models.keyedvectors import KeyedVectors
 
@@ -639,3 +642,96 @@ def test_accuracy_is_logged_by_section(ours: KeyedVectors, caplog: pytest.LogCap
     ours.log_accuracy({"section": "some", "correct": [1], "incorrect": [2, 3]})
     ours.log_accuracy({"section": "empty", "correct": [], "incorrect": []})
     assert [record.getMessage() for record in caplog.records] == ["some: 33.3% (1/3)"]
+
+
+QUERIES_OF_WORDS: list[Callable[[Any], Any]] = [
+    lambda wv: wv.similarity("w1", "w2"),
+    lambda wv: wv.distance("w1", "w2"),
+    lambda wv: wv.n_similarity(["w1", "w2"], ["w3"]),
+    lambda wv: wv[["w1", "w2"]],
+    lambda wv: wv["w1"],
+    lambda wv: wv.word_vec("w1"),
+    lambda wv: wv.most_similar("w1"),
+    lambda wv: wv.most_similar(["w1", VECTORS[2]], ["w3"]),
+    lambda wv: wv.most_similar_cosmul(["w1"], ["w3"]),
+    lambda wv: wv.distances("w1"),
+    lambda wv: wv.distances("w1", ["w2", "w3"]),
+    lambda wv: wv.get_mean_vector(["w1", "w2"]),
+    lambda wv: wv.doesnt_match(["w1", "w2", "w3", "w4"]),
+    lambda wv: wv.rank("w1", "w2"),
+    lambda wv: wv.wmdistance(["w1", "w2"], ["w3"]),
+    lambda wv: wv.vectors_for_all(["w1", "w2"]).vectors,
+]
+
+
+@pytest.mark.parametrize("kind", ["subclass", "assigned"])
+def test_a_replaced_get_vector_is_used_as_in_gensim(kind: str) -> None:
+    def replace_get_vector(base: Any) -> Any:
+        class Shifted(base):
+            def get_vector(self, key: Any, norm: bool = False) -> Any:
+                return super().get_vector(key, norm=norm) + 1
+
+        if kind == "subclass":
+            return make_vectors(Shifted)
+        vectors = make_vectors(base)
+        stored = vectors.get_vector
+        vectors.get_vector = lambda key, norm=False: stored(key, norm=norm) + 1
+        return vectors
+
+    ours, theirs = (replace_get_vector(base) for base in (KeyedVectors, gensim.models.KeyedVectors))
+    plain = make_vectors(KeyedVectors)
+    for number, query in enumerate(QUERIES_OF_WORDS):
+        found, expected = query(ours), query(theirs)
+        if isinstance(expected, list):
+            assert [word for word, _ in found] == [word for word, _ in expected], number
+            found, expected = ([score for _, score in result] for result in (found, expected))
+        if isinstance(expected, str):
+            assert found == expected
+        else:
+            assert np.allclose(found, expected, atol=1e-5), number
+    assert not np.allclose(ours.similarity("w1", "w2"), plain.similarity("w1", "w2"))
+
+
+def test_a_replaced_get_vector_is_saved_as_in_gensim(tmp_path: Path) -> None:
+    saved = []
+    for base in (KeyedVectors, gensim.models.KeyedVectors):
+        vectors = make_vectors(base)
+        vectors.get_vector = lambda key, norm=False: np.full(8, float(key[1:]), np.float32)
+        vectors.save_word2vec_format(tmp_path / "vectors.txt")
+        saved.append(w2v.load(tmp_path / "vectors.txt").vectors)
+    assert (saved[0] == saved[1]).all()
+    assert saved[0][3, 0] == 3
+
+
+def test_a_get_vector_without_the_argument_norm_serves_comparisons() -> None:
+    class Stored(KeyedVectors):
+        def get_vector(self, key: Any) -> Any:
+            return super().get_vector(key)
+
+    vectors, plain = make_vectors(Stored), make_vectors(KeyedVectors)
+    assert vectors.similarity("w1", "w2") == plain.similarity("w1", "w2")
+    assert (vectors.distances("w1") == plain.distances("w1")).all()
+
+
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize(("extension", "opener"), [("gz", gzip.open), ("bz2", bz2.open), ("xz", lzma.open)])
+def test_word2vec_files_are_compressed_as_their_extension_says(
+    tmp_path: Path, ours: KeyedVectors, extension: str, opener: Any, binary: bool
+) -> None:
+    path = tmp_path / f"vectors.{extension}"
+    ours.save_word2vec_format(path, binary=binary)
+    with opener(path) as file:
+        assert file.readline() == b"40 8\n"
+    for loader in (KeyedVectors, gensim.models.KeyedVectors):
+        assert np.allclose(loader.load_word2vec_format(str(path), binary=binary).vectors, VECTORS)
+
+
+def test_only_large_files_are_mapped_read_only(
+    tmp_path: Path, ours: KeyedVectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours.save(tmp_path / "any.kv")
+    small = KeyedVectors.load(tmp_path / "any.kv", mmap="r")
+    small.vectors[0] = 1
+    monkeypatch.setattr(vector_files, "MAPPED_BYTES", 100)
+    large = KeyedVectors.load(tmp_path / "any.kv", mmap="r")
+    assert not large.vectors.flags.writeable

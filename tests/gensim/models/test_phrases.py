@@ -10,6 +10,7 @@ import pytest
 from gensim.models import phrases as theirs
 
 from w2v import W2VError
+from w2v.gensim.models import phrases as ours_module
 from w2v.gensim.models.phrases import (
     ENGLISH_CONNECTOR_WORDS,
     FrozenPhrases,
@@ -18,6 +19,7 @@ from w2v.gensim.models.phrases import (
     npmi_scorer,
     original_scorer,
 )
+from w2v.gensim.test.utils import datapath
 
 RANDOM = np.random.default_rng(2)
 WORDS = ["new", "york", "of", "the", "times", "a", "state", "city", "and", "x"]
@@ -79,7 +81,7 @@ def test_saved_phrases_are_loaded_and_other_files_refused(tmp_path: Path, scorin
     assert isinstance(FrozenPhrases.load(tmp_path / "phrases"), Phrases)
     for content in (b"\x80\x04 a pickle", b"[]", b'{"class": "Other"}', b'{"class": []}', b'{"class": "Phrases"}'):
         (tmp_path / "phrases").write_bytes(content)
-        with pytest.raises(W2VError, match=r"phrases: not a file of Phrases\.save; pickles of gensim are not opened"):
+        with pytest.raises(W2VError, match=r"phrases: not a file of Phrases\.save: "):
             Phrases.load(tmp_path / "phrases")
 
 
@@ -182,7 +184,7 @@ def test_a_scorer_unknown_in_this_process_is_named(tmp_path: Path) -> None:
     text = (tmp_path / "phrases").read_text()
     assert "constant_scorer" in text
     (tmp_path / "phrases").write_text(text.replace("constant_scorer", "another_scorer"))
-    with pytest.raises(W2VError, match=r"its scorer .*another_scorer.* is unknown: create a Phrases\(scoring=\.\.\.\)"):
+    with pytest.raises(W2VError, match=r"its scorer .*another_scorer.* is unknown: import the module that defines it"):
         Phrases.load(tmp_path / "phrases")
 
 
@@ -193,3 +195,46 @@ def test_joined_corpus_can_be_indexed_as_the_sentences() -> None:
     assert model[[]] == []
     assert model[iter([])] == []
     assert list(model[([word] for word in ("new", "york"))]) == [["new"], ["york"]]
+
+
+PARTS_OF_OLD_FILES = ("no-common-terms", "no-scoring", "scoring-str")
+OLD_FILES = ["phrases-3.6.0.model", "phraser-3.6.0.model"]
+OLD_FILES += [f"{kind}-{part}.pkl" for kind in ("phrases", "phraser") for part in PARTS_OF_OLD_FILES]
+
+
+@pytest.mark.parametrize("name", OLD_FILES)
+def test_phrases_of_old_gensim_are_loaded_as_by_gensim(name: str) -> None:
+    path = datapath(name)
+    ours, expected = (module.Phrases.load(path) for module in (ours_module, theirs))
+    assert type(ours).__name__ == type(expected).__name__
+    assert (ours.threshold, ours.min_count, ours.delimiter) == (expected.threshold, expected.min_count, "_")
+    assert ours.connector_words == expected.connector_words
+    if isinstance(ours, FrozenPhrases):
+        assert ours.phrasegrams == expected.phrasegrams
+    else:
+        assert ours.vocab == expected.vocab
+        assert ours.export_phrases() == pytest.approx(expected.export_phrases())
+
+
+@pytest.mark.parametrize("scoring", ["default", "npmi", constant_scorer])
+@pytest.mark.parametrize("name", ["phrases", "phrases.gz"])
+def test_phrases_saved_by_gensim_are_loaded(tmp_path: Path, scoring: Any, name: str) -> None:
+    model = theirs.Phrases(SENTENCES, min_count=1, threshold=0.1, scoring=scoring, connector_words=frozenset({"of"}))
+    for saved, kind in ((model, Phrases), (theirs.Phraser(model), Phraser)):
+        saved.save(str(tmp_path / name))
+        loaded = kind.load(tmp_path / name)
+        assert type(loaded) is kind
+        assert list(loaded[SENTENCES]) == list(saved[SENTENCES])
+        assert loaded.connector_words == {"of"}
+
+
+def test_our_phrases_are_compressed_as_their_extension_says(tmp_path: Path) -> None:
+    model = Phrases(SENTENCES, min_count=1, threshold=0.1)
+    model.save(tmp_path / "phrases.bz2")
+    assert (tmp_path / "phrases.bz2").read_bytes()[:3] == b"BZh"
+    assert Phrases.load(tmp_path / "phrases.bz2").vocab == model.vocab
+
+
+def test_missing_file_of_phrases_raises_file_not_found_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Phrases.load(tmp_path / "missing")

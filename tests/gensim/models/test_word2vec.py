@@ -22,6 +22,7 @@ from w2v.gensim.models.callbacks import CallbackAny2Vec
 from w2v.gensim.models.fasttext import FastText
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.word2vec import LineSentence, Text8Corpus, Word2Vec
+from w2v.gensim.test.utils import datapath
 from w2v.gensim.utils import RULE_DEFAULT, RULE_DISCARD, RULE_KEEP
 from w2v.progress import Progress
 
@@ -691,6 +692,44 @@ def test_a_generator_is_read_in_one_pass() -> None:
     assert same_vectors(model, other)
 
 
+class ReadAgain:
+    """An iterator that iter() starts again."""
+
+    def __iter__(self) -> Iterator[list[str]]:
+        self.rest = iter(SENTENCES)
+        return self
+
+    def __next__(self) -> list[str]:
+        return next(self.rest)
+
+
+@pytest.mark.parametrize("options", [{}, {"hs": 1}])
+@pytest.mark.parametrize(
+    ("iterate", "epochs_read"),
+    [
+        (lambda: iter(SENTENCES), 1),
+        (lambda: map(list, SENTENCES), 1),
+        (lambda: itertools.chain(SENTENCES[:9], SENTENCES[9:]), 1),
+        (ReadAgain, 5),
+    ],
+)
+def test_an_iterator_is_read_in_each_epoch_as_in_gensim(
+    iterate: Callable[[], Any], epochs_read: int, options: dict[str, Any]
+) -> None:
+    models = [kind(**SMALL | {"sample": 0, "min_count": 1} | options) for kind in BOTH]
+    for model in models:
+        model.build_vocab(iterate())
+        assert train(model, 5, iterate()) == (epochs_read * 4800, epochs_read * 4800)
+    assert models[0].min_alpha_yet_reached == pytest.approx(models[1].min_alpha_yet_reached)
+
+
+def test_training_on_an_iterator_at_its_end_is_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    Word2Vec(iter(SENTENCES), **SMALL)  # build_vocab reads the whole iterator, so gensim trains nothing either
+    assert [record.getMessage() for record in caplog.records if record.name == "w2v"] == [
+        "nothing was trained: the text is empty, or an iterator that has been read before; give a list"
+    ]
+
+
 def test_loss_is_reset_by_each_training(model: Word2Vec) -> None:
     assert model.get_latest_training_loss() == 0
     train(model, 1, compute_loss=True)
@@ -739,7 +778,7 @@ def test_warnings_match_gensim(caplog: pytest.LogCaptureFixture) -> None:
     assert found[0] == found[1] == 4 * ["gensim.models.word2vec"]
 
 
-def test_text_warnings_are_issued_once_per_model(file: Path) -> None:
+def test_text_warnings_are_logged_once_per_model(file: Path, caplog: pytest.LogCaptureFixture) -> None:
     letters = str.maketrans("0123456789", "abcdefghij")  # words with digits could be identifiers
     sentences = [[word.translate(letters) for word in sentence] for sentence in SENTENCES]
     file.write_text("".join(" ".join(sentence) + "\n" for sentence in sentences))
@@ -749,10 +788,11 @@ def test_text_warnings_are_issued_once_per_model(file: Path) -> None:
             model.build_vocab(text)
             counts = []
             for _ in range(2):
-                with warnings.catch_warnings(record=True) as caught:
-                    warnings.simplefilter("always")
+                caplog.clear()
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")
                     train(model, 1, text)
-                counts.append([str(warning.message) for warning in caught])
+                counts.append([each.getMessage() for each in caplog.records if "the text has" in each.getMessage()])
             assert len(counts[0]) == 1, (kind, text)
             assert "the text has only 4,800 words" in counts[0][0]
             assert counts[1] == []
@@ -843,3 +883,81 @@ def test_predictions_are_ten_by_default(model: Word2Vec) -> None:
     assert found is not None
     assert len(found) == 10
     assert [share for _, share in found] == sorted((share for _, share in found), reverse=True)
+
+
+def test_vector_size_of_a_loaded_model_is_the_size_of_its_vectors(tmp_path: Path, model: Word2Vec) -> None:
+    """Files of gensim 3.2 may lack the model's own vector_size."""
+    content = content_of(model)
+    assert content.header.gensim
+    attributes = {name: value for name, value in content.header.gensim.attributes.items() if name != "vector_size"}
+    header = replace(content.header, gensim=replace(content.header.gensim, attributes=attributes))
+    native.write(tmp_path / "old", replace(content, header=header))
+    loaded = Word2Vec.load(tmp_path / "old")
+    assert loaded.vector_size == loaded.layer1_size == 12
+    train(loaded)
+    assert loaded.wv.vectors.shape == (len(loaded.wv), 12)
+
+
+@pytest.mark.parametrize("options", [{"dm": 1}, {"dm": 0, "dbow_words": 1}])
+def test_words_of_a_doc2vec_model_are_loaded(tmp_path: Path, options: dict[str, Any]) -> None:
+    documents = [gensim.models.doc2vec.TaggedDocument(sentence, [row]) for row, sentence in enumerate(SENTENCES)]
+    saved = gensim.models.Doc2Vec(documents, **SMALL, **options)
+    saved.save(str(tmp_path / "doc2vec"))
+    loaded = Word2Vec.load(tmp_path / "doc2vec")
+    assert (loaded.wv.vectors == saved.wv.vectors).all()
+    assert (loaded.wv.index_to_key, loaded.sg) == (saved.wv.index_to_key, saved.sg)
+    train(loaded)
+    loaded.save(tmp_path / "words")
+    assert type(KeyedVectors.load(tmp_path / "words")) is Word2Vec
+    assert Word2Vec.load(datapath("doc2vec_old")).wv.vectors.shape == (3955, 100)
+
+
+def test_compressed_files_of_gensim_are_loaded(tmp_path: Path) -> None:
+    saved = gensim.models.Word2Vec(SENTENCES, **SMALL)
+    saved.save(str(tmp_path / "model.bz2"))
+    assert (Word2Vec.load(tmp_path / "model.bz2").wv.vectors == saved.wv.vectors).all()
+    assert (KeyedVectors.load(tmp_path / "model.bz2").wv.vectors == saved.wv.vectors).all()
+    assert len(KeyedVectors.load(datapath("ft_kv_3.6.0.model.gz"))) == 12
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"alpha": 0.1, "min_alpha": 1}, {"alpha": 1.0}, {"alpha": 1.0, "sg": 1}, {"alpha": 1.0, "hs": 1, "negative": 0}],
+)
+def test_a_run_that_diverges_is_repeated_with_a_lower_learning_rate(
+    options: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    for text in (SENTENCES, iter(SENTENCES)):
+        caplog.clear()
+        model = Word2Vec(**SMALL | options)
+        model.build_vocab(SENTENCES)
+        train(model, 3, text)
+        assert np.isfinite(model.wv.vectors).all()
+        assert any("training diverged: " in each.getMessage() for each in caplog.records)
+        assert model.alpha == options["alpha"]
+
+
+def test_alpha_of_zero_trains_with_min_alpha_as_in_gensim() -> None:
+    for kind in BOTH:
+        model = kind(SENTENCES, **SMALL, alpha=0.0)
+        assert 0 < model.min_alpha_yet_reached <= 1e-4 or kind is not Word2Vec
+
+
+@pytest.mark.parametrize("kind", ["Word2Vec", "FastText"])
+def test_pickles_of_gensim_are_unpickled_as_our_classes(tmp_path: Path, kind: str) -> None:
+    options = SMALL | ({"bucket": 100} if kind == "FastText" else {})
+    theirs = getattr(gensim.models, kind)(SENTENCES, **options)
+    (tmp_path / "pickle").write_bytes(pickle.dumps(theirs))
+    with w2v.gensim.install():
+        loaded = pickle.loads((tmp_path / "pickle").read_bytes())
+    assert type(loaded).__module__.startswith("w2v.gensim.")
+    assert (loaded.wv.vectors == theirs.wv.vectors).all()
+    assert loaded.vector_size == loaded.wv.vector_size == 12
+    assert loaded.wv.most_similar("w1", topn=3)[0][0] == theirs.wv.most_similar("w1", topn=3)[0][0]
+    if kind == "FastText":
+        assert np.allclose(loaded.wv["unknown"], theirs.wv["unknown"], atol=1e-6)
+    before = loaded.wv.vectors.copy()
+    train(loaded)
+    assert (before != loaded.wv.vectors).any()
+    with pytest.raises(AttributeError, match="call it on the class"):
+        loaded.load("any")

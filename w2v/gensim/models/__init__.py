@@ -1,9 +1,18 @@
 """gensim.models: the classes that most scripts import from here."""
 
-from w2v.gensim.models.doc2vec import Doc2Vec
+import importlib
+from typing import Any
+
+from w2v.gensim import fall_through
 from w2v.gensim.models.fasttext import FastText
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.phrases import Phrases
 from w2v.gensim.models.word2vec import Word2Vec
 
-__all__ = ["Doc2Vec", "FastText", "KeyedVectors", "Phrases", "Word2Vec"]
+__all__ = ["FastText", "KeyedVectors", "Phrases", "Word2Vec"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Doc2Vec" and not fall_through.has_gensim():
+        return importlib.import_module("w2v.gensim.models.doc2vec").Doc2Vec
+    return fall_through.attributes_of(__name__)(name)

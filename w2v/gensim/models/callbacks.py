@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from w2v.gensim.fall_through import attributes_of
+
 
 class CallbackAny2Vec:
     """A base class for callbacks. Training calls its methods with the model, after updating `model.wv`."""
@@ -13,3 +15,6 @@ class CallbackAny2Vec:
     def on_train_begin(self, model: Any) -> None: ...
 
     def on_train_end(self, model: Any) -> None: ...
+
+
+__getattr__ = attributes_of(__name__)

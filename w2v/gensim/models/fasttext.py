@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from w2v.errors import W2VError
 from w2v.formats import fasttext
 from w2v.formats.vector_file import VectorFile
+from w2v.gensim.fall_through import attributes_of
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.word2vec import Word2Vec
 from w2v.gensim.sentences import Sentences
@@ -54,6 +55,12 @@ class FastTextKeyedVectors(KeyedVectors):
         super().__init__(vector_size, count, dtype)
         self.min_n, self.max_n, self.bucket = int(min_n), int(max_n), int(bucket)
         self.ngrams: Ngrams | None = None
+        self._word_rows: Floats | None = None  # the words' own rows, if the program has set them
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({"ngrams": None, "_word_rows": None} | state)
+        if state.get("vectors_ngrams") is not None:  # a pickle of gensim
+            self.vectors_ngrams = state["vectors_ngrams"]
 
     def _ngram_vector(self, word: str) -> Floats | None:
         """Return the mean of a word's n-gram rows: None before training, zeros if training used none of its n-grams."""
@@ -69,18 +76,38 @@ class FastTextKeyedVectors(KeyedVectors):
 
     @property
     def vectors_ngrams(self) -> Floats:
-        """A copy of all n-gram rows, float32 (bucket, vector_size). Rows that training has not used are zero."""
+        """A copy of all n-gram rows, float32 (bucket, vector_size). Rows that training has not used are zero.
+
+        It can be set, also to another object that gives a row for each bucket.
+        """
         rows = np.zeros((self.bucket, self.vector_size), np.float32)
         if self.ngrams:
             rows[self.ngrams.buckets] = self.ngrams.rows
         return rows
 
+    @vectors_ngrams.setter
+    def vectors_ngrams(self, rows: Any) -> None:
+        self.ngrams = None
+        if rows is not None and self.subwords:
+            used = [bucket for bucket in range(self.bucket) if np.any(rows[bucket])]
+            values = np.array([rows[bucket] for bucket in used], np.float32).reshape(len(used), self.vector_size)
+            self.ngrams = Ngrams(self.subwords, np.array(used, np.int32), values)
+
     @property
-    def vectors_vocab(self) -> Floats:
-        """A copy of the words' own rows, without their n-grams: float32 (V, vector_size)."""
+    def vectors_vocab(self) -> Floats | None:
+        """A copy of the words' own rows, without their n-grams: float32 (V, vector_size).
+
+        It can be set; adjust_vectors then computes `vectors` from these rows and the n-grams.
+        """
+        if self._word_rows is not None:
+            return self._word_rows
         if not self.ngrams:
             return self.vectors.copy()
         return own_rows(self.vectors, Words.of(self.index_to_key), self.ngrams)
+
+    @vectors_vocab.setter
+    def vectors_vocab(self, rows: Floats | None) -> None:
+        self._word_rows = rows
 
     @property
     def buckets_word(self) -> list[NDArray[np.int32]]:
@@ -95,9 +122,15 @@ class FastTextKeyedVectors(KeyedVectors):
         return self.get_mean_vector(sentence)
 
     def adjust_vectors(self) -> None:
-        """Do nothing: training itself updates `vectors` from the n-gram rows at its end."""
+        """Compute `vectors` from the rows that the program has set. Training itself does so at its end."""
+        if self._word_rows is not None:
+            self.vectors, self._word_rows = np.array(self._word_rows, np.float32), None
+            if self.ngrams:
+                self.ngrams.compose(Words.of(self.index_to_key), self.vectors)
+            self.norms = None
 
-    recalc_char_ngram_buckets = adjust_vectors
+    def recalc_char_ngram_buckets(self) -> None:
+        """Do nothing: `buckets_word` is computed when it is read."""
 
     def _content(self) -> VectorFile:
         content = super()._content()
@@ -109,6 +142,7 @@ class FastTextKeyedVectors(KeyedVectors):
     @classmethod
     def _from_file(cls, path: PathLike, content: VectorFile) -> Self:
         vectors = super()._from_file(path, content)
+        vectors._word_rows = None
         if content.header.ngram_offset:
             raise W2VError(
                 f"{path}: n-grams make only a part of its vectors: load it with w2v.load, or convert its view of "
@@ -133,6 +167,7 @@ class FastText(Word2Vec):
     wv: FastTextKeyedVectors
     min_n, max_n, bucket = (property(attrgetter(f"wv.{name}")) for name in ("min_n", "max_n", "bucket"))
     word_ngrams = 1
+    file_name: PathLike  # read by load_binary_data
     _kind: ClassVar = "FastText"
     _ngram_options = FastTextKeyedVectors.min_n, FastTextKeyedVectors.max_n, FastTextKeyedVectors.bucket
 
@@ -194,8 +229,17 @@ class FastText(Word2Vec):
         return estimate | {"total": sum(estimate.values())}
 
     def init_weights(self) -> None:
-        self.wv.ngrams = None
+        self.wv.ngrams = self.wv._word_rows = None
         super().init_weights()
+
+    @classmethod
+    def load_fasttext_format(cls, model_file: PathLike, encoding: str = "utf8") -> FastText:
+        """See load_facebook_model."""
+        return load_facebook_model(model_file, encoding)
+
+    def load_binary_data(self, encoding: str = "utf8") -> None:
+        """Load the `.bin` file that the attribute `file_name` of this model names, into this model."""
+        vars(self).update(vars(self.load_fasttext_format(self.file_name, encoding)))
 
 
 KeyedVectors._classes |= {"FastText": FastText, "FastTextKeyedVectors": FastTextKeyedVectors}
@@ -251,3 +295,6 @@ def save_facebook_model(model: FastText, path: PathLike, encoding: str = "utf-8"
     settings |= {"model": "skipgram" if model.sg else "cbow", "loss": "ns" if model.negative else "hs"}
     settings["sample"] = sample_as_share(model.sample, int(model.wv.expandos["count"].sum()))
     fasttext.write(path, replace(content, header=replace(content.header, settings=settings)))
+
+
+__getattr__ = attributes_of(__name__)

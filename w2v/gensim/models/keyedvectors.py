@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, BinaryIO, ClassVar, Self
+from typing import Any, BinaryIO, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -15,10 +15,11 @@ from w2v.formats.vector_file import VectorFile
 from w2v.gensim import attributes, utils, vector_files
 from w2v.gensim.editable_vectors import REAL, Key
 from w2v.gensim.evaluation import EvaluationMethods
+from w2v.gensim.fall_through import attributes_of
 from w2v.gensim.sentences import read_bytes
 from w2v.system.files import Errors, PathLike
 from w2v.vectors import keyed
-from w2v.vectors.cosines import Floats, unit
+from w2v.vectors.cosines import Floats, cosine, unit
 
 log = logging.getLogger("gensim.models.keyedvectors")
 
@@ -43,6 +44,18 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
     subwords: Any = None  # the n-gram settings, in a subclass
     _classes: ClassVar[dict[str, Any]] = {}  # the class for each class name that a file stores
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the attributes of a pickle of this class or of gensim's."""
+        KeyedVectors.__init__(self, 1)
+        # The class has properties for the attributes that are left out.
+        vars(self).update(
+            {name: value for name, value in state.items() if not isinstance(getattr(type(self), name, None), property)}
+        )
+
+    def similarity_unseen_docs(self, *args: Any, **options: Any) -> NoReturn:
+        """Raise NotImplementedError, as in gensim."""
+        raise NotImplementedError("use most_similar(positive=[...]), or a Doc2Vec of gensim")
+
     def resize_vectors(self, seed: int | None = 0) -> None:
         """Give each key a vector. The new ones have uniform values in ±1 / vector_size."""
         self.vectors = prep_vectors((len(self), self.vector_size), self.vectors, seed, self.vectors.dtype)
@@ -65,7 +78,7 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
     # -- comparing ----------------------------------------------------------------------------------
 
     def similarity(self, w1: Key, w2: Key) -> np.float32:
-        return REAL(super().similarity(w1, w2))
+        return REAL(cosine(self[w1], self[w2]))
 
     def distance(self, w1: Key, w2: Key) -> np.float32:
         return REAL(1) - self.similarity(w1, w2)
@@ -76,7 +89,10 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
         return REAL(super().n_similarity(ws1, ws2))
 
     def distances(self, word_or_vector: keyed.Key, other_words: Iterable[Key] = ()) -> Floats:
-        return super().distances(word_or_vector, other_words)
+        others = list(other_words)
+        if others and self._overrides_get_vector:  # as in gensim, only the first vector comes from get_vector
+            return 1 - unit(self.vectors[self._look_up_rows(others)]) @ unit(self._vector(word_or_vector, norm=False))
+        return super().distances(word_or_vector, others)
 
     def closer_than(self, key1: Key, key2: Key) -> list[Any]:
         return super().closer_than(key1, key2)
@@ -107,7 +123,7 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
             log.warning("not in the vocabulary: %s", set(words) - set(known))
         if not known:
             raise ValueError("cannot select a word from an empty list")
-        vectors = unit(self[known]) if use_norm else self[known]
+        vectors = self._vectors_of_keys(known, use_norm)
         mean = self.get_mean_vector(list(vectors), post_normalize=True)
         return sorted(zip(vectors @ mean, known, strict=True), reverse=True)
 
@@ -127,7 +143,7 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
             return float("inf")
         if counts[0] == counts[1]:
             return 0.0
-        first, second = (unit(self[list(words)]) if norm else self[list(words)] for words in counts)
+        first, second = (self._vectors_of_keys(list(words), norm) for words in counts)
         distances = cdist(first, second)
         shares = [np.array([*words.values()]) / words.total() for words in counts]
         return float(emd2(*shares, distances))
@@ -255,14 +271,15 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
         """
         values = self._complete_attributes().get(sort_attr)
         rows = np.arange(len(self)) if values is None else np.argsort(-values, kind="stable")
-        keys = [f"{prefix}{self.index_to_key[row]}" for row in rows.tolist()]
+        names = [self.index_to_key[row] for row in rows.tolist()]
         vocabulary = None
         if fvocab is not None:
             if values is None:
                 raise ValueError(f"Cannot store vocabulary with '{sort_attr}' because that attribute does not exist")
             vocabulary = fvocab, values[rows]
         total = len(self) if total_vec is None else total_vec
-        vectors = self.vectors[rows]
+        vectors = self._look_up_vectors(names) if self._overrides_get_vector else self.vectors[rows]
+        keys = [f"{prefix}{name}" for name in names]
         vector_files.write_word2vec(fname, keys, vectors, binary, total, write_header, append, vocabulary)
 
     @classmethod
@@ -360,3 +377,6 @@ def prep_vectors(
 
 load_word2vec_format = KeyedVectors.load_word2vec_format
 Word2VecKeyedVectors = EuclideanKeyedVectors = KeyedVectors
+
+
+__getattr__ = attributes_of(__name__)

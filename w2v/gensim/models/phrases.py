@@ -6,13 +6,16 @@ import inspect
 import itertools
 import logging
 import math
+import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, ClassVar, TypedDict, get_type_hints
 
 from w2v.errors import W2VError, one_line
-from w2v.gensim import utils
-from w2v.system.files import PathLike, open_regular
+from w2v.gensim import phrase_pickles, utils
+from w2v.gensim.fall_through import attributes_of
+from w2v.system.files import PICKLE, PathLike, open_regular, translate_os_errors
 from w2v.system.schema import Count, Integer, Number, convert, decode, encode
 from w2v.text import phrases as core
 
@@ -55,6 +58,18 @@ class _Scorer:
 original_scorer, npmi_scorer = _Scorer("default"), _Scorer("npmi")
 ARGUMENTS = tuple(inspect.signature(original_scorer).parameters)
 _SCORERS: dict[str, Scorer] = {"default": original_scorer, "npmi": npmi_scorer}  # by the name that a file stores
+
+
+def _find_scorer(fname: PathLike, name: str) -> Scorer:
+    """Return a scorer by the name that a file stores: one that is known, or a function in a module that is imported."""
+    module, _, function = name.partition(":")
+    scorer: Any = _SCORERS.get(name)
+    if scorer is None:
+        scorer = getattr(sys.modules.get(module), function, None)
+        if not inspect.isfunction(scorer) or not set(ARGUMENTS) <= inspect.signature(scorer).parameters.keys():
+            raise W2VError(f"{fname}: its scorer {one_line(name)} is unknown: import the module that defines it first")
+    found: Scorer = _SCORERS.setdefault(name, scorer)
+    return found
 
 
 class Fields(TypedDict):
@@ -156,7 +171,7 @@ class PhrasesTransformation(utils.SaveLoad):
     def save(self, fname_or_handle: PathLike | BinaryIO, **_: Any) -> None:
         """Write a JSON file. gensim's keyword arguments for pickles have no effect.
 
-        For a scorer of your own, the file has only its name: before `load`, create any Phrases object with this scorer.
+        For a scorer of your own, the file has only its name: import the module that defines it before `load`.
         """
         scorer_name = next(name for name, scorer in _SCORERS.items() if scorer == self.scoring)
         class_name, fields = next(
@@ -169,31 +184,27 @@ class PhrasesTransformation(utils.SaveLoad):
 
     @classmethod
     def load(cls, fname: PathLike, **_: Any) -> Any:
-        """Read a file that `save` wrote, as Phrases or FrozenPhrases, whichever saved it.
+        """Read a file that `save` or gensim's own `save` wrote, as Phrases or FrozenPhrases, whichever saved it.
 
         Raises:
-            W2VError: The file is another one, such as a pickle of gensim.
+            W2VError: The file is another one, is damaged, or has a scorer of the program that is not imported.
         """
-        try:
-            with open_regular(fname) as file:
-                content = decode(dict[str, Any], file.read(), fname)
-            class_, schema = cls.kinds[content["class"]]
-            fields = convert(schema, content, fname)
-        except (W2VError, KeyError, TypeError) as error:
-            raise W2VError(
-                f"{fname}: not a file of {cls.__name__}.save; pickles of gensim are not opened: "
-                "find the phrases again in the text"
-            ) from error
-        scorer_name = fields.pop("scoring")
-        if scorer_name not in _SCORERS:
-            raise W2VError(
-                f"{fname}: its scorer {one_line(scorer_name)} is unknown: create a Phrases(scoring=...) with it before "
-                "loading"
-            )
+        with utils.gensim_exceptions(fname), utils.unpacked(fname, PICKLE + rb"|\{") as path:
+            with translate_os_errors(path), open_regular(path) as file:
+                saved = file.read()
+            try:
+                is_pickle = re.match(PICKLE, saved)
+                content = phrase_pickles.read(path) if is_pickle else decode(dict[str, Any], saved, path)
+                class_, schema = cls.kinds[content["class"]]
+                fields = convert(schema, content, path)
+            except (W2VError, KeyError, TypeError) as error:
+                reason = one_line(error).removeprefix(f"{path}: ")
+                raise W2VError(f"{fname}: not a file of {cls.__name__}.save: {reason}") from error
+        scoring = _find_scorer(fname, fields.pop("scoring"))
         class_ = cls if issubclass(cls, class_) else class_
         loaded = class_.__new__(class_)
         PhrasesTransformation.__init__(loaded, fields.pop("connector_words"))
-        vars(loaded).update(fields, scoring=_SCORERS[scorer_name])
+        vars(loaded).update(fields, scoring=scoring)
         return loaded
 
 
@@ -316,3 +327,6 @@ class FrozenPhrases(PhrasesTransformation):
 
 Phraser = FrozenPhrases
 PhrasesTransformation.kinds.update(Phrases=(Phrases, PhrasesFields), FrozenPhrases=(FrozenPhrases, FrozenFields))
+
+
+__getattr__ = attributes_of(__name__)

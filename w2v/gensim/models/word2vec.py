@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import logging
 import math
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from w2v.formats.vector_file import VectorFile
 from w2v.gensim import model_file, utils, vector_files
+from w2v.gensim.fall_through import attributes_of
 from w2v.gensim.models.callbacks import CallbackAny2Vec
 from w2v.gensim.models.keyedvectors import KeyedVectors, pseudorandom_weak_vector
 from w2v.gensim.sentences import (
@@ -33,7 +35,7 @@ from w2v.losses.registry import Settings
 from w2v.losses.tree import Tree
 from w2v.options import checked_value
 from w2v.progress import Report
-from w2v.system.files import PathLike
+from w2v.system.files import PathLike, temporary_folder
 from w2v.training.model import Model
 
 __all__ = ["BrownCorpus", "LineSentence", "PathLineSentences", "Text8Corpus", "Word2Vec"]
@@ -54,6 +56,8 @@ class Word2Vec(Trainable):
         syn1neg: The output rows of negative sampling, float32 (V, vector_size).
         random: The random generator that chooses the seed of each run if `seed` is None.
     """
+
+    _cum_table_domain = CUM_TABLE_DOMAIN
 
     def __init__(
         self,
@@ -106,11 +110,11 @@ class Word2Vec(Trainable):
         self.compute_loss, self.running_training_loss = bool(compute_loss), 0.0
         self.min_alpha_yet_reached = self.alpha
         self.corpus_count = self.corpus_total_words = self.train_count = 0
-        self.total_train_time, self._cum_table_domain = 0.0, CUM_TABLE_DOMAIN
+        self.total_train_time = 0.0
         self.raw_vocab: dict[Any, int] = {}
         self.wv = self._new_vectors()
         self.random = np.random.RandomState(seed)
-        self.load = _refuse_load_on_instance  # type: ignore[method-assign, assignment]
+        self.load = utils.call_on_class_only  # type: ignore[method-assign, assignment]
         if sentences is not None or corpus_file is not None:
             self._build_and_train(sentences, corpus_file, trim_rule, callbacks)
         elif trim_rule is not None or callbacks:
@@ -137,6 +141,10 @@ class Word2Vec(Trainable):
 
     def __str__(self) -> str:
         return f"{type(self).__name__}<vocab={len(self.wv)}, vector_size={self.wv.vector_size}, alpha={self.alpha}>"
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the attributes of a pickle of this class, or of gensim's, which holds the table that w2v computes."""
+        vars(self).update({name: value for name, value in state.items() if name != "cum_table"})
 
     # -- vocabulary ---------------------------------------------------------------------------------
 
@@ -334,7 +342,8 @@ class Word2Vec(Trainable):
         """Train from the current vectors, with a learning rate that falls linearly.
 
         The sentences are read once, unless a subclass overrides _do_train_job: then each epoch passes them through
-        that method. With both `hs` and `negative`, each epoch trains first one loss and then the other.
+        that method. An iterator, such as map(…), is read in each epoch, as in gensim: all but the first find it at its
+        end and train nothing. With both `hs` and `negative`, each epoch trains first one loss and then the other.
 
         Args:
             total_examples: The number of sentences.
@@ -344,8 +353,9 @@ class Word2Vec(Trainable):
         Returns:
             The number of words trained, as expected after subsampling, and the number of words read.
         """
-        alpha = checked_value(Settings, "alpha", start_alpha or self.alpha)
-        min_alpha = checked_value(Settings, "min_alpha", end_alpha or self.min_alpha)
+        alpha, min_alpha = float(start_alpha or self.alpha), float(end_alpha or self.min_alpha)
+        checked_value(Settings, "alpha", alpha or min_alpha)  # gensim trains with the higher one, too
+        checked_value(Settings, "min_alpha", min_alpha)
         self._check_training(alpha, epochs, total_examples, total_words)
         assert epochs is not None
         self._check_corpus(corpus_iterable, corpus_file, passes=epochs)
@@ -354,7 +364,8 @@ class Word2Vec(Trainable):
         callbacks = list(callbacks)
         losses = [name for name, used in (("hs", self.hs), ("ns", self.negative)) if used]
         overrides_job, locked = self._overrides_train_job, bool((self.wv.vectors_lockf != 1).any())
-        by_epoch = bool(callbacks) or len(losses) > 1 or overrides_job or locked
+        reads_each_epoch = overrides_job or isinstance(corpus_iterable, Iterator)
+        by_epoch = bool(callbacks) or len(losses) > 1 or reads_each_epoch or locked
         spans = list(itertools.pairwise(range(epochs + 1))) if by_epoch else [(0, epochs)]
         jobs = JobSentences(corpus_iterable, self) if overrides_job and corpus_iterable is not None else None
         estimated_words = self.corpus_total_words * (total_examples or 0) / max(1, self.corpus_count)
@@ -370,7 +381,7 @@ class Word2Vec(Trainable):
         started = time.perf_counter()
         progress = ProgressLog(report_delay) if log.isEnabledFor(logging.INFO) else None  # None: notebooks show a bar
         _call_callbacks(callbacks, "on_train_begin", self)
-        trained, read = self._train_spans(text, losses, spans, callbacks, progress)
+        trained, read = self._train_spans(text, losses, spans, callbacks, progress, use_cache=not reads_each_epoch)
         seconds = time.perf_counter() - started
         self.total_train_time += seconds
         self.add_lifecycle_event(
@@ -389,21 +400,27 @@ class Word2Vec(Trainable):
         spans: list[tuple[int, int]],
         callbacks: list[CallbackAny2Vec],
         progress: Report | None,
+        use_cache: bool,
     ) -> tuple[int, int]:
         """Train each span of epochs, (start, end) without `end` itself, with each loss.
+
+        Args:
+            use_cache: Read the text only once, and store its ids for all spans.
 
         Returns:
             The number of words trained, as expected after subsampling, and the number of words read.
         """
         trained = read = 0
-        use_cache = len(spans) * len(losses) > 1 and not self._overrides_train_job
-        with self._id_cache() if use_cache else nullcontext() as folder:
+        with self._id_cache() if use_cache and len(spans) * len(losses) > 1 else nullcontext() as folder:
             if folder and isinstance(text, NumberedSentences):
                 text.write(folder / "rows")
             for start, end in spans:
                 _call_callbacks(callbacks, "on_epoch_begin", self)
-                for loss in losses:
-                    trained_in_span, read_in_span = self._run(loss, text, start, end, progress)
+                with tempfile.TemporaryDirectory(dir=temporary_folder()) as span_folder:
+                    if not use_cache and isinstance(text, NumberedSentences):
+                        text.write(Path(span_folder) / "rows")  # each loss, and a second try, trains the same sentences
+                    for loss in losses:
+                        trained_in_span, read_in_span = self._run(loss, text, start, end, progress)
                 # All losses train the same words: count those of the last loss.
                 trained, read = trained + trained_in_span, read + read_in_span
                 for epoch in range(start, end):
@@ -412,6 +429,10 @@ class Word2Vec(Trainable):
                 self.wv.norms = None
                 self.min_alpha_yet_reached = self._alpha_at(end)
                 _call_callbacks(callbacks, "on_epoch_end", self)
+        if not read:
+            logging.getLogger("w2v").warning(
+                "nothing was trained: the text is empty, or an iterator that has been read before; give a list"
+            )
         return trained, read
 
     def get_latest_training_loss(self) -> float:
@@ -521,6 +542,4 @@ def _call_callbacks(callbacks: Iterable[CallbackAny2Vec], name: str, model: Word
         getattr(callback, name)(model)
 
 
-def _refuse_load_on_instance(*_: Any, **__: Any) -> None:
-    """Refuse `model.load(path)`, a common mistake: it would return a new model, and leave this one as it is."""
-    raise AttributeError("load returns a new model: call it on the class, Word2Vec.load(path)")
+__getattr__ = attributes_of(__name__)

@@ -1,1 +1,5 @@
 """gensim.similarities: approximate search."""
+
+from w2v.gensim.fall_through import attributes_of
+
+__getattr__ = attributes_of(__name__)

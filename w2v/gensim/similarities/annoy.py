@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from w2v.gensim.fall_through import attributes_of
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.word2vec import Word2Vec
 from w2v.system.files import PathLike, atomic_write_together, open_regular
@@ -33,9 +34,9 @@ class AnnoyIndexer:
         self.labels: list[Any] = []
         if model is None or not num_trees:
             return
-        if not isinstance(model, Word2Vec | KeyedVectors):
-            raise ValueError("Only a Word2Vec or KeyedVectors instance can be used")
-        vectors = model.wv if isinstance(model, Word2Vec) else model
+        vectors: Any = getattr(model, "dv", getattr(model, "wv", model))  # gensim's Doc2Vec has dv
+        if not hasattr(vectors, "index_to_key"):
+            raise ValueError("Only a Word2Vec, Doc2Vec, FastText or KeyedVectors instance can be used")
         self.index, self.labels = ApproximateIndex(vectors.vectors), vectors.index_to_key
 
     def most_similar(self, vector: Floats, num_neighbors: int) -> list[tuple[Any, float]]:
@@ -66,3 +67,6 @@ class AnnoyIndexer:
             metadata = decode(dict[str, Any], file.read(), f"{fname}.dict")
         self.index = ApproximateIndex.load(fname)
         self.num_trees, self.labels = metadata["num_trees"], metadata["labels"]
+
+
+__getattr__ = attributes_of(__name__)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from w2v.gensim.fall_through import attributes_of
+
 # The index terms of nine titles, from Deerwester et al. 1990, "Indexing by latent semantic analysis", table 2.
 common_texts = [
     line.split()
@@ -46,3 +48,6 @@ def temporary_file(name: str = "") -> Iterator[str]:
     """Yield the path of a file called `name` in a temporary folder, which is removed after the `with` block."""
     with tempfile.TemporaryDirectory() as folder:
         yield str(Path(folder) / name)
+
+
+__getattr__ = attributes_of(__name__)
