@@ -3,9 +3,9 @@
 import itertools
 import json
 import os
-import shlex
 import shutil
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,6 +32,8 @@ from tests.helpers import (
 )
 from w2v.cli.console import SIGNALS
 from w2v.formats import native
+from w2v.system.shell import join_command
+from w2v.system.signals import signal_name
 from w2v.system.threads import NoThread, Thread
 from w2v.training import checkpoint, checkpoint_folder
 from w2v.training import run as run_module
@@ -573,14 +575,41 @@ def test_signals_write_a_checkpoint(number: signal.Signals, sample: Path, tmp_pa
     with start(*arguments, before=before, text=True) as process:
         stdout, stderr = process.communicate()
     assert (process.returncode, stdout) == (128 + number, "")
-    name = "Ctrl-C" if number == signal.SIGINT else number.name
-    command = f"w2v train {sample} --resume '{states}' -o {tmp_path / 'out.bin'}"
-    assert stderr == f"w2v: stopped by {name}; resume with: {command}\n"
+    arguments = ["train", str(sample), "--resume", str(states), "-o", str(tmp_path / "out.bin")]
+    assert stderr == f"w2v: stopped by {signal_name(number)}; resume with: {join_command(['w2v', *arguments])}\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == [states.name, "uninterrupted.bin"]
     assert [each.name[11:17] for each in sorted(states.iterdir())] == ["000001", "000002"]
     assert latest(states).resume_info.done == 4
-    run(*shlex.split(command)[1:], "--checkpoint-every", "1h")
+    run(*arguments, "--checkpoint-every", "1h")
     assert (tmp_path / "out.bin").read_bytes() == expected
+
+
+# The system starts this function, with the number of an event, in a new thread of each process of a console.
+CONSOLE_EVENT = """
+import ctypes, sys, threading
+from w2v.training.checkpoint_folder import CheckpointFolder
+copy, copies, stopping = CheckpointFolder.copy, [], threading.Event()
+def copy_and_send(*arguments):
+    copy(*arguments)
+    copies.append(arguments)
+    if len(copies) == 2:
+        routine = ctypes.WinDLL("kernelbase").CtrlRoutine
+        threading.Thread(target=routine, args=(int(sys.argv.pop()),), daemon=True).start()
+        while True:
+            stopping.wait(0.01)
+CheckpointFolder.copy = copy_and_send
+"""
+
+
+@pytest.mark.skipif(sys.platform != "win32", reason="only Windows has console events")
+@pytest.mark.parametrize("event", [0, 1, 2, 6], ids=["Ctrl-C", "Ctrl-Break", "close", "shutdown"])
+def test_console_events_write_a_checkpoint(event: int, sample: Path, tmp_path: Path) -> None:
+    arguments = [*training_arguments(sample, tmp_path), "--checkpoint", tmp_path, "--checkpoint-every", "2chunks"]
+    with start(*arguments, event, before=CONSOLE_EVENT, text=True) as process:
+        stderr = process.communicate()[1]
+    assert stderr.startswith("w2v: stopped by Ctrl-")
+    assert process.returncode == 128 + (signal.SIGBREAK if event else signal.SIGINT)
+    assert latest(tmp_path).resume_info.done > 2
 
 
 TWO_SIGNALS = """

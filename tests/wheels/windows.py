@@ -100,21 +100,17 @@ def windows_path(path: Path) -> str:
     return "Z:" + str(path).replace("/", "\\")
 
 
-def pip(*arguments: str | Path, check: bool = True) -> bool:
-    command = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments]
-    return subprocess.run(command, check=check, stderr=None if check else subprocess.DEVNULL).returncode == 0
+def pip(*arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments], check=True)
 
 
-def install(*packages: str, check: bool = True) -> bool:
-    """Install packages for Windows' Python; return whether they have wheels for Windows."""
+def install(*packages: str) -> None:
+    """Install packages for Windows' Python."""
     platform = ["--platform", "win_amd64", "--python-version", VERSION, "--implementation", "cp"]
-    installed = pip(
-        "install", "--target", SITE, "--upgrade", *platform, "--only-binary", ":all:", *packages, check=check
-    )
+    pip("install", "--target", str(SITE), "--upgrade", *platform, "--only-binary", ":all:", *packages)
     for path in [*SITE.rglob("*.pyd"), *SITE.rglob("*.dll")]:
         if MATH in (content := path.read_bytes()):
             path.write_bytes(content.replace(MATH, OWN_MATH))
-    return installed
 
 
 def start(*arguments: str, **options: object) -> subprocess.Popen[str]:
@@ -127,11 +123,8 @@ def start(*arguments: str, **options: object) -> subprocess.Popen[str]:
 
 def install_packages() -> None:
     """Install the packages that the tests use. Remove and name each one that cannot be imported under Wine."""
-    install(*NECESSARY)
+    install(*NECESSARY, *OPTIONAL)
     for package, module in OPTIONAL.items():
-        if not install(package, check=False):
-            print(f"{package}: it has no wheel for Windows' Python {VERSION}", flush=True)
-            continue
         with start("-c", f"import {module}") as python:
             output = python.communicate()[0]
         if python.returncode:

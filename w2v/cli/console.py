@@ -25,8 +25,8 @@ from w2v.system.shell import is_windows_console, stream_encoding
 from w2v.system.signals import (
     REPEATED_SIGNALS,
     TERMINATION_SIGNALS,
-    break_on_console_close,
     end_on_bus_error,
+    signal_console_events,
     signal_name,
 )
 
@@ -228,11 +228,10 @@ def _raise_on_signals() -> Iterator[None]:
     handled = [number for number in SIGNALS if before[number] is not signal.SIG_IGN]  # nohup ignores SIGHUP
     for number in handled:
         signal.signal(number, stop)
-    ignore_console_close = break_on_console_close()
+    signal_console_events()
     try:
         yield
     finally:
-        ignore_console_close()
         for number, handler in before.items():
             signal.signal(number, handler)
         _stopped = 0

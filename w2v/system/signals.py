@@ -3,21 +3,29 @@
 import _thread
 import signal
 import sys
-from collections.abc import Callable
+import time
 
 if sys.platform == "win32":
-    from w2v.system.windows import call_when_console_closes
+    from w2v.system.windows import handle_console_events
 
-    # Windows sends SIGBREAK for Ctrl-Break, and break_on_console_close for a closed console.
+    # `signal_console_events` sends SIGBREAK for Ctrl-Break, and if the console is closed.
     TERMINATION_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGBREAK)
     REPEATED_SIGNALS: tuple[signal.Signals, ...] = ()
 
     def end_on_bus_error() -> None:
         """Do nothing: Windows does not let other processes truncate a memory-mapped file."""
 
-    def break_on_console_close() -> Callable[[], None]:
-        """Handle the closing of the console as SIGBREAK. Return a function that ends this."""
-        return call_when_console_closes(lambda: _thread.interrupt_main(signal.SIGBREAK))
+    def signal_console_events() -> None:
+        """Turn Ctrl-Break, the end of the console and the end of the session into SIGBREAK, if it has a handler."""
+        handle_console_events(_send_break)
+
+    def _send_break(event: int) -> bool:
+        if event == signal.CTRL_C_EVENT or signal.getsignal(signal.SIGBREAK) == signal.SIG_DFL:
+            return False
+        _thread.interrupt_main(signal.SIGBREAK)
+        while event != signal.CTRL_BREAK_EVENT:  # the system ends the process when this function returns
+            time.sleep(1)
+        return True
 
 else:
     from w2v.system import _bus_error
@@ -29,9 +37,8 @@ else:
         """End the process with one line if another process truncates a memory-mapped file."""
         _bus_error.end_on_bus_error()
 
-    def break_on_console_close() -> Callable[[], None]:
-        """Do nothing: the system sends SIGHUP when a terminal is closed. Return a function that does nothing."""
-        return lambda: None
+    def signal_console_events() -> None:
+        """Do nothing: the system sends SIGHUP when a terminal is closed."""
 
 
 def signal_name(number: int) -> str:

@@ -4,15 +4,15 @@ import ctypes
 import msvcrt
 import os
 import sys
-import time
 from collections.abc import Callable
 from ctypes import wintypes
+from functools import cache
 from pathlib import Path
 
 assert sys.platform == "win32"
 
-CTRL_CLOSE_EVENT, CTRL_SHUTDOWN_EVENT = 2, 6  # and between them CTRL_LOGOFF_EVENT
 _kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+_handlers: list[object] = []  # must live as long as the process
 
 
 _kernel.CreateFileW.restype = wintypes.HANDLE
@@ -63,26 +63,16 @@ def process_memory() -> tuple[int, int]:
     return counters.resident, counters.peak_resident
 
 
-def call_when_console_closes(function: Callable[[], None]) -> Callable[[], None]:
-    """Call a function when the console is closed, the user logs off or the system shuts down.
+@cache
+def handle_console_events(handle: Callable[[int], bool]) -> None:
+    """Let a function handle the events of the console, such as CTRL_BREAK_EVENT, from now on.
 
-    Windows calls it in a new thread, and ends the process when this thread ends, or after some seconds. So the thread
-    waits until the main thread has ended the process.
-
-    Returns:
-        A function that ends this.
+    Windows calls it in a new thread. If it returns False, the next handler follows. After CTRL_CLOSE_EVENT and later
+    ones, the system ends the process when the function returns, or after some seconds.
     """
-
-    def handle(event: int) -> bool:
-        if not CTRL_CLOSE_EVENT <= event <= CTRL_SHUTDOWN_EVENT:
-            return False
-        function()
-        while True:
-            time.sleep(1)
-
     handler = ctypes.WINFUNCTYPE(wintypes.BOOL, wintypes.DWORD)(handle)
+    _handlers.append(handler)
     _kernel.SetConsoleCtrlHandler(handler, True)
-    return lambda: _kernel.SetConsoleCtrlHandler(handler, False)
 
 
 def create_file(path: Path) -> int:
