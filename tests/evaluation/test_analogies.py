@@ -2,6 +2,7 @@
 
 import importlib.resources
 import re
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +95,20 @@ def test_accuracy_equals_gensim(tmp_path: Path) -> None:
         assert counts == [
             (len(theirs["correct"]), len(theirs["correct"]) + len(theirs["incorrect"])) for theirs in sections[:-1]
         ]
+
+
+def test_methods_with_gensims_names_have_gensims_defaults() -> None:
+    for name in ("evaluate_word_analogies", "most_similar", "most_similar_cosmul", "similar_by_word"):
+        ours, theirs = (signature(getattr(kind, name)).parameters for kind in (KeyedVectors, GensimVectors))
+        for argument in ("topn", "restrict_vocab", "case_insensitive"):
+            if argument in theirs:
+                assert ours[argument].default == theirs[argument].default
+
+
+def test_result_names_the_number_of_searched_words(tmp_path: Path) -> None:
+    path = write_questions(tmp_path / "questions", {"one": all_questions(range(3))})
+    tops = [analogies(related_vectors(5), path, top).top for top in (4, 10, 30_000)]
+    assert tops == [4, 10, 10]
 
 
 def test_words_that_differ_in_case_count_as_one(tmp_path: Path) -> None:
