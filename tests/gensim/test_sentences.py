@@ -29,6 +29,8 @@ def test_readers_match_gensim(file: Path) -> None:
             assert list(ours) == list(ours)
     with file.open("rb") as opened:
         assert list(LineSentence(opened)) == LINES
+        again = LineSentence(opened, limit=3)
+        assert list(again) == list(again) == LINES[:3]  # from the start of the file
     file.write_text(file.read_text().replace("\n", " "))
     assert list(Text8Corpus(file, 100)) == list(theirs.Text8Corpus(str(file), 100))
 
