@@ -153,7 +153,10 @@ def test_invalid_words_and_options_are_refused() -> None:
         word_map(vectors, [])
     with pytest.raises(w2v.W2VError, match="no words to draw"):
         word_map(vectors, skip=5)
-    for wrong in ({"groups": "none"}, {"top": 0}, {"skip": -1}, {"clusters": 0}, {"groups": "sections", "clusters": 3}):
+    for wrong in (
+        *({"groups": "none"}, {"top": 0}, {"skip": -1}, {"seed": -1}, {"clusters": 0}),
+        *({"groups": groups, "clusters": 3} for groups in ("sections", "frequency")),
+    ):
         with pytest.raises(w2v.SettingsError, match=next(iter(wrong))):
             word_map(vectors, **wrong)  # type: ignore[arg-type]
 

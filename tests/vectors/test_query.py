@@ -44,8 +44,13 @@ def test_operators_are_told_from_words(vectors: w2v.KeyedVectors) -> None:
     for word in ("king-man", "c++", "-", "--", "man-", "+-man"):
         assert parse([word], vectors).positive == [word]
     assert parse(["-"], vectors).positive == ["-"]
+    signs = parse(["king", "-", "-", "+", "+"], vectors)
+    assert (signs.positive, signs.negative) == (["king", "+"], ["-"])
     with pytest.raises(w2v.SettingsError, match="no word is given"):
         parse([" "], vectors)
+    for sign in "+-":
+        with pytest.raises(w2v.SettingsError, match=rf"^a word is missing after the last \{sign}$"):
+            parse([f"king - man {sign}"], vectors)
 
 
 @pytest.mark.parametrize(
