@@ -38,6 +38,7 @@ def test_gensim_itself_is_not_hidden() -> None:
 def test_install_is_undone_after_the_with_block() -> None:
     real_gensim = pytest.importorskip("gensim")
     own = [module for name, module in sys.modules.items() if name.startswith("gensim")]
+    finders = list(sys.meta_path)
     installed = importlib.metadata.version("gensim")
     with w2v.gensim.install():
         assert importlib.import_module("gensim") is w2v.gensim
@@ -57,3 +58,4 @@ def test_install_is_undone_after_the_with_block() -> None:
     assert importlib.import_module("gensim") is real_gensim
     assert [module for name, module in sys.modules.items() if name.startswith("gensim")] == own
     assert importlib.metadata.version("gensim") == installed
+    assert sys.meta_path == finders
