@@ -107,3 +107,13 @@ def test_memory_is_estimated(words: int, size: int) -> None:
         tracemalloc.stop()
         blocks = 24 * module.VALUES_AT_ONCE  # float32 values of a few blocks, and vectors of one value for each word
         assert estimate / 3 - blocks < peak < estimate + blocks
+
+
+def test_words_with_a_count_of_0_count_as_if_they_occurred_once() -> None:
+    inputs, outputs, counts = matrices(40, 4)
+    never, once = counts.copy(), counts.copy()
+    never[-3:], once[-3:] = 0, 1
+    for combine in (combine_matrices, concatenate_matrices):
+        found = combine(inputs, outputs, never)
+        assert np.isfinite(found).all()
+        np.testing.assert_array_equal(found, combine(inputs, outputs, once))
