@@ -240,3 +240,13 @@ def test_distinct_pairs_of_a_section_are_in_file_order(tmp_path: Path) -> None:
     ):
         found = section_pairs(vectors, path, section, case_insensitive)
         assert (found[0], found[1].tolist()) == (name, pairs)
+
+
+def test_number_of_sections_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analogies_module, "MAX_SECTIONS", 2)
+    vectors = KeyedVectors(list("abcd"), np.eye(4))
+    (path := tmp_path / "questions").write_text(": one\na b c d\n: two\n")
+    assert [section.name for section in analogies(vectors, path).sections] == ["one", "two"]
+    path.write_text(": one\na b c d\n: two\n: three\n")
+    with pytest.raises(W2VError, match="questions: more than 2 sections"):
+        analogies(vectors, path)
