@@ -22,6 +22,12 @@ def random_vectors(words: int, size: int = 20, counts: bool = True) -> w2v.Keyed
     return w2v.KeyedVectors(names, random.normal(size=(words, size)), zipf_counts if counts else None)
 
 
+@pytest.fixture
+def without_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the labels, which take most of the time."""
+    monkeypatch.setattr("w2v.plotting.word_map.place_labels", lambda *_, **__: None)
+
+
 def legend(picture: Picture) -> list[str]:
     return [text.get_text() for text in picture.legends[0].get_texts()]
 
@@ -241,6 +247,7 @@ def test_a_label_is_a_darker_version_of_the_colour_of_its_point() -> None:
     np.testing.assert_allclose(colours, np.array(3 * [colour_of(0)] + 3 * [colour_of(1)]) * 0.75)
 
 
+@pytest.mark.usefixtures("without_labels")
 def test_areas_of_points_grow_with_the_logarithm_of_the_counts() -> None:
     vectors = w2v.KeyedVectors(["a", "b", "c", "d", "e"], np.eye(5), [1000, 100, 10, 1, 0])
     sizes = word_map(vectors).axes[0].collections[0].get_sizes()
@@ -274,6 +281,7 @@ def test_colours_by_frequency_have_a_scale(counts: bool, label: str) -> None:
     assert (np.diff(lightness) > 0).all()  # frequent words are dark
 
 
+@pytest.mark.usefixtures("without_labels")
 def test_options_reach_the_projection_and_the_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
 
@@ -282,7 +290,6 @@ def test_options_reach_the_projection_and_the_clusters(monkeypatch: pytest.Monke
         return matrix[:, :2]
 
     monkeypatch.setattr("w2v.plotting.word_map.project", project)
-    monkeypatch.setattr("w2v.plotting.word_map.place_labels", lambda *_, **__: None)  # which takes long
     vectors, report = random_vectors(40), [].append
     titles, colours = [], []
     for method, seed in (("pca", 1), ("tsne", 2), ("umap", 2)):
@@ -297,12 +304,14 @@ def test_options_reach_the_projection_and_the_clusters(monkeypatch: pytest.Monke
     assert calls[-1] == ("pca", 1, None)
 
 
+@pytest.mark.usefixtures("without_labels")
 @pytest.mark.parametrize(("words", "clusters"), [(9, 0), (10, 2), (39, 7), (40, 8), (60, 8)])
 def test_there_are_at_most_eight_clusters_of_five_words_each(words: int, clusters: int) -> None:
     picture = word_map(w2v.KeyedVectors([f"w{row}" for row in range(words)], np.eye(words)))
     assert len(legend(picture) if picture.legends else []) == clusters
 
 
+@pytest.mark.usefixtures("without_labels")
 def test_one_section_is_drawn_in_clusters_unless_sections_are_asked_for() -> None:
     vectors = random_vectors(10)
     sections = {"all": vectors.index_to_key}
