@@ -2,6 +2,7 @@
 
 import importlib.resources
 import re
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +95,20 @@ def test_accuracy_equals_gensim(tmp_path: Path) -> None:
         assert counts == [
             (len(theirs["correct"]), len(theirs["correct"]) + len(theirs["incorrect"])) for theirs in sections[:-1]
         ]
+
+
+def test_methods_with_gensims_names_have_gensims_defaults() -> None:
+    for name in ("evaluate_word_analogies", "most_similar", "most_similar_cosmul", "similar_by_word"):
+        ours, theirs = (signature(getattr(kind, name)).parameters for kind in (KeyedVectors, GensimVectors))
+        for argument in ("topn", "restrict_vocab", "case_insensitive"):
+            if argument in theirs:
+                assert ours[argument].default == theirs[argument].default
+
+
+def test_result_names_the_number_of_searched_words(tmp_path: Path) -> None:
+    path = write_questions(tmp_path / "questions", {"one": all_questions(range(3))})
+    tops = [analogies(related_vectors(5), path, top).top for top in (4, 10, 30_000)]
+    assert tops == [4, 10, 10]
 
 
 def test_words_that_differ_in_case_count_as_one(tmp_path: Path) -> None:
@@ -225,3 +240,13 @@ def test_distinct_pairs_of_a_section_are_in_file_order(tmp_path: Path) -> None:
     ):
         found = section_pairs(vectors, path, section, case_insensitive)
         assert (found[0], found[1].tolist()) == (name, pairs)
+
+
+def test_number_of_sections_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analogies_module, "MAX_SECTIONS", 2)
+    vectors = KeyedVectors(list("abcd"), np.eye(4))
+    (path := tmp_path / "questions").write_text(": one\na b c d\n: two\n")
+    assert [section.name for section in analogies(vectors, path).sections] == ["one", "two"]
+    path.write_text(": one\na b c d\n: two\n: three\n")
+    with pytest.raises(W2VError, match="questions: more than 2 sections"):
+        analogies(vectors, path)

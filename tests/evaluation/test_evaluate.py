@@ -304,6 +304,19 @@ def test_the_p_value_of_resampled_differences_counts_both_sides() -> None:
     assert evaluating._difference(one, one, lambda models, seed: sampled, 1) == (0.3, 2 * (1 + 1) / (9 + 1))
 
 
+@pytest.mark.parametrize(
+    ("scores", "related"),
+    [([5, 5, 5], 3), ([1, 2, 3], 1), ([3, 2, 2, 1], 3), ([3, 3, 2, 1], 2), ([4, 3, 2, 2, 2, 2, 2], 7)],
+)
+def test_pairs_with_a_score_at_the_upper_third_are_related(scores: list[int], related: int, tmp_path: Path) -> None:
+    """A score that equals the quantile belongs to the upper third, as do all pairs with this score."""
+    path = tmp_path / "pairs.txt"
+    path.write_text("".join(f"a{row} b{row} {score}\n" for row, score in enumerate(scores)))
+    found = {(one.name, one.measure): one.scores[0] for one in evaluate(noisy_vectors(1, 0.1), pairs=path)}
+    neighbours = found["pairs.txt", "related neighbours"]
+    assert (neighbours.items, neighbours.total) == (related, related)
+
+
 def test_words_that_occur_fewer_than_20_times_are_rare() -> None:
     for counts, value in (([20, 19], 0.5), ([19, 18], 1.0)):  # the only neighbour of each word is the other word
         scores = evaluate(KeyedVectors(["a", "b"], np.eye(2), counts))[-1].scores

@@ -200,3 +200,18 @@ def test_page_data_names_the_model_and_the_search() -> None:
         integers, scales = decode_array(found["vectors"], "i1"), decode_array(found["scales"], "<f4")
         np.testing.assert_allclose(integers.reshape(-1, 3) * scales[:, None], vectors.vectors[:top], atol=0.01)
     assert embedded_model("name", w2v.KeyedVectors(list("ab"), np.eye(2)), 2, "pca")["counts"] is None
+
+
+def test_an_example_analogy_has_four_different_words() -> None:
+    """The nearest word of one word can be the other word of its pair, or be the nearest of both."""
+    found = []
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        size = 4 + seed % 4
+        line = np.cumsum(random.uniform(0.5, 1, size))[:, None] * [0.1, 0] + [0, 1]  # words in a row
+        vectors = line + 0.01 * random.normal(size=(size, 2))
+        one = examples([w2v.KeyedVectors([f"w{row}" for row in range(size)], vectors)], size)
+        if one["analogy"]:
+            found.append(one)
+            assert len({one["word"], *one["analogy"]}) == 4
+    assert len(found) > 10

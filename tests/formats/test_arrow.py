@@ -149,6 +149,18 @@ def test_two_columns_of_counts_are_refused(tmp_path: Path, extension: str) -> No
     assert_refused(tmp_path / f"m.{extension}", "it has 2 columns named count")
 
 
+@pytest.mark.parametrize("extension", ["parquet", "arrow"])
+def test_missing_counts_are_0(tmp_path: Path, extension: str) -> None:
+    """The value under a missing one is undefined: here it would be a negative count."""
+    counts = pa.Array.from_buffers(pa.int64(), 2, [pa.py_buffer(b"\1"), pa.py_buffer(np.array([7, -5]).tobytes())])
+    assert counts.to_pylist() == [7, None]
+    write = parquet.write_table if extension == "parquet" else feather.write_feather
+    write(pa.table({"word": ["a", "b"], "vector": LISTS, "count": counts}), str(tmp_path / f"m.{extension}"))
+    found = w2v.load(tmp_path / f"m.{extension}").counts
+    assert found is not None
+    assert found.tolist() == [7, 0]
+
+
 def test_buffers_of_odd_sizes_do_not_crash(tmp_path: Path) -> None:
     """The size of a buffer is not a multiple of the size of its values."""
     path = tmp_path / "m.arrow"

@@ -17,6 +17,7 @@ import w2v
 from tests.helpers import assert_memory_below, assert_refused, run
 from w2v.formats import fasttext, pickles, table
 from w2v.formats import gensim as ours
+from w2v.formats.pickles import DictItems, GlobalName, PickledObject
 from w2v.gensim.models.keyedvectors import KeyedVectors as OurVectors
 from w2v.gensim.models.word2vec import Word2Vec as OurWord2Vec
 from w2v.text.subwords import Subwords
@@ -463,6 +464,22 @@ def test_vocabularies_of_gensim_3_stay_within_the_memory_limit(tmp_path: Path, m
 def test_arrays_of_other_types_are_refused(tmp_path: Path, dtype: bytes, message: str) -> None:
     data = kv(index_to_key=WORD, vectors=array_part(dtype=dtype))
     assert_refused(tmp_path / "m.kv", f"damaged: not an array of numbers: {message}", data)
+
+
+def test_a_word_without_an_entry_in_the_vocabulary_of_gensim_3_has_a_count_of_0() -> None:
+    def entry(row: object, count: object) -> PickledObject:
+        saved = PickledObject(GlobalName("gensim.models.keyedvectors.Vocab"), ())
+        saved.state = DictItems(["index", row, "count", count])
+        return saved
+
+    words = Words.of(["a", "b", "c"])
+    entries: list[Any] = ["c", entry(2, 5), "a", entry(0, 7)]
+    counts = ours._counts_of_gensim_3("m.kv", DictItems(entries), words)
+    assert counts is not None
+    assert counts.tolist() == [7, 0, 5]
+    for row, count in ((0, 1), (3, 1), (-1, 1), (1, -1), (1, 1 << 63), (True, 1), (1, 1.5)):
+        with pytest.raises(w2v.W2VError, match=r"^m\.kv: damaged: (two words have the row 0|a word has no valid row)"):
+            ours._counts_of_gensim_3("m.kv", DictItems([*entries, "b", entry(row, count)]), words)
 
 
 @pytest.mark.parametrize("kind", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", ">i4"])

@@ -10,7 +10,7 @@ import w2v
 from tests.helpers import assert_refused, run, write_with_strings
 from w2v.errors import W2VError
 from w2v.formats import native
-from w2v.formats.header import GensimObject, ModelHeader
+from w2v.formats.header import GensimObject, ModelHeader, ViewHeader
 from w2v.text.normalise import TextOptions
 from w2v.text.subwords import Subwords
 
@@ -21,6 +21,8 @@ FULL_HEADER = ModelHeader(
     scores={"bundled questions": 0.5},
     text=TextOptions(lower=True, digits="zero", normalize="nfkc"),
     subwords=Subwords(3, 6, 1000),
+    ngram_offset=4,
+    views={"words": ViewHeader({"loss": "ns"}, {"tokens": 7}), "subwords": ViewHeader({"loss": "hs"})},
     gensim=GensimObject("FastText", {"negative": 5}),
     package_version="0.2.0",
     others={"note": "mine"},
@@ -49,6 +51,29 @@ def test_headers_of_earlier_versions_are_rewritten_unchanged(path: Path) -> None
     _, strings = native.read_native(path)
     again = ModelHeader.from_strings(strings, path).to_strings(path)
     assert again == {name: text for name, text in strings.items() if name not in ("format", "version")}
+
+
+@pytest.mark.parametrize(
+    ("lengths", "buckets", "is_valid"),
+    [
+        ((1, 1), 1, True),
+        ((99, 99), (1 << 31) - 1, True),
+        ((0, 3), 5, False),
+        ((4, 3), 5, False),
+        ((3, 100), 5, False),
+        ((3, 6), 0, False),
+        ((3, 6), 1 << 31, False),
+    ],
+)
+def test_ngrams_have_1_to_99_characters_and_less_than_2_to_the_31_buckets(
+    lengths: tuple[int, int], buckets: int, is_valid: bool
+) -> None:
+    strings = ModelHeader(subwords=Subwords(*lengths, buckets)).to_strings("file")
+    if is_valid:
+        assert ModelHeader.from_strings(strings, "file").subwords == Subwords(*lengths, buckets)
+    else:
+        with pytest.raises(W2VError, match=f"^file: its subwords: damaged: n-grams of {lengths[0]} to {lengths[1]} ch"):
+            ModelHeader.from_strings(strings, "file")
 
 
 def test_metrics_are_read_under_their_old_name() -> None:

@@ -94,6 +94,7 @@ def test_code_in_a_pickle_is_not_run(tmp_path: Path, protocol: int) -> None:
         (b"\x80\x02I" + b"9" * 5000 + b"\n.", "not a complete pickle"),
         (b"\x80\x02}U\1as.", "not a complete pickle"),
         (b"\x80\x02](U\1au.", "not a complete pickle"),
+        (b"\x80\x02}(U\1aU\1bU\1cu.", "not a complete pickle"),  # a key without a value
         (b"\x80\x02(]a.", "not a complete pickle"),
         (b"\x80\x02U\1a}b.", "a state without an object"),
         (b"\x80\x02U\1a)\x81.", "an object without a class"),

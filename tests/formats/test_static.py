@@ -59,6 +59,15 @@ def test_the_layout_is_what_sentence_transformers_expects(tmp_path: Path, vector
     assert "seed" not in card
 
 
+@pytest.mark.parametrize("words", [["a", "[UNK]"], ["[UNK]", "b", "[[UNK]]"], ["[[UNK]]"]])
+def test_a_vocabulary_may_contain_the_usual_names_of_the_unknown_token(tmp_path: Path, words: list[str]) -> None:
+    vectors = w2v.KeyedVectors(words, np.eye(len(words)))
+    vectors.save(tmp_path / "m.model2vec")
+    found = w2v.load(tmp_path / "m.model2vec")
+    assert found.index_to_key == words
+    np.testing.assert_array_equal(found.vectors, vectors.vectors)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_folders_of_model2vec_are_read(tmp_path: Path, dtype: type) -> None:
     model2vec = pytest.importorskip("model2vec")

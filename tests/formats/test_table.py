@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -134,6 +135,16 @@ def test_words_that_a_format_cannot_store_are_refused(tmp_path: Path, extension:
     with pytest.raises(W2VError, match=message):
         table.write(tmp_path / f"m{extension}", make_content(["a", word]))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("word", [" cd", "c d", "cd ", "\n", "\tcd", ""])
+@pytest.mark.parametrize("row", [0, 1, 2])
+def test_error_names_the_word_that_a_format_cannot_store(tmp_path: Path, word: str, row: int) -> None:
+    words = ["ab", "ef", "gh"]
+    words[row] = word
+    for end in (".bin", ".txt"):
+        with pytest.raises(W2VError, match=f"not written: the word {re.escape(repr(word))} is empty or contains white"):
+            table.write(tmp_path / f"m{end}", make_content(words))
 
 
 @pytest.mark.parametrize(

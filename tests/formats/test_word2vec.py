@@ -55,6 +55,18 @@ numerals = st.one_of(
 @given(texts=st.lists(numerals, min_size=1, max_size=6))
 @settings(max_examples=300)
 def test_numbers_are_read_as_python_reads_them(texts: list[str]) -> None:
+    check_numbers(texts)
+
+
+def test_every_power_of_ten_is_read_as_python_reads_it() -> None:
+    """A double represents the powers up to 10^22 exactly, and whole numbers up to 2^53."""
+    mantissas = ["1", "9", "-1.5", "1234567", "9007199254740991", "9007199254740993", "12345678901234567890"]
+    numbers = (f"{mantissa}e{exponent}" for mantissa in mantissas for exponent in range(-60, 39))
+    check_numbers([number for number in numbers if abs(float(number)) < 3e38])
+
+
+def check_numbers(texts: list[str]) -> None:
+    """Check that a line with these numbers is read as Python reads them."""
     vectors = np.empty((1, len(texts)), np.float32)
     line = f"w {' '.join(texts)}\n".encode()
     words, lengths = np.empty(len(line), np.uint8), np.empty(1, np.int64)

@@ -37,6 +37,17 @@ def test_all_float_arrays_of_numpy_are_read(tmp_path: Path, kind: str, order: st
     assert found.vectors.flags.c_contiguous
 
 
+@pytest.mark.parametrize("end", ["\n", ""])
+@pytest.mark.parametrize("chunk", range(1, 14))
+def test_a_chunk_of_a_matrix_may_end_anywhere(
+    tmp_path: Path, chunk: int, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("w2v.formats.tsv.CHUNK_BYTES", chunk)
+    (tmp_path / "m.tsv").write_text(f"1\t2.5\n3\t4\n5\t6{end}")
+    (tmp_path / "m.metadata.tsv").write_text("a\nb\nc\n")
+    np.testing.assert_array_equal(w2v.load(tmp_path / "m.tsv").vectors, [[1, 2.5], [3, 4], [5, 6]])
+
+
 def test_words_and_counts_are_found_by_the_header_of_a_table(tmp_path: Path) -> None:
     (tmp_path / "m.tsv").write_text("1\t2\n3\t4\n")
     (tmp_path / "m.metadata.tsv").write_text("label\tkind\tcount\nthe\tx\t9\na b\ty\t4")

@@ -68,6 +68,7 @@ def test_gensim_itself_is_not_hidden() -> None:
 def test_install_is_undone_after_the_with_block() -> None:
     real_gensim = pytest.importorskip("gensim")
     own = {name: module for name, module in sys.modules.items() if name.startswith("gensim")}
+    finders = list(sys.meta_path)
     installed = importlib.metadata.version("gensim")
     with w2v.gensim.install():
         assert importlib.import_module("gensim") is w2v.gensim
@@ -88,6 +89,7 @@ def test_install_is_undone_after_the_with_block() -> None:
     assert {name: module for name, module in sys.modules.items() if name in own} == own
     assert [Path(path) for path in w2v.gensim.__path__] == [package]
     assert importlib.metadata.version("gensim") == installed
+    assert sys.meta_path == finders
 
 
 TEXTS = [["human", "interface", "computer"], ["graph", "trees", "computer"], ["graph", "minors", "interface"]] * 3

@@ -28,5 +28,9 @@ def test_argsort_matches_gensim(options: dict[str, Any]) -> None:
 
 
 def test_zeros_aligned_are_aligned() -> None:
+    several = [matutils.zeros_aligned(rows, np.float64) for rows in range(1, 30)]
+    assert {zeros.ctypes.data % 128 for zeros in several} == {0}
+    assert [zeros.shape for zeros in several] == [(rows,) for rows in range(1, 30)]
+    assert matutils.zeros_aligned((3, 5), np.float32, order="F").flags.f_contiguous
     zeros = matutils.zeros_aligned((3, 5), np.float32, align=256)
     assert (zeros.shape, zeros.dtype, zeros.any(), zeros.ctypes.data % 256) == ((3, 5), np.float32, False, 0)

@@ -29,6 +29,8 @@ def test_readers_match_gensim(file: Path) -> None:
             assert list(ours) == list(ours)
     with file.open("rb") as opened:
         assert list(LineSentence(opened)) == LINES
+        again = LineSentence(opened, limit=3)
+        assert list(again) == list(again) == LINES[:3]  # from the start of the file
     file.write_text(file.read_text().replace("\n", " "))
     assert list(Text8Corpus(file, 100)) == list(theirs.Text8Corpus(str(file), 100))
 
@@ -58,4 +60,14 @@ def test_brown_corpus_matches_gensim(tmp_path: Path) -> None:
 def test_sentences_with_a_limit_are_not_read_as_whole_files(file: Path) -> None:
     assert sentences.files_of(LineSentence(file), None) == [file]
     assert sentences.files_of(LineSentence(file, limit=3), None) is None
-    assert sentences.files_of(LineSentence(file, max_sentence_length=5), None) is None
+    for reader in (LineSentence, Text8Corpus):
+        for length, files in ((5, None), (9_999, None), (10_000, [file]), (20_000, [file])):
+            assert sentences.files_of(reader(file, max_sentence_length=length), None) == files
+    assert sentences.files_of(sentences.PathLineSentences(file.parent), None) == [file]
+    assert sentences.files_of(sentences.PathLineSentences(file), None) == [file]
+    assert sentences.files_of(sentences.PathLineSentences(file.parent, limit=1), None) is None
+    assert sentences.files_of(None, file) == [file]
+    assert sentences.files_of(None, file.with_name("missing")) is None
+    assert sentences.files_of([["a", "b"]], None) is None
+    with file.open("rb") as opened:
+        assert sentences.files_of(LineSentence(opened), None) is None

@@ -4,10 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgba
+from matplotlib.path import Path as MplPath
 
 import w2v
 from tests.helpers import run_json
 from w2v.plotting.analogies import analogy_map
+from w2v.plotting.figure import COLOURS
+from w2v.plotting.word_map import word_map
 
 
 @pytest.fixture
@@ -35,6 +39,50 @@ def test_each_pair_is_an_arrow(vectors: w2v.KeyedVectors, questions: Path) -> No
     drawn = sorted([*text.xyann, *text.xy] for text in arrows)
     np.testing.assert_allclose(drawn, sorted([*points[f"{one}1"], *points[f"{one}2"]] for one in "abcd"))
     assert (picture.words, picture.labels) == (8, 8)
+    colours = axes.collections[0].get_facecolors()
+    assert [tuple(colour) for colour in colours] == 4 * [to_rgba(COLOURS[0])] + 4 * [to_rgba(COLOURS[3])]
+
+
+def test_only_the_directions_of_vectors_count(vectors: w2v.KeyedVectors, questions: Path) -> None:
+    points = analogy_map(vectors, None, questions).axes[0].collections[0].get_offsets()
+    vectors.vectors *= np.arange(1, 10, dtype=np.float32)[:, None]
+    scaled = analogy_map(vectors, None, questions).axes[0].collections[0].get_offsets()
+    np.testing.assert_allclose(scaled, points, atol=1e-5)
+
+
+def test_labels_leave_the_arrows_free(vectors: w2v.KeyedVectors, questions: Path) -> None:
+    picture = analogy_map(vectors, None, questions)
+    picture.draw_without_rendering()
+    axes = picture.axes[0]
+    arrows = [text for text in axes.texts if not text.get_text()]
+    boxes = [text.get_window_extent() for text in axes.texts if text.get_text()]
+    for arrow in arrows:
+        line = MplPath(axes.transData.transform([arrow.xyann, arrow.xy]))
+        assert not any(line.intersects_bbox(box, filled=False) for box in boxes)
+
+
+def test_title_replaces_the_name_of_the_section(vectors: w2v.KeyedVectors, questions: Path) -> None:
+    assert analogy_map(vectors, "$x$", questions).axes[0].get_title() == "$x$"
+    assert analogy_map(vectors, "$x$", questions, title="mine").axes[0].get_title() == "mine"
+
+
+def test_a_picture_with_arrows_is_larger_than_a_map_of_as_many_words(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("analogies", "word_map"):  # without labels, which take most of the time
+        monkeypatch.setattr(f"w2v.plotting.{module}.place_labels", lambda *_, **__: None)
+    vectors = w2v.load(model)
+    arrows = analogy_map(vectors)
+    assert len(arrows.axes[0].collections[0].get_offsets()) == 40  # 20 pairs
+    assert arrows.get_figwidth() > 1.2 * word_map(vectors, top=40).get_figwidth()
+
+
+def test_a_word_that_begins_and_ends_arrows_has_one_point(vectors: w2v.KeyedVectors, tmp_path: Path) -> None:
+    (tmp_path / "questions").write_text(": chain\na1 b1 b1 c1\n", "utf-8")
+    axes = analogy_map(vectors, None, tmp_path / "questions").axes[0]
+    assert [text.get_text() for text in axes.texts if text.get_text()] == ["a1", "b1", "c1"]
+    starts = [to_rgba(COLOURS[0])] * 2
+    assert [tuple(colour) for colour in axes.collections[0].get_facecolors()] == [*starts, to_rgba(COLOURS[3])]
 
 
 def test_both_ends_of_every_arrow_have_labels_even_without_space(tmp_path: Path) -> None:

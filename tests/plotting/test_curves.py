@@ -1,6 +1,7 @@
 """Plots of a training run, including a resumed one, and of singular values."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,30 @@ def test_picture_shows_loss_learning_rate_and_speed(sample: Path, tmp_path: Path
     assert [len(panel.lines) - 1 for panel in panels] == [2, 2, 2]  # ends of epochs
 
 
+def test_curves_and_ends_of_epochs_are_those_of_the_history() -> None:
+    """The second value of the clock repeats the first, so no speed is known between them."""
+    history = [[2e6, 1, 0, 0], [4e6, 1, 0, 0], [12e6, 5, 0, 0]]
+    model: Any = SimpleNamespace(
+        settings=SimpleNamespace(epochs=4, start_alpha=0.05, end_alpha=0.01),
+        metrics={"tokens": 4_000_000, "tokens_trained": 12_000_000},
+        history=np.array(history),
+        loss_curve=[(2e6, 3.0), (12e6, 2.5)],
+    )
+    panels = run_picture(model).axes
+    loss, alpha, speed = (panel.lines[0].get_xydata() for panel in panels)
+    np.testing.assert_allclose(loss, [[2, 3], [12, 2.5]])
+    np.testing.assert_allclose(alpha, [[0, 0.05], [2, 0.045], [4, 0.04], [12, 0.02]])
+    np.testing.assert_allclose(speed, [[2, 2], [12, 2]])
+    assert [panel.get_ylabel() for panel in panels] == ["loss per prediction", "learning rate", "million words/s"]
+    assert panels[2].get_xlabel().startswith("million words trained")
+    for panel in panels:
+        assert [line.get_xdata()[0] for line in panel.lines[1:]] == [4, 8]
+        assert panel.get_legend() is None
+    assert panels[0].get_ylim()[0] > 0  # the loss is shown in detail
+    assert panels[1].get_ylim()[0] == panels[2].get_ylim()[0] == 0
+    assert {panel.get_xlim() for panel in panels} == {panels[0].get_xlim()}
+
+
 def test_learning_rate_of_a_run_that_stopped_early_has_not_reached_its_end(sample: Path) -> None:
     text = sample.read_text("utf-8")[:100_000].splitlines()
     model = w2v.train(text, **SMALL | {"epochs": 30, "stop_early": 1})
@@ -59,6 +84,10 @@ def test_picture_shows_each_view(sample: Path) -> None:
         alone = run_picture(view).axes
         for panel, expected in zip(panels, alone, strict=True):
             np.testing.assert_array_equal(panel.lines[number].get_xydata(), expected.lines[0].get_xydata())
+    for panel in panels:
+        assert len(panel.lines) == 3  # two views and the end of the first epoch
+        for look in ("get_color", "get_linestyle"):
+            assert len({getattr(line, look)() for line in panel.lines[:2]}) == 2
     legend = panels[0].get_legend()
     assert legend
     assert [label.get_text() for label in legend.get_texts()] == ["words", "subwords"]
@@ -109,6 +138,14 @@ def test_spectrum_is_relative_to_the_first_singular_value() -> None:
     np.testing.assert_allclose(values.get_xydata(), [[1, 1], [2, 0.5], [3, 0.01], [4, 0.001]])
     assert (set(limit.get_xdata()), set(rank.get_xdata())) == ({3}, {2})
     assert axes.get_title() == r"price $ \udcff"
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("singular value", "relative to the first")
+    assert axes.get_yscale() == "log"
+    legend = axes.get_legend()
+    assert legend
+    labels = ["highest rank with this loss: 3", "effective rank: 2"]
+    assert [text.get_text() for text in legend.get_texts()] == labels
+    assert [handle.get_linestyle() for handle in legend.get_lines()] == [limit.get_linestyle(), rank.get_linestyle()]
+    assert limit.get_linestyle() != rank.get_linestyle()
     assert len(spectrum(EffectiveRank(2, None, 4, 4, 2, [8.0, 4.0]), "no limit").axes[0].lines) == 2
 
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 
 import w2v
 from tests.helpers import run, run_json
 from w2v.plotting.figure import COLOURS, Picture, colour_of
 from w2v.plotting.word_map import read_sections, word_map
-from w2v.plotting.words import k_means
+from w2v.plotting.words import cluster_words, k_means, nearest_cluster
 
 
 def random_vectors(words: int, size: int = 20, counts: bool = True) -> w2v.KeyedVectors:
@@ -19,6 +20,12 @@ def random_vectors(words: int, size: int = 20, counts: bool = True) -> w2v.Keyed
     names = ["".join(random.choice([*"abcdefghij"], 3 + row % 8)) + str(row) for row in range(words)]
     zipf_counts = 10_000 // np.arange(1, words + 1) + 1
     return w2v.KeyedVectors(names, random.normal(size=(words, size)), zipf_counts if counts else None)
+
+
+@pytest.fixture
+def without_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the labels, which take most of the time."""
+    monkeypatch.setattr("w2v.plotting.word_map.place_labels", lambda *_, **__: None)
 
 
 def legend(picture: Picture) -> list[str]:
@@ -127,6 +134,8 @@ def test_words_are_read_from_a_file_by_section(tmp_path: Path) -> None:
     path = tmp_path / "words.txt"
     path.write_text("one two\n: animals\ncat\ndog cat\n\n: none\n: animals\ncow\n", "utf-8")
     assert read_sections(path) == {"": ["one", "two"], "animals": ["cat", "dog", "cat", "cow"]}
+    path.write_text(": a\none\n:\n : two\n:b\nthree\n", "utf-8")  # a colon alone and one after a space are words
+    assert read_sections(path) == {"a": ["one", ":", ":", "two"], "b": ["three"]}
     path.write_text(": only\n: names\n", "utf-8")
     with pytest.raises(w2v.W2VError, match="no words: separate them by spaces"):
         read_sections(path)
@@ -152,7 +161,10 @@ def test_invalid_words_and_options_are_refused() -> None:
         word_map(vectors, [])
     with pytest.raises(w2v.W2VError, match="no words to draw"):
         word_map(vectors, skip=5)
-    for wrong in ({"groups": "none"}, {"top": 0}, {"skip": -1}, {"clusters": 0}, {"groups": "sections", "clusters": 3}):
+    for wrong in (
+        *({"groups": "none"}, {"top": 0}, {"skip": -1}, {"seed": -1}, {"clusters": 0}),
+        *({"groups": groups, "clusters": 3} for groups in ("sections", "frequency")),
+    ):
         with pytest.raises(w2v.SettingsError, match=next(iter(wrong))):
             word_map(vectors, **wrong)  # type: ignore[arg-type]
 
@@ -207,3 +219,129 @@ def test_a_map_can_begin_with_the_most_frequent_word(words: int, options: dict[s
     picture = word_map(vectors, groups="frequency", **options)
     assert picture.words == min(words, options.get("top", words))
     assert vectors.index_to_key[0] in {text.get_text() for text in picture.axes[0].texts}
+
+
+def test_labels_of_frequent_words_come_first_and_the_others_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    """All words have the same point, so that only a few labels find space."""
+    vectors = w2v.KeyedVectors([f"word{row}" for row in range(60)], np.ones((60, 3)))
+    picture = word_map(vectors, vectors.index_to_key[::-1])
+    labels = [text.get_text() for text in picture.axes[0].texts if text.get_text()]
+    assert picture.words == 60
+    assert 1 < picture.labels == len(labels) < 60
+    assert labels[0] == "word0"
+    assert {*labels} == {*vectors.first_words(len(labels))}
+    assert capsys.readouterr() == ("", "")
+
+
+def test_words_are_drawn_literally_and_shortened(tmp_path: Path) -> None:
+    words = ["$x$", "_hidden", r"\frac{1}", "x" * 30, "$"]
+    picture = word_map(w2v.KeyedVectors(words, np.eye(5)))
+    picture.save(tmp_path / "map.svg")
+    assert [text.get_text() for text in picture.axes[0].texts] == [*words[:3], "x" * 23 + "…", "$"]
+
+
+def test_a_label_is_a_darker_version_of_the_colour_of_its_point() -> None:
+    vectors = random_vectors(6)
+    picture = word_map(vectors, {"one": vectors.index_to_key[:3], "two": vectors.index_to_key[3:]})
+    colours = [to_rgb(text.get_color()) for text in picture.axes[0].texts]
+    np.testing.assert_allclose(colours, np.array(3 * [colour_of(0)] + 3 * [colour_of(1)]) * 0.75)
+
+
+@pytest.mark.usefixtures("without_labels")
+def test_areas_of_points_grow_with_the_logarithm_of_the_counts() -> None:
+    vectors = w2v.KeyedVectors(["a", "b", "c", "d", "e"], np.eye(5), [1000, 100, 10, 1, 0])
+    sizes = word_map(vectors).axes[0].collections[0].get_sizes()
+    np.testing.assert_allclose(np.diff(sizes)[:3], np.diff(sizes)[0], rtol=1e-5)
+    assert sizes[3] == sizes[4]  # a count of 0 has no logarithm, and counts as 1
+    assert sizes[0] > 5 * sizes[3] > 0
+    vectors.counts = np.full(5, 7)
+    assert np.ptp(word_map(vectors).axes[0].collections[0].get_sizes()) == 0
+
+
+def test_only_the_directions_of_vectors_count() -> None:
+    vectors = random_vectors(8)
+    first = word_map(vectors, clusters=2).axes[0].collections[0]
+    vectors.vectors *= np.arange(1, 9, dtype=np.float32)[:, None]
+    scaled = word_map(vectors, clusters=2).axes[0].collections[0]
+    np.testing.assert_allclose(scaled.get_offsets(), first.get_offsets(), atol=1e-5)
+    np.testing.assert_array_equal(scaled.get_facecolors(), first.get_facecolors())
+
+
+@pytest.mark.parametrize(("counts", "label"), [(True, "occurrences"), (False, "1 / rank by frequency")])
+def test_colours_by_frequency_have_a_scale(counts: bool, label: str) -> None:
+    vectors = random_vectors(4, counts=counts)
+    picture = word_map(vectors, groups="frequency")
+    axes, scale = picture.axes
+    values = vectors.counts if counts else [1, 1 / 2, 1 / 3, 1 / 4]
+    np.testing.assert_allclose(axes.collections[0].get_array(), values)
+    assert scale.get_ylabel() == label
+    assert scale.get_yscale() == "log"
+    assert not picture.legends
+    lightness = axes.collections[0].to_rgba(axes.collections[0].get_array())[:, :3].sum(axis=1)
+    assert (np.diff(lightness) > 0).all()  # frequent words are dark
+
+
+@pytest.mark.usefixtures("without_labels")
+def test_options_reach_the_projection_and_the_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def project(matrix: np.ndarray, *arguments: object) -> np.ndarray:
+        calls.append(arguments)
+        return matrix[:, :2]
+
+    monkeypatch.setattr("w2v.plotting.word_map.project", project)
+    vectors, report = random_vectors(40), [].append
+    titles, colours = [], []
+    for method, seed in (("pca", 1), ("tsne", 2), ("umap", 2)):
+        axes = word_map(vectors, method=method, seed=seed, progress=report).axes[0]  # type: ignore[arg-type]
+        titles.append(axes.get_title())
+        colours.append(axes.collections[0].get_facecolors())
+    assert calls == [("pca", 1, report), ("tsne", 2, report), ("umap", 2, report)]
+    assert titles == ["two principal components", "t-SNE", "UMAP"]
+    assert (colours[0] != colours[1]).any()
+    np.testing.assert_array_equal(colours[1], colours[2])
+    word_map(vectors)
+    assert calls[-1] == ("pca", 1, None)
+
+
+@pytest.mark.usefixtures("without_labels")
+@pytest.mark.parametrize(("words", "clusters"), [(9, 0), (10, 2), (39, 7), (40, 8), (60, 8)])
+def test_there_are_at_most_eight_clusters_of_five_words_each(words: int, clusters: int) -> None:
+    picture = word_map(w2v.KeyedVectors([f"w{row}" for row in range(words)], np.eye(words)))
+    assert len(legend(picture) if picture.legends else []) == clusters
+
+
+@pytest.mark.usefixtures("without_labels")
+def test_one_section_is_drawn_in_clusters_unless_sections_are_asked_for() -> None:
+    vectors = random_vectors(10)
+    sections = {"all": vectors.index_to_key}
+    assert len(legend(word_map(vectors, sections))) == 2
+    assert not word_map(vectors, sections, groups="sections").legends
+
+
+def test_a_word_that_is_given_twice_or_alone_is_drawn_once() -> None:
+    vectors = random_vectors(5)
+    first, second, *_ = vectors
+    assert word_map(vectors, [second, first, second]).words == 2
+    assert word_map(vectors, first).words == 1
+
+
+def test_clusters_are_named_after_the_three_words_nearest_to_their_centre() -> None:
+    angles = np.radians([0, 40, 10, 20, 90, 95])  # the centre of the first four is near 17.5
+    rows = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    numbers, names = cluster_words(list("abcdef"), rows, 2, seed=1)
+    assert numbers.tolist() == [0, 0, 0, 0, 1, 1]
+    assert names == ["d, c, a", "e, f"]
+
+
+def test_other_words_belong_to_the_cluster_with_the_nearest_mean() -> None:
+    members = np.array([[0, 0], [9, 0], [2, 0], [11, 0], [30, 0]], np.float32)
+    rows = np.array([[5, 0], [6, 0], [19, 0], [21, 0]], np.float32)
+    assert nearest_cluster(rows, members, np.array([0, 1, 0, 1, 2])).tolist() == [0, 1, 1, 2]
+
+
+def test_k_means_depends_only_on_the_seed() -> None:
+    rows = np.random.default_rng(4).normal(size=(100, 5)).astype(np.float32)
+    first, again, other = (k_means(rows, 8, seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()

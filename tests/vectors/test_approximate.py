@@ -47,3 +47,36 @@ def test_single_vector_has_no_neighbours() -> None:
     index = ApproximateIndex(vectors.vectors)
     assert index.recall(vectors.vectors) == 1
     assert Explorer(vectors, 1, "pca", index).nearest(["a"], [], "add", 10) == []
+
+
+def test_an_index_is_read_back_as_written(tmp_path: Path) -> None:
+    vectors = np.random.default_rng(1).normal(size=(150, 4)).astype(np.float32)
+    index = ApproximateIndex(vectors)
+    (tmp_path / "index").write_bytes(index.to_bytes())
+    loaded = ApproximateIndex.load(tmp_path / "index")
+    assert index.vector_size == loaded.vector_size == 4
+    for one in (index, loaded):
+        rows, cosines = one.search(2 * vectors[7], 3)
+        assert rows[0] == 7
+        exact = vectors[rows] @ vectors[7] / np.linalg.norm(vectors[rows], axis=1) / np.linalg.norm(vectors[7])
+        np.testing.assert_allclose(cosines, exact, atol=1e-6)
+    (tmp_path / "index").write_bytes(b"no index")
+    with pytest.raises(w2v.W2VError, match=r"^[^\n]*index: not an index of usearch: [^\n]+$"):
+        ApproximateIndex.load(tmp_path / "index")
+    with pytest.raises(w2v.W2VError, match="nothing: No such file"):
+        ApproximateIndex.load(tmp_path / "nothing")
+
+
+def test_recall_is_measured_with_100_random_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = np.random.default_rng(1).normal(size=(150, 4)).astype(np.float32)
+    index, searched = ApproximateIndex(vectors), list[bytes]()
+
+    def search(vector: np.ndarray, topn: int) -> tuple[np.ndarray, np.ndarray]:
+        searched.append(vector.tobytes())
+        return np.empty(0, np.int64), np.empty(0, np.float32)
+
+    monkeypatch.setattr(index, "search", search)
+    assert index.recall(vectors) == index.recall(vectors) == index.recall(vectors, seed=2) == 0
+    first, same, other = searched[:100], searched[100:200], searched[200:]
+    assert first == same != other
+    assert len(set(first)) == len(set(other)) == 100

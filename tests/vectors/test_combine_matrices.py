@@ -109,3 +109,13 @@ def test_memory_is_estimated(words: int, size: int) -> None:
         # float32. It may be three times the peak, because it reserves LAPACK's work space.
         blocks = 6 * 4 * module.VALUES_AT_ONCE
         assert estimate / 3 - blocks < peak < estimate + blocks
+
+
+def test_words_with_a_count_of_0_count_as_if_they_occurred_once() -> None:
+    inputs, outputs, counts = matrices(40, 4)
+    never, once = counts.copy(), counts.copy()
+    never[-3:], once[-3:] = 0, 1
+    for combine in (combine_matrices, concatenate_matrices):
+        found = combine(inputs, outputs, never)
+        assert np.isfinite(found).all()
+        np.testing.assert_array_equal(found, combine(inputs, outputs, once))

@@ -96,6 +96,8 @@ def test_ngrams_are_left_out_with_a_warning(caplog: pytest.LogCaptureFixture) ->
         ({"weights": [1, 0]}, "weight 2 is 0: weights are numbers from"),
         ({"weights": [-1, 1]}, "weight 1 is -1: weights are numbers from 0.001 to 1,000"),
         ({"weights": [1, float("nan")]}, "weight 2 is nan: weights are numbers from"),
+        ({"weights": [1, 0.00099]}, "weight 2 is 0.00099: weights are numbers from"),
+        ({"weights": [1000.1, 1]}, "weight 1 is 1000.1: weights are numbers from"),
         ({"weights": [1e300, 1]}, r"weight 1 is 1e\+300: weights are numbers from"),
         ({"weights": ["a", 1]}, "weight 1 is 'a': weights are numbers from"),
         ({"words": "all"}, 'words is \'all\': it must be "intersection" or "union"'),
@@ -104,6 +106,12 @@ def test_ngrams_are_left_out_with_a_warning(caplog: pytest.LogCaptureFixture) ->
 def test_wrong_options_are_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(w2v.SettingsError, match=message):
         w2v.combine([vectors(FIRST), vectors(SECOND)], **given)
+
+
+def test_weights_at_the_limits_are_accepted() -> None:
+    found = w2v.combine([vectors(FIRST), vectors(SECOND)], [0.001, 1000])
+    lengths = [np.linalg.norm(found["a"][part]) for part in (slice(2), slice(2, 5))]
+    assert lengths == pytest.approx([0.001, 1000])
 
 
 def test_wrong_models_are_refused() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas
@@ -69,6 +70,20 @@ def test_vectors_match_the_formulas(
     encoder = vectors.encoder(weights)
     assert sum(map(len, encoder.blocks(Corpus(iter(TEXTS[:4]))))) == encoder.texts == 4
     assert (encoder.words, encoder.unknown) == (6, 2 * (not ngrams))
+
+
+@pytest.mark.parametrize("weights", ["mean", "idf", "sif"])
+def test_a_word_with_a_count_of_0_counts_as_if_it_occurred_once(vectors: KeyedVectors, weights: Any) -> None:
+    texts = ["the fox", "fox", "cat"]
+    found = [KeyedVectors(WORDS, vectors.vectors, [800, 150, 49, last]).encode(texts, weights) for last in (0, 1)]
+    assert np.isfinite(found[0]).all()
+    np.testing.assert_array_equal(*found)
+
+
+def test_weights_are_sif_by_default(vectors: KeyedVectors) -> None:
+    np.testing.assert_array_equal(vectors.encode(TEXTS), vectors.encode(TEXTS, "sif"))
+    encoder = vectors.encoder()
+    np.testing.assert_array_equal(np.concatenate([*encoder.blocks(Corpus(iter(TEXTS[:2])))]), vectors.encode(TEXTS[:2]))
 
 
 def test_tables_are_refused(vectors: KeyedVectors) -> None:

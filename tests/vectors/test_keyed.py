@@ -312,6 +312,16 @@ def test_restricted_batches_equal_single_queries(ours: KeyedVectors) -> None:
         assert_same_neighbours(found, ours.most_similar(word, topn=60, restrict_vocab=50))
 
 
+def test_searches_near_a_word_or_a_vector_take_the_arguments_of_most_similar(ours: KeyedVectors) -> None:
+    for topn, restrict in ((3, 20), (30, 20), (5, None), (5, 0)):
+        arguments = {"topn": topn, "restrict_vocab": restrict}
+        assert ours.similar_by_word("w7", **arguments) == ours.most_similar(["w7"], **arguments)
+        assert ours.similar_by_vector(ours["w7"], **arguments) == ours.most_similar([ours["w7"]], **arguments)
+        assert ours.most_similar_batch(["w7"], **arguments)[0] == [
+            (word, pytest.approx(score)) for word, score in ours.most_similar("w7", **arguments)
+        ]
+
+
 def test_word_pairs_are_compared_without_case_by_default(ours: KeyedVectors, tmp_path: Path) -> None:
     pairs = tmp_path / "pairs"
     pairs.write_text("".join(f"W{row}\tw{row + 1}\t{row}\n" for row in range(20)))

@@ -43,8 +43,13 @@ def test_operators_are_told_from_words(vectors: w2v.KeyedVectors) -> None:
         assert (parsed.positive, parsed.negative) == (["king", "woman"], ["man"])
     for word in ("king-man", "c++", "-", "--", "man-", "+-man"):
         assert parse([word], vectors).positive == [word]
+    signs = parse(["king", "-", "-", "+", "+"], vectors)
+    assert (signs.positive, signs.negative) == (["king", "+"], ["-"])
     with pytest.raises(w2v.SettingsError, match="no word is given"):
         parse([" "], vectors)
+    for sign in "+-":
+        with pytest.raises(w2v.SettingsError, match=rf"^a word is missing after the last \{sign}$"):
+            parse([f"king - man {sign}"], vectors)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -113,6 +114,41 @@ def test_empty_lines_of_a_list_are_not_unknown_words(
     (tmp_path / "words").write_text("w9\n\n  \nno\nw2\n\n")
     assert reduce.keep_listed_words(table.read(path), tmp_path / "words").words == ["w2", "w9"]
     assert caplog.messages == [f"{tmp_path / 'words'}: 1 line not in the vocabulary"]
+
+
+def test_a_line_is_a_whole_word_before_its_first_field_is(tmp_path: Path) -> None:
+    vectors = w2v.KeyedVectors(["new", "new york", "york"], np.eye(3))
+    (tmp_path / "words").write_text("new york\nyork 5\n")
+    found = reduce.keep_listed_words(vectors._content(), tmp_path / "words")
+    assert found.words == ["new york", "york"]
+    np.testing.assert_array_equal(found.vectors, np.eye(3)[1:])
+
+
+@pytest.mark.parametrize("storage", ["int8", "f16", "bf16"])
+def test_rows_of_every_type_are_taken_with_their_counts(tmp_path: Path, storage: Any) -> None:
+    rows = np.arange(1, 13).reshape(4, 3) * np.array([[1], [100], [10], [1000]])
+    vectors = w2v.KeyedVectors(list("abcd"), rows, [4, 3, 2, 1])
+    stored = reduce.change_storage(vectors._content(), storage)
+    (tmp_path / "words").write_text("d\nb\n")
+    found = reduce.keep_listed_words(stored, tmp_path / "words")
+    assert found.words == ["b", "d"]
+    assert found.counts is not None
+    assert found.counts.tolist() == [3, 1]
+    np.testing.assert_allclose(np.asarray(found.vectors, np.float32), rows[[1, 3]], rtol=0.01)
+    first = np.asarray(reduce.keep_first_words(stored, 3).vectors, np.float32)
+    np.testing.assert_allclose(first, rows[:3], rtol=0.01)
+    assert len(reduce.keep_first_words(stored, 9).words) == 4
+
+
+def test_steps_that_are_not_asked_for_change_nothing(path: Path) -> None:
+    content = table.read(path)
+    assert reduce.reduce_file(content) is content
+    assert reduce.reduce_file(content, dims=5).vectors.shape == (40, 5)
+    with pytest.raises(w2v.SettingsError, match="dims 7: the vectors have 6 values"):
+        reduce.reduce_file(content, dims=7)
+    for wrong in ("top", "dims"):
+        with pytest.raises(w2v.SettingsError, match=f"^{wrong} 0: "):
+            reduce.reduce_file(content, **{wrong: 0})
 
 
 @pytest.mark.parametrize(("kind", "kept"), [("input", {"vectors": "input"}), ("combined", {})])

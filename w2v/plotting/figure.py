@@ -197,7 +197,7 @@ def _add_families(families: list[str], missing: list[str]) -> list[str]:
     for font in sorted(font_manager.fontManager.ttflist, key=_preference):
         if font.name not in lacking and "Last Resort" not in font.name:  # that font shows one symbol for a whole script
             lacking[font.name] = set(_without_glyph(font.fname, missing))
-    while missing and lacking:
+    while lacking:
         best = min(lacking, key=lambda family: len(lacking[family].intersection(missing)))
         remaining = [character for character in missing if character in lacking[best]]
         if len(remaining) == len(missing):

@@ -171,6 +171,26 @@ def test_reserved_rows_are_filled_first() -> None:
     assert vectors.vectors.tolist() == [[0, 1], [1, 1], [2, 1]]
 
 
+def test_lengths_are_computed_again_after_each_change() -> None:
+    changes: list[Callable[[KeyedVectors], object]] = [
+        lambda vectors: vectors.add_vector("b", [3, 4]),  # in the reserved row
+        lambda vectors: vectors.add_vector("c", [5, 12]),
+        lambda vectors: vectors.add_vectors(["a"], [[8, 6]], replace=True),
+        lambda vectors: vectors.sort_by_descending_frequency(),
+        lambda vectors: vectors.unit_normalize_all(),
+        lambda vectors: vectors.resize_vectors(),
+    ]
+    vectors = KeyedVectors(2, count=2)
+    vectors.add_vector("a", [1, 0])
+    for change in changes:
+        vectors.fill_norms()
+        change(vectors)
+        vectors.allocate_vecattrs(["count"], [int])
+        vectors.expandos["count"] += np.arange(len(vectors))
+        vectors.fill_norms()
+        np.testing.assert_allclose(vectors.norms, np.linalg.norm(vectors.vectors, axis=1), rtol=1e-6)
+
+
 def test_vectors_of_wrong_size_change_nothing(ours: KeyedVectors) -> None:
     for vectors in (ours, KeyedVectors(8, count=2)):
         before = list(vectors.index_to_key), dict(vectors.key_to_index), vectors.vectors.shape

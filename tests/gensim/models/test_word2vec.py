@@ -3,6 +3,7 @@
 import copy
 import itertools
 import pickle
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -64,6 +65,21 @@ def train(model: Any, epochs: int = 1, text: Any = SENTENCES, **options: Any) ->
 
 def same_vectors(one: Word2Vec, other: Word2Vec) -> bool:
     return one.wv.index_to_key == other.wv.index_to_key and bool((one.wv.vectors == other.wv.vectors).all())
+
+
+def test_training_leaves_no_temporary_files_and_reads_a_changed_text_again(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (temporary := tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    model = Word2Vec(corpus_file=str(file), **SMALL)
+    assert list(temporary.iterdir()) == []
+    words = model.wv.index_to_key[:2]
+    file.write_text(f"{' '.join(words)}\n" * 50)
+    totals = {"total_words": 100, "epochs": 2}
+    for options in ({}, {"callbacks": [CallbackAny2Vec()]}):  # with callbacks, the ids of the text are stored
+        assert model.train(corpus_file=str(file), **totals, **options)[1] == 200
+        assert list(temporary.iterdir()) == []
 
 
 @pytest.mark.parametrize("options", [{}, {"sg": 1}, {"hs": 1, "negative": 0}, {"sg": 1, "hs": 1, "negative": 0}])
