@@ -111,6 +111,11 @@ def test_progress_and_metrics_are_those_of_one_run(text: Path) -> None:
     assert {report.total for report in training} == {done[-1]} == {2 * 2 * model.metrics["tokens"]}
     assert {report.view for report in training} == {"words", "subwords"}
     assert len({report.memory for report in training}) == 1
+    timed = [report for report in training if report.rate]
+    left = [(done[-1] - report.done) / report.rate for report in timed if report.rate]
+    assert [report.seconds_left for report in timed] == pytest.approx(left)
+    assert timed[0].view == "words"
+    assert (timed[-1].view, timed[-1].seconds_left) == ("subwords", 0)
     assert model.metrics["tokens_trained"] == done[-1]
     assert [*model.metrics["views"]] == ["words", "subwords"]
     assert all(len(view["loss"]) == 2 for view in model.metrics["views"].values())
