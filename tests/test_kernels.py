@@ -221,6 +221,21 @@ def test_several_workers_learn_like_one(loss: str, workers: int, chunk: int, min
     assert minimum < change_of_many / change_of_one < 1.1
 
 
+@pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs"])
+def test_worker_merges_a_share_of_the_changes_of_hot_rows(loss: str) -> None:
+    """The rows of the 16 most frequent words receive one and a half times the mean of the changes, nodes the mean."""
+    workers = 16
+    one = run_arguments(loss, size=2700, chunk_size=5)
+    many, before = copy_matrices(one), one["outputs"].copy()
+    for arguments, count in ((one, 1), (many, workers)):
+        new_kernel(arguments, count).run(0, 1)  # only one chunk
+    hot = slice(-512 // workers, None) if loss == "hs" else slice(16)
+    expected = one["outputs"] - before
+    assert np.abs(expected[hot]).max() > 0.01
+    expected[hot] *= (1 if loss == "hs" else 1.5) / workers
+    np.testing.assert_allclose(many["outputs"] - before, expected, atol=1e-6)
+
+
 # The losses that several deterministic workers can train.
 DETERMINISTIC = ["ns", "nce", "sampled", "hs"]
 
