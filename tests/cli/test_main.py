@@ -348,6 +348,7 @@ def test_query_shows_the_formula_and_the_nearest_words(model: Path) -> None:
         (["--method", "mul", "-", "man"], [], ["man"], "3CosMul: 1 / (cos(x, man))"),
         (["king", "-man", "+woman"], ["king", "woman"], ["man"], "3CosAdd: cos(x, king + woman - man)"),
         (["king", "-man", "--topn", "10", "-queen"], ["king"], ["man", "queen"], "3CosAdd: cos(x, king - man - queen)"),
+        (["king", "--vector", "-man"], ["king"], ["man"], "3CosAdd: cos(x, king - man)"),
     ],
 )
 def test_query_adds_and_subtracts_words(

@@ -165,10 +165,12 @@ def test_vocabulary_is_saved_even_if_the_model_must_be_saved_elsewhere(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     monkeypatch.setattr(outputs, "check", lambda *_: None)  # as if the folder vanished after the check
     paths = ["-o", tmp_path / "gone" / "m.bin", "--save-vocab", tmp_path / "words.txt"]
+    (tmp_path / "usual").touch()
     error = run("train", sample, *paths, *QUICK, code=1).stderr
     (saved,) = (tmp_path / "tmp").iterdir()
     assert error.endswith(f"saved as {saved} instead\n")
     assert saved.stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "words.txt").stat().st_mode == (tmp_path / "usual").stat().st_mode
     assert w2v.Vocabulary.load(tmp_path / "words.txt").words == w2v.load(saved).index_to_key
     paths = ["-o", tmp_path / "gone" / "m.bin", "--save-vocab", tmp_path / "gone" / "words.txt"]
     error = run("train", sample, *paths, *QUICK, code=1).stderr

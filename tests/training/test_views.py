@@ -3,6 +3,7 @@
 import json
 import pickle
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from w2v.evaluation.similarity import rated_pairs
 from w2v.formats import native
 from w2v.gensim.models import fasttext, keyedvectors
 from w2v.system import memory
+from w2v.text.vocabulary import Vocabulary
 from w2v.training import prepare, successive_halving
-from w2v.training.checkpoint_folder import VIEWS_FILE_NAME, CheckpointFolder, files
+from w2v.training.checkpoint import write_checkpoint
+from w2v.training.checkpoint_folder import VIEWS_FILE_NAME, CheckpointFolder, files, latest
 from w2v.training.model import ViewsModel
 from w2v.training.views import latest_checkpoint, latest_state
 from w2v.vectors import compose
@@ -485,6 +488,15 @@ def test_damaged_descriptions_are_refused(text: Path, tmp_path: Path) -> None:
         with pytest.raises(w2v.W2VError, match=message):
             latest_checkpoint(tmp_path)
     path.write_text(json.dumps(good), "utf-8")
+    checkpoint = latest(tmp_path / "subwords")
+    words, counts = checkpoint.vocabulary.words.tolist(), checkpoint.vocabulary.counts
+    first, second, *_ = (row for row, word in enumerate(words) if len(word) == 3)  # so that the offsets stay the same
+    swapped = list(words)
+    swapped[first], swapped[second] = words[second], words[first]
+    for vocabulary in (Vocabulary(words, counts + 1), Vocabulary(swapped, counts)):
+        write_checkpoint(checkpoint.path, replace(checkpoint, vocabulary=vocabulary), replace=True)
+        with pytest.raises(w2v.W2VError, match=f"does not fit the checkpoint {checkpoint.path}"):
+            latest_checkpoint(tmp_path)
     shutil.rmtree(tmp_path / "subwords")
     with pytest.raises(w2v.W2VError, match="subwords"):
         latest_checkpoint(tmp_path)
