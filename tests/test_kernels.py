@@ -257,6 +257,31 @@ def test_deterministic_workers_equal_loop_with_subwords(loss: str) -> None:
     assert_equals_loop(arguments, workers=3)
 
 
+@pytest.mark.parametrize("cbow", [True, False])
+def test_equal_changes_of_deterministic_workers_shrink(cbow: bool) -> None:
+    """Three workers train the same sentence. Each change is scaled by the part of the way that earlier ones left."""
+    alpha, window = 0.05, 4
+    sentence = np.unique(corpus(300)[0])[[2, 3, 4, 5, 2, 6, 3]]
+    chunk = np.array([0, *sentence, 0], np.uint32)
+    chosen: dict[str, Any] = {"ids": np.tile(chunk, 3), "chunk_size": len(chunk), "shrink_windows": False}
+    chosen |= {"epochs": 1, "alpha": alpha, "end_alpha": alpha, "cbow": cbow, "deterministic": True}
+    one = run_arguments("hs", sample=1, **chosen)  # no subsampling
+    many, before = copy_matrices(one), copy_matrices(one)
+    new_kernel(one).run(0, 1)
+    train(many, 3)
+    updates = {name: np.zeros(len(one[name])) for name in ("inputs", "outputs")}
+    tree = one["loss"].tree
+    for position, word in enumerate(one["word_of_type"][sentence].tolist()):
+        updates["inputs"][word] += window
+        context = min(position, window) + min(len(sentence) - 1 - position, window)
+        updates["outputs"][tree.nodes[tree.starts[word] : tree.starts[word + 1]]] += 1 if cbow else context
+    for name, count in updates.items():
+        left = np.exp(-one["loss"].curvature * alpha * count)[:, np.newaxis]
+        change = one[name] - before[name]
+        assert np.abs(change).max() > 0.01
+        np.testing.assert_allclose(many[name] - before[name], change * (1 + left + left**2), atol=1e-6, err_msg=name)
+
+
 @pytest.mark.parametrize("loss", DETERMINISTIC)
 def test_many_deterministic_workers_learn_like_one(loss: str) -> None:
     """The sum of changes in one direction does not overshoot."""
