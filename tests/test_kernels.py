@@ -177,6 +177,13 @@ def test_kernel_equals_loop_for_any_number_of_negatives(negative: int) -> None:
     assert_equals_loop(arguments, SETS)
 
 
+def test_kernel_equals_loop_where_the_same_negative_is_always_drawn() -> None:
+    """After too many draws of the last word, the next words are taken, from the first on."""
+    arguments = run_arguments("ns")
+    counts = np.append(np.full(len(arguments["inputs"]) - 1, 1000), 1)
+    assert_equals_loop(arguments | {"loss": make_loss(counts, "ns", negative=5, ns_exponent=-10.0)})
+
+
 @pytest.mark.parametrize("cbow", [False, True])
 def test_kernel_equals_loop_for_paths_of_any_length(cbow: bool) -> None:
     """Counts halve at every second word, so paths have every length."""
