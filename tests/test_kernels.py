@@ -177,6 +177,13 @@ def test_kernel_equals_loop_for_any_number_of_negatives(negative: int) -> None:
     assert_equals_loop(arguments, SETS)
 
 
+def test_kernel_equals_loop_where_the_same_negative_is_always_drawn() -> None:
+    """After too many draws of the last word, the next words are taken, from the first on."""
+    arguments = run_arguments("ns")
+    counts = np.append(np.full(len(arguments["inputs"]) - 1, 1000), 1)
+    assert_equals_loop(arguments | {"loss": make_loss(counts, "ns", negative=5, ns_exponent=-10.0)})
+
+
 @pytest.mark.parametrize("cbow", [False, True])
 def test_kernel_equals_loop_for_paths_of_any_length(cbow: bool) -> None:
     """Counts halve at every second word, so paths have every length."""
@@ -221,6 +228,21 @@ def test_several_workers_learn_like_one(loss: str, workers: int, chunk: int, min
     assert minimum < change_of_many / change_of_one < 1.1
 
 
+@pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs"])
+def test_worker_merges_a_share_of_the_changes_of_hot_rows(loss: str) -> None:
+    """The rows of the 16 most frequent words receive one and a half times the mean of the changes, nodes the mean."""
+    workers = 16
+    one = run_arguments(loss, size=2700, chunk_size=5)
+    many, before = copy_matrices(one), one["outputs"].copy()
+    for arguments, count in ((one, 1), (many, workers)):
+        new_kernel(arguments, count).run(0, 1)  # only one chunk
+    hot = slice(-512 // workers, None) if loss == "hs" else slice(16)
+    expected = one["outputs"] - before
+    assert np.abs(expected[hot]).max() > 0.01
+    expected[hot] *= (1 if loss == "hs" else 1.5) / workers
+    np.testing.assert_allclose(many["outputs"] - before, expected, atol=1e-6)
+
+
 # The losses that several deterministic workers can train.
 DETERMINISTIC = ["ns", "nce", "sampled", "hs"]
 
@@ -240,6 +262,31 @@ def test_deterministic_workers_equal_loop_with_subwords(loss: str) -> None:
     arguments = add_subwords(run_arguments(loss, alpha=0.03, deterministic=True), chunk_size=25)
     arguments["loss"].curvature = 0
     assert_equals_loop(arguments, workers=3)
+
+
+@pytest.mark.parametrize("cbow", [True, False])
+def test_equal_changes_of_deterministic_workers_shrink(cbow: bool) -> None:
+    """Three workers train the same sentence. Each change is scaled by the part of the way that earlier ones left."""
+    alpha, window = 0.05, 4
+    sentence = np.unique(corpus(300)[0])[[2, 3, 4, 5, 2, 6, 3]]
+    chunk = np.array([0, *sentence, 0], np.uint32)
+    chosen: dict[str, Any] = {"ids": np.tile(chunk, 3), "chunk_size": len(chunk), "shrink_windows": False}
+    chosen |= {"epochs": 1, "alpha": alpha, "end_alpha": alpha, "cbow": cbow, "deterministic": True}
+    one = run_arguments("hs", sample=1, **chosen)  # no subsampling
+    many, before = copy_matrices(one), copy_matrices(one)
+    new_kernel(one).run(0, 1)
+    train(many, 3)
+    updates = {name: np.zeros(len(one[name])) for name in ("inputs", "outputs")}
+    tree = one["loss"].tree
+    for position, word in enumerate(one["word_of_type"][sentence].tolist()):
+        updates["inputs"][word] += window
+        context = min(position, window) + min(len(sentence) - 1 - position, window)
+        updates["outputs"][tree.nodes[tree.starts[word] : tree.starts[word + 1]]] += 1 if cbow else context
+    for name, count in updates.items():
+        left = np.exp(-one["loss"].curvature * alpha * count)[:, np.newaxis]
+        change = one[name] - before[name]
+        assert np.abs(change).max() > 0.01
+        np.testing.assert_allclose(many[name] - before[name], change * (1 + left + left**2), atol=1e-6, err_msg=name)
 
 
 @pytest.mark.parametrize("loss", DETERMINISTIC)

@@ -82,6 +82,11 @@ def test_ngrams_have_one_to_99_characters() -> None:
 
 def test_vectors_of_one_value_are_not_combined() -> None:
     assert (Settings(vector_size=1).word_vectors, Settings(vector_size=2).word_vectors) == ("input", "combined")
+    for kind in ("combined", "concatenated"):
+        assert Settings(vector_size=2, vectors=kind).word_vectors == kind
+        with pytest.raises(w2v.SettingsError, match=f"^vectors {kind}: .*vector_size 1 leaves only the signs of rows"):
+            Settings(vector_size=1, vectors=kind)
+    assert Settings(vector_size=1, vectors="input").word_vectors == "input"
 
 
 def test_a_learning_rate_of_zero_is_refused() -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -150,6 +151,20 @@ def test_quiet_hides_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         report(TRAINING)
         report(TRAINING)
     assert capsys.readouterr().err == ""
+
+
+def test_progress_is_logged_every_ten_seconds_of_a_phase(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(console, "time", SimpleNamespace(monotonic=lambda: now, strftime=lambda _: "12:00:00"))
+    with console.ProgressPrinter() as report:
+        for second in range(63):
+            now = float(second)
+            report(Progress("read" if second < 35 else "train", second, 100, "words"))
+    lines = capsys.readouterr().err.splitlines()
+    shown = ["read: 10%", "read: 20%", "read: 30%", "train: 45%", "train: 55%"]
+    assert lines == [f"w2v: 12:00:00 {line}" for line in shown]
 
 
 # -- output that cannot be written ----------------------------------------------------------

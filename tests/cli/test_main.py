@@ -350,6 +350,7 @@ def test_query_shows_the_formula_and_the_nearest_words(model: Path) -> None:
         (["--method", "mul", "-", "man"], [], ["man"], "3CosMul: 1 / (cos(x, man))"),
         (["king", "-man", "+woman"], ["king", "woman"], ["man"], "3CosAdd: cos(x, king + woman - man)"),
         (["king", "-man", "--topn", "10", "-queen"], ["king"], ["man", "queen"], "3CosAdd: cos(x, king - man - queen)"),
+        (["king", "--vector", "-man"], ["king"], ["man"], "3CosAdd: cos(x, king - man)"),
     ],
 )
 def test_query_adds_and_subtracts_words(
@@ -619,6 +620,44 @@ def test_wrong_usage_is_refused_before_anything_is_written(
     assert expected in error
     assert list(tmp_path.iterdir()) == []
     assert sample.read_bytes() == before
+
+
+READING = "--lower --tokenize=words --digits=zero --normalize=nfc --strip-markup --column=c --encoding=latin-1 "
+READING += "--errors=strict --max-types=9"
+
+
+@pytest.mark.parametrize(
+    ("command", "cause", "others"),
+    [
+        ("explore m -o page.html", "--output", "--port=9 --host=localhost --approximate"),
+        ("plot m king -o out.svg", "WORDS", "--words=list --top=9 --skip=9"),
+        ("plot m -o out.svg --words list", "--words", "--top=9 --skip=9"),
+        (
+            "plot m -o out.svg --analogies",
+            "--analogies",
+            "--words=list --skip=9 --method=pca --groups=clusters --clusters=9 --seed=9",
+        ),
+        ("plot m -o out.svg --groups sections", "--groups sections", "--clusters=9"),
+        ("plot m -o out.svg --groups frequency", "--groups frequency", "--clusters=9"),
+        (
+            "phrases text -o out --read-phrases list",
+            "--read-phrases",
+            "--scoring=npmi --threshold=1 --min-count=9 --passes=2 --delimiter=+ --max-pairs=9 --connectors=english "
+            "--save-phrases=new",
+        ),
+        ("tree list --vocabulary", "a file of words and counts", f"{READING} --cache=folder"),
+        (
+            "train text -o new.bin --resume folder",
+            "--resume",
+            f"{READING} --read-vocab=list --continue=old --vocab=old --init=old --freeze --checkpoint=other "
+            "--config=old --save-config=new",
+        ),
+    ],
+)
+def test_options_without_effect_are_refused(command: str, cause: str, others: str) -> None:
+    for other in others.split():
+        error = run(*command.split(), other, code=2).stderr
+        assert f"w2v: {other.split('=')[0]} has no effect with {cause}; see" in error
 
 
 def test_numbers_are_checked_before_any_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,6 +108,27 @@ def test_outputs_that_cannot_be_written_are_refused_before_the_work(
 
 
 @pytest.mark.usefixtures("no_work")
+@pytest.mark.parametrize(
+    ("command", "where"),
+    [
+        ("convert {model} {out}.npy", "as OUT"),
+        ("combine {model} {model} -o {out}.npy", "with -o"),
+        ("train {corpus} -o {out}.npy", "with -o"),
+        ("tune {corpus} -o {out}.npy", "with -o"),
+    ],
+)
+def test_old_companion_file_is_refused_before_the_work(
+    command: str, where: str, sample: Path, model: Path, tmp_path: Path
+) -> None:
+    words = tmp_path / "out.words.txt"
+    words.write_text("old\n")
+    arguments = command.format(corpus=sample, model=model, out=tmp_path / "out").split()
+    message = f"w2v: {words} exists: name another file {where}, or add --force to replace it\n"
+    assert run(*arguments, code=1).stderr == message
+    assert words.read_text() == "old\n"
+
+
+@pytest.mark.usefixtures("no_work")
 def test_extensions_of_pictures_and_pages_are_checked_before_the_work(model: Path, tmp_path: Path) -> None:
     for command in (["rank", model, "-o"], ["plot", model, "-o"], ["train", model, "--plot"]):
         error = run(*command, tmp_path / "picture.bin", code=2).stderr
@@ -144,10 +165,12 @@ def test_vocabulary_is_saved_even_if_the_model_must_be_saved_elsewhere(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     monkeypatch.setattr(outputs, "check", lambda *_: None)  # as if the folder vanished after the check
     paths = ["-o", tmp_path / "gone" / "m.bin", "--save-vocab", tmp_path / "words.txt"]
+    (tmp_path / "usual").touch()
     error = run("train", sample, *paths, *QUICK, code=1).stderr
     (saved,) = (tmp_path / "tmp").iterdir()
     assert error.endswith(f"saved as {saved} instead\n")
     assert saved.stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "words.txt").stat().st_mode == (tmp_path / "usual").stat().st_mode
     assert w2v.Vocabulary.load(tmp_path / "words.txt").words == w2v.load(saved).index_to_key
     paths = ["-o", tmp_path / "gone" / "m.bin", "--save-vocab", tmp_path / "gone" / "words.txt"]
     error = run("train", sample, *paths, *QUICK, code=1).stderr
@@ -268,6 +291,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("encode a.tsv {corpus} -o a.metadata.tsv", "a.metadata.tsv belongs to a.tsv, which is read"),
         ("encode w.words.txt {corpus} -o a.npy", "would be read as the vectors of the words in a.words.txt"),
         ("encode w.words.txt {corpus} -o a.tsv", "would be read as the vectors of the words in a.metadata.tsv"),
+        ("combine w.words.txt w.words.txt -o w.npy", "w.words.txt is named twice"),
         ("explore a.npy -o a.words.txt", "a.words.txt belongs to a.npy, which is read"),
         ("plot a.npy -o a.words.txt", "a.words.txt belongs to a.npy, which is read"),
         ("phrases {corpus} --connectors b.vec -o b.vec", "b.vec is named twice"),

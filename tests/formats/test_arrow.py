@@ -13,7 +13,7 @@ from pyarrow import feather, parquet
 
 import w2v
 from tests.helpers import assert_refused
-from w2v.text import declared_sizes
+from w2v.text import declared_sizes, tables
 
 WORDS = ["the", "köln", "a b"]
 
@@ -102,6 +102,15 @@ OTHER_TYPES = {
     "uuids": pa.array([bytes(16)] * 2, pa.uuid()) if hasattr(pa, "uuid") else pa.nulls(2, pa.binary(16)),
     "categories": pa.array(["a", "b"]).dictionary_encode(),
 }
+
+
+@pytest.mark.parametrize(
+    "column",
+    [*OTHER_TYPES.values(), LISTS, pa.array([b"a", b"b"]), pa.array([b"a", b"b"], pa.binary(1)), pa.array([1, None])],
+    ids=lambda column: str(column.type),
+)
+def test_buffers_of_a_column_are_counted(column: Any) -> None:
+    assert tables._buffer_count(pa, column.type) == len(column.buffers())
 
 
 def test_arrow_columns_that_are_not_needed_may_be_large(tmp_path: Path) -> None:

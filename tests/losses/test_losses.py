@@ -69,6 +69,7 @@ def test_full_softmax_requires_opt_in_for_large_vocabularies(name: str) -> None:
     with pytest.raises(w2v.SettingsError, match=message):
         make_loss(counts, name)
     assert make_loss(counts, name, large_softmax=True).max_rows == 30_001
+    assert make_loss(counts[:30_000], name).max_rows == 30_000
 
 
 def learn_pairs(**options: Any) -> tuple[w2v.Model, np.ndarray, np.ndarray]:

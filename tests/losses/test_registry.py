@@ -1,6 +1,7 @@
 """Every registered loss fulfils the protocol, and a new loss works everywhere without any other change."""
 
 import re
+import sys
 from dataclasses import make_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -197,6 +198,30 @@ def test_compiled_functions_read_the_option_of_the_documented_loss(sample: Path)
     none, large, again = (w2v.train(sample, settings=Settings(**options, margin=margin)) for margin in (0, 5, 5))
     np.testing.assert_array_equal(large.inputs, again.inputs)
     assert large.metrics["loss"][0] > none.metrics["loss"][0] + 1
+
+
+def test_a_users_loss_is_found_in_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing else is imported from there: the search path is restored, also after an error."""
+    (tmp_path / "loss_of_a_user.py").write_text("import w2v\n\nclass Mine(w2v.Loss): ...\n\nclass Other: ...\n")
+    (tmp_path / "broken_loss.py").write_text("1 / 0\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(registry, "_own_losses", {})
+    before = list(sys.path)
+    loss = registry.find("loss_of_a_user:Mine")
+    assert loss.label == "objective loss_of_a_user:Mine"
+    assert registry.find("loss_of_a_user:Mine") is loss
+    for name, message in {
+        "loss_of_a_user:None": "AttributeError: ",
+        "loss_of_a_user:Other": "it is not a Loss",
+        "broken_loss:Mine": "ZeroDivisionError: ",
+        "missing_loss:Mine": "ModuleNotFoundError: ",
+    }.items():
+        with pytest.raises(w2v.SettingsError, match=f"^objective {name}: {message}"):
+            registry.find(name)
+    for name in ("loss_of_a_user", "loss_of_a_user:", ":Mine"):
+        with pytest.raises(w2v.SettingsError, match=f"^objective '{name}': write module:Name"):
+            registry.find(name)
+    assert sys.path == before
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -23,6 +23,7 @@ from w2v.system.files import (
     atomic_write_together,
     check_files_unchanged,
     check_unchanged,
+    open_regular,
 )
 
 
@@ -267,6 +268,23 @@ def test_a_folder_that_cannot_be_synced_can_be_written(
     monkeypatch.setattr(os, "open", unreadable) if call == "open" else monkeypatch.setattr(os, "fsync", files_only)
     write(tmp_path / "new")
     assert (tmp_path / "new").read_bytes() == b"new"
+
+
+def test_no_descriptor_stays_open(tmp_path: Path, temporary_kind: str) -> None:
+    before = sorted(Path("/proc/self/fd").iterdir())
+    write(tmp_path / "new")
+    write(tmp_path / "new")
+    with pytest.raises(W2VError, match="exists"):
+        write(tmp_path / "new", replace=False)
+    with atomic_write_together([tmp_path / "new", tmp_path / "other"]):
+        pass
+    with pytest.raises(ZeroDivisionError), atomic_write_together([tmp_path / "new", tmp_path / "other"]):
+        raise ZeroDivisionError
+    with atomic_folder(tmp_path / "folder"):
+        pass
+    with open_regular(tmp_path / "new"), pytest.raises(W2VError, match="it is a folder"):
+        open_regular(tmp_path / "folder")
+    assert sorted(Path("/proc/self/fd").iterdir()) == before
 
 
 def test_training_without_a_temporary_folder_needs_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -174,6 +174,27 @@ def test_prose_is_not_mistaken_for_a_table(pairs: list[tuple[str, str]]) -> None
         assert kind_of(text.encode(), min_lines=10) == ""
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"yes,no\nno,yes\n",  # two columns need three rows
+        b"id,text,label\n",
+        b"id,text,text\n1,a,b\n2,c,d\n",
+        b"id,text,label\n1,a\n2,c,d\n",
+        b"id,,label\n1,a,b\n2,c,d\n",
+        b"id,text.,label\n1,a,b\n2,c,d\n",
+        b"1,text,label\n1,a,b\n2,c,d\n",
+    ],
+)
+def test_lines_with_commas_are_text_unless_they_form_a_table(text: bytes) -> None:
+    refuse_table("text", text)
+    with pytest.raises(W2VError, match="looks like CSV"):
+        refuse_table("text.csv", text)
+    for table in (b"yes,no\nno,yes\nno,no\n", b"id,text,label\n1,a,b\n"):
+        with pytest.raises(W2VError, match="looks like CSV"):
+            refuse_table("text", table)
+
+
 def test_text_files_are_not_mistaken_for_tables(sample: Path) -> None:
     for file in (sample, *Path(__file__).parents[2].glob("**/*.md")):
         refuse_table(file.name, file.read_bytes())

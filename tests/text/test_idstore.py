@@ -19,7 +19,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.helpers import IS_ROOT, LATIN_1, WORDS, full_disk, read_text, reference_ids, text_bytes
@@ -197,6 +197,7 @@ def pruned_reference(blocks: list[bytes], max_types: int) -> tuple[list[bytes | 
 
 
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=400), st.integers(1, 30), st.integers(1, 3))
+@example([7 * number % 61 for number in range(600)], 3, 2)  # pruned several times
 def test_pruning_matches_the_reference(
     tmp_path_factory: pytest.TempPathFactory, numbers: list[int], max_types: int, workers: int
 ) -> None:

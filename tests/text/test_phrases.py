@@ -226,6 +226,16 @@ def test_the_rarest_pairs_are_dropped_beyond_max_pairs(
         }
 
 
+def test_max_pairs_may_be_the_number_of_pairs(caplog: pytest.LogCaptureFixture) -> None:
+    text = sentences()
+    options: dict[str, Any] = {"min_count": 2, "scoring": "npmi", "threshold": -1}  # every frequent pair is a phrase
+    everything = Phrases.find(text, **options)
+    assert Phrases.find(text, **options, max_pairs=len(everything)).passes == everything.passes
+    assert "because of max_pairs" not in caplog.text
+    assert 0 < len(Phrases.find(text, **options, max_pairs=len(everything) - 1)) < len(everything)
+    assert "because of max_pairs" in caplog.text
+
+
 def test_joining_gives_the_same_ids_as_reading_the_joined_text(tmp_path: Path) -> None:
     text = sentences()
     found = Phrases.find(text, min_count=2, threshold=0.5, passes=2)

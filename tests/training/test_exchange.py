@@ -58,6 +58,8 @@ class TwoRanks:
 
     def wait(self, request: Any) -> None: ...
 
+    def broadcast(self, array: Any) -> None: ...
+
 
 @pytest.mark.parametrize(
     ("weighted_words", "combined"),
@@ -86,3 +88,20 @@ def test_changes_are_added_unless_they_agree_after_many_updates(
     assert exchange.finish() == (False, True, True)
     np.testing.assert_allclose(synced, [combined, [2, 2], [0, 0], [2, 5]], rtol=1e-5)
     np.testing.assert_allclose(rows, synced + np.array([[0], [1], [0], [1]]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("begin", ["exchange_all_rows", "broadcast_from_root"])
+def test_only_words_since_the_last_exchange_count(begin: str) -> None:
+    rows = np.zeros((2, 2), np.float32)
+    # The messages of the other rank: changes of two rows with their squared lengths, then the flags.
+    messages = [[0] * 9] * (begin == "exchange_all_rows") + [[2, 0, 4, 0, 2, 4, 0, 0, 0]]
+    communicator: Any = TwoRanks(messages)
+    exchange = Exchange(communicator, [(rows, np.array([1, 2]))], seed=1, threads=1)
+    exchange._matrices[0].synced[:] = 0
+    exchange.weighted_words = 1e6
+    getattr(exchange, begin)()
+    rows[:] = [[2, 0], [0, 2]]
+    exchange.weighted_words += np.log(2) / exchange_module.CURVATURE
+    exchange.exchange_all_rows()
+    # One rank goes half of the way to 4 with the first row, and 3/4 of the way to 8/3 with the second; two go further.
+    np.testing.assert_allclose(rows, [[3, 0], [0, 8 / 3 * (1 - 1 / 16)]], rtol=1e-5)

@@ -126,7 +126,7 @@ def call_on_ranks(
             errors[rank] = error
             job.barrier.abort()
 
-    threads = [threading.Thread(target=call, args=(rank,)) for rank in range(size)]
+    threads = [threading.Thread(target=call, args=(rank,), name=f"rank {rank}") for rank in range(size)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -229,6 +229,19 @@ def test_ranks_on_one_machine_divide_its_processors(text: Path, monkeypatch: pyt
     monkeypatch.setattr(communicator, "processors", lambda: 7)
     assert get_before_training(3, text, lambda run: run.plan.workers, workers=None) == [2, 2, 2]
     assert get_before_training(2, text, lambda run: run.plan.workers, workers=5) == [5, 5]
+
+
+@pytest.mark.parametrize("different", ["socket.gethostname", "os.sched_getaffinity"])
+def test_ranks_divide_only_the_processors_that_they_share(
+    different: str, text: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ranks 0 and 2 share a machine or a set of processors, and rank 1 has its own."""
+    monkeypatch.setattr(communicator, "processors", lambda: 7)
+    monkeypatch.setattr(
+        f"w2v.training.communicator.{different}",
+        lambda *_: "34" if threading.current_thread().name == "rank 1" else "12",
+    )
+    assert shared_of(3, text, lambda run: run.plan.workers, workers=None) == [3, 7, 3]
 
 
 # -- rounds and exchanges -------------------------------------------------------------------

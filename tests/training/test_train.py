@@ -61,6 +61,8 @@ def test_metrics_describe_the_text_and_the_time(sample: Path) -> None:
     model = w2v.train(sample, **SMALL)
     text = sample.read_text("utf-8")
     assert model.metrics["sentences"] == text.count("\n")
+    assert model.metrics["tokens_read"] == len(text.split())
+    assert model.metrics["tokens"] == model.vocabulary.counts.sum() < model.metrics["tokens_read"]
     assert model.metrics["pruned"] == 0
     assert model.metrics["cache_reused"] is False
     assert model.metrics["words_per_second"] > 0
@@ -68,6 +70,8 @@ def test_metrics_describe_the_text_and_the_time(sample: Path) -> None:
     assert model.settings == w2v.Settings(**SMALL)
     assert model.wv.vectors.shape == (len(model.vocabulary), 16)
     assert model.vocabulary.counts[0] == text.split().count(model.vocabulary.words[0])
+    pruned = w2v.train(text[:20_000].splitlines(), max_types=300, **SMALL)
+    assert pruned.metrics["pruned"] > 0
 
 
 def test_vocabulary_argument_replaces_the_words_of_the_corpus(sample: Path) -> None:

@@ -142,6 +142,20 @@ def test_resume_does_not_repeat_trials(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert [trial["choices"] for trial in second] == [trial["choices"] for trial in uninterrupted]
 
 
+def test_time_of_earlier_trials_counts(tmp_path: Path) -> None:
+    """A resumed search ends at once if no time is left except for the last training."""
+    state = tmp_path / "state.json"
+    tune_and_stop(2, state)
+    content = json.loads(state.read_text())
+    for trial in content["trials"]:
+        trial["seconds"] = 250
+    state.write_text(json.dumps(content))
+    reports: list[Progress] = []
+    result = w2v.tune(TEXT, state=state, on_trial=stop_after(3), progress=reports.append, **SMALL)
+    assert (result.trials, result.seconds) == (2, 500)
+    assert any(500 <= report.done < 600 for report in reports)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

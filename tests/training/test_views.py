@@ -3,6 +3,7 @@
 import json
 import pickle
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,11 @@ from w2v.gensim.models import fasttext, keyedvectors
 from w2v.system import memory
 from w2v.text._text import FIRST_TYPE
 from w2v.text.idstore import TypeCounts
+from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.training import prepare, successive_halving, views
-from w2v.training.checkpoint_folder import VIEWS_FILE_NAME, CheckpointFolder, files
+from w2v.training.checkpoint import write_checkpoint
+from w2v.training.checkpoint_folder import VIEWS_FILE_NAME, CheckpointFolder, files, latest
 from w2v.training.model import ViewsModel
 from w2v.training.views import latest_checkpoint, latest_state
 from w2v.vectors import compose
@@ -230,6 +233,11 @@ def test_progress_and_metrics_are_those_of_one_run(text: Path) -> None:
     assert {report.total for report in training} == {done[-1]} == {2 * 2 * model.metrics["tokens"]}
     assert {report.view for report in training} == {"words", "subwords"}
     assert len({report.memory for report in training}) == 1
+    timed = [report for report in training if report.rate]
+    left = [(done[-1] - report.done) / report.rate for report in timed if report.rate]
+    assert [report.seconds_left for report in timed] == pytest.approx(left)
+    assert timed[0].view == "words"
+    assert (timed[-1].view, timed[-1].seconds_left) == ("subwords", 0)
     assert model.metrics["tokens_trained"] == done[-1]
     assert [*model.metrics["views"]] == ["words", "subwords"]
     assert all(len(view["loss"]) == 2 for view in model.metrics["views"].values())
@@ -604,6 +612,15 @@ def test_damaged_descriptions_are_refused(text: Path, tmp_path: Path) -> None:
         with pytest.raises(w2v.W2VError, match=message):
             latest_checkpoint(tmp_path)
     path.write_text(json.dumps(good), "utf-8")
+    checkpoint = latest(tmp_path / "subwords")
+    words, counts = checkpoint.vocabulary.words.tolist(), checkpoint.vocabulary.counts
+    first, second, *_ = (row for row, word in enumerate(words) if len(word) == 3)  # so that the offsets stay the same
+    swapped = list(words)
+    swapped[first], swapped[second] = words[second], words[first]
+    for vocabulary in (Vocabulary(words, counts + 1), Vocabulary(swapped, counts)):
+        write_checkpoint(checkpoint.path, replace(checkpoint, vocabulary=vocabulary), replace=True)
+        with pytest.raises(w2v.W2VError, match=f"does not fit the checkpoint {checkpoint.path}"):
+            latest_checkpoint(tmp_path)
     shutil.rmtree(tmp_path / "subwords")
     with pytest.raises(w2v.W2VError, match="subwords"):
         latest_checkpoint(tmp_path)

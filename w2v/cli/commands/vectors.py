@@ -399,7 +399,7 @@ def combine(
     w2v combine words.bin subwords.safetensors -o both.safetensors
     w2v combine news.bin wiki.bin -o both.bin --words union --weights 1,0.8
     """
-    outputs.check(output, force, models=models)
+    outputs.check_model(output, force, (), "with -o", models)
     kind = table.format_for(output).name
     combined = combine_models([load(path, errors=errors, progress=progress) for path in models], weights, words)
     outputs.save([(output, outputs.saver(combined))], force)
