@@ -37,7 +37,7 @@ from w2v.training import checkpoint, checkpoint_folder
 from w2v.training.model import Model
 
 SIZE = 8 << 20  # the approximate size of a hostile file of many rows in bytes
-LONG_SIZE = 24 << 20  # of one with a single line, word or row, which is longer than the longest allowed line of a text
+LONG_SIZE = 24 << 20  # of one with a line longer than allowed in a text, or whose reader takes 8 MB for any size
 LOAD = """
 import contextlib, io, os, sys
 import importlib.util, pyarrow.compute, pyarrow.parquet, scipy.stats
@@ -174,7 +174,7 @@ UNUSED = {"word": ["a", "b"], "vector": zero_vectors(1, 1), "other": ["w" * (99 
 TOO_MUCH = "to more than 500 times its size"
 
 FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
-    "numbers of one digit": ("model", lambda: lines_of_words(b" 0\n"), "loaded"),
+    "numbers of one digit": ("model", lambda: lines_of_words(b" 0\n", size=LONG_SIZE), "loaded"),
     "two numbers of one digit": ("model", lambda: with_header(lines_of_words(b" 1 2\n"), 2), "loaded"),
     "a row of numbers of one digit": (
         "model",
@@ -187,7 +187,7 @@ FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "short rows": ("model", lambda: b"%d 1\n" % (SIZE // 9) + lines_of_words(b" \1\2\3\4"), "loaded"),
     "empty words": ("model", lambda: b"%d 1\n" % (SIZE // 5) + b" \1\2\3\4" * (SIZE // 5), "too short to hold"),
     "the same word": ("model", lambda: b"a 1\n" * (SIZE // 4), "too short to hold"),
-    "the same long word": ("model", lambda: b"aaaaaa 1\n" * (SIZE // 9), "appears twice"),
+    "the same long word": ("model", lambda: b"aaaaaa 1\n" * (LONG_SIZE // 9), "appears twice"),
     "a million columns": ("model", lambda: b"9 1000000\n" + bytes(LONG_SIZE), "truncated"),
     "a million million rows": (
         "model",
@@ -208,7 +208,7 @@ FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "one question": ("questions", lambda: b"a b " * (LONG_SIZE // 4), "longer than 16777216 bytes"),
     "long words in questions": ("questions", lambda: (b"w" * (3 << 20) + b" a b c\n") * 8, "loaded"),
     "pairs without end": ("pairs", lambda: b"a b 1\n" * (SIZE // 6), "more than 100000 pairs"),
-    "unknown pairs": ("pairs", lambda: lines_of_words(b" no 1\n"), "more than 100000 pairs"),
+    "unknown pairs": ("pairs", lambda: lines_of_words(b" no 1\n", size=LONG_SIZE), "more than 100000 pairs"),
     "the largest allowed number of pairs": ("pairs", lambda: b"a b 1\na c 2\n" * 50_000, "loaded"),
     "a long page": ("model", lambda: parquet_bytes(LONG_WORD, use_dictionary=False), TOO_MUCH),
     "a long dictionary": ("model", lambda: parquet_bytes(LONG_WORD, dictionary_pagesize_limit=1 << 30), TOO_MUCH),
@@ -319,10 +319,10 @@ FOLDERS: dict[str, tuple[Callable[[Path], None], str]] = {
 def slack(size: int) -> int:
     """Return how much memory a file of this size may take in addition to twice its size.
 
-    It is 64 MB for files of 24 MB. Of this, buffers of blocks and threads take up to 16 MB whatever the size, so a file
-    of about SIZE gets them and a third of the rest. Files below 1 MB expand to sizes that do not depend on SIZE.
+    It is 64 MB for files of 24 MB. A file of about SIZE gets 4 MB that do not depend on the size, and a third of the
+    rest. Files below 1 MB expand to sizes that do not depend on SIZE.
     """
-    return (32 if 1 << 20 <= size < LONG_SIZE // 2 else 64) << 20
+    return (24 if 1 << 20 <= size < LONG_SIZE // 2 else 64) << 20
 
 
 needs_peak = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the peak memory in Linux's /proc")
