@@ -73,12 +73,12 @@ MORE_OPTIONS: list[dict[str, Any]] = [
 def test_resume_is_bit_identical(sample: Path, tmp_path: Path, options: dict[str, Any]) -> None:
     if options.get("loss") in ("softmax", "class") or "storage" in options:  # slow with a large vocabulary
         options = options | {"max_vocab": 300}
-    text = sample
-    if "subwords" in options:  # slower, and in shorter chunks: a part of the text is enough
-        text = tmp_path / "text"
-        text.write_text(sample.read_text("utf-8")[:100_000], "utf-8")
+    text = tmp_path / "text"
+    short_chunks = "subwords" in options or "deterministic" in options
+    size, share = (100_000, 0.1) if short_chunks else (300_000, 0.25)
+    text.write_text(sample.read_text("utf-8")[:size], "utf-8")
     uninterrupted = w2v.train(text, **SMALL | options)
-    parameters = train_and_stop(tmp_path, text, 0.1, **options).parameters
+    parameters = train_and_stop(tmp_path, text, share, **options).parameters
     assert {array.dtype.name for array in parameters.values()} == {"bfloat16" if "storage" in options else "float32"}
     assert ("ngrams" in parameters) == ("subwords" in options)
     with pytest.raises(Stop):
