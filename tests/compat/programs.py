@@ -238,10 +238,10 @@ def downloaded() -> Any:
     folder = Path(tempfile.mkdtemp())
     api.BASE_DIR = str(folder)
     (folder / "text8").mkdir()
-    (folder / "text8" / "text8.gz").write_bytes(gzip.compress(b"one two three"))
-    return sorted(set(dir(api)) & {"load", "info", "BASE_DIR"}), list(
-        gensim("models.word2vec").Text8Corpus(str(folder / "text8" / "text8.gz"))
-    )
+    path = folder / "text8" / "text8.gz"
+    path.write_bytes(gzip.compress(b"one two three"))
+    text = list(gensim("models.word2vec").Text8Corpus(str(path)))
+    return sorted(set(dir(api)) & {"load", "info", "BASE_DIR"}), text
 
 
 @program
