@@ -197,7 +197,7 @@ class PhrasesTransformation(utils.SaveLoad):
         return found
 
     def save(self, fname_or_handle: PathLike | BinaryIO, **_: Any) -> None:
-        """Write a JSON file. gensim's keyword arguments for pickles have no effect.
+        """Write a JSON file, which gensim cannot open. gensim's keyword arguments for pickles have no effect.
 
         For a scorer of your own, the file has only its name: import the module that defines it before `load`.
         """
