@@ -24,14 +24,14 @@ PACKAGE, TESTS = ROOT / "w2v", ROOT / "tests"
 # w2v/, without the kernel.
 LAYERS = [
     "errors", "system", "base", "text", "formats", "vectors", "losses", "kernel", "evaluation", "training", "plotting",
-    "gensim", "explore", "cli", "data", "top",
+    "gensim", "fasttext", "explore", "cli", "data", "top",
 ]  # fmt: skip
 KERNEL = {"w2v._kernels"}
 TOP = {"w2v", "w2v.__main__", "w2v.sklearn"}
 # Modules with functions that import from later layers, or a module that imports them, when they are called.
 UPWARD_IMPORTERS = {"w2v.vectors.keyed", "w2v.evaluation.models", "w2v.training.checkpoint"}
 # Modules that re-export names from other modules: public names, and names in gensim's places.
-RE_EXPORTERS = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec", "w2v.losses"}
+RE_EXPORTERS = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec", "w2v.losses", "w2v.fasttext"}
 RE_EXPORTERS |= {f"w2v.gensim.{name}" for name in ("scripts", "similarities", "test")}  # names of an installed gensim
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TEXT_SUFFIXES = {"", ".c", ".h", ".md", ".pxd", ".py", ".pyx", ".sh"}  # of the files that are searched for file names
