@@ -119,7 +119,7 @@ def test_links_and_devices_are_written_through(tmp_path: Path, temporary_kind: s
 @pytest.mark.parametrize("name", ["missing/v.bin", "", "file/v.bin"])
 def test_unwritable_paths_are_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(W2VError, match=f"cannot write {tmp_path / name}: "):
+    with pytest.raises(W2VError, match=f"cannot write {re.escape(str(tmp_path / name))}: "):
         write(tmp_path / name)
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 

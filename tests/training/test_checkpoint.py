@@ -585,7 +585,7 @@ def test_signals_write_a_checkpoint(number: signal.Signals, sample: Path, tmp_pa
 
 # The system starts this function, with the number of an event, in a new thread of each process of a console.
 CONSOLE_EVENT = """
-import ctypes, sys, threading
+import ctypes, threading
 from w2v.training.checkpoint_folder import CheckpointFolder
 copy, copies, stopping = CheckpointFolder.copy, [], threading.Event()
 def copy_and_send(*arguments):
@@ -593,7 +593,7 @@ def copy_and_send(*arguments):
     copies.append(arguments)
     if len(copies) == 2:
         routine = ctypes.WinDLL("kernelbase").CtrlRoutine
-        threading.Thread(target=routine, args=(int(sys.argv.pop()),), daemon=True).start()
+        threading.Thread(target=routine, args=(event,), daemon=True).start()
         while True:
             stopping.wait(0.01)
 CheckpointFolder.copy = copy_and_send
@@ -604,7 +604,7 @@ CheckpointFolder.copy = copy_and_send
 @pytest.mark.parametrize("event", [0, 1, 2, 6], ids=["Ctrl-C", "Ctrl-Break", "close", "shutdown"])
 def test_console_events_write_a_checkpoint(event: int, sample: Path, tmp_path: Path) -> None:
     arguments = [*training_arguments(sample, tmp_path), "--checkpoint", tmp_path, "--checkpoint-every", "2chunks"]
-    with start(*arguments, event, before=CONSOLE_EVENT, text=True) as process:
+    with start(*arguments, before=f"event = {event}\n{CONSOLE_EVENT}", text=True) as process:
         stderr = process.communicate()[1]
     assert stderr.startswith("w2v: stopped by Ctrl-")
     assert process.returncode == 128 + (signal.SIGBREAK if event else signal.SIGINT)

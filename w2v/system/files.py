@@ -193,6 +193,7 @@ class _Draft:
             os.fsync(self.file.fileno())
             if self.unnamed:
                 _link_unnamed(self.file, self.temporary, self.old, self.mode)
+            self.file.close()  # Windows keeps the names of open files until they are closed
 
     def publish(self, replace: bool) -> None:
         """Rename the complete file to its final name."""
