@@ -104,6 +104,8 @@ def open_regular(path: PathLike) -> io.BufferedReader:
         W2VError: If it is a folder, or a device or pipe, which may never end.
         OSError: If the system reports an error.
     """
+    if sys.platform == "win32" and Path(path).is_dir():  # os.open would only deny access
+        raise W2VError(f"cannot read {one_line(os.fspath(path))}: it is a folder")
     file = os.open(path, os.O_RDONLY | NO_WAIT)
     mode = os.fstat(file).st_mode
     if not stat.S_ISREG(mode):
