@@ -16,7 +16,14 @@ MODEL = ROOT / "tests" / "formats" / "samples" / "plain.bin"
 
 def install_and_query(folder: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip: list[str | Path] = [
+        folder / "bin" / "python",
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]
     subprocess.run([*pip, "--prefer-binary", "--find-links", ROOT / "dist", "w2v"], check=True)
     subprocess.run([folder / "bin" / "w2v", "query", MODEL, "the"], check=True, stdout=subprocess.DEVNULL)
 

@@ -4,7 +4,9 @@ import errno
 import io
 import os
 import re
+import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -588,3 +590,19 @@ def test_the_last_of_files_that_belong_together_is_restored_last(
     assert renamed[-2:] == ["words", "matrix"]
     assert [path.read_text() for path in paths] == ["old", "old"]
     assert sorted(tmp_path.iterdir()) == sorted(paths)
+
+
+def test_free_disk_space_is_what_the_system_reports(tmp_path: Path) -> None:
+    with (tmp_path / "file").open("wb") as file:
+        free = files.free_disk_space(file, tmp_path)
+    assert 0 < free <= shutil.disk_usage(tmp_path).total
+
+
+@pytest.mark.skipif(sys.platform != "win32", reason="other systems replace open files")
+def test_open_file_is_not_replaced_on_windows(tmp_path: Path) -> None:
+    path = tmp_path / "m.bin"
+    write(path)
+    with path.open("rb"), pytest.raises(W2VError, match=r"m\.bin: Permission denied, or a program has"):
+        write(path)
+    assert [each.name for each in tmp_path.iterdir()] == ["m.bin"]
+    write(path)

@@ -15,7 +15,6 @@ from dataclasses import asdict
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, get_args
 
 import numpy as np
@@ -358,7 +357,7 @@ def test_insufficient_disk_space_is_noticed_early(
     seen = []
 
     def free(size: int) -> None:
-        monkeypatch.setattr(os, "fstatvfs", lambda _: SimpleNamespace(f_bavail=size, f_frsize=1))
+        monkeypatch.setattr(idstore, "free_disk_space", lambda *_: size)
 
     def read() -> IdStore:
         cache = scratch if cached else None
@@ -548,6 +547,6 @@ def test_the_error_for_insufficient_disk_space_gives_both_sizes(
     monkeypatch.setattr(corpus, "BLOCK_BYTES", 1000)
     monkeypatch.setattr(idstore, "SPACE_CHECK_BLOCKS", 10)
     text.write_text("a b a\n" * 250_000)  # each line takes 16 bytes of ids
-    monkeypatch.setattr(os, "fstatvfs", lambda _: SimpleNamespace(f_bavail=2_980, f_frsize=1000))
+    monkeypatch.setattr(idstore, "free_disk_space", lambda *_: 2_980_000)
     with pytest.raises(W2VError, match=r"need about 4 MB on disk, and .*scratch has 3 MB; name another folder"):
         read_text(Corpus(text))
