@@ -153,7 +153,7 @@ def test_malformed_text_names_file_byte_and_word(
     with pytest.raises(W2VError) as caught:
         read_text(Corpus(tmp_path), workers=workers, **options)
     assert str(caught.value) == (
-        f"{tmp_path}/b.txt: byte 503, in b'caf\\xe9', is not UTF-8; if it is in another encoding, "
+        f"{tmp_path / 'b.txt'}: byte 503, in b'caf\\xe9', is not UTF-8; if it is in another encoding, "
         "such as latin-1 or cp949, add --encoding (encoding=), otherwise --errors replace or --errors ignore"
     )
     with pytest.raises(W2VError, match=r"^the text: byte 2, in b'.*', is not UTF-8"):

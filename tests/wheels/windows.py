@@ -40,6 +40,7 @@ OPTIONAL = {  # by the name for pip, the name for import
     "usearch": "usearch.index",
     "gensim": "gensim.models",
     "uniseg": "uniseg",
+    "POT": "ot",
 }
 # NumPy and SciPy import complex functions, such as crealf, that the C library of Wine 8 lacks. A library with these
 # functions takes the place of this one in the packages; its name has the same length.
