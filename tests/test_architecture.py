@@ -185,6 +185,13 @@ def test_pyproject_lists_every_package() -> None:
     assert set(settings["tool"]["setuptools"]["packages"]) == PACKAGES
 
 
+def test_only_the_folder_system_asks_for_the_operating_system() -> None:
+    specific = re.compile(r"\bsys\.platform\b|\bos\.(name|geteuid|getuid)\b|import (ctypes|fcntl|msvcrt|resource)\b")
+    for path in SOURCES:
+        found = specific.search(path.read_text("utf-8"))
+        assert not found or layer_of(module_name(path)) == "system", f"{path}: {found}"
+
+
 def test_only_the_command_line_uses_click() -> None:
     using = {
         layer_of(module_name(path)) for path in SOURCES for one in imports(path) if one.module.split(".")[0] == "click"

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -172,7 +173,8 @@ def test_error_names_the_version_that_can_read_the_checkpoint(
         if "settings" in change:
             metadata["checksum"] = checkpoint.checksum(arrays, metadata["settings"])
         native.write_native(tmp_path / f"checkpoint-{number:06}.safetensors", arrays, metadata)
-    message = rf"^{tmp_path}/checkpoint-000002.safetensors was written by {writer}, and this is w2v [^\n]*that version$"
+    path = re.escape(str(tmp_path / "checkpoint-000002.safetensors"))
+    message = rf"^{path} was written by {writer}, and this is w2v [^\n]*that version$"
     with pytest.raises(w2v.W2VError, match=message):
         w2v.resume(tmp_path)
     assert caplog.records == []
@@ -586,7 +588,7 @@ def test_signals_write_a_checkpoint(number: signal.Signals, sample: Path, tmp_pa
 
 # The system starts this function, with the number of an event, in a new thread of each process of a console.
 CONSOLE_EVENT = """
-import ctypes, sys, threading
+import ctypes, threading
 from w2v.training.checkpoint_folder import CheckpointFolder
 copy, copies, stopping = CheckpointFolder.copy, [], threading.Event()
 def copy_and_send(*arguments):
@@ -594,7 +596,7 @@ def copy_and_send(*arguments):
     copies.append(arguments)
     if len(copies) == 2:
         routine = ctypes.WinDLL("kernelbase").CtrlRoutine
-        threading.Thread(target=routine, args=(int(sys.argv.pop()),), daemon=True).start()
+        threading.Thread(target=routine, args=(event,), daemon=True).start()
         while True:
             stopping.wait(0.01)
 CheckpointFolder.copy = copy_and_send
@@ -605,7 +607,7 @@ CheckpointFolder.copy = copy_and_send
 @pytest.mark.parametrize("event", [0, 1, 2, 6], ids=["Ctrl-C", "Ctrl-Break", "close", "shutdown"])
 def test_console_events_write_a_checkpoint(event: int, sample: Path, tmp_path: Path) -> None:
     arguments = [*training_arguments(sample, tmp_path), "--checkpoint", tmp_path, "--checkpoint-every", "2chunks"]
-    with start(*arguments, event, before=CONSOLE_EVENT, text=True) as process:
+    with start(*arguments, before=f"event = {event}\n{CONSOLE_EVENT}", text=True) as process:
         stderr = process.communicate()[1]
     assert stderr.startswith("w2v: stopped by Ctrl-")
     assert process.returncode == 128 + (signal.SIGBREAK if event else signal.SIGINT)
