@@ -241,7 +241,7 @@ def test_ranks_divide_only_the_processors_that_they_share(
         f"w2v.training.communicator.{different}",
         lambda *_: "34" if threading.current_thread().name == "rank 1" else "12",
     )
-    assert shared_of(3, text, lambda run: run.plan.workers, workers=None) == [3, 7, 3]
+    assert get_before_training(3, text, lambda run: run.plan.workers, workers=None) == [3, 7, 3]
 
 
 # -- rounds and exchanges -------------------------------------------------------------------
