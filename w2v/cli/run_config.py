@@ -162,7 +162,7 @@ def resumed_run(given: Mapping[str, Any], communicator: Communicator | None) -> 
     checkpoint = latest_checkpoint(folder)
     settings = checkpoint.settings.as_dict()
     for name, value in chosen.items():
-        if value != settings[name]:
+        if value not in (settings[name], "auto"):  # "auto" was replaced by a value when the run began
             raise SettingsError(
                 f"{first_name(name)} {value}: the run in {folder} has {settings[name]}; "
                 "leave it out, or start a new run"

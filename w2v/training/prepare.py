@@ -208,18 +208,11 @@ def _open_checkpoint_folder(
 
 
 def _chosen_views(config: RunConfig, types: TypeCounts) -> Settings:
-    """Return the settings with views chosen for the text and the output file, and tell the user if there are two."""
+    """Return the settings with views chosen for the text and the output file."""
     settings = config.settings
     if settings.views == "auto" and config.output and table.format_for(config.output).write is fasttext.write:
         return replace(settings, views="words")  # the file would hold only the view of subwords
-    chosen = with_views(settings, types)
-    if chosen.has_two_views and settings.views == "auto":
-        log.info(
-            "a text of %s words is best learnt by two models, of words and of subwords: training both; --views words "
-            "(views=) trains one",
-            f"{types.tokens:,}",
-        )
-    return chosen
+    return with_views(settings, types)
 
 
 def _checkpoints_of_views(
