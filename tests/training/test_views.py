@@ -228,8 +228,13 @@ def test_windows_of_views_survive_continuing_and_copying_settings(
 
 
 @pytest.mark.usefixtures("two_by_default")
-def test_fasttext_files_get_one_model(text: Path, tmp_path: Path) -> None:
-    run("train", text, "--size", 11, "--epochs", 1, "-o", tmp_path / "m.ft.bin")
+@pytest.mark.parametrize("command", [["train"], ["tune", "--time", "1h"]], ids=lambda command: command[0])
+def test_fasttext_files_get_one_model(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.setattr(successive_halving, "SEEDS", (1,))
+    monkeypatch.setattr(successive_halving, "CHOICES", {"window": (2, 3)})
+    run(*command, text, "--size", 11, "--epochs", 1, "-o", tmp_path / "m.ft.bin")
     assert w2v.load(tmp_path / "m.ft.bin").vector_size == 11
 
 
