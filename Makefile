@@ -61,10 +61,12 @@ cluster: $(VENV)/.checks
 browser: $(VENV)/.checks
 	python tests/browser/run.py
 
-# Run gensim's own tests, and libraries that use gensim, with w2v.gensim.
+# Run gensim's own tests, libraries and programs that use gensim, with w2v.gensim; compare w2v.fasttext with fastText.
 compat: $(VENV)/.checks
 	python tests/compat/run.py
 	python tests/compat/libraries.py
+	python tests/compat/programs.py
+	python tests/compat/fasttext_calls.py
 
 # Builds that detect errors: checked, sanitize (addresses, undefined behaviour), thread. Each has its own tree of real
 # folders with links to the source files. If the folders were links, the modules would be built among the sources.

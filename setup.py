@@ -30,8 +30,8 @@ if VARIANT:
     FLAGS += ["-O1", "-g", "-fno-omit-frame-pointer", *SANITIZERS]
 else:
     FLAGS.append("-g0")
-STRIP = [] if VARIANT else ["-Wl,-x" if sys.platform == "darwin" else "-s"]
-WINDOWS = sysconfig.get_platform().startswith("win")  # the target, not this machine; tests/wheels/build.py sets it
+PLATFORM = sysconfig.get_platform()  # of the wheel: tests/wheels/build.py sets it, to compile for other systems
+STRIP = [] if VARIANT else ["-Wl,-x" if PLATFORM.startswith("macosx") else "-s"]
 
 # A wheel works with Python 3.11 and all later versions, because it uses the limited API. Free-threaded Pythons do not
 # support this API. A build in place works only with the Python that runs this file.
@@ -73,7 +73,7 @@ modules = cythonize(
         extension("text._normalise", depends=["text/_normalise.h", "text/_text.h"]),
         extension("formats._formats", depends=["text/_text.h"]),
         extension("vectors._search"),
-        *([] if WINDOWS else [extension("system._bus_error")]),
+        *([] if PLATFORM.startswith("win") else [extension("system._bus_error")]),
         extension("losses._trees"),
     ],
     build_dir=str(BUILD),

@@ -24,14 +24,14 @@ PACKAGE, TESTS = ROOT / "w2v", ROOT / "tests"
 # w2v/, without the kernel.
 LAYERS = [
     "errors", "system", "base", "text", "formats", "vectors", "losses", "kernel", "evaluation", "training", "plotting",
-    "gensim", "explore", "cli", "data", "top",
+    "gensim", "fasttext", "explore", "cli", "data", "top",
 ]  # fmt: skip
 KERNEL = {"w2v._kernels"}
 TOP = {"w2v", "w2v.__main__", "w2v.sklearn"}
 # Modules with functions that import from later layers, or a module that imports them, when they are called.
 UPWARD_IMPORTERS = {"w2v.vectors.keyed", "w2v.evaluation.models", "w2v.training.checkpoint"}
 # Modules that re-export names from other modules: public names, and names in gensim's places.
-RE_EXPORTERS = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec", "w2v.losses"}
+RE_EXPORTERS = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec", "w2v.losses", "w2v.fasttext"}
 RE_EXPORTERS |= {f"w2v.gensim.{name}" for name in ("scripts", "similarities", "test")}  # names of an installed gensim
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TEXT_SUFFIXES = {"", ".c", ".h", ".md", ".pxd", ".py", ".pyx", ".sh"}  # of the files that are searched for file names
@@ -183,6 +183,13 @@ def test_names_are_imported_from_the_modules_that_define_them() -> None:
 def test_pyproject_lists_every_package() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     assert set(settings["tool"]["setuptools"]["packages"]) == PACKAGES
+
+
+def test_only_the_folder_system_asks_for_the_operating_system() -> None:
+    specific = re.compile(r"\bsys\.platform\b|\bos\.(name|geteuid|getuid)\b|import (ctypes|fcntl|msvcrt|resource)\b")
+    for path in SOURCES:
+        found = specific.search(path.read_text("utf-8"))
+        assert not found or layer_of(module_name(path)) == "system", f"{path}: {found}"
 
 
 def test_only_the_command_line_uses_click() -> None:

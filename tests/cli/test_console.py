@@ -361,7 +361,7 @@ class Something:
         assert self.made
 def end_in(method):
     if method == METHOD:
-        os.kill(os.getpid(), signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
         "any call runs the signal handler".split()
 report = console.ProgressPrinter.__call__
 def show(self, progress):
@@ -386,7 +386,7 @@ import os, signal, sys
 class Finder:
     def find_spec(self, name, path=None, target=None):
         if name == "numpy":
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
 sys.meta_path.insert(0, Finder())
 from w2v.__main__ import main
 sys.argv = ["w2v", "info"]

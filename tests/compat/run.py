@@ -16,7 +16,6 @@ from collections.abc import Iterator
 
 MODULES = ["callbacks", "keyedvectors", "phrases", "word2vec", "fasttext"]
 FILES = ["test_keyedvectors", "test_word2vec", "test_fasttext", "test_phrases"]
-PICKLE = "opens a kind of gensim pickle that w2v does not read"
 OLD = "expects None for corpus_total_words, which old files lack; w2v returns 0"
 TREE = "fastText builds another tree for hierarchical softmax than w2v, so w2v does not write output rows"
 SKIPPED = {
@@ -28,12 +27,6 @@ SKIPPED = {
     "TestFastTextModel.test_load_model_supervised": "expects NotImplementedError for a classifier; w2v raises W2VError",
     **{f"UnpackTest.test_{name}": "tests gensim's own file reader" for name in ("identity", "sanity", "tricky")},
     **{f"TestWord2VecModel.test_load_old_models_{version}_x": OLD for version in (1, 2, 3)},
-    **{
-        f"Test{kind}Persistence.test_save_load_{name}": PICKLE
-        for kind in ("Phrases", "FrozenPhrases")
-        for name in ("string_scoring", "no_scoring", "no_common_terms")
-    },
-    "TestFrozenPhrasesModelCompatibility.test_compatibility": PICKLE,
     "TestWord2VecModel.test_method_in_bulk": "gensim skips it, too: it is a program to tune its tests",
     "TestWord2VecScripts.test_word2vec_stand_alone_script": "runs gensim's own program; w2v has `w2v train`",
     "TestWord2VecSentenceIterators.test_cython_line_sentence_works_with_filename": "tests a compiled module of gensim",

@@ -20,6 +20,7 @@ from w2v.losses.registry import loss_for
 from w2v.progress import Progress
 from w2v.system import memory
 from w2v.text.normalise import TextOptions
+from w2v.training.model import ViewsModel
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g"]
 COUNTS = [9, 7, 4, 4, 2, 1, 1]
@@ -301,10 +302,13 @@ def test_models_that_cannot_predict_are_refused(tmp_path: Path) -> None:
     model = random_model("ns", tmp_path)
     with pytest.raises(w2v.W2VError, match="word vectors have no output layer"):
         w2v.perplexity(model.wv, LINES)  # type: ignore[arg-type]
+
+
+def test_the_view_of_words_is_measured_by_default() -> None:
     views = w2v.train(
         [list("abcab")] * 20, views="words+subwords", sample=0, vector_size=4, min_count=1, epochs=1, workers=1
     )
-    with pytest.raises(
-        w2v.W2VError, match=r"the model has the views words and subwords: give one of them, model\.views"
-    ):
-        w2v.perplexity(views, LINES)  # type: ignore[arg-type]
+    assert isinstance(views, ViewsModel)
+    assert w2v.perplexity(views, LINES) == w2v.perplexity(views.views["words"], LINES)
+    assert w2v.rank(views) == w2v.rank(views.views["words"])
+    assert w2v.perplexity(views, LINES) != w2v.perplexity(views.views["subwords"], LINES)

@@ -169,6 +169,7 @@ class FaultInjector:
         self.folder = folder
         self.log, self.stderr, self.stdout = (folder.with_name(name) for name in ("calls", "stderr", "stdout"))
         self.next_errors = itertools.cycle(ERRORS.items())
+        self.expected_results: dict[Job, ExpectedResult] = {}
         self.shim = ctypes.CDLL(str(library))
         self.shim.arm.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_int, ctypes.c_int, ctypes.c_char_p]
         self.shim.limit_allocations.argtypes = [ctypes.c_long, ctypes.c_size_t]
@@ -213,7 +214,9 @@ class FaultInjector:
             (self.folder / name).write_bytes(content)
 
     def expected_result(self, job: Job) -> ExpectedResult:
-        """Run the job twice without faults; check that the results are the same, and return them."""
+        """Run the job twice without faults, once for all scenarios; check that the results agree, and return them."""
+        if job in self.expected_results:
+            return self.expected_results[job]
         results = []
         for _ in range(2):
             self.reset_folder(job)
@@ -223,7 +226,7 @@ class FaultInjector:
             results.append(ExpectedResult(files, outcome.stdout, len(outcome.calls)))
         assert results[0] == results[1], job.command
         assert OLD not in results[0].files.values(), job.command
-        return results[0]
+        return self.expected_results.setdefault(job, results[0])
 
     def run(self, command: list[str], fault: Fault | None = None) -> Outcome:
         """Run a command in a forked child, with this fault."""

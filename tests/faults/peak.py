@@ -1,6 +1,5 @@
 """A limit for the memory of a piece of code, fast enough for millions of uses."""
 
-import resource
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,4 +25,6 @@ def bounded(limit: int) -> Iterator[None]:
 
 
 def _peak() -> int:
+    import resource  # Windows has none
+
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

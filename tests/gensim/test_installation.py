@@ -136,7 +136,7 @@ def test_modules_of_gensim_keep_its_own_classes() -> None:
     pytest.importorskip("gensim")
     program = (
         "import w2v.gensim; installed = w2v.gensim.install()\n"
-        "from gensim.models import Doc2Vec, Word2Vec; from gensim.models import ldamodel\n"
+        "from gensim.models.doc2vec import Doc2Vec; from gensim.models import Word2Vec, ldamodel\n"
         "import gensim; assert ldamodel.utils is not gensim.utils\n"
         "assert Word2Vec.__module__ == 'w2v.gensim.models.word2vec' and not issubclass(Doc2Vec, Word2Vec)\n"
         "installed.close(); import gensim; assert issubclass(Doc2Vec, gensim.models.Word2Vec)\n"

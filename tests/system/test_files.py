@@ -4,7 +4,9 @@ import errno
 import io
 import os
 import re
+import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -120,7 +122,7 @@ def test_links_and_devices_are_written_through(tmp_path: Path, temporary_kind: s
 @pytest.mark.parametrize("name", ["missing/v.bin", "", "file/v.bin"])
 def test_unwritable_paths_are_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(W2VError, match=f"cannot write {tmp_path / name}: "):
+    with pytest.raises(W2VError, match=f"cannot write {re.escape(str(tmp_path / name))}: "):
         write(tmp_path / name)
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
@@ -606,3 +608,19 @@ def test_the_last_of_files_that_belong_together_is_restored_last(
     assert renamed[-2:] == ["words", "matrix"]
     assert [path.read_text() for path in paths] == ["old", "old"]
     assert sorted(tmp_path.iterdir()) == sorted(paths)
+
+
+def test_free_disk_space_is_what_the_system_reports(tmp_path: Path) -> None:
+    with (tmp_path / "file").open("wb") as file:
+        free = files.free_disk_space(file, tmp_path)
+    assert 0 < free <= shutil.disk_usage(tmp_path).total
+
+
+@pytest.mark.skipif(sys.platform != "win32", reason="other systems replace open files")
+def test_open_file_is_not_replaced_on_windows(tmp_path: Path) -> None:
+    path = tmp_path / "m.bin"
+    write(path)
+    with path.open("rb"), pytest.raises(W2VError, match=r"m\.bin: Permission denied, or a program has"):
+        write(path)
+    assert [each.name for each in tmp_path.iterdir()] == ["m.bin"]
+    write(path)

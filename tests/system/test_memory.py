@@ -81,7 +81,7 @@ TRAIN = """
 import sys
 import w2v
 from w2v.system import memory
-lists = [[f"w{i % 16_000}" for i in range(start, start + 20)] for start in range(0, 48_000, 20)]
+lists = [[f"w{i}" for i in range(start, start + 20)] for start in range(0, 16_000, 20)]
 estimates = []
 def report(progress):
     if progress.phase == "train" and not estimates:

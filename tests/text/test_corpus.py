@@ -512,7 +512,7 @@ def test_progress_counts_bytes_on_disk(tmp_path: Path) -> None:
     assert done == sorted(done)
     assert done[-1] == source.total_bytes == sum(path.stat().st_size for path in tmp_path.iterdir())
     assert source.sizes == [(str(tmp_path / name), (tmp_path / name).stat().st_size) for name in "ab"]
-    assert str(source) == f"{tmp_path}/a and 1 more"
+    assert str(source) == f"{tmp_path / 'a'} and 1 more"
 
 
 @pytest.mark.parametrize("size", [0, 1, 4096, 5000, 1_000_000])

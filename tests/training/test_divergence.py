@@ -106,7 +106,8 @@ def test_last_finite_checkpoint_is_kept(
             run.parameters[matrix][0, 3] = value
 
     monkeypatch.setattr(Run, "_record", spoil)
-    message = rf"^training diverged: after [\d,]+ of [\d,]+ words vectors .* lower alpha, now 0\.05; .* is {tmp_path}/"
+    folder = re.escape(str(tmp_path))
+    message = rf"^training diverged: after [\d,]+ of [\d,]+ words vectors .* lower alpha, now 0\.05; .* is {folder}."
     with pytest.raises(w2v.W2VError, match=message) as failure:
         w2v.train(sample, checkpoint=tmp_path, checkpoint_every="2chunks", **OPTIONS)
     monkeypatch.undo()

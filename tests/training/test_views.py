@@ -502,15 +502,16 @@ def test_damaged_views_are_refused(model_file: Path, tmp_path: Path) -> None:
         w2v.load(damaged)[UNKNOWN]
 
 
-def test_perplexity_and_rank_need_a_view(model: ViewsModel, model_file: Path, text: Path) -> None:
-    assert "add --view words or --view subwords" in run("perplexity", model_file, text, code=2).stderr
-    assert "--view words or" in run("rank", model_file, code=2).stderr
+def test_perplexity_and_rank_measure_one_view(model: ViewsModel, model_file: Path, text: Path) -> None:
+    for command in ["perplexity", model_file, text], ["rank", model_file]:
+        default = run(*command)
+        assert "this is the view of words, and --view subwords measures the other" in default.stderr
+        assert default.stdout == run(*command, "--view", "words").stdout
     words = run_json("perplexity", model_file, text, "--view", "words")
     assert words["perplexity"] == pytest.approx(w2v.perplexity(model.views["words"], text).perplexity)
     # Scores from 5 values have rank 5. The logarithm of the noise and the normaliser add 1 each.
     assert run_json("rank", model_file, "--view", "subwords")["rank"] <= 5 + 2
-    with pytest.raises(w2v.W2VError, match="views words and subwords: give one of them"):
-        w2v.perplexity(model_file, text)
+    assert w2v.perplexity(model_file, text).perplexity == pytest.approx(words["perplexity"])
 
 
 def test_command_says_that_fasttext_files_lack_a_view(text: Path, tmp_path: Path) -> None:

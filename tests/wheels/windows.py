@@ -40,6 +40,7 @@ OPTIONAL = {  # by the name for pip, the name for import
     "usearch": "usearch.index",
     "gensim": "gensim.models",
     "uniseg": "uniseg",
+    "POT": "ot",
 }
 # NumPy and SciPy import complex functions, such as crealf, that the C library of Wine 8 lacks. A library with these
 # functions takes the place of this one in the packages; its name has the same length.
@@ -76,6 +77,8 @@ def create_python() -> None:
         with zipfile.ZipFile(Path(folder, name)) as archive:
             archive.extractall(FOLDER)
     (HOME / "_wmi.pyd").unlink()  # crashes in Wine 8; Python does without
+    SITE.mkdir()
+    (SITE / "sitecustomize.py").write_text("import _winapi\ndel _winapi.CopyFile2\n")  # Wine 8 lacks this function
     (HOME / "python313._pth").write_text(f"python313.zip\n.\n{windows_path(SITE)}\nimport site\n")
     create_math_library(HOME / OWN_MATH.decode())
 
@@ -116,6 +119,7 @@ def install(*packages: str) -> None:
 def start(*arguments: str, **options: object) -> subprocess.Popen[str]:
     """Start Windows' Python. Its standard streams must be pipes, because Wine 8 does not open all files for them."""
     environment = os.environ | {"WINEPREFIX": str(FOLDER / "prefix"), "WINEDEBUG": "-all", "DISPLAY": ""}
+    environment["PYTHONUTF8"] = "1"  # the tests write their files in UTF-8
     command = ["wine", str(HOME / "python.exe"), *arguments]
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     return subprocess.Popen(command, env=environment, text=True, **streams, **options)

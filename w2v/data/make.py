@@ -306,7 +306,7 @@ def pairs(seed: int) -> Iterator[str]:
 @click.command(cls=Program)
 @click.argument("what", type=click.Choice(["corpus", "questions", "pairs"]))
 @click.option("-o", "--output", type=FILE, help="File to write.  [default: standard output]")
-@click.option("--tokens", type=click.IntRange(min=1), help="Size of the corpus, in words.  [default: 2,000,000]")
+@click.option("--tokens", type=click.IntRange(min=1), help="Size of the corpus, in words.  [default: 1,000,000]")
 @click.option("--seed", type=int, default=1, show_default=True, help="Another seed gives other sentences.")
 @FORCE
 def main(what: str, output: Path | None, tokens: int | None, seed: int, force: bool) -> None:
@@ -314,7 +314,7 @@ def main(what: str, output: Path | None, tokens: int | None, seed: int, force: b
     if tokens and what != "corpus":
         raise click.UsageError("--tokens is for the corpus only")
     if what == "corpus":
-        lines = corpus(tokens or 2_000_000, seed)
+        lines = corpus(tokens or 1_000_000, seed)
     else:
         lines = questions(seed) if what == "questions" else pairs(seed)
     if output is None:

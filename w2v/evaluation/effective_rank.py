@@ -55,7 +55,7 @@ def rank(
     Probabilities are normalised over the whole vocabulary, in float64.
 
     Args:
-        model: A model, or the path of its file.
+        model: A model, or the path of its file. Of a model of several views, the view of words is measured.
         contexts: Number of rows. The context of row i is the single word i, in CBOW models, too. By default 2000, or
             all words of a smaller vocabulary.
         targets: Number of columns: the first words of the vocabulary, with the same default.

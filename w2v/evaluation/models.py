@@ -6,7 +6,6 @@ from typing import Any, Protocol, Self, cast
 
 from numpy.typing import NDArray
 
-from w2v.errors import W2VError
 from w2v.losses.loss import Array, Loss
 from w2v.losses.registry import Settings
 from w2v.system.files import PathLike
@@ -30,14 +29,12 @@ class TrainedModel(Protocol):
 
 
 def load_if_path(model: TrainedModel | PathLike) -> TrainedModel:
-    """Return the model, loaded if it is a path.
+    """Return the model, loaded if it is a path. From a model of several views, return the view of words.
 
     Raises:
-        W2VError: If the file cannot be read or has no output layer, or if the model has several views.
+        W2VError: If the file cannot be read or has no output layer.
     """
     from w2v.training.model import Model, ViewsModel  # training imports evaluation
 
     found = Model.of(cast(Any, model))
-    if isinstance(found, ViewsModel):
-        raise W2VError(f"the model has the views {' and '.join(found.views)}: give one of them, model.views['words']")
-    return found
+    return found.views["words"] if isinstance(found, ViewsModel) else found

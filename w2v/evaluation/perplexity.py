@@ -71,7 +71,7 @@ def perplexity(
     the text. Its words are stored in temporary files: 12 bytes each in CBOW, 20 in skip-gram.
 
     Args:
-        model: A model, or the path of its file.
+        model: A model, or the path of its file. Of a model of several views, the view of words is measured.
         corpus: The text, as in `train`.
         progress: Called in the phases "read" and "predict".
         reading: Arguments of `train` for reading the text; by default as in the training of the model.

@@ -44,6 +44,7 @@ DEFAULTS = {
     "version": VERSION, "magic": MAGIC, "word_ngrams": 1, "update_rate": 100, "labels": 0, "pruned": -1, "epochs": 5,
     "min_count": 1, "sample": 1e-4,
 }  # fmt: skip
+MIN_SAMPLE = 1e-300  # floret stores two more ints, so that two of its ints look like a far smaller `sample`
 BLOCK_ROWS = 1 << 12
 MAX_COLUMNS = 1 << 20
 
@@ -121,10 +122,32 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     return validate(path, VectorFile(entries, vectors, counts, tensors, header), None)
 
 
+def map_matrices(path: PathLike) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
+    """Map the matrices of a model that `read` accepts into memory, read-only: they are at the end of the file.
+
+    Returns:
+        The rows of the words and of all buckets, (V + buckets, D), and the rows of the output layer, (V, D). None if
+        the file is compressed or of an old version.
+    """
+    with translate_os_errors(path), Path(path).open("rb") as file:
+        head = file.read(HEAD.size)
+    if not re.match(FASTTEXT, head):
+        return None
+    fields = dict(zip(FIELDS, HEAD.unpack(head), strict=True))
+    words, size = fields["words"], fields["vector_size"]
+    rows = words + fields["buckets"]
+    outputs_at = Path(path).stat().st_size - 4 * words * size
+    inputs_at = outputs_at - MATRIX_HEAD.size - 4 * rows * size
+    inputs = np.memmap(path, np.float32, "r", inputs_at, (rows, size))
+    return inputs, np.memmap(path, np.float32, "r", outputs_at, (words, size))
+
+
 def _check_fields(path: PathLike, fields: dict[str, int]) -> None:
     """Raise W2VError if the fields at the beginning of a file describe a model that w2v does not read."""
     if fields["version"] not in (VERSION - 1, VERSION):  # they differ only for classifiers
         raise W2VError(f"{path}: a fastText model of version {fields['version']}: this w2v reads version {VERSION}")
+    if 0 < fields["sample"] < MIN_SAMPLE:
+        raise W2VError(f"{path}: a floret model: save its vectors as .vec with floret, and give that file")
     if fields["model"] not in MODELS or fields["loss"] not in LOSSES or fields["labels"]:
         raise W2VError(f"{path}: a fastText classifier: w2v reads models of `fasttext skipgram` and `fasttext cbow`")
     if fields["pruned"] != DEFAULTS["pruned"]:

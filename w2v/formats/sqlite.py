@@ -123,7 +123,7 @@ def _checkpoint(path: PathLike, target: Path) -> None:
     uri = f"{target.as_uri()}?mode=rw"
     with _translate_sqlite_errors(path, f"cannot write {path}"):
         try:
-            with closing(sqlite3.connect(uri, TIMEOUT, isolation_level=None, uri=True)) as database:
+            with closing(sqlite3.connect(uri, timeout=TIMEOUT, isolation_level=None, uri=True)) as database:
                 database.execute("begin immediate")
                 database.execute("commit")
                 is_busy = database.execute("pragma wal_checkpoint(full)").fetchone()[0]
@@ -171,7 +171,7 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         size, uri = _size_with_log(Path(path)), _read_only_uri(Path(path))
     with (
         _translate_sqlite_errors(path, f"{path}: damaged"),
-        closing(sqlite3.connect(uri, TIMEOUT, isolation_level=None, uri=True)) as database,
+        closing(sqlite3.connect(uri, timeout=TIMEOUT, isolation_level=None, uri=True)) as database,
     ):
         database.execute("begin")  # one transaction: everything is read from the same state of the database
         database.execute("pragma trusted_schema = off")

@@ -144,7 +144,9 @@ class Finder:
                 return None
             # Leave out the argument `name`: with it, `from w2v.gensim import corpora` would show Python's own message.
             raise ModuleNotFoundError(missing(inner))
-        return ModuleSpec(name, _Loader(import_own(f"{ALIAS}.{inner}")))
+        module = import_own(f"{ALIAS}.{inner}")
+        sys.modules.pop(name, None)  # if it stayed there, Python would execute the module a second time
+        return ModuleSpec(name, _Loader(module))
 
 
 class _Loader(Loader):

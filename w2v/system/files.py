@@ -92,8 +92,10 @@ def translate_os_errors(path: PathLike, action: str = "read", hint: str = "") ->
         yield
     except OSError as error:
         reason = error.strerror or one_line(error)
-        if sys.platform == "win32" and isinstance(error, PermissionError):  # for folders and open files, too
-            reason = os.strerror(errno.EISDIR) if Path(path).is_dir() else f"{reason}, or a program has it open"
+        if sys.platform == "win32" and error.winerror:  # the text of Windows depends on its language
+            reason = os.strerror(error.errno)
+            if isinstance(error, PermissionError):  # for folders and open files, too
+                reason = os.strerror(errno.EISDIR) if Path(path).is_dir() else f"{reason}, or a program has it open"
         raise W2VError(f"cannot {action} {one_line(os.fspath(path))}: {reason}{hint}") from error
 
 
@@ -104,6 +106,8 @@ def open_regular(path: PathLike) -> io.BufferedReader:
         W2VError: If it is a folder, or a device or pipe, which may never end.
         OSError: If the system reports an error.
     """
+    if sys.platform == "win32" and Path(path).is_dir():  # os.open would only deny access
+        raise W2VError(f"cannot read {one_line(os.fspath(path))}: it is a folder")
     file = os.open(path, os.O_RDONLY | NO_WAIT)
     mode = os.fstat(file).st_mode
     if not stat.S_ISREG(mode):
@@ -193,6 +197,7 @@ class _Draft:
             os.fsync(self.file.fileno())
             if self.unnamed:
                 _link_unnamed(self.file, self.temporary, self.old, self.mode)
+            self.file.close()  # Windows keeps the names of open files until they are closed
 
     def publish(self, replace: bool) -> None:
         """Rename the complete file to its final name."""

@@ -305,6 +305,8 @@ def read_corpus(
             store = IdStore(file, reused=True) if is_own(descriptor, forbidden=0o022) else None
         if store and store.footer.cache_key == cache_key:
             return store
+        if store:
+            store.close()  # Windows does not replace a file that is mapped
     with atomic_write(path, follow=False, mode=0o600) as file:
         _write(file, folder, corpus, reading, cache_key, workers, progress)
         file.flush()

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from w2v.cli import options, outputs
+from w2v.cli.console import say
 from w2v.cli.options import FILE
 from w2v.cli.printing import Result, print_comparison, print_evaluation, print_perplexity, print_rank
 from w2v.errors import SettingsError
@@ -26,7 +27,7 @@ from w2v.vectors.keyed import load
 VIEW = click.option(
     "--view",
     type=options.Choice(["words", "subwords"]),
-    help="The view to measure, of a MODEL trained with --views words+subwords.",
+    help="The view to measure, if MODEL has two.  [default: words]",
 )
 
 
@@ -34,15 +35,13 @@ def _load_view(path: Path, view: str | None) -> Model:
     """Load a model or, if it has several views, the chosen one.
 
     Raises:
-        SettingsError: If a model with several views needs a choice, or another model does not allow one.
+        SettingsError: If a model with one view is given with a choice.
     """
     model = Model.load(path)
     if isinstance(model, ViewsModel):
         if view is None:
-            raise SettingsError(
-                f"{path} has several views: add {' or '.join(f'--view {name}' for name in model.views)}"
-            )
-        return model.views[view]
+            say(f"{path} has two views; this is the view of words, and --view subwords measures the other")
+        return model.views[view or "words"]
     if view is not None:
         raise SettingsError(f"--view {view}: {path} has one view only: leave it out")
     return model

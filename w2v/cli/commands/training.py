@@ -242,7 +242,8 @@ def _warn_of_lost_parts(output: Path, model: Model | ViewsModel) -> None:
         size = pluralise(model.settings.view_sizes["subwords"], "value")
         say(f"{output} has only the view of subwords, of {size}: write .safetensors for both views")
     if "ngrams" in lost:
-        say(f"{output} has no n-grams, so unknown words have no vector: write .safetensors or .ft.bin for them")
+        others = "" if isinstance(model, ViewsModel) else " or .ft.bin"
+        say(f"{output} has no n-grams, so unknown words have no vector: write .safetensors{others} for them")
 
 
 def _metrics(config: RunConfig, model: Model | ViewsModel, seconds: dict[str, float]) -> dict[str, Any]:

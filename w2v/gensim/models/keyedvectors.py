@@ -220,7 +220,10 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
         return VectorFile(words, self.vectors.astype(REAL, copy=False), self.counts, tensors)
 
     def save(self, fname_or_handle: PathLike | BinaryIO, **_: Any) -> None:
-        """Write w2v's native format, whatever the name of the file. gensim's arguments for pickles have no effect."""
+        """Write w2v's native format, whatever the name of the file. gensim's arguments for pickles have no effect.
+
+        gensim cannot open the file: for gensim, use save_word2vec_format.
+        """
         self.add_lifecycle_event("saving", fname_or_handle=str(fname_or_handle))
         vector_files.write(fname_or_handle, self._content())
 

@@ -12,6 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, ClassVar, TypedDict, get_type_hints
 
+import numpy as np
+from numpy.typing import NDArray
+
 from w2v.errors import W2VError, one_line
 from w2v.gensim import phrase_pickles, utils
 from w2v.gensim.fall_through import attributes_of
@@ -24,6 +27,7 @@ log = logging.getLogger("gensim.models.phrases")
 
 NEGATIVE_INFINITY = -math.inf  # the score of words that are not a phrase
 
+Counts = NDArray[np.float64]  # (n,)
 Scorer = Callable[..., float]
 ScoredToken = tuple[str, float | None]  # a token, and its score if it is a phrase
 
@@ -46,13 +50,22 @@ class _Scorer:
         min_count: float,
         corpus_word_count: float,
     ) -> float:
-        defined = worda_count and wordb_count
-        if self.name == "npmi":
-            defined = defined and bigram_count and min_count <= bigram_count < corpus_word_count
-        if not defined:
+        if not (worda_count and wordb_count):
             return NEGATIVE_INFINITY
-        values = worda_count, wordb_count, bigram_count, len_vocab, min_count, corpus_word_count
-        return float(core.SCORERS[self.name](*values))
+        if self.name == "npmi" and not (bigram_count and min_count <= bigram_count < corpus_word_count):
+            return NEGATIVE_INFINITY
+        scorer = core.SCORERS[self.name]
+        return float(scorer(worda_count, wordb_count, bigram_count, len_vocab, min_count, corpus_word_count))
+
+    def scores(self, first: Counts, last: Counts, both: Counts, *numbers: float) -> NDArray[np.float64]:
+        """Return the scores of n phrases from their counts, as calls for each of them do: float64 (n,)."""
+        _, min_count, words = numbers
+        defined = (first > 0) & (last > 0)
+        if self.name == "npmi":
+            defined &= (both > 0) & (both >= min_count) & (both < words)
+        with np.errstate(all="ignore"):
+            scores: NDArray[np.float64] = core.SCORERS[self.name](first, last, both, *numbers)
+        return np.where(defined, scores, NEGATIVE_INFINITY)
 
 
 original_scorer, npmi_scorer = _Scorer("default"), _Scorer("npmi")
@@ -112,7 +125,7 @@ class TransformedCorpus:
 
 
 class PhrasesTransformation(utils.SaveLoad):
-    """The base of Phrases and FrozenPhrases, which define how `_score` scores a phrase."""
+    """The base of Phrases and FrozenPhrases, which define how `score_candidate` scores a phrase."""
 
     kinds: ClassVar[dict[str, Any]] = {}  # by class name: Phrases and FrozenPhrases, and the fields of their files
     delimiter: str
@@ -122,37 +135,48 @@ class PhrasesTransformation(utils.SaveLoad):
     def __init__(self, connector_words: Iterable[str]) -> None:
         self.connector_words = frozenset(connector_words)
 
-    def _score(self, word_a: str, word_b: str, phrase: str) -> float:
-        """Return the score of a phrase from its first to its last word; -inf if it is unknown."""
-        raise NotImplementedError
-
     def score_candidate(self, word_a: str, word_b: str, in_between: Sequence[str]) -> tuple[str | None, float | None]:
         """Return the phrase from `word_a` to `word_b` and its score, or (None, None) if they are not a phrase."""
-        phrase = self.delimiter.join([word_a, *in_between, word_b])
-        score = self._score(word_a, word_b, phrase)
-        return (phrase, score) if score > self.threshold else (None, None)
+        raise NotImplementedError
+
+    def _phrase(self, word_a: str, word_b: str, in_between: Sequence[str]) -> str:
+        """Return the words from `word_a` to `word_b`, joined."""
+        if in_between:
+            return self.delimiter.join([word_a, *in_between, word_b])
+        return f"{word_a}{self.delimiter}{word_b}"
 
     def analyze_sentence(self, sentence: Iterable[str]) -> Iterator[ScoredToken]:
         """Yield the tokens of a sentence with phrases joined. A phrase does not begin or end with a connector word."""
-        pending: list[str] = []  # a word that may begin a phrase, and the connector words after it
-        for word in sentence:
-            if word in self.connector_words:
-                if pending:
-                    pending.append(word)
-                else:
-                    yield word, None
-                continue
-            phrase, score = self.score_candidate(pending[0], word, pending[1:]) if pending else (None, None)
-            if phrase is not None:
-                yield phrase, score
-                pending = []
-            else:
-                yield from ((token, None) for token in pending)
-                pending = [word]
-        yield from ((token, None) for token in pending)
+        scores: dict[int, float] = {}
+        for position, token in enumerate(self._join(sentence, scores)):
+            yield token, scores.get(position)
 
     def join_phrases(self, sentence: Iterable[str]) -> list[str]:
-        return [token for token, _ in self.analyze_sentence(sentence)]
+        return self._join(sentence, {})
+
+    def _join(self, sentence: Iterable[str], scores: dict[int, float]) -> list[str]:
+        """Return the tokens of a sentence with phrases joined. Add the scores of phrases to `scores`, by position."""
+        connectors, score_candidate = self.connector_words, self.score_candidate
+        tokens: list[str] = []
+        start: str | None = None  # a word that may begin a phrase
+        between: list[str] = []  # the connector words after it
+        for word in sentence:
+            if word in connectors:
+                (tokens if start is None else between).append(word)
+                continue
+            if start is not None:
+                phrase, score = score_candidate(start, word, between)
+                if phrase is not None and score is not None:
+                    scores[len(tokens)] = score
+                    tokens.append(phrase)
+                    start, between = None, []
+                    continue
+                tokens.append(start)
+                if between:
+                    tokens += between
+                    between = []
+            start = word
+        return tokens if start is None else [*tokens, start, *between]
 
     def __getitem__(self, sentence: Iterable[Any]) -> list[str] | TransformedCorpus:
         """Join the phrases of a sentence; or return a TransformedCorpus if given the sentences of a corpus."""
@@ -165,11 +189,15 @@ class PhrasesTransformation(utils.SaveLoad):
 
     def find_phrases(self, sentences: Iterable[Iterable[str]]) -> dict[str, float]:
         """Return the phrases in these sentences, and their scores."""
-        tokens = (token for sentence in sentences for token in self.analyze_sentence(sentence))
-        return {phrase: score for phrase, score in tokens if score is not None}
+        found: dict[str, float] = {}
+        for sentence in sentences:
+            scores: dict[int, float] = {}
+            tokens = self._join(sentence, scores)
+            found |= {tokens[position]: score for position, score in scores.items()}
+        return found
 
     def save(self, fname_or_handle: PathLike | BinaryIO, **_: Any) -> None:
-        """Write a JSON file. gensim's keyword arguments for pickles have no effect.
+        """Write a JSON file, which gensim cannot open. gensim's keyword arguments for pickles have no effect.
 
         For a scorer of your own, the file has only its name: import the module that defines it before `load`.
         """
@@ -286,21 +314,52 @@ class Phrases(PhrasesTransformation):
                 self.min_reduce += 1
         log.info("collected %d token types (unigram + bigrams)", len(vocab))
 
-    def _score(self, word_a: str, word_b: str, phrase: str) -> float:
-        counts = [self.vocab.get(token, 0) for token in (word_a, word_b, phrase)]
-        values = (*counts, len(self.vocab), self.min_count, self.corpus_word_count)
-        return self.scoring(**dict(zip(ARGUMENTS, values, strict=True))) if all(counts) else NEGATIVE_INFINITY
+    def score_candidate(self, word_a: str, word_b: str, in_between: Sequence[str]) -> tuple[str | None, float | None]:
+        phrase = self._phrase(word_a, word_b, in_between)
+        count = self.vocab.get(phrase)
+        score = NEGATIVE_INFINITY
+        if count:
+            score = self._score(self.vocab.get(word_a, 0), self.vocab.get(word_b, 0), count)
+        return (phrase, score) if score > self.threshold else (None, None)
+
+    def _score(self, count_a: int, count_b: int, count: int) -> float:
+        """Return the score of a phrase that occurs `count` times, from the counts of its first and its last word."""
+        if not (count_a and count_b):
+            return NEGATIVE_INFINITY
+        if isinstance(self.scoring, _Scorer):
+            return self.scoring(count_a, count_b, count, len(self.vocab), self.min_count, self.corpus_word_count)
+        return self.scoring(  # by name: the arguments of a scorer of the program may be in another order
+            worda_count=count_a,
+            wordb_count=count_b,
+            bigram_count=count,
+            len_vocab=len(self.vocab),
+            min_count=self.min_count,
+            corpus_word_count=self.corpus_word_count,
+        )
 
     def export_phrases(self) -> dict[str, float]:
         """Return all counted phrases with a score above the threshold, and their scores."""
-        phrases: dict[str, float] = {}
-        for token in self.vocab:
-            first, *between = token.split(self.delimiter)
-            if between:
-                phrase, score = self.score_candidate(first, between.pop(), between)
-                if phrase is not None and score is not None:
-                    phrases[phrase] = score
-        return phrases
+        count_of, scoring = self.vocab.get, self.scoring
+        phrases: list[str] = []
+        counts: tuple[list[int], list[int], list[int]] = (
+            [],
+            [],
+            [],
+        )  # of the first and the last words, and the phrases
+        for token, count in self.vocab.items():
+            first, delimiter, rest = token.partition(self.delimiter)
+            if delimiter:
+                phrases.append(token)
+                counts[0].append(count_of(first, 0))
+                counts[1].append(count_of(rest.rpartition(delimiter)[2], 0))
+                counts[2].append(count)
+        if isinstance(scoring, _Scorer):
+            numbers = len(self.vocab), self.min_count, self.corpus_word_count
+            first_counts, last_counts, both = (np.array(each, np.float64) for each in counts)
+            scores = scoring.scores(first_counts, last_counts, both, *numbers).tolist()
+        else:
+            scores = list(map(self._score, *counts))
+        return {phrase: score for phrase, score in zip(phrases, scores, strict=True) if score > self.threshold}
 
     def freeze(self) -> FrozenPhrases:
         return FrozenPhrases(self)
@@ -321,8 +380,10 @@ class FrozenPhrases(PhrasesTransformation):
             f"threshold={self.threshold}>"
         )
 
-    def _score(self, word_a: str, word_b: str, phrase: str) -> float:
-        return self.phrasegrams.get(phrase, NEGATIVE_INFINITY)
+    def score_candidate(self, word_a: str, word_b: str, in_between: Sequence[str]) -> tuple[str | None, float | None]:
+        phrase = self._phrase(word_a, word_b, in_between)
+        score = self.phrasegrams.get(phrase, NEGATIVE_INFINITY)
+        return (phrase, score) if score > self.threshold else (None, None)
 
 
 Phraser = FrozenPhrases

@@ -508,7 +508,8 @@ class Word2Vec(Trainable):
     def save(self, fname: PathLike | BinaryIO, **_: Any) -> None:
         """Write w2v's native format, whatever the name of the file. gensim's arguments for pickles have no effect.
 
-        The file keeps your own attributes if they are arrays of numbers or JSON values. A warning names all others.
+        gensim cannot open the file: for gensim, use wv.save_word2vec_format. The file keeps your own attributes if they
+        are arrays of numbers or JSON values. A warning names all others.
         """
         self.add_lifecycle_event("saving", fname_or_handle=str(fname))
         vector_files.write(fname, model_file.content_of(self))

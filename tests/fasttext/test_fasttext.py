@@ -1,0 +1,150 @@
+"""w2v.fasttext without fastText itself; `make compat` compares the two."""
+
+import importlib
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import w2v.fasttext
+from w2v import W2VError
+from w2v.data import make
+from w2v.fasttext import util
+from w2v.fasttext.FastText import _FastText
+from w2v.vectors.cosines import unit
+
+OPTIONS: dict[str, Any] = {"dim": 8, "bucket": 300, "thread": 1, "lr": 0.2, "minCount": 2, "epoch": 2}
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("fasttext") / "text.txt"
+    path.write_text("".join(make.corpus(20_000, seed=1)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(text: Path) -> _FastText:
+    return w2v.fasttext.train_unsupervised(text, **OPTIONS)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"model": "cbow"}, {"maxn": 0}, {"loss": "hs"}, {"loss": "softmax", "epoch": 1}]
+)
+def test_trained_models_can_be_saved_and_loaded(text: Path, tmp_path: Path, options: dict[str, Any]) -> None:
+    trained = w2v.fasttext.train_unsupervised(text, **OPTIONS | options)
+    trained.save_model(tmp_path / "model.bin")
+    loaded = w2v.fasttext.load_model(tmp_path / "model.bin")
+    assert loaded.words == trained.labels == trained.get_labels()
+    assert np.allclose(loaded.get_word_vector("the"), trained["the"], atol=1e-6)
+    assert np.allclose(loaded["kingdomish"], trained["kingdomish"], atol=1e-6)
+    assert np.allclose(loaded.get_input_matrix(), trained.get_input_matrix(), atol=1e-5)
+    if options.get("loss") != "hs":
+        assert np.allclose(loaded.get_output_matrix(), trained.get_output_matrix())
+    loaded.save_model(tmp_path / "copy.bin")
+    assert (tmp_path / "copy.bin").read_bytes() == (tmp_path / "model.bin").read_bytes()
+    assert trained.get_dimension() == trained.dim == 8
+    assert not trained.is_quantized()
+
+
+def test_vectors_are_means_of_the_rows_of_subwords(model: _FastText) -> None:
+    rows = model.get_input_matrix()
+    for word in ("the", "kingdomish", "東京"):
+        subwords, numbers = model.get_subwords(word)
+        assert len(subwords) == len(numbers)
+        assert np.allclose(model[word], rows[numbers].mean(axis=0), atol=1e-5)
+        for subword, number in list(zip(subwords, numbers.tolist(), strict=True))[word in model :]:
+            assert model.get_subword_id(subword) == number
+    assert model.get_subwords("the")[0][0] == "the"
+    assert (model.get_input_vector(3) == rows[3]).all()
+    assert (model.get_word_vectors(["the", "kingdomish", "of"])[1] == model["kingdomish"]).all()
+    assert not model[""].any()
+
+
+def test_words_without_known_ngrams_have_zeros(text: Path) -> None:
+    whole = w2v.fasttext.train_unsupervised(text, **OPTIONS | {"maxn": 0})
+    assert not whole["kingdomish"].any()
+    assert "kingdomish" not in whole
+    assert whole.get_subwords("kingdomish")[0] == []
+    with pytest.raises(ValueError, match="the model has no n-grams"):
+        whole.get_subword_id("ing")
+
+
+def test_sentence_vector_is_the_mean_of_unit_vectors(model: _FastText) -> None:
+    expected = unit(model.get_word_vectors(["the", "kingdomish"])).mean(axis=0)
+    assert np.allclose(model.get_sentence_vector("the  kingdomish"), expected, atol=1e-6)
+    assert not model.get_sentence_vector("").any()
+    assert model.get_sentence_vectors(["the", "", "of the"]).shape == (3, 8)
+    with pytest.raises(ValueError, match="a text has several lines"):
+        model.get_sentence_vector("the\nof")
+
+
+def test_neighbours_are_pairs_of_cosine_and_word(model: _FastText) -> None:
+    cosine, word = model.get_nearest_neighbors("the", k=3)[0]
+    assert cosine == pytest.approx(float(unit(model["the"]) @ unit(model[word])), abs=1e-5)
+    assert len(model.get_nearest_neighbors("the", k=3)) == 3
+    assert {"the", "of", "and"}.isdisjoint(word for _, word in model.get_analogies("the", "of", "and"))
+    words, counts = model.get_words(include_freq=True)
+    assert words == model.words
+    assert (np.diff(counts) <= 0).all()
+    assert model.get_word_id(words[5]) == 5
+    assert model.get_word_id("kingdomish") == -1
+
+
+def test_util_reduces_models_and_finds_neighbours(text: Path) -> None:
+    model = w2v.fasttext.train_unsupervised(text, **OPTIONS)
+    before = model.get_input_matrix()
+    assert util.reduce_model(model, 3) is model
+    assert model["the"].shape == model["kingdomish"].shape == (3,)
+    assert model.get_input_matrix().shape == (len(before), 3)
+    rows, numbers = model.get_input_matrix(), model.get_subwords("kingdomish")[1]
+    assert np.allclose(model["kingdomish"], rows[numbers].mean(axis=0), atol=1e-5)
+    vectors = np.array([[1, 0], [0, 2], [3, 0]], np.float32)
+    assert util.find_nearest_neighbor(np.array([1, 0], np.float32), vectors, {2}) == 0
+    with pytest.raises(ValueError, match="it must be from 1 to 3"):
+        util.reduce_model(model, 4)
+    with pytest.raises(ValueError, match="the model has"):
+        model.set_matrices(rows[1:], model.get_output_matrix())
+
+
+def test_tokens_are_separated_by_white_space_and_lines_end_with_a_word() -> None:
+    assert w2v.fasttext.tokenize("a b\n\tc\vd\n") == ["a", "b", "</s>", "c", "d", "</s>"]
+
+
+def test_supervised_functions_raise_one_line(model: _FastText) -> None:
+    for use in (
+        lambda: w2v.fasttext.train_supervised("text.txt"),
+        lambda: model.predict("text"),
+        lambda: model.quantize(),
+    ):
+        with pytest.raises(NotImplementedError, match="has no classifiers"):
+            use()
+    with pytest.raises(ValueError, match="use train_unsupervised"):
+        w2v.fasttext.skipgram("text.txt")
+    with pytest.raises(NotImplementedError, match="downloads nothing"):
+        util.download_model("en")
+    with pytest.raises(AttributeError, match="has no attribute nothing"):
+        getattr(model, "nothing")  # noqa: B009
+
+
+def test_floret_is_reported_as_what_it_is(model: _FastText, tmp_path: Path) -> None:
+    model.save_model(tmp_path / "model.bin")
+    content = (tmp_path / "model.bin").read_bytes()
+    # floret stores its mode and its number of hashes before lrUpdateRate.
+    (tmp_path / "floret.bin").write_bytes(content[:52] + struct.pack("<2i", 2, 4) + content[52:])
+    with pytest.raises(W2VError, match=r"floret\.bin: a floret model: save its vectors as \.vec"):
+        w2v.fasttext.load_model(tmp_path / "floret.bin")
+    with pytest.raises(ValueError, match="No such file"):
+        w2v.fasttext.load_model(tmp_path / "missing.bin")
+
+
+def test_installed_as_fasttext() -> None:
+    before = {name: module for name, module in sys.modules.items() if name.startswith("fasttext")}
+    with w2v.fasttext.install():
+        assert importlib.import_module("fasttext") is w2v.fasttext
+        assert importlib.import_module("fasttext.util") is util
+        assert importlib.import_module("fasttext.FastText")._FastText is _FastText
+    assert {name: module for name, module in sys.modules.items() if name.startswith("fasttext")} == before
