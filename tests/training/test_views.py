@@ -178,9 +178,12 @@ def test_a_continued_model_keeps_its_views(text: Path, tmp_path: Path) -> None:
     one = w2v.train(text, **AUTO, views="words")
     one.save(tmp_path / "one.safetensors")
     for source in one, tmp_path / "one.safetensors", w2v.Model(w2v.Settings(**AUTO), *parts(one)):
-        continued = w2v.train(text, continue_from=source)
-        assert continued.settings.views == "words"
+        for options in {}, {"views": "auto"}:
+            continued = w2v.train(text, continue_from=source, **options)
+            assert continued.settings.views == "words"
     assert w2v.train(text, init=one.wv, **AUTO).settings.views == "words"
+    two = w2v.train(text, continue_from=w2v.train(text, **AUTO), views="auto")
+    assert isinstance(two, ViewsModel)
 
 
 def parts(model: w2v.Model) -> tuple[Any, ...]:
@@ -198,17 +201,53 @@ def test_checkpoints_of_chosen_views_resume(text: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("two_by_default")
-def test_fasttext_files_get_one_model(text: Path, tmp_path: Path) -> None:
-    run("train", text, "--size", 11, "--epochs", 1, "-o", tmp_path / "m.ft.bin")
+def test_settings_of_a_run_with_chosen_views_can_be_given_again(text: Path, tmp_path: Path) -> None:
+    states, options = tmp_path / "states", ["--size", 11, "--views", "auto", "--epochs", "auto", "--workers", 1]
+    output, config = tmp_path / "m.safetensors", tmp_path / "run.toml"
+    run("train", text, "-o", output, *options, "--checkpoint", states, "--save-config", config)
+    assert 'views = "auto"' in config.read_text()
+    resumed = tmp_path / "resumed.safetensors"
+    run("train", text, "--resume", states, "-o", resumed, *options)
+    assert_same_views(w2v.Model.load(resumed), w2v.Model.load(output))
+    run("train", text, "--continue", output, "--config", config, "--epochs", 1, "-o", tmp_path / "more.safetensors")
+    assert isinstance(w2v.Model.load(tmp_path / "more.safetensors"), ViewsModel)
+
+
+@pytest.mark.parametrize(("window", "windows"), [(None, (8, 15)), (8, (8, 8)), (3, (3, 3)), ("2,0", ("2,0", "2,0"))])
+def test_windows_of_views_survive_continuing_and_copying_settings(
+    text: Path, tmp_path: Path, window: int | str | None, windows: tuple[int | str, ...]
+) -> None:
+    train(text, window=window, epochs=1).save(first := tmp_path / "first.safetensors")
+    assert w2v.Model.load(first).settings.window == window
+    for option in "--continue", "--config":
+        second = tmp_path / f"{option}.safetensors"
+        run("train", text, option, first, "--epochs", 1, "-o", second)
+        model = w2v.Model.load(second)
+        assert isinstance(model, ViewsModel)
+        assert tuple(view.settings.window for view in model.views.values()) == windows
+
+
+@pytest.mark.usefixtures("two_by_default")
+@pytest.mark.parametrize("command", [["train"], ["tune", "--time", "1h"]], ids=lambda command: command[0])
+def test_fasttext_files_get_one_model(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.setattr(successive_halving, "SEEDS", (1,))
+    monkeypatch.setattr(successive_halving, "CHOICES", {"window": (2, 3)})
+    run(*command, text, "--size", 11, "--epochs", 1, "-o", tmp_path / "m.ft.bin")
     assert w2v.load(tmp_path / "m.ft.bin").vector_size == 11
 
 
 @pytest.mark.usefixtures("two_by_default")
-def test_tuning_begins_with_the_views_that_training_chooses(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tuning_begins_with_the_views_that_training_chooses(
+    text: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(successive_halving, "SEEDS", (1,))
     monkeypatch.setattr(successive_halving, "CHOICES", {"window": (2, 3)})
-    result = w2v.tune(text, time="1h", vector_size=11, epochs=1, workers=1)
+    with caplog.at_level("INFO", "w2v"):
+        result = w2v.tune(text, time="1h", vector_size=11, epochs=1, workers=1)
     assert isinstance(result.model, ViewsModel)
+    assert sum("best learnt by two models" in line for line in caplog.messages) == 1
 
 
 # -- a run ------------------------------------------------------------------------------------

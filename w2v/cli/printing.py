@@ -39,7 +39,7 @@ GAPS = (
 )
 # The result of a command: a dictionary or dataclass, or a pair of it and a function that prints it as text.
 Result = Any
-BRIEF = ("model", "loss", "window", "epochs")  # settings in the short summary of a run
+BRIEF = ("model", "loss", "window", "epochs")  # settings in the short summary of a run, if they are not None
 TRIAL_HEADER = ("trial", "epochs", "seed", "score", "best", "seconds", "settings")
 ANALOGY_FORMULA: dict[Method, str] = {
     "add": "3CosAdd: cos(x, b) - cos(x, a) + cos(x, c)",
@@ -102,7 +102,7 @@ def print_training(metrics: Mapping[str, Any], verbose: bool) -> None:
     values, speed = pluralise(metrics["vector_size"], "value"), f"{metrics['words_per_second'] / 1e6:.2f} M words/s"
     vocabulary, memory = pluralise(metrics["vocabulary_size"], "word"), f"{metrics['peak_memory_bytes'] / 1e6:,.0f} MB"
     settings, seconds = metrics["settings"], metrics["seconds"]
-    brief = format_value({name: settings[name] for name in BRIEF})
+    brief = format_value({name: settings[name] for name in BRIEF if name in settings})
     views = metrics.get("views", {"": metrics})
     last_losses = [next((loss for loss in reversed(view["loss"]) if loss is not None), None) for view in views.values()]
     loss = " and ".join(map(format_value, last_losses))

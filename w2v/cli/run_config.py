@@ -22,6 +22,7 @@ from w2v.cli.options import (
     refuse_together,
 )
 from w2v.errors import SettingsError, one_line
+from w2v.formats import fasttext, table
 from w2v.kernel.plan import instruction_set
 from w2v.losses.registry import LOSSES, Settings
 from w2v.options import options_of
@@ -129,6 +130,7 @@ def new_run(given: Mapping[str, Any], communicator: Communicator | None) -> tupl
         others = {"--save-vocab": config.save_vocab, "--save-config": given["save_config"], "--plot": config.plot}
         models = _paths([config.continue_from, config.init, options.get("tree_vectors")])
         check_outputs([("-o", config.output), *others.items()], given["force"], _paths(inputs), models)
+    config = replace(config, settings=one_view_for_fasttext(config.settings, str(config.output)))
     return config, {"corpus": corpus, "source": source}
 
 
@@ -140,6 +142,13 @@ def option_name(name: str) -> str:
 def default_output(settings: Settings) -> Path:
     """Return the output file of a run without -o: .safetensors if it has n-grams, which .bin cannot hold."""
     return OUTPUT.with_suffix(".safetensors") if settings.subwords else OUTPUT
+
+
+def one_view_for_fasttext(settings: Settings, output: Path | str) -> Settings:
+    """Return the settings with one view instead of "auto" for a .ft.bin file, which holds only the view of subwords."""
+    if settings.views == "auto" and table.format_for(output).write is fasttext.write:
+        return replace(settings, views="words")
+    return settings
 
 
 def resumed_run(given: Mapping[str, Any], communicator: Communicator | None) -> tuple[RunConfig, dict[str, Any]]:
@@ -162,7 +171,7 @@ def resumed_run(given: Mapping[str, Any], communicator: Communicator | None) -> 
     checkpoint = latest_checkpoint(folder)
     settings = checkpoint.settings.as_dict()
     for name, value in chosen.items():
-        if value != settings[name]:
+        if value not in (settings[name], "auto"):  # "auto" was replaced by a value when the run began
             raise SettingsError(
                 f"{first_name(name)} {value}: the run in {folder} has {settings[name]}; "
                 "leave it out, or start a new run"

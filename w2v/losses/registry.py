@@ -262,7 +262,9 @@ class Settings(GeneralOptions):
         values = vars(self) | vars(self.loss_options)
         if computed:
             values |= {"alpha": self.start_alpha, "min_alpha": self.end_alpha, "workers": self.threads}
-            values |= {"vectors": self.word_vectors, "window": self.window or self.window_size}
+            values |= {"vectors": self.word_vectors}
+            if not self.has_two_views:  # by default, each view has its own window
+                values |= {"window": self.window or self.window_size}
             values |= {"views": "words+subwords" if self.has_two_views else "words"}
         return {name: values[name] for name in self.names() if name in values}
 

@@ -151,7 +151,10 @@ def continued_settings(model: Model | ViewsModel, vocab: Vocab, given: Mapping[s
     Raises:
         SettingsError: A given setting cannot change when training is continued.
     """
-    settings = replace(without_computed(model.settings), views=model.settings.as_dict()["views"])
+    views = model.settings.as_dict()["views"]
+    settings = replace(without_computed(model.settings), views=views)
+    if given.get("views") == "auto":  # as in a settings file of the run that trained the model
+        given = {**given, "views": views}
     for name in WORD_SELECTION_SETTINGS if vocab == "old" else ():
         if given.get(name) is not None:
             raise SettingsError(

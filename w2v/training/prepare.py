@@ -16,7 +16,7 @@ from zlib import crc32
 from w2v._kernels import step_for
 from w2v.errors import NothingToTrain, SettingsError, W2VError, one_line
 from w2v.evaluation.held_out import GapTest
-from w2v.formats import bfloat16, fasttext, table
+from w2v.formats import bfloat16
 from w2v.formats.native import header_bytes
 from w2v.losses import registry
 from w2v.losses.registry import Settings, view_settings
@@ -120,7 +120,7 @@ def prepare(
             if not types.tokens:
                 raise NothingToTrain(f"{text} holds no words")
             if source is None:
-                settings = _chosen_views(replace(config, settings=settings), types)
+                settings = with_views(settings, types)
             config = replace(config, settings=settings, corpus=tuple(text.files))
             checkpoints = _checkpoints_of_views(settings, resume_from)
             folders: dict[str, CheckpointFolder] = {}
@@ -205,21 +205,6 @@ def _open_checkpoint_folder(
     if isinstance(checkpoint, ViewsCheckpoint):
         return CheckpointFolder(config.checkpoint, config.checkpoint_every, replace=True)
     return CheckpointFolder(config.checkpoint, config.checkpoint_every, replace=replace_others, resumed_from=checkpoint)
-
-
-def _chosen_views(config: RunConfig, types: TypeCounts) -> Settings:
-    """Return the settings with views chosen for the text and the output file, and tell the user if there are two."""
-    settings = config.settings
-    if settings.views == "auto" and config.output and table.format_for(config.output).write is fasttext.write:
-        return replace(settings, views="words")  # the file would hold only the view of subwords
-    chosen = with_views(settings, types)
-    if chosen.has_two_views and settings.views == "auto":
-        log.info(
-            "a text of %s words is best learnt by two models, of words and of subwords: training both; --views words "
-            "(views=) trains one",
-            f"{types.tokens:,}",
-        )
-    return chosen
 
 
 def _checkpoints_of_views(

@@ -82,7 +82,8 @@ def train(corpus: Source, **given: Any) -> Model:
             docs/cluster.md. Each rank returns the model. Rank 0 writes the checkpoints.
 
     Returns:
-        The trained model; a ViewsModel with several `views`.
+        The trained model. With two `views`, which is the default for most small texts, it is a ViewsModel, and
+        `model.views["words"]` is a Model.
 
     Raises:
         W2VError: The corpus cannot be used, or the matrices do not fit in memory.

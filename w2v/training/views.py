@@ -7,6 +7,7 @@ checkpoint from the beginning, so a resumed run needs no other files than an ord
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
@@ -36,9 +37,13 @@ from w2v.training.run import BaseRun, Run
 MIN_WORDS, MAX_WORDS, MIN_VECTOR_SIZE = 300_000, 10_000_000, 100
 MAX_WORDS_LONG, LONG_VECTOR_SIZE = 25_000_000, 200
 
+log = logging.getLogger("w2v")
+
 
 def with_views(settings: Settings, types: TypeCounts) -> Settings:
     """Return the settings with views chosen, if they are "auto": two views for the texts that measured better so.
+
+    The log tells the user if there are two.
 
     Two views are chosen only for CBOW with negative sampling, for a text of words and not of identifiers or short
     words, and if the user leaves window, vectors and subwords to w2v.
@@ -54,6 +59,12 @@ def with_views(settings: Settings, types: TypeCounts) -> Settings:
     is_default = is_default and settings.window is settings.vectors is settings.subwords is None
     is_measured = settings.vector_size >= MIN_VECTOR_SIZE and MIN_WORDS <= types.tokens <= most
     two_views = is_default and is_measured and has_word_parts(types, DEFAULT_NGRAMS[0])
+    if two_views:
+        log.info(
+            "a text of %s words is best learnt by two models, of words and of subwords: training both; --views words "
+            "(views=) trains one",
+            f"{types.tokens:,}",
+        )
     return replace(settings, views="words+subwords" if two_views else "words")
 
 

@@ -24,6 +24,7 @@ from w2v.cli.run_config import (
     default_output,
     named_files,
     new_run,
+    one_view_for_fasttext,
     resume_command,
     resumed_run,
 )
@@ -327,6 +328,8 @@ def tune(
     files = [*map(Path, options.corpus_of(corpus).files)]
     inputs = [*files, *questions, *pairs, *([Path(phrases)] if isinstance(phrases, str) else [])]
     check_outputs([("-o", output), ("-o", config)], force, inputs)
+    if one_view_for_fasttext(settings, output) is not settings:
+        chosen["views"] = "words"
     _prepare_trials_file(state, resume, force, inputs)
     try:
         with ProgressPrinter(quiet, sys.stderr if as_json else sys.stdout) as progress:
