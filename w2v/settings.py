@@ -113,7 +113,7 @@ class GeneralOptions:
         "auto",
         "Train one model (words), or two that share --vector-size: one of whole words and one of character n-grams "
         "(words+subwords). The vector of a word is then the concatenation of its two vectors, each scaled to length 1. "
-        "auto: two where they are better, for CBOW with ns on 300,000 to 10 million words (25 million with 200 "
+        "auto: two where they are better, for CBOW with ns on 300,000 to 5 million words (25 million with 200 "
         "dimensions), unless you choose the window, vectors or subwords.",
         MODEL,
         fixed=True,

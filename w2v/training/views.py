@@ -34,7 +34,7 @@ from w2v.training.run import BaseRun, Run
 # Two views are better than one model for this many words of text, and vectors of at least this many values. Longer
 # vectors leave enough values to the view of words for the meanings of more words (bench/README.md, "Two views in one
 # vector").
-MIN_WORDS, MAX_WORDS, MIN_VECTOR_SIZE = 300_000, 10_000_000, 100
+MIN_WORDS, MAX_WORDS, MIN_VECTOR_SIZE = 300_000, 5_000_000, 100
 MAX_WORDS_LONG, LONG_VECTOR_SIZE = 25_000_000, 200
 
 log = logging.getLogger("w2v")
