@@ -158,6 +158,15 @@ def test_the_kind_of_a_model_is_kept(tmp_path: Path, model: Any) -> None:
     assert content.header.settings["model"] == model
 
 
+def test_words_without_counts_count_once(tmp_path: Path) -> None:
+    path = tmp_path / "m.ft.bin"
+    w2v.KeyedVectors(["a", "b"], [[1, 2], [3, 4]]).save(path)
+    assert ours.HEAD.unpack(path.read_bytes()[: ours.HEAD.size])[ours.FIELDS.index("tokens")] == 2
+    counts = w2v.load(path).counts
+    assert counts is not None
+    assert counts.tolist() == [1, 1]
+
+
 def handmade(**changes: float) -> bytes:
     """Return a model of two words and three buckets, in the layout of fastText's format version 12."""
     fields = {
