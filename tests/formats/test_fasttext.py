@@ -158,6 +158,20 @@ def test_the_kind_of_a_model_is_kept(tmp_path: Path, model: Any) -> None:
     assert content.header.settings["model"] == model
 
 
+def test_vectors_without_counts_and_settings_get_counts_of_1_and_the_defaults_of_fasttext(tmp_path: Path) -> None:
+    path = tmp_path / "m.ft.bin"
+    w2v.KeyedVectors(["a", "b"], [[1, 2], [3, 4]]).save(path)
+    settings = table.read(path).header.settings
+    assert settings == {
+        "model": "skipgram", "loss": "ns", "vector_size": 2, "window": 5, "epochs": 5, "min_count": 1, "negative": 5,
+        "sample": 1e-4, "vectors": "input",
+    }  # fmt: skip
+    assert ours.HEAD.unpack(path.read_bytes()[: ours.HEAD.size])[ours.FIELDS.index("tokens")] == 2
+    counts = w2v.load(path).counts
+    assert counts is not None
+    assert counts.tolist() == [1, 1]
+
+
 def handmade(**changes: float) -> bytes:
     """Return a model of two words and three buckets, in the layout of fastText's format version 12."""
     fields = {

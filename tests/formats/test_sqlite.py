@@ -218,6 +218,29 @@ def test_reading_a_write_ahead_log_without_an_index_leaves_an_index(changed: Pat
     assert file_names(changed.parent) == ["m.db"]
 
 
+@pytest.mark.parametrize("without", [1, 3])
+def test_counts_are_unknown_if_one_is_missing(database_path: Path, without: int) -> None:
+    with closing(sqlite3.connect(database_path, isolation_level=None)) as other:
+        other.execute("update words set count = 5")
+        np.testing.assert_array_equal(w2v.load(database_path).counts, [5, 5, 5])
+        other.execute("update words set count = null where id = ?", [without])
+    assert w2v.load(database_path).counts is None
+
+
+def test_most_words_may_be_in_the_write_ahead_log(database_path: Path) -> None:
+    words = [(number, f"word {number}", None) for number in range(4, 3001)]
+    with closing(sqlite3.connect(database_path, isolation_level=None)) as other:
+        other.execute("pragma journal_mode = wal")
+        other.execute("pragma wal_autocheckpoint = 0")
+        other.execute("begin")
+        other.executemany("insert into words values (?, ?, ?)", words)
+        other.executemany("insert into vectors values (?, ?)", [(row, SEVENS[0].tobytes()) for row, _, _ in words])
+        other.execute("commit")
+        vectors = w2v.load(database_path).vectors
+    np.testing.assert_array_equal(vectors[:3], ONES)
+    np.testing.assert_array_equal(vectors[3:], np.repeat(SEVENS[:1], 2997, axis=0))
+
+
 def test_words_and_vectors_are_read_from_one_transaction(database_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even if another program changes the database after its words were read and before its vectors are read."""
     with closing(sqlite3.connect(database_path, isolation_level=None, timeout=0)) as other:

@@ -193,6 +193,8 @@ def test_wrong_headers_are_refused_in_little_memory(tmp_path: Path, kind: str, h
         (b"2 2\na 1 2\n\xff 3 4\n", '(errors=) "replace"'),
         (b"2 1\n\xc3 1\n\xa9 2\n", '(errors=) "replace"'),  # a character split between two words
         (b"2 2\na 1 2\nb 3", "truncated, or its header is wrong: 1 of 2 rows"),
+        (b"9 2\na 1 2\nb 3 4", "truncated, or its header is wrong: 1 of 9 rows"),  # the last number may be cut
+        (b"9 2\na 1 2\nb 3 4\n", "truncated, or its header is wrong: 2 of 9 rows"),
         (b"a 1 2\nb 3", "truncated after 1 complete row"),
         (b"2 2\na 1 2\nb 3\n", "row 2 is not a word and 2 numbers"),
         (b"2 2\na 1 2\n 3 4\n", "row 2 is not a word and 2 numbers"),

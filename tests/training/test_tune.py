@@ -1,6 +1,7 @@
 """`tune`: the candidates and their order, scores, time, and how a stopped run is resumed."""
 
 import json
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -172,6 +173,24 @@ def test_state_file_of_another_run_is_refused(tmp_path: Path, change: dict[str, 
     with pytest.raises(w2v.W2VError, match=rf"state\.json: {message}"):
         w2v.tune(options.pop("corpus"), state=state, **options)
     assert state.read_bytes() == before
+
+
+def test_state_file_of_other_sizes_or_files_is_refused(tmp_path: Path) -> None:
+    state, questions, pairs = (tmp_path / name for name in ("state.json", "questions.txt", "pairs.txt"))
+    questions.write_text("a b c d\n")
+    pairs.write_text("a b 1\n")
+    small = {name: value for name, value in SMALL.items() if name != "vector_size"}
+    with pytest.raises(Stop):
+        w2v.tune(TEXT, state=state, max_size=8, on_trial=stop_after(1), **small)
+    changes: list[tuple[dict[str, Any], str]] = [
+        ({"max_size": 9}, "max_size 8, not 9"),
+        ({"max_size": None}, "max_size 8, not none"),
+        ({"questions": questions}, f"questions none, not {questions}"),
+        ({"pairs": [pairs]}, f"pairs none, not {pairs}"),
+    ]
+    for change, message in changes:
+        with pytest.raises(w2v.W2VError, match=rf"state\.json: its trials were run with {re.escape(message)}$"):
+            w2v.tune(TEXT, state=state, on_trial=stop_after(2), **{"max_size": 8, **small, **change})
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,11 @@ def test_parts_are_unit_vectors_times_weights() -> None:
     assert equal.similarity("a", "c") == pytest.approx((one + other) / 2)
 
 
+def test_only_words_of_all_models_are_taken() -> None:
+    found = w2v.combine([vectors(FIRST), vectors(SECOND), vectors({"c": [2], "d": [1], "b": [3]})])
+    assert found.index_to_key == ["c"]
+
+
 def test_union_has_zeros_in_the_part_of_a_model_without_the_word() -> None:
     found = w2v.combine([vectors(FIRST), vectors(SECOND)], words="union")
     assert found.index_to_key == ["a", "b", "c", "zero", "d"]

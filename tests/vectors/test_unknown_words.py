@@ -69,7 +69,9 @@ def test_every_method_suggests_similar_words(vectors: w2v.KeyedVectors, ask: Cal
         ("zzz", "'zzz'"),
         (3, "3 (words are strings: did you mean '3'?)"),
         (np.int64(3), "3 (words are strings: did you mean '3'?)"),
-        (5, "5 (words are strings; row 5 is .vectors[5])"),
+        (0, "0 (words are strings; row 0 is .vectors[0])"),
+        (12, "12 (words are strings; row 12 is .vectors[12])"),
+        (13, "13"),  # there is no such row
         (-1, "-1"),
     ):
         with pytest.raises(UnknownWordError) as error:

@@ -118,7 +118,11 @@ def test_vocabulary_matches_gensim(options: dict[str, Any]) -> None:
         assert ours.wv.expandos["count"].tolist() == theirs.wv.expandos["count"].tolist()
 
 
-def test_training_continues_from_wv_vectors_except_locked_rows(model: Word2Vec) -> None:
+@pytest.mark.parametrize("sorted_vocab", [1, 0])
+def test_training_continues_from_wv_vectors_except_locked_rows(sorted_vocab: int) -> None:
+    model = Word2Vec(SENTENCES, sorted_vocab=sorted_vocab, **SMALL)
+    counts = model.wv.expandos["count"]
+    assert (sorted(counts, reverse=True) == list(counts)) == bool(sorted_vocab)
     model.wv.vectors[:] += 100
     model.wv.vectors_lockf = np.ones(len(model.wv), np.float32)
     model.wv.vectors_lockf[3] = 0
