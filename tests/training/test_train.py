@@ -67,7 +67,7 @@ def test_metrics_describe_the_text_and_the_time(sample: Path) -> None:
     assert model.metrics["cache_reused"] is False
     assert model.metrics["words_per_second"] > 0
     assert list(model.metrics["seconds"]) == ["read", "train"]
-    assert model.settings == w2v.Settings(**SMALL)
+    assert model.settings == w2v.Settings(**SMALL, views="words")
     assert model.wv.vectors.shape == (len(model.vocabulary), 16)
     assert model.vocabulary.counts[0] == text.split().count(model.vocabulary.words[0])
     pruned = w2v.train(text[:20_000].splitlines(), max_types=300, **SMALL)
