@@ -16,15 +16,14 @@ MODEL = ROOT / "tests" / "formats" / "samples" / "plain.bin"
 
 def install_and_query(folder: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    pip: list[str | Path] = [
-        folder / "bin" / "python",
-        "-m",
-        "pip",
-        "install",
+    options: list[str | Path] = [
         "--quiet",
         "--disable-pip-version-check",
+        "--prefer-binary",
+        "--find-links",
+        ROOT / "dist",
     ]
-    subprocess.run([*pip, "--prefer-binary", "--find-links", ROOT / "dist", "w2v"], check=True)
+    subprocess.run([folder / "bin" / "pip", "install", *options, "w2v"], check=True)
     subprocess.run([folder / "bin" / "w2v", "query", MODEL, "the"], check=True, stdout=subprocess.DEVNULL)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from w2v.fasttext.FastText import _FastText
 
-MAPPING_ROWS = 100_000  # rows of the input matrix from which fastText computes the axes
+MAPPING_ROWS = 100_000  # fastText computes the axes from at most this many rows of the input matrix
 
 
 def find_nearest_neighbor(

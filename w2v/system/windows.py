@@ -14,7 +14,6 @@ assert sys.platform == "win32"
 _kernel = ctypes.WinDLL("kernel32", use_last_error=True)
 _handlers: list[object] = []  # must live as long as the process
 
-
 _kernel.CreateFileW.restype = wintypes.HANDLE
 _kernel.CreateFileW.argtypes = (
     wintypes.LPCWSTR, wintypes.DWORD, wintypes.DWORD, wintypes.LPVOID, wintypes.DWORD, wintypes.DWORD, wintypes.HANDLE,
