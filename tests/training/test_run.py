@@ -14,6 +14,7 @@ from w2v.errors import Diverged
 from w2v.losses.loss import by_tensor_name
 from w2v.losses.registry import LOSSES
 from w2v.system import memory
+from w2v.system.threads import Thread
 from w2v.text.corpus import Corpus
 from w2v.text.vocabulary import Vocabulary
 from w2v.training import prepare
@@ -102,6 +103,28 @@ def test_threads_stop_when_a_checkpoint_is_due(new_run: Callable[..., Run]) -> N
     folder: Any = SimpleNamespace(due=True, diverged=False)
     run.checkpoint_folder = folder
     assert train_with(run, lambda kernel, _: kernel.wait_for_stop()).stopped_in_time
+
+
+def test_no_checkpoint_is_written_while_threads_may_still_run(
+    new_run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second Ctrl-C interrupts the wait for the threads."""
+
+    def interrupt(thread: Thread) -> None:
+        raise KeyboardInterrupt
+
+    def work(kernel: ControlledKernel, number: int) -> None:
+        kernel.kernel.run(number, 1)
+
+    run, written = new_run(), list[Any]()
+    folder: Any = SimpleNamespace(due=False, diverged=False, copies_matrices=False, next_position=lambda *_: 1)
+    folder.write = written.append
+    run.checkpoint_folder, run.kernel = folder, ControlledKernel(run.kernel, work)
+    monkeypatch.setattr(Thread, "wait", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run.train()
+    assert run.kernel.position == 1
+    assert not written
 
 
 def test_message_of_divergence_has_the_words_and_the_loss(new_run: Callable[..., Run]) -> None:

@@ -344,6 +344,7 @@ class Run(BaseRun):
             self.kernel.stop()
             raise
         finally:
+            self._failed = True  # until all threads have ended: a second signal may interrupt the wait for them
             for thread in threads:  # after an error, a thread that has not begun to run never will
                 thread.wait()
             self.seconds += time.perf_counter() - started
