@@ -19,6 +19,7 @@ Formula = Literal["word2vec", "paper"]
 Gradient = Literal["corrected", "faithful"]
 WordVectors = Literal["combined", "concatenated", "input"]
 Views = Literal["auto", "words", "words+subwords"]
+Preset = Literal["items", "graph"]
 
 MAX_INPUTS_PER_STEP = 16  # maximum number of context words that a training step combines (bench/NOTES.md)
 MAX_ADAPTIVE_BLOCKS = 16  # adaptive_samples draws at most this many blocks of `negative` words for a prediction
@@ -55,6 +56,14 @@ RENAMED = {
     "bucket": "buckets",
     "sentences": "it as the first argument: w2v.train(sentences)",
     "corpus_file": "it as the first argument: w2v.train(path)",
+}
+
+
+# Other defaults of the settings, by the name of a preset.
+PRESETS: dict[Preset, dict[str, Any]] = {
+    "items": {"model": "skipgram", "window": 10, "shrink_windows": False, "epochs": 20, "sample": 1e-3},
+    # The defaults of PecanPy, with the subsampling of gensim, which PecanPy trains with:
+    "graph": {"model": "skipgram", "vector_size": 128, "window": 10, "epochs": 1, "min_count": 0, "sample": 1e-3},
 }
 
 

@@ -17,6 +17,7 @@ import w2v
 from tests.helpers import command_of, run
 from w2v.cli import main as cli
 from w2v.losses.registry import Settings
+from w2v.settings import PRESETS
 from w2v.text.idstore import ReadingOptions
 from w2v.text.phrases import PhraseOptions
 from w2v.training.config import RunConfig
@@ -145,6 +146,13 @@ CALLS = [
                 "sampled_mixtures": False,
                 "large_softmax": False,
             },
+            "--preset items": PRESETS["items"],
+            "--preset graph": PRESETS["graph"],
+            "--preset graph | --epochs 7": {"epochs": 7},
+            "--preset graph | --cbow": {"model": "cbow"},
+            "--config graph.toml | --preset items": {"vector_size": 100, "min_count": 5}
+            | PRESETS["items"]
+            | {"epochs": 7},
             "--views words+subwords": {"views": "words+subwords", "subwords": "3-6"},
             "--min-ngram 2": {"subwords": "2-6"},
             "--max-ngram 4": {"subwords": "3-4"},
@@ -509,6 +517,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "counts": "a 30\nb 20\nc 10\n",
         "list": "b\n",
         "sg.toml": 'model = "skipgram"',
+        "graph.toml": 'preset = "graph"\nepochs = 7',
     }.items():
         (path / name).write_text(text)
     return path
@@ -729,8 +738,8 @@ def test_help_shows_the_defaults(command: str) -> None:
 @pytest.mark.parametrize(
     ("command", "common"),
     [
-        ("train", "output model vector-size window min-count subwords views epochs workers loss lower tokenize phrases "
-         "checkpoint"),
+        ("train", "output preset model vector-size window min-count subwords views epochs workers loss lower tokenize "
+         "phrases checkpoint"),
         ("tune", "output time questions pairs max-size model vector-size window min-count subwords views epochs "
          "workers loss phrases resume lower tokenize"),
         ("phrases", "output threshold min-count passes connectors save-phrases read-phrases workers lower tokenize"),

@@ -171,6 +171,8 @@ def test_pairs_of_numbers_may_be_lists(sample: Path, tmp_path: Path) -> None:
         ('loss = "hinge"', "run.toml: loss 'hinge': choose from ns, ", 2),
         ("tree = 3", "run.toml: tree 3: it must be a name or a path", 2),
         ('errors = "pass"', "run.toml: errors 'pass': choose from strict", 2),
+        ('preset = "zoo"', "run.toml: preset 'zoo': choose from items, graph", 2),
+        ("preset = ['items']", "run.toml: preset ['items']: did you mean items?", 2),
         ("corpus = 3", "run.toml: corpus 3: it must be a path or a list of paths", 2),
         ("corpus = [3]", "run.toml: corpus [3]: it must be a path", 2),
         ("output = 3", "run.toml: output 3: it must be a path", 2),

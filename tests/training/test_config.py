@@ -2,6 +2,7 @@
 
 import inspect
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 import w2v
 from tests.helpers import SMALL, train_and_stop
+from w2v.settings import PRESETS, Preset
 from w2v.text.idstore import ReadingOptions
 from w2v.training.config import RunConfig
 from w2v.training.train import Arguments
@@ -45,6 +47,31 @@ def test_all_options_share_one_namespace() -> None:
     assert RunConfig.from_options({}) == RunConfig()
     with pytest.raises(w2v.SettingsError, match="unknown setting 'outptu': did you mean output"):
         RunConfig.from_options({"outptu": "model.bin"})
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_preset_replaces_defaults_and_given_options_override_it(preset: Preset) -> None:
+    settings = RunConfig.from_options({"preset": preset}).settings
+    assert settings == w2v.Settings(**PRESETS[preset]) != w2v.Settings()
+    assert RunConfig.from_options({"preset": preset, "epochs": 7}).settings == replace(settings, epochs=7)
+
+
+def test_preset_for_vectors_has_the_size_of_the_vectors() -> None:
+    vectors = w2v.KeyedVectors(["a"], [[1.0, 2.0]])
+    settings = RunConfig.from_options({"preset": "graph", "init": "vectors.bin"}, vectors).settings
+    assert (settings.vector_size, settings.window) == (2, PRESETS["graph"]["window"])
+
+
+def test_train_uses_a_preset_and_stores_its_values() -> None:
+    model = w2v.train([["a", "b", "c"]] * 9, preset="graph", vector_size=4, sample=0.0, workers=1)
+    stored = model.settings.as_dict()
+    assert stored == stored | PRESETS["graph"] | {"vector_size": 4, "sample": 0.0}
+    with pytest.raises(w2v.SettingsError, match=r"^preset 'grahp': did you mean graph\?$"):
+        w2v.train([["a"]], preset="grahp")  # type: ignore[arg-type]
+    with pytest.raises(w2v.SettingsError, match="preset has no effect with settings"):
+        w2v.train([["a"]], preset="graph", settings=w2v.Settings())
+    with pytest.raises(w2v.SettingsError, match="preset has no effect with continue_from"):
+        w2v.train([["a"]], preset="graph", continue_from=model)
 
 
 @pytest.mark.parametrize(

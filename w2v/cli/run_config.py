@@ -40,8 +40,8 @@ LONG_RUN_SECONDS = 600  # a notice says how long a longer run will take
 NOTICE_AFTER_SECONDS = 5  # training time before this notice, until the speed is known well enough
 SHOWN_FILES = 3  # number of corpus files shown in the command that resumes a run
 RESUMABLE = "with --checkpoint DIR, a run can be resumed after Ctrl-C"
-# Fields of RunConfig that are options of the command; the other fields are groups of options.
-RUN_OPTIONS = (*PATHS, "corpus", "vocab", "freeze", "phrases", "checkpoint_every", "ignore_memory")
+# Options of RunConfig.from_options, except the options of Settings and ReadingOptions.
+RUN_OPTIONS = (*PATHS, "corpus", "preset", "vocab", "freeze", "phrases", "checkpoint_every", "ignore_memory")
 OPTION_NAMES = {"continue_from": "--continue", "vocabulary": "--read-vocab"}  # options that differ from their field
 
 
@@ -164,7 +164,7 @@ def resumed_run(given: Mapping[str, Any], communicator: Communicator | None) -> 
         click.UsageError: If an option has no effect on a resumed run.
     """
     folder = given["resume"]
-    others = ("vocabulary", "continue_from", "vocab", "init", "freeze", "checkpoint", "config", "save_config")
+    others = ("vocabulary", "continue_from", "vocab", "init", "freeze", "preset", "checkpoint", "config", "save_config")
     refuse_together("--resume", (*(name for name in options_of(ReadingOptions) if name != "cache"), *others))
     find_objective(given["objective"])
     chosen = given_settings(given)

@@ -14,8 +14,8 @@ from w2v.errors import SettingsError, W2VError, one_line
 from w2v.formats import table
 from w2v.losses.hierarchical_softmax import TREES
 from w2v.losses.registry import USER_DEFINED, FlatSettings, Settings
-from w2v.options import checked_value, options_of, refuse_unknown
-from w2v.settings import RENAMED, join_pair
+from w2v.options import checked_value, options_of, refuse_unknown, suggestion
+from w2v.settings import PRESETS, RENAMED, join_pair
 from w2v.system.files import PathLike, atomic_write, is_nameable, translate_os_errors
 from w2v.text.idstore import ReadingOptions
 from w2v.text.normalise import TextOptions
@@ -32,9 +32,10 @@ from w2v.vectors.keyed import KeyedVectors
 
 # Each option, and the option without which it has no effect.
 REQUIRED_OPTION = {"vocab": "continue_from", "freeze": "init", "checkpoint_every": "checkpoint"}
-# Options that have no effect with continue_from, because the run takes its words and matrices from the model.
-EXCLUDED_BY_CONTINUE = ("init", "vocabulary")
+# Options that have no effect with continue_from: the run takes its words, matrices and settings from the model.
+EXCLUDED_BY_CONTINUE = ("init", "vocabulary", "preset")
 PATHS = ("continue_from", "init", "vocabulary", "checkpoint", "output", "save_vocab", "plot")
+OTHERS_IN_FILES = ("corpus", "output", "phrases", "preset")  # what a settings file may have in addition to settings
 MODEL_SUFFIX = ".safetensors"
 MAX_TOML_BYTES = 1 << 20
 
@@ -110,7 +111,8 @@ class RunConfig:
 
         Args:
             given: The options by name: fields of Settings, of ReadingOptions and of this class, in one namespace.
-                Objects in memory, such as a Model, are ignored.
+                Objects in memory, such as a Model, are ignored. `preset` is the name of other defaults for the
+                settings, a key of PRESETS.
             source: The model to continue, or the vectors to initialise words with. It provides the settings and text
                 options that are not given.
             display_name: A function that converts the name of an option to the form shown in errors, such as --vocab.
@@ -119,18 +121,19 @@ class RunConfig:
             SettingsError: A name is unknown, a value is impossible, or options contradict each other.
         """
         own = {each.name for each in fields(cls)} - {"settings", "reading"}
+        preset = preset_settings(given.get("preset"))
         settings = {name: value for name, value in given.items() if name in Settings.names()}
         reading = {name: value for name, value in given.items() if name in options_of(ReadingOptions)}
         others = {name: value for name, value in given.items() if name in own}
-        refuse_unknown(given, [*Settings.names(), *options_of(ReadingOptions), *own], RENAMED)
+        refuse_unknown(given, [*Settings.names(), *options_of(ReadingOptions), *own, "preset"], RENAMED)
         for name, needed in REQUIRED_OPTION.items():
             if others.get(name, getattr(cls, name)) != getattr(cls, name) and others.get(needed) is None:
                 raise SettingsError(f"{display_name(name)} has no effect without {display_name(needed)}")
         for name in EXCLUDED_BY_CONTINUE:
-            if others.get("continue_from") is not None and others.get(name) is not None:
+            if others.get("continue_from") is not None and given.get(name) is not None:
                 raise SettingsError(
                     f"{display_name(name)} has no effect with {display_name('continue_from')}: the run starts from the "
-                    "words and matrices of the model"
+                    "words, matrices and settings of the model"
                 )
         for name in (*PATHS, "phrases"):
             if name in others and not isinstance(others[name], bool | None):
@@ -139,9 +142,10 @@ class RunConfig:
         if isinstance(source, Model | ViewsModel):
             resolved = continued_settings(source, others.get("vocab", cls.vocab), settings)
         elif source is not None:
-            resolved = settings_for_vectors(source, settings, others.get("freeze", False))
+            preset.pop("vector_size", None)  # the vectors decide it
+            resolved = settings_for_vectors(source, preset | settings, others.get("freeze", False))
         else:
-            resolved = Settings(**settings)
+            resolved = Settings(**preset | settings)
         inherited = asdict(text_options_of(source))
         return cls(settings=resolved, reading=ReadingOptions(**inherited | reading), **others)
 
@@ -192,6 +196,19 @@ class RunConfig:
                     file.write(_toml_line(path, name, value))
 
 
+def preset_settings(name: str | None) -> dict[str, Any]:
+    """Return the settings of a preset by its name, in a new dict; it is empty without a name.
+
+    Raises:
+        SettingsError: There is no such preset.
+    """
+    if name is None:
+        return {}
+    if name not in [*PRESETS]:  # in a list, since the value may not be hashable
+        raise SettingsError(f"preset {name!r}: {suggestion(str(name), [*PRESETS])}")
+    return dict(PRESETS[name])
+
+
 def _is_path(value: object) -> bool:
     return isinstance(value, str) and bool(value) and is_nameable(value)
 
@@ -216,13 +233,14 @@ def read_options(path: Path) -> dict[str, Any]:
         # Somebody else may have written the model, so its paths are not used.
         values, names = _options_of_model(path), [*Settings.names(), *options_of(TextOptions)]
     else:
-        values, names = _options_of_toml(path), [*kinds, "corpus", "output", "phrases"]
+        values, names = _options_of_toml(path), [*kinds, *OTHERS_IN_FILES]
     try:
         refuse_unknown(values, names, RENAMED)
-        others = {name: values.pop(name) for name in ("corpus", "output", "phrases") if name in values}
+        others = {name: values.pop(name) for name in OTHERS_IN_FILES if name in values}
         if isinstance(corpus := others.get("corpus"), str | list):
             others["corpus"] = (corpus,) if isinstance(corpus, str) else tuple(corpus)
-        RunConfig(**others)  # raises SettingsError
+        preset_settings(others.get("preset"))  # raises SettingsError
+        RunConfig(**{name: value for name, value in others.items() if name != "preset"})  # raises SettingsError
         checked = {name: checked_value(kinds[name], name, join_pair(name, value)) for name, value in values.items()}
         return (_drop_computed_options(checked) if is_model else checked) | others
     except SettingsError as error:

@@ -10,7 +10,7 @@ from w2v.errors import SettingsError, W2VError, one_line
 from w2v.losses.registry import FlatSettings, Settings
 from w2v.options import refuse_unknown, renamed_arguments, with_parameters_of
 from w2v.progress import Report
-from w2v.settings import RENAMED
+from w2v.settings import RENAMED, Preset
 from w2v.system.files import PathLike
 from w2v.text.corpus import Source
 from w2v.text.idstore import ReadingOptions
@@ -31,6 +31,7 @@ class Arguments(ReadingOptions, FlatSettings):
     """The keyword arguments of `train`: the options of a RunConfig, and objects in memory."""
 
     settings: Settings | None = None
+    preset: Preset | None = None
     vocabulary: Vocabulary | None = None
     continue_from: Model | ViewsModel | PathLike | None = None
     vocab: Vocab = RunConfig.vocab
@@ -57,6 +58,7 @@ def train(corpus: Source, **given: Any) -> Model:
             skipped and counted. An iterable is read once.
         settings: A Settings object. Its fields can be given as keyword arguments instead, such as vector_size=300;
             `w2v train --help` describes them. `objective` may be a Loss object.
+        preset: Other defaults for the settings that are not given: "items" or "graph", as --preset.
         vocabulary: The words to train, instead of the words of the corpus.
         continue_from: A model to continue, or its .safetensors file. The run starts with the matrices of the model and
             uses the model's settings unless you give others. `workers` is not taken from a file.
@@ -95,6 +97,8 @@ def train(corpus: Source, **given: Any) -> Model:
         if (settings := given.pop("settings", None)) is not None:
             if others := sorted(given.keys() & {*Settings.names()}):
                 raise SettingsError(f"give {others[0]} inside settings, not in addition to it")
+            if given.get("preset") is not None:
+                raise SettingsError("preset has no effect with settings, which have all values")
             if given.get("continue_from") is not None:
                 raise SettingsError("continue_from has its own settings: give only the settings to change")
             given |= settings.as_dict(computed=False)

@@ -32,7 +32,7 @@ from w2v.errors import W2VError, pluralise
 from w2v.formats import table
 from w2v.losses.registry import Settings
 from w2v.progress import Report
-from w2v.settings import DEFAULT_NGRAMS, TEXT
+from w2v.settings import DEFAULT_NGRAMS, TEXT, Preset
 from w2v.settings import MODEL as MODEL_GROUP
 from w2v.system import memory
 from w2v.text.idstore import ReadingOptions
@@ -94,6 +94,14 @@ def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
 )
 @click.option(
     "--save-config", cls=Option, type=FILE, help="Write the settings of this run to this file; --config reads it."
+)
+@click.option(
+    "--preset",
+    cls=Option,
+    common=True,
+    type=options.Choice(get_args(Preset)),
+    help="Use other defaults for the settings: the defaults for sessions of items, or for walks in a graph. Options "
+    "override them.",
 )
 @options.settings_options(*Settings.names())
 @options.READING
