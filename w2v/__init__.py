@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.training.train import resume as resume
     from w2v.training.train import train as train
     from w2v.training.tune import tune as tune
+    from w2v.vectors.align import align as align
     from w2v.vectors.combine_models import combine as combine
     from w2v.vectors.keyed import KeyedVectors as KeyedVectors
     from w2v.vectors.keyed import load as load
@@ -62,6 +63,7 @@ _MODULES = {  # the module of each public name
     "Vocabulary": "w2v.text.vocabulary",
     "W2VError": "w2v.errors",
     "__version__": "w2v.system.version",
+    "align": "w2v.vectors.align",
     "analogies": "w2v.evaluation.analogies",
     "analogy": "w2v.evaluation.analogies",
     "combine": "w2v.vectors.combine_models",

@@ -73,6 +73,8 @@ class ModelHeader:
         ngram_offset: The position in a vector of the first value that n-grams contribute to; all values before it
             belong to other views.
         views: The views of a model with several, by name; otherwise empty.
+        coordinates: A name of the coordinate system of the vectors. Vectors of two files may be compared without an
+            alignment if both have the same name. Empty if the system is the model's own.
         gensim: The object that w2v.gensim or gensim saved, if the file is from one of them.
         package_version: The version of w2v that wrote a checkpoint; empty in other files.
         others: Strings that other programs stored, by name; w2v keeps them, but does not use them.
@@ -85,6 +87,7 @@ class ModelHeader:
     subwords: Subwords | None = None
     ngram_offset: int = 0
     views: Mapping[str, ViewHeader] = field(default_factory=dict)
+    coordinates: str = ""
     gensim: GensimObject | None = None
     package_version: str = ""
     others: Mapping[str, str] = field(default_factory=dict)
@@ -98,8 +101,8 @@ class ModelHeader:
     @property
     def non_empty_fields(self) -> list[str]:
         """The names of the fields that are neither empty nor default, except `package_version`."""
-        names = ("settings", "metrics", "text", "subwords", "ngram_offset", "views", "scores", "gensim", "others")
-        return [name for name in names if (value := getattr(self, name)) and value != DEFAULT_TEXT_OPTIONS]
+        names = ("settings", "metrics", "text", "subwords", "ngram_offset", "views", "coordinates", "scores", "gensim")
+        return [name for name in (*names, "others") if (value := getattr(self, name)) and value != DEFAULT_TEXT_OPTIONS]
 
     # -- in files -----------------------------------------------------------------------------------
 
@@ -128,6 +131,8 @@ class ModelHeader:
             fields["ngram_offset"] = decode(Count, rest.pop("ngram_offset"), _label(where, "position of n-grams"))
         if "views" in rest:
             fields["views"] = decode(dict[str, ViewHeader], rest.pop("views"), _label(where, "views"))
+        if "coordinates" in rest:
+            fields["coordinates"] = decode(str, rest.pop("coordinates"), _label(where, "coordinates"))
         saved = {name: rest.pop(name) for name in list(rest) if name.startswith(GENSIM_PREFIX)}
         if saved:
             fields["gensim"] = _read_gensim_object(saved, _label(where, "settings"))

@@ -35,6 +35,7 @@ PART_LABELS = {
     "loss_by_epoch": "losses by epoch",
     "text": "text options",
     "gensim": "settings",
+    "coordinates": "coordinates",
     "others": "other texts",
     gensim.INT_KEYS: "integer keys",
 }

@@ -110,7 +110,7 @@ def reduce_dimensions(content: VectorFile, dims: int) -> VectorFile:
     axes = np.linalg.eigh(products)[1][:, : -dims - 1 : -1].astype(np.float32)  # (size, dims), largest eigenvalue first
     header = _update_settings(content.header, dropped=("vectors", "blocks", "views"), vector_size=dims)
     # The rows of n-grams may have only the last values of a vector; see Ngrams.offset.
-    header = replace(header, ngram_offset=0)
+    header = replace(header, ngram_offset=0, coordinates="")
     return _transform(content, lambda matrix: _project(matrix, axes[-matrix.shape[1] :]), header)
 
 
