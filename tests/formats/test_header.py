@@ -22,6 +22,7 @@ FULL_HEADER = ModelHeader(
     text=TextOptions(lower=True, digits="zero", normalize="nfkc"),
     subwords=Subwords(3, 6, 1000),
     ngram_offset=4,
+    key_type="int",
     views={"words": ViewHeader({"loss": "ns"}, {"tokens": 7}), "subwords": ViewHeader({"loss": "hs"})},
     coordinates="0123456789abcdef",
     gensim=GensimObject("FastText", {"negative": 5}),
@@ -33,7 +34,7 @@ FULL_HEADER = ModelHeader(
 @pytest.mark.parametrize("header", [ModelHeader(), FULL_HEADER], ids=["empty", "full"])
 def test_a_header_is_read_back_as_written(tmp_path: Path, header: ModelHeader) -> None:
     assert ModelHeader.from_strings(header.to_strings("file"), "file") == header
-    vectors = w2v.KeyedVectors(["a"], [[1.0]], header=header)
+    vectors = w2v.KeyedVectors(["1"], [[1.0]], header=header)
     vectors.save(tmp_path / "m.safetensors")
     for mmap in (False, True):
         assert w2v.load(tmp_path / "m.safetensors", mmap).header == header

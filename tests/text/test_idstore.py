@@ -28,7 +28,7 @@ from w2v.system.files import text_start
 from w2v.text import corpus, idstore
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID
 from w2v.text.corpus import Corpus
-from w2v.text.idstore import IdStore, TypeCounts
+from w2v.text.idstore import IdStore, TypeCounts, store_of_ids
 from w2v.text.normalise import Digits, Normaliser, Normalize, TextOptions, Tokenize
 from w2v.text.words import Words
 
@@ -532,6 +532,31 @@ def test_concat_adds_the_numbers_of_pruned_types(tmp_path: Path) -> None:
     with read_text(Corpus(tmp_path / "text")) as store:
         parts = [TypeCounts(store.counts, store.strings, store.offsets, pruned) for pruned in (3, 4)]
         assert functools.reduce(TypeCounts.concat, parts).pruned == 7
+
+
+def test_ids_from_elsewhere_keep_the_type_of_their_keys(tmp_path: Path) -> None:
+    words = Words.of(["", "", "7", "9"])
+    pieces = [np.array([2, 3], np.uint32), np.array([2, 0], np.uint32)]
+    counts = np.array([1, 0, 2, 1])
+    with store_of_ids(pieces, lambda: (counts, words), tmp_path, key_type="int", is_text=False) as store:
+        assert (store.key_type, store.is_text, store.tokens) == ("int", False, 3)
+        assert store.ids.tolist() == [2, 3, 2, 0]
+        assert words_of(store) == ["7", "9"]
+
+
+@pytest.mark.parametrize(
+    ("key_types", "merged"),
+    [(["int", "int"], "int"), (["int", "str"], "str"), (["int", "empty"], "int"), (["empty", "empty"], "str")],
+)
+def test_merged_types_are_numbers_if_all_parts_have_numbers(key_types: list[Any], merged: str) -> None:
+    words = Words.of(["", "", "7"])
+    parts = []
+    for key_type in key_types:
+        counts = np.array([0, 0, 0 if key_type == "empty" else 2])
+        key_type = "str" if key_type == "empty" else key_type
+        parts.append(TypeCounts(counts, words.with_padding(), words.offsets, 0, key_type, is_text=False))
+    found = functools.reduce(TypeCounts.concat, parts)
+    assert (found.key_type, found.is_text) == (merged, False)
 
 
 def test_a_link_to_a_valid_cache_is_not_followed(text: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import w2v
 from w2v.errors import SettingsError, W2VError
+from w2v.formats.header import ModelHeader
 from w2v.formats.storage import CompactMatrix
 from w2v.formats.vector_file import VectorFile
 from w2v.text.vocabulary import Vocabulary
@@ -348,3 +349,57 @@ def test_vectors_of_a_file_are_float32_unless_asked_as_stored() -> None:
     np.testing.assert_array_equal(to_keyed_vectors(content).vectors, rows)
     assert type(to_keyed_vectors(content).vectors) is np.ndarray
     assert type(to_keyed_vectors(content, as_stored=True).vectors) is CompactMatrix
+
+
+# -- numbers as keys --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def numbered(tmp_path: Path) -> KeyedVectors:
+    """Return vectors of the items 1193, -5 and 2^64 - 1, saved and loaded."""
+    vectors = KeyedVectors([1193, np.int8(-5), (1 << 64) - 1], [[1, 0], [1, 1], [0, 1]], [3, 2, 1])
+    vectors.save(tmp_path / "items.safetensors")
+    return load(tmp_path / "items.safetensors")
+
+
+def test_numbers_stay_numbers_in_a_file(numbered: KeyedVectors) -> None:
+    assert numbered.header.key_type == "int"
+    assert numbered.index_to_key == [1193, -5, (1 << 64) - 1] == list(numbered)
+    assert numbered.key_to_index[-5] == 1
+    np.testing.assert_array_equal(numbered[1193], [1, 0])
+    np.testing.assert_array_equal(numbered[[np.int64(-5), 1193]], [[1, 1], [1, 0]])
+    assert 1193 in numbered and 1194 not in numbered  # noqa: PT018
+
+
+def test_searches_accept_and_return_numbers(numbered: KeyedVectors) -> None:
+    assert [key for key, _ in numbered.most_similar(1193)] == [-5, (1 << 64) - 1]
+    assert [key for key, _ in numbered.most_similar(positive=[1193], negative=["-5"], topn=1)] == [(1 << 64) - 1]
+    assert [key for key, _ in numbered.most_similar_batch([-5])[0]] == [1193, (1 << 64) - 1]
+    assert numbered.closer_than(1193, (1 << 64) - 1) == [-5]
+    assert numbered.doesnt_match([1193, -5, 7]) in (1193, -5)  # 7 is unknown, and left out
+    np.testing.assert_array_equal(numbered.get_mean_vector([1193, 7]), [1, 0])
+
+
+def test_a_number_as_text_names_the_same_item(numbered: KeyedVectors) -> None:
+    np.testing.assert_array_equal(numbered["-5"], numbered[-5])
+    for text in ("05", "-05", "+5", " 5", "5.0", "", "a", "\u0665"):  # the last is a digit of another script
+        assert text not in numbered
+
+
+def test_unknown_numbers_are_named_without_advice_on_words(numbered: KeyedVectors) -> None:
+    with pytest.raises(UnknownWordError) as caught:
+        numbered[[1, 1193]]
+    assert str(caught.value) == "not in the vocabulary: 1"
+
+
+@pytest.mark.parametrize("words", [[1, "a"], [True, 2], [1.0], [1 << 64]])
+def test_words_that_are_neither_all_text_nor_all_numbers_are_refused(words: list[object]) -> None:
+    with pytest.raises(W2VError, match=r"words are strings, or all are ints of 64 bits$"):
+        KeyedVectors(words, np.eye(len(words)))
+
+
+@pytest.mark.parametrize("word", ["a", "01", "1" * 21])
+def test_damaged_numbers_are_refused(word: str) -> None:
+    damaged = KeyedVectors([word], [[1.0]], header=ModelHeader(key_type="int"))
+    with pytest.raises(W2VError, match=f"^the key '{word}' is not a whole number$"):
+        damaged.index_to_key  # noqa: B018

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from w2v.errors import W2VError
 from w2v.system.schema import Count, convert, decode, encode
 from w2v.text.normalise import TextOptions
 from w2v.text.subwords import MAX_BUCKETS, MAX_LENGTH, Subwords
+from w2v.text.words import KeyType
 
 FILE_KEYS = ("format", "version")  # keys that describe the file, not the model: see native.py
 OLD_METRICS = "figures"  # what versions before 0.2 called the metrics
@@ -72,6 +73,7 @@ class ModelHeader:
         subwords: The lengths of n-grams and the number of buckets, if the model has n-grams.
         ngram_offset: The position in a vector of the first value that n-grams contribute to; all values before it
             belong to other views.
+        key_type: "int" if the words stand for numbers, such as ids of items; see w2v.text.words.KeyType.
         views: The views of a model with several, by name; otherwise empty.
         coordinates: A name of the coordinate system of the vectors. Vectors of two files may be compared without an
             alignment if both have the same name. Empty if the system is the model's own.
@@ -86,6 +88,7 @@ class ModelHeader:
     text: TextOptions = DEFAULT_TEXT_OPTIONS
     subwords: Subwords | None = None
     ngram_offset: int = 0
+    key_type: KeyType = "str"
     views: Mapping[str, ViewHeader] = field(default_factory=dict)
     coordinates: str = ""
     gensim: GensimObject | None = None
@@ -101,8 +104,11 @@ class ModelHeader:
     @property
     def non_empty_fields(self) -> list[str]:
         """The names of the fields that are neither empty nor default, except `package_version`."""
-        names = ("settings", "metrics", "text", "subwords", "ngram_offset", "views", "coordinates", "scores", "gensim")
-        return [name for name in (*names, "others") if (value := getattr(self, name)) and value != DEFAULT_TEXT_OPTIONS]
+        names = (
+            "settings", "metrics", "text", "subwords", "ngram_offset", "key_type", "views", "coordinates", "scores",
+            "gensim", "others",
+        )  # fmt: skip
+        return [name for name in names if (value := getattr(self, name)) and value != getattr(EMPTY_HEADER, name)]
 
     # -- in files -----------------------------------------------------------------------------------
 
@@ -129,6 +135,8 @@ class ModelHeader:
             fields["subwords"] = _decode_subwords(rest.pop("subwords"), _label(where, "subwords"))
         if "ngram_offset" in rest:
             fields["ngram_offset"] = decode(Count, rest.pop("ngram_offset"), _label(where, "position of n-grams"))
+        if "key_type" in rest:
+            fields["key_type"] = decode(cast(Any, KeyType), rest.pop("key_type"), _label(where, "type of keys"))
         if "views" in rest:
             fields["views"] = decode(dict[str, ViewHeader], rest.pop("views"), _label(where, "views"))
         if "coordinates" in rest:
@@ -151,6 +159,9 @@ class ModelHeader:
         if self.package_version:
             strings["package_version"] = self.package_version
         return {name: text for name, text in self.others.items() if name not in FILE_KEYS} | strings
+
+
+EMPTY_HEADER = ModelHeader()
 
 
 def _label(where: object, name: str) -> str:

@@ -245,7 +245,7 @@ def part_names(content: VectorFile) -> list[str]:
     tensors = [
         next((view for prefix, view in views.items() if name.startswith(prefix)), name) for name in content.tensors
     ]
-    fields = [name for name in content.header.non_empty_fields if name not in ("views", "ngram_offset")]
+    fields = [name for name in content.header.non_empty_fields if name not in ("views", "ngram_offset", "key_type")]
     return [*counts, *dict.fromkeys(tensors), *fields]
 
 

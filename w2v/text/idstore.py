@@ -44,7 +44,7 @@ from w2v.text.corpus import Corpus, TextBlock
 from w2v.text.encodings import UTF_8, encoding_name
 from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.paths import CACHE_SUFFIX
-from w2v.text.words import Words
+from w2v.text.words import KeyType, Words
 
 SIGNATURE = IDS_SIGNATURE + b"1\n"
 # The largest allowed max_types. Ids have 31 bits. Types are pruned only after a block, so a block can exceed max_types.
@@ -62,12 +62,16 @@ class IdFileFooter(msgspec.Struct, frozen=True):
         ids: The number of ids.
         types: The number of types, including the ids 0 and 1 of TypeCounts.
         pruned: The number of pruned types.
+        key_type: See TypeCounts.
+        is_text: See TypeCounts.
     """
 
     cache_key: str = msgspec.field(name="settings")
     ids: Count
     types: Count
     pruned: Count
+    key_type: KeyType = "str"
+    is_text: bool = True
 
 
 class TypeCounts:
@@ -84,12 +88,22 @@ class TypeCounts:
         pruned: The number of types dropped to keep within `max_types`, int.
         tokens: The number of words in the corpus, int.
         sentences: The number of lines that contain a word, int.
+        key_type: "int" if all words are numbers of items, in decimal digits; otherwise "str".
+        is_text: False if the words are not words of a text, but items of sessions or nodes of a graph. Then no advice
+            on texts is given.
     """
 
     def __init__(
-        self, counts: NDArray[np.int64], strings: NDArray[np.uint8], offsets: NDArray[np.int64], pruned: int
+        self,
+        counts: NDArray[np.int64],
+        strings: NDArray[np.uint8],
+        offsets: NDArray[np.int64],
+        pruned: int,
+        key_type: KeyType = "str",
+        is_text: bool = True,
     ) -> None:
         self.counts, self.strings, self.offsets, self.pruned = counts, strings, offsets, pruned
+        self.key_type, self.is_text = key_type, is_text
         self.types = Words(strings[: -len(PADDING)], offsets)
         self.tokens = int(counts[PRUNED_TYPE:].sum())
         self.sentences = int(counts[SENTENCE_END_ID])
@@ -111,7 +125,11 @@ class TypeCounts:
         counts = np.concatenate([self.counts, other.counts[new]])
         counts[index[index >= 0]] += other.counts[index >= 0]
         types = self.types.concat(other.words(new))
-        return TypeCounts(counts, types.with_padding(), types.offsets, self.pruned + other.pruned)
+        parts = [part for part in (self, other) if part.tokens]  # an empty part has neither words nor items
+        key_type: KeyType = "int" if parts and all(part.key_type == "int" for part in parts) else "str"
+        is_text = any(part.is_text for part in parts)
+        pruned = self.pruned + other.pruned
+        return TypeCounts(counts, types.with_padding(), types.offsets, pruned, key_type, is_text)
 
     def types_checksum(self) -> str:
         """Return the SHA-256 of the types and their counts. It is the same however ranks divide the text."""
@@ -154,7 +172,7 @@ class IdStore(TypeCounts):
         offsets: NDArray[np.int64] = np.frombuffer(memory, np.int64, types + 1, start + 8 * types)
         start += 8 * (2 * types + 1)
         strings: NDArray[np.uint8] = np.frombuffer(memory, np.uint8, int(offsets[-1]) + len(PADDING), start)
-        super().__init__(counts, strings, offsets, pruned)
+        super().__init__(counts, strings, offsets, pruned, self.footer.key_type, self.footer.is_text)
         self.reused = reused
         if reused:
             self._check()
@@ -377,21 +395,20 @@ def _write(
     if not counts[PRUNED_TYPE:].any() and corpus.ranges is None:  # a part of a text may be empty
         raise NothingToTrain(f"{corpus} holds no words")
     with _translate_write_errors(folder):
-        _write_types(file, counts, types.lengths(), types.strings(), cache_key, pruned)
+        footer = IdFileFooter(cache_key, int(counts.sum()), len(counts), pruned)
+        _write_types(file, footer, counts, types.lengths(), types.strings())
 
 
 def _write_types(
     file: BinaryIO,
+    footer: IdFileFooter,
     counts: NDArray[np.int64],
     lengths: NDArray[np.int64],
     strings: Iterable[NDArray[np.uint8]],
-    cache_key: str,
-    pruned: int,
 ) -> None:
     """Write the part of an id file that follows the ids."""
-    size = int(counts.sum())
-    encoded = encode(IdFileFooter(cache_key, size, len(counts), pruned), "ids").encode()
-    _write_all(file, bytes(_round_up(4 * size) - 4 * size))
+    encoded = encode(footer, "ids").encode()
+    _write_all(file, bytes(_round_up(4 * footer.ids) - 4 * footer.ids))
     _write_all(file, counts.data)
     _write_all(file, np.cumsum(np.append(0, lengths)).data)
     for piece in strings:
@@ -399,19 +416,27 @@ def _write_types(
     _write_all(file, PADDING + encoded + len(encoded).to_bytes(8, "little") + SIGNATURE)
 
 
-def store_with_ids(
-    store: IdStore,
+def store_of_ids(
     pieces: Iterable[NDArray[np.uint32]],
     types: Callable[[], tuple[NDArray[np.int64], Words]],
     folder: Path,
+    *,
+    cache_key: str = "",
+    pruned: int = 0,
+    key_type: KeyType = "str",
+    is_text: bool = True,
 ) -> IdStore:
-    """Create a store with other ids for the text of `store`, in an unnamed temporary file in a folder.
+    """Create a store of ids that do not come from the text reader, in an unnamed temporary file in a folder.
 
     Args:
-        store: The store of the original ids.
-        pieces: The new ids, uint32.
-        types: Called after the last piece; returns the counts, int64 (types + 2,), and words of the new ids.
+        pieces: The ids, uint32.
+        types: Called after the last piece; returns the counts, int64 (types + 2,), and words of all ids. Ids 0 and 1
+            have empty words; see TypeCounts.
         folder: The folder of the temporary file.
+        cache_key: See IdFileFooter.
+        pruned: See TypeCounts.
+        key_type: See TypeCounts.
+        is_text: See TypeCounts.
 
     Raises:
         W2VError: If the folder is not writable.
@@ -422,10 +447,9 @@ def store_with_ids(
                 _write_all(file, ids.data)
         counts, words = types()
         with _translate_write_errors(folder):
-            _write_types(file, counts, np.diff(words.offsets), [words.blob], store.footer.cache_key, store.pruned)
-        new = IdStore(file)
-        new.reused = store.reused
-        return new
+            footer = IdFileFooter(cache_key, int(counts.sum()), len(counts), pruned, key_type, is_text)
+            _write_types(file, footer, counts, np.diff(words.offsets), [words.blob])
+        return IdStore(file)
 
 
 def _temporary(folder: Path) -> BinaryIO:

@@ -32,7 +32,7 @@ from w2v.system.threads import Pool, map_in_order
 from w2v.text._phrases import CONNECTOR, PAIR, SEPARATOR, Joiner, PairCounter, appended_hashes, ids_to_text, renumber
 from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus, Source
-from w2v.text.idstore import IdStore, ReadingOptions, pruning_threshold, read_corpus, store_with_ids
+from w2v.text.idstore import IdStore, ReadingOptions, pruning_threshold, read_corpus, store_of_ids
 from w2v.text.words import Words
 
 Scoring = Literal["default", "npmi", "word2phrase"]
@@ -534,7 +534,12 @@ def _join_phrases(
         order[numbers[seen]] = seen
         return counts[:size], types.take(order)
 
-    return store_with_ids(store, new_ids(), counts_and_words, folder)
+    footer = store.footer
+    joined_store = store_of_ids(
+        new_ids(), counts_and_words, folder, cache_key=footer.cache_key, pruned=footer.pruned, is_text=footer.is_text
+    )
+    joined_store.reused = store.reused
+    return joined_store
 
 
 def _pieces(

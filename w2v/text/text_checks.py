@@ -52,7 +52,7 @@ _IDENTIFIER = re.compile(r"[\d_:/|=]")  # characters of identifiers that words d
 
 
 def warn_about_text(store: TypeCounts, epochs: int | str | None, text: TextOptions, vocabulary: Words) -> None:
-    """Issue a TextWarning for each change to the text that would improve the vectors.
+    """Issue a TextWarning for each change to the text that would improve the vectors. Items get no advice.
 
     Args:
         store: The words of the text.
@@ -60,6 +60,8 @@ def warn_about_text(store: TypeCounts, epochs: int | str | None, text: TextOptio
         text: The options that the text was read with.
         vocabulary: The words to train.
     """
+    if not store.is_text:
+        return
     first = FirstWords.of(store)
     word_line, size_line = spacing_advice(first) or _character_advice(first, text), ""
     # Without spaces, or split into characters, the tokens are not words: give no advice on their number and form.

@@ -19,7 +19,7 @@ from w2v.system.files import PathLike, atomic_write
 from w2v.text._text import FIRST_TYPE
 from w2v.text.idstore import TypeCounts
 from w2v.text.text_checks import FirstWords, spacing_advice
-from w2v.text.words import MAX_COUNT, Words
+from w2v.text.words import MAX_COUNT, KeyType, Words
 
 WORDS_AT_ONCE = 1 << 16  # words written at a time
 WHITE_SPACE = b" \t\n\v\f\r"
@@ -29,17 +29,19 @@ class Vocabulary:
     """The V words to train and their counts, the most frequent word first.
 
     Attributes:
-        words: V str, as Words.
+        words: V str, as Words. Items may contain white space.
         counts: int64 (V,), how often each word occurs; at least 1.
         tokens: The sum of the counts, int.
+        key_type: "int" if the words are numbers of items, in decimal digits; otherwise "str".
     """
 
-    def __init__(self, words: Sequence[str], counts: ArrayLike) -> None:
+    def __init__(self, words: Sequence[str], counts: ArrayLike, key_type: KeyType = "str") -> None:
         """Check the words and counts.
 
         Args:
             words: Different tokens, each of at most MAX_WORD_BYTES, since files cannot store longer words.
             counts: Positive integers, in descending order.
+            key_type: See the attribute.
 
         Raises:
             W2VError: For any other words or counts.
@@ -59,11 +61,12 @@ class Vocabulary:
             raise W2VError("the counts of a vocabulary must be 1 or more and in descending order")
         if float(self.counts.sum(dtype=np.float64)) > MAX_COUNT:
             raise W2VError(f"the counts add up to more than {MAX_COUNT}")
-        if np.any(self.words.offsets[1:] == self.words.offsets[:-1]) or self.words.contain_any(WHITE_SPACE):
-            raise W2VError("the words of a vocabulary must not be empty and must not contain white space")
+        if np.any(self.words.offsets[1:] == self.words.offsets[:-1]):
+            raise W2VError("the words of a vocabulary must not be empty")
         if rows := self.words.find_duplicate():
             raise W2VError(f"the vocabulary contains the word {self.words[rows[0]][:60]!r} twice")
         self.tokens = int(self.counts.sum())
+        self.key_type: KeyType = key_type
 
     def __len__(self) -> int:
         return len(self.words)
@@ -91,12 +94,12 @@ class Vocabulary:
                 raise W2VError("all words were pruned: raise --max-types")
             top = int(counts.argmax())
             word = store.words(np.array([top + FIRST_TYPE]))[0]
-            reason = spacing_advice(FirstWords.of(store)) or (
+            reason = (spacing_advice(FirstWords.of(store)) if store.is_text else "") or (
                 f"the most frequent, {word[:60]!r}, occurs {pluralise(counts[top], 'time')}; "
                 "lower --min-count or give more text"
             )
             raise W2VError(f"no word occurs {pluralise(min_count, 'time')}: {reason}")
-        return cls(store.words(chosen + FIRST_TYPE), counts[chosen])
+        return cls(store.words(chosen + FIRST_TYPE), counts[chosen], store.key_type)
 
     def keep_probabilities(self, sample: float, formula: Formula = "word2vec") -> NDArray[np.float32]:
         """Return the probability that subsampling keeps an occurrence of each word: float32 (V,).
@@ -125,14 +128,24 @@ class Vocabulary:
         The first line has `</s>` and the number of `sentence_ends`. Each other line has a word and its count.
 
         Raises:
-            W2VError: If the file cannot be written, or if it exists and `force` is False.
+            W2VError: If the file cannot be written, if it exists and `force` is False, or if a word contains white
+                space, which the format cannot store.
         """
+        self.check_separable(path)
         with atomic_write(path, force) as file:
             file.write(SENTENCE_END_WORD + b" %d\n" % sentence_ends)
             for start in range(0, len(self), WORDS_AT_ONCE):
                 counts = self.counts[start : start + WORDS_AT_ONCE].tolist()
                 for word, count in zip(self.words[start : start + WORDS_AT_ONCE], counts, strict=True):
                     file.write(f"{word} {count}\n".encode())
+
+    def check_separable(self, path: PathLike) -> None:
+        """Raise W2VError if a word contains white space, which separates words and counts in a vocabulary file."""
+        if self.words.contain_any(WHITE_SPACE):
+            word = next(word for word in self.words if any(space in word for space in WHITE_SPACE.decode()))
+            raise W2VError(
+                f"{path}: not written: the item {word[:60]!r} contains white space, which separates the words"
+            )
 
     @classmethod
     def load(cls, path: PathLike, min_count: int = 1, max_vocab: int | None = None) -> Self:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +15,22 @@ from numpy.typing import NDArray
 from w2v.errors import W2VError, pluralise
 from w2v.text._text import PADDING, take_words, word_hashes
 
+# What the words of a model stand for: text, or whole numbers, such as the ids of items, in decimal digits.
+KeyType = Literal["str", "int"]
 WORDS_AT_ONCE = 1 << 16  # words checked or decoded at a time
 BYTES_AT_ONCE = 1 << 20  # bytes searched at a time
 MAX_COUNT = (1 << 63) - 1  # limit for the sum of all counts
 MAX_WORD_BYTES = 1 << 19  # limit for a word in a file: some readers recognise a file by its first 1 MB
 
 
+INTEGER = re.compile(r"0|-?[1-9][0-9]{0,19}")  # a number as `str` writes it; 64 bits have at most 20 digits
+
 Item = TypeVar("Item")
+
+
+def is_number(key: object) -> bool:
+    """Return True if a key is an int of at most 64 bits, signed or unsigned."""
+    return isinstance(key, int | np.integer) and not isinstance(key, bool) and -(1 << 63) <= key < 1 << 64
 
 
 def refuse_string(words: object) -> None:
@@ -213,6 +223,17 @@ class Words(Sequence[str]):
     def tolist(self) -> list[str]:
         """Return all words as a list of V strings."""
         return self._decode(0, len(self))
+
+    def to_ints(self) -> list[int]:
+        """Return words that are numbers, of the key type "int", as a list of V numbers.
+
+        Raises:
+            W2VError: If a word is not a number as `str` writes it.
+        """
+        for word in self.tolist():
+            if not INTEGER.fullmatch(word):
+                raise W2VError(f"the key {word[:60]!r} is not a whole number")
+        return list(map(int, self.tolist()))
 
     def _decode(self, start: int, stop: int) -> list[str]:
         try:

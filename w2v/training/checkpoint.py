@@ -142,7 +142,12 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint, replace: bool = False) 
     description = {"config": checkpoint.config.stored(), "position": asdict(checkpoint.resume_info)}
     # The description is stored as an array because the length of the header is limited.
     arrays["run"] = np.frombuffer(encode(description, path).encode(), np.uint8)
-    header = ModelHeader(checkpoint.settings.as_dict(), text=checkpoint.config.text, package_version=__version__)
+    header = ModelHeader(
+        checkpoint.settings.as_dict(),
+        text=checkpoint.config.text,
+        key_type=checkpoint.vocabulary.key_type,
+        package_version=__version__,
+    )
     metadata = header.to_strings(path)
     metadata["checksum"] = checksum(arrays, metadata["settings"])
     native.write_native(path, arrays, metadata, replace=replace, follow=False)
@@ -187,7 +192,7 @@ def _parse(path: Path, arrays: Arrays, header: ModelHeader) -> Checkpoint:
     settings = settings_from(header.settings or {}, "its settings")
     config = RunConfig.from_stored(description["config"], settings)
     resume_info = convert(ResumeInfo, description["position"], "its position")
-    vocabulary = Vocabulary(Words(arrays["words"], arrays["word_offsets"]), arrays["counts"])
+    vocabulary = Vocabulary(Words(arrays["words"], arrays["word_offsets"]), arrays["counts"], header.key_type)
     loss = loss_for(settings, vocabulary, arrays)
     shapes = {"inputs": (len(vocabulary), settings.vector_size), **by_tensor_name(loss.shapes)}
     if settings.ngrams:

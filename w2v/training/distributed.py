@@ -21,6 +21,7 @@ from w2v.kernel.plan import Plan
 from w2v.progress import Report
 from w2v.system.threads import Thread
 from w2v.text.idstore import IdStore, TypeCounts
+from w2v.text.words import KeyType
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.communicator import MESSAGE_POLL_SECONDS, Communicator
 from w2v.training.config import RunConfig
@@ -49,7 +50,8 @@ def merge_types(communicator: Communicator, store: IdStore) -> TypeCounts:
     """
     merged: TypeCounts | None = None
     for rank in range(communicator.size):
-        sizes = np.array([len(store.counts), len(store.strings), store.pruned], np.int64)
+        flags = [store.key_type == "int", store.is_text]
+        sizes = np.array([len(store.counts), len(store.strings), store.pruned, *flags], np.int64)
         communicator.broadcast(sizes, rank)
         counts, strings = np.empty(sizes[0], np.int64), np.empty(sizes[1], np.uint8)
         offsets = np.empty(sizes[0] + 1, np.int64)
@@ -57,7 +59,8 @@ def merge_types(communicator: Communicator, store: IdStore) -> TypeCounts:
             counts[:], strings[:], offsets[:] = store.counts, store.strings, store.offsets
         for array in (counts, strings, offsets):
             communicator.broadcast(array, rank)
-        part = TypeCounts(counts, strings, offsets, int(sizes[2]))
+        key_type: KeyType = "int" if sizes[3] else "str"
+        part = TypeCounts(counts, strings, offsets, int(sizes[2]), key_type, bool(sizes[4]))
         merged = part if merged is None else merged.concat(part)
     assert merged
     return merged

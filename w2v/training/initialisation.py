@@ -123,7 +123,8 @@ def initialise_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, freez
         W2VError: No word has a vector, or a vector has NaN or infinite values.
     """
     row_of_word = {word: row for row, word in enumerate(vocabulary.words)}
-    matches = [(row_of_word[word], row) for row, word in enumerate(vectors.index_to_key) if word in row_of_word]
+    words = vectors.first_words(len(vectors))
+    matches = [(row_of_word[word], row) for row, word in enumerate(words) if word in row_of_word]
     if not matches:
         raise W2VError("init has no vector for any word of this text: are language, --lower and --tokenize the same?")
     rows, vector_rows = np.array(matches, np.int64).T
@@ -249,4 +250,5 @@ def unite_vocabulary(old: Vocabulary, types: TypeCounts, settings: Settings) -> 
     order = np.argsort(-summed, kind="stable")
     rows = np.empty(len(order), np.int64)
     rows[order] = np.arange(len(order))
-    return Vocabulary([words[i] for i in order.tolist()], summed[order]), rows[: len(old)]
+    key_type = old.key_type if old.key_type == types.key_type else "str"
+    return Vocabulary([words[i] for i in order.tolist()], summed[order], key_type), rows[: len(old)]

@@ -226,7 +226,8 @@ class Model(TrainedVectors):
 
     @property
     def _text_header(self) -> ModelHeader:
-        return ModelHeader(text=self.text, subwords=self.ngrams.subwords if self.ngrams else None)
+        subwords = self.ngrams.subwords if self.ngrams else None
+        return ModelHeader(text=self.text, subwords=subwords, key_type=self.vocabulary.key_type)
 
     @property
     def output_parameters(self) -> dict[str, NDArray[Any]]:
@@ -317,7 +318,7 @@ class Model(TrainedVectors):
         metrics = dict(header.metrics)
         if LOSS_BY_EPOCH in stored.tensors:
             metrics["loss"] = _without_nan(stored.tensors.pop(LOSS_BY_EPOCH), path)
-        vocabulary = Vocabulary(stored.words, stored.counts)
+        vocabulary = Vocabulary(stored.words, stored.counts, header.key_type)
         inputs = stored.tensors.pop(INPUTS_TENSOR, stored.vectors)
         if not bfloat16.is_training_dtype(inputs) or inputs.shape != (len(vocabulary), settings.vector_size):
             raise W2VError(f"{path}: damaged: its input rows have shape {inputs.shape} and type {inputs.dtype}")
@@ -427,7 +428,8 @@ class ViewsModel(TrainedVectors):
     @property
     def _vectors_header(self) -> ModelHeader:
         offset = sum(view.vectors.shape[1] for name, view in self.views.items() if name != SUBWORD_VIEW)
-        return ModelHeader(text=self.text, subwords=self._ngrams.subwords, ngram_offset=offset)
+        key_type = self.vocabulary.key_type
+        return ModelHeader(text=self.text, subwords=self._ngrams.subwords, ngram_offset=offset, key_type=key_type)
 
     @property
     def metrics(self) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def with_views(settings: Settings, types: TypeCounts) -> Settings:
     is_default = (settings.model, settings.loss) == ("cbow", DEFAULT_LOSS)
     is_default = is_default and settings.window is settings.vectors is settings.subwords is None
     is_measured = settings.vector_size >= MIN_VECTOR_SIZE and MIN_WORDS <= types.tokens <= most
-    two_views = is_default and is_measured and has_word_parts(types, DEFAULT_NGRAMS[0])
+    two_views = types.is_text and is_default and is_measured and has_word_parts(types, DEFAULT_NGRAMS[0])
     if two_views:
         log.info(
             "a text of %s words is best learnt by two models, of words and of subwords: training both; --views words "

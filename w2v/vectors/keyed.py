@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast, get_args
@@ -27,7 +28,7 @@ from w2v.system.files import Errors, PathLike
 from w2v.text.corpus import Corpus, DataFrameLike, python_values
 from w2v.text.normalise import Normaliser
 from w2v.text.subwords import Ngrams
-from w2v.text.words import Words, as_list
+from w2v.text.words import INTEGER, Words, as_list, is_number
 from w2v.vectors.compose import complete_vectors
 from w2v.vectors.cosines import EPSILON, Floats, cosine, cosines, lengths, unit
 from w2v.vectors.encode import Encoder, Weights
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
 
     from w2v.evaluation.analogies import Section
 
-Neighbours = list[tuple[str, float]]
-Key = str | int | NDArray[Any]  # a word (in w2v.gensim also an int), or a vector
+Neighbours = list[tuple[Any, float]]  # pairs of a word, or the number of an item, and a score
+Key = str | int | NDArray[Any]  # a word, the number of an item, or a vector
 Keys = Key | Sequence[Key | tuple[Key, float]]  # a tuple is a key and its weight
 
 Word = TypeVar("Word", bound=str | int)
@@ -52,6 +53,9 @@ METADATA_DEPRECATED = "KeyedVectors.metadata will be removed: use header, which 
 class KeyedVectors:
     """V words, each with a vector of D values.
 
+    The keys may also be numbers, such as the ids of items. All methods then accept and return ints, and accept a number
+    as text, as on the command line.
+
     Attributes:
         vectors: float32 (V, D). If a memory-mapped file stores a smaller type, this is a CompactMatrix, which converts
             rows to float32 when they are read.
@@ -62,7 +66,7 @@ class KeyedVectors:
 
     def __init__(
         self,
-        words: Sequence[str],
+        words: Sequence[Any],
         vectors: ArrayLike,
         counts: ArrayLike | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -70,13 +74,13 @@ class KeyedVectors:
         *,
         header: ModelHeader | None = None,
     ) -> None:
-        """Check and store the words and their vectors.
+        """Check and store the words, or the numbers of items, and their vectors.
 
         `metadata` is deprecated: use `header`.
 
         Raises:
-            W2VError: If a word is not a string, if the words, vectors and counts differ in number, if a count is
-                negative, or if the counts add up to 2^63 or more.
+            W2VError: If the words are neither all strings nor all ints, if the words, vectors and counts differ in
+                number, if a count is negative, or if the counts add up to 2^63 or more.
         """
         self.vectors: NDArray[np.float32] = (
             cast(Any, vectors) if isinstance(vectors, CompactMatrix) else np.asarray(vectors, np.float32)
@@ -86,11 +90,7 @@ class KeyedVectors:
             warnings.warn(METADATA_DEPRECATED, DeprecationWarning, stacklevel=2)
             self.header = ModelHeader.from_strings(metadata, "the metadata")
         self.tensors = dict(tensors or {})
-        self._words = words if isinstance(words, Words) else as_list(words)
-        if not isinstance(words, Words):
-            for row, word in enumerate(self._words):
-                if not isinstance(word, str):
-                    raise W2VError(f"word {row} is {word!r:.60}: words are strings")
+        self._words: Sequence[str] = words if isinstance(words, Words) else self._checked_words(words)
         if self.vectors.ndim != 2 or len(self.vectors) != len(self._words):
             raise W2VError(f"vectors of shape {self.vectors.shape} do not fit {pluralise(len(self._words), 'word')}")
         self.counts: NDArray[np.int64] | None = None
@@ -100,6 +100,17 @@ class KeyedVectors:
                 raise W2VError(f"counts of shape {numbers.shape} do not fit {pluralise(len(self), 'word')}")
             check_counts("", self._words, numbers)
             self.counts = numbers.astype(np.int64, copy=False)
+
+    def _checked_words(self, words: Sequence[Any]) -> Sequence[str]:
+        """Return words as they are, and numbers as text. Raise W2VError for anything else."""
+        keys = as_list(words)
+        if keys and all(map(is_number, keys)):
+            self.header = replace(self.header, key_type="int")
+            return Words.of(map(str, keys))
+        for row, word in enumerate(keys):
+            if not isinstance(word, str):
+                raise W2VError(f"word {row} is {word!r:.60}: words are strings, or all are ints of 64 bits")
+        return keys
 
     @property
     def metadata(self) -> Mapping[str, str]:
@@ -115,13 +126,20 @@ class KeyedVectors:
     # -- words and vectors --------------------------------------------------------------------------
 
     @cached_property
-    def index_to_key(self) -> list[str]:
-        """The words, in the order of the vectors."""
-        return self._words.tolist() if isinstance(self._words, Words) else self._words
+    def index_to_key(self) -> list[Any]:
+        """The words, or the numbers of the items, in the order of the vectors."""
+        if self._has_numbers:
+            return Words.of(self._words).to_ints()
+        return list(self._words)
+
+    @property
+    def _has_numbers(self) -> bool:
+        """Whether the keys are numbers."""
+        return self.header.key_type == "int"
 
     @cached_property
-    def key_to_index(self) -> dict[str, int]:
-        """The row of each word.
+    def key_to_index(self) -> dict[Any, int]:
+        """The row of each word, or of the number of each item.
 
         Raises:
             W2VError: If a word appears twice.
@@ -129,7 +147,7 @@ class KeyedVectors:
         index = {word: row for row, word in enumerate(self.index_to_key)}
         if len(index) != len(self):
             word = next(word for row, word in enumerate(self.index_to_key) if index[word] != row)
-            raise W2VError(f"the word {word[:60]!r} appears twice")
+            raise W2VError(f"the word {word!r:.60} appears twice")
         return index
 
     @property
@@ -180,16 +198,22 @@ class KeyedVectors:
 
     def _row(self, key: Any) -> int | None:
         """Return the row of a key, or None if it is unknown."""
+        if isinstance(key, str) and self._has_numbers:
+            key = int(key) if INTEGER.fullmatch(key) else None
         try:
             return self.key_to_index.get(key)
         except TypeError:  # a key that cannot be hashed, such as a list
             return None
 
+    def _key(self, row: int) -> Any:
+        """Return the key of a row."""
+        return int(self._words[row]) if self._has_numbers else self._words[row]
+
     def _ngram_vector(self, word: str) -> Floats | None:
         """Return the mean of the rows of a word's n-grams; None if there are none."""
         return self.ngrams.vector(word) if self.ngrams else None
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.index_to_key)
 
     def __getitem__(self, key: str | int | Iterable[str | int]) -> Floats:
@@ -220,8 +244,8 @@ class KeyedVectors:
         return f"<p>{len(self):,} words, {self.vector_size:,} values each</p>{rows}"
 
     def first_words(self, stop: int) -> list[str]:
-        """Return the first `stop` words, without decoding the others."""
-        return self._words[:stop]
+        """Return the first `stop` words, without decoding the others. Numbers are returned as text."""
+        return list(self._words[:stop])
 
     def get_vector(self, key: str | int, norm: bool = False) -> Floats:
         """Return the vector of a word, (D,), scaled to length 1 if `norm`.
@@ -270,8 +294,8 @@ class KeyedVectors:
         return unit(mean) if post_normalize else mean
 
     def _is_unknown_word(self, key: Key) -> bool:
-        """Return True for a word without a vector. An int is not a word."""
-        return isinstance(key, str) and key not in self
+        """Return True for a word without a vector. An int is a word only if all keys are ints."""
+        return isinstance(key, str | int | np.integer if self._has_numbers else str) and key not in self
 
     def _check_known(self, keys: Iterable[Key]) -> None:
         """Raise UnknownWordError for the keys that are words without a vector."""
@@ -367,7 +391,7 @@ class KeyedVectors:
         vector = unit(self._vector(key, norm=False))
         return 1 - (unit(self._look_up_vectors(others)) @ vector if others else self._cosines(vector, len(self)))
 
-    def closer_than(self, word1: str | int, word2: str | int) -> list[str]:
+    def closer_than(self, word1: str | int, word2: str | int) -> list[Any]:
         """Return the words nearer to `word1` than `word2` is, in vocabulary order.
 
         Raises:
@@ -377,7 +401,7 @@ class KeyedVectors:
         first, second = self._look_up_rows([word1, word2])
         closer = distances < distances[second]
         closer[first] = False
-        return [self._words[row] for row in np.flatnonzero(closer).tolist()]
+        return [self._key(row) for row in np.flatnonzero(closer).tolist()]
 
     def rank(self, word1: str | int, word2: str | int) -> int:
         """Return the position of `word2` among the neighbours of `word1`; the nearest is 1.
@@ -528,7 +552,7 @@ class KeyedVectors:
         return self._neighbours(rows, scores[rows])
 
     def _neighbours(self, rows: NDArray[np.int64], scores: Floats) -> Neighbours:
-        return [(self._words[row], score) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)]
+        return [(self._key(row), score) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)]
 
     # -- texts --------------------------------------------------------------------------------------
 

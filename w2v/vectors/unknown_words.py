@@ -70,7 +70,7 @@ def _quoted(word: Any) -> str:
 
 
 def _hint(word: Any, known: Mapping[Any, int]) -> str:
-    if isinstance(word, int | np.integer):
+    if isinstance(word, int | np.integer) and isinstance(next(iter(known), ""), str):
         if str(word) in known:
             return f" (words are strings: did you mean '{word}'?)"
         return f" (words are strings; row {word} is .vectors[{word}])" if 0 <= word < len(known) else ""
