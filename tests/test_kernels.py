@@ -112,6 +112,9 @@ def assert_equals_loop(arguments: dict[str, Any], instruction_sets: Sequence[str
         kernel = train(compiled, workers, name)
         np.testing.assert_allclose(compiled["inputs"], exact["inputs"], atol=2e-4, err_msg=name)
         np.testing.assert_allclose(compiled["outputs"], exact["outputs"], atol=2e-4, err_msg=name)
+        if arguments.get("frozen_outputs"):
+            np.testing.assert_array_equal(compiled["outputs"], arguments["outputs"])
+            np.testing.assert_array_equal(exact["outputs"], arguments["outputs"])
         np.testing.assert_allclose(kernel.losses, slow.losses, rtol=1e-5, err_msg=name)
         np.testing.assert_array_equal(kernel.predictions, slow.predictions)
         assert kernel.tokens_trained == slow.tokens_trained
@@ -129,6 +132,17 @@ MODELS = [
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_kernel_equals_loop(loss: dict[str, Any], model: dict[str, Any]) -> None:
     assert_equals_loop(run_arguments(loss, **model), SETS)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_kernel_equals_loop_with_frozen_outputs(loss: dict[str, Any], model: dict[str, Any]) -> None:
+    assert_equals_loop(run_arguments(loss, frozen_outputs=True, **model), SETS)
+
+
+def test_kernel_equals_loop_with_frozen_outputs_in_other_shapes() -> None:
+    for dimensions, sides in product([1, 16, 33, 148], [(1, 1), (7, 7)]):
+        assert_equals_loop(run_arguments("ns", frozen_outputs=True, dimensions=dimensions, sides=sides), SETS)
 
 
 def add_subwords(arguments: dict[str, Any], chunk_size: int) -> dict[str, Any]:
@@ -313,6 +327,29 @@ def test_deterministic_workers_give_the_same_bits(loss: str, subwords: bool, sto
         np.testing.assert_array_equal(run["inputs"], runs[0]["inputs"])
         np.testing.assert_array_equal(run["outputs"], runs[0]["outputs"])
         np.testing.assert_array_equal(kernel.losses, kernels[0].losses)
+
+
+@pytest.mark.parametrize("storage", ["float32", "bf16"])
+@pytest.mark.parametrize("loss", DETERMINISTIC)
+def test_deterministic_workers_with_frozen_outputs_give_the_same_bits(loss: str, storage: str) -> None:
+    arguments = run_arguments(loss, size=3000, chunk_size=40, deterministic=True, storage=storage, frozen_outputs=True)
+    one, other, before = (convert_storage(copy_matrices(arguments)) for _ in range(3))
+    train(one, workers=4)
+    train(other, workers=4)
+    np.testing.assert_array_equal(one["inputs"], other["inputs"])
+    np.testing.assert_array_equal(one["outputs"], before["outputs"])
+    assert (one["inputs"] != before["inputs"]).any()
+
+
+@pytest.mark.parametrize("storage", ["float32", "bf16"])
+@pytest.mark.parametrize("cbow", [False, True])
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_several_workers_leave_frozen_outputs_unchanged(loss: dict[str, Any], cbow: bool, storage: str) -> None:
+    arguments = run_arguments(loss, size=3000, chunk_size=10, cbow=cbow, storage=storage, frozen_outputs=True)
+    run, before = (convert_storage(copy_matrices(arguments)) for _ in range(2))
+    train(run, workers=3)
+    np.testing.assert_array_equal(run["outputs"], before["outputs"])
+    assert (run["inputs"] != before["inputs"]).any()
 
 
 def convert_storage(arguments: dict[str, Any]) -> dict[str, Any]:

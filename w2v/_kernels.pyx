@@ -377,7 +377,8 @@ cdef class Kernel:
         worker.composed.parts.rows, worker.composed.parts.row_bytes = &self.inputs[0, 0], self.sizes.row_bytes
         worker.composed.parts.width = self.step_width
         worker.step.pooled = self.cbow
-        worker.step.sequential = self.kind.sequential
+        worker.step.frozen_outputs = self.sizes.frozen_outputs
+        worker.step.sequential = self.kind.sequential and not self.sizes.frozen_outputs
         if self.kind.softmax:  # with classes, the columns of the first of two softmaxes
             worker.step.softmax = step_columns(self.starts.shape[0] - 1) if self.kind.rows == CLASSES else self.columns
         for k in range(self.sizes.windows):
@@ -1075,11 +1076,11 @@ cdef Sizes sizes_of(plan) except *:
     s.negative = plan.loss.negative if kind.rows == DRAWN else 0
     s.inputs_per_step = s.n if plan.cbow else 1 if plan.per_pair else min(s.n, settings.MAX_INPUTS_PER_STEP)
     s.output_sets = (s.n + s.inputs_per_step - 1) // s.inputs_per_step if s.negative else 1
-    s.weighted, s.pooled = kind.weighted, plan.cbow
+    s.weighted, s.pooled, s.frozen_outputs = kind.weighted, plan.cbow, plan.frozen_outputs
     s.composed = s.kept if plan.subwords else 0
     s.vocabulary_size = len(plan.keep_thresholds) if plan.subwords else 0
     s.hot = kind.hot_rows // plan.workers if kind.rows == PATH else kind.hot_rows
-    s.hot = s.copied = min(plan.loss.rows, s.hot) if plan.workers > 1 else 0
+    s.hot = s.copied = min(plan.loss.rows, s.hot) if plan.workers > 1 and not s.frozen_outputs else 0
     s.windows, s.set_bits = LOOKAHEAD + 1, 0
     if plan.deterministic and plan.workers > 1:
         s.hot = 0

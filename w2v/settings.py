@@ -15,6 +15,7 @@ from w2v.options import check_options, option
 
 ModelName = Literal["skipgram", "cbow"]
 Storage = Literal["float32", "bf16"]
+Freeze = Literal["inputs", "outputs"]
 Formula = Literal["word2vec", "paper"]
 Gradient = Literal["corrected", "faithful"]
 WordVectors = Literal["combined", "concatenated", "input"]

@@ -72,6 +72,19 @@ def test_numba_kernel_equals_cython_kernel(text: Path, case: dict[str, Any]) -> 
         np.testing.assert_allclose(other.ngrams.rows, one.ngrams.rows, atol=5e-4)
 
 
+@pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "softmax"])
+def test_numba_kernel_equals_cython_kernel_with_frozen_outputs(text: Path, loss: str) -> None:
+    lines = [line.split() for line in text.read_text("utf-8").splitlines()]
+    compass = w2v.train(lines, **SMALL | {"loss": loss, "model": "skipgram"})
+    one, other = (
+        w2v.train(lines[:600], init=compass, freeze="outputs", kernel=kernel, epochs=1)
+        for kernel in ("cython", "numba")
+    )
+    np.testing.assert_array_equal(other.outputs, one.outputs)
+    np.testing.assert_allclose(other.inputs, one.inputs, atol=5e-4)
+    np.testing.assert_allclose(other.metrics["loss"], one.metrics["loss"], rtol=1e-6)
+
+
 def test_memory_estimate_includes_the_loss() -> None:
     vocabulary = w2v.Vocabulary([f"word{number}" for number in range(500)], [1] * 500)
     scores = 2 * 4 * 1000 * 500  # for two threads

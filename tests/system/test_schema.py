@@ -108,7 +108,8 @@ DAMAGE = [
     *(("corpus", wrong) for wrong in (5, [5], "abc", ["\0"], ["\ud800"], None)),
     *(("errors", wrong) for wrong in ("other", 5)),
     *((name, wrong) for name in ("output", "save_vocab", "init") for wrong in (5, "\0", "", [])),
-    *((name, wrong) for name in ("notes", "phrases", "vocab", "freeze") for wrong in (5, None)),
+    *((name, wrong) for name in ("notes", "phrases", "vocab") for wrong in (5, None)),
+    *(("freeze", wrong) for wrong in (5, "both", [])),
 ]
 
 

@@ -280,3 +280,130 @@ def test_frozen_words_keep_their_vectors(
     if options["workers"] == 1:
         assert_same(resumed, trained)
     np.testing.assert_array_equal(resumed.wv[known], trained.wv[known])
+
+
+@pytest.fixture(scope="module")
+def compass(sample: Path) -> w2v.Model:
+    return w2v.train(sample, vectors="input", **SMALL)
+
+
+@pytest.fixture
+def slice_text(sample: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "slice.txt"
+    path.write_text(sample.read_text("utf-8")[:400_000], "utf-8")
+    return path
+
+
+def rows_in(model: w2v.Model, part: w2v.Model) -> list[int]:
+    """Return the row in `model` of each word of `part`."""
+    return rows_of(model, part.vocabulary.words)
+
+
+@pytest.mark.parametrize(
+    ("of_compass", "options"),
+    [
+        ({}, {}),
+        ({"model": "skipgram"}, {}),
+        ({"loss": "nce"}, {}),
+        ({"loss": "sampled"}, {"workers": 2}),
+        ({"loss": "softmax", "max_vocab": 300}, {}),
+        ({"storage": "bf16"}, {"workers": 3, "deterministic": True}),
+        ({"subwords": "3-4", "model": "skipgram"}, {}),
+        ({}, {"kernel": "numba"}),
+    ],
+    ids=str,
+)
+def test_frozen_output_rows_keep_their_bits(
+    sample: Path, slice_text: Path, tmp_path: Path, of_compass: dict[str, Any], options: dict[str, Any]
+) -> None:
+    compass = w2v.train(sample, **SMALL | {"views": "words", "vectors": "input"} | of_compass)
+    options = {"init": compass, "freeze": "outputs", "epochs": 3, "workers": 1} | options
+    trained = w2v.train(slice_text, **options)
+    rows = rows_in(compass, trained)
+    np.testing.assert_array_equal(trained.outputs, compass.outputs[rows])
+    assert trained.inputs.dtype == compass.inputs.dtype
+    assert (trained.inputs != compass.inputs[rows]).any(axis=1).all()
+    np.testing.assert_array_equal(trained.wv.vectors, trained.inputs.astype(np.float32))
+    folder = tmp_path / "states"
+    train_and_stop(folder, slice_text, **options)
+    resumed = w2v.resume(folder, slice_text)
+    np.testing.assert_array_equal(resumed.outputs, trained.outputs)
+    if options["workers"] == 1 or options.get("deterministic"):
+        assert_same(resumed, trained)
+
+
+def test_slice_has_the_words_of_the_model_that_occur_often_enough(compass: w2v.Model, slice_text: Path) -> None:
+    text = slice_text.read_text("utf-8") + " ".join(["unheard"] * 50)
+    slice_text.write_text(text, "utf-8")
+    trained = w2v.train(slice_text, init=compass, freeze="outputs", min_count=7)
+    words, counts = np.unique(text.split(), return_counts=True)
+    expected = {word: count for word, count in zip(words.tolist(), counts.tolist(), strict=True) if count >= 7}
+    del expected["unheard"]  # the model does not know it
+    assert dict(zip(trained.words, trained.vocabulary.counts.tolist(), strict=True)) == {
+        word: count for word, count in expected.items() if word in compass.wv
+    }
+    assert len(trained.words) < len(compass.words)
+    assert np.all(np.diff(trained.vocabulary.counts) <= 0)
+    assert w2v.train(slice_text, init=compass, freeze="outputs", max_vocab=9).words == trained.words[:9]
+
+
+def test_slices_of_the_same_text_agree_without_alignment(sample: Path, compass: w2v.Model) -> None:
+    one, other = (w2v.train(sample, init=compass, freeze="outputs", epochs=5, seed=seed) for seed in (3, 4))
+    unrelated = w2v.train(sample, **SMALL | {"epochs": 5, "seed": 4, "vectors": "input"})
+    frequent = one.words[:100]
+    units = [model.wv[frequent] for model in (one, other, unrelated)]
+    units = [vectors / np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in units]
+    assert np.median(np.sum(units[0] * units[1], axis=1)) > 0.8
+    assert np.median(np.sum(units[0] * units[2], axis=1)) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"vectors": "combined"}, "vectors combined: with freeze, the word vectors must be the input rows"),
+        ({"vector_size": 20}, "vector_size 20: the continued model has 16"),
+        ({"loss": "nce"}, "loss nce: the continued model has ns"),
+        ({"storage": "bf16"}, "storage bf16: it would round the output rows that freeze keeps: choose float32"),
+        ({"freeze": "both"}, "freeze 'both': choose from inputs, outputs"),
+    ],
+)
+def test_options_that_contradict_frozen_outputs_are_refused(
+    compass: w2v.Model, slice_text: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(w2v.SettingsError, match=message):
+        w2v.train(slice_text, **{"init": compass, "freeze": "outputs"} | options)
+
+
+@pytest.mark.parametrize(("loss", "what"), [("hs", "nodes of a tree"), ("class", "classes")])
+def test_output_rows_that_do_not_belong_to_words_are_not_frozen(sample: Path, loss: str, what: str) -> None:
+    compass = w2v.train(sample, loss=loss, vectors="input", **SMALL)
+    message = rf"freeze outputs: with loss {loss}, its output rows belong to {what}"
+    with pytest.raises(w2v.SettingsError, match=message):
+        w2v.train(sample, init=compass, freeze="outputs")
+
+
+def test_frozen_outputs_need_a_model_and_known_words(tmp_path: Path, compass: w2v.Model) -> None:
+    compass.save(tmp_path / "vectors.bin")
+    compass.save(tmp_path / "compass.safetensors")
+    (tmp_path / "text").write_text("unheard of\n" * 9, "utf-8")
+    with pytest.raises(w2v.W2VError, match="it has only words and vectors: train with -o"):
+        w2v.train(tmp_path / "text", init=tmp_path / "vectors.bin", freeze="outputs")
+    with pytest.raises(w2v.W2VError, match="no word of the model of init occurs at least 10 times in this text"):
+        w2v.train(tmp_path / "text", init=tmp_path / "compass.safetensors", freeze="outputs", min_count=10)
+
+
+def test_freeze_on_the_command_line(tmp_path: Path, compass: w2v.Model, slice_text: Path) -> None:
+    compass.save(tmp_path / "compass.safetensors")
+    expected = w2v.train(slice_text, init=compass, freeze="outputs", workers=1)
+    init = ["--init", tmp_path / "compass.safetensors"]
+    for number, freeze in enumerate((["--freeze", "outputs"], ["--freeze=outputs"])):
+        output = tmp_path / f"{number}.safetensors"
+        run("train", slice_text, *init, *freeze, "-o", output, "--workers", 1)
+        assert_same(w2v.Model.load(output), expected)
+    # An argument after --freeze is its value only if it is one of the values.
+    run("train", *init, "--freeze", slice_text, "-o", tmp_path / "inputs.safetensors", "--workers", 1)
+    inputs = w2v.Model.load(tmp_path / "inputs.safetensors")
+    words = [word for word in inputs.words if word in compass.wv]
+    np.testing.assert_array_equal(inputs.wv[words], compass.wv[words])
+    error = run("train", slice_text, *init, "--freeze=both", "-o", tmp_path / "no.safetensors", code=2).stderr
+    assert "'both': choose from inputs, outputs" in error

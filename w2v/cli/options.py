@@ -18,7 +18,7 @@ from w2v.losses import registry
 from w2v.losses.hierarchical_softmax import TREES
 from w2v.losses.registry import LOSSES, USER_DEFINED, FlatSettings, Settings, only_with
 from w2v.options import check_numbers, choices_of, keywords_of, options_of, suggestion, takes_pair, type_of
-from w2v.settings import DEFAULT_NGRAMS
+from w2v.settings import DEFAULT_NGRAMS, Freeze
 from w2v.system.files import Errors
 from w2v.text.corpus import Corpus
 from w2v.text.encodings import USUAL
@@ -116,6 +116,12 @@ class TrainingCommand(ShortHelp):
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         refuse_foreign_options(args)
+        # Click would take the argument after --freeze as its value, even if it is the name of a text.
+        following = [*args[1:], ""]
+        args = [
+            "--freeze=inputs" if arg == "--freeze" and after not in get_args(Freeze) else arg
+            for arg, after in zip(args, following, strict=True)
+        ]
         return super().parse_args(context, args)
 
 

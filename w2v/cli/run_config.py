@@ -120,7 +120,7 @@ def new_run(given: Mapping[str, Any], communicator: Communicator | None) -> tupl
         reason = f": {given['phrases']} is the FILE of --phrases" if isinstance(given["phrases"], str) else ""
         raise click.UsageError(f"Missing argument 'CORPUS...'{reason}")
     corpus = corpus_of(options["corpus"])
-    source = open_source(run_options.get("continue_from"), run_options.get("init"))
+    source = open_source(run_options.get("continue_from"), run_options.get("init"), run_options.get("freeze"))
     config = RunConfig.from_options(options, source, display_name=option_name)
     check_effect(config.settings, chosen)
     config = replace(config, output=config.output or str(default_output(config.settings)))

@@ -232,6 +232,8 @@ cdef inline void for_each_row(Team *team, Worker *worker, bint make_copies) noex
             continue
         if make_copies:
             set_inputs(worker, w, s.window)
+        if s.frozen_outputs:  # nobody updates output rows, so all workers use the rows themselves
+            continue
         for group in range(w.output_sets):
             for j in range(group * s.m, group * s.m + w.m):
                 if w.outputs[j] != worker.zero_row:

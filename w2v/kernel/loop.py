@@ -33,7 +33,7 @@ from w2v.kernel.plan import Plan
 from w2v.losses.binding import Functions, bind, functions_of
 from w2v.losses.dry_run import dry_run
 from w2v.losses.loss import Array, Loss, Worker, user_error
-from w2v.losses.rows import GOLDEN, below, draw, prefetch, scramble, step
+from w2v.losses.rows import GOLDEN, below, draw, prefetch, scramble, step, update, update_inputs
 from w2v.losses.worker import as_named_tuple, new_worker
 from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.text._text import SENTENCE_END_ID
@@ -269,12 +269,13 @@ class Kernel:
         if plan.loss.name == Loss.name:
             trial = new_worker(plan.loss, parameters, 2 * plan.window, inputs.shape[1], inputs.dtype)
             dry_run(plan.loss, trial, len(inputs))
-        self._train_chunk = self._with_loss(functions_of(plan.loss))
+        frozen = ((update, update_inputs),) if plan.frozen_outputs else ()
+        self._train_chunk = self._with_loss(functions_of(plan.loss) + frozen)
         self._lock = threading.Lock()
         self.restore(0, np.zeros(plan.epochs), np.zeros(plan.epochs, np.int64))
 
     def _with_loss(self, functions: Functions) -> Any:
-        """Return train_chunk with the functions of the loss."""
+        """Return train_chunk with these functions in place of their placeholders."""
         return bind(train_chunk, functions)
 
     def run(self, worker_index: int, end: int | None = None) -> None:

@@ -46,6 +46,7 @@ from w2v.system.files import belongs_to_user
 FAST: Functions = (
     (rows.score, numba_vectors.score),
     (rows.update, numba_vectors.update),
+    (rows.update_inputs, numba_vectors.update_inputs),
     (rows.prefetch, numba_vectors.prefetch),
     (loop.gather, numba_vectors.gather),
     (loop.scatter, numba_vectors.scatter),
@@ -143,8 +144,9 @@ class Kernel(loop.Kernel):
     """
 
     def _with_loss(self, functions: Functions) -> Any:
+        fast = tuple((placeholder, dict(FAST).get(function, function)) for placeholder, function in functions)
         try:
-            return self._compile_with_fallback(FAST + functions)
+            return self._compile_with_fallback(FAST + fast)
         except Exception as error:  # not all of Numba's are NumbaError
             raise W2VError(f"{self._loss.label} cannot be compiled: {first_line_of_error(error)}") from error
 

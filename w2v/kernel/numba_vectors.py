@@ -207,6 +207,25 @@ def update(x: Array, change: Array, outputs: Array, rows: Array, error: Array) -
             store(outputs, rows[j] * width + d, new0)
 
 
+def update_inputs(x: Array, change: Array, outputs: Array, rows: Array, error: Array) -> None:
+    """Compute change ← change + E Y, for 3 rows of Y at a time."""
+    n, m = error.shape
+    width = x.shape[1]
+    for i in range(n):
+        for j in range(0, m - 2, 3):
+            y0, y1, y2 = rows[j] * width, rows[j + 1] * width, rows[j + 2] * width
+            e0, e1, e2 = splat(error[i, j]), splat(error[i, j + 1]), splat(error[i, j + 2])
+            for d in range(0, width, LANES):
+                moved = multiply_add(e0, load(outputs, y0 + d), load(change, i * width + d))
+                moved = multiply_add(e2, load(outputs, y2 + d), multiply_add(e1, load(outputs, y1 + d), moved))
+                store(change, i * width + d, moved)
+        for j in range(m - m % 3, m):
+            e0 = splat(error[i, j])
+            for d in range(0, width, LANES):
+                moved = multiply_add(e0, load(outputs, rows[j] * width + d), load(change, i * width + d))
+                store(change, i * width + d, moved)
+
+
 def gather(inputs: Array, words: Array, pooled: bool, x: Array, change: Array) -> None:
     """Set x to the words' rows of `inputs`, or to their mean if `pooled`; set `change` to 0."""
     width = x.shape[1]

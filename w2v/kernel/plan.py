@@ -49,6 +49,7 @@ class Plan:
         subwords: The subwords of each word, or None.
         shares: float32 (n,), the share of a word's change that each of subwords.rows receives, or None.
         deterministic: Whether several threads give the same bits on every run.
+        frozen_outputs: Whether only input rows are trained, and output rows stay unchanged.
     """
 
     ids: NDArray[np.uint32]
@@ -73,6 +74,7 @@ class Plan:
     subwords: SubwordRows | None = None
     shares: NDArray[np.float32] | None = None
     deterministic: bool = False
+    frozen_outputs: bool = False
 
     def first(self, share: float) -> Plan:
         """Return the plan of a run over the first `share` of the ids, 0 to 1, but at least one id."""

@@ -69,6 +69,7 @@ typedef struct {
     int64_t softmax;        /* columns before this one form one softmax, the others a second; 0: logistic function */
     int repeats;            /* whether an input row occurs twice; each occurrence counts as an input */
     int sequential;         /* whether each input row sees the output rows as updated by the input rows before it */
+    int frozen_outputs;     /* whether Y stays as it is: only X is updated, and the step is not sequential */
     int pooled;             /* whether X is a single row, the mean of the n rows */
     float gradient_scale;   /* if pooled, each of the n rows receives this times the update of X */
     float alpha;            /* learning rate */

@@ -511,6 +511,30 @@ static STEP_NOINLINE void STEP_NAME(update_single)(int64_t J, const Step *s, con
     }
 }
 
+/* Update an input by m frozen outputs, in U vectors from float d on: `to` ← `from` + alpha E Y. If `from` is NULL, it
+ * counts as zeros. */
+static STEP_INLINE void STEP_NAME(update_input_vectors)(const int U, int64_t d, const Step *s, int64_t panel,
+                                                        const float *error, const float *from, float *to) {
+    step_vec sum[STEP_POOL_VECTORS];
+    STEP_EACH(u, U) sum[u] = from ? STEP_VEC(from + d + u * STEP_LANES) : (step_vec){0};
+    for (int64_t j = 0; j < s->m; j++) {
+        const step_vec e = STEP_NAME(splat)(error[j / BLOCK_OUTPUTS * panel + j % BLOCK_OUTPUTS]);
+        const float *const output = s->outputs[j] + d;
+        STEP_EACH(u, U) sum[u] += e * STEP_VEC(output + u * STEP_LANES);
+    }
+    STEP_EACH(u, U) STEP_VEC(to + d + u * STEP_LANES) = sum[u];
+}
+
+/* Update X only. The errors are known, so a row that occurs twice is updated twice, without a copy of its old value. */
+static STEP_NOINLINE void STEP_NAME(update_inputs)(const Step *s, const StepLayout *layout) {
+    const int to_first_level = prefetch_to_first_level;
+    for (int64_t d = 0; d < s->width; d += STEP_LANES) STEP_NAME(prefetch)(s, d, s->prefetch_count, to_first_level);
+    for (int64_t i = 0; i < layout->n; i++) {
+        const float *const error = layout->error + i * STEP_PANEL, *const from = s->pooled ? NULL : layout->x[i];
+        STEP_FOR_VECTORS(STEP_NAME(update_input_vectors), s->width, s, layout->panel, error, from, layout->updated[i]);
+    }
+}
+
 /* Update X and Y, one block of outputs after the other. Each block reads the old X and adds its part to the new X, so
  * with several blocks both are needed at the same time. If no row occurs twice, scratch has the new X until the last
  * block. If a row occurs twice, scratch has a copy of the old X, and the rows themselves become the new X. */
@@ -593,7 +617,10 @@ static STEP_NOINLINE void STEP_NAME(step_floats)(const Step *s) {
     if (s->pooled) STEP_NAME(pool)(s, &layout);
     STEP_NAME(score)(s, &layout);
     STEP_NAME(link)(s, &layout);
-    STEP_NAME(update)(s, &layout);
+    if (s->frozen_outputs)
+        STEP_NAME(update_inputs)(s, &layout);
+    else
+        STEP_NAME(update)(s, &layout);
     if (s->pooled) STEP_NAME(scatter)(s, &layout);
 }
 
@@ -645,7 +672,7 @@ static void STEP_NAME(step)(const Step *s) {
         }
     }
     STEP_NAME(step_floats)(&floats);
-    for (int64_t k = 0; k < rows; k++)
+    for (int64_t k = 0; k < (s->frozen_outputs ? s->n : rows); k++)
         STEP_NAME(floats_to_bfloat16)(s->width, floats.inputs[k], k < s->n ? s->inputs[k] : s->outputs[k - s->n],
                                       (uint32_t)(s->random >> 32) + (uint32_t)k * (uint32_t)(s->random | 1));
 }

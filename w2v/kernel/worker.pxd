@@ -21,6 +21,7 @@ cdef extern from "step.h" nogil:
         int64_t softmax
         int repeats
         int sequential
+        int frozen_outputs
         int pooled
         float gradient_scale
         float alpha
@@ -101,6 +102,7 @@ cdef struct Sizes:
     int64_t output_sets    # maximum number of sets of output rows in a window
     int64_t negative       # K; 0 if no words are drawn
     bint weighted          # whether output rows have weights
+    bint frozen_outputs    # whether only input rows are updated
     bint pooled            # whether X is the mean of the context words
     int64_t composed       # maximum number of words in a chunk with composed input rows; 0 without subwords
     int64_t vocabulary_size  # V with subwords, otherwise 0

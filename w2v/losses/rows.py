@@ -99,6 +99,11 @@ def update(x: Array, change: Array, outputs: Array, rows: Array, error: Array) -
     outputs[chosen] += error.T @ x
 
 
+def update_inputs(x: Array, change: Array, outputs: Array, rows: Array, error: Array) -> None:
+    """Compute change ← change + E Y, in place of `update` if the outputs are frozen."""
+    change += error @ outputs[rows[: error.shape[1]]]
+
+
 def prefetch(outputs: Array, row: int) -> None:
     """Prefetch a row that is needed soon into the cache. In plain Python, do nothing."""
 

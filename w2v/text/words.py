@@ -30,7 +30,7 @@ Item = TypeVar("Item")
 
 def is_number(key: object) -> bool:
     """Return True if a key is an int of at most 64 bits, signed or unsigned."""
-    return isinstance(key, int | np.integer) and not isinstance(key, bool) and -(1 << 63) <= key < 1 << 64
+    return bool(isinstance(key, int | np.integer) and not isinstance(key, bool) and -(1 << 63) <= key < 1 << 64)
 
 
 def refuse_string(words: object) -> None:

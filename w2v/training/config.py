@@ -15,13 +15,15 @@ from w2v.formats import table
 from w2v.losses.hierarchical_softmax import TREES
 from w2v.losses.registry import USER_DEFINED, FlatSettings, Settings
 from w2v.options import checked_value, options_of, refuse_unknown, suggestion
-from w2v.settings import PRESETS, RENAMED, join_pair
+from w2v.settings import PRESETS, RENAMED, Freeze, join_pair
 from w2v.system.files import PathLike, atomic_write, is_nameable, translate_os_errors
 from w2v.text.idstore import ReadingOptions
 from w2v.text.normalise import TextOptions
 from w2v.training.initialisation import (
     Vocab,
+    checked_freeze,
     continued_settings,
+    settings_for_compass,
     settings_for_vectors,
     text_options_of,
     without_computed,
@@ -75,7 +77,7 @@ class RunConfig:
     continue_from: str | None = None
     vocab: Vocab = "old"
     init: str | None = None
-    freeze: bool = False
+    freeze: Freeze | None = None
     vocabulary: str | None = None
     checkpoint: str | None = None
     checkpoint_every: str = DEFAULT_INTERVAL
@@ -94,7 +96,8 @@ class RunConfig:
                 raise SettingsError(f"{name} {value!r}: it must be a path")
         if not isinstance(self.phrases, bool) and not _is_path(self.phrases):
             raise SettingsError(f"phrases {self.phrases!r}: it must be true, or a path")
-        for name in ("vocab", "freeze", "ignore_memory"):
+        object.__setattr__(self, "freeze", checked_freeze(self.freeze))  # older checkpoints have True or False
+        for name in ("vocab", "ignore_memory"):
             checked_value(RunConfig, name, getattr(self, name))  # raises SettingsError
         if not isinstance(self.notes, dict):
             raise SettingsError(f"notes {self.notes!r}: they must be a dictionary")
@@ -125,6 +128,7 @@ class RunConfig:
         settings = {name: value for name, value in given.items() if name in Settings.names()}
         reading = {name: value for name, value in given.items() if name in options_of(ReadingOptions)}
         others = {name: value for name, value in given.items() if name in own}
+        others["freeze"] = checked_freeze(others.get("freeze"))
         refuse_unknown(given, [*Settings.names(), *options_of(ReadingOptions), *own, "preset"], RENAMED)
         for name, needed in REQUIRED_OPTION.items():
             if others.get(name, getattr(cls, name)) != getattr(cls, name) and others.get(needed) is None:
@@ -139,11 +143,14 @@ class RunConfig:
             if name in others and not isinstance(others[name], bool | None):
                 # An object in memory, such as a Model, cannot be stored: `prepare` gets it as an argument.
                 others[name] = os.fspath(others[name]) if isinstance(others[name], str | os.PathLike) else None
-        if isinstance(source, Model | ViewsModel):
+        if isinstance(source, Model | ViewsModel) and others["freeze"] == "outputs":
+            preset.pop("vector_size", None)  # the compass decides it
+            resolved = settings_for_compass(source, preset | settings)
+        elif isinstance(source, Model | ViewsModel):
             resolved = continued_settings(source, others.get("vocab", cls.vocab), settings)
         elif source is not None:
             preset.pop("vector_size", None)  # the vectors decide it
-            resolved = settings_for_vectors(source, preset | settings, others.get("freeze", False))
+            resolved = settings_for_vectors(source, preset | settings, others["freeze"])
         else:
             resolved = Settings(**preset | settings)
         inherited = asdict(text_options_of(source))

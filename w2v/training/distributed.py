@@ -102,7 +102,8 @@ class DistributedRun(Run):
         rounds = -(-most_tokens // (words * communicator.max_of(self.plan.workers)))
         self.schedule = Schedule(self.plan, max(1, min(rounds, communicator.max_of(self.plan.chunks))))
         frequencies = self._frequencies()
-        matrices = [(array, frequencies[name]) for name, array in self.parameters.items()]
+        frozen = {"outputs"} if initial.frozen_outputs else set()
+        matrices = [(array, frequencies[name]) for name, array in self.parameters.items() if name not in frozen]
         frequent = min(words // MIN_WORDS_PER_FREQUENT_ROW // 2 * 2, FREQUENT_ROWS)  # even, as rows_of_round needs
         self.exchange = Exchange(communicator, matrices, self.settings.seed, self.plan.workers, frequent)
         self.exchange_seconds = 0.0  # time that this rank spent on exchanges since the run was started or resumed

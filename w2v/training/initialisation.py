@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,8 @@ from w2v.errors import SettingsError, VectorsWithoutModel, W2VError
 from w2v.formats import bfloat16
 from w2v.losses.loss import Loss
 from w2v.losses.registry import FlatSettings, Settings, loss_for
-from w2v.options import options_of
+from w2v.options import options_of, suggestion
+from w2v.settings import Freeze
 from w2v.system.files import PathLike
 from w2v.text._text import FIRST_TYPE
 from w2v.text.idstore import TypeCounts
@@ -45,6 +46,7 @@ class Initialisation:
         rows: int64 (n,): row i of the matrices in `parameters` becomes row `rows[i]` of the run; by default, row i.
             Other rows get new values. N-gram rows already have the order of the run.
         frozen: Bool (V,): True for words that keep their input rows during training; by default, none.
+        frozen_outputs: Whether all output rows stay unchanged.
     """
 
     vocabulary: Vocabulary
@@ -52,25 +54,50 @@ class Initialisation:
     parameters: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     rows: NDArray[np.int64] | None = None
     frozen: NDArray[np.bool_] | None = None
+    frozen_outputs: bool = False
 
 
 def open_source(
-    continue_from: Model | ViewsModel | PathLike | None, init: KeyedVectors | PathLike | None
+    continue_from: Model | ViewsModel | PathLike | None,
+    init: KeyedVectors | Model | ViewsModel | PathLike | None,
+    freeze: Freeze | bool | None = None,
 ) -> Model | ViewsModel | KeyedVectors | None:
-    """Open the model to continue, or the vectors to initialise words with.
+    """Open the model to continue, or the vectors or the model to initialise words with.
+
+    Args:
+        continue_from, init: See `train`.
+        freeze: See `train`. "outputs" needs a model in `init`.
 
     Returns:
         The model or the vectors; None if both arguments are None.
 
     Raises:
-        W2VError: The file cannot be read, or `continue_from` holds only word vectors.
+        W2VError: The file cannot be read, or it holds only word vectors and a model is needed.
     """
+    if continue_from is None and freeze == "outputs" and init is not None:
+        return Model.of(init, mmap=True)
     if continue_from is None:
-        return init if isinstance(init, KeyedVectors | None) else load(init)
+        vectors = init.wv if isinstance(init, Model | ViewsModel) else init
+        return vectors if isinstance(vectors, KeyedVectors | None) else load(vectors)
     try:
         return Model.of(continue_from, mmap=True)
     except VectorsWithoutModel as error:
         raise W2VError(f"{error}; to start from the vectors of this file, give it as --init (init=)") from error
+
+
+def checked_freeze(freeze: Freeze | bool | None) -> Freeze | None:
+    """Return a value of the option freeze: None for False, and "inputs" for True.
+
+    Raises:
+        SettingsError: The value is impossible.
+    """
+    if freeze is None or freeze is False:
+        return None
+    if freeze is True:
+        return "inputs"
+    if freeze not in get_args(Freeze):
+        raise SettingsError(f"freeze {freeze!r}: {suggestion(str(freeze), get_args(Freeze))}")
+    return freeze
 
 
 def text_options_of(source: Model | ViewsModel | KeyedVectors | None) -> TextOptions:
@@ -80,14 +107,14 @@ def text_options_of(source: Model | ViewsModel | KeyedVectors | None) -> TextOpt
     return source.header.text if source else TextOptions()
 
 
-def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze: bool) -> Settings:
+def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze: Freeze | None) -> Settings:
     """Return the settings of a run that initialises words with vectors.
 
     Args:
         vectors: The vectors; they decide vector_size.
         given: The settings that the user has given.
-        freeze: Whether the words keep their vectors. Then the word vectors of the model must be its input rows, and the
-            storage must not round them.
+        freeze: "inputs" if the words keep their vectors. Then the word vectors of the model must be its input rows, and
+            the storage must not round them.
 
     Raises:
         SettingsError: A given setting contradicts the vectors or `freeze`.
@@ -95,10 +122,8 @@ def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze
     size = vectors.vector_size
     defaults: dict[str, Any] = {"vector_size": size, "views": "words"} | ({"vectors": "input"} if freeze else {})
     settings = Settings(**defaults | dict(given))
-    if freeze and settings.word_vectors != "input":
-        raise SettingsError(
-            f"vectors {settings.vectors}: with freeze, the word vectors must be the input rows: choose vectors input"
-        )
+    if freeze:
+        _check_word_vectors(settings)
     if freeze and not bfloat16.stores_exactly(vectors.vectors, settings.storage):
         raise SettingsError(f"storage {settings.storage}: it would round the vectors that freeze keeps: choose float32")
     if settings.vector_size != size:
@@ -111,13 +136,21 @@ def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze
     return settings
 
 
-def initialise_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, freeze: bool) -> Initialisation:
+def _check_word_vectors(settings: Settings) -> None:
+    """Raise SettingsError if the word vectors of a run with frozen rows are not its input rows."""
+    if settings.word_vectors != "input":
+        raise SettingsError(
+            f"vectors {settings.vectors}: with freeze, the word vectors must be the input rows: choose vectors input"
+        )
+
+
+def initialise_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, freeze: Freeze | None) -> Initialisation:
     """Initialise matching words from these vectors; all other words and the output layer start with new values.
 
     Args:
         vectors: The vectors.
         vocabulary: The words of the run.
-        freeze: Whether the matching words keep their vectors.
+        freeze: "inputs" if the matching words keep their vectors.
 
     Raises:
         W2VError: No word has a vector, or a vector has NaN or infinite values.
@@ -137,7 +170,7 @@ def initialise_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, freez
     if freeze and all_match:
         log.warning("freeze: all words keep their vectors, so training changes only the output layer")
     frozen = np.zeros(len(vocabulary), bool)
-    frozen[rows] = freeze
+    frozen[rows] = True
     return Initialisation(vocabulary, None, {"inputs": inputs}, rows, frozen if freeze else None)
 
 
@@ -168,6 +201,21 @@ def continued_settings(model: Model | ViewsModel, vocab: Vocab, given: Mapping[s
     if "alpha" in given:
         given = {"min_alpha": None, **given}  # its default depends on alpha
     return replace(settings, **given)
+
+
+def settings_for_compass(compass: Model | ViewsModel, given: Mapping[str, Any]) -> Settings:
+    """Return the settings of a run with the frozen output rows of a model: the settings of the model, unless given.
+
+    Raises:
+        SettingsError: A given setting does not fit the model, or the output rows of the model do not belong to words.
+    """
+    settings = continued_settings(compass, "union", {"vectors": "input", **given})
+    _check_word_vectors(settings)
+    if reason := settings.loss_class.fixed_vocabulary:
+        raise SettingsError(
+            f"freeze outputs: with loss {settings.loss}, {reason}: train the model of init with loss ns"
+        )
+    return settings
 
 
 def without_computed(settings: Settings) -> Settings:
@@ -211,6 +259,48 @@ def initialise_from_model(
         )
     vocabulary, rows = unite_vocabulary(model.vocabulary, types, settings)
     return Initialisation(vocabulary, None, parameters | _subword_rows(model, vocabulary, rows, ignore_memory), rows)
+
+
+def initialise_from_compass(
+    compass: Model, settings: Settings, types: TypeCounts, ignore_memory: bool
+) -> Initialisation:
+    """Initialise a run that trains input rows against the frozen output rows of a model (TWEC, Di Carlo et al. 2019).
+
+    The words are the words of the model that occur in the text at least min_count times. Another word of the model
+    would keep its vector, as if the text used the word in the same way as the text of the model.
+
+    Args:
+        compass: The model.
+        settings: The settings of the run.
+        types: The types of the text.
+        ignore_memory: Whether to build a table of n-grams even if memory looks insufficient.
+
+    Raises:
+        W2VError: The model has NaN or infinite values, or the text has too few of its words.
+    """
+    if not all_finite(compass.output_parameters.values()):
+        raise W2VError("the model of init has NaN or infinite values")
+    for array in compass.output_parameters.values():
+        if not bfloat16.stores_exactly(array, settings.storage):
+            raise SettingsError(
+                f"storage {settings.storage}: it would round the output rows that freeze keeps: choose float32"
+            )
+    row_of_type = types.remap(compass.vocabulary.words)[FIRST_TYPE:]
+    is_known = row_of_type >= 0
+    counts = np.zeros(len(compass.vocabulary), np.int64)
+    counts[row_of_type[is_known]] = types.counts[FIRST_TYPE:][is_known]
+    rows = np.argsort(-counts, kind="stable")
+    rows = rows[counts[rows] >= max(1, settings.min_count)][: settings.max_vocab]
+    if not len(rows):
+        raise W2VError(
+            f"no word of the model of init occurs at least {settings.min_count} times in this text: are language, "
+            "--lower and --tokenize the same?"
+        )
+    found = f"{len(rows):,} of {len(compass.vocabulary):,} words of the model occur in the text"
+    log.info("%s at least %s times; the others have no vector", found, f"{settings.min_count:,}")
+    words = [compass.vocabulary.words[row] for row in rows.tolist()]
+    parameters = {name: array[rows] for name, array in compass.output_parameters.items()}
+    return Initialisation(Vocabulary(words, counts[rows]), None, parameters, frozen_outputs=True)
 
 
 def _subword_rows(

@@ -272,7 +272,7 @@ class Model(TrainedVectors):
         return replace(self, settings=settings, inputs=inputs, outputs=outputs, ngrams=ngrams)
 
     @classmethod
-    def of(cls, model: Model | ViewsModel | PathLike, mmap: bool = False) -> Model | ViewsModel:
+    def of(cls, model: Model | ViewsModel | KeyedVectors | PathLike, mmap: bool = False) -> Model | ViewsModel:
         """Return the model itself, or load it from a file; see `load`.
 
         Raises:

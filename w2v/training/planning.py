@@ -112,6 +112,7 @@ def plan_run(
         subwords=subwords,
         shares=shares,
         deterministic=settings.deterministic,
+        frozen_outputs=initial.frozen_outputs,
     )
 
 

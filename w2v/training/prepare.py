@@ -37,7 +37,12 @@ from w2v.training.communicator import Communicator, collective_errors, is_root
 from w2v.training.config import PATHS, RunConfig
 from w2v.training.distributed import DistributedRun, merge_types
 from w2v.training.early_stopping import EarlyStopping
-from w2v.training.initialisation import Initialisation, initialise_from_model, initialise_from_vectors
+from w2v.training.initialisation import (
+    Initialisation,
+    initialise_from_compass,
+    initialise_from_model,
+    initialise_from_vectors,
+)
 from w2v.training.model import Model, ViewsModel
 from w2v.training.planning import machine_instruction_set
 from w2v.training.run import Run
@@ -323,7 +328,15 @@ def _initialise(
     """Return the vocabulary and the matrices of the run at its start, or at the checkpoint that it resumes from."""
     settings = config.settings
     if checkpoint is not None:
-        return Initialisation(checkpoint.vocabulary, checkpoint.loss, checkpoint.parameters, frozen=checkpoint.frozen)
+        return Initialisation(
+            checkpoint.vocabulary,
+            checkpoint.loss,
+            checkpoint.parameters,
+            frozen=checkpoint.frozen,
+            frozen_outputs=config.freeze == "outputs",
+        )
+    if isinstance(source, Model) and config.freeze == "outputs":
+        return initialise_from_compass(source, settings, types, config.ignore_memory)
     if isinstance(source, Model):
         return initialise_from_model(source, config.vocab, settings, types, config.ignore_memory)
     vocabulary = vocabulary or Vocabulary.from_store(types, settings.min_count, settings.max_vocab)

@@ -10,7 +10,7 @@ from w2v.errors import SettingsError, W2VError, one_line
 from w2v.losses.registry import FlatSettings, Settings
 from w2v.options import refuse_unknown, renamed_arguments, with_parameters_of
 from w2v.progress import Report
-from w2v.settings import RENAMED, Preset
+from w2v.settings import RENAMED, Freeze, Preset
 from w2v.system.files import PathLike
 from w2v.text.corpus import Source
 from w2v.text.idstore import ReadingOptions
@@ -35,8 +35,8 @@ class Arguments(ReadingOptions, FlatSettings):
     vocabulary: Vocabulary | None = None
     continue_from: Model | ViewsModel | PathLike | None = None
     vocab: Vocab = RunConfig.vocab
-    init: KeyedVectors | PathLike | None = None
-    freeze: bool = RunConfig.freeze
+    init: KeyedVectors | Model | ViewsModel | PathLike | None = None
+    freeze: Freeze | bool | None = RunConfig.freeze
     phrases: bool | PathLike = RunConfig.phrases
     checkpoint: PathLike | CheckpointFolder | None = None
     checkpoint_every: str = RunConfig.checkpoint_every
@@ -66,7 +66,10 @@ def train(corpus: Source, **given: Any) -> Model:
             corpus; new words start like the words of a new model.
         init: KeyedVectors, or a file in any format that w2v.load reads. Matching words start with these vectors. All
             other words and the output layer start with new values.
-        freeze: Whether the words in `init` keep their vectors during training.
+        freeze: What stays unchanged during training. "inputs" (or True): the vectors of the words in `init`. "outputs":
+            the output rows of the model in `init`, such as a model of all periods. The run then takes its settings and
+            words from this model, without the words that occur less than min_count times in the corpus. All models that
+            are trained in this way share the coordinate system of the model.
         phrases: A file written by Phrases.save, to join these phrases; or True to find phrases in the corpus with the
             default PhraseOptions.
         cache, encoding, errors, max_types, column: See read_corpus.
@@ -103,7 +106,7 @@ def train(corpus: Source, **given: Any) -> Model:
                 raise SettingsError("continue_from has its own settings: give only the settings to change")
             given |= settings.as_dict(computed=False)
         given["notes"] = dict(given.get("notes") or {})
-        source = open_source(given.get("continue_from"), given.get("init"))
+        source = open_source(given.get("continue_from"), given.get("init"), given.get("freeze"))
         config = RunConfig.from_options(given, source)
         folder = given.get("checkpoint")
         inputs: dict[str, Any] = {"checkpoint_folder": folder if isinstance(folder, CheckpointFolder) else None}

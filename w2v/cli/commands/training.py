@@ -32,7 +32,7 @@ from w2v.errors import W2VError, pluralise
 from w2v.formats import table
 from w2v.losses.registry import Settings
 from w2v.progress import Report
-from w2v.settings import DEFAULT_NGRAMS, TEXT, Preset
+from w2v.settings import DEFAULT_NGRAMS, TEXT, Freeze, Preset
 from w2v.settings import MODEL as MODEL_GROUP
 from w2v.system import memory
 from w2v.text.idstore import ReadingOptions
@@ -146,7 +146,13 @@ def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
     help="Initialise words from the vectors in this file, in any format. Other words start from random vectors.",
 )
 @click.option(
-    "--freeze", cls=Option, is_flag=True, help="Keep the vectors from --init unchanged, and train only the others."
+    "--freeze",
+    cls=Option,
+    is_flag=False,
+    flag_value="inputs",
+    type=options.Choice(get_args(Freeze)),
+    help="Keep the vectors from --init unchanged, and train only the others (inputs, also without a value), or keep "
+    "the output rows of the .safetensors model in --init, so that vectors have its coordinate system (outputs).",
 )
 @JOIN_PHRASES
 @click.option(
