@@ -43,7 +43,7 @@ def replace_gensim_models() -> None:
     """Replace the modules and names of gensim.models by w2v's; gensim's test utilities and data stay in use."""
     models = importlib.import_module("gensim.models")
     ours = importlib.import_module("w2v.gensim.models")
-    for name in ours.__all__:
+    for name in ("FastText", "KeyedVectors", "Phrases", "Word2Vec"):
         setattr(models, name, getattr(ours, name))
     for name in MODULES:
         module = importlib.import_module(f"w2v.gensim.models.{name}")

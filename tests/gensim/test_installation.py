@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,11 @@ def without_gensim(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("from w2v.gensim.corpora import Dictionary", "corpora"),
         ("from w2v.gensim.models import KeyedVectors, LdaModel", "models.LdaModel"),
         ("from w2v.gensim.models.ldamodel import LdaModel", "models.ldamodel"),
+        ("from w2v.gensim.utils import simple_preprocess, chunkize", "utils.chunkize"),
+        (
+            "from w2v.gensim.models.doc2vec import TaggedDocument, TaggedLineDocument",
+            "models.doc2vec.TaggedLineDocument",
+        ),
     ],
 )
 def test_error_for_a_missing_gensim_module_is_one_line(
@@ -129,6 +135,24 @@ def test_names_that_we_lack_come_from_gensim() -> None:
         importlib.import_module("gensim.nothing")
     with pytest.raises(AttributeError, match=r"module 'gensim\.utils' has no attribute 'nothing'"):
         getattr(importlib.import_module("gensim.utils"), "nothing")  # noqa: B009
+
+
+@pytest.mark.usefixtures("installed")
+def test_star_imports_give_the_names_of_both_sides() -> None:
+    names: dict[str, Any] = {}
+    exec("from gensim import *; from gensim.models import *; from gensim.utils import *", names)
+    assert {"corpora", "models", "parsing", "word2vec", "LdaModel", "Doc2Vec", "chunkize"} <= names.keys()
+    assert {names[name].__module__.partition(".")[0] for name in ("Word2Vec", "Phrases", "simple_preprocess")} == {
+        "w2v"
+    }
+
+
+@pytest.mark.usefixtures("without_gensim")
+def test_star_imports_without_gensim_give_our_names() -> None:
+    names: dict[str, Any] = {}
+    exec("from w2v.gensim.models import *; from w2v.gensim.utils import *", names)
+    assert {"Word2Vec", "KeyedVectors", "simple_preprocess"} <= names.keys()
+    assert not {"LdaModel", "chunkize"} & names.keys()
 
 
 def test_modules_of_gensim_keep_its_own_classes() -> None:

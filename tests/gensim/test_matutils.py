@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gensim import matutils as theirs
+from scipy.sparse import csr_matrix
 
 from w2v.gensim import matutils
 
@@ -19,6 +20,15 @@ def test_unitvec_matches_gensim(norm: Any, vector: np.ndarray) -> None:
     np.testing.assert_array_equal(matutils.unitvec(vector, norm), found[0])
     with pytest.raises(ValueError, match="supported norm"):
         matutils.unitvec(vector, "l3")  # type: ignore[arg-type]
+
+
+def test_sparse_vectors_are_divided_as_by_gensim(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [(0, 3.0), (2, 4.0)]
+    assert matutils.unitvec(pairs) == theirs.unitvec(pairs) == [(0, pytest.approx(0.6)), (2, pytest.approx(0.8))]
+    np.testing.assert_allclose(matutils.unitvec(csr_matrix([[3.0, 0, 4]])).toarray(), [[0.6, 0, 0.8]])
+    monkeypatch.setattr(matutils, "has_gensim", lambda: False)
+    with pytest.raises(ValueError, match=r"no matutils\.unitvec of type list, only word vectors"):
+        matutils.unitvec(pairs)
 
 
 @pytest.mark.parametrize("options", [{}, {"topn": 2}, {"topn": 2, "reverse": True}, {"topn": 9}, {"topn": 0}])

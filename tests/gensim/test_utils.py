@@ -49,6 +49,9 @@ def test_user_defined_objects_are_pickled(tmp_path: Path) -> None:
     loaded = Counter.load(tmp_path / "counter")
     assert loaded.number == 3
     assert [event["event"] for event in loaded.lifecycle_events] == ["counted", "saving"]
+    counter.save(tmp_path / "counter", ignore=["number", "absent"])
+    assert Counter.load(tmp_path / "counter").number is None
+    assert counter.number == 3
     counter.lifecycle_events = None
     counter.add_lifecycle_event("counted", log_level=0)
     assert counter.lifecycle_events is None

@@ -2,14 +2,14 @@
 
 import logging
 
-from w2v.gensim import matutils, models, similarities, utils
+from w2v.gensim import matutils as matutils
+from w2v.gensim import models as models
+from w2v.gensim import similarities as similarities
+from w2v.gensim import utils as utils
 from w2v.gensim.fall_through import attributes_of
-from w2v.gensim.installation import install
-from w2v.gensim.utils import VERSION as __version__
+from w2v.gensim.installation import install as install
+from w2v.gensim.utils import VERSION as __version__  # noqa: F401
 
 logging.getLogger("gensim").addHandler(logging.NullHandler())  # silent until a program configures logging
-
-__all__ = ["__version__", "install", "matutils", "models", "similarities", "utils"]
-
 
 __getattr__ = attributes_of(__name__)

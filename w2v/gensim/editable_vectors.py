@@ -93,11 +93,12 @@ class EditableVectors(keyed.KeyedVectors):
         Raises:
             KeyError: The key is unknown, and there is no `default`.
         """
-        if key in self:
-            return self._look_up_rows([key])[0]
-        if default is None:
+        row = self._row(key)
+        if row is None:
+            row = default
+        if row is None:
             raise KeyError(f"Key '{key}' not present")
-        return default
+        return row
 
     def _row(self, key: Any) -> int | None:
         """Return the row of a key, or None. An int that is not a key is a row, as in gensim."""
@@ -255,7 +256,7 @@ class EditableVectors(keyed.KeyedVectors):
     def unit_normalize_all(self) -> None:
         """Scale all vectors to length 1."""
         self.vectors = unit(self.vectors)
-        self.norms = None
+        self.fill_norms(force=True)
 
     def init_sims(self, replace: bool = False) -> None:
         if replace:

@@ -109,17 +109,34 @@ def missing(name: str) -> str:
     return f"w2v.gensim has no {name}, only word vectors: for it, install gensim itself: pip install gensim"
 
 
+def _public_names(module: str) -> list[str]:
+    """Return the names that `from module import *` imports: those of this package's module and of gensim's."""
+    names = set(vars(sys.modules[module]))
+    if has_gensim():
+        names |= vars(import_own(_own_name(module))).keys()
+    return sorted(name for name in names if not name.startswith("_"))
+
+
+def _own_name(module: str) -> str:
+    """Return the name of gensim's module for a module of this package."""
+    return module.removeprefix("w2v.")
+
+
 def attributes_of(module: str) -> Callable[[str], Any]:
     """Return a function __getattr__ for a module of this package: it returns the attributes of gensim's module."""
     inner = module.removeprefix(PACKAGE).removeprefix(".")
 
     def __getattr__(name: str) -> Any:
+        if name == "__path__" and not has_gensim():
+            return []  # as for a package, `from module import name` then asks Finder for a missing name
+        if name == "__all__":
+            return _public_names(module)
         if name.startswith("__"):
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         if not has_gensim():
             raise AttributeError(missing(f"{inner}.{name}".removeprefix(".")))
         try:
-            return getattr(import_own(f"{ALIAS}.{inner}".removesuffix(".")), name)
+            return getattr(import_own(_own_name(module)), name)
         except ModuleNotFoundError as error:  # a module that only this package has
             raise AttributeError(f"module {module!r} has no attribute {name!r}") from error
 

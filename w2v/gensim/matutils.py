@@ -7,25 +7,31 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from w2v.gensim.fall_through import attributes_of
+from w2v.gensim.fall_through import attributes_of, has_gensim, import_own, missing
 
 
-def unitvec(vec: ArrayLike, norm: Literal["l1", "l2", "unique"] = "l2", return_norm: bool = False) -> Any:
-    """Divide a dense array by its norm and, with `return_norm`, also return the norm.
+def unitvec(vec: Any, norm: Literal["l1", "l2", "unique"] = "l2", return_norm: bool = False) -> Any:
+    """Divide an array by its norm and, with `return_norm`, also return the norm.
 
     The norm "unique" is the number of nonzero values. An array of zeros is not changed; its norm is 1.0.
 
+    Args:
+        vec: An array. gensim, if it is installed, also divides its sparse vectors and SciPy's.
+
     Raises:
-        ValueError: The norm is unknown.
+        ValueError: The norm is unknown, or the vector is not an array and gensim is not installed.
     """
-    vector = np.asarray(vec)
+    if not isinstance(vec, np.ndarray):
+        if not has_gensim():
+            raise ValueError(missing(f"matutils.unitvec of type {type(vec).__name__}"))
+        return import_own("gensim.matutils").unitvec(vec, norm, return_norm)
     if norm not in ("l1", "l2", "unique"):
         raise ValueError(f"{norm!r} is not a supported norm: choose l1, l2 or unique")
-    length = np.count_nonzero(vector) if norm == "unique" else np.linalg.norm(vector.ravel(), int(norm[1]))
+    length = np.count_nonzero(vec) if norm == "unique" else np.linalg.norm(vec.ravel(), int(norm[1]))
     if not length:
-        return (vector, 1.0) if return_norm else vector
-    dtype = float if np.issubdtype(vector.dtype, np.integer) else vector.dtype
-    scaled = (vector / length).astype(dtype)
+        return (vec, 1.0) if return_norm else vec
+    dtype = float if np.issubdtype(vec.dtype, np.integer) else vec.dtype
+    scaled = (vec / length).astype(dtype)
     return (scaled, length) if return_norm else scaled
 
 

@@ -38,8 +38,9 @@ def content_of(model: Trainable) -> VectorFile:
         elif array is not None:
             attributes.warn_not_saved(f"{key} of shape {array.shape}, for vectors of shape {content.vectors.shape}")
     content.tensors.update(attributes.pack(USER_ATTRIBUTES, attributes.user_attributes(model, OWN_ATTRIBUTES)))
-    stored = GensimObject(model._kind, {name: getattr(model, name) for name in ATTRIBUTE_TYPES})
-    return replace(content, header=replace(content.header, gensim=stored))
+    settings = {name: getattr(model, name) for name in ATTRIBUTE_TYPES}
+    settings = {name: value.item() if isinstance(value, np.generic) else value for name, value in settings.items()}
+    return replace(content, header=replace(content.header, gensim=GensimObject(model._kind, settings)))
 
 
 def restore(model: Trainable, path: PathLike, content: VectorFile) -> None:

@@ -13,12 +13,15 @@ import shutil
 import sys
 import tempfile
 import unicodedata
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from glob import escape
 from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO
+from zipfile import BadZipFile, ZipFile
 
 from w2v.errors import TruncatedFile, W2VError
 from w2v.formats.row_blocks import open_unpacked
@@ -128,10 +131,24 @@ class SaveLoad:
         if isinstance(events, list):
             events.append(event)
 
-    def save(self, fname_or_handle: PathLike | BinaryIO, **_: Any) -> None:
-        """Pickle the object. The classes of this package override this method, and write no pickles."""
+    def save(
+        self,
+        fname_or_handle: PathLike | BinaryIO,
+        separately: object = None,
+        sep_limit: int = 0,
+        ignore: Iterable[str] = (),
+        pickle_protocol: int = 4,
+    ) -> None:
+        """Pickle the object into one file. The classes of this package override this method, and write no pickles.
+
+        Args:
+            separately, sep_limit: They have no effect.
+            ignore: Attributes to leave out. They are None in the loaded object.
+        """
         self.add_lifecycle_event("saving", fname_or_handle=str(fname_or_handle))
-        pickle(self, fname_or_handle)
+        saved = copy.copy(self)
+        vars(saved).update(dict.fromkeys(vars(saved).keys() & set(ignore)))
+        pickle(saved, fname_or_handle, pickle_protocol)
 
     @classmethod
     def load(cls, fname: PathLike, mmap: str | None = None) -> Any:
@@ -173,17 +190,39 @@ def open_output(fname_or_handle: PathLike | BinaryIO) -> Iterator[BinaryIO]:
 def unpacked(path: PathLike, signature: bytes) -> Iterator[PathLike]:
     """Yield the path of an unpacked temporary copy of a compressed file that begins with `signature`, a regex.
 
-    For any other file, and if there is none, yield the path itself.
+    The arrays that gensim has saved next to it as `.npz` are unpacked, too. For any other file, and if there is none,
+    yield the path itself.
     """
-    if Path(path).is_file():
+    path = Path(path)
+    if path.is_file():
         with open_unpacked(path) as (file, _):
             if not isinstance(file.raw, FileIO) and re.match(signature, file.peek(1)):
-                with tempfile.NamedTemporaryFile(dir=temporary_folder(), suffix=Path(path).stem) as copy_of_file:
-                    shutil.copyfileobj(file, copy_of_file)
-                    copy_of_file.flush()
-                    yield copy_of_file.name
+                with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder, _paths_in(path.parent, folder):
+                    copy_of_file = Path(folder) / path.name
+                    with copy_of_file.open("wb") as out:
+                        shutil.copyfileobj(file, out)
+                    for array in path.parent.glob(f"{escape(path.name)}.*.npz"):
+                        _unpack_array(array, copy_of_file.with_name(f"{array.stem}.npy"))
+                    yield copy_of_file
                 return
     yield path
+
+
+@contextmanager
+def _paths_in(folder: PathLike, temporary: str) -> Iterator[None]:
+    """Name files of `folder` in errors, rather than their copies in the folder `temporary`."""
+    try:
+        yield
+    except W2VError as error:
+        raise type(error)(str(error).replace(temporary, str(folder))) from error.__cause__
+
+
+def _unpack_array(path: Path, out: Path) -> None:
+    try:
+        with ZipFile(path) as archive, archive.open("val.npy") as packed, out.open("wb") as file:
+            shutil.copyfileobj(packed, file)
+    except (BadZipFile, KeyError, EOFError, zlib.error) as error:
+        raise W2VError(f"{path}: damaged: not an array that gensim saved") from error
 
 
 def pickle(obj: object, fname: PathLike | BinaryIO, protocol: int = 4) -> None:

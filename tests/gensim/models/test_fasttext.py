@@ -37,6 +37,19 @@ def test_unknown_words_have_vectors(model: FastText) -> None:
     assert model.wv.get_sentence_vector(["king", UNKNOWN]).shape == (12,)
     assert model.wv.vectors_ngrams.shape == (2000, 12)
     assert "zzzz" not in FastText(SENTENCES, vector_size=4, epochs=1, max_n=0).wv
+    assert model.wv.get_index(UNKNOWN, default=-1) == -1
+    with pytest.raises(KeyError, match="not present"):
+        model.wv.get_index(UNKNOWN)
+
+
+@pytest.mark.parametrize("options", [{}, {"max_n": 0}])
+def test_rows_that_are_copies_cannot_be_changed_in_place(options: dict[str, Any]) -> None:
+    """A change would be lost. In gensim, it changes the model."""
+    vectors = FastText(SENTENCES, vector_size=4, epochs=1, bucket=50, **options).wv
+    for rows in (vectors.vectors_ngrams, vectors.vectors_vocab):
+        assert rows is not None
+        with pytest.raises(ValueError, match="read-only"):
+            rows[0] = 0
 
 
 def test_files_keep_ngrams(model: FastText, tmp_path: Path) -> None:
@@ -48,6 +61,9 @@ def test_files_keep_ngrams(model: FastText, tmp_path: Path) -> None:
         np.testing.assert_array_equal(loaded.wv[UNKNOWN], model.wv[UNKNOWN])
     model.wv.save(path)
     np.testing.assert_array_equal(w2v.load(path)[UNKNOWN], model.wv[UNKNOWN])
+    for vectors in KeyedVectors.load(path), FastTextKeyedVectors.load(path):
+        assert type(vectors) is FastTextKeyedVectors
+        np.testing.assert_array_equal(vectors[UNKNOWN], model.wv[UNKNOWN])
 
 
 def test_new_words_can_be_added_and_trained(model: FastText, tmp_path: Path) -> None:
@@ -75,6 +91,8 @@ def test_gensim_reads_the_same_vectors(model: FastText, tmp_path: Path) -> None:
     (tmp_path / "text.bin").write_text("king queen " * 50)
     with pytest.raises(w2v.W2VError, match=r": not a fastText model$"):
         load_facebook_model(str(tmp_path / "text.bin"))
+    with pytest.raises(FileNotFoundError):
+        load_facebook_model(str(tmp_path / "missing.bin"))
 
 
 @pytest.mark.parametrize("word", ["night", "a", "straße", "日本語"])

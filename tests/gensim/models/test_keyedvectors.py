@@ -506,7 +506,6 @@ def test_norms_are_recomputed_only_by_force_or_after_a_reset(ours: KeyedVectors,
         assert vectors.norms[3] == pytest.approx(np.linalg.norm(vectors.vectors[3]))
         vectors.unit_normalize_all()
         np.testing.assert_allclose(np.linalg.norm(vectors.vectors, axis=1), 1, rtol=1e-5)
-        vectors.fill_norms()
         np.testing.assert_allclose(vectors.norms, 1, rtol=1e-5)
 
 

@@ -940,6 +940,46 @@ def test_compressed_files_of_gensim_are_loaded(tmp_path: Path) -> None:
     assert len(KeyedVectors.load(datapath("ft_kv_3.6.0.model.gz"))) == 12
 
 
+@pytest.mark.parametrize("extension", ["", ".gz", ".bz2"])
+def test_arrays_that_gensim_saved_separately_are_loaded(tmp_path: Path, extension: str) -> None:
+    saved = gensim.models.Word2Vec(SENTENCES, **SMALL)
+    saved.save(str(tmp_path / f"model{extension}"), sep_limit=1)
+    loaded = Word2Vec.load(tmp_path / f"model{extension}")
+    assert (loaded.wv.vectors == saved.wv.vectors).all()
+    assert (loaded.syn1neg == saved.syn1neg).all()
+    array = next(tmp_path.glob("*.wv.vectors.*"))
+    array.write_bytes(array.read_bytes()[:-99])
+    with pytest.raises((EOFError, w2v.W2VError), match=f"{tmp_path}/model{extension}.wv.vectors"):
+        Word2Vec.load(tmp_path / f"model{extension}")
+
+
+def test_numbers_of_numpy_are_saved_as_settings(tmp_path: Path) -> None:
+    options = {"epochs": np.int64(2), "seed": np.int64(3), "alpha": np.float32(0.5), "sample": np.float64(0.01)}
+    Word2Vec(SENTENCES[:9], **SMALL | options).save(tmp_path / "model")
+    loaded = Word2Vec.load(tmp_path / "model")
+    assert {name: getattr(loaded, name) for name in options} == options
+
+
+def test_load_gives_the_class_that_was_saved(tmp_path: Path, model: Word2Vec) -> None:
+    """As in gensim."""
+
+    class Own(Word2Vec):
+        pass
+
+    FastText(SENTENCES, **SMALL, bucket=50).save(tmp_path / "fasttext")
+    model.save(tmp_path / "words")
+    for kind in (Word2Vec, FastText):
+        assert type(kind.load(tmp_path / "fasttext")) is FastText
+        assert type(kind.load(tmp_path / "words")) is Word2Vec
+    assert "zzw1zz" in Word2Vec.load(tmp_path / "fasttext").wv
+    assert type(Own.load(tmp_path / "words")) is Own
+
+
+def test_negative_samples_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"^sample -1: it must be 0 or higher$"):
+        Word2Vec(SENTENCES, **SMALL | {"sample": -1})
+
+
 @pytest.mark.parametrize(
     "options",
     [{"alpha": 0.1, "min_alpha": 1}, {"alpha": 1.0}, {"alpha": 1.0, "sg": 1}, {"alpha": 1.0, "hs": 1, "negative": 0}],

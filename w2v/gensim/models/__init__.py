@@ -4,12 +4,10 @@ import importlib
 from typing import Any
 
 from w2v.gensim import fall_through
-from w2v.gensim.models.fasttext import FastText
-from w2v.gensim.models.keyedvectors import KeyedVectors
-from w2v.gensim.models.phrases import Phrases
-from w2v.gensim.models.word2vec import Word2Vec
-
-__all__ = ["FastText", "KeyedVectors", "Phrases", "Word2Vec"]
+from w2v.gensim.models.fasttext import FastText as FastText
+from w2v.gensim.models.keyedvectors import KeyedVectors as KeyedVectors
+from w2v.gensim.models.phrases import Phrases as Phrases
+from w2v.gensim.models.word2vec import Word2Vec as Word2Vec
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple, NoReturn
 
+from w2v.gensim.fall_through import attributes_of
+
 
 class TaggedDocument(NamedTuple):
     """The words and the tags of a document."""
@@ -19,3 +21,6 @@ class Doc2Vec:
     @classmethod
     def load(cls, *_: Any, **__: Any) -> NoReturn:
         raise NotImplementedError("w2v has no Doc2Vec: use gensim's for document vectors")
+
+
+__getattr__ = attributes_of(__name__)

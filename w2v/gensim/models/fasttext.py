@@ -16,6 +16,7 @@ from w2v.gensim.fall_through import attributes_of
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.word2vec import Word2Vec
 from w2v.gensim.sentences import Sentences
+from w2v.gensim.utils import gensim_exceptions
 from w2v.gensim.vocabulary import sample_as_share
 from w2v.system.files import PathLike, check_files_unchanged
 from w2v.text.subword_rows import own_rows
@@ -76,13 +77,14 @@ class FastTextKeyedVectors(KeyedVectors):
 
     @property
     def vectors_ngrams(self) -> Floats:
-        """A copy of all n-gram rows, float32 (bucket, vector_size). Rows that training has not used are zero.
+        """A read-only copy of all n-gram rows, float32 (bucket, vector_size). Rows that training has not used are zero.
 
         It can be set, also to another object that gives a row for each bucket.
         """
         rows = np.zeros((self.bucket, self.vector_size), np.float32)
         if self.ngrams:
             rows[self.ngrams.buckets] = self.ngrams.rows
+        rows.setflags(write=False)
         return rows
 
     @vectors_ngrams.setter
@@ -95,15 +97,15 @@ class FastTextKeyedVectors(KeyedVectors):
 
     @property
     def vectors_vocab(self) -> Floats | None:
-        """A copy of the words' own rows, without their n-grams: float32 (V, vector_size).
+        """A read-only copy of the words' own rows, without their n-grams: float32 (V, vector_size).
 
         It can be set; adjust_vectors then computes `vectors` from these rows and the n-grams.
         """
         if self._word_rows is not None:
             return self._word_rows
-        if not self.ngrams:
-            return self.vectors.copy()
-        return own_rows(self.vectors, Words.of(self.index_to_key), self.ngrams)
+        rows = own_rows(self.vectors, Words.of(self.index_to_key), self.ngrams) if self.ngrams else self.vectors.copy()
+        rows.setflags(write=False)
+        return rows
 
     @vectors_vocab.setter
     def vectors_vocab(self, rows: Floats | None) -> None:
@@ -249,9 +251,10 @@ def load_facebook_model(path: PathLike, encoding: str = "utf-8") -> FastText:
     """Load a model, which can be trained further, from a `.bin` file of fastText.
 
     Raises:
+        FileNotFoundError: The file is missing.
         W2VError: The file is not one of fastText, or is damaged.
     """
-    with check_files_unchanged(path):
+    with gensim_exceptions(path), check_files_unchanged(path):
         content = fasttext.read(path, None)
     content = replace(content, words=content.words.to_utf8("backslashreplace", encoding))
     settings = content.header.settings or {}
@@ -281,6 +284,7 @@ def load_facebook_vectors(path: PathLike, encoding: str = "utf-8") -> FastTextKe
     """Load the vectors from a `.bin` file of fastText.
 
     Raises:
+        FileNotFoundError: The file is missing.
         W2VError: The file is not one of fastText, or is damaged.
     """
     return load_facebook_model(path, encoding).wv

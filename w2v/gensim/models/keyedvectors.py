@@ -235,9 +235,12 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
             An object of the class that was saved: a Word2Vec, for instance, if the file holds a Word2Vec.
         """
         content = vector_files.read(fname, mmap is not None)
-        saved = content.header.gensim
-        loaded_class = cls._classes.get(saved.kind, cls) if saved else cls
-        return loaded_class._from_file(fname, content)
+        header = content.header
+        kind = header.gensim.kind if header.gensim else ""
+        if not header.gensim and header.subwords and not header.ngram_offset:
+            kind = "FastTextKeyedVectors"  # our files of vectors do not store the name of a class
+        saved_class = cls._classes.get(kind, cls)
+        return (cls if issubclass(cls, saved_class) else saved_class)._from_file(fname, content)
 
     @classmethod
     def _from_file(cls, path: PathLike, content: VectorFile) -> Self:

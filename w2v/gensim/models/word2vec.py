@@ -221,6 +221,8 @@ class Word2Vec(Trainable):
         """
         raw, wv = self.raw_vocab, self.wv
         min_count, sample = min_count or self.min_count, sample or self.sample
+        if sample < 0:
+            raise ValueError(f"sample {sample}: it must be 0 or higher")
         lowest = self.effective_min_count = effective_min_count(raw, min_count, self.max_final_vocab)
         kept = [word for word, count in raw.items() if utils.keep_vocab_item(word, count, lowest, trim_rule)]
         log.info("Updating model with new vocabulary" if update else "Creating a fresh vocabulary")
@@ -519,12 +521,19 @@ class Word2Vec(Trainable):
     def load(cls, fname: PathLike, mmap: str | None = None, **_: Any) -> Self:
         """Read a file that `save` or gensim's own `save` wrote. From gensim's file, keep numbers, text and arrays.
 
+        Returns:
+            A model of the class that was saved: a FastText, for instance, if the file holds a FastText.
+
         Raises:
             AttributeError: The file holds only vectors.
             W2VError: The file is damaged.
         """
         log.info("loading %s object from %s", cls.__name__, fname)
-        return cls._from_file(fname, vector_files.read(fname, mmap is not None))
+        content = vector_files.read(fname, mmap is not None)
+        saved = content.header.gensim
+        if saved and saved.kind in model_file.MODEL_CLASSES and saved.kind != cls._kind:
+            cls = KeyedVectors._classes.get(saved.kind, cls)
+        return cls._from_file(fname, content)
 
     @classmethod
     def _from_file(cls, path: PathLike, content: VectorFile) -> Self:
