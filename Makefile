@@ -61,12 +61,14 @@ cluster: $(VENV)/.checks
 browser: $(VENV)/.checks
 	python tests/browser/run.py
 
-# Run gensim's own tests, libraries and programs that use gensim, with w2v.gensim; compare w2v.fasttext with fastText.
+# Run gensim's own tests, libraries and programs that use gensim, with w2v.gensim; compare w2v.fasttext with fastText;
+# exchange models with Spark, for which it installs pyspark and Java if it can.
 compat: $(VENV)/.checks
 	python tests/compat/run.py
 	python tests/compat/libraries.py
 	python tests/compat/programs.py
 	python tests/compat/fasttext_calls.py
+	python tests/compat/spark.py
 
 # Builds that detect errors: checked, sanitize (addresses, undefined behaviour), thread. Each has its own tree of real
 # folders with links to the source files. If the folders were links, the modules would be built among the sources.

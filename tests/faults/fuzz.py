@@ -52,6 +52,7 @@ FORMATS = {
     "projector": "projector",
     "static": "static embeddings",
     "spacy": "spacy",
+    "spark": "spark",
     "binary": "word2vec binary",
     "glove": "glove",
     "text": "word2vec text",
@@ -68,6 +69,8 @@ FILES = {
     "spacy-matrix": ("m.spacy", "m.spacy/vocab/vectors"),
     "spacy-strings": ("m.spacy", "m.spacy/vocab/strings.json"),
     "spacy-settings": ("m.spacy", "m.spacy/vocab/vectors.cfg"),
+    "spark": ("m.spark", "m.spark/data/part-00000.parquet"),
+    "spark-metadata": ("m.spark", "m.spark/metadata/part-00000"),
 }
 NATIVE = ("native", "checkpoint", "gensim", "static-matrix")  # the loaders of safetensors files
 WORDS = ["the", "köln", "a", "b"]

@@ -92,7 +92,7 @@ def test_info_shows_the_settings_of_models(name: str) -> None:
 
 @pytest.mark.parametrize("name", VECTOR_FILES)
 def test_vectors_of_all_formats_load(name: str) -> None:
-    if name.endswith((".parquet", ".arrow")):
+    if name.endswith((".parquet", ".arrow", ".spark")):
         pytest.importorskip("pyarrow")
     if name.endswith(".spacy"):
         pytest.importorskip("spacy")

@@ -272,7 +272,11 @@ def test_a_damaged_file_is_read_or_refused(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("extension", "package", "format_name"),
-    [(".parquet", "pyarrow", "Parquet and Arrow"), (".spacy", "spacy", "folders of spaCy")],
+    [
+        (".parquet", "pyarrow", "Parquet and Arrow"),
+        (".spark", "pyarrow", "folders of Spark"),
+        (".spacy", "spacy", "folders of spaCy"),
+    ],
 )
 def test_a_missing_package_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str, package: str, format_name: str
@@ -325,7 +329,7 @@ def test_a_matrix_without_its_words_is_refused(tmp_path: Path) -> None:
         table.read(tmp_path / "m.tsv")
 
 
-@pytest.mark.parametrize("extension", [".model2vec", ".spacy"])
+@pytest.mark.parametrize("extension", [one.extensions[0] for one in table.WRITABLE if one.folder])
 def test_a_folder_is_never_replaced(tmp_path: Path, extension: str) -> None:
     path = tmp_path / f"m{extension}"
     path.mkdir()
@@ -344,6 +348,8 @@ def test_a_folder_is_never_replaced(tmp_path: Path, extension: str) -> None:
     [
         *((".model2vec", name) for name in ("model.safetensors", "tokenizer.json")),
         *((".spacy", f"vocab/{name}") for name in ("vectors", "key2row", "strings.json")),
+        (".spark", "data/part-00000.parquet"),
+        (".spark", "metadata/part-00000"),
     ],
 )
 def test_a_pipe_in_a_folder_is_named_as_a_pipe(tmp_path: Path, extension: str, name: str) -> None:
@@ -357,7 +363,7 @@ def test_a_pipe_in_a_folder_is_named_as_a_pipe(tmp_path: Path, extension: str, n
 def test_commands_read_and_write_every_format(tmp_path: Path, sample: Path) -> None:
     last = tmp_path / "m.tsv"
     run("train", sample, "--epochs", 1, "--vector-size", 4, "-o", last)
-    for extension in (".npy", ".parquet", ".model2vec", ".spacy", ".safetensors"):
+    for extension in (".npy", ".parquet", ".model2vec", ".spacy", ".spark", ".safetensors"):
         found = run_json("convert", last, tmp_path / f"m{extension}")
         assert found["format"] == table.format_for(tmp_path / f"m{extension}").name
         about = run_json("info", tmp_path / f"m{extension}")

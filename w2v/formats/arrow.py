@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +20,28 @@ from w2v.system import memory
 from w2v.system.files import PARQUET, Errors, PathLike, atomic_write, open_regular, translate_os_errors
 from w2v.text.declared_sizes import max_content
 from w2v.text.decompress import MAX_RATIO
-from w2v.text.tables import Arrow, ColumnarFile, Parquet
+from w2v.text.tables import Arrow, Parquet
 
 WORD, COUNT, VECTOR = "word", "count", "vector"
 SIGNATURE = PARQUET + rb"|ARROW1\0\0"
 BATCH_ROWS, BATCH_VALUES = 1 << 16, 1 << 20  # limits for one batch: rows, and values of vectors
 
 
-def _import_pyarrow(path: PathLike) -> Any:
-    need = f"{path}: Parquet and Arrow need one more package"
-    return import_optional(need, "parquet", "pyarrow", "pyarrow.compute", "pyarrow.parquet")
+class Table(Protocol):
+    """A table of one or several files; see ColumnarFile."""
+
+    @property
+    def schema(self) -> Any: ...
+    @property
+    def names(self) -> list[str]: ...
+    @property
+    def rows(self) -> int: ...
+    def batches(self, columns: Sequence[str], step: int) -> Iterator[Any]: ...
+
+
+def import_pyarrow(path: PathLike, need: str = "Parquet and Arrow need one more package") -> Any:
+    """Return pyarrow. Raise W2VError if it is missing: the path, what it is needed for, and how to install it."""
+    return import_optional(f"{path}: {need}", "parquet", "pyarrow", "pyarrow.compute", "pyarrow.parquet")
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
@@ -38,13 +51,13 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         W2VError: If pyarrow is missing, if the file cannot be written, or if `read` would refuse the content.
     """
     check_content(path, content)
-    pa = _import_pyarrow(path)
+    pa = import_pyarrow(path)
     rows, size = content.vectors.shape
     count_fields = [] if content.counts is None else [(COUNT, pa.int64())]
     schema = pa.schema([(WORD, pa.string()), *count_fields, (VECTOR, pa.list_(pa.float32(), size))])
     meter = Meter(progress, "save")
     with atomic_write(path, replace) as file, _open_writer(path, pa, file, schema) as out:
-        for start, block in float32_blocks(content.vectors, _rows_per_batch(size)):
+        for start, block in float32_blocks(content.vectors, rows_per_batch(size)):
             end = start + len(block)
             columns = [pa.array(content.words[start:end], pa.string())]
             columns += [] if content.counts is None else [pa.array(content.counts[start:end])]
@@ -64,7 +77,7 @@ def write_vectors(path: PathLike, size: int, blocks: Iterable[Array], replace: b
     Raises:
         W2VError: If pyarrow is missing or the file cannot be written.
     """
-    pa = _import_pyarrow(path)
+    pa = import_pyarrow(path)
     schema = pa.schema([(VECTOR, pa.list_(pa.float32(), size))])
     with atomic_write(path, replace) as file, _open_writer(path, pa, file, schema) as out:
         for block in blocks:
@@ -77,7 +90,7 @@ def _open_writer(path: PathLike, pa: Any, file: BinaryIO, schema: Any) -> Any:
     return pa.parquet.ParquetWriter(file, schema, use_dictionary=False)
 
 
-def _rows_per_batch(size: int) -> int:
+def rows_per_batch(size: int) -> int:
     return max(1, min(BATCH_ROWS, BATCH_VALUES // size))
 
 
@@ -88,19 +101,29 @@ def _as_lists(pa: Any, rows: Array) -> Any:
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read the columns "word" and "vector" and, if the table has it, "count"; see formats.table.read."""
-    pa = _import_pyarrow(path)
+    pa = import_pyarrow(path)
+    with translate_errors(path, pa), translate_os_errors(path), open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        table = (Parquet if file.peek(4).startswith(b"PAR1") else Arrow)(str(path), file, size, pa)
+        content = read_table(path, pa, table, max_content(size), limit, Meter(progress, "load"))
+        return validate(path, content, errors)
+
+
+@contextmanager
+def translate_errors(path: PathLike, pa: Any) -> Iterator[None]:
+    """Turn the errors of damaged values in a `with` block into W2VError."""
     try:
-        with translate_os_errors(path), open_regular(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            table = (Parquet if file.peek(4).startswith(b"PAR1") else Arrow)(str(path), file, size, pa)
-            content = _read(path, pa, table, max_content(size), limit, Meter(progress, "load"))
-            return validate(path, content, errors)
+        yield
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise W2VError(f"{path}: damaged: {one_line(error)}") from error
 
 
-def _read(path: PathLike, pa: Any, table: ColumnarFile, max_bytes: int, limit: int | None, meter: Meter) -> VectorFile:
-    """Read a table. Raise W2VError if its words or its vectors would take more than `max_bytes`."""
+def read_table(path: PathLike, pa: Any, table: Table, max_bytes: int, limit: int | None, meter: Meter) -> VectorFile:
+    """Read the first `limit` rows of a table, which still need `validate`.
+
+    Raises:
+        W2VError: If the table lacks words or vectors, or if either would take more than `max_bytes`.
+    """
     names, rows = table.names, table.rows
     if names.count(WORD) != 1 or names.count(VECTOR) != 1:
         raise W2VError(f"{path}: its columns are {one_line(', '.join(names))}: expected {WORD} and {VECTOR}")
@@ -130,7 +153,7 @@ def _read(path: PathLike, pa: Any, table: ColumnarFile, max_bytes: int, limit: i
             column = batch.column(COUNT).cast(pa.int64())
             counts[start : start + len(batch)] = _as_numpy(column.fill_null(0) if column.null_count else column)
     vectors: NDArray[np.float32] = memory.empty((rows, size))
-    for start, batch in _first_rows(path, table, [VECTOR], _rows_per_batch(size), rows):
+    for start, batch in _first_rows(path, table, [VECTOR], rows_per_batch(size), rows):
         column, end = batch.column(VECTOR), start + len(batch)
         values, lengths = column.flatten(), pa.compute.list_value_length(column)
         have_equal_length = {*pa.compute.min_max(lengths).as_py().values()} <= {size, None}
@@ -141,9 +164,7 @@ def _read(path: PathLike, pa: Any, table: ColumnarFile, max_bytes: int, limit: i
     return VectorFile(words.words, vectors, counts)
 
 
-def _first_rows(
-    path: PathLike, table: ColumnarFile, columns: list[str], step: int, rows: int
-) -> Iterator[tuple[int, Any]]:
+def _first_rows(path: PathLike, table: Table, columns: list[str], step: int, rows: int) -> Iterator[tuple[int, Any]]:
     """Yield batches with the first `rows` rows of some columns, each with the number of rows before it."""
     done = 0
     for batch in table.batches(columns, step):

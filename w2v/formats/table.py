@@ -16,7 +16,7 @@ from typing import NamedTuple, get_args
 
 from w2v.detect import is_native
 from w2v.errors import SettingsError, W2VError
-from w2v.formats import arrow, fasttext, gensim, native, npy, spacy, sqlite, static, tsv, word2vec
+from w2v.formats import arrow, fasttext, gensim, native, npy, spacy, spark, sqlite, static, tsv, word2vec
 from w2v.formats.row_blocks import is_compressed, open_unpacked, read_head
 from w2v.formats.storage import FileStorage
 from w2v.formats.vector_file import NGRAM_TENSORS, SUBWORD_VIEW, VectorFile, view_prefix
@@ -137,6 +137,7 @@ FORMATS = (
         "spacy", (".spacy",), _has_files("vocab/vectors", "vocab/key2row", "vocab/strings.json"), spacy.read,
         spacy.write, folder=True,
     ),
+    Format("spark", (".spark",), spark.matches, spark.read, spark.write, folder=True),
     Format(
         "word2vec binary", (".bin", ".bin.gz"), word2vec.is_binary, word2vec.read,
         partial(word2vec.write, binary=True), compressible=True,

@@ -51,7 +51,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
 METRICS = ("tokens", "loss", "phrases", "views")  # what expected.json has of a model's metrics
 UNKNOWN = "bridges"  # not in the corpus
 PLAIN = (
-    ".bin", ".txt", ".vec", ".glove.txt", ".npy", ".tsv", ".parquet", ".arrow", ".db", ".model2vec", ".ft.bin",
+    ".bin", ".txt", ".vec", ".glove.txt", ".npy", ".tsv", ".parquet", ".arrow", ".db", ".model2vec", ".spark",
+    ".ft.bin",
 )  # fmt: skip
 
 
