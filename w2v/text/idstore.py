@@ -416,16 +416,35 @@ def store_with_ids(
     Raises:
         W2VError: If the folder is not writable.
     """
+    new = new_store(pieces, types, folder, store.footer.cache_key, store.pruned)
+    new.reused = store.reused
+    return new
+
+
+def new_store(
+    pieces: Iterable[NDArray[np.uint32]],
+    types: Callable[[], tuple[NDArray[np.int64], Words]],
+    folder: Path,
+    cache_key: str = "",
+    pruned: int = 0,
+) -> IdStore:
+    """Create a store of ids in an unnamed temporary file in a folder.
+
+    Args:
+        pieces, types, folder: See `store_with_ids`.
+        cache_key, pruned: See IdFileFooter.
+
+    Raises:
+        W2VError: If the folder is not writable.
+    """
     with _temporary(folder) as file:
         for ids in pieces:
             with _translate_write_errors(folder):
                 _write_all(file, ids.data)
         counts, words = types()
         with _translate_write_errors(folder):
-            _write_types(file, counts, np.diff(words.offsets), [words.blob], store.footer.cache_key, store.pruned)
-        new = IdStore(file)
-        new.reused = store.reused
-        return new
+            _write_types(file, counts, np.diff(words.offsets), [words.blob], cache_key, pruned)
+        return IdStore(file)
 
 
 def _temporary(folder: Path) -> BinaryIO:
