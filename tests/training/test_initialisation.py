@@ -12,6 +12,7 @@ from tests.helpers import MODELS, assert_same, run, train_and_stop
 from w2v.formats import bfloat16
 from w2v.formats.header import ModelHeader
 from w2v.text.normalise import TextOptions
+from w2v.training.model import ViewsModel
 
 SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 1, "workers": 1}
 NEW_TEXT = [["the", "king", "of", "a", "unheard", "kingdoms"], ["unheard", "queens", "rule", "in", "the", "land"]] * 20
@@ -327,6 +328,7 @@ def test_frozen_output_rows_keep_their_bits(
     folder = tmp_path / "states"
     train_and_stop(folder, slice_text, **options)
     resumed = w2v.resume(folder, slice_text)
+    assert trained.coordinates == resumed.coordinates
     np.testing.assert_array_equal(resumed.outputs, trained.outputs)
     if options["workers"] == 1 or options.get("deterministic"):
         assert_same(resumed, trained)
@@ -365,6 +367,7 @@ def test_slices_of_the_same_text_agree_without_alignment(sample: Path, compass: 
         ({"loss": "nce"}, "loss nce: the continued model has ns"),
         ({"storage": "bf16"}, "storage bf16: it would round the output rows that freeze keeps: choose float32"),
         ({"freeze": "both"}, "freeze 'both': choose from inputs, outputs"),
+        ({"preset": "items"}, "preset has no effect with freeze: the run starts from the words"),
     ],
 )
 def test_options_that_contradict_frozen_outputs_are_refused(
@@ -372,6 +375,33 @@ def test_options_that_contradict_frozen_outputs_are_refused(
 ) -> None:
     with pytest.raises(w2v.SettingsError, match=message):
         w2v.train(slice_text, **{"init": compass, "freeze": "outputs"} | options)
+
+
+def test_models_with_the_same_frozen_outputs_share_coordinates(
+    tmp_path: Path, sample: Path, slice_text: Path, compass: w2v.Model
+) -> None:
+    one, other = (w2v.train(text, init=compass, freeze="outputs", epochs=1) for text in (sample, slice_text))
+    assert one.coordinates == other.coordinates != ""
+    one.save(tmp_path / "one.safetensors")
+    assert w2v.Model.load(tmp_path / "one.safetensors").coordinates == one.coordinates
+    assert w2v.load(tmp_path / "one.safetensors").header.coordinates == one.coordinates
+    again = w2v.train(slice_text, init=one, freeze="outputs", epochs=1)  # with the words and coordinates of a slice
+    assert again.coordinates == one.coordinates
+    assert one.with_vectors("combined").coordinates == ""
+    assert w2v.train(slice_text, continue_from=one, epochs=1).coordinates == ""  # its output rows were trained
+    another = w2v.train(sample, vectors="input", **SMALL | {"seed": 2})
+    assert w2v.train(slice_text, init=another, freeze="outputs", epochs=1).coordinates not in ("", one.coordinates)
+
+
+def test_output_rows_of_two_views_are_frozen(tmp_path: Path, sample: Path, slice_text: Path) -> None:
+    compass = w2v.train(sample, **SMALL | {"views": "words+subwords", "vectors": "input"})
+    compass.save(tmp_path / "compass.safetensors")
+    w2v.train(slice_text, init=tmp_path / "compass.safetensors", freeze="outputs").save(tmp_path / "slice.safetensors")
+    trained = ViewsModel.load(tmp_path / "slice.safetensors")
+    for name, view in trained.views.items():
+        whole = compass.views[name]
+        np.testing.assert_array_equal(view.outputs, whole.outputs[rows_in(whole, view)])
+    assert trained.wv.header.coordinates == trained.views["words"].coordinates != ""
 
 
 @pytest.mark.parametrize(("loss", "what"), [("hs", "nodes of a tree"), ("class", "classes")])

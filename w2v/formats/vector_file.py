@@ -65,7 +65,8 @@ class VectorFile:
         tensors = {key.removeprefix(prefix): array for key, array in self.tensors.items() if key.startswith(prefix)}
         try:
             view, vectors = self.header.views[name], tensors.pop("vectors")
-            header = ModelHeader(view.settings, view.metrics, text=self.header.text, key_type=self.header.key_type)
+            shared: dict[str, Any] = {each: getattr(self.header, each) for each in ("text", "key_type", "coordinates")}
+            header = ModelHeader(view.settings, view.metrics, **shared)
             if view.settings.get("subwords"):
                 header = replace(header, subwords=self.header.subwords)
                 tensors |= {key: self.tensors[key] for key in NGRAM_TENSORS}

@@ -54,6 +54,7 @@ class ResumeInfo:
         scores: The score on held-out text after each epoch, if training may stop early.
         files: (path, bytes) of each file of the text; None if the text can be read only once.
         checksum: The checksum of the text; "" until the text is read.
+        coordinates: See Initialisation.
     """
 
     done: Count
@@ -65,6 +66,7 @@ class ResumeInfo:
     scores: list[float] = field(default_factory=list)
     files: list[tuple[str, int]] | None = None
     checksum: str = ""
+    coordinates: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

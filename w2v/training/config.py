@@ -133,12 +133,14 @@ class RunConfig:
         for name, needed in REQUIRED_OPTION.items():
             if others.get(name, getattr(cls, name)) != getattr(cls, name) and others.get(needed) is None:
                 raise SettingsError(f"{display_name(name)} has no effect without {display_name(needed)}")
-        for name in EXCLUDED_BY_CONTINUE:
-            if others.get("continue_from") is not None and given.get(name) is not None:
-                raise SettingsError(
-                    f"{display_name(name)} has no effect with {display_name('continue_from')}: the run starts from the "
-                    "words, matrices and settings of the model"
-                )
+        cause = "continue_from" if others.get("continue_from") is not None else "freeze"
+        if cause == "continue_from" or others["freeze"] == "outputs":
+            for name in EXCLUDED_BY_CONTINUE:
+                if given.get(name) is not None and not (cause == "freeze" and name == "init"):
+                    raise SettingsError(
+                        f"{display_name(name)} has no effect with {display_name(cause)}: the run starts from the "
+                        "words, matrices and settings of the model"
+                    )
         for name in (*PATHS, "phrases"):
             if name in others and not isinstance(others[name], bool | None):
                 # An object in memory, such as a Model, cannot be stored: `prepare` gets it as an argument.

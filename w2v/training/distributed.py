@@ -102,7 +102,7 @@ class DistributedRun(Run):
         rounds = -(-most_tokens // (words * communicator.max_of(self.plan.workers)))
         self.schedule = Schedule(self.plan, max(1, min(rounds, communicator.max_of(self.plan.chunks))))
         frequencies = self._frequencies()
-        frozen = {"outputs"} if initial.frozen_outputs else set()
+        frozen = {"outputs"} if initial.coordinates else set()
         matrices = [(array, frequencies[name]) for name, array in self.parameters.items() if name not in frozen]
         frequent = min(words // MIN_WORDS_PER_FREQUENT_ROW // 2 * 2, FREQUENT_ROWS)  # even, as rows_of_round needs
         self.exchange = Exchange(communicator, matrices, self.settings.seed, self.plan.workers, frequent)

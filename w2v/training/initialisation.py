@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
@@ -46,7 +47,8 @@ class Initialisation:
         rows: int64 (n,): row i of the matrices in `parameters` becomes row `rows[i]` of the run; by default, row i.
             Other rows get new values. N-gram rows already have the order of the run.
         frozen: Bool (V,): True for words that keep their input rows during training; by default, none.
-        frozen_outputs: Whether all output rows stay unchanged.
+        coordinates: The name of the coordinate system of output rows that stay unchanged (see ModelHeader); "" if the
+            output rows are trained.
     """
 
     vocabulary: Vocabulary
@@ -54,7 +56,7 @@ class Initialisation:
     parameters: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     rows: NDArray[np.int64] | None = None
     frozen: NDArray[np.bool_] | None = None
-    frozen_outputs: bool = False
+    coordinates: str = ""
 
 
 def open_source(
@@ -300,7 +302,13 @@ def initialise_from_compass(
     log.info("%s at least %s times; the others have no vector", found, f"{settings.min_count:,}")
     words = [compass.vocabulary.words[row] for row in rows.tolist()]
     parameters = {name: array[rows] for name, array in compass.output_parameters.items()}
-    return Initialisation(Vocabulary(words, counts[rows]), None, parameters, frozen_outputs=True)
+    coordinates = compass.coordinates or coordinates_of(compass.outputs)
+    return Initialisation(Vocabulary(words, counts[rows]), None, parameters, coordinates=coordinates)
+
+
+def coordinates_of(outputs: NDArray[Any]) -> str:
+    """Return the name of the coordinate system that output rows define: a part of their SHA-256."""
+    return hashlib.sha256(np.ascontiguousarray(outputs).view(np.uint8).data).hexdigest()[:16]
 
 
 def _subword_rows(

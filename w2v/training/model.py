@@ -155,6 +155,7 @@ class Model(TrainedVectors):
         history: The progress of the training, float64 (n, 4): words trained, seconds of training, summed loss and
             number of predictions, each since the start of the run. Files do not store it.
         ngrams: The n-gram rows that the input rows are composed of, if settings.subwords is set.
+        coordinates: See ModelHeader. Models with the same frozen output rows have the same name here.
     """
 
     settings: Settings
@@ -167,6 +168,7 @@ class Model(TrainedVectors):
     text: TextOptions = field(default_factory=TextOptions)
     history: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 4)))
     ngrams: Ngrams | None = None
+    coordinates: str = ""
 
     if not TYPE_CHECKING:
 
@@ -227,7 +229,9 @@ class Model(TrainedVectors):
     @property
     def _text_header(self) -> ModelHeader:
         subwords = self.ngrams.subwords if self.ngrams else None
-        return ModelHeader(text=self.text, subwords=subwords, key_type=self.vocabulary.key_type)
+        return ModelHeader(
+            text=self.text, subwords=subwords, key_type=self.vocabulary.key_type, coordinates=self.coordinates
+        )
 
     @property
     def output_parameters(self) -> dict[str, NDArray[Any]]:
@@ -330,7 +334,8 @@ class Model(TrainedVectors):
         ngrams = Ngrams.from_file(stored.tensors, header.subwords, settings.vector_size, path)
         if (ngrams.subwords if ngrams else None) != settings.ngrams:
             raise W2VError(f"{path}: damaged: its n-grams do not fit its settings")
-        model = cls(settings, vocabulary, loss=loss, metrics=metrics, text=header.text, ngrams=ngrams, **matrices)
+        others: dict[str, Any] = {"text": header.text, "ngrams": ngrams, "coordinates": header.coordinates}
+        model = cls(settings, vocabulary, loss=loss, metrics=metrics, **others, **matrices)
         if inputs is not stored.vectors:
             model.vectors = stored.vectors  # vectors computed again may differ in the last bits
         return model
@@ -354,7 +359,8 @@ class Model(TrainedVectors):
             SettingsError: The loss of the model does not allow this kind.
         """
         self.loss.check_vectors(settings := replace(self.settings, vectors=kind))
-        return replace(self, settings=settings)
+        # Vectors that combine input and output rows have another coordinate system.
+        return replace(self, settings=settings, coordinates=self.coordinates if kind == "input" else "")
 
 
 @dataclass(repr=False)
@@ -428,8 +434,13 @@ class ViewsModel(TrainedVectors):
     @property
     def _vectors_header(self) -> ModelHeader:
         offset = sum(view.vectors.shape[1] for name, view in self.views.items() if name != SUBWORD_VIEW)
-        key_type = self.vocabulary.key_type
-        return ModelHeader(text=self.text, subwords=self._ngrams.subwords, ngram_offset=offset, key_type=key_type)
+        return ModelHeader(
+            text=self.text,
+            subwords=self._ngrams.subwords,
+            ngram_offset=offset,
+            key_type=self.vocabulary.key_type,
+            coordinates=self.views["words"].coordinates,
+        )
 
     @property
     def metrics(self) -> dict[str, Any]:

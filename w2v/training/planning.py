@@ -112,7 +112,7 @@ def plan_run(
         subwords=subwords,
         shares=shares,
         deterministic=settings.deterministic,
-        frozen_outputs=initial.frozen_outputs,
+        frozen_outputs=bool(initial.coordinates),
     )
 
 

@@ -333,7 +333,7 @@ def _initialise(
             checkpoint.loss,
             checkpoint.parameters,
             frozen=checkpoint.frozen,
-            frozen_outputs=config.freeze == "outputs",
+            coordinates=checkpoint.resume_info.coordinates,
         )
     if isinstance(source, Model) and config.freeze == "outputs":
         return initialise_from_compass(source, settings, types, config.ignore_memory)

@@ -116,7 +116,7 @@ class Run(BaseRun):
             checkpoint_folder: The folder to write checkpoints to.
         """
         super().__init__(config)
-        self.vocabulary, self.frozen = initial.vocabulary, initial.frozen
+        self.vocabulary, self.frozen, self.coordinates = initial.vocabulary, initial.frozen, initial.coordinates
         self.store = self.types = store
         self.checkpoint_folder = checkpoint_folder
         self.seconds = 0.0
@@ -207,6 +207,7 @@ class Run(BaseRun):
                 scores=list(self.scores),
                 files=self.files,
                 checksum=self.checksum,
+                coordinates=self.coordinates,
             ),
             vocabulary=self.vocabulary,
             loss=self.plan.loss,
@@ -245,6 +246,7 @@ class Run(BaseRun):
             history=self.history,
             text=self.config.text,
             ngrams=self.compose_subwords(),
+            coordinates=self.coordinates,
             **matrix_arguments(self.parameters),
         )
 
