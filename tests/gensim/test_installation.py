@@ -1,7 +1,10 @@
 """w2v.gensim imported as gensim, and its missing modules."""
 
+import copy
+import copyreg
 import importlib
 import importlib.metadata
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -76,6 +79,7 @@ def test_install_is_undone_after_the_with_block() -> None:
     own = {name: module for name, module in sys.modules.items() if name.startswith("gensim")}
     finders = list(sys.meta_path)
     installed = importlib.metadata.version("gensim")
+    reducers = dict(copyreg.dispatch_table)
     with w2v.gensim.install():
         assert importlib.import_module("gensim") is w2v.gensim
         for name in ("models.word2vec", "models", "utils", "downloader", "similarities.annoy", "test.utils"):
@@ -96,6 +100,7 @@ def test_install_is_undone_after_the_with_block() -> None:
     assert [Path(path) for path in w2v.gensim.__path__] == [package]
     assert importlib.metadata.version("gensim") == installed
     assert sys.meta_path == finders
+    assert copyreg.dispatch_table == reducers
 
 
 TEXTS = [["human", "interface", "computer"], ["graph", "trees", "computer"], ["graph", "minors", "interface"]] * 3
@@ -191,5 +196,11 @@ def test_objects_of_gensim_work_with_ours(tmp_path: Path) -> None:
     loaded = models.Doc2Vec.load(str(tmp_path / "doc2vec"))
     assert type(loaded.wv) is type(saved.wv)
     assert loaded.dv.most_similar(0, topn=1) == saved.dv.most_similar(0, topn=1)
+    for copied in (pickle.loads(pickle.dumps(saved)), copy.deepcopy(saved)):
+        assert (type(copied), type(copied.wv)) == (type(saved), type(saved.wv))
+        assert (copied.dv.vectors == saved.dv.vectors).all()
+        assert copied.infer_vector(TEXTS[0]).shape == (8,)
+    assert copy.copy(saved.wv).vectors is saved.wv.vectors
+    assert b"w2v" not in (tmp_path / "doc2vec").read_bytes()
     assert models.Word2Vec.load(tmp_path / "doc2vec").wv["graph"].tolist() == saved.wv["graph"].tolist()
     assert len(importlib.import_module("gensim.similarities.annoy").AnnoyIndexer(saved, 2).labels) == 9

@@ -7,6 +7,7 @@ pickle of its objects.
 
 from __future__ import annotations
 
+import copyreg
 import importlib
 import pickle
 import sys
@@ -25,6 +26,7 @@ PLACEHOLDERS = {"models.doc2vec"}  # modules of this package that are used only 
 
 _facade: dict[str, ModuleType] = {}  # this package's modules by gensim's names, while it is installed under them
 _own: dict[str, ModuleType] = {}  # the modules of gensim itself that have been imported, in the same time
+_hidden_classes: list[type] = []  # classes of gensim that have the name of one of this package's
 _lock = RLock()
 
 
@@ -54,12 +56,13 @@ def install(modules: dict[str, ModuleType]) -> None:
         _own.update(_remove_modules())
     _facade.update(modules)
     sys.modules.update(_own | _facade)
-    _pickle_with_own_modules()
+    _adapt_pickling()
 
 
 def uninstall() -> None:
     """Put gensim's own modules back, including those that were imported in the meantime."""
     _remove_modules()
+    _forget_hidden_classes()
     sys.modules.update(_own)
     _own.clear()
     _facade.clear()
@@ -78,12 +81,13 @@ def own_modules() -> Iterator[None]:
             yield
             return
         _remove_modules()
+        _forget_hidden_classes()
         sys.modules.update(_own)
         try:
             yield
         finally:
             _own.update(_remove_modules())
-            _pickle_with_own_modules()
+            _adapt_pickling()
             sys.modules.update(_own | _facade)
 
 
@@ -96,12 +100,40 @@ def import_own(name: str) -> Any:
     return imported[name]
 
 
-def _pickle_with_own_modules() -> None:
-    """Let gensim's modules find their own classes and functions in pickles, which look them up in sys.modules."""
+def _adapt_pickling() -> None:
+    """Let pickles find gensim's own classes and functions, although they look them up in sys.modules.
+
+    gensim's modules pickle with all of gensim's modules in place. A pickle of the program has the objects of classes
+    that this package hides, such as the vectors of a Doc2Vec, as calls of `_new_object`.
+    """
     functions = {name: own_modules()(getattr(pickle, name)) for name in ("dump", "dumps", "load", "loads")}
     replacement = SimpleNamespace(**vars(pickle) | functions)
-    for module in filter(None, _own.values()):
+    imported = {name: module for name, module in _own.items() if module}  # None forbids the import
+    for module in imported.values():
         vars(module).update({name: replacement for name in ("pickle", "_pickle") if vars(module).get(name) is pickle})
+
+    for name in imported.keys() & _facade.keys():
+        for kind in vars(imported[name]).values():
+            if isinstance(kind, type) and kind.__module__ == name:
+                copyreg.pickle(kind, _reduce)
+                _hidden_classes.append(kind)
+
+
+def _forget_hidden_classes() -> None:
+    """Undo `copyreg.pickle` of the classes that this package hides."""
+    while _hidden_classes:
+        copyreg.dispatch_table.pop(_hidden_classes.pop(), None)
+
+
+def _reduce(instance: Any) -> Any:
+    """Return what pickle and copy need to make an object again, with the name of its class rather than the class."""
+    _, (kind, *arguments), *state = instance.__reduce_ex__(2)
+    return _new_object, (kind.__module__, kind.__qualname__, *arguments), *state
+
+
+def _new_object(module: str, name: str, *arguments: Any) -> Any:
+    kind = getattr(import_own(module), name)
+    return kind.__new__(kind, *arguments)
 
 
 def missing(name: str) -> str:

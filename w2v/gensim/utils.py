@@ -26,7 +26,7 @@ from zipfile import BadZipFile, ZipFile
 from w2v.errors import TruncatedFile, W2VError
 from w2v.formats.row_blocks import open_unpacked
 from w2v.formats.word2vec import compress_by_name
-from w2v.gensim.fall_through import attributes_of
+from w2v.gensim.fall_through import attributes_of, has_gensim
 from w2v.system.files import PathLike, atomic_write, temporary_folder
 from w2v.text.normalise import normalise_unicode
 
@@ -102,7 +102,7 @@ def prune_vocab(vocab: dict[Any, int], min_reduce: int, trim_rule: TrimRule | No
     return sum(vocab.pop(word) for word in dropped)
 
 
-def call_on_class_only(*_: Any, **__: Any) -> None:
+def refuse_load_of_model(*_: Any, **__: Any) -> None:
     """Refuse `model.load(path)`, a common mistake: it would return a new model, and leave this one as it is."""
     raise AttributeError("load returns a new model: call it on the class, Word2Vec.load(path)")
 
@@ -277,4 +277,7 @@ class ClippedCorpus:
         return len(range(len(self.corpus))[: self.max_docs])
 
 
-__getattr__ = attributes_of(__name__)
+def __getattr__(name: str) -> Any:
+    if name == "call_on_class_only" and not has_gensim():  # gensim's models have it in their pickles
+        return refuse_load_of_model
+    return attributes_of(__name__)(name)

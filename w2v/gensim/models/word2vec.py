@@ -114,7 +114,7 @@ class Word2Vec(Trainable):
         self.raw_vocab: dict[Any, int] = {}
         self.wv = self._new_vectors()
         self.random = np.random.RandomState(seed)
-        self.load = utils.call_on_class_only  # type: ignore[method-assign, assignment]
+        self.load = utils.refuse_load_of_model  # type: ignore[method-assign, assignment]
         if sentences is not None or corpus_file is not None:
             self._build_and_train(sentences, corpus_file, trim_rule, callbacks)
         elif trim_rule is not None or callbacks:
@@ -145,6 +145,7 @@ class Word2Vec(Trainable):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the attributes of a pickle of this class, or of gensim's, which holds the table that w2v computes."""
         vars(self).update({name: value for name, value in state.items() if name != "cum_table"})
+        self.load = utils.refuse_load_of_model  # type: ignore[method-assign, assignment]
 
     # -- vocabulary ---------------------------------------------------------------------------------
 
