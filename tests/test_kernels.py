@@ -168,6 +168,72 @@ def test_kernel_equals_loop_for_uneven_windows(sides: tuple[int, int]) -> None:
         assert_equals_loop(run_arguments({"loss": "ns"}, sides=sides, **model), SETS)
 
 
+WHOLE: dict[str, Any] = {"whole_sentences": True, "shrink_windows": False}
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_kernel_equals_loop_for_windows_of_whole_sentences(loss: dict[str, Any]) -> None:
+    """Some sentences of the text are longer than the windows, some are shorter, and some cross the ends of chunks."""
+    for model, (size, chunk) in product(MODELS, [(3, 1000), (20, 1000), (6, 7), (1, 40)]):
+        arguments = run_arguments(loss, size=150, sides=(size, size), chunk_size=chunk, **WHOLE, **model)
+        assert_equals_loop(arguments)
+
+
+def test_kernel_equals_loop_for_whole_sentences_with_subwords_and_deterministic_workers() -> None:
+    arguments = run_arguments("ns", alpha=0.03, sides=(6, 6), deterministic=True, **WHOLE)
+    arguments["loss"].curvature = 0
+    assert_equals_loop(add_subwords(arguments, chunk_size=25), workers=3)
+
+
+def count_pairs(sentences: Sequence[Sequence[int]], window: int, chunk_size: int, epochs: int = 1) -> np.ndarray:
+    """Return how often skip-gram predicts each word from each context word in whole sentences: (V, V).
+
+    The input matrix is the identity and the output matrix is 0. At a tiny learning rate, output row o then changes at
+    column i by alpha × (how often o is predicted from i − how often any word is predicted from i / V).
+    """
+    size, alpha = 1 + max(map(max, sentences)), 1e-4
+    ids = np.array([word + 1 for sentence in sentences for word in (*sentence, -1)], np.uint32)
+    inputs, outputs = memory.aligned_rows(size, size), memory.aligned_rows(size, size)
+    inputs[:, :size] = np.eye(size)
+    arguments = {
+        "ids": ids, "word_of_type": np.arange(-1, size, dtype=np.int32), "inputs": inputs, "outputs": outputs,
+        "loss": make_loss(np.ones(size, np.int64), "softmax"), "cbow": False, "corrected": True, "per_pair": True,
+        "sides": (window, window), "alpha": alpha, "end_alpha": alpha, "epochs": epochs, "seed": 1,
+        "chunk_size": chunk_size, "vector_size": size, "storage": "float32", **WHOLE,
+    }  # fmt: skip
+    kernel = train(arguments)
+    changes = outputs[:, :size].T.astype(np.float64) / alpha  # (context word, predicted word)
+    uniform = -changes.min(axis=1, keepdims=True)  # the column of a word that is never predicted, such as itself
+    counts = changes + uniform
+    np.testing.assert_allclose(counts.sum(), kernel.predictions.sum(), rtol=1e-2)
+    return counts
+
+
+@pytest.mark.parametrize("chunk_size", [1000, 7, 1])
+@pytest.mark.parametrize("window", [8, 9, 40])
+def test_every_pair_of_a_short_session_is_trained_once_per_epoch(window: int, chunk_size: int) -> None:
+    sessions = [range(9), range(9, 11), range(11, 12), range(12, 17)]
+    expected = np.zeros((17, 17))
+    for session in sessions:
+        expected[np.ix_(session, session)] = 1
+    np.fill_diagonal(expected, 0)
+    np.testing.assert_allclose(count_pairs(sessions, window, chunk_size), expected, atol=0.05)
+    np.testing.assert_allclose(count_pairs(sessions, window, chunk_size, epochs=3), 3 * expected, atol=0.05)
+
+
+@pytest.mark.parametrize("window", [2, 5])
+def test_items_of_a_long_session_are_drawn_equally_often(window: int) -> None:
+    """Chi-square of the counts of all pairs, which would be about 400 × 11 for windows in the order of the session."""
+    items, epochs = 12, 400
+    counts = count_pairs([range(items), range(items, items + 2)], window, 1000, epochs)[:items, :items]
+    np.testing.assert_allclose(counts.sum(axis=0), epochs * window, rtol=0.01)  # each item is predicted as often
+    others = counts[~np.eye(items, dtype=bool)]
+    expected = epochs * window / (items - 1)
+    chi_square = ((others - expected) ** 2 / expected).sum()
+    freedom = items * (items - 2)
+    assert chi_square < freedom + 4 * np.sqrt(2 * freedom)
+
+
 @pytest.mark.parametrize(("dimensions", "window"), list(product([1, 16, 33, 48], [1, 7])))
 def test_kernel_equals_loop_in_other_shapes(dimensions: int, window: int) -> None:
     for loss in LOSSES:

@@ -137,7 +137,7 @@ def test_wrong_numbers_are_named_with_their_limits() -> None:
         ("min_count", -1, "a whole number, 0 or more"),
         ("alpha", 0, "a number, from 0 to 1,000, but not 0"),
         ("epochs", "7", "a whole number, from 1 to 1,000,000, or auto"),
-        ("window", True, "a whole number, from 1 to 16,384"),
+        ("window", True, "a whole number, from 1 to 16,384, or all"),
     ]
     for name, value, allowed in wrong:
         with pytest.raises(w2v.SettingsError, match=f"^{name} {value!r}: it must be {re.escape(allowed)}$"):

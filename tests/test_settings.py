@@ -15,6 +15,7 @@ from w2v.losses.hierarchical_softmax import TreeOptions
 from w2v.losses.registry import LOSSES, AllLossOptions, Settings
 from w2v.losses.sampling import SamplingOptions
 from w2v.options import options_of
+from w2v.settings import MAX_SENTENCE_CONTEXT
 from w2v.system.threads import processors
 
 WRONG_CHOICES = {"model": "glove", "loss": "hinge", "storage": "bf8", "sample_formula": "c", "cbow_gradient": "wrong"}
@@ -59,6 +60,13 @@ def test_a_window_may_differ_before_and_after_the_centre_word() -> None:
     for wrong in "0,0", "5,", "5,0,1", "5,-1", (5,), "5,99999", "5, 1":
         with pytest.raises(w2v.SettingsError, match=r"^window .*: (write how many words before and after|it must be)"):
             Settings(window=wrong)
+
+
+def test_a_window_may_be_the_whole_sentence() -> None:
+    settings = Settings(window="all")
+    assert settings.whole_sentences
+    assert (settings.window_size, settings.as_dict()["window"]) == (MAX_SENTENCE_CONTEXT, "all")
+    assert not Settings(window=MAX_SENTENCE_CONTEXT).whole_sentences
 
 
 def test_each_side_of_a_window_has_the_same_limit_as_both() -> None:

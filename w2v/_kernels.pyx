@@ -271,6 +271,7 @@ cdef class Kernel:
     cdef const int32_t[::1] class_of
     cdef LossKind kind
     cdef int window, negative, shrink, cbow, corrected, adaptive
+    cdef bint whole_sentences                # see Plan
     cdef int split_at_repeats                # whether a repeated context word begins a new step
     cdef int track_repeats                   # whether steps need to know that a context word repeats
     cdef int64_t epochs, chunk_size, chunks, id_count  # chunks: in an epoch
@@ -320,6 +321,7 @@ cdef class Kernel:
         self.fill_ahead = self.sizes.windows if self.deterministic else self.prefetch_distance
         self.cbow, self.corrected = plan.cbow, plan.corrected
         self.window, self.shrink, self.reaches = plan.window, plan.shrink_windows, plan.reaches
+        self.whole_sentences = plan.whole_sentences
         self.split_at_repeats = self.kind.sequential and not self.cbow
         self.track_repeats = self.sizes.bfloat16 or not self.cbow  # a mean of float32 rows may contain a row twice
         self.start_alpha, self.end_alpha, self.epochs, self.seed = plan.start_alpha, plan.end_alpha, epochs, plan.seed
@@ -492,6 +494,8 @@ cdef class Kernel:
         worker.filled = worker.done = worker.predictions = 0
         self.draw_negatives(worker)
         end = self.collect(worker, key_of(self.seed, epoch, SUBSAMPLING), first_token, end_token)
+        if self.whole_sentences:
+            self.shuffle_long_sentences(worker, first, end)
         if self.track_repeats:
             self.find_repeats(worker, end)
         self.find_distinct(worker)
@@ -751,6 +755,19 @@ cdef class Kernel:
         for k in range(end - 1, start, -1):
             kept.after[k] = -1 if kept.words[k] == END_OF_SENTENCE else kept.after[k + 1] + 1
 
+    cdef void shuffle_long_sentences(self, Worker *worker, int64_t first, int64_t end) noexcept nogil:
+        """Shuffle the words of each sentence that is longer than a window.
+
+        Any words near the centre word are then a random sample of its sentence. Only words of the chunk are shuffled.
+        """
+        cdef int32_t *words = worker.kept.words
+        cdef int64_t k, j
+        for k in range(end - 1, first - 1, -1):  # Fisher-Yates, in each sentence from its end to its beginning
+            if words[k] == END_OF_SENTENCE or worker.kept.before[k] + worker.kept.after[k] <= self.window:
+                continue
+            j = k - high_half(draw(worker), min(worker.kept.before[k], k - first) + 1)
+            words[k], words[j] = words[j], words[k]
+
     cdef inline bint is_kept(self, uint64_t key, int64_t token, int32_t word) noexcept nogil:
         return <uint32_t>(hash_of(key, token) >> 32) <= self.keep_threshold[word]
 
@@ -783,14 +800,16 @@ cdef class Kernel:
 
         Return the number of its predictions.
         """
-        cdef int64_t reach = self.window
+        cdef int64_t reach = self.window, left, right
         w.alpha = self.learning_rate(tokens_before + worker.kept.token_number[centre])
         if self.shrink:
             reach -= high_half(draw(worker), self.window)
-        self.form_groups(
-            worker, w, centre - min(self.reaches[0, reach], worker.kept.before[centre]), centre,
-            centre + min(self.reaches[1, reach], worker.kept.after[centre]),
-        )
+        left = centre - min(self.reaches[0, reach], worker.kept.before[centre])
+        right = centre + min(self.reaches[1, reach], worker.kept.after[centre])
+        if self.whole_sentences:  # a window of `window` + 1 words, moved so that it stays inside the sentence
+            left = max(left, min(centre - self.window // 2, right - self.window))
+            right = min(right, left + self.window)
+        self.form_groups(worker, w, left, centre, right)
         if w.n == 0:
             return 0
         self.choose_outputs(worker, w, worker.kept.words[centre])
@@ -1065,7 +1084,7 @@ cdef Sizes sizes_of(plan) except *:
     cdef int64_t classes
     cdef Sizes s
     s.kept, s.width = plan.chunk_size + 2 * (plan.window + 1), plan.width
-    s.window, s.n, s.m = plan.window, 2 * plan.window, plan.loss.max_rows
+    s.window, s.n, s.m = plan.window, plan.max_context, plan.loss.max_rows
     s.bfloat16 = plan.storage == "bf16"
     s.row_bytes = s.width * (sizeof(uint16_t) if s.bfloat16 else sizeof(float))
     if kind.rows == CLASSES:

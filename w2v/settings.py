@@ -26,6 +26,8 @@ MAX_INPUTS_PER_STEP = 16  # maximum number of context words that a training step
 MAX_ADAPTIVE_BLOCKS = 16  # adaptive_samples draws at most this many blocks of `negative` words for a prediction
 
 MAX_WINDOW = 1 << 14
+WHOLE_SENTENCE = "all"  # the window that is the whole sentence: for items, the session
+MAX_SENTENCE_CONTEXT = 50  # maximum number of context words in such a window (bench/README.md)
 
 DEFAULT_NGRAMS = (3, 6)  # shortest and longest n-gram, as in fastText
 
@@ -89,9 +91,11 @@ class GeneralOptions:
         fixed=True,
         common=True,
     )
-    window: int | str | None = option(
+    window: int | Literal["all"] | str | None = option(
         None,
-        "Maximum number of context words on either side, or before and after, as in 5,0.",
+        "Maximum number of context words on either side, or before and after, as in 5,0. all: every other item of the "
+        f"session (word of the sentence) is context; for each item of a long session, {MAX_SENTENCE_CONTEXT} drawn at "
+        "random.",
         MODEL,
         minimum=1,
         maximum=MAX_WINDOW,
@@ -149,7 +153,7 @@ class GeneralOptions:
     shrink_windows: bool = option(
         True,
         "Draw each window's size at random from 1 to --window (--shrink-windows), or always use --window "
-        "(--fixed-windows).",
+        "(--fixed-windows, and always with --window all).",
         MODEL,
         flags=("--shrink-windows/--fixed-windows",),
     )
@@ -272,18 +276,25 @@ class GeneralOptions:
         return shortest, longest
 
     @property
+    def whole_sentences(self) -> bool:
+        """Whether every other word of a sentence is context, up to MAX_SENTENCE_CONTEXT words at random."""
+        return self.window == WHOLE_SENTENCE
+
+    @property
     def window_sides(self) -> tuple[int, int]:
         """The maximum number of context words before and after the centre word.
 
         By default, each model has the better of 5 and 8, as measured in bench/README.md. `view_settings` in
         losses/registry.py has another default for the view of subwords.
         """
+        if self.whole_sentences:
+            return (MAX_SENTENCE_CONTEXT,) * 2
         if not isinstance(self.window, str):
             return (self.window or (8 if self.model == "cbow" else 5),) * 2
         sides = tuple(int(side) for side in self.window.split(",") if re.fullmatch(r"\d{1,5}", side, re.ASCII))
         if len(sides) != 2 or not 1 <= max(sides) <= MAX_WINDOW:
             raise SettingsError(
-                f"window {self.window[:60]!r}: write how many words before and after the centre, as in 5,0"
+                f"window {self.window[:60]!r}: write how many words before and after the centre, as in 5,0, or all"
             )
         return sides
 

@@ -64,6 +64,7 @@ SETTINGS: Changes = {
     "--size 7": {"vector_size": 7},
     "--window 3": {"window": 3},
     "--window 3,2": {"window": "3,2"},
+    "--window all": {"window": "all"},
     "--min-count 2": {"min_count": 2},
     "--max-vocab 7": {"max_vocab": 7},
     "--vectors input": {"vectors": "input"},

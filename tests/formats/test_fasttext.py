@@ -15,6 +15,7 @@ from tests.helpers import SMALL, assert_refused, run, run_json
 from w2v.formats import fasttext as ours
 from w2v.formats import table
 from w2v.progress import Progress
+from w2v.settings import MAX_SENTENCE_CONTEXT
 
 UNKNOWN = ["kingdomly", "qüeens", "zzz", "x"]
 OPTIONS: dict[str, Any] = SMALL | {"vector_size": 20, "epochs": 1, "workers": 1, "max_vocab": 400}
@@ -130,11 +131,14 @@ def test_writing_checks_the_disk_space_for_all_buckets(tmp_path: Path, monkeypat
     assert not list(tmp_path.iterdir())
 
 
-def test_settings_are_translated_to_fasttext_settings(fasttext: Any, sample: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("window", "expected"), [("5,0", 5), ("all", MAX_SENTENCE_CONTEXT)])
+def test_settings_are_translated_to_fasttext_settings(
+    window: str, expected: int, fasttext: Any, sample: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "m.ft.bin"
-    w2v.train(sample, **SMALL | {"window": "5,0", "sample": 0, "loss": "hs"}).save(path)
+    w2v.train(sample, **SMALL | {"window": window, "sample": 0, "loss": "hs"}).save(path)
     shown = run_json("info", path)["settings"]
-    assert (shown["window"], shown["sample"], shown["loss"]) == (5, 0, "hs")
+    assert (shown["window"], shown["sample"], shown["loss"]) == (expected, 0, "hs")
     loaded = fasttext.load_model(str(path))
     np.testing.assert_allclose(loaded.get_word_vector("king"), w2v.load(path)["king"], atol=1e-6)
 

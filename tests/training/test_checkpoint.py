@@ -65,6 +65,7 @@ MORE_OPTIONS: list[dict[str, Any]] = [
     {"kernel": "numba", "vector_size": 21},
     *({"deterministic": True, "workers": 3, "model": "skipgram", "loss": loss} for loss in ("ns", "hs")),
     {"vectors": "concatenated"},
+    {"window": "all", "vector_size": 4},
     {"epochs": "auto", "vector_size": 4},
     {"init": w2v.KeyedVectors(["the", "king"], [[1, -2], [3, 0.5]]), "vector_size": 2},
 ]

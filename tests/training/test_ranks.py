@@ -14,6 +14,7 @@ import pytest
 import w2v
 from tests.helpers import assert_same
 from w2v.errors import W2VError
+from w2v.settings import MAX_SENTENCE_CONTEXT
 from w2v.text.vocabulary import Vocabulary
 from w2v.training import checkpoint_folder, communicator
 from w2v.training.checkpoint_folder import CheckpointFolder
@@ -187,7 +188,11 @@ def get_before_training(size: int, text: Any, get: Callable[[DistributedRun], Re
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
-@pytest.mark.parametrize("options", [{"model": "skipgram"}, {"model": "cbow", "storage": "bf16"}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{"model": "skipgram"}, {"model": "cbow", "storage": "bf16"}, {"model": "skipgram", "window": "all"}],
+    ids=str,
+)
 def test_ranks_learn_like_one_process(size: int, options: dict[str, Any], text: Path) -> None:
     model, single = train_on_ranks(size, text, **options, epochs=3), w2v.train(text, **SMALL | options | {"epochs": 3})
     assert model.vocabulary.words == single.vocabulary.words
@@ -279,6 +284,7 @@ def test_ranks_have_the_same_rounds_with_parts_of_different_length(tmp_path: Pat
         ({"model": "skipgram", "window": 3, "shrink_windows": False}, 6, 6),
         ({"model": "skipgram", "window": 3}, 4, 4),  # 1, 2 or 3 words on each side
         ({"model": "cbow", "window": (4, 1), "shrink_windows": False}, 5, 1),
+        ({"model": "skipgram", "window": "all"}, MAX_SENTENCE_CONTEXT, MAX_SENTENCE_CONTEXT),
     ],
 )
 @pytest.mark.parametrize("subsampling", [0, 1e-3])

@@ -21,6 +21,7 @@ from w2v.formats.row_blocks import open_unpacked
 from w2v.formats.vector_file import SUBWORD_VIEW, VectorFile, check_content, decode_words, validate
 from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Meter, Report
+from w2v.settings import MAX_SENTENCE_CONTEXT, WHOLE_SENTENCE
 from w2v.system import memory, schema
 from w2v.system.files import FASTTEXT, Errors, PathLike, atomic_write, translate_os_errors
 from w2v.text.subword_rows import own_rows
@@ -58,7 +59,7 @@ class _Settings:
     model: str | None = None
     loss: str | None = None
     vector_size: UInt31 | None = None
-    window: UInt31 | Annotated[str, msgspec.Meta(pattern=r"\A[0-9]{1,9}(,[0-9]{1,9})?\Z")] | None = None
+    window: UInt31 | Annotated[str, msgspec.Meta(pattern=r"\A([0-9]{1,9}(,[0-9]{1,9})?|all)\Z")] | None = None
     epochs: UInt31 | Literal["auto"] | None = None
     min_count: UInt31 | None = None
     negative: UInt31 | None = None
@@ -233,7 +234,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     ngrams = Ngrams.from_file(content.tensors, content.header.subwords, vectors.shape[1], path)
     settings = asdict(schema.convert(_Settings, content.header.settings or {}, f"{path}: not written: its settings"))
     counts = np.ones(len(words), np.int64) if content.counts is None else content.counts
-    window = str(settings.get("window") or 5).split(",")  # words before and after the centre word
+    window = str(settings.get("window") or 5).replace(WHOLE_SENTENCE, str(MAX_SENTENCE_CONTEXT)).split(",")
     shared = {name: settings[name] for name in SHARED_SETTINGS if settings[name] not in (None, "auto")}
     fields = DEFAULTS | shared | {"vector_size": vectors.shape[1], "window": max(map(int, window))}
     fields |= {"entries": len(words), "words": len(words), "tokens": int(counts.sum())}

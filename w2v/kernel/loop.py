@@ -9,7 +9,7 @@ From the outside in:
 
     Kernel.run      assigns the chunks of all epochs to the threads
     train_chunk     slides the window over a chunk, and takes a step for each group of context words
-    collect         reads the words of a chunk that subsampling keeps
+    collect         reads the words of a chunk that subsampling keeps; shuffle_long_sentences may shuffle them
     compose         computes the input rows of these words from their subwords; update_subwords changes the subwords
     find_context    finds the context words of a centre word
     step            predicts the centre word from the context words, and updates the rows: see w2v/losses/rows.py
@@ -116,6 +116,29 @@ def collect(plan: Any, s: Worker, key: Any, first_token: int, end_token: int) ->
     return end
 
 
+def shuffle_long_sentences(plan: Any, s: Worker, end: int) -> None:
+    """Shuffle the words of each sentence that is longer than a window; the words of the chunk end at index `end`.
+
+    Any words near the centre word are then a random sample of its sentence. Only words of the chunk are shuffled.
+    """
+    kept, first, last = s.kept, plan.window + 1, end - 1  # last: the last word of a sentence in the chunk
+    right = last  # the last word of the sentence that is kept: up to `window` words of the next chunk are
+    while last >= first and kept[right + 1] != END_OF_SENTENCE:
+        right += 1
+    while last >= first:
+        left = last + 1
+        while kept[left - 1] != END_OF_SENTENCE:
+            left -= 1
+        start = max(left, first)
+        if right - left > plan.window:
+            for k in range(last, start - 1, -1):  # Fisher-Yates
+                other = k - below(draw(s.random), k - start + 1)
+                word = kept[k]
+                kept[k] = kept[other]
+                kept[other] = word
+        last = right = start - 2  # before the END_OF_SENTENCE
+
+
 def is_kept(plan: Any, key: Any, token: int, word: int) -> bool:
     """Return True if subsampling keeps a token; frequent words are dropped at random. `token` is its index."""
     return bool(hash_of(key, token) >> np.uint64(32) <= plan.keep_thresholds[word])
@@ -173,6 +196,8 @@ def train_chunk(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, in
     tokens_in_run = float(plan.epochs * plan.tokens_before[chunks])
     start_random(s, hash_of(key_of(plan.seed, epoch, WINDOWS), chunk))
     end = collect(plan, s, key_of(plan.seed, epoch, SUBSAMPLING), first_token, end_token)
+    if plan.whole_sentences:
+        shuffle_long_sentences(plan, s, end)
     has_subwords = len(plan.parts) > 0
     count = compose(plan, s, end) if has_subwords else 0
     inputs = s.composed if has_subwords else plan.inputs
@@ -219,6 +244,9 @@ def find_context(plan: Any, s: Worker, centre: int) -> int:
         left -= 1
     while right - centre < plan.reaches[1, reach] and kept[right + 1] != END_OF_SENTENCE:
         right += 1
+    if plan.whole_sentences:  # a window of `window` + 1 words, moved so that it stays inside the sentence
+        left = max(left, min(centre - plan.window // 2, right - plan.window))
+        right = min(right, left + plan.window)
     for k in range(right - left):
         word = kept[left + k] if left + k < centre else kept[left + k + 1]
         s.context[k] = s.slots[word] if has_subwords else word
@@ -326,7 +354,7 @@ def shared_plan(plan: Plan, inputs: Array) -> Any:
     """
     names = ("ids", "word_of_type", "tokens_before", "keep_thresholds", "cbow", "corrected", "window", "reaches")
     fields: dict[str, Any] = {name: getattr(plan, name) for name in (*names, "epochs", "chunk_size")}
-    fields |= {"inputs": inputs, "shrink": plan.shrink_windows}
+    fields |= {"inputs": inputs, "shrink": plan.shrink_windows, "whole_sentences": plan.whole_sentences}
     fields |= {"inputs_per_step": 1 if plan.per_pair or plan.loss.sequential else MAX_INPUTS_PER_STEP}
     parts, shares = (plan.subwords, plan.shares) if plan.subwords else (NO_SUBWORDS, np.empty(0, np.float32))
     fields |= {"part_starts": parts.starts, "parts": parts.rows, "sizes": parts.sizes, "shares": shares}

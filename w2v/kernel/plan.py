@@ -38,6 +38,8 @@ class Plan:
         corrected: In CBOW, divide the gradient of the mean among the context words (True), or give each word all of it
             (False).
         sides: Maximum number of words of a window before and after its centre.
+        whole_sentences: Whether the window of a word is its sentence. A window has at most `window` context words; if
+            the sentence is longer, they are drawn at random.
         shrink_windows, per_pair, epochs, seed: See Settings.
         start_alpha, end_alpha: The learning rate at the start and at the end of the run.
         vector_size: D.
@@ -75,6 +77,7 @@ class Plan:
     shares: NDArray[np.float32] | None = None
     deterministic: bool = False
     frozen_outputs: bool = False
+    whole_sentences: bool = False
 
     def first(self, share: float) -> Plan:
         """Return the plan of a run over the first `share` of the ids, 0 to 1, but at least one id."""
@@ -94,6 +97,18 @@ class Plan:
         """The number of words before and after the centre, for window sizes 0 to `window`: int32 (2, window + 1)."""
         sizes = np.arange(self.window + 1)
         return np.array([-(-sizes * side // self.window) for side in self.sides], np.int32)
+
+    @property
+    def max_context(self) -> int:
+        """The maximum number of context words in a window."""
+        return self.window if self.whole_sentences else 2 * self.window
+
+    @property
+    def mean_context(self) -> float:
+        """The mean number of context words in a window that the sentence does not limit."""
+        if self.whole_sentences:
+            return self.window
+        return float(self.reaches[:, 1:].mean(axis=1).sum()) if self.shrink_windows else sum(self.sides)
 
     @property
     def width(self) -> int:

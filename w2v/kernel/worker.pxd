@@ -233,7 +233,7 @@ cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept n
 cdef inline int64_t lay_out_window(Window *w, Sizes s, uintptr_t start) noexcept nogil:
     """Point a window at its arrays, which begin at `start`, aligned to a cache line, and return their size."""
     cdef uintptr_t at = start
-    w.inputs = <float **>bump_allocate(&at, s.n * sizeof(float *))
+    w.inputs = <float **>bump_allocate(&at, 2 * s.window * sizeof(float *))
     w.group_starts = <int32_t *>bump_allocate(&at, (s.n + 1) * sizeof(int32_t))
     w.outputs = <float **>bump_allocate(&at, (s.output_sets * s.m + 1) * sizeof(float *))
     w.target = <float *>bump_allocate(&at, s.columns * sizeof(float))

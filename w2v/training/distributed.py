@@ -113,12 +113,9 @@ class DistributedRun(Run):
         """Return the expected number of updates of each row per trained word, float64 (R,), by matrix."""
         settings, vocabulary = self.settings, self.vocabulary
         kept_counts = vocabulary.keep_probabilities(settings.sample, settings.sample_formula) * vocabulary.counts
-        mean_context_words = sum(
-            self.plan.reaches[:, 1:].mean(axis=1) if settings.shrink_windows else settings.window_sides
-        )
         centres = kept_counts / vocabulary.tokens  # how often each word is a centre word, per trained word
-        predictions = centres.sum() * (1 if self.plan.cbow else mean_context_words)
-        inputs = centres * mean_context_words
+        predictions = centres.sum() * (1 if self.plan.cbow else self.plan.mean_context)
+        inputs = centres * self.plan.mean_context
         outputs = predictions * self.plan.loss.updates(kept_counts / kept_counts.sum())
         ngrams = self.plan.subwords.totals(inputs)[len(centres) :] if self.plan.subwords else np.empty(0)
         return {"inputs": inputs, "ngrams": ngrams, "outputs": outputs}

@@ -98,7 +98,7 @@ def plan_run(
         cbow=settings.model == "cbow",
         corrected=settings.cbow_gradient == "corrected",
         sides=settings.window_sides,
-        shrink_windows=settings.shrink_windows,
+        shrink_windows=settings.shrink_windows and not settings.whole_sentences,
         per_pair=settings.per_pair,
         start_alpha=settings.start_alpha,
         end_alpha=settings.end_alpha,
@@ -113,6 +113,7 @@ def plan_run(
         shares=shares,
         deterministic=settings.deterministic,
         frozen_outputs=bool(initial.coordinates),
+        whole_sentences=settings.whole_sentences,
     )
 
 
