@@ -413,6 +413,19 @@ CALLS = [
         {"--words union": {"words": "union"}, "--weights 1,0.5": {"weights": [1, 0.5]}},
     ),
     Call(
+        "align",
+        "cli.commands.change:align_models",
+        "old.bin old.bin -o new",
+        {"to": "first", "anchors": None, "dictionary": None, "centre": True, "restrict_vocab": 50_000, "seed": 1},
+        {
+            "--to previous": {"to": "previous"},
+            "--words list": {"anchors": ["b"]},
+            "--dictionary pairs | --restrict-vocab 7": {"restrict_vocab": 7},
+            "--centre | --no-centre": {"centre": False},
+            "--seed 7": {"seed": 7},
+        },
+    ),
+    Call(
         "evaluate",
         "cli.commands.evaluation:evaluate_models",
         "old.bin",
@@ -528,6 +541,7 @@ CALLS = [
             ("info", "vectors", "load", "old.bin"),
             ("convert", "vectors", "table.read", "old.bin new.txt"),
             ("combine", "vectors", "load", "old.bin old.bin -o new.bin"),
+            ("align", "change", "load", "old.bin old.bin -o new"),
             ("evaluate", "evaluation", "load", "old.bin"),
             ("compare", "evaluation", "load", "old.bin old.bin"),
             ("plot", "pictures", "load", "old.bin -o new.svg"),
@@ -541,6 +555,7 @@ TESTED_ELSEWHERE = {
     *("train --config", "train --save-config"),  # test_config.py
     *("train --resume", "tune --resume", "train --verbose"),
     *("phrases --save-phrases", "tree --vocabulary", "tree --text", "similarity --words"),  # test_main.py
+    "align --dictionary",  # tests/vectors/test_align.py
     *("convert --check", "explore --open"),
 }
 
@@ -558,6 +573,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "counts": "a 30\nb 20\nc 10\n",
         "list": "b\n",
         "edges": "a b\nb c\n",
+        "pairs": "a b\n",
         "sg.toml": 'model = "skipgram"',
         "graph.toml": 'preset = "graph"\nepochs = 7',
     }.items():
@@ -711,6 +727,14 @@ def test_objective_option_imports_the_loss(command: str, folder: Path, monkeypat
         ("convert old.bin new.txt", "vectors.reduce:reduce_file", "--dims", 1, None),
         ("evaluate old.bin", "cli.commands.evaluation:evaluate_models", "--restrict-vocab", 1, None),
         ("evaluate old.bin", "cli.commands.evaluation:evaluate_models", "--seed", 0, None),
+        ("align old.bin old.bin -o new", "cli.commands.change:align_models", "--seed", 0, None),
+        (
+            "align old.bin old.bin -o new --dictionary pairs",
+            "cli.commands.change:align_models",
+            "--restrict-vocab",
+            1,
+            None,
+        ),
         ("compare old.bin old.bin", "cli.commands.evaluation:compare_models", "--top", 1, None),
         ("compare old.bin old.bin", "cli.commands.evaluation:compare_models", "--show", 0, None),
         ("rank old.safetensors", "cli.commands.evaluation:measure_rank", "--contexts", 2, None),

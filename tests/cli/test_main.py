@@ -43,6 +43,7 @@ ARGUMENTS = {
     "info": "{model}",
     "convert": "{model} out.txt",
     "combine": "{model} {model} -o out.bin",
+    "align": "{model} {model} -o out",
     "analogy": "{model}",
     "similarity": "{model}",
     "evaluate": "{model}",

@@ -35,13 +35,13 @@ OUTPUTS = {
     ("phrases", "output"): ["phrases", "{corpus}", "-o", "{out}"],
     ("phrases", "save_phrases"): ["phrases", "{corpus}", "--save-phrases", "{out}"],
 }
-FOLDERS = {("train", "checkpoint")}
+FOLDERS = {("train", "checkpoint"), ("align", "output")}
 FOLDERS |= {(command, "cache") for command in ("train", "tune", "vocab", "phrases", "tree", "perplexity", "evaluate")}
 TESTED_ELSEWHERE = {("tune", "output")}  # in tests/training/test_tune.py
 INPUTS = {
     "corpus", "texts", "model", "model2", "models", "first", "second", "init", "continue_from", "resume", "config",
     "tree_vectors", "questions", "pairs", "held_out", "pairs_or_words", "words", "words_file", "vocabulary",
-    "read_phrases", "edges",
+    "read_phrases", "edges", "dictionary",
 }  # fmt: skip
 
 

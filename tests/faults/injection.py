@@ -83,6 +83,11 @@ COMMANDS = {
     "convert to two files": Job("convert model.bin new.npy --force", "new.npy", "new.words.txt", pair=True),
     "convert from text": Job("convert model.txt.gz new.safetensors --force", "new.safetensors"),
     "combine": Job("combine model.safetensors model.bin -o new.safetensors --force", "new.safetensors"),
+    "align": Job(
+        "align model.safetensors model.bin -o aligned --force",
+        "aligned/model.safetensors",
+        "aligned/model-2.safetensors",
+    ),
     "encode": Job("encode model.safetensors short.txt -o new.npy --force --quiet", "new.npy"),
     "vocab": Job("vocab corpus.txt -o new.txt --force --workers 1", "new.txt"),
     "phrases": Job(

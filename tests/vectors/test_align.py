@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import w2v
+from tests.helpers import run, run_json
 from w2v.formats.header import ModelHeader
-from w2v.vectors.align import align
+from w2v.vectors.align import Translation, align, read_anchors, read_pairs
 
 
 def random_vectors(words: int, size: int = 10, seed: int = 1, **more: object) -> w2v.KeyedVectors:
@@ -66,10 +67,10 @@ def test_only_the_anchors_determine_the_rotation() -> None:
     matrix[changed] = np.random.default_rng(4).normal(size=(200, 10))
     other = w2v.KeyedVectors(copy.index_to_key, matrix)
     anchors = [f"w{row}" for row in range(100)]
-    found = align([one, other], anchors=[*anchors, *anchors, "unknown"])
+    found = align([one, other], anchors=[*anchors, *anchors, "unknown"], centre=False)
     assert found.fits[0].anchors == 100
     np.testing.assert_allclose(found.vectors[1][anchors], found.vectors[0][anchors], atol=1e-5)
-    all_words = align([one, other])
+    all_words = align([one, other], centre=False)
     assert np.abs(all_words.vectors[1][anchors] - all_words.vectors[0][anchors]).max() > 0.01
 
 
@@ -91,9 +92,49 @@ def test_a_chain_reaches_the_first_model_through_the_one_before() -> None:
     both = w2v.KeyedVectors([*two.index_to_key, *renamed.index_to_key], np.vstack([two.vectors, renamed.vectors]))
     with pytest.raises(w2v.W2VError, match=r"model 3 and model 1 share none of the words"):
         align([one, both, rotated(renamed)])
-    found = align([one, both, rotated(renamed)], to="previous")
+    found = align([one, both, rotated(renamed)], to="previous", centre=False)
     assert found.fits[1].cosine == pytest.approx(1, abs=1e-5)
     np.testing.assert_allclose(found.vectors[2]["v7"], found.vectors[1]["v7"], atol=1e-5)
+
+
+def two_languages(noise: float) -> tuple[w2v.KeyedVectors, w2v.KeyedVectors, list[tuple[str, str]]]:
+    """Return vectors of w0 to w299 and, rotated and with noise, of v0 to v299, and their dictionary."""
+    one = random_vectors(300)
+    matrix = one.vectors + noise * np.random.default_rng(5).normal(size=one.vectors.shape)
+    other = rotated(w2v.KeyedVectors([f"v{row}" for row in range(300)], matrix))
+    return one, other, [(f"w{row}", f"v{row}") for row in range(300)]
+
+
+def test_a_dictionary_aligns_two_languages() -> None:
+    one, other, dictionary = two_languages(noise=0)
+    found = align([one, other], dictionary=dictionary[:100])
+    assert found.vectors[1].index_to_key == other.index_to_key
+    for row in range(300):
+        np.testing.assert_allclose(found.vectors[1][f"v{row}"], found.vectors[0][f"w{row}"], atol=1e-5)
+    assert found.fits[0].translation == Translation(10, 300, [1, 1], [1, 1])
+
+
+@pytest.mark.parametrize("restrict_vocab", [300, 120])
+def test_precision_of_translations_matches_the_definition(restrict_vocab: int) -> None:
+    one, other, dictionary = two_languages(noise=0.8)
+    dictionary = [*dictionary, ("w1", "v2"), ("w1", "v2"), ("w2", "v9"), ("w3", "unknown"), ("unknown", "v4")]
+    found = align([one, other], dictionary=dictionary, centre=False, restrict_vocab=restrict_vocab).fits[0]
+    assert (found.anchors, found.translation is None) == (302, False)
+    words = np.random.default_rng(1).permutation(300)[:30].tolist()
+    translations = {row: {v for w, v in dictionary if w == f"w{row}"} for row in words}
+    first, second = unit(one.vectors), unit(other.vectors)
+    train = [(w, v) for w, v in dict.fromkeys(dictionary) if w in one and v in other and int(w[1:]) not in words]
+    rows = [one.key_to_index[w] for w, _ in train], [other.key_to_index[v] for _, v in train]
+    left, _, right = np.linalg.svd(second[rows[1]].T @ first[rows[0]])
+    cosines = first @ (second @ left @ right)[:restrict_vocab].T
+    density = np.sort(cosines[:restrict_vocab], axis=0)[-10:].mean(axis=0)
+    known = [row for row in words if translations[row] & {*other.index_to_key[:restrict_vocab]}]
+    for scores, shares in ((cosines, found.translation.nearest), (2 * cosines - density, found.translation.csls)):
+        best = {row: [other.index_to_key[at] for at in np.argsort(-scores[row])] for row in known}
+        hits = [[bool({*best[row][:number]} & translations[row]) for row in known] for number in (1, 5)]
+        assert shares == pytest.approx(np.mean(hits, axis=1))
+        assert 0 < shares[0] < shares[1] < 1
+    assert (found.translation.words, found.translation.candidates) == (len(known), restrict_vocab)
 
 
 def test_headers_name_the_common_coordinate_system() -> None:
@@ -103,7 +144,7 @@ def test_headers_name_the_common_coordinate_system() -> None:
     assert len(names) == 1
     assert names != {""}
     assert names == {each.header.coordinates for each in align([one, rotated(one, 3)]).vectors}
-    assert names.isdisjoint(each.header.coordinates for each in align([one, rotated(one)], centre=True).vectors)
+    assert names.isdisjoint(each.header.coordinates for each in align([one, rotated(one)], centre=False).vectors)
     assert first.vectors[0].header.phrase_delimiter == "_"
     assert first.vectors[0].header.settings is None
 
@@ -134,6 +175,14 @@ def test_zero_vectors_stay_zero() -> None:
         ([random_vectors(9)] * 2, {"to": "last"}, 'to is \'last\': it must be "first" or "previous"'),
         ([random_vectors(9)] * 2, {"seed": -1}, "seed -1: it must be a whole number, 0 or more"),
         ([random_vectors(9)] * 2, {"anchors": ["a", "b"]}, "model 2 and model 1 share none of the 2 anchors: check"),
+        (
+            [random_vectors(9)] * 2,
+            {"anchors": ["w1"], "dictionary": []},
+            "anchors have no effect with a dictionary",
+        ),
+        ([random_vectors(9)] * 3, {"dictionary": [("w1", "w1")]}, "a dictionary has words of two models, not of 3: al"),
+        ([random_vectors(9)] * 2, {"dictionary": [("w1", "v1")]}, "1 pair in the dictionary, none with the first word"),
+        ([random_vectors(9)] * 2, {"restrict_vocab": 0}, "restrict_vocab 0: it must be a whole number, 1 or more"),
         ([random_vectors(9), random_vectors(9, 5)], {}, "vectors of 10, 5 values: models to align need vectors of the"),
         ([random_vectors(9), "model.bin"], {}, "'model.bin' is not a model: give one, such as"),
     ],
@@ -141,3 +190,67 @@ def test_zero_vectors_stay_zero() -> None:
 def test_wrong_input_is_refused_in_one_line(models: list[object], options: dict[str, object], message: str) -> None:
     with pytest.raises(w2v.W2VError, match=message):
         align(models, **options)  # type: ignore[arg-type]
+
+
+def save_two(folder: Path) -> tuple[Path, Path]:
+    one = random_vectors(300)
+    one.save(folder / "one.txt.gz")
+    rotated(one).save(folder / "two.safetensors")
+    return folder / "one.txt.gz", folder / "two.safetensors"
+
+
+def test_command_writes_aligned_models_and_reports_the_fit(tmp_path: Path) -> None:
+    one, two = save_two(tmp_path)
+    shown = run("align", one, two, "-o", tmp_path / "out").stdout
+    assert f"\n{two} to {one}      300        1.000        30              1.000\n" in shown
+    found = run_json("align", one, two, two, "-o", tmp_path / "out", "--force", "--to", "previous")
+    assert [Path(path).name for path in found["outputs"]] == ["one.safetensors", "two.safetensors", "two-3.safetensors"]
+    assert [fit["anchors"] for fit in found["fits"]] == [300, 300]
+    found = run_json("align", one, two, "-o", tmp_path / "out", "--force", "--seed", 2)
+    outputs = [tmp_path / "out" / "one.safetensors", tmp_path / "out" / "two.safetensors"]
+    assert found["outputs"] == list(map(str, outputs))
+    first, second = map(w2v.load, outputs)
+    assert first.header.coordinates == second.header.coordinates == found["coordinates"]
+    np.testing.assert_allclose(second[first.index_to_key], first.vectors, atol=1e-5)
+    error = run("align", one, two, "-o", tmp_path / "out", code=1).stderr
+    assert "one.safetensors exists: name another file or folder with -o, or add --force to replace it" in error
+    assert f"{one} is a file: name a folder with -o" in run("align", one, two, "-o", one, code=2).stderr
+
+
+def test_command_reads_anchors_and_dictionaries(tmp_path: Path) -> None:
+    one, two = save_two(tmp_path)
+    anchors, dictionary = tmp_path / "anchors.txt", tmp_path / "dictionary.txt"
+    anchors.write_text("w1\nw2\tand a note\n\nw3\n")
+    dictionary.write_text("w1 w1\nw2\tw2\n\n" + "".join(f"w{row} w{row}\n" for row in range(3, 100)))
+    assert read_anchors(anchors) == ["w1", "w2", "w3"]
+    assert read_pairs(dictionary)[:2] == [("w1", "w1"), ("w2", "w2")]
+    found = run_json("align", one, two, "-o", tmp_path / "a", "--words", anchors)["fits"][0]
+    assert (found["anchors"], found["held_out"], found["translation"]) == (3, 0, None)
+    options = ("--dictionary", dictionary, "--restrict-vocab", 250)
+    found = run_json("align", one, two, "-o", tmp_path / "b", *options)["fits"][0]
+    assert (found["anchors"], found["held_out"], found["translation"]["candidates"]) == (99, 9, 250)
+    shown = run("align", one, two, "-o", tmp_path / "c", *options).stdout
+    assert "\nCSLS          100.0%       100.0%\ntranslations of" in shown
+    for option in ("--words", anchors), ("--to", "first"):
+        error = run("align", one, two, "-o", tmp_path / "d", "--dictionary", dictionary, *option, code=2).stderr
+        assert f"{option[0]} has no effect with --dictionary" in error
+    error = run("align", one, two, "-o", tmp_path / "d", "--restrict-vocab", 7, code=2).stderr
+    assert "--restrict-vocab has no effect with no --dictionary" in error
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "message"),
+    [
+        ("--dictionary", b"a b\na b c\n", "file, line 2: 'a b c' is not a pair of two words"),
+        ("--dictionary", b"a\tb\ta\tb", "file, line 1: "),
+        ("--dictionary", b"\n", "file: no pairs: write a word and its translation on each line"),
+        ("--dictionary", b"a \xff\n", r"file, line 1: b'a \xff\n' is not UTF-8"),
+        ("--words", b"\n \n", "file: no words: write one on each line"),
+        ("--words", b"\xff\n", r"file, line 1: b'\xff\n' is not UTF-8"),
+    ],
+)
+def test_damaged_word_lists_are_refused_in_one_line(tmp_path: Path, option: str, text: bytes, message: str) -> None:
+    one, two = save_two(tmp_path)
+    (tmp_path / "file").write_bytes(text)
+    assert message in run("align", one, two, "-o", tmp_path / "out", option, tmp_path / "file", code=1).stderr
+    assert not (tmp_path / "out").exists()

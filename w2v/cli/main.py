@@ -29,6 +29,7 @@ GROUPS = {
         "info": ("vectors", "Show facts about MODEL or, without MODEL, about this installation."),
         "convert": ("vectors", "Convert MODEL to another format or make it smaller."),
         "combine": ("vectors", "Combine several MODELs into one with longer vectors."),
+        "align": ("change", "Rotate the vectors of several MODELs into one coordinate system."),
     },
     "Evaluate": {
         "analogy": ("vectors", "Answer analogy QUESTIONS and report the accuracy."),

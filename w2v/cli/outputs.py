@@ -75,6 +75,30 @@ def check_model(path: Path, force: bool, others: Iterable[Path], option: str, mo
         check(companion, force, others, option, models)
 
 
+def check_folder(folder: Path, names: Iterable[str], force: bool, models: Iterable[Path]) -> list[Path]:
+    """Check models to write to a folder, which need not exist yet, and return their paths.
+
+    Args:
+        folder: The folder.
+        names: The file names of the models.
+        force: Whether existing files may be replaced.
+        models: Models that the command reads.
+
+    Raises:
+        W2VError, SettingsError: As in `check`, and if the folder is a file.
+    """
+    models = list(models)
+    if folder.exists() and not folder.is_dir():
+        raise SettingsError(f"{folder} is a file: name a folder with -o")
+    paths = [folder / name for name in names]
+    if not folder.exists():
+        check(folder, force, models=models)
+    else:
+        for path in paths:
+            check_model(path, force, (), "or folder with -o", models)
+    return paths
+
+
 def check_picture_format(path: Path) -> None:
     """Check that a picture can be drawn in the format of this path.
 

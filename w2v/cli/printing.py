@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from w2v.evaluation.similarity import PairsResult
     from w2v.losses.code_lengths import CodeLengths
     from w2v.training.successive_halving import Trial, Tuner
+    from w2v.vectors.align import Fit
     from w2v.vectors.query import Method
 
 # Printed where a model has no word of a test set.
@@ -257,6 +258,26 @@ def print_conversion(values: Mapping[str, Any], names: Sequence[str] = (), compa
     print_values({**values, "lost": ", ".join(values["lost"]) or None})
     if compared:
         print_comparison(names, compared)
+
+
+def print_fits(names: Sequence[str], references: Sequence[str], fits: Sequence[Fit]) -> None:
+    """Print how well each model fits its reference, and the precision of translations with a dictionary."""
+    rows = [
+        (f"{name} to {reference}", f"{fit.anchors:,}", f"{fit.cosine:.3f}", f"{fit.held_out:,}", _cosine(fit))
+        for name, reference, fit in zip(names, references, fits, strict=True)
+    ]
+    print_table(rows, ("model", "anchors", "mean cosine", "held out", "their mean cosine"))
+    for fit in fits:
+        if found := fit.translation:
+            precisions = [("nearest", *map(percent, found.nearest)), ("CSLS", *map(percent, found.csls))]
+            print_table(precisions, ("search", "precision@1", "precision@5"))
+            print_line(
+                f"translations of {pluralise(found.words, 'held-out word')}, searched in {found.candidates:,} words"
+            )
+
+
+def _cosine(fit: Fit) -> str:
+    return "-" if fit.held_out_cosine is None else f"{fit.held_out_cosine:.3f}"
 
 
 def print_perplexity(result: Perplexity) -> None:

@@ -1,4 +1,4 @@
-"""Rotate the vectors of several models into one coordinate system, so that a word's vectors can be compared.
+"""Rotate the vectors of several models into one coordinate system, so that the vectors of a word can be compared.
 
 Two trainings give vectors in different coordinate systems, even on the same text. Orthogonal Procrustes finds the
 rotation that brings one model nearest to another. Let X and Y (n, D) be the vectors of n anchors in the model and in
@@ -7,7 +7,8 @@ orthogonal matrix W with the smallest |XW - Y| (Schönemann 1966). Rotated vecto
 
 Sources: Hamilton, Leskovec & Jurafsky 2016, "Diachronic Word Embeddings Reveal Statistical Laws of Semantic Change",
 https://arxiv.org/abs/1605.09096; Artetxe, Labaka & Agirre 2016, "Learning principled bilingual mappings of word
-embeddings while preserving monolingual invariance", https://aclanthology.org/D16-1250, for the centring.
+embeddings while preserving monolingual invariance", https://aclanthology.org/D16-1250, for the centring; Conneau et al.
+2018, "Word Translation Without Parallel Data", https://arxiv.org/abs/1710.04087, for CSLS.
 """
 
 from __future__ import annotations
@@ -21,15 +22,18 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v.detect import read_lines
 from w2v.display import Result
 from w2v.errors import SettingsError, W2VError, pluralise
 from w2v.formats.bfloat16 import float32_blocks
 from w2v.formats.header import ModelHeader
 from w2v.options import check_numbers
 from w2v.system import memory
+from w2v.system.files import PathLike
 from w2v.text.words import as_list
 from w2v.vectors.cosines import Floats, unit
 from w2v.vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
+from w2v.vectors.neighbours import top_rows
 
 log = logging.getLogger("w2v")
 
@@ -37,7 +41,31 @@ Reference = Literal["first", "previous"]
 
 HELD_OUT = 0.1  # share of the anchors that measure the fit
 MAX_HELD_OUT = 1_500  # and their largest number
+PRECISIONS = (1, 5)  # numbers of candidates for a translation
+CSLS_NEIGHBOURS = 10
+ROWS_AT_ONCE = 1 << 14  # rows in a block
+SCORES_AT_ONCE = 1 << 24  # scores in a batch: 64 MB
 HINT = "make the models smaller first, with w2v convert --top or --dims, or end other programs"
+
+
+@dataclass(frozen=True)
+class Translation:
+    """How often the translation of a held-out word is among its nearest words in the other language.
+
+    Each list has two shares of words, 0 to 1: the nearest word is a correct translation, or one of the five nearest is.
+
+    Attributes:
+        words: Number of held-out words with a translation among the candidates.
+        candidates: Number of words that are searched.
+        nearest: With the highest cosines.
+        csls: With the highest cosines minus the mean cosines of both words with their ten nearest in the other language
+            (cross-domain similarity local scaling), so that words near to everything are chosen less often.
+    """
+
+    words: int
+    candidates: int
+    nearest: list[float]
+    csls: list[float]
 
 
 @dataclass(frozen=True)
@@ -45,17 +73,19 @@ class Fit:
     """How well a model fits its reference after the rotation.
 
     Attributes:
-        anchors: Number of words that determine the rotation.
+        anchors: Number of words, or of pairs of a dictionary, that determine the rotation.
         cosine: Mean cosine of the anchors' vectors in the model and in the reference, -1 to 1.
         held_out: Number of anchors that were held out to measure the fit.
         held_out_cosine: Mean cosine of the held-out anchors, under the rotation that the other anchors determine. None
             if there are too few anchors to hold some out.
+        translation: With a dictionary, how many held-out words are translated correctly under the same rotation.
     """
 
     anchors: int
     cosine: float
     held_out: int
     held_out_cosine: float | None
+    translation: Translation | None = None
 
 
 @dataclass(frozen=True)
@@ -76,20 +106,25 @@ def align(
     *,
     to: Reference = "first",
     anchors: Iterable[str] | None = None,
-    centre: bool = False,
+    dictionary: Iterable[tuple[str, str]] | None = None,
+    centre: bool = True,
+    restrict_vocab: int = 50_000,
     seed: int = 1,
 ) -> Alignment:
     """Rotate the vectors of several models into the coordinate system of the first.
 
-    Vectors are scaled to length 1 first. With `centre`, the mean of the model's vectors is then subtracted, and they
-    are scaled again, as vecmap does.
+    Vectors are scaled to length 1. With `centre`, the mean of the model's vectors is then subtracted, and they are
+    scaled again, as vecmap does.
 
     Args:
         models: At least two models or vectors of the same size, such as models of successive periods.
         to: "first" rotates each model to the first; "previous" rotates each to the one before it, as HistWords does,
             which suits a long series, where the first and the last model have little in common.
         anchors: The words that determine the rotations, by default all words that a model shares with its reference.
-        centre: Subtract the mean vector of each model. This changes the cosines within a model.
+        dictionary: Pairs of a word of the first model and its translation in the second, instead of anchors. A word may
+            have several translations.
+        centre: Subtract the mean vector of each model. This changes the cosines within a model a little.
+        restrict_vocab: Search for translations among this many of the most frequent words.
         seed: Seed for the choice of the held-out anchors.
 
     Returns:
@@ -97,30 +132,32 @@ def align(
         are left out. All headers have the same `coordinates`.
 
     Raises:
-        SettingsError: If there are fewer than two models, or `to` or `seed` is impossible.
-        W2VError: If an object is not a model, if the vectors of the models differ in size, if a model shares too few
-            anchors with its reference, or if the vectors do not fit in memory.
+        SettingsError: If there are fewer than two models, or not exactly two with a dictionary, or if an option is
+            impossible.
+        W2VError: If an object is not a model, if the vectors of the models differ in size, if a model shares no anchor
+            with its reference, or if the vectors do not fit in memory.
     """
     sources = [vectors_of(model) for model in as_list(models)]
-    if len(sources) < 2:
-        raise SettingsError(f"{pluralise(len(sources), 'model')} to align: give at least two")
-    if to not in get_args(Reference):
-        raise SettingsError(f'to is {to!r}: it must be "first" or "previous"')
-    check_numbers(seed=seed)
-    sizes = [source.vector_size for source in sources]
-    if {*sizes} != {sizes[0]}:
-        raise W2VError(f"vectors of {', '.join(map(str, sizes))} values: models to align need vectors of the same size")
-    chosen = None if anchors is None else list(dict.fromkeys(anchors))
-    memory.check(4 * sum(map(len, sources)) * sizes[0], f"aligning {pluralise(len(sources), 'model')}", HINT)
+    pairs = None if dictionary is None else list(dictionary)
+    _check_arguments(sources, to, anchors is not None, pairs is not None)
+    check_numbers(restrict_vocab=restrict_vocab, seed=seed)
+    words = None if anchors is None else list(dict.fromkeys(anchors))
+    size = sources[0].vector_size
+    memory.check(4 * sum(map(len, sources)) * size, f"aligning {pluralise(len(sources), 'model')}", HINT)
     rotated = [normalise(sources[0].vectors, centre)]
     fits = []
     for number, source in enumerate(sources[1:], 1):
-        reference = 0 if to == "first" else number - 1
-        pairs = _pair_rows(source, sources[reference], chosen, f"model {number + 1} and model {reference + 1}")
+        target = 0 if to == "first" else number - 1
+        if pairs is None:
+            where = f"model {number + 1} and model {target + 1}"
+            rows = _rows_of_anchors(sources[target], source, words, where)
+        else:
+            rows = _rows_of_translations(sources[target], source, pairs)
         vectors = normalise(source.vectors, centre)
-        rotation, fit = fit_rotation(vectors[pairs[:, 0]], rotated[reference][pairs[:, 1]], seed)
+        searched = None if pairs is None else restrict_vocab
+        rotation, fit = _fit_rotation(vectors, rotated[target], rows, searched, seed)
         fits.append(fit)
-        for start, block in float32_blocks(vectors):
+        for start, block in float32_blocks(vectors, ROWS_AT_ONCE):
             vectors[start : start + len(block)] = block @ rotation
         rotated.append(vectors)
     if any(source.ngrams for source in sources):
@@ -135,10 +172,64 @@ def align(
     )
 
 
+def read_pairs(path: PathLike) -> list[tuple[str, str]]:
+    """Return the pairs of a dictionary file: two words on each line, separated by a tab or, without tabs, by spaces.
+
+    Raises:
+        W2VError: If the file cannot be read, is not UTF-8, or has another number of words on a line, or has no pairs.
+    """
+    pairs = []
+    for number, line in read_lines(path):
+        text = _decode(path, number, line)
+        words = [word.strip() for word in text.split("\t" if "\t" in text else None)]
+        if len(words) == 2 and all(words):
+            pairs.append((words[0], words[1]))
+        elif text.strip():
+            raise W2VError(f"{path}, line {number}: {text.strip()[:60]!r} is not a pair of two words")
+    if not pairs:
+        raise W2VError(f"{path}: no pairs: write a word and its translation on each line")
+    return pairs
+
+
+def read_anchors(path: PathLike) -> list[str]:
+    """Return the words of a file with a word on each line. Only the first field of a line with a tab counts.
+
+    Raises:
+        W2VError: If the file cannot be read, is not UTF-8, or has no words.
+    """
+    lines = (_decode(path, number, line).partition("\t")[0].strip() for number, line in read_lines(path, "vocabulary"))
+    words = list(filter(None, lines))
+    if not words:
+        raise W2VError(f"{path}: no words: write one on each line")
+    return words
+
+
+def _decode(path: PathLike, number: int, line: bytes) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        raise W2VError(f"{path}, line {number}: {line[:60]!r} is not UTF-8") from None
+
+
+def _check_arguments(sources: Sequence[KeyedVectors], to: str, has_anchors: bool, has_dictionary: bool) -> None:
+    """Check the models and options of `align`; errors are the same."""
+    if len(sources) < 2:
+        raise SettingsError(f"{pluralise(len(sources), 'model')} to align: give at least two")
+    if to not in get_args(Reference):
+        raise SettingsError(f'to is {to!r}: it must be "first" or "previous"')
+    if has_anchors and has_dictionary:
+        raise SettingsError("anchors have no effect with a dictionary: give one of them")
+    if has_dictionary and len(sources) > 2:
+        raise SettingsError(f"a dictionary has words of two models, not of {len(sources)}: align two at a time")
+    sizes = [source.vector_size for source in sources]
+    if {*sizes} != {sizes[0]}:
+        raise W2VError(f"vectors of {', '.join(map(str, sizes))} values: models to align need vectors of the same size")
+
+
 def normalise(vectors: NDArray[Any], centre: bool) -> Floats:
     """Return the vectors (V, D), scaled to length 1, and with `centre` centred and scaled again. Zeros stay zeros."""
     scaled: Floats = memory.empty(vectors.shape)
-    for start, block in float32_blocks(vectors):
+    for start, block in float32_blocks(vectors, ROWS_AT_ONCE):
         unit(block, scaled[start : start + len(block)])
     if centre:
         mean = scaled.mean(axis=0, dtype=np.float64).astype(np.float32)
@@ -147,48 +238,115 @@ def normalise(vectors: NDArray[Any], centre: bool) -> Floats:
     return scaled
 
 
-def fit_rotation(vectors: Floats, targets: Floats, seed: int) -> tuple[Floats, Fit]:
-    """Return the rotation, float32 (D, D), that brings unit vectors (n, D) nearest to unit targets (n, D), and its fit.
+def _fit_rotation(
+    vectors: Floats, targets: Floats, pairs: NDArray[np.int64], searched: int | None, seed: int
+) -> tuple[Floats, Fit]:
+    """Return the rotation, float32 (D, D), that brings vectors nearest to their targets, and how well it fits.
 
-    A share of the n pairs is held out to measure the fit; the rotation itself is computed from all of them.
+    A share of the pairs is held out to measure the fit; the rotation itself is computed from all of them.
+
+    Args:
+        vectors: Unit vectors of the model to rotate, (V, D).
+        targets: Unit vectors of the reference, (W, D).
+        pairs: The rows of n anchors in the reference and in the model, (n, 2).
+        searched: With a dictionary, the number of words among which translations are searched; otherwise None.
+        seed: Seed for the choice of the held-out pairs.
     """
-    rotation = procrustes(vectors, targets)
-    held_out = min(int(HELD_OUT * len(vectors)), MAX_HELD_OUT)
-    order = np.random.default_rng(seed).permutation(len(vectors))
-    test, train = order[:held_out], order[held_out:]
-    held_out_cosine = None
-    if held_out:
-        held_out_cosine = _mean_cosine(vectors[test], targets[test], procrustes(vectors[train], targets[train]))
-    return rotation, Fit(len(vectors), _mean_cosine(vectors, targets, rotation), held_out, held_out_cosine)
+    rotation = procrustes(vectors[pairs[:, 1]], targets[pairs[:, 0]])
+    words = np.random.default_rng(seed).permutation(np.unique(pairs[:, 0]))  # a word is held out with all translations
+    held_out = np.isin(pairs[:, 0], words[: min(int(HELD_OUT * len(words)), MAX_HELD_OUT)])
+    test, train = pairs[held_out], pairs[~held_out]
+    cosine, translation = None, None
+    if len(test):
+        tested = procrustes(vectors[train[:, 1]], targets[train[:, 0]])
+        cosine = _mean_cosine(vectors, targets, test, tested)
+        if searched is not None:
+            translation = _translate(targets, vectors[:searched] @ tested, test, searched)
+    return rotation, Fit(len(pairs), _mean_cosine(vectors, targets, pairs, rotation), len(test), cosine, translation)
 
 
 def procrustes(vectors: Floats, targets: Floats) -> Floats:
     """Return the orthogonal matrix W, float32 (D, D), with the smallest |XW - Y| for vectors X and targets Y (n, D)."""
-    products = vectors.T.astype(np.float64) @ targets
-    left, _, right = np.linalg.svd(products)
+    left, _, right = np.linalg.svd(vectors.T.astype(np.float64) @ targets)
     rotation: Floats = (left @ right).astype(np.float32)
     return rotation
 
 
-def _mean_cosine(vectors: Floats, targets: Floats, rotation: Floats) -> float:
-    return float(np.einsum("nd,nd->n", vectors @ rotation, targets).mean(dtype=np.float64))
+def _mean_cosine(vectors: Floats, targets: Floats, pairs: NDArray[np.int64], rotation: Floats) -> float:
+    products = np.einsum("nd,nd->n", vectors[pairs[:, 1]] @ rotation, targets[pairs[:, 0]])
+    return float(products.mean(dtype=np.float64))
 
 
-def _pair_rows(
-    source: KeyedVectors, reference: KeyedVectors, anchors: Sequence[str] | None, where: str
+def _translate(sources: Floats, candidates: Floats, pairs: NDArray[np.int64], searched: int) -> Translation | None:
+    """Return how often words are translated correctly; None if no translation is among the candidates.
+
+    Args:
+        sources: Unit vectors of the language of the words, (W, D).
+        candidates: Rotated unit vectors of the most frequent words of the other language, (C, D).
+        pairs: The rows of words and of their correct translations, (n, 2).
+        searched: The number of words of the first language whose nearness to a candidate CSLS subtracts.
+    """
+    correct: dict[int, set[int]] = {}
+    for word, translation in pairs[pairs[:, 1] < len(candidates)].tolist():
+        correct.setdefault(word, set()).add(translation)
+    if not correct:
+        return None
+    density = _mean_of_nearest(candidates, sources[:searched])
+    hits = {"nearest": np.zeros(len(PRECISIONS)), "csls": np.zeros(len(PRECISIONS))}
+    for word, translations in correct.items():
+        cosines = candidates @ sources[word]
+        # The query's own mean cosine is the same for all candidates, so it does not change their order.
+        for name, scores in (("nearest", cosines), ("csls", 2 * cosines - density)):
+            found = top_rows(scores, max(PRECISIONS)).tolist()
+            hits[name] += [not translations.isdisjoint(found[:number]) for number in PRECISIONS]
+    shares = {name: (number / len(correct)).tolist() for name, number in hits.items()}
+    return Translation(len(correct), len(candidates), **shares)
+
+
+def _mean_of_nearest(vectors: Floats, others: Floats) -> Floats:
+    """Return the mean cosine of each unit vector (n, D) with the nearest of other unit vectors (m, D), (n,)."""
+    means = np.empty(len(vectors), np.float32)
+    nearest = min(CSLS_NEIGHBOURS, len(others))
+    step = max(1, SCORES_AT_ONCE // len(others))
+    for start in range(0, len(vectors), step):
+        cosines = vectors[start : start + step] @ others.T
+        means[start : start + step] = np.partition(cosines, -nearest, axis=1)[:, -nearest:].mean(axis=1)
+    return means
+
+
+def _rows_of_anchors(
+    reference: KeyedVectors, source: KeyedVectors, anchors: Sequence[str] | None, where: str
 ) -> NDArray[np.int64]:
     """Return the rows of the anchors in the two models, (n, 2).
 
     Raises:
         W2VError: If the models share none of the anchors.
     """
-    rows, others = source.key_to_index, reference.key_to_index
-    words = source.index_to_key if anchors is None else anchors
+    rows, others = reference.key_to_index, source.key_to_index
+    words = reference.index_to_key if anchors is None else anchors
     pairs = [(rows[word], others[word]) for word in words if word in rows and word in others]
     if not pairs:
-        of_anchors = "words" if anchors is None else f"{pluralise(len(anchors), 'anchor')}"
+        of_anchors = "words" if anchors is None else pluralise(len(anchors), "anchor")
         raise W2VError(f"{where} share none of the {of_anchors}: check language and capital letters")
     return np.array(pairs, np.int64)
+
+
+def _rows_of_translations(
+    reference: KeyedVectors, source: KeyedVectors, pairs: Sequence[tuple[str, str]]
+) -> NDArray[np.int64]:
+    """Return the rows of the pairs of a dictionary whose words both models have, (n, 2).
+
+    Raises:
+        W2VError: If there are none.
+    """
+    rows, others = reference.key_to_index, source.key_to_index
+    known = [(rows[word], others[other]) for word, other in dict.fromkeys(pairs) if word in rows and other in others]
+    if not known:
+        raise W2VError(
+            f"{pluralise(len(pairs), 'pair')} in the dictionary, none with the first word in the first model and the "
+            "second word in the second: check the order of languages, and capital letters"
+        )
+    return np.array(known, np.int64)
 
 
 def _header(header: ModelHeader, coordinates: str) -> ModelHeader:
