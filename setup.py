@@ -75,6 +75,8 @@ modules = cythonize(
         extension("vectors._search"),
         *([] if PLATFORM.startswith("win") else [extension("system._bus_error")]),
         extension("losses._trees"),
+        extension("graph._edges"),
+        extension("graph._walks", depends=["text/_text.h"]),
     ],
     build_dir=str(BUILD),
     shared_utility_qualified_name=f"w2v.{SHARED}",

@@ -23,8 +23,8 @@ PACKAGE, TESTS = ROOT / "w2v", ROOT / "tests"
 # The layers in order, most of them folders. Each imports only from earlier ones. "base" has the files directly in
 # w2v/, without the kernel.
 LAYERS = [
-    "errors", "system", "base", "text", "formats", "vectors", "losses", "kernel", "evaluation", "training", "plotting",
-    "gensim", "fasttext", "explore", "cli", "data", "top",
+    "errors", "system", "base", "text", "formats", "vectors", "losses", "kernel", "graph", "evaluation", "training",
+    "plotting", "gensim", "fasttext", "explore", "cli", "data", "top",
 ]  # fmt: skip
 KERNEL = {"w2v._kernels"}
 TOP = {"w2v", "w2v.__main__", "w2v.sklearn"}

@@ -14,6 +14,7 @@ PHASES = {
     "read": "bytes",  # read a text
     "count": "words",  # count word pairs, to find phrases
     "join": "words",  # join phrases
+    "walk": "walks",  # make random walks on a graph
     "train": "words",
     "tune": "seconds",
     "predict": "words",  # predict the words of a text (perplexity) or of the vocabulary (rank)

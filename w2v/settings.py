@@ -29,7 +29,7 @@ MAX_WINDOW = 1 << 14
 DEFAULT_NGRAMS = (3, 6)  # shortest and longest n-gram, as in fastText
 
 # The headings of `w2v train --help-all`.
-TEXT, MODEL, LOSS, TRAINING, RUN = "Text", "Model", "Loss", "Training", "Run"
+TEXT, GRAPH, MODEL, LOSS, TRAINING, RUN = "Text", "Graph", "Model", "Loss", "Training", "Run"
 
 PAIR_SEPARATORS = {"subwords": "-", "window": ","}  # by setting that may be a pair of numbers, as in "3-6" or "5,0"
 

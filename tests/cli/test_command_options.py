@@ -16,6 +16,7 @@ import pytest
 import w2v
 from tests.helpers import command_of, run
 from w2v.cli import main as cli
+from w2v.graph.walks import WalkOptions
 from w2v.losses.registry import Settings
 from w2v.settings import PRESETS
 from w2v.text.idstore import ReadingOptions
@@ -246,6 +247,38 @@ CALLS = [
     ),
     Call(
         "phrases", "text.phrases:Phrases.load", "text -o new --read-phrases a", {}, {"--read-phrases b": {"path": "b"}}
+    ),
+    Call(
+        "walks",
+        "cli.commands.preparation:read_graph",
+        "edges -o new",
+        {"weighted": False, "directed": False, "delimiter": None},
+        {
+            "--weighted": {"weighted": True},
+            "--unweighted": {"weighted": False},
+            "--directed": {"directed": True},
+            "--undirected": {"directed": False},
+            "--delimiter tab": {"delimiter": "tab"},
+            "--workers 7": {"workers": 7},
+            "--threads 7": {"workers": 7},
+        },
+    ),
+    Call(
+        "walks",
+        "graph.walks:walk_blocks",
+        "edges -o new",
+        {"walk_length": 80, "num_walks": 10, "p": 1.0, "q": 1.0, "seed": 1},
+        {
+            "--walk-length 7": {"walk_length": 7},
+            "--walks 7": {"num_walks": 7},
+            "--num-walks 7": {"num_walks": 7},
+            "-p 0.5": {"p": 0.5},
+            "--p 0.5": {"p": 0.5},
+            "-q 0.5": {"q": 0.5},
+            "--q 0.5": {"q": 0.5},
+            "--seed 7": {"seed": 7},
+            "--workers 7": {"workers": 7},
+        },
     ),
     Call(
         "tree",
@@ -516,6 +549,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "text": "a b c\n" * 40,
         "counts": "a 30\nb 20\nc 10\n",
         "list": "b\n",
+        "edges": "a b\nb c\n",
         "sg.toml": 'model = "skipgram"',
         "graph.toml": 'preset = "graph"\nepochs = 7',
     }.items():
@@ -558,7 +592,7 @@ def call(function: str, *command: str) -> Arguments:
 def plain_values(name: str, value: Any) -> Arguments:
     if isinstance(value, Settings):
         return value.as_dict(computed=False)
-    if isinstance(value, RunConfig | ReadingOptions | PhraseOptions):
+    if isinstance(value, RunConfig | ReadingOptions | PhraseOptions | WalkOptions):
         parts = [plain_values(field.name, getattr(value, field.name)) for field in fields(value)]
         return {key: each for part in parts for key, each in part.items()}
     if isinstance(value, tuple | list | frozenset):

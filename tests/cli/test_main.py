@@ -21,6 +21,7 @@ import w2v
 from tests.helpers import IS_ROOT, PROGRAM, QUICK, Terminal, command_of, run, run_json, start, write_with_strings
 from w2v.cli import console, outputs
 from w2v.cli import main as cli
+from w2v.graph.walks import WalkOptions
 from w2v.losses.registry import FlatSettings
 from w2v.options import MINIMUM, options_of
 from w2v.system.files import EXISTS
@@ -31,6 +32,7 @@ from w2v.text.phrases import PhraseOptions
 ARGUMENTS = {
     "vocab": "{corpus} -o out",
     "phrases": "{corpus} -o out",
+    "walks": "{corpus} -o out --delimiter space --walk-length 3 --walks 1",
     "tree": "{corpus}",
     "train": "{corpus} -o out.bin --epochs 1 --vector-size 8",
     # All settings that tune would try are given, so that the result does not depend on time.
@@ -664,7 +666,11 @@ def test_numbers_are_checked_before_any_file_is_read(tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     checked = set()
     for command in cli.COMMANDS:
-        kinds = (FlatSettings, PhraseOptions, ReadingOptions) if command in TAKES_SETTINGS else (ReadingOptions,)
+        kinds = (
+            (FlatSettings, PhraseOptions, ReadingOptions, WalkOptions)
+            if command in TAKES_SETTINGS
+            else (ReadingOptions,)
+        )
         checked_later = {name for kind in kinds for name in options_of(kind)}  # still before the text is read
         for parameter in command_of(click.Context(cli.main), command).params:
             if isinstance(parameter.type, click.types.IntParamType) and parameter.name not in checked_later:

@@ -24,6 +24,7 @@ OUTPUTS = {
     ("train", "save_vocab"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--save-vocab", "{out}"],
     ("train", "save_config"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--save-config", "{out}"],
     ("train", "plot"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--plot", "{out}.svg"],
+    ("walks", "output"): ["walks", "{corpus}", "--delimiter", "space", "--walks", "1", "-o", "{out}"],
     ("plot", "output"): ["plot", "{model}", "--top", "9", "-o", "{out}.svg"],
     ("rank", "output"): ["rank", "{model}", "--contexts", "9", "--targets", "9", "-o", "{out}.svg"],
     ("explore", "output"): ["explore", "{model}", "--top", "9", "-o", "{out}.html"],
@@ -40,7 +41,7 @@ TESTED_ELSEWHERE = {("tune", "output")}  # in tests/training/test_tune.py
 INPUTS = {
     "corpus", "texts", "model", "model2", "models", "first", "second", "init", "continue_from", "resume", "config",
     "tree_vectors", "questions", "pairs", "held_out", "pairs_or_words", "words", "words_file", "vocabulary",
-    "read_phrases",
+    "read_phrases", "edges",
 }  # fmt: skip
 
 

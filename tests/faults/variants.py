@@ -55,8 +55,10 @@ COMPILED = [
     "w2v.formats._formats",
     "w2v.vectors._search",
     "w2v.losses._trees",
+    "w2v.graph._edges",
+    "w2v.graph._walks",
 ]
-TESTS_OF_COMPILED = ["test_kernels.py", "kernel/test_loop.py", "text", "losses/test_tree.py"]
+TESTS_OF_COMPILED = ["test_kernels.py", "kernel/test_loop.py", "text", "losses/test_tree.py", "graph"]
 TESTS_OF_COMPILED += ["formats/test_table.py", "formats/test_word2vec.py", "evaluation/test_analogies.py"]
 # --capture=sys shows the report of a sanitizer that ends the process.
 PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "--capture=sys"]

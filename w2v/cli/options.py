@@ -14,6 +14,7 @@ from w2v import settings
 from w2v.cli.console import ProgressPrinter, refuse_typographic_dashes
 from w2v.cli.printing import print_result
 from w2v.errors import W2VError
+from w2v.graph.walks import WalkOptions
 from w2v.losses import registry
 from w2v.losses.hierarchical_softmax import TREES
 from w2v.losses.registry import LOSSES, USER_DEFINED, FlatSettings, Settings, only_with
@@ -28,7 +29,7 @@ from w2v.vectors.query import Method
 
 Command = Callable[..., Any]
 
-GROUPS = (settings.TEXT, settings.MODEL, settings.LOSS, settings.TRAINING, settings.RUN)
+GROUPS = (settings.TEXT, settings.GRAPH, settings.MODEL, settings.LOSS, settings.TRAINING, settings.RUN)
 SHOW_ALL = "w2v.help_all"  # key in the meta of a click context: whether help lists all options
 LOSS_NAMES = {"loss", "objective"}  # two settings that choose the loss; a run has only one of them
 # Flags that are short for a setting with a value.
@@ -348,6 +349,7 @@ SETTING_FLAG_OPTIONS = composed(
 )
 ENCODING = option_for(ReadingOptions, "encoding")
 READING = composed(*(option_for(ReadingOptions, name) for name in options_of(ReadingOptions)))
+WALKS = composed(*(option_for(WalkOptions, name) for name in options_of(WalkOptions)))
 PHRASES = composed(*(option_for(PhraseOptions, name) for name in options_of(PhraseOptions)))
 CORPUS = click.argument("corpus", nargs=-1, required=True, type=click.Path())
 
@@ -395,6 +397,11 @@ def phrase_options(given: Mapping[str, Any]) -> PhraseOptions:
     chosen = {name: given[name] for name in options_of(PhraseOptions) if given.get(name) is not None}
     words = read_connectors(given["connectors"]) if given.get("connectors") else frozenset()
     return PhraseOptions(**chosen, connectors=words)
+
+
+def walk_options(given: Mapping[str, Any]) -> WalkOptions:
+    """Return the WalkOptions of a command: the options that the user has given, and defaults for the others."""
+    return WalkOptions(**{name: given[name] for name in options_of(WalkOptions) if given[name] is not None})
 
 
 def chosen_settings(given: Mapping[str, Any], tried: Mapping[str, Sequence[object]] | None = None) -> Settings:

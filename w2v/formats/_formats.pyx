@@ -219,7 +219,7 @@ cdef bint parse_numbers(
     return at == end
 
 
-cdef inline Py_ssize_t parse_number(
+cdef Py_ssize_t parse_number(
     const uint8_t *data, Py_ssize_t begin, Py_ssize_t end, float *value
 ) noexcept nogil:
     """Parse the decimal number at `begin`, rounded to the nearest double, then to float32. Return its end, or -1.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tokenize
-from io import BufferedReader, BytesIO
+from io import BufferedIOBase, BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from w2v.system.files import Errors, PathLike, open_regular, translate_os_errors
 
 WORDS_SUFFIX = ".words.txt"  # suffix of the file with the words; it replaces .npy
 BLOCK_ROWS = 1 << 12
+NUMBERS = "fiu"  # the kinds of dtypes of numbers
 HEADER_READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
@@ -36,14 +37,15 @@ def read_array(path: PathLike) -> NDArray[Any]:
         return read_open(path, file, os.fstat(file.fileno()).st_size)
 
 
-def read_open(path: PathLike, file: BufferedReader, size: int) -> NDArray[Any]:
-    """Read an array like `read_array`, from an open file of `size` bytes."""
+def read_open(path: object, file: BufferedIOBase, size: int, kinds: str = NUMBERS) -> NDArray[Any]:
+    """Read an array like `read_array`, from an open file of `size` bytes. `kinds` are the allowed kinds of dtypes."""
     try:
         shape, is_fortran_order, dtype = HEADER_READERS[npy.read_magic(file)](file)
     except (ValueError, LookupError, TypeError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError) as error:
         raise W2VError(f"{path}: not a NumPy array: {one_line(error)}") from error
-    if dtype.kind not in "fiu" or len(shape) > 2 or any(length < 0 for length in shape):
-        raise W2VError(f"{path}: an array of type {dtype} and shape {shape}: expected one row or matrix of numbers")
+    if dtype.kind not in kinds or not dtype.itemsize or len(shape) > 2 or any(length < 0 for length in shape):
+        expected = "numbers" if kinds == NUMBERS else "numbers or text"
+        raise W2VError(f"{path}: an array of type {dtype} and shape {shape}: expected one row or matrix of {expected}")
     bytes_left = size - file.tell()
     if math.prod(shape) * dtype.itemsize > bytes_left:
         raise TruncatedFile(f"{path}: truncated: an array of type {dtype} and shape {shape} in {bytes_left:,} bytes")

@@ -1,4 +1,4 @@
-"""Commands that prepare training: `vocab`, `phrases` and `tree`."""
+"""Commands that prepare training: `vocab`, `phrases`, `walks` and `tree`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from w2v.cli.console import say
 from w2v.cli.options import FILE
 from w2v.cli.printing import Result, print_code_lengths
 from w2v.detect import kind_of, read_head
+from w2v.graph.readers import note_isolated, read_graph
+from w2v.graph.walks import write_walks
 from w2v.losses.code_lengths import code_lengths
 from w2v.options import options_of
 from w2v.progress import Report
@@ -127,6 +129,54 @@ def phrases(
         "tokens": tokens,
         "sentences": store.sentences,
         "pruned": store.pruned,
+        "peak_memory_bytes": memory.peak_resident_bytes(),
+    }
+
+
+@click.command(cls=options.ResultCommand)
+@click.argument("edges", nargs=-1, required=True, type=click.Path())
+@click.option("-o", "--output", type=FILE, required=True, help="Text file to write: one walk per line.")
+@options.WALKS
+@options.number_option(
+    "--seed",
+    default=1,
+    show_default=True,
+    help="Seed of the random numbers. The walks do not depend on the number of threads.",
+)
+@options.settings_options("workers", common=True)
+@options.WRITING
+def walks(edges: tuple[str, ...], output: Path, seed: int, force: bool, progress: Report, **given: Any) -> Result:
+    """Write random walks on the graph of EDGES.
+
+    EDGES is a file with one edge per line, two nodes and possibly a weight; or a matrix in .npz or .mtx format. Text
+    files may be compressed. Lines that begin with # or % are comments. - is standard input. The walks are those of
+    node2vec, or of DeepWalk with the defaults. w2v train --graph trains on walks without writing them.
+
+    \b
+    w2v walks edges.tsv -o walks.txt
+    w2v walks edges.csv -o walks.txt --weighted --directed -p 0.5 -q 2
+    w2v walks matrix.npz -o walks.txt --walk-length 40 --walks 20
+    """
+    settings, walk_options = options.chosen_settings(given), options.walk_options(given)
+    source = options.corpus_of(edges)
+    outputs.check(output, force, map(Path, source.files))
+    work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
+    graph = read_graph(source, walk_options, **work)
+    note_isolated(graph)
+    written = 0
+
+    def write(path: Path, force: bool) -> None:
+        nonlocal written
+        written = write_walks(graph, path, walk_options, seed=seed, force=force, **work)
+
+    outputs.save([(output, write)], force)
+    return {
+        "output": str(output),
+        "nodes": graph.nodes,
+        "edges": graph.edges,
+        "isolated_nodes": graph.isolated,
+        "walks": graph.nodes * walk_options.num_walks,
+        "tokens": written,
         "peak_memory_bytes": memory.peak_resident_bytes(),
     }
 

@@ -1,0 +1,1 @@
+"""Graphs: reading edges, compressed sparse rows, and random walks."""

@@ -1,0 +1,289 @@
+"""Random walks of node2vec (Grover and Leskovec 2016) by rejection sampling (KnightKing, Yang et al. 2019).
+
+From node v, which was reached from node t, a walk goes on to neighbour x with probability proportional to w_vx · a(x):
+
+    a(x) = 1/p if x = t,  1 if there is an edge t–x,  1/q otherwise
+
+The first step has a(x) = 1. For each other step, a neighbour is drawn by weight and accepted with probability
+a(x) / bound, where bound = max(1, 1/q). Only if the random number lies between the smallest and the largest of these
+probabilities, the edge t–x is searched for. If 1/p is above the bound, the edge back to t has a part of its own, of
+w_vt · (1/p − bound), that is drawn without rejection. So no tables are needed. A row that rejects more draws than it
+has neighbours is added up instead, which bounds the time of a step for every p and q.
+
+Each walk has a stream of random numbers of its own, which depends only on the seed, the round and the first node. So
+the walks are the same for any number of threads, and each can be made again on its own. A thread makes GROUP walks
+step by step together: while the memory of one walk's row arrives, it works on the others.
+"""
+
+cimport cython
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from w2v.graph.rows cimport find_neighbour
+from w2v.kernel.worker cimport scramble
+from w2v.text._text cimport SENTENCE_END_ID
+
+import numpy as np
+
+from w2v.text._text import FIRST_TYPE
+
+cdef extern from "_text.h" nogil:
+    void prefetch(const void *address)
+
+cdef enum:
+    UNKNOWN = -2  # the position of an edge that has not been searched for
+    GROUP = 64  # number of walks that a thread makes together
+    FEISTEL_ROUNDS = 4
+    EXTRA_DRAWS = 8  # a row may reject this many draws more than it has neighbours before it is added up
+
+cdef uint32_t FIRST_NODE = FIRST_TYPE
+cdef uint64_t GOLDEN = 0x9E3779B97F4A7C15u  # the increment of SplitMix64's stream
+
+
+cdef struct Walk:
+    uint64_t random    # state of the walk's SplitMix64 stream
+    int64_t node       # the node reached
+    int64_t previous   # the node before it, or -1
+    int64_t start, degree  # the row of `node`
+    int64_t drawn      # position of a neighbour drawn from this row
+    uint64_t bits      # random bits that accept it or not
+    int64_t length     # number of nodes so far
+    uint32_t *ids
+
+
+cdef inline uint64_t draw(Walk *walk) noexcept nogil:
+    """Return the next 64 random bits of the walk's stream."""
+    walk.random += GOLDEN
+    return scramble(walk.random)
+
+
+cdef inline uint64_t below(uint64_t bits, uint64_t n) noexcept nogil:
+    """Map 32 random bits to a number below n, which is at most 2^32."""
+    return (bits * n) >> 32
+
+
+cdef inline double uniform(uint64_t bits) noexcept nogil:
+    """Map 64 random bits to a number from 0 to 1, 1 excluded."""
+    return (bits >> 11) * (1.0 / 9007199254740992.0)
+
+
+@cython.final
+cdef class Walker:
+    """Makes random walks on a graph. Any number of threads may use one Walker.
+
+    Args:
+        indptr: int64 (nodes + 1,), the start of each node's row.
+        neighbours: uint32 (edges,), the neighbours of each node, sorted in each row.
+        weights: float32 (edges,), positive, or None if all edges weigh the same.
+        p, q: The parameters of node2vec, positive.
+        length: The number of nodes of a walk.
+        seed: The seed of the random numbers.
+    """
+    cdef const int64_t[::1] indptr
+    cdef const uint32_t[::1] neighbours
+    cdef const double[::1] sums  # (edges,): the weights of a row up to and including an edge, or None
+    cdef int64_t nodes, length
+    cdef uint64_t seed, half_mask
+    cdef int half_bits
+    cdef double back, out, bound, least  # 1/p, 1/q, max(1, 1/q), min(1, 1/q)
+    cdef bint second_order
+
+    def __init__(self, const int64_t[::1] indptr not None, const uint32_t[::1] neighbours not None,
+                 const float[::1] weights, double p, double q, int64_t length, uint64_t seed):
+        self.indptr, self.neighbours, self.length = indptr, neighbours, length
+        self.nodes, self.seed = indptr.shape[0] - 1, scramble(seed + GOLDEN)
+        self.back, self.out = 1 / p, 1 / q
+        self.bound, self.least = max(1.0, self.out), min(1.0, self.out)
+        self.second_order = p != 1 or q != 1
+        self.half_bits = (int(max(self.nodes - 1, 3)).bit_length() + 1) // 2
+        self.half_mask = (<uint64_t>1 << self.half_bits) - 1
+        self.sums = None if weights is None else sums_of_rows(indptr, weights)
+
+    def walks(self, int64_t first, int64_t last):
+        """Make the walks from number `first` to `last` − 1 of all rounds: uint32 (n,). The GIL is released.
+
+        Walk i starts in round i // nodes. Each round has every node once as the first node, in an order of its own.
+        The ids of the nodes begin with FIRST_TYPE, and SENTENCE_END_ID ends each walk.
+        """
+        cdef int64_t stride = self.length + 1, number, k, size = 0
+        ids = np.empty((last - first) * stride, np.uint32)
+        cdef uint32_t[::1] view = ids
+        cdef Walk[GROUP] group
+        cdef int64_t count
+        with nogil:
+            number = first
+            while number < last:
+                count = min(last - number, GROUP)
+                for k in range(count):
+                    self.begin(&group[k], number + k, &view[(number - first + k) * stride])
+                self.finish(group, count)
+                # Walks that ended early leave gaps, which the next walks fill.
+                for k in range(count):
+                    size = move_walk(&group[k], &view[0], size)
+                number += count
+        return ids[:size]
+
+    cdef void begin(self, Walk *walk, int64_t number, uint32_t *ids) noexcept nogil:
+        """Start walk `number` at its first node."""
+        cdef uint64_t turn = <uint64_t>(number // self.nodes)
+        walk.node = self.first_node(turn, <uint64_t>(number % self.nodes))
+        walk.random = scramble(scramble(self.seed ^ turn) + <uint64_t>walk.node)
+        walk.previous, walk.length, walk.ids = -1, 1, ids
+        ids[0] = <uint32_t>walk.node + FIRST_NODE
+        prefetch(&self.indptr[walk.node])
+
+    cdef int64_t first_node(self, uint64_t turn, uint64_t position) noexcept nogil:
+        """Return the node at a position of the random order of a round.
+
+        The order is a Feistel network of 2 · half_bits bits, keyed by the seed and the round. It is applied again while
+        its result is not a node.
+        """
+        cdef uint64_t x = position, left, right, key = scramble(self.seed + turn)
+        cdef int k
+        while True:
+            left, right = x >> self.half_bits, x & self.half_mask
+            for k in range(FEISTEL_ROUNDS):
+                left, right = right, left ^ (scramble(key + <uint64_t>k * GOLDEN ^ right) & self.half_mask)
+            x = left << self.half_bits | right
+            if x < <uint64_t>self.nodes:
+                return <int64_t>x
+
+    cdef void finish(self, Walk *group, int64_t count) noexcept nogil:
+        """Make all steps of some walks."""
+        cdef int64_t step, k, middle
+        cdef Walk *walk
+        for step in range(1, self.length):
+            for k in range(count):
+                walk = &group[k]
+                if walk.length < step:  # it has ended
+                    continue
+                walk.start = self.indptr[walk.node]
+                walk.degree = self.indptr[walk.node + 1] - walk.start
+                if walk.degree:
+                    self.draw_edge(walk)
+                    prefetch(&self.neighbours[walk.drawn])
+                if self.second_order and walk.previous >= 0:  # its row will be searched
+                    middle = (self.indptr[walk.previous] + self.indptr[walk.previous + 1]) // 2
+                    prefetch(&self.neighbours[0] + middle)
+            for k in range(count):
+                walk = &group[k]
+                if walk.length < step or walk.degree == 0:
+                    continue
+                if self.second_order and walk.previous >= 0 and walk.degree > 1:
+                    self.reject(walk)
+                walk.previous, walk.node = walk.node, self.neighbours[walk.drawn]
+                prefetch(&self.indptr[walk.node])
+                walk.ids[walk.length] = <uint32_t>walk.node + FIRST_NODE
+                walk.length += 1
+
+    cdef inline void draw_edge(self, Walk *walk) noexcept nogil:
+        """Draw an edge of the walk's node by weight."""
+        walk.bits = draw(walk)
+        if self.sums is None:
+            walk.drawn = walk.start + <int64_t>below(walk.bits >> 32, walk.degree)
+        else:
+            walk.drawn = self.edge_at(walk, uniform(walk.bits) * self.sums[walk.start + walk.degree - 1])
+
+    cdef inline int64_t edge_at(self, Walk *walk, double position) noexcept nogil:
+        """Return the edge whose part of the summed weights of the row contains a position."""
+        cdef int64_t low = walk.start, high = walk.start + walk.degree - 1, middle
+        while low < high:
+            middle = (low + high) // 2
+            if self.sums[middle] <= position:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    cdef inline double weight(self, Walk *walk, int64_t edge) noexcept nogil:
+        """Return the weight of an edge of the walk's node."""
+        if self.sums is None:
+            return 1
+        return self.sums[edge] - (self.sums[edge - 1] if edge > walk.start else 0)
+
+    cdef inline int64_t find_edge(self, int64_t node, uint32_t neighbour) noexcept nogil:
+        """Return the position of an edge, or -1 if it does not exist."""
+        cdef int64_t start = self.indptr[node], found
+        found = find_neighbour(&self.neighbours[0] + start, self.indptr[node + 1] - start, neighbour)
+        return start + found if found >= 0 else -1
+
+    cdef inline double bias(self, Walk *walk, uint32_t neighbour) noexcept nogil:
+        """Return a(x) of a neighbour x of the walk's node."""
+        if neighbour == walk.previous:
+            return self.back
+        return 1 if self.find_edge(walk.previous, neighbour) >= 0 else self.out
+
+    cdef void reject(self, Walk *walk) noexcept nogil:
+        """Accept the drawn edge, or draw another, so that each has its probability of node2vec."""
+        cdef int64_t way_back = UNKNOWN
+        cdef double total, level, extra = self.back - self.bound  # the part of the edge back to t, if it is positive
+        cdef uint32_t neighbour
+        if self.sums is None:
+            total = self.bound * walk.degree  # without weights, the position of the edge back is not needed yet
+        else:
+            total = self.bound * self.sums[walk.start + walk.degree - 1]
+            if extra > 0:
+                way_back = self.find_edge(walk.node, <uint32_t>walk.previous)
+                extra *= self.weight(walk, way_back) if way_back >= 0 else 0
+        for _ in range(walk.degree + EXTRA_DRAWS):
+            if extra > 0 and uniform(draw(walk)) * (extra + total) < extra:
+                if way_back == UNKNOWN:
+                    way_back = self.find_edge(walk.node, <uint32_t>walk.previous)
+                if way_back >= 0:
+                    walk.drawn = way_back
+                    return
+                extra = 0  # a directed graph may lack this edge
+            neighbour = self.neighbours[walk.drawn]
+            level = uniform(draw(walk)) * self.bound
+            if neighbour == walk.previous:
+                if level < self.back:
+                    return
+            elif level < self.least or level < self.bias(walk, neighbour):
+                return
+            self.draw_edge(walk)
+        self.add_up(walk)
+
+    cdef void add_up(self, Walk *walk) noexcept nogil:
+        """Draw an edge from the summed probabilities of the row."""
+        cdef double total = 0, position = 0
+        cdef int64_t edge
+        cdef int turn
+        for turn in range(2):
+            if turn == 1:
+                position, total = uniform(draw(walk)) * total, 0
+            for edge in range(walk.start, walk.start + walk.degree):
+                total += self.weight(walk, edge) * self.bias(walk, self.neighbours[edge])
+                walk.drawn = edge
+                if turn == 1 and total > position:
+                    return
+
+
+cdef inline int64_t move_walk(const Walk *walk, uint32_t *ids, int64_t size) noexcept nogil:
+    """Move a finished walk to ids[size], behind the earlier walks, end it, and return the new size."""
+    cdef int64_t i
+    if walk.ids != ids + size:
+        for i in range(walk.length):
+            ids[size + i] = walk.ids[i]
+    ids[size + walk.length] = SENTENCE_END_ID
+    return size + walk.length + 1
+
+
+cdef sums_of_rows(const int64_t[::1] indptr, const float[::1] weights):
+    """Return the sum of the weights of each row up to and including an edge: float64 (edges,)."""
+    cdef double[::1] sums = np.empty(weights.shape[0], np.float64)
+    cdef int64_t node, edge
+    cdef double total
+    with nogil:
+        for node in range(indptr.shape[0] - 1):
+            total = 0
+            for edge in range(indptr[node], indptr[node + 1]):
+                total += weights[edge]
+                sums[edge] = total
+    return np.asarray(sums)
+
+
+def count_ids(const uint32_t[::1] ids not None, int64_t[::1] counts not None):
+    """Add the number of times that each id occurs to its count. The GIL is released."""
+    cdef int64_t i
+    with nogil:
+        for i in range(ids.shape[0]):
+            counts[ids[i]] += 1

@@ -1,0 +1,167 @@
+"""Random walks on a graph, as ids: as an IdStore to train on, or as a text file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.errors import W2VError
+from w2v.graph._walks import Walker, count_ids
+from w2v.graph.graph import Graph
+from w2v.graph.readers import GraphOptions
+from w2v.options import option
+from w2v.progress import Meter, Report
+from w2v.settings import GRAPH
+from w2v.system.files import PathLike, atomic_write, temporary_folder
+from w2v.system.threads import map_in_order
+from w2v.text._phrases import ids_to_text
+from w2v.text._text import FIRST_TYPE
+from w2v.text.idstore import IdStore, store_of_ids
+from w2v.text.words import Words
+
+IDS_AT_ONCE = 1 << 18  # approximate number of ids that a thread makes at a time
+SPACE = b" \t\n\v\f\r"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WalkOptions(GraphOptions):
+    """The options of random walks, with the names and defaults of node2vec and PecanPy.
+
+    Raises:
+        SettingsError: For impossible values.
+    """
+
+    walk_length: int = option(80, "Number of nodes of a walk.", GRAPH, minimum=1, maximum=1 << 20, common=True)
+    num_walks: int = option(
+        10,
+        "Number of walks that start at each node.",
+        GRAPH,
+        minimum=1,
+        maximum=1 << 20,
+        flags=("--walks", "--num-walks"),
+        common=True,
+    )
+    p: float = option(
+        1.0,
+        "Return parameter of node2vec: above 1, a walk seldom goes straight back to the node that it came from.",
+        GRAPH,
+        minimum=0,
+        positive=True,
+        maximum=1e9,
+        flags=("-p", "--p"),
+        common=True,
+    )
+    q: float = option(
+        1.0,
+        "In-out parameter of node2vec: above 1, a walk stays near the node that it came from; below 1, it goes away.",
+        GRAPH,
+        minimum=0,
+        positive=True,
+        maximum=1e9,
+        flags=("-q", "--q"),
+        common=True,
+    )
+
+
+def walk_blocks(
+    graph: Graph,
+    options: WalkOptions | None = None,
+    *,
+    seed: int = 1,
+    workers: int = 1,
+    progress: Report | None = None,
+) -> Iterator[NDArray[np.uint32]]:
+    """Yield random walks in blocks of ids: uint32 (n,). They are the same for any number of threads.
+
+    Each round starts one walk at each node, in a new random order. A walk ends early at a node without further edges.
+    Node i has the id FIRST_TYPE + i, and SENTENCE_END_ID ends each walk.
+
+    Args:
+        graph: The graph.
+        options: The options of the walks; the options for reading a graph have no effect.
+        seed: The seed of the random numbers.
+        workers: The number of threads.
+        progress: Called regularly with a Progress of phase "walk".
+    """
+    options = options or WalkOptions()
+    walker = Walker(graph.indptr, graph.neighbours, graph.weights, options.p, options.q, options.walk_length, seed)
+    total = graph.nodes * options.num_walks
+    size = max(1, IDS_AT_ONCE // (options.walk_length + 1))
+    parts = ((first, min(first + size, total)) for first in range(0, total, size))
+    meter = Meter(progress, "walk")
+    for (_, last), ids in map_in_order(lambda part: (part, walker.walks(*part)), parts, workers):
+        yield ids
+        meter(last, total)
+
+
+def walk_store(
+    graph: Graph,
+    options: WalkOptions | None = None,
+    *,
+    seed: int = 1,
+    workers: int = 1,
+    folder: PathLike | None = None,
+    progress: Report | None = None,
+) -> IdStore:
+    """Make random walks and store them as the ids of a text, in an unnamed temporary file.
+
+    Args:
+        graph, options, seed, workers, progress: See `walk_blocks`.
+        folder: The folder of the file; by default, the system's temporary folder.
+
+    Raises:
+        W2VError: If the folder is not writable or has no space left.
+    """
+    counts = np.zeros(graph.nodes + FIRST_TYPE, np.int64)
+
+    def counted() -> Iterator[NDArray[np.uint32]]:
+        for ids in walk_blocks(graph, options, seed=seed, workers=workers, progress=progress):
+            count_ids(ids, counts)
+            yield ids
+
+    return store_of_ids(
+        counted(),
+        lambda: (counts, _words_of_ids(graph)),
+        temporary_folder(folder),
+        key_type=graph.key_type,
+        is_text=False,
+    )
+
+
+def write_walks(
+    graph: Graph,
+    path: PathLike,
+    options: WalkOptions | None = None,
+    *,
+    seed: int = 1,
+    workers: int = 1,
+    force: bool = False,
+    progress: Report | None = None,
+) -> int:
+    """Write random walks to a text file: one walk per line, its nodes separated by spaces. Return the number of nodes.
+
+    Args:
+        graph, options, seed, workers, progress: See `walk_blocks`.
+        path: The file to write, at once when it is complete.
+        force: Whether an existing file may be replaced.
+
+    Raises:
+        W2VError: If the file cannot be written, or a name contains white space, which a text file cannot store.
+    """
+    if graph.names.contain_any(SPACE):
+        name = next(name for name in graph.names if any(space in name for space in SPACE.decode()))
+        raise W2VError(f"cannot write {path}: the name {name[:60]!r} contains white space, which separates nodes there")
+    words, written = _words_of_ids(graph), 0
+    with atomic_write(path, force) as file:
+        for ids in walk_blocks(graph, options, seed=seed, workers=workers, progress=progress):
+            file.write(ids_to_text(ids, words.blob, words.offsets).data)
+            written += int(np.count_nonzero(ids))
+    return written
+
+
+def _words_of_ids(graph: Graph) -> Words:
+    """Return the word of each id: an empty one for each id below FIRST_TYPE, then the names of the nodes."""
+    return Words(graph.names.blob, np.concatenate([np.zeros(FIRST_TYPE, np.int64), graph.names.offsets]))
