@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,8 @@ from w2v.errors import W2VError, pluralise
 from w2v.graph._edges import close_gaps, count_degrees, count_loops, is_symmetric, scatter, sort_rows
 from w2v.system.threads import map_in_order
 from w2v.text._text import FIRST_TYPE
-from w2v.text.words import Words
+from w2v.text.words import KeyType, Words, is_number
 
-KeyType = Literal["str", "int"]
 MAX_NODES = 1 << 30  # ids have 31 bits
 EDGES_AT_ONCE = 1 << 20  # entries of the rows that a thread sorts at a time
 NAMES_AT_ONCE = 1 << 16  # names made at a time
@@ -210,7 +209,7 @@ class Graph:
         nodes = list(source)
         if not nodes:
             raise W2VError("the graph has no nodes")
-        is_int = all(isinstance(node, int) and not isinstance(node, bool) for node in nodes)
+        is_int = all(map(is_number, nodes))
         rows = {node: row for row, node in enumerate(nodes)}
         edges = source.edges()
         ids = np.fromiter((rows[node] for edge in edges for node in edge), np.uint32) + np.uint32(FIRST_TYPE)

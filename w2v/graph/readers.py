@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from w2v.errors import SettingsError, W2VError, one_line, pluralise
 from w2v.formats.npy import NUMBERS, read_open
 from w2v.graph._edges import BadLine, split_edges
-from w2v.graph.graph import Graph, KeyType, named_once, number_names
+from w2v.graph.graph import Graph, named_once, number_names
 from w2v.options import check_options, option
 from w2v.progress import Meter, Report
 from w2v.settings import GRAPH
@@ -35,7 +35,7 @@ from w2v.system.threads import map_in_order
 from w2v.text._text import FIRST_TYPE, Malformed, Types
 from w2v.text.corpus import Corpus
 from w2v.text.decompress import decompress, max_unpacked
-from w2v.text.words import Words
+from w2v.text.words import KeyType, Words
 
 BLOCK_BYTES = 1 << 19
 MAX_LINE_BYTES = 1 << 20

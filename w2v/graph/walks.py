@@ -122,7 +122,13 @@ def walk_store(
             count_ids(ids, counts)
             yield ids
 
-    return store_of_ids(counted(), lambda: (counts, _words_of_ids(graph)), temporary_folder(folder), is_text=False)
+    return store_of_ids(
+        counted(),
+        lambda: (counts, _words_of_ids(graph)),
+        temporary_folder(folder),
+        key_type=graph.key_type,
+        is_text=False,
+    )
 
 
 def write_walks(
