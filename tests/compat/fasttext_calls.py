@@ -29,6 +29,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "wordNgrams=2": {"wordNgrams": 2},
     "wordNgrams=2, maxn=0": {"wordNgrams": 2, "maxn": 0},
     "minn=1": {"minn": 1, "maxn": 3},
+    "minn=5, maxn=3": {"minn": 5, "maxn": 3},
 }
 CALLS: dict[str, Callable[[Any], Any]] = {
     "words": lambda model: model.words,
@@ -45,13 +46,14 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "get_word_vector, empty": lambda model: model[""],
     "get_word_vector, end of line": lambda model: model["</s>"],
     "get_sentence_vector": lambda model: model.get_sentence_vector("the king of kingdomish"),
+    "get_sentence_vector, white space": lambda model: model.get_sentence_vector("the\u00a0king \x1cof\v\r\fa"),
     "get_sentence_vector, empty": lambda model: model.get_sentence_vector(""),
     "get_nearest_neighbors": lambda model: model.get_nearest_neighbors("king", k=5),
     "get_analogies": lambda model: model.get_analogies("king", "man", "woman", k=4),
     "get_subwords": lambda model: model.get_subwords("king"),
     "get_subwords, unknown": lambda model: model.get_subwords("naïveté"),
     "get_subwords, end of line": lambda model: model.get_subwords("</s>"),
-    "get_subword_id": lambda model: (model.get_subword_id("kin"), model.get_subword_id("<k")),
+    "get_subword_id": lambda model: [model.get_subword_id(each) for each in ("kin", "<k", "東", "", "</s>")],
     "get_input_vector": lambda model: model.get_input_vector(3),
     "get_input_matrix": lambda model: model.get_input_matrix(),
     "get_output_matrix": lambda model: model.get_output_matrix(),

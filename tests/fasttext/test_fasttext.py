@@ -62,9 +62,16 @@ def test_vectors_are_means_of_the_rows_of_subwords(model: _FastText) -> None:
     assert (model.get_input_vector(3) == rows[3]).all()
     assert (model.get_word_vectors(["the", "kingdomish", "of"])[1] == model["kingdomish"]).all()
     assert not model[""].any()
+    assert model.get_subword_id("") == len(model.words) + 2166136261 % 300
+    assert model.get_subword_id("</s>") == len(model.words) + 3617362777 % 300
+    for word in (b"the", None):
+        with pytest.raises(TypeError, match=r"^a word must be a str, not (bytes|NoneType): "):
+            model.get_word_vector(word)  # type: ignore[arg-type]
 
 
 def test_words_without_known_ngrams_have_zeros(text: Path) -> None:
+    longer = w2v.fasttext.train_unsupervised(text, **OPTIONS | {"minn": 5, "maxn": 3})  # as in fastText
+    assert not longer["kingdomish"].any()
     whole = w2v.fasttext.train_unsupervised(text, **OPTIONS | {"maxn": 0})
     assert not whole["kingdomish"].any()
     assert "kingdomish" not in whole
@@ -78,6 +85,8 @@ def test_sentence_vector_is_the_mean_of_unit_vectors(model: _FastText) -> None:
     assert np.allclose(model.get_sentence_vector("the  kingdomish"), expected, atol=1e-6)
     assert not model.get_sentence_vector("").any()
     assert model.get_sentence_vectors(["the", "", "of the"]).shape == (3, 8)
+    words = model.get_sentence_vector("the\u00a0of \x1cthe\v\r\fof")  # only ASCII white space separates words
+    assert np.allclose(words, unit(model.get_word_vectors(["the\u00a0of", "\x1cthe", "of"])).mean(axis=0), atol=1e-6)
     with pytest.raises(ValueError, match="a text has several lines"):
         model.get_sentence_vector("the\nof")
 

@@ -18,7 +18,7 @@ from w2v.formats.vector_file import VectorFile
 from w2v.system.files import PathLike, atomic_write, check_files_unchanged
 from w2v.system.threads import processors
 from w2v.text.subword_rows import own_rows
-from w2v.text.subwords import Ngrams, Subwords, sums_of_rows
+from w2v.text.subwords import Ngrams, sums_of_rows
 from w2v.text.words import Words
 from w2v.training.train import train
 from w2v.vectors.cosines import unit
@@ -26,6 +26,7 @@ from w2v.vectors.keyed import to_keyed_vectors
 
 BOW, EOW, EOS = "<", ">", "</s>"  # the begin and the end of a word, and the end of a line
 TOKEN = re.compile("\n|[^ \n\r\t\v\f\0]+")
+WORD = re.compile("[^ \n\r\t\v\f]+")  # separated as in C++, so not by other white space of Unicode
 Floats = NDArray[np.float32]
 Neighbours = list[tuple[float, str]]
 
@@ -111,7 +112,13 @@ class _FastText:
         """Return the vectors of n words, (n, D). fastText lacks this method.
 
         The vector of an unknown word is the mean of the rows of its n-grams, or zeros if it has none.
+
+        Raises:
+            TypeError: A word is not a str.
         """
+        for word in words:
+            if not isinstance(word, str):
+                raise TypeError(f"a word must be a str, not {type(word).__name__}: {word!r:.60}")
         rows = np.array([self.get_word_id(word) for word in words], np.int64)
         vectors = np.zeros((len(rows), self.get_dimension()), np.float32)
         known = rows >= 0
@@ -136,7 +143,7 @@ class _FastText:
         """
         if any("\n" in text for text in texts):
             raise ValueError("a text has several lines: give one line at a time (remove '\\n')")
-        lines = [text.split() for text in texts]
+        lines = [WORD.findall(text) for text in texts]
         vectors = unit(self.get_word_vectors([word for line in lines for word in line]))
         starts = np.append(0, np.cumsum([len(line) for line in lines]))
         counted = np.append(0, np.cumsum(vectors.any(axis=1)))[starts]
@@ -187,9 +194,10 @@ class _FastText:
         """
         if not self._buckets:
             raise ValueError("the model has no n-grams")
-        size = len(subword)  # the n-grams of this size of <subword>: one begins with <, the next is the subword itself
-        _, buckets = Subwords(size, size, self._buckets).ngram_buckets(Words.of([subword]))
-        return len(self.words) + int(buckets[1 if size > 1 else 0])
+        fnv = 2166136261  # FNV-1a; fastText extends the sign of each byte
+        for byte in np.frombuffer(subword.encode(), np.int8).tolist():
+            fnv = (fnv ^ byte & 0xFFFFFFFF) * 16777619 & 0xFFFFFFFF
+        return len(self.words) + fnv % self._buckets
 
     # -- matrices and files -------------------------------------------------------------------------
 
@@ -302,7 +310,7 @@ def train_unsupervised(
         ValueError: The text cannot be used, or an argument is impossible.
     """
     options: dict[str, Any] = {"negative": neg, "ns_exponent": 0.5} if loss == "ns" else {}
-    if maxn and bucket:
+    if bucket and maxn >= max(1, minn):
         options |= {"subwords": (max(1, minn), maxn), "buckets": bucket}
     if pretrainedVectors:
         options["init"] = pretrainedVectors

@@ -68,6 +68,7 @@ class _Scorer:
         return np.where(defined, scores, NEGATIVE_INFINITY)
 
 
+DEFAULT_SCORER = core.SCORERS["default"]
 original_scorer, npmi_scorer = _Scorer("default"), _Scorer("npmi")
 ARGUMENTS = tuple(inspect.signature(original_scorer).parameters)
 _SCORERS: dict[str, Scorer] = {"default": original_scorer, "npmi": npmi_scorer}  # by the name that a file stores
@@ -193,7 +194,8 @@ class PhrasesTransformation(utils.SaveLoad):
         for sentence in sentences:
             scores: dict[int, float] = {}
             tokens = self._join(sentence, scores)
-            found |= {tokens[position]: score for position, score in scores.items()}
+            for position, score in scores.items():
+                found[tokens[position]] = score
         return found
 
     def save(self, fname_or_handle: PathLike | BinaryIO, **_: Any) -> None:
@@ -315,11 +317,15 @@ class Phrases(PhrasesTransformation):
         log.info("collected %d token types (unigram + bigrams)", len(vocab))
 
     def score_candidate(self, word_a: str, word_b: str, in_between: Sequence[str]) -> tuple[str | None, float | None]:
-        phrase = self._phrase(word_a, word_b, in_between)
-        count = self.vocab.get(phrase)
-        score = NEGATIVE_INFINITY
-        if count:
-            score = self._score(self.vocab.get(word_a, 0), self.vocab.get(word_b, 0), count)
+        vocab = self.vocab
+        phrase = self.delimiter.join((word_a, *in_between, word_b))
+        count, count_a, count_b = vocab.get(phrase), vocab.get(word_a), vocab.get(word_b)
+        if not (count and count_a and count_b):
+            return None, None
+        if self.scoring is original_scorer:  # the call of _score would take as long as all else here
+            score = DEFAULT_SCORER(count_a, count_b, count, len(vocab), self.min_count, self.corpus_word_count)
+        else:
+            score = self._score(count_a, count_b, count)
         return (phrase, score) if score > self.threshold else (None, None)
 
     def _score(self, count_a: int, count_b: int, count: int) -> float:
