@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import signal
+import stat
 import struct
 import subprocess
 import sys
@@ -175,6 +176,11 @@ def fault_code(name: str, kind: str, turn: int = 0, condition: str = "True") -> 
 def full_disk(*_: object, **__: object) -> None:
     """Raise the error of a full disk, in place of a function that writes."""
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def assert_mode(path: Path, mode: int) -> None:
+    """Assert that a file has these permissions. Windows has none that Python shows."""
+    assert os.name == "nt" or stat.S_IMODE(path.stat().st_mode) == mode
 
 
 def assert_one_line(stderr: str) -> None:

@@ -25,6 +25,7 @@ from w2v.graph.walks import WalkOptions
 from w2v.losses.registry import FlatSettings
 from w2v.options import MINIMUM, options_of
 from w2v.system.files import EXISTS
+from w2v.system.signals import REPEATED_SIGNALS, TERMINATION_SIGNALS
 from w2v.text.idstore import ReadingOptions
 from w2v.text.phrases import PhraseOptions
 
@@ -828,10 +829,7 @@ def test_missing_permissions_are_reported(sample: Path, tmp_path: Path) -> None:
     ("function", "signal_number"),
     [
         ("w2v.text.idstore._write_all", signal.SIGINT),
-        *(
-            ("w2v.training.run.Run._check_divergence", number)
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU)
-        ),
+        *(("w2v.training.run.Run._check_divergence", number) for number in (*TERMINATION_SIGNALS, *REPEATED_SIGNALS)),
     ],
 )
 def test_signals_leave_no_files(

@@ -150,8 +150,6 @@ def test_folders_patterns_and_lists_of_paths_are_read(tmp_path: Path) -> None:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(name)
-    (tmp_path / "d/link").symlink_to(tmp_path / "a")
-    os.mkfifo(tmp_path / "pipe")
     assert text(tmp_path).split() == [b"a/b/c.txt", b"a/z.txt", b"a.log", b"b.txt", b"d/e.txt"]
     assert text(str(tmp_path / "*.txt")).split() == [b"b.txt"]
     assert text(str(tmp_path / "**" / "?.txt")).split() == [b"a/b/c.txt", b"a/z.txt", b"b.txt", b"d/e.txt"]
@@ -159,6 +157,15 @@ def test_folders_patterns_and_lists_of_paths_are_read(tmp_path: Path) -> None:
     assert text([tmp_path / "b.txt", tmp_path / "d", tmp_path / "b.txt"]) == b"b.txt\nd/e.txt\nb.txt\n"
     (tmp_path / "[ad]").write_text("a file of that name")
     assert text(str(tmp_path / "[ad]")) == b"a file of that name\n"
+
+
+def test_linked_folders_and_pipes_in_folders_are_left_out(tmp_path: Path) -> None:
+    for name in ["a/b.txt", "d/e.txt"]:
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(name)
+    (tmp_path / "d/link").symlink_to(tmp_path / "a")
+    os.mkfifo(tmp_path / "pipe")
+    assert text(tmp_path).split() == [b"a/b.txt", b"d/e.txt"]
 
 
 @pytest.mark.parametrize(
@@ -181,13 +188,13 @@ def test_each_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 def test_patterns_match_the_same_files_as_glob(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ["a/1.txt", "a/b/2.txt", "a/b/c/3.log", "a*b/b/4.txt", "5.txt", ".h/6.txt", "a/.h/7.txt", "a/b/.8.txt"]:
+    for name in ["a/1.txt", "a/b/2.txt", "a/b/c/3.log", "a[b/b/4.txt", "5.txt", ".h/6.txt", "a/.h/7.txt", "a/b/.8.txt"]:
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(name)
-    patterns = ["**/*.txt", "a/**/*.txt", "*/**/?.*", "**/b/*", "**/b/**/*.log", "a[*]b/**/*.txt", "**.txt", "a/**b/*"]
+    patterns = ["**/*.txt", "a/**/*.txt", "*/**/?.*", "**/b/*", "**/b/**/*.log", "a[[]b/**/*.txt", "**.txt", "a/**b/*"]
     for pattern in patterns:
         expected = [file for match in glob.glob(pattern, recursive=True) for file in Corpus(match).files]  # noqa: PTH207
-        assert set(Corpus(pattern).files) == set(expected), pattern
+        assert {*map(Path, Corpus(pattern).files)} == {*map(Path, expected)}, pattern
 
 
 @cache
@@ -239,10 +246,14 @@ def test_missing_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     Path("empty").mkdir()
     Path("empty/.hidden").write_text("x")
     assert_refused("empty", "^folder empty contains no files to read$")
-    Path("empty/gone").symlink_to("nowhere")
-    assert_refused("empty", "^corpus file 'empty/gone' does not exist$")
     Path("file").write_text("x")
-    assert_refused("file/more", "^cannot read file/more: Not a directory$")
+    # The second message is for Windows.
+    assert_refused("file/more", "^(cannot read file/more: Not a directory|corpus file 'file/more' does not exist)$")
+
+
+def test_broken_links_in_folders_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "gone").symlink_to("nowhere")
+    assert_refused(tmp_path, f"^corpus file {re.escape(repr(str(tmp_path / 'gone')))} does not exist$")
 
 
 def test_unreadable_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import w2v
-from tests.helpers import QUICK, SMALL, run, train_and_stop
+from tests.helpers import QUICK, SMALL, assert_mode, run, train_and_stop
 from w2v.system.lock import Lock
 from w2v.training import checkpoint_folder
 from w2v.training.checkpoint_folder import CheckpointFolder, latest
@@ -21,7 +21,7 @@ from w2v.training.checkpoint_folder import CheckpointFolder, latest
 
 def test_lock_is_exclusive_and_leaves_no_file(tmp_path: Path) -> None:
     lock = Lock(tmp_path)
-    assert (tmp_path / ".lock").stat().st_mode & 0o777 == (0o666 if sys.platform == "win32" else 0o600)
+    assert_mode(tmp_path / ".lock", 0o600)
     with pytest.raises(BlockingIOError):
         Lock(tmp_path)
     lock.release()

@@ -21,6 +21,7 @@ from run import BUILD, NEED_SOURCES, ROOT, copy_tests
 
 FOLDER = ROOT / "build" / "windows"  # survives between runs
 HOME, SITE = FOLDER / "cp313", FOLDER / "site-packages"
+COMPLETE = FOLDER / ".complete"
 VERSION = "3.13"
 # The packages that the tests use, with their dependencies. The first group is necessary.
 NECESSARY = ["numpy", "scipy", "click", "rich", "msgspec", "colorama", "pytest", "pytest-xdist", "hypothesis"]
@@ -140,11 +141,12 @@ def install_packages() -> None:
 
 def main() -> None:
     install_wine()
-    if not HOME.exists():
+    if not COMPLETE.exists():
         shutil.rmtree(FOLDER, ignore_errors=True)
         FOLDER.mkdir(parents=True)
         create_python()
         install_packages()
+        COMPLETE.touch()
     install("--no-index", "--find-links", str(ROOT / "dist"), "--no-deps", "w2v")
     copy_tests()
     pytest = ["-u", "-m", "pytest", "-p", "no:cacheprovider", "-rs", *NEED_SOURCES, *(sys.argv[1:] or ["tests"])]

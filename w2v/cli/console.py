@@ -21,7 +21,7 @@ from w2v.errors import SettingsError, TextWarning, error_message, printable
 from w2v.options import suggestion
 from w2v.progress import formatted_values, quantity
 from w2v.system.launcher import rank_and_size
-from w2v.system.shell import is_windows_console, stream_encoding
+from w2v.system.shell import is_windows_console, stream_encoding, write_errno
 from w2v.system.signals import (
     REPEATED_SIGNALS,
     TERMINATION_SIGNALS,
@@ -172,7 +172,7 @@ class _StandardOutput(io.FileIO):
             return _written(super().write(data))
         except OSError as error:
             self.failed = True
-            raise OSError(error.errno, error.strerror, "standard output") from error
+            raise OSError(write_errno(error), error.strerror, "standard output") from error
 
 
 class _StandardError(io.FileIO):

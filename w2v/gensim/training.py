@@ -225,13 +225,14 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
                 if sentences and not sentences.words:
                     log.warning("EPOCH %d: supplied example count (0) did not equal expected count", start)
                 else:
-                    logging.getLogger("w2v").warning("%s", error)
+                    # Log only the text: a record with the error would keep the memory-mapped ids.
+                    logging.getLogger("w2v").warning("%s", str(error))
                 break
             except Diverged as error:  # gensim goes on, because it skips updates with large scores
                 share *= DIVERGED_FACTOR
                 if share < LOWEST_SHARE:
                     raise
-                logging.getLogger("w2v").warning("%s; trying again with %g", error, share * self._alpha_at(start))
+                logging.getLogger("w2v").warning("%s; trying again with %g", str(error), share * self._alpha_at(start))
         if sentences and not warned:
             words = FirstWords(list(map(str, self.wv.index_to_key[:TYPES])), self.wv.expandos["count"][:TYPES])
             if line := size_advice(words, sentences.words, None):

@@ -1,5 +1,6 @@
-"""Command lines, and the encoding of the standard streams."""
+"""Command lines, and the encoding and the errors of the standard streams."""
 
+import errno
 import os
 import shlex
 import subprocess
@@ -26,3 +27,9 @@ def stream_encoding(stream: TextIO) -> str | None:
     """
     is_code_page = sys.platform == "win32" and not stream.isatty() and "PYTHONIOENCODING" not in os.environ
     return "utf-8" if is_code_page else None
+
+
+def write_errno(error: OSError) -> int | None:
+    """Return the number of an error in writing to a stream; EPIPE if the reader of a pipe has closed it."""
+    # Python on Windows reports a closed pipe as EINVAL.
+    return errno.EPIPE if sys.platform == "win32" and error.errno == errno.EINVAL else error.errno

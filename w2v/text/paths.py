@@ -13,6 +13,7 @@ from w2v.errors import W2VError, one_line
 from w2v.system.files import PathLike, is_nameable, translate_os_errors
 
 MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4095  # limits of Linux for a file name and for a path
+SEPARATORS = {os.sep, os.altsep or os.sep}  # Windows has two
 CACHE_SUFFIX = ".w2v-ids"  # the extension of id files, which are not read as text
 
 
@@ -21,12 +22,12 @@ def looks_like_path(text: object) -> bool:
     if not isinstance(text, str) or not text.isascii() or not _is_short(text):
         return False
     has_extension = re.search(r"[^\s.]\.[A-Za-z]\w{0,8}\Z", text) is not None
-    return has_extension or (os.sep in text and len(text.split()) == 1)
+    return has_extension or (not SEPARATORS.isdisjoint(text) and len(text.split()) == 1)
 
 
 def _is_short(text: str) -> bool:
     """Return True if a string is short enough for a path."""
-    name = os.fsencode(text) if is_nameable(text) else b""
+    name = os.fsencode(text.replace(os.sep, "/")) if is_nameable(text) else b""
     return len(name) <= MAX_PATH_BYTES and max(map(len, name.split(b"/"))) <= MAX_NAME_BYTES
 
 
@@ -80,16 +81,17 @@ def _matches(path: PathLike) -> list[str]:
 def _glob(pattern: str) -> set[str]:
     """Return the paths that match a pattern. Unlike in glob, ** does not follow links, since these may form a cycle."""
     paths = {""}
-    for part in re.split(r"((?<![^/])\*\*(?:/+|\Z))", pattern):
+    for part in re.split(r"((?<![^/])\*\*(?:/+|\Z))", pattern.replace(os.sep, "/")):
         if part == "**":  # at the end of a pattern: return the folders, since reading them includes their subfolders
             paths = {start or os.curdir for start in paths}
         elif part.rstrip("/") == "**":
             roots = (root for start in paths for root, _ in _walk(start or os.curdir))
-            paths = {os.path.join(root, "").removeprefix("./") for root in roots}  # noqa: PTH118
+            here = os.path.join(os.curdir, "")  # noqa: PTH118
+            paths = {os.path.join(root, "").removeprefix(here) for root in roots}  # noqa: PTH118
         elif part:
             # Path.glob refuses absolute patterns
             paths = {match for start in paths for match in glob.glob(glob.escape(start) + part)}  # noqa: PTH207
-    return {path or os.curdir for path in paths}
+    return {path.replace("/", os.sep) or os.curdir for path in paths}
 
 
 def _walk(folder: str) -> Iterator[tuple[str, list[str]]]:

@@ -428,6 +428,13 @@ def test_progress_per_sets_the_interval_of_log_messages(caplog: pytest.LogCaptur
     assert len(messages[0]) == 3
 
 
+def test_log_records_do_not_keep_an_error_with_the_ids_of_the_text(caplog: pytest.LogCaptureFixture) -> None:
+    """Windows could not remove the temporary file of the ids."""
+    Word2Vec([["a", "b", "c"]] * 9, vector_size=2, min_count=1, epochs=1)
+    assert "nothing to learn" in caplog.text
+    assert not any(isinstance(each, Exception) for record in caplog.records for each in record.args or ())
+
+
 def test_messages_match_gensim(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     caplog.set_level("INFO")
     messages = []
