@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import w2v
+from w2v.graph.walks import WalkOptions
 from w2v.losses.registry import FlatSettings
 from w2v.options import (
     check_numbers,
@@ -86,6 +87,12 @@ LIMITS: dict[type, dict[str, tuple[float, float | None]]] = {
         "mixtures": (1, 1024),
     },
     ReadingOptions: {"max_types": (1, 2**30)},
+    WalkOptions: {
+        "walk_length": (1, 2**20),
+        "num_walks": (1, 2**20),
+        "p": (5e-324, 1e9),
+        "q": (5e-324, 1e9),
+    },
     PhraseOptions: {
         "threshold": (5e-324, None),
         "min_count": (1, None),

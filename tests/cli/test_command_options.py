@@ -30,6 +30,9 @@ READING_DEFAULTS: Arguments = {
     "lower": False, "tokenize": "spaces", "digits": "keep", "normalize": "keep", "strip_markup": False, "column": None,
     "cache": None, "encoding": "utf-8", "errors": "strict", "max_types": 50_000_000,
 }  # fmt: skip
+WALK_DEFAULTS: Arguments = {
+    "weighted": False, "directed": False, "delimiter": None, "walk_length": 80, "num_walks": 10, "p": 1.0, "q": 1.0,
+}  # fmt: skip
 TRAINING_DEFAULTS: Arguments = READING_DEFAULTS | {
     "model": "cbow", "loss": "ns", "vector_size": 100, "window": None, "min_count": 5, "max_vocab": None,
     "vectors": None, "subwords": None, "views": "auto", "buckets": 2_000_000, "sample": 1e-4,
@@ -57,6 +60,22 @@ READING: Changes = {
     "--encoding cp949": {"encoding": "cp949"},
     "--errors replace": {"errors": "replace"},
     "--max-types 7": {"max_types": 7},
+}
+GRAPH: Changes = {
+    "--weighted": {"weighted": True},
+    "--unweighted": {"weighted": False},
+    "--directed": {"directed": True},
+    "--undirected": {"directed": False},
+    "--delimiter tab": {"delimiter": "tab"},
+}
+WALKS: Changes = {
+    "--walk-length 7": {"walk_length": 7},
+    "--walks 7": {"num_walks": 7},
+    "--num-walks 7": {"num_walks": 7},
+    "-p 0.5": {"p": 0.5},
+    "--p 0.5": {"p": 0.5},
+    "-q 0.5": {"q": 0.5},
+    "--q 0.5": {"q": 0.5},
 }
 SETTINGS: Changes = {
     "--model skipgram": {"model": "skipgram"},
@@ -148,6 +167,8 @@ CALLS = [
                 "sampled_mixtures": False,
                 "large_softmax": False,
             },
+            "--graph": PRESETS["graph"] | WALK_DEFAULTS,
+            **{f"--graph | {option}": changes for option, changes in (GRAPH | WALKS).items()},
             "--preset items": PRESETS["items"],
             "--preset graph": PRESETS["graph"],
             "--preset graph | --epochs 7": {"epochs": 7},
@@ -260,33 +281,15 @@ CALLS = [
         "walks",
         "cli.commands.preparation:read_graph",
         "edges -o new",
-        {"weighted": False, "directed": False, "delimiter": None},
-        {
-            "--weighted": {"weighted": True},
-            "--unweighted": {"weighted": False},
-            "--directed": {"directed": True},
-            "--undirected": {"directed": False},
-            "--delimiter tab": {"delimiter": "tab"},
-            "--workers 7": {"workers": 7},
-            "--threads 7": {"workers": 7},
-        },
+        WALK_DEFAULTS,
+        GRAPH | WALKS | {"--workers 7": {"workers": 7}, "--threads 7": {"workers": 7}},
     ),
     Call(
         "walks",
         "graph.walks:walk_blocks",
         "edges -o new",
-        {"walk_length": 80, "num_walks": 10, "p": 1.0, "q": 1.0, "seed": 1},
-        {
-            "--walk-length 7": {"walk_length": 7},
-            "--walks 7": {"num_walks": 7},
-            "--num-walks 7": {"num_walks": 7},
-            "-p 0.5": {"p": 0.5},
-            "--p 0.5": {"p": 0.5},
-            "-q 0.5": {"q": 0.5},
-            "--q 0.5": {"q": 0.5},
-            "--seed 7": {"seed": 7},
-            "--workers 7": {"workers": 7},
-        },
+        WALK_DEFAULTS | {"seed": 1},
+        WALKS | {"--seed 7": {"seed": 7}, "--workers 7": {"workers": 7}},
     ),
     Call(
         "tree",
@@ -805,7 +808,7 @@ def test_help_shows_the_defaults(command: str) -> None:
     ("command", "common"),
     [
         ("train", "output preset model vector-size window min-count subwords views epochs workers loss lower tokenize "
-         "phrases checkpoint"),
+         "graph phrases checkpoint"),
         ("tune", "output time questions pairs max-size model vector-size window min-count subwords views epochs "
          "workers loss phrases resume lower tokenize"),
         ("phrases", "output threshold min-count passes connectors save-phrases read-phrases workers lower tokenize"),

@@ -509,7 +509,7 @@ def test_help_all_lists_every_option_and_help_the_common_ones(command: str) -> N
     parameters = command_of(click.Context(cli.main), command).params
     options = {name for each in parameters if isinstance(each, click.Option) for name in each.opts[-1:]}
     short, every = (
-        re.findall(r"^  (?:-\w, )?(--[\w-]+)(?:, --\w+)? ", run(command, flag).stdout, re.MULTILINE)
+        re.findall(r"^  (?:-\w, )?(--[\w-]+)(?:, --[\w-]+)? ", run(command, flag).stdout, re.MULTILINE)
         for flag in ("--help", "--help-all")
     )
     assert len(every) == len(options) + 2  # --help and --help-all
@@ -653,8 +653,8 @@ READING += "--errors=strict --max-types=9"
         (
             "train text -o new.bin --resume folder",
             "--resume",
-            f"{READING} --read-vocab=list --continue=old --vocab=old --init=old --freeze --checkpoint=other "
-            "--config=old --save-config=new",
+            f"{READING} --graph --directed --walks=2 --read-vocab=list --continue=old --vocab=old --init=old --freeze "
+            "--checkpoint=other --config=old --save-config=new",
         ),
     ],
 )

@@ -356,6 +356,7 @@ SETTING_FLAG_OPTIONS = composed(
 ENCODING = option_for(ReadingOptions, "encoding")
 READING = composed(*(option_for(ReadingOptions, name) for name in options_of(ReadingOptions)))
 WALKS = composed(*(option_for(WalkOptions, name) for name in options_of(WalkOptions)))
+COMMON_WALKS = composed(*(option_for(WalkOptions, name, common=True) for name in options_of(WalkOptions)))
 PHRASES = composed(*(option_for(PhraseOptions, name) for name in options_of(PhraseOptions)))
 CORPUS = click.argument("corpus", nargs=-1, required=True, type=click.Path())
 
@@ -405,9 +406,15 @@ def phrase_options(given: Mapping[str, Any]) -> PhraseOptions:
     return PhraseOptions(**chosen, connectors=words)
 
 
-def walk_options(given: Mapping[str, Any]) -> WalkOptions:
-    """Return the WalkOptions of a command: the options that the user has given, and defaults for the others."""
-    return WalkOptions(**{name: given[name] for name in options_of(WalkOptions) if given[name] is not None})
+def given_walks(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of WalkOptions that the user has given.
+
+    Raises:
+        SettingsError: If a value is impossible.
+    """
+    chosen = {name: given[name] for name in options_of(WalkOptions) if given[name] is not None}
+    WalkOptions(**chosen)  # raises SettingsError now, before the command opens a model
+    return chosen
 
 
 def chosen_settings(given: Mapping[str, Any], tried: Mapping[str, Sequence[object]] | None = None) -> Settings:

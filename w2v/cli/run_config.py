@@ -19,10 +19,12 @@ from w2v.cli.options import (
     first_name,
     given_reading,
     given_settings,
+    given_walks,
     refuse_together,
 )
 from w2v.errors import SettingsError, one_line
 from w2v.formats import fasttext, table
+from w2v.graph.walks import WalkOptions
 from w2v.kernel.plan import instruction_set
 from w2v.losses.registry import LOSSES, Settings
 from w2v.options import options_of
@@ -40,8 +42,8 @@ LONG_RUN_SECONDS = 600  # a notice says how long a longer run will take
 NOTICE_AFTER_SECONDS = 5  # training time before this notice, until the speed is known well enough
 SHOWN_FILES = 3  # number of corpus files shown in the command that resumes a run
 RESUMABLE = "with --checkpoint DIR, a run can be resumed after Ctrl-C"
-# Options of RunConfig.from_options, except the options of Settings and ReadingOptions.
-RUN_OPTIONS = (*PATHS, "corpus", "preset", "vocab", "freeze", "phrases", "checkpoint_every", "ignore_memory")
+# Options of RunConfig.from_options, except the options of Settings, ReadingOptions and WalkOptions.
+RUN_OPTIONS = (*PATHS, "corpus", "graph", "preset", "vocab", "freeze", "phrases", "checkpoint_every", "ignore_memory")
 OPTION_NAMES = {"continue_from": "--continue", "vocabulary": "--read-vocab"}  # options that differ from their field
 
 
@@ -115,7 +117,7 @@ def new_run(given: Mapping[str, Any], communicator: Communicator | None) -> tupl
         options = {
             name: value for name, value in options.items() if name not in WORD_SELECTION_SETTINGS or name in chosen
         }
-    options |= given_reading(given) | run_options
+    options |= given_reading(given) | given_walks(given) | run_options
     if not options.get("corpus"):
         reason = f": {given['phrases']} is the FILE of --phrases" if isinstance(given["phrases"], str) else ""
         raise click.UsageError(f"Missing argument 'CORPUS...'{reason}")
@@ -165,7 +167,8 @@ def resumed_run(given: Mapping[str, Any], communicator: Communicator | None) -> 
     """
     folder = given["resume"]
     others = ("vocabulary", "continue_from", "vocab", "init", "freeze", "preset", "checkpoint", "config", "save_config")
-    refuse_together("--resume", (*(name for name in options_of(ReadingOptions) if name != "cache"), *others))
+    reading = (name for name in options_of(ReadingOptions) if name != "cache")
+    refuse_together("--resume", (*reading, *options_of(WalkOptions), "graph", *others))
     find_objective(given["objective"])
     chosen = given_settings(given)
     checkpoint = latest_checkpoint(folder)

@@ -68,21 +68,18 @@ class GraphOptions:
         "networkx. Otherwise all edges weigh the same.",
         GRAPH,
         flags=("--weighted/--unweighted",),
-        common=True,
     )
     directed: bool = option(
         False,
         "Follow edges only from the first node to the second.",
         GRAPH,
         flags=("--directed/--undirected",),
-        common=True,
     )
     delimiter: str | None = option(
         None,
         "The character between the fields of an edge list: tab, space (any white space), comma, or another character.",
         GRAPH,
         default_text="a tab or comma if the first edge has one, otherwise space",
-        common=True,
     )
 
     def __post_init__(self) -> None:

@@ -34,7 +34,7 @@ class WalkOptions(GraphOptions):
         SettingsError: For impossible values.
     """
 
-    walk_length: int = option(80, "Number of nodes of a walk.", GRAPH, minimum=1, maximum=1 << 20, common=True)
+    walk_length: int = option(80, "Number of nodes of a walk.", GRAPH, minimum=1, maximum=1 << 20)
     num_walks: int = option(
         10,
         "Number of walks that start at each node.",
@@ -42,7 +42,6 @@ class WalkOptions(GraphOptions):
         minimum=1,
         maximum=1 << 20,
         flags=("--walks", "--num-walks"),
-        common=True,
     )
     p: float = option(
         1.0,
@@ -52,7 +51,6 @@ class WalkOptions(GraphOptions):
         positive=True,
         maximum=1e9,
         flags=("-p", "--p"),
-        common=True,
     )
     q: float = option(
         1.0,
@@ -62,7 +60,6 @@ class WalkOptions(GraphOptions):
         positive=True,
         maximum=1e9,
         flags=("-q", "--q"),
-        common=True,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from w2v.errors import SettingsError, W2VError, one_line
 from w2v.formats import table
+from w2v.graph.walks import WalkOptions
 from w2v.losses.hierarchical_softmax import TREES
 from w2v.losses.registry import USER_DEFINED, FlatSettings, Settings
 from w2v.options import checked_value, options_of, refuse_unknown, suggestion
@@ -37,7 +38,13 @@ REQUIRED_OPTION = {"vocab": "continue_from", "freeze": "init", "checkpoint_every
 # Options that have no effect with continue_from: the run takes its words, matrices and settings from the model.
 EXCLUDED_BY_CONTINUE = ("init", "vocabulary", "preset")
 PATHS = ("continue_from", "init", "vocabulary", "checkpoint", "output", "save_vocab", "plot")
-OTHERS_IN_FILES = ("corpus", "output", "phrases", "preset")  # what a settings file may have in addition to settings
+OTHERS_IN_FILES = (
+    "corpus",
+    "graph",
+    "output",
+    "phrases",
+    "preset",
+)  # what a settings file may also have
 MODEL_SUFFIX = ".safetensors"
 MAX_TOML_BYTES = 1 << 20
 
@@ -52,6 +59,7 @@ class RunConfig:
         corpus: The paths of the text, "-" for standard input; () for a text in memory.
         settings: The settings of the run, including those that come from a continued model or the vectors of `init`.
         reading: How the text is read, including options that come from a continued model or the vectors of `init`.
+        walks: How to make random walks if the corpus is a graph; None if it is a text.
         phrases: The file of phrases to join; True to find phrases in the text.
         continue_from: The file of a model to continue.
         vocab: See `train`.
@@ -73,6 +81,7 @@ class RunConfig:
     corpus: tuple[str, ...] = ()
     settings: Settings = field(default_factory=Settings)
     reading: ReadingOptions = field(default_factory=ReadingOptions)
+    walks: WalkOptions | None = None
     phrases: bool | str = False
     continue_from: str | None = None
     vocab: Vocab = "old"
@@ -113,9 +122,9 @@ class RunConfig:
         """Build the config of a run from options.
 
         Args:
-            given: The options by name: fields of Settings, of ReadingOptions and of this class, in one namespace.
-                Objects in memory, such as a Model, are ignored. `preset` is the name of other defaults for the
-                settings, a key of PRESETS.
+            given: The options by name: fields of Settings, of ReadingOptions, of WalkOptions and of this class, in one
+                namespace. Objects in memory, such as a Model, are ignored. `graph` says whether the corpus is a graph.
+                `preset` is the name of other defaults for the settings, a key of PRESETS; for a graph, it is "graph".
             source: The model to continue, or the vectors to initialise words with. It provides the settings and text
                 options that are not given.
             display_name: A function that converts the name of an option to the form shown in errors, such as --vocab.
@@ -123,13 +132,23 @@ class RunConfig:
         Raises:
             SettingsError: A name is unknown, a value is impossible, or options contradict each other.
         """
-        own = {each.name for each in fields(cls)} - {"settings", "reading"}
-        preset = preset_settings(given.get("preset"))
+        own = {each.name for each in fields(cls)} - {"settings", "reading", "walks"}
+        is_graph = _checked_flag("graph", given.get("graph", False))
+        continues = isinstance(source, Model | ViewsModel)
+        preset = preset_settings(given.get("preset") or ("graph" if is_graph and not continues else None))
         settings = {name: value for name, value in given.items() if name in Settings.names()}
         reading = {name: value for name, value in given.items() if name in options_of(ReadingOptions)}
+        walks = {name: value for name, value in given.items() if name in options_of(WalkOptions)}
         others = {name: value for name, value in given.items() if name in own}
         others["freeze"] = checked_freeze(others.get("freeze"))
-        refuse_unknown(given, [*Settings.names(), *options_of(ReadingOptions), *own, "preset"], RENAMED)
+        known = (*Settings.names(), *options_of(ReadingOptions), *options_of(WalkOptions), *own)
+        refuse_unknown(given, [*known, "graph", "preset"], RENAMED)
+        without_effect = next(iter((reading.keys() - {"cache"}) if is_graph else walks), None)
+        if without_effect:
+            relation = "with" if is_graph else "without"
+            raise SettingsError(f"{display_name(without_effect)} has no effect {relation} {display_name('graph')}")
+        if is_graph and others.get("phrases"):
+            raise SettingsError(f"{display_name('phrases')} has no effect with {display_name('graph')}")
         for name, needed in REQUIRED_OPTION.items():
             if others.get(name, getattr(cls, name)) != getattr(cls, name) and others.get(needed) is None:
                 raise SettingsError(f"{display_name(name)} has no effect without {display_name(needed)}")
@@ -156,7 +175,8 @@ class RunConfig:
         else:
             resolved = Settings(**preset | settings)
         inherited = asdict(text_options_of(source))
-        return cls(settings=resolved, reading=ReadingOptions(**inherited | reading), **others)
+        walk_options = WalkOptions(**walks) if is_graph else None
+        return cls(settings=resolved, reading=ReadingOptions(**inherited | reading), walks=walk_options, **others)
 
     @property
     def text(self) -> TextOptions:
@@ -171,6 +191,7 @@ class RunConfig:
         """
         values = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "settings"}
         values["reading"] = {name: value for name, value in asdict(self.reading).items() if name != "cache"}
+        values["walks"] = self.walks and asdict(self.walks)
         values["corpus"] = [path if path == "-" else _absolute(path) for path in self.corpus]
         for name in (*PATHS, "phrases"):
             if isinstance(values[name], str):
@@ -189,7 +210,8 @@ class RunConfig:
         """
         reading, corpus = ReadingOptions(**values["reading"] | {"cache": None}), values["corpus"]
         corpus = tuple(corpus) if isinstance(corpus, list) else corpus
-        return cls(**values | {"settings": settings, "reading": reading, "corpus": corpus})
+        walks = WalkOptions(**values["walks"]) if values.get("walks") else None
+        return cls(**values | {"settings": settings, "reading": reading, "walks": walks, "corpus": corpus})
 
     def save(self, path: PathLike, *, force: bool = False) -> None:
         """Write the settings, and the names of the text and the output, to a TOML file that `read_options` can read.
@@ -198,11 +220,23 @@ class RunConfig:
             W2VError: The file cannot be written, or it exists and `force` is false.
         """
         values: dict[str, Any] = {"corpus": list(self.corpus), "output": self.output}
-        values |= self.settings.in_effect(computed=False) | asdict(self.reading) | {"phrases": self.phrases or None}
+        values |= self.settings.in_effect(computed=False)
+        if self.walks:
+            values |= {"graph": True, **asdict(self.walks), "cache": self.reading.cache}
+        else:
+            values |= asdict(self.reading)
+        values["phrases"] = self.phrases or None
         with atomic_write(path, force) as file:
             for name, value in values.items():
                 if value is not None:
                     file.write(_toml_line(path, name, value))
+
+
+def _checked_flag(name: str, value: Any) -> bool:
+    """Return a flag. Raise SettingsError if it is not a bool."""
+    if not isinstance(value, bool):
+        raise SettingsError(f"{name} {value!r:.60}: it must be True or False")
+    return value
 
 
 def preset_settings(name: str | None) -> dict[str, Any]:
@@ -236,7 +270,7 @@ def read_options(path: Path) -> dict[str, Any]:
         SettingsError: A name is unknown, or a value has the wrong type or is out of range. The message names the file.
         W2VError: The file cannot be read.
     """
-    kinds = {name: kind for kind in (FlatSettings, ReadingOptions) for name in options_of(kind)}
+    kinds = {name: kind for kind in (FlatSettings, ReadingOptions, WalkOptions) for name in options_of(kind)}
     is_model = path.suffix == MODEL_SUFFIX
     if is_model:
         # Somebody else may have written the model, so its paths are not used.
@@ -249,7 +283,8 @@ def read_options(path: Path) -> dict[str, Any]:
         if isinstance(corpus := others.get("corpus"), str | list):
             others["corpus"] = (corpus,) if isinstance(corpus, str) else tuple(corpus)
         preset_settings(others.get("preset"))  # raises SettingsError
-        RunConfig(**{name: value for name, value in others.items() if name != "preset"})  # raises SettingsError
+        _checked_flag("graph", others.get("graph", False))  # raises SettingsError
+        RunConfig(**{name: value for name, value in others.items() if name not in ("graph", "preset")})
         checked = {name: checked_value(kinds[name], name, join_pair(name, value)) for name, value in values.items()}
         return (_drop_computed_options(checked) if is_model else checked) | others
     except SettingsError as error:

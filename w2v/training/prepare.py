@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 from zlib import crc32
 
 from w2v._kernels import step_for
@@ -18,6 +18,8 @@ from w2v.errors import NothingToTrain, SettingsError, W2VError, one_line
 from w2v.evaluation.held_out import GapTest
 from w2v.formats import bfloat16
 from w2v.formats.native import header_bytes
+from w2v.graph.graph import Graph, is_graph
+from w2v.graph.source import GraphSource
 from w2v.losses import registry
 from w2v.losses.registry import Settings, view_settings
 from w2v.progress import Report
@@ -59,7 +61,7 @@ log = logging.getLogger("w2v")
 
 def prepare(
     config: RunConfig,
-    corpus: Source | Corpus,
+    corpus: Source | Corpus | Graph,
     *,
     source: Model | ViewsModel | KeyedVectors | None = None,
     vocabulary: Vocabulary | None = None,
@@ -96,7 +98,7 @@ def prepare(
             bfloat16.dtype_of(settings.storage)  # raises W2VError if the package ml_dtypes is missing
             if vocabulary is None and config.vocabulary is not None:
                 vocabulary = Vocabulary.load(config.vocabulary, settings.min_count, settings.max_vocab)
-            text = corpus if isinstance(corpus, Corpus) else Corpus(corpus)
+            text = _open_corpus(config, corpus)
             for each in filter(None, _checkpoints_of_views(settings, resume_from).values()):
                 _check_file_sizes(each, text)
                 if each.version != __version__:
@@ -111,13 +113,19 @@ def prepare(
                 _check_options_for_ranks(config)
             phrases = load_phrases(config.phrases)
         if communicator:
+            assert isinstance(text, Corpus)
             communicator.assert_same(_values_all_ranks_share(config, text, resume_from))
             settings = replace(settings, workers=settings.workers or communicator.default_workers())
         with collective_errors(communicator):
-            is_table = has_columns(config.reading.column)
-            part = text.part(communicator.rank, communicator.size, is_table=is_table) if communicator else text
             resources: dict[str, Any] = {"workers": settings.threads, "progress": progress}
-            store = stack.enter_context(read_corpus(part, config.reading, **resources))
+            if isinstance(text, GraphSource):
+                assert config.walks
+                walk_options: dict[str, Any] = {"seed": settings.seed, "folder": config.reading.cache, **resources}
+                store = stack.enter_context(text.walks(config.walks, **walk_options))
+            else:
+                is_table = has_columns(config.reading.column)
+                part = text.part(communicator.rank, communicator.size, is_table=is_table) if communicator else text
+                store = stack.enter_context(read_corpus(part, config.reading, **resources))
             store, joined_phrases = join_phrases(store, phrases, config.reading.cache, **resources)
             stack.enter_context(store)
         types = merge_types(communicator, store) if communicator else store
@@ -193,6 +201,15 @@ def prepare(
                 views_run.begin_checkpoints(root_folder)
         views_run.resources = stack.pop_all()
     return views_run
+
+
+def _open_corpus(config: RunConfig, corpus: Source | Corpus | Graph) -> Corpus | GraphSource:
+    """Return the text or graph of a run. Raise W2VError if a text is needed and this is a graph."""
+    if config.walks:
+        return GraphSource(corpus)
+    if is_graph(corpus):
+        raise W2VError("the corpus is a graph, and the run began with a text: give the same text again")
+    return corpus if isinstance(corpus, Corpus) else Corpus(cast(Source, corpus))
 
 
 def _open_checkpoint_folder(
@@ -307,7 +324,7 @@ def _resumed_phrases(original: bool | str, phrases: bool | PathLike) -> bool | s
     return str(phrases)
 
 
-def _check_file_sizes(checkpoint: Checkpoint, text: Corpus) -> None:
+def _check_file_sizes(checkpoint: Checkpoint, text: Corpus | GraphSource) -> None:
     """Raise W2VError if the sizes of the files have changed. This needs no reading, unlike the checksum of the text."""
     for (old_path, old_size), (path, size) in zip(checkpoint.resume_info.files or [], text.sizes or [], strict=False):
         if old_size != size:
@@ -375,6 +392,8 @@ def join_phrases(
 def _check_options_for_ranks(config: RunConfig) -> None:
     """Raise SettingsError for options that need the whole text; with several ranks, each one reads only a part."""
     reading = config.reading
+    if config.walks:
+        raise SettingsError("--graph (graph=True): a graph cannot be divided among ranks: train in one process")
     if config.settings.stop_early:
         raise SettingsError("--stop-early (stop_early) holds out the end of the whole text: train in one process")
     if reading.encoding != UTF_8:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields
 from typing import Any, cast
 
 from w2v.errors import SettingsError, W2VError, one_line
+from w2v.graph.graph import is_graph
+from w2v.graph.walks import WalkOptions
 from w2v.losses.registry import FlatSettings, Settings
 from w2v.options import refuse_unknown, renamed_arguments, with_parameters_of
 from w2v.progress import Report
@@ -27,11 +29,12 @@ from w2v.vectors.keyed import KeyedVectors
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(ReadingOptions, FlatSettings):
+class Arguments(ReadingOptions, WalkOptions, FlatSettings):
     """The keyword arguments of `train`: the options of a RunConfig, and objects in memory."""
 
     settings: Settings | None = None
     preset: Preset | None = None
+    graph: bool = False
     vocabulary: Vocabulary | None = None
     continue_from: Model | ViewsModel | PathLike | None = None
     vocab: Vocab = RunConfig.vocab
@@ -59,6 +62,9 @@ def train(corpus: Source, **given: Any) -> Model:
         settings: A Settings object. Its fields can be given as keyword arguments instead, such as vector_size=300;
             `w2v train --help` describes them. `objective` may be a Loss object.
         preset: Other defaults for the settings that are not given: "items" or "graph", as --preset.
+        graph: Whether the files of the corpus are a graph, to train on random walks; see w2v.graph.readers.read_graph.
+            The corpus may also be a graph of scipy.sparse or networkx. The default of preset is then "graph".
+        weighted, directed, delimiter, walk_length, num_walks, p, q: The options of the walks; see WalkOptions.
         vocabulary: The words to train, instead of the words of the corpus.
         continue_from: A model to continue, or its .safetensors file. The run starts with the matrices of the model and
             uses the model's settings unless you give others. `workers` is not taken from a file.
@@ -107,6 +113,8 @@ def train(corpus: Source, **given: Any) -> Model:
             given |= settings.as_dict(computed=False)
         given["notes"] = dict(given.get("notes") or {})
         source = open_source(given.get("continue_from"), given.get("init"), given.get("freeze"))
+        if is_graph(corpus):
+            given["graph"] = True
         config = RunConfig.from_options(given, source)
         folder = given.get("checkpoint")
         inputs: dict[str, Any] = {"checkpoint_folder": folder if isinstance(folder, CheckpointFolder) else None}

@@ -13,7 +13,7 @@ from w2v.cli.options import FILE
 from w2v.cli.printing import Result, print_code_lengths
 from w2v.detect import kind_of, read_head
 from w2v.graph.readers import note_isolated, read_graph
-from w2v.graph.walks import write_walks
+from w2v.graph.walks import WalkOptions, write_walks
 from w2v.losses.code_lengths import code_lengths
 from w2v.options import options_of
 from w2v.progress import Report
@@ -136,7 +136,7 @@ def phrases(
 @click.command(cls=options.ResultCommand)
 @click.argument("edges", nargs=-1, required=True, type=click.Path())
 @click.option("-o", "--output", type=FILE, required=True, help="Text file to write: one walk per line.")
-@options.WALKS
+@options.COMMON_WALKS
 @options.number_option(
     "--seed",
     default=1,
@@ -157,7 +157,7 @@ def walks(edges: tuple[str, ...], output: Path, seed: int, force: bool, progress
     w2v walks edges.csv -o walks.txt --weighted --directed -p 0.5 -q 2
     w2v walks matrix.npz -o walks.txt --walk-length 40 --walks 20
     """
-    settings, walk_options = options.chosen_settings(given), options.walk_options(given)
+    settings, walk_options = options.chosen_settings(given), WalkOptions(**options.given_walks(given))
     source = options.corpus_of(edges)
     outputs.check(output, force, map(Path, source.files))
     work: dict[str, Any] = {"workers": settings.threads, "progress": progress}

@@ -32,7 +32,7 @@ from w2v.errors import W2VError, pluralise
 from w2v.formats import table
 from w2v.losses.registry import Settings
 from w2v.progress import Report
-from w2v.settings import DEFAULT_NGRAMS, TEXT, Freeze, Preset
+from w2v.settings import DEFAULT_NGRAMS, GRAPH, TEXT, Freeze, Preset
 from w2v.settings import MODEL as MODEL_GROUP
 from w2v.system import memory
 from w2v.text.idstore import ReadingOptions
@@ -105,6 +105,15 @@ def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
 )
 @options.settings_options(*Settings.names())
 @options.READING
+@click.option(
+    "--graph",
+    cls=Option,
+    group=GRAPH,
+    common=True,
+    is_flag=True,
+    help="Read CORPUS as a graph, as w2v walks does, and train on random walks on it, with --preset graph.",
+)
+@options.WALKS
 @options.SETTING_FLAG_OPTIONS
 @ngram_option(
     "--min-ngram",
@@ -196,6 +205,7 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
     w2v train news/ 'wiki/*.gz' -o vectors.safetensors --vector-size 300 --epochs 3
     zcat corpus.gz | w2v train - --cbow --loss hs --json
     w2v train corpus.txt --phrases
+    w2v train --graph edges.tsv -p 0.5 -q 2 -o nodes.safetensors
     w2v train corpus.txt --checkpoint states --checkpoint-every 5m
     w2v train corpus.txt --resume states -o model.bin
     w2v train --config run.toml --epochs 10

@@ -1,0 +1,61 @@
+"""`GraphSource`: a user's graph, in files or in memory, to train on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from w2v.errors import W2VError
+from w2v.graph.graph import Graph, is_graph
+from w2v.graph.readers import note_isolated, read_graph
+from w2v.graph.walks import WalkOptions, walk_store
+from w2v.progress import Report
+from w2v.system.files import PathLike
+from w2v.text.corpus import Corpus
+from w2v.text.idstore import IdStore
+
+
+class GraphSource:
+    """A user's graph: a Graph, a scipy.sparse matrix, a networkx graph, or files as in `read_graph`.
+
+    Raises:
+        W2VError: If the source is not a graph or a path.
+    """
+
+    def __init__(self, source: Any) -> None:
+        self._graph = source if is_graph(source) else None
+        self._corpus = None
+        if self._graph is None:
+            self._corpus = source if isinstance(source, Corpus) else Corpus(source)
+            if not self._corpus.files:
+                kind = type(source).__name__
+                raise W2VError(f"a graph is a path, or a graph of scipy.sparse or networkx, not of type {kind}")
+
+    @property
+    def files(self) -> list[str]:
+        """The paths of all files."""
+        return self._corpus.files if self._corpus else []
+
+    @property
+    def sizes(self) -> list[tuple[str, int]] | None:
+        """See Corpus."""
+        return self._corpus.sizes if self._corpus else None
+
+    def __str__(self) -> str:
+        return str(self._corpus or "the graph")
+
+    def walks(
+        self,
+        options: WalkOptions,
+        *,
+        seed: int,
+        folder: PathLike | None = None,
+        workers: int = 1,
+        progress: Report | None = None,
+    ) -> IdStore:
+        """Read the graph, and store random walks on it; see `walk_store`."""
+        if self._corpus:
+            graph = read_graph(self._corpus, options, workers=workers, progress=progress)
+        else:
+            graph = Graph.of(self._graph, weighted=options.weighted, directed=options.directed, workers=workers)
+        note_isolated(graph)
+        return walk_store(graph, options, seed=seed, workers=workers, folder=folder, progress=progress)
