@@ -571,6 +571,7 @@ TESTED_ELSEWHERE = {
     *("train --resume", "tune --resume", "train --verbose"),
     *("phrases --save-phrases", "tree --vocabulary", "tree --text", "similarity --words"),  # test_main.py
     "align --dictionary",  # tests/vectors/test_align.py
+    *("plot --slices", "plot --word"),  # tests/plotting/test_word_path.py
     "change --baseline",  # tests/evaluation/test_change.py
     *("convert --check", "explore --open"),
 }
@@ -832,7 +833,7 @@ def test_help_shows_the_defaults(command: str) -> None:
         ("phrases", "output threshold min-count passes connectors save-phrases read-phrases workers lower tokenize"),
         ("vocab", "output min-count max-vocab workers lower tokenize"),
         ("tree", "min-count max-vocab workers tree tree-vectors word vocabulary lower tokenize"),
-        ("plot", "output words top skip method groups analogies"),
+        ("plot", "output words top skip method groups analogies slices word"),
         ("evaluate", "questions pairs held-out restrict-vocab method seed lower tokenize"),
         ("explore", "output top method port host approximate open"),
         ("rank", "contexts targets output view"),

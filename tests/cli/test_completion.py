@@ -73,7 +73,7 @@ def test_all_arguments_and_option_values_complete_except_numbers_names_and_words
         "column": "train tune vocab phrases tree perplexity evaluate encode",
         "delimiter": "phrases",
         "words": "similarity query plot tree change",
-        "analogies": "plot",
+        **dict.fromkeys(("analogies", "word"), "plot"),
         "weights": "combine",
         "host": "explore",
     }

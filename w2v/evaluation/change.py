@@ -33,7 +33,7 @@ from w2v.evaluation.evaluate import NEIGHBOURS
 from w2v.options import check_numbers
 from w2v.progress import Meter, Report
 from w2v.text.words import as_list
-from w2v.vectors.align import Fit, align, normalise
+from w2v.vectors.align import Fit, in_one_system
 from w2v.vectors.cosines import Floats, unit
 from w2v.vectors.keyed import HasWordVectors, KeyedVectors, Neighbours, vectors_of
 from w2v.vectors.neighbours import nearest, nearest_rows
@@ -261,16 +261,7 @@ def _compare(
     Raises:
         W2VError: As in `change`. The message starts with `where`.
     """
-    coordinates = [model.header.coordinates for model in models]
-    fit = None
-    if coordinates[0] and coordinates[0] == coordinates[1]:
-        aligned = [
-            KeyedVectors(model.index_to_key, normalise(model.vectors, centre=False), model.counts, header=model.header)
-            for model in models
-        ]
-    else:
-        alignment = align(models)
-        aligned, fit = alignment.vectors, alignment.fits[0]
+    aligned, fits = in_one_system(models)
     first, second = aligned
     within = [limits.rows(model) for model in aligned]
     others = second.key_to_index
@@ -296,7 +287,7 @@ def _compare(
         "cosine": 1 - cosines,
         "neighbourhood": neighbourhood_distances(vectors, everything, near),
     }
-    return _Pair(aligned, rows, counts, frequencies, distances, fit)
+    return _Pair(aligned, rows, counts, frequencies, distances, fits[0] if fits else None)
 
 
 def neighbourhood_distances(
