@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.errors import W2VError as W2VError
     from w2v.evaluation.analogies import analogies as analogies
     from w2v.evaluation.analogies import analogy as analogy
+    from w2v.evaluation.change import change as change
     from w2v.evaluation.compare import compare as compare
     from w2v.evaluation.effective_rank import rank as rank
     from w2v.evaluation.evaluate import evaluate as evaluate
@@ -66,6 +67,7 @@ _MODULES = {  # the module of each public name
     "align": "w2v.vectors.align",
     "analogies": "w2v.evaluation.analogies",
     "analogy": "w2v.evaluation.analogies",
+    "change": "w2v.evaluation.change",
     "combine": "w2v.vectors.combine_models",
     "compare": "w2v.evaluation.compare",
     "evaluate": "w2v.evaluation.evaluate",

@@ -429,6 +429,20 @@ CALLS = [
         },
     ),
     Call(
+        "change",
+        "cli.commands.change:changes.change",
+        "old.bin old.bin",
+        {"words": None, "measure": "cosine", "min_count": None, "restrict_vocab": 20_000, "topn": 20, "level": 0.05},
+        {
+            "--word a --word b": {"words": ["a", "b"]},
+            "--measure neighbourhood": {"measure": "neighbourhood"},
+            "--min-count 7": {"min_count": 7},
+            "--restrict-vocab 7": {"restrict_vocab": 7},
+            "--topn 7": {"topn": 7},
+            "--level 0.01": {"level": 0.01},
+        },
+    ),
+    Call(
         "evaluate",
         "cli.commands.evaluation:evaluate_models",
         "old.bin",
@@ -547,6 +561,7 @@ CALLS = [
             ("align", "change", "load", "old.bin old.bin -o new"),
             ("evaluate", "evaluation", "load", "old.bin"),
             ("compare", "evaluation", "load", "old.bin old.bin"),
+            ("change", "change", "load", "old.bin old.bin"),
             ("plot", "pictures", "load", "old.bin -o new.svg"),
             ("explore", "pictures", "load", "old.bin -o new.html"),
         )
@@ -559,6 +574,8 @@ TESTED_ELSEWHERE = {
     *("train --resume", "tune --resume", "train --verbose"),
     *("phrases --save-phrases", "tree --vocabulary", "tree --text", "similarity --words"),  # test_main.py
     "align --dictionary",  # tests/vectors/test_align.py
+    *("plot --slices", "plot --word"),  # tests/plotting/test_word_path.py
+    "change --baseline",  # tests/evaluation/test_change.py
     *("convert --check", "explore --open"),
 }
 
@@ -730,6 +747,10 @@ def test_objective_option_imports_the_loss(command: str, folder: Path, monkeypat
         ("convert old.bin new.txt", "vectors.reduce:reduce_file", "--dims", 1, None),
         ("evaluate old.bin", "cli.commands.evaluation:evaluate_models", "--restrict-vocab", 1, None),
         ("evaluate old.bin", "cli.commands.evaluation:evaluate_models", "--seed", 0, None),
+        *(
+            ("change old.bin old.bin", "cli.commands.change:changes.change", option, 1, None)
+            for option in ("--min-count", "--restrict-vocab", "--topn")
+        ),
         ("align old.bin old.bin -o new", "cli.commands.change:align_models", "--seed", 0, None),
         (
             "align old.bin old.bin -o new --dictionary pairs",
@@ -770,6 +791,7 @@ COMPUTED = {
     "query --restrict-vocab": "all",
     "convert --storage": "as in MODEL",
     "combine --weights": "1 each",
+    "change --min-count": "50",
     "plot --top": "200, or 20 pairs",
     "plot --skip": "100, or fewer if less than --top would remain",
     "plot --clusters": "8",
@@ -814,7 +836,7 @@ def test_help_shows_the_defaults(command: str) -> None:
         ("phrases", "output threshold min-count passes connectors save-phrases read-phrases workers lower tokenize"),
         ("vocab", "output min-count max-vocab workers lower tokenize"),
         ("tree", "min-count max-vocab workers tree tree-vectors word vocabulary lower tokenize"),
-        ("plot", "output words top skip method groups analogies"),
+        ("plot", "output words top skip method groups analogies slices word"),
         ("evaluate", "questions pairs held-out restrict-vocab method seed lower tokenize"),
         ("explore", "output top method port host approximate open"),
         ("rank", "contexts targets output view"),

@@ -72,8 +72,8 @@ def test_all_arguments_and_option_values_complete_except_numbers_names_and_words
         "time": "tune",
         "column": "train tune vocab phrases tree perplexity evaluate encode",
         "delimiter": "phrases",
-        "words": "similarity query plot tree",
-        "analogies": "plot",
+        "words": "similarity query plot tree change",
+        **dict.fromkeys(("analogies", "word"), "plot"),
         "weights": "combine",
         "host": "explore",
     }

@@ -49,6 +49,7 @@ ARGUMENTS = {
     "similarity": "{model}",
     "evaluate": "{model}",
     "compare": "{model} {model}",
+    "change": "{model} {model}",
     "perplexity": "{model} {corpus}",
     "rank": "{model} --contexts 9 --targets 9 -o out.svg",
     "plot": "{model} king queen -o out.svg",

@@ -42,7 +42,7 @@ TESTED_ELSEWHERE = {("tune", "output")}  # in tests/training/test_tune.py
 INPUTS = {
     "corpus", "texts", "model", "model2", "models", "first", "second", "init", "continue_from", "resume", "config",
     "tree_vectors", "questions", "pairs", "held_out", "pairs_or_words", "words", "words_file", "vocabulary",
-    "read_phrases", "edges", "dictionary",
+    "read_phrases", "edges", "dictionary", "baseline",
 }  # fmt: skip
 
 

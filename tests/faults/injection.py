@@ -75,6 +75,7 @@ COMMANDS = {
     "similarity": Job("similarity model.safetensors pairs.txt --json"),
     "evaluate": Job("evaluate model.safetensors model.bin --questions questions.txt --pairs pairs.txt --json"),
     "compare": Job("compare model.safetensors model.bin --json"),
+    "change": Job("change model.safetensors model.safetensors --min-count 1 --json"),
     "perplexity": Job("perplexity model.safetensors corpus.txt --json --quiet --cache cache"),
     "rank": Job("rank model.safetensors -o rank.png --force", "rank.png"),
     "query": Job("query model.safetensors w1 - w2 + w3 --vector --json"),

@@ -478,6 +478,7 @@ COMMANDS = {
     "vector": "query MODEL a --vector",
     "evaluate": "evaluate MODEL MODEL",
     "compare": "compare MODEL MODEL",
+    "change": "change MODEL MODEL --min-count 1",
     "align": "align MODEL MODEL -o OUT.aligned --force",
     "config": "train CORPUS --config MODEL -o OUT.safetensors --force",
 }

@@ -39,6 +39,7 @@ GROUPS = {
         ),
         "evaluate": ("evaluation", "Evaluate one or more MODELs, with confidence intervals and significance tests."),
         "compare": ("evaluation", "Show how two models differ."),
+        "change": ("change", "Show how much each word changed between two models."),
         "perplexity": (
             "evaluation",
             "Measure how well MODEL predicts the words of a new CORPUS.",

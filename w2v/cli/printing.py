@@ -10,6 +10,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,6 +21,7 @@ from w2v.errors import malformed_lines, pluralise, printable
 
 if TYPE_CHECKING:
     from w2v.evaluation.analogies import AnalogyResult
+    from w2v.evaluation.change import Change, Distance
     from w2v.evaluation.compare import Comparison
     from w2v.evaluation.effective_rank import EffectiveRank
     from w2v.evaluation.evaluate import EvaluationResult, Score
@@ -278,6 +280,50 @@ def print_fits(names: Sequence[str], references: Sequence[str], fits: Sequence[F
 
 def _cosine(fit: Fit) -> str:
     return "-" if fit.held_out_cosine is None else f"{fit.held_out_cosine:.3f}"
+
+
+def print_change(names: Sequence[str], result: Change, side_by_side: bool) -> None:
+    """Print the distances of words with z and p, and their nearest words in both models.
+
+    Args:
+        names: The names of the models.
+        result: The result.
+        side_by_side: Whether the nearest words are in two columns with cosines, instead of two lines.
+    """
+    print_line(f"{pluralise(result.compared, 'word')} of both models compared")
+    if result.fit:
+        print_line(
+            f"aligned by {pluralise(result.fit.anchors, 'word')}: mean cosine {result.fit.cosine:.3f}, "
+            f"{_cosine(result.fit)} of held-out words"
+        )
+    columns = ("z",) if result.baseline is None else ("z", "p", "adjusted p")
+    rows = []
+    for word in result.words:
+        distances = (*_distance_cells(word.cosine, len(columns)), *_distance_cells(word.neighbourhood, len(columns)))
+        rows.append((word.word, *(word.counts or ("-", "-")), *distances))
+    print_table(rows, ("word", "count", "count", "cosine", *columns, "neighbourhood", *columns))
+    for word in result.words:
+        print_line(f"nearest to {word.word}")
+        if side_by_side:
+            sides = [[f"{other} {cosine:.3f}" for other, cosine in near] for near in (word.first, word.second)]
+            print_table([(f"  {names[0]}", names[1]), *(("  " + a, b) for a, b in zip_longest(*sides, fillvalue=""))])
+        else:
+            lines = [" ".join(other for other, _ in near) for near in (word.first, word.second)]
+            print_table([(f"  {name}", line) for name, line in zip(names, lines, strict=True)])
+    if result.baseline is None:
+        print_line("z compares with all words of similar frequency in these models; only --baseline gives p")
+        return
+    print_line(f"z and p compare with words of similar frequency, of the {result.baseline:,} words of the baseline")
+    print_line(
+        f"{pluralise(result.significant or 0, 'word')} changed by {result.measure}, at the level {result.level:g} of "
+        "the adjusted p (Benjamini-Hochberg)"
+    )
+
+
+def _distance_cells(distance: Distance, columns: int) -> list[str]:
+    """Return the value of a distance and the first `columns` of z, p and adjusted p as text."""
+    p, adjusted = ("" if p is None else f"{p:.2g}" for p in (distance.p, distance.adjusted_p))
+    return [f"{distance.value:.3f}", f"{distance.z:.1f}", p, adjusted][: 1 + columns]
 
 
 def print_perplexity(result: Perplexity) -> None:

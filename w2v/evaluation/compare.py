@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,16 +10,16 @@ from numpy.typing import NDArray
 
 from w2v.display import Result
 from w2v.errors import W2VError, pluralise
+from w2v.evaluation.change import neighbourhood_distances
 from w2v.evaluation.evaluate import NEIGHBOURS, EvaluationResult, evaluate
 from w2v.options import check_numbers, renamed_arguments
 from w2v.progress import Meter, Report
-from w2v.vectors.cosines import Floats, unit
+from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
 from w2v.vectors.neighbours import nearest_rows
 
 BANDS = (100, 1_000, 10_000)  # the last frequency rank of each band; a final band has all other words
 SAMPLED = 1_000  # number of words after the first `top` to compare, evenly spaced
-WORDS_AT_ONCE = 256  # words in a batch
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ def compare(
     nearest = [nearest_rows(each, rows, NEIGHBOURS, Meter(progress, "compare")) for each in vectors]
     in_both = (nearest[0][:, :, None] == nearest[1][:, None, :]).any(axis=2)  # (n, k): is a neighbour in both models
     overlaps = in_both.mean(axis=1)
-    distances = _distances(vectors, rows[:head], [each[:head] for each in nearest])
+    distances = neighbourhood_distances(vectors, rows[:head], [each[:head] for each in nearest])
     moved = np.argsort(-distances, kind="stable")[:show]
     return Comparison(
         shared=len(shared),
@@ -148,25 +147,3 @@ def _bands(rows: NDArray[np.int64], overlaps: NDArray[np.float64], size: int) ->
         if inside.any():
             bands.append(Band(start + 1, min(end, size), int(inside.sum()), float(overlaps[inside].mean())))
     return bands
-
-
-def _distances(
-    vectors: Sequence[Floats], rows: NDArray[np.int64], nearest: Sequence[NDArray[np.int64]]
-) -> NDArray[np.float64]:
-    """Return the distance of each word between the two models, (n,); see ChangedWord.
-
-    Args:
-        vectors: Unit vectors of each model, (V, D).
-        rows: The rows of n words, (n,).
-        nearest: The rows of their k nearest neighbours in each model, (n, k).
-    """
-    distances = np.empty(len(rows))
-    for start in range(0, len(rows), WORDS_AT_ONCE):
-        block = slice(start, start + WORDS_AT_ONCE)
-        one, two = (each[block] for each in nearest)
-        union = np.concatenate([one, two], axis=1)  # (n, 2k)
-        repeated = (two[:, :, None] == one[:, None, :]).any(axis=2)
-        counts = np.concatenate([np.ones(one.shape, bool), ~repeated], axis=1)  # False for the second of two equal rows
-        cosines = [np.einsum("nd,nkd->nk", each[rows[block]], each[union]) * counts for each in vectors]
-        distances[block] = 1 - np.einsum("nk,nk->n", *map(unit, cosines))
-    return distances

@@ -172,6 +172,25 @@ def align(
     )
 
 
+def in_one_system(sources: Sequence[KeyedVectors]) -> tuple[list[KeyedVectors], list[Fit]]:
+    """Return vectors of length 1 in one coordinate system, and the fits of the models after the first.
+
+    Models that are already in one system are not aligned again, and there are no fits.
+
+    Raises:
+        W2VError: As in `align`.
+    """
+    systems = {source.header.coordinates for source in sources}
+    if len(systems) > 1 or "" in systems:
+        alignment = align(sources)
+        return alignment.vectors, alignment.fits
+    scaled = [
+        KeyedVectors(each.index_to_key, normalise(each.vectors, centre=False), each.counts, header=each.header)
+        for each in sources
+    ]
+    return scaled, []
+
+
 def read_pairs(path: PathLike) -> list[tuple[str, str]]:
     """Return the pairs of a dictionary file: two words on each line, separated by a tab or, without tabs, by spaces.
 

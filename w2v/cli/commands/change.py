@@ -1,4 +1,4 @@
-"""Commands that compare models of several periods or languages: `align`."""
+"""Commands for models of several periods or languages: `align` and `change`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import click
 
 from w2v.cli import options, outputs
 from w2v.cli.options import FILE, refuse_together
-from w2v.cli.printing import Result, print_fits
+from w2v.cli.printing import Result, print_change, print_fits
+from w2v.evaluation import change as changes
+from w2v.evaluation.change import Measure
 from w2v.progress import Report
 from w2v.system.files import Errors
 from w2v.vectors.align import Reference, read_anchors, read_pairs
@@ -112,3 +114,87 @@ def file_names(models: Sequence[Path]) -> list[str]:
         name = f"{stem}{EXTENSION}"
         names.append(f"{stem}-{number}{EXTENSION}" if name in names else name)
     return names
+
+
+@click.command(cls=options.ResultCommand)
+@click.argument("first", type=FILE)
+@click.argument("second", type=FILE)
+@click.option(
+    "--word", "words", multiple=True, help="Report this word instead of those that changed most. May be repeated."
+)
+@click.option(
+    "--baseline",
+    multiple=True,
+    type=FILE,
+    metavar="MODEL",
+    help="Give it twice: two models that differ by noise only, such as models of two random halves of a text. Or once: "
+    "another model of the text of FIRST.",
+)
+@click.option(
+    "--measure",
+    type=options.Choice(get_args(Measure)),
+    default="cosine",
+    show_default=True,
+    help="Order words by this distance.",
+)
+@options.number_option(
+    "--min-count",
+    help=f"Leave out words that occur less often than this in one of the texts.  [default: {changes.MIN_COUNT}]",
+)
+@options.number_option(
+    "--restrict-vocab",
+    default=changes.RESTRICT_VOCAB,
+    show_default=True,
+    help="Compare only the N most frequent words of each model.",
+)
+@options.number_option("--topn", default=20, show_default=True, help="Number of words to report.")
+@click.option(
+    "--level",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=changes.LEVEL,
+    show_default=True,
+    help="Count words with at most this adjusted p as changed.",
+)
+@options.ERRORS
+@options.REPORTING
+def change(
+    first: Path,
+    second: Path,
+    words: tuple[str, ...],
+    baseline: tuple[Path, ...],
+    errors: Errors,
+    progress: Report,
+    **given: Any,
+) -> Result:
+    """Show how much each word changed between two models.
+
+    FIRST and SECOND are models of two periods, for instance. They are aligned as by w2v align, unless they come from
+    w2v align or w2v slices. Two distances are measured, both from 0 (the same) to 2. "cosine" is 1 minus the cosine of
+    the two vectors of the word. It notices changes of any kind. "neighbourhood", the local neighbourhood distance of
+    Hamilton et al. 2016, takes the 25 nearest words in each model, and the word's cosines with all of them as a vector;
+    it is 1 minus the cosine of the two models' vectors. It notices changes of meaning rather than of grammar.
+
+    Distances are large without any change, because a text is a sample, and largest for rare words. So words are ordered
+    by z: how far a distance is above the median of words of similar frequency, in spreads. With --baseline, these are
+    words of models that differ by noise only, and p is the share of them with such a z. The adjusted p is for lists: of
+    the words with an adjusted p of at most 0.05, at most 5 % are expected to be false (Benjamini-Hochberg). For a word
+    that you chose before you saw the list, use p.
+
+    Two trainings of one text with different seeds are not an honest baseline for two texts: they differ much less than
+    models of two random halves of a text.
+
+    \b
+    w2v change 1990s.safetensors 2010s.safetensors
+    w2v change 1990s.safetensors 2010s.safetensors --baseline half1.safetensors --baseline half2.safetensors
+    w2v change 1990s.safetensors 2010s.safetensors --word mouse --word tablet --json
+    """
+    if words:
+        refuse_together("--word", ("topn",))
+    if len(baseline) > 2:
+        raise click.UsageError(f"--baseline is given {len(baseline)} times: give it once or twice")
+    loaded = [load(path, errors=errors, progress=progress) for path in (first, second, *baseline)]
+    given |= {"words": words or None, "baseline": loaded[2:]}
+    found = changes.change(*loaded[:2], **given, progress=progress)
+    names = [str(first), str(second)]
+    described = {"models": names, "baseline_models": list(map(str, baseline))} | asdict(found)
+    return described, lambda _: print_change(names, found, side_by_side=bool(words))

@@ -75,6 +75,12 @@ PROJECTION = click.option(
 @click.option(
     "--questions", cls=Option, type=FILE, help="Use these questions for --analogies instead of the bundled ones."
 )
+@click.option(
+    "--slices",
+    is_flag=True,
+    help="Draw the path of --word through several models, all named in place of WORDS, among its nearest words.",
+)
+@click.option("--word", help="The word for --slices.")
 @options.ERRORS
 @options.WRITING
 def plot(
@@ -86,6 +92,8 @@ def plot(
     top: int | None,
     analogies: str | None,
     questions: Path | None,
+    slices: bool,
+    word: str | None,
     force: bool,
     progress: Report,
     **drawing: Any,
@@ -101,7 +109,14 @@ def plot(
     w2v plot model.bin king queen man woman -o few.svg
     w2v plot model.bin --words groups.txt --method tsne -o groups.pdf
     w2v plot model.bin --analogies country-capital -o capitals.svg
+    w2v plot --slices 1990s.bin 2000s.bin 2010s.bin --word mouse -o mouse.svg
     """
+    if slices:
+        others = ("words_file", "top", "skip", "groups", "clusters", "analogies", "questions")
+        refuse_together("--slices", others)
+        return _plot_slices([model, *map(Path, words)], word, output, errors, force, progress, drawing)
+    if word is not None:
+        raise click.UsageError("--word has no effect without --slices")
     if words:
         refuse_together("WORDS", ("words_file", "top", "skip"))
     if words_file:
@@ -131,6 +146,32 @@ def plot(
         picture = word_map(
             vectors, chosen, top=WORDS if top is None else top, **drawing, title=title, progress=progress
         )
+    outputs.save([(output, outputs.saver(picture))], force)
+    return {"output": str(output), "words": picture.words, "labels": picture.labels}
+
+
+def _plot_slices(
+    files: list[Path],
+    word: str | None,
+    output: Path,
+    errors: Errors,
+    force: bool,
+    progress: Report,
+    drawing: dict[str, Any],
+) -> Result:
+    """Draw the path of a word through several models; the arguments are as in `plot`."""
+    if word is None:
+        raise click.UsageError("--slices needs --word")
+    outputs.check(output, force, models=files)
+    outputs.check_picture_format(output)
+    from w2v.plotting.word_path import word_path
+
+    names = [file.stem for file in files]
+    names = names if len({*names}) == len(names) else list(map(str, files))
+    if len({*names}) < len(names):
+        raise SettingsError(f"{next(name for name in names if names.count(name) > 1)} is named twice")
+    models = {name: load(file, errors=errors, progress=progress) for name, file in zip(names, files, strict=True)}
+    picture = word_path(models, word, method=drawing["method"], seed=drawing["seed"], progress=progress)
     outputs.save([(output, outputs.saver(picture))], force)
     return {"output": str(output), "words": picture.words, "labels": picture.labels}
 

@@ -1,0 +1,227 @@
+"""Changed words are found among noise, and p-values are right where nothing has changed."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import w2v
+from tests.helpers import run, run_json
+from w2v.evaluation import change as changing
+from w2v.evaluation.change import change
+from w2v.formats.header import ModelHeader
+from w2v.vectors.cosines import cosine
+
+WORDS, SIZE = 1500, 20
+BASE = np.random.default_rng(1).normal(size=(WORDS, SIZE))
+COUNTS = (200_000 / np.arange(1, WORDS + 1)).astype(int)  # from 133 upwards
+SWAPPED = [f"w{row}" for row in range(200, 230)]
+
+
+def noisy_model(seed: int, swap: bool = False, **more: Any) -> w2v.KeyedVectors:
+    """Return a rotation of BASE with noise that is larger for rare words. With `swap`, SWAPPED words are exchanged."""
+    random = np.random.default_rng(seed)
+    base = BASE.copy()
+    if swap:
+        base[200:230] = BASE[229:199:-1]
+    noise = random.normal(size=BASE.shape) * 12 / np.sqrt(COUNTS)[:, None]
+    rotation = np.linalg.qr(random.normal(size=(SIZE, SIZE)))[0]
+    counts = random.poisson(COUNTS) + 1
+    return w2v.KeyedVectors([f"w{row}" for row in range(WORDS)], (base + noise) @ rotation, counts, **more)
+
+
+@pytest.mark.parametrize("measure", ["cosine", "neighbourhood"])
+def test_swapped_words_are_found_and_no_others(measure: Any) -> None:
+    baseline = [noisy_model(3), noisy_model(4)]
+    found = change(noisy_model(1), noisy_model(2, swap=True), baseline=baseline, measure=measure, topn=40)
+    assert {word.word for word in found.words[:30]} == {*SWAPPED}
+    assert (found.compared, found.baseline) == (WORDS, WORDS)
+    significant = {word.word for word in found.words if (getattr(word, measure).adjusted_p or 0) <= 0.05}
+    assert {*SWAPPED} <= significant
+    assert len(significant) == found.significant <= 33
+
+
+@pytest.mark.parametrize("measure", ["cosine", "neighbourhood"])
+def test_nothing_is_significant_if_nothing_has_changed(measure: Any) -> None:
+    shares, rare, frequent = [], [], []
+    for seed in range(10, 50, 4):
+        first, second, *baseline = (noisy_model(seed + number) for number in range(4))
+        found = change(first, second, baseline=baseline, measure=measure, topn=WORDS)
+        assert found.significant == 0
+        low = {word.word: (getattr(word, measure).p or 0) <= 0.05 for word in found.words}
+        shares.append(np.mean([*low.values()]))
+        frequent.append(np.mean([low[f"w{row}"] for row in range(WORDS // 2)]))
+        rare.append(np.mean([low[f"w{row}"] for row in range(WORDS // 2, WORDS)]))
+    assert np.mean(shares) == pytest.approx(0.05, abs=0.01)
+    assert np.mean(rare) == pytest.approx(0.05, abs=0.02)
+    assert np.mean(frequent) == pytest.approx(0.05, abs=0.02)
+
+
+def test_rare_words_do_not_fill_the_list() -> None:
+    """Their distances are the largest, but not compared with words of similar frequency."""
+    first, second = noisy_model(1), noisy_model(2)
+    found = change(first, second, topn=WORDS)
+    rows = np.array([int(word.word[1:]) for word in found.words])
+    by_distance = rows[np.argsort([-word.cosine.value for word in found.words])]
+    assert np.median(by_distance[:100]) > 0.8 * WORDS
+    assert 0.25 * WORDS < np.median(rows[:100]) < 0.75 * WORDS
+
+
+def test_distances_match_the_definition() -> None:
+    first = noisy_model(1)
+    second = w2v.KeyedVectors(first.index_to_key, noisy_model(1, swap=True).vectors, first.counts)
+    found = change(first, second, words=["w205", "w7"])
+    aligned = w2v.align([first, second])
+    assert found.fit == aligned.fits[0]
+    assert [word.word for word in found.words] == ["w205", "w7"]
+    one, two = aligned.vectors
+    for word in found.words:
+        assert word.cosine.value == pytest.approx(1 - float(one[word.word] @ two[word.word]), abs=1e-6)
+        near = [[other for other, _ in each.most_similar(word.word, topn=25)] for each in (one, two)]
+        assert [each[:10] for each in near] == [[other for other, _ in side] for side in (word.first, word.second)]
+        union = sorted({*near[0], *near[1]})
+        sides = [each[union] @ each[word.word] for each in (one, two)]
+        expected = 1 - sides[0] @ sides[1] / np.linalg.norm(sides[0]) / np.linalg.norm(sides[1])
+        assert word.neighbourhood.value == pytest.approx(float(expected), abs=1e-5)
+        assert word.first[0][1] == pytest.approx(one.similarity(word.word, word.first[0][0]), abs=1e-6)
+        assert word.counts == [first.counts[int(word.word[1:])]] * 2  # type: ignore[index]
+    assert found.words[0].cosine.value > 0.5
+
+
+def test_p_matches_the_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changing, "BAND", 10**9)  # one median and spread for all frequencies
+    first, second, *baseline = noisy_model(1), noisy_model(2, swap=True), noisy_model(3), noisy_model(4)
+    limits: dict[str, Any] = {"restrict_vocab": 300, "topn": 300}
+    found = change(first, second, baseline=baseline, **limits)
+    noise = [word.cosine.value for word in change(*baseline, **limits).words]
+    median, spread = np.median(noise), np.quantile(noise, 0.84) - np.median(noise)
+    for word in found.words:
+        assert word.cosine.z == pytest.approx((word.cosine.value - median) / spread)
+        above = sum(value >= word.cosine.value for value in noise)
+        assert word.cosine.p == pytest.approx((1 + above) / (1 + len(noise)))
+    p = np.array([word.cosine.p for word in found.words])
+    adjusted = np.minimum.accumulate((p * len(p) / np.arange(1, len(p) + 1))[::-1])[::-1]
+    assert [word.cosine.adjusted_p for word in found.words] == pytest.approx(np.minimum(adjusted, 1))
+    assert found.significant == (adjusted <= 0.05).sum() > 0
+    level = float(adjusted[adjusted < 1].max()) + 1e-9
+    assert change(first, second, baseline=baseline, level=level, **limits).significant == (adjusted <= level).sum()
+
+
+def test_models_in_one_coordinate_system_are_not_aligned_again() -> None:
+    header = ModelHeader(coordinates="0123")
+    first, second = noisy_model(1, header=header), noisy_model(2, header=header)
+    found = change(first, second, words=["w0"])
+    assert found.fit is None
+    assert found.words[0].cosine.value == pytest.approx(1 - cosine(first["w0"], second["w0"]))
+    assert found.words[0].cosine.value > 0.3  # rotations of their own
+    other = noisy_model(2, header=ModelHeader(coordinates="4567"))
+    assert change(first, other, words=["w0"]).words[0].cosine.value < 0.01
+    aligned = w2v.align([first, second, noisy_model(3)]).vectors
+    again = change(aligned[0], aligned[1], words=["w0"], baseline=aligned[2:])
+    assert (again.fit, again.baseline) == (None, WORDS)
+    with pytest.raises(w2v.W2VError, match="vectors of the models have one coordinate system, but those of the base"):
+        change(first, second, baseline=[noisy_model(3), noisy_model(4)])
+    with pytest.raises(w2v.W2VError, match="vectors of the baseline have one coordinate system, but those of the mod"):
+        change(noisy_model(3), noisy_model(4), baseline=[first, second])
+
+
+def test_a_single_baseline_model_is_compared_with_the_first_model() -> None:
+    first, second, again = noisy_model(1), noisy_model(2), noisy_model(3)
+    assert change(first, second, baseline=[again]) == change(first, second, baseline=[first, again])
+
+
+def test_a_baseline_of_one_text_or_of_larger_texts_gives_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    first, second = noisy_model(1), noisy_model(2)
+    with caplog.at_level(logging.WARNING, "w2v"):
+        change(first, second, baseline=[noisy_model(3), noisy_model(4)])
+        assert caplog.messages == []
+        again = w2v.KeyedVectors(first.index_to_key, noisy_model(3).vectors, first.counts)
+        change(first, second, baseline=[again])
+        assert "the same counts, so they are from one text" in caplog.messages.pop()
+        larger = [
+            w2v.KeyedVectors(each.index_to_key, each.vectors, 3 * each.counts)  # type: ignore[operator]
+            for each in (noisy_model(3), noisy_model(4))
+        ]
+        caplog.clear()
+        change(first, second, baseline=larger)
+        assert "have 3.0 times as many words as" in caplog.messages[0]
+
+
+def test_words_are_compared_within_the_limits() -> None:
+    first, second = noisy_model(1), noisy_model(2)
+    assert change(first, second, restrict_vocab=100).compared == 100
+    frequent = int((np.minimum(first.counts, second.counts) >= 1000).sum())  # type: ignore[type-var]
+    found = change(first, second, min_count=1000, topn=1)
+    assert found.compared == frequent < WORDS
+    assert all(int(word[1:]) < frequent + 5 for word, _ in found.words[0].first)
+    with pytest.raises(w2v.W2VError, match=r"'w1400' \(\d+ and \d+ times\) is rarer than the limits, min_count 1000,"):
+        change(first, second, words=["w1400"], min_count=1000)
+    with pytest.raises(w2v.W2VError, match=r"the models share 0 words, 1000000 times or more in each text: at least 2"):
+        change(first, second, min_count=1_000_000)
+    with pytest.raises(w2v.UnknownWordError, match="not in the vocabulary: 'new'"):
+        change(first, second, words=["w1", "new"])
+
+
+def test_without_counts_the_ranks_give_the_frequencies() -> None:
+    first, second, *baseline = (noisy_model(seed) for seed in range(1, 5))
+    bare = [w2v.KeyedVectors(each.index_to_key, each.vectors) for each in (first, second, *baseline)]
+    found = change(*bare[:2], baseline=bare[2:], topn=WORDS)
+    expected = change(first, second, baseline=baseline, topn=WORDS)
+    assert (found.compared, found.words[0].counts) == (WORDS, None)
+    z = {word.word: word.cosine.z for word in found.words}
+    both = np.array([(z[word.word], word.cosine.z) for word in expected.words])
+    assert np.corrcoef(both.T)[0, 1] > 0.99
+    with pytest.raises(w2v.SettingsError, match="min_count has no effect: a model has no counts"):
+        change(*bare[:2], min_count=5)
+
+
+def test_equal_models_have_no_distance() -> None:
+    first = noisy_model(1)
+    for word in change(first, first, baseline=[first]).words:
+        assert word.cosine.value == pytest.approx(0, abs=1e-5)
+        assert np.isfinite([word.cosine.z, word.neighbourhood.z]).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"measure": "angle"}, 'measure is \'angle\': it must be "cosine" or "neighbourhood"'),
+        ({"level": 1}, "level 1: it must be a number between 0 and 1"),
+        ({"baseline": [noisy_model(3)] * 3}, "3 models as baseline: give two that differ by noise only, or one"),
+        ({"topn": 0}, "topn 0: it must be a whole number, 1 or more"),
+        ({"min_count": 0}, "min_count 0: it must be a whole number, 1 or more"),
+    ],
+)
+def test_wrong_options_are_refused_in_one_line(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(w2v.SettingsError, match=message):
+        change(noisy_model(1), noisy_model(2), **options)
+
+
+def test_command_shows_distances_and_neighbours(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{name}.safetensors" for name in ("one", "two", "half1", "half2")]
+    for seed, path in enumerate(paths, 1):
+        noisy_model(seed, swap=seed == 2).save(path)
+    one, two, *halves = paths
+    baseline = [part for half in halves for part in ("--baseline", half)]
+    shown = run("change", one, two, *baseline, "--topn", 40).stdout
+    assert shown.startswith("1,500 words of both models compared\naligned by 1,500 words: mean cosine 0.")
+    found = run_json("change", one, two, *baseline, "--topn", 40)
+    assert {word["word"] for word in found["words"][:30]} == {*SWAPPED}
+    assert found["models"] == [str(one), str(two)]
+    first = found["words"][0]
+    near = " ".join(word for word, _ in first["second"])
+    assert f"\nnearest to {first['word']}\n" in shown
+    assert f"  {two}  {near}\n" in shown
+    assert f"{first['word']}  " in shown
+    assert f"{found['significant']} words changed by cosine, at the level 0.05 of the adjusted p (Benjamini-H" in shown
+    shown = run("change", one, two, "--word", "w205", "--word", "w7", "--measure", "neighbourhood").stdout
+    assert "only --baseline gives p" in shown
+    lines = shown.splitlines()
+    start = lines.index("nearest to w205")
+    found = run_json("change", one, two, "--word", "w205")["words"][0]
+    (other, cosine), (another, second) = found["first"][0], found["second"][0]
+    assert lines[start + 2].split() == [other, f"{cosine:.3f}", another, f"{second:.3f}"]
+    assert "topn has no effect with --word" in run("change", one, two, "--word", "w7", "--topn", 3, code=2).stderr
+    assert "--baseline is given 3 times" in run("change", one, two, *baseline, "--baseline", one, code=2).stderr

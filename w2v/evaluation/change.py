@@ -1,0 +1,403 @@
+"""How much each word changed between two models, and how much of it is noise.
+
+Two distances per word are measured, see Measure. Models of two texts differ even if no word has changed, because each
+text is a sample and training is random, and rare words differ most. So each distance is compared with the distances of
+words of similar frequency between two models that differ by noise only, the baseline, such as models of two random
+halves of a text:
+
+- z is the distance minus the median of these words, divided by their spread. The spread is the distance from the
+  median to the 84th percentile, which would be the standard deviation of a normal distribution.
+- p is the share of words of the baseline with an equal or higher z (a conformal p-value). If the word is as any word of
+  the baseline, p is at most 0.05 with a probability of 0.05.
+- The adjusted p is for lists of words. If all words with an adjusted p of at most 0.05 are called changed, at most 5 %
+  of them are false on average (Benjamini & Hochberg 1995; Bates et al. 2023, "Testing for outliers with conformal
+  p-values", https://arxiv.org/abs/2104.08279, for the validity with p-values from a shared baseline).
+
+The frequency of a word in two models is the harmonic mean of its counts, because the variance of the difference of two
+samples is proportional to the sum of 1 / count.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.display import Result
+from w2v.errors import SettingsError, W2VError, pluralise
+from w2v.evaluation.evaluate import NEIGHBOURS
+from w2v.options import check_numbers
+from w2v.progress import Meter, Report
+from w2v.text.words import as_list
+from w2v.vectors.align import Fit, in_one_system
+from w2v.vectors.cosines import Floats, unit
+from w2v.vectors.keyed import HasWordVectors, KeyedVectors, Neighbours, vectors_of
+from w2v.vectors.neighbours import nearest, nearest_rows
+from w2v.vectors.unknown_words import UnknownWordError
+
+log = logging.getLogger("w2v")
+
+Measure = Literal["cosine", "neighbourhood"]
+Interpolation = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+LOCAL_NEIGHBOURS = 25  # as in Hamilton, Leskovec & Jurafsky 2016
+WORDS_AT_ONCE = 256  # words in a batch
+MIN_COUNT = 50
+RESTRICT_VOCAB = 20_000
+LEVEL = 0.05
+BAND = 200  # words of similar frequency, whose median and spread are computed together
+UPPER_QUANTILE = 0.84  # of a normal distribution, one standard deviation above the median
+MIN_SPREAD = 1e-6  # of equal distances, so that z is finite
+LARGER = 1.5  # a baseline of texts that are larger by this factor is less noisy than the models
+
+
+@dataclass(frozen=True)
+class Distance:
+    """One distance of a word between two models.
+
+    Attributes:
+        value: The distance.
+        z: How far it is above the median of words of similar frequency, in spreads; see the module.
+        p: With a baseline, the probability of such a distance if the word has not changed; otherwise None.
+        adjusted_p: The same, adjusted for the number of compared words.
+    """
+
+    value: float
+    z: float
+    p: float | None
+    adjusted_p: float | None
+
+
+@dataclass(frozen=True)
+class WordChange:
+    """How much a word changed.
+
+    Attributes:
+        word: The word.
+        counts: How often it occurs in each text; None if unknown.
+        cosine: One minus the cosine of its two vectors after alignment, 0 to 2.
+        neighbourhood: The local neighbourhood distance of Hamilton, Leskovec & Jurafsky 2016 ("Cultural Shift or
+            Linguistic Drift?"), 0 to 2. Take all words that are among its 25 nearest in either model. The word's
+            cosines with them in one model are a vector; the distance is 1 minus the cosine of the two models' vectors.
+        first, second: The nearest words and their cosines, in each model.
+    """
+
+    word: str
+    counts: list[int] | None
+    cosine: Distance
+    neighbourhood: Distance
+    first: Neighbours
+    second: Neighbours
+
+
+@dataclass(frozen=True)
+class Change(Result):
+    """How much the words of two models changed.
+
+    Attributes:
+        compared: Number of words that were compared.
+        baseline: Number of words of the baseline; None without one.
+        measure: The distance that orders `words` and counts in `significant`.
+        level: The level of `significant`.
+        significant: Number of compared words with an adjusted p of at most `level`; None without a baseline.
+        fit: How well the second model fits the first after alignment; None if both have the same coordinate system.
+        words: The words asked for, or those with the highest z.
+    """
+
+    compared: int
+    baseline: int | None
+    measure: Measure
+    level: float
+    significant: int | None
+    fit: Fit | None
+    words: list[WordChange]
+
+
+class _Limits(NamedTuple):
+    """Words that are rarer are not compared."""
+
+    min_count: int
+    restrict_vocab: int
+
+    def rows(self, model: KeyedVectors) -> NDArray[np.bool_]:
+        """Return True for each row of a word within the limits, (V,)."""
+        within = np.arange(len(model)) < self.restrict_vocab
+        if self.min_count > 1 and model.counts is not None:
+            within &= model.counts >= self.min_count
+        return within
+
+
+class _Assessment(NamedTuple):
+    """One distance of the n compared words, (n,) each, as in Distance."""
+
+    values: NDArray[np.float64]
+    z: NDArray[np.float64]
+    p: NDArray[np.float64] | None
+    adjusted_p: NDArray[np.float64] | None
+
+    def of(self, number: int) -> Distance:
+        return Distance(*(None if values is None else float(values[number]) for values in self))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """The n words that are compared between two models.
+
+    Attributes:
+        models: The aligned vectors of both models, of length 1.
+        rows: The rows of the words in each model, (2, n).
+        counts: The count of each word in each text, (2, n), or None.
+        frequencies: The frequency of each word in both models, (n,), see the module.
+        distances: Of each measure, the distance of each word, (n,).
+        fit: See Change.
+    """
+
+    models: Sequence[KeyedVectors]
+    rows: NDArray[np.int64]
+    counts: NDArray[np.int64] | None
+    frequencies: NDArray[np.float64]
+    distances: dict[Measure, NDArray[np.float64]]
+    fit: Fit | None
+
+
+def change(
+    first: KeyedVectors | HasWordVectors,
+    second: KeyedVectors | HasWordVectors,
+    *,
+    words: Iterable[str] | None = None,
+    baseline: Sequence[KeyedVectors | HasWordVectors] = (),
+    measure: Measure = "cosine",
+    min_count: int | None = None,
+    restrict_vocab: int = RESTRICT_VOCAB,
+    topn: int = 20,
+    level: float = LEVEL,
+    progress: Report | None = None,
+) -> Change:
+    """Measure how much each word changed between two models, compared with noise.
+
+    The second model is aligned with the first (w2v.align), unless both are in the same coordinate system.
+
+    Args:
+        first, second: Vectors, or models that have them, such as models of two periods.
+        words: The words to report, by default the `topn` with the highest z.
+        baseline: Two models that differ by noise only, such as models of two random halves of a text; or one model of
+            the same text as `first`. Two models of the same text with different seeds measure only the noise of
+            training, which is much smaller than the noise of a sample of text. Without a baseline, z compares with all
+            words of similar frequency in the models themselves, and there is no p.
+        measure: The distance that orders the words, "cosine" or "neighbourhood"; see WordChange.
+        min_count: Leave out words that occur less often in one of the texts; 50 by default.
+        restrict_vocab: Compare only words that are among this many most frequent words of each model.
+        topn: Number of words to report.
+        level: The level of the number of significant words.
+        progress: Called in the phase "compare".
+
+    Raises:
+        UnknownWordError: If a word is not in one of the models.
+        SettingsError: If an option is impossible, or if min_count is given and a model has no counts.
+        W2VError: If models have no coordinate system in common and their vectors differ in size, if fewer than two
+            words are left to compare, if a word is rarer than the limits, or if the baseline is aligned in another way.
+    """
+    check_numbers(restrict_vocab=restrict_vocab, topn=topn)
+    if min_count is not None:
+        check_numbers(min_count=min_count)
+    if measure not in get_args(Measure):
+        raise SettingsError(f'measure is {measure!r}: it must be "cosine" or "neighbourhood"')
+    if not 0 < level < 1:
+        raise SettingsError(f"level {level}: it must be a number between 0 and 1")
+    models = [vectors_of(first), vectors_of(second)]
+    others = [vectors_of(model) for model in as_list(baseline)]
+    if len(others) > 2:
+        raise SettingsError(f"{len(others)} models as baseline: give two that differ by noise only, or one")
+    others = [models[0], *others] if len(others) == 1 else others
+    have_counts = all(model.counts is not None for model in (*models, *others))
+    if min_count is not None and not have_counts:
+        raise SettingsError("min_count has no effect: a model has no counts of its words, so use restrict_vocab")
+    limits = _Limits(1 if not have_counts else MIN_COUNT if min_count is None else min_count, restrict_vocab)
+    asked = None if words is None else list(dict.fromkeys(words))
+    pair = _compare(models, limits, have_counts, "the models", progress)
+    noise = _compare(others, limits, have_counts, "the models of the baseline", progress) if others else None
+    if noise:
+        _check_baseline(pair, noise)
+    compared = [pair.models[0].index_to_key[row] for row in pair.rows[0].tolist()]
+    position = {word: number for number, word in enumerate(compared)}
+    _check_words(asked or (), pair.models, position, limits)
+    found = {name: _assess(pair, noise, name) for name in get_args(Measure)}
+    ranked = np.argsort(-found[measure].z, kind="stable")[:topn].tolist()
+    shown = ranked if asked is None else [position[word] for word in asked]
+    nearby = [
+        _neighbours(model, rows[shown], limits.rows(model)) for model, rows in zip(pair.models, pair.rows, strict=True)
+    ]
+    adjusted = found[measure].adjusted_p
+    return Change(
+        compared=len(compared),
+        baseline=None if noise is None else len(noise.frequencies),
+        measure=measure,
+        level=level,
+        significant=None if adjusted is None else int((adjusted <= level).sum()),
+        fit=pair.fit,
+        words=[
+            WordChange(
+                compared[at],
+                None if pair.counts is None else pair.counts[:, at].tolist(),
+                found["cosine"].of(at),
+                found["neighbourhood"].of(at),
+                nearby[0][number],
+                nearby[1][number],
+            )
+            for number, at in enumerate(shown)
+        ],
+    )
+
+
+def _compare(
+    models: Sequence[KeyedVectors], limits: _Limits, have_counts: bool, where: str, progress: Report | None
+) -> _Pair:
+    """Align two models, unless they are in one coordinate system, and measure the distances of all words.
+
+    Raises:
+        W2VError: As in `change`. The message starts with `where`.
+    """
+    aligned, fits = in_one_system(models)
+    first, second = aligned
+    within = [limits.rows(model) for model in aligned]
+    others = second.key_to_index
+    pairs = [
+        (row, others[word])
+        for row, word in enumerate(first.index_to_key)
+        if within[0][row] and word in others and within[1][others[word]]
+    ]
+    if len(pairs) < 2:
+        often = f", {limits.min_count} times or more in each text" if have_counts else ""
+        raise W2VError(f"{where} share {pluralise(len(pairs), 'word')}{often}: at least 2 are needed to compare them")
+    rows = np.array(pairs, np.int64).T
+    counts = None
+    if have_counts:
+        counts = np.array([model.counts[each] for model, each in zip(models, rows, strict=True)])  # type: ignore[index]
+    occurrences = counts if counts is not None else 1 / (1 + rows)  # Zipf's law: a count is proportional to 1 / rank
+    frequencies = 2 / (1 / np.maximum(occurrences, 1e-9)).sum(axis=0)
+    vectors = [model.vectors[each] for model, each in zip(aligned, rows, strict=True)]
+    cosines = np.einsum("nd,nd->n", *vectors, dtype=np.float64)
+    everything = np.arange(len(pairs))
+    near = [nearest_rows(each, everything, LOCAL_NEIGHBOURS, Meter(progress, "compare")) for each in vectors]
+    distances: dict[Measure, NDArray[np.float64]] = {
+        "cosine": 1 - cosines,
+        "neighbourhood": neighbourhood_distances(vectors, everything, near),
+    }
+    return _Pair(aligned, rows, counts, frequencies, distances, fits[0] if fits else None)
+
+
+def neighbourhood_distances(
+    vectors: Sequence[Floats], rows: NDArray[np.int64], near: Sequence[NDArray[np.int64]]
+) -> NDArray[np.float64]:
+    """Return the local neighbourhood distance of each word between two models, (n,); see WordChange.
+
+    Args:
+        vectors: Unit vectors of each model, (V, D).
+        rows: The rows of n words, (n,).
+        near: The rows of their k nearest neighbours in each model, (n, k).
+    """
+    distances = np.empty(len(rows))
+    for start in range(0, len(rows), WORDS_AT_ONCE):
+        block = slice(start, start + WORDS_AT_ONCE)
+        one, two = (each[block] for each in near)
+        union = np.concatenate([one, two], axis=1)  # (n, 2k)
+        repeated = (two[:, :, None] == one[:, None, :]).any(axis=2)
+        counts = np.concatenate([np.ones(one.shape, bool), ~repeated], axis=1)  # False for the second of two equal rows
+        cosines = [np.einsum("nd,nkd->nk", each[rows[block]], each[union]) * counts for each in vectors]
+        distances[block] = 1 - np.einsum("nk,nk->n", *map(unit, cosines))
+    return distances
+
+
+def _check_baseline(pair: _Pair, noise: _Pair) -> None:
+    """Check that the baseline measures the noise of the compared models.
+
+    Raises:
+        W2VError: If one pair of models is in one coordinate system and the other had to be aligned.
+    """
+    if (pair.fit is None) != (noise.fit is None):
+        first, second = ("models", "baseline") if pair.fit is None else ("baseline", "models")
+        raise W2VError(
+            f"the vectors of the {first} have one coordinate system, but those of the {second} have not: align all of "
+            "them with one w2v align, or train all of them against one compass"
+        )
+    if noise.counts is None:
+        return
+    if np.array_equal(*noise.counts):
+        log.warning(
+            "the models of the baseline have the same counts, so they are from one text: p then says only whether a "
+            "word changed more than by training again, which most words of another text do; models of random halves "
+            "of a text are an honest baseline"
+        )
+    tokens, other = (
+        min(int(model.counts.sum()) for model in each.models if model.counts is not None) for each in (noise, pair)
+    )
+    if tokens > LARGER * other:
+        log.warning(
+            "the texts of the baseline have %s times as many words as those of the models, so its noise is lower, and "
+            "too many words seem to have changed", f"{tokens / other:.1f}",
+        )  # fmt: skip
+
+
+def _check_words(
+    words: Iterable[str], models: Sequence[KeyedVectors], position: dict[str, int], limits: _Limits
+) -> None:
+    """Raise UnknownWordError or W2VError for a word that is not compared."""
+    for model in models:
+        if unknown := [word for word in words if not model.is_known(word)]:
+            raise UnknownWordError(unknown, model.key_to_index)
+    for word in words:
+        if word not in position:
+            counts = [int(model.counts[model.key_to_index[word]]) for model in models if model.counts is not None]
+            often = f" ({' and '.join(map(str, counts))} times)" if counts else ""
+            limit = f"min_count {limits.min_count}, " if limits.min_count > 1 else ""
+            raise W2VError(
+                f"{word!r}{often} is rarer than the limits, {limit}restrict_vocab {limits.restrict_vocab}: its "
+                "distance is mostly noise, but you may change the limits"
+            )
+
+
+def _assess(pair: _Pair, noise: _Pair | None, measure: Measure) -> _Assessment:
+    """Compare a distance of all words with words of similar frequency, of the baseline if there is one."""
+    values = pair.distances[measure]
+    reference = noise or pair
+    centres, spreads = _noise_by_frequency(reference.frequencies, reference.distances[measure])
+    z = (values - centres(pair.frequencies)) / spreads(pair.frequencies)
+    if noise is None:
+        return _Assessment(values, z, None, None)
+    from scipy import stats  # imported late: it takes longer to import than the whole package
+
+    others = np.sort((noise.distances[measure] - centres(noise.frequencies)) / spreads(noise.frequencies))
+    p = (1 + len(others) - np.searchsorted(others, z)) / (1 + len(others))
+    return _Assessment(values, z, p, stats.false_discovery_control(p))
+
+
+def _noise_by_frequency(
+    frequencies: NDArray[np.float64], distances: NDArray[np.float64]
+) -> tuple[Interpolation, Interpolation]:
+    """Return the median distance of words, and their spread above it, as functions of the frequency."""
+    bands = np.array_split(np.argsort(frequencies, kind="stable"), max(1, len(frequencies) // BAND))
+    logs = [np.log(frequencies[band]).mean() for band in bands]
+    medians = [np.median(distances[band]) for band in bands]
+    upper = [np.quantile(distances[band], UPPER_QUANTILE) for band in bands]
+    spreads = np.maximum(np.subtract(upper, medians), MIN_SPREAD)
+    return (
+        lambda each: np.interp(np.log(each), logs, medians),
+        lambda each: np.interp(np.log(each), logs, spreads),
+    )
+
+
+def _neighbours(model: KeyedVectors, rows: NDArray[np.int64], within: NDArray[np.bool_]) -> list[Neighbours]:
+    """Return for each of n rows the nearest words within the limits, and their cosines."""
+    candidates = np.flatnonzero(within)
+    vectors = model.vectors[candidates]
+    left_out = [[at] for at in np.searchsorted(candidates, rows).tolist()]
+    found = nearest(model.vectors[rows], vectors, np.ones(len(vectors), np.float32), NEIGHBOURS, left_out)
+    words = model.index_to_key
+    return [
+        [(words[candidates[at]], float(cosine)) for at, cosine in zip(best.tolist(), cosines, strict=True)]
+        for best, cosines in found
+    ]
