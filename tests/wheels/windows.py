@@ -57,6 +57,12 @@ double own_creall(double_complex z) { return z.real; }
 double own_cimagl(double_complex z) { return z.imaginary; }
 int DllMainCRTStartup(void *module, unsigned reason, void *reserved) { return 1; }
 """
+# Programs in Rust, such as safetensors, import this function, which Wine 8 lacks.
+RANDOM_FUNCTION = """
+int SystemFunction036(void *data, unsigned size);
+int ProcessPrng(void *data, unsigned long long size) { return SystemFunction036(data, size); }
+int DllMainCRTStartup(void *module, unsigned reason, void *reserved) { return 1; }
+"""
 
 
 def install_wine() -> None:
@@ -82,6 +88,7 @@ def create_python() -> None:
     (SITE / "sitecustomize.py").write_text("import _winapi\ndel _winapi.CopyFile2\n")  # Wine 8 lacks this function
     (HOME / "python313._pth").write_text(f"python313.zip\n.\n{windows_path(SITE)}\nimport site\n")
     create_math_library(HOME / OWN_MATH.decode())
+    create_library(HOME / "bcryptprimitives.dll", RANDOM_FUNCTION, ["ProcessPrng"], "-ladvapi32")
 
 
 def create_math_library(path: Path) -> None:
@@ -92,12 +99,17 @@ def create_math_library(path: Path) -> None:
     names = {each.name.decode() for each in exports if each.name and re.fullmatch(rb"[A-Za-z_]\w*", each.name)}
     lines = [*(f"{name} = ucrtbase.{name}" for name in sorted(names - set(own)))]
     lines += [f"{name} = own_{name}" for name in own]
+    create_library(path, MATH_FUNCTIONS, lines)
+
+
+def create_library(path: Path, code: str, exports: list[str], *options: str) -> None:
+    """Compile a library for Windows from C code."""
     source, definitions = path.with_suffix(".c"), path.with_suffix(".def")
-    source.write_text(MATH_FUNCTIONS)
-    definitions.write_text("\n".join([f"LIBRARY {path.name}", "EXPORTS", *lines, ""]))
+    source.write_text(code)
+    definitions.write_text("\n".join([f"LIBRARY {path.name}", "EXPORTS", *exports, ""]))
     compiler = [sys.executable, "-m", "ziglang", "cc", "-target", "x86_64-windows-gnu", "-shared", "-nostdlib", "-O1"]
-    options = ["-Wl,--entry,DllMainCRTStartup", "-o", path]
-    subprocess.run([*compiler, source, definitions, *options], check=True)
+    entry = ["-Wl,--entry,DllMainCRTStartup", "-o", path]
+    subprocess.run([*compiler, source, definitions, *entry, *options], check=True)
 
 
 def windows_path(path: Path) -> str:
