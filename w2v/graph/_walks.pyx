@@ -5,8 +5,7 @@ From node v, which was reached from node t, a walk goes on to neighbour x with p
     a(x) = 1/p if x = t,  1 if there is an edge t–x,  1/q otherwise
 
 The first step has a(x) = 1. For each other step, a neighbour is drawn by weight and accepted with probability
-a(x) / bound, where bound = max(1, 1/q). Only if the random number lies between the smallest and the largest of these
-probabilities, the edge t–x is searched for. If 1/p is above the bound, the edge back to t has a part of its own, of
+a(x) / bound, where bound = max(1, 1/q). If 1/p is above the bound, the edge back to t has a part of its own, of
 w_vt · (1/p − bound), that is drawn without rejection. So no tables are needed. A row that rejects more draws than it
 has neighbours is added up instead, which bounds the time of a step for every p and q.
 
@@ -18,7 +17,7 @@ step by step together: while the memory of one walk's row arrives, it works on t
 cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from w2v.graph.rows cimport find_neighbour
+from w2v.graph.rows cimport find_neighbour, has_neighbour
 from w2v.kernel.worker cimport scramble
 from w2v.text._text cimport SENTENCE_END_ID
 
@@ -30,7 +29,7 @@ cdef extern from "_text.h" nogil:
     void prefetch(const void *address)
 
 cdef enum:
-    UNKNOWN = -2  # the position of an edge that has not been searched for
+    WAY_BACK = -2  # stands for the position of the edge back to the node before, until it is searched for
     GROUP = 64  # number of walks that a thread makes together
     FEISTEL_ROUNDS = 4
     EXTRA_DRAWS = 8  # a row may reject this many draws more than it has neighbours before it is added up
@@ -42,10 +41,13 @@ cdef uint64_t GOLDEN = 0x9E3779B97F4A7C15u  # the increment of SplitMix64's stre
 cdef struct Walk:
     uint64_t random    # state of the walk's SplitMix64 stream
     int64_t node       # the node reached
+    int64_t start, degree  # its row
     int64_t previous   # the node before it, or -1
-    int64_t start, degree  # the row of `node`
-    int64_t drawn      # position of a neighbour drawn from this row
-    uint64_t bits      # random bits that accept it or not
+    int64_t previous_start, previous_degree  # the row of that node
+    int64_t drawn      # position of the edge drawn from the row of `node`, or WAY_BACK
+    int64_t tries      # number of edges drawn from this row
+    double total       # what the edges of the row weigh together, times `bound`
+    double extra       # what the way back weighs in addition
     int64_t length     # number of nodes so far
     uint32_t *ids
 
@@ -54,11 +56,6 @@ cdef inline uint64_t draw(Walk *walk) noexcept nogil:
     """Return the next 64 random bits of the walk's stream."""
     walk.random += GOLDEN
     return scramble(walk.random)
-
-
-cdef inline uint64_t below(uint64_t bits, uint64_t n) noexcept nogil:
-    """Map 32 random bits to a number below n, which is at most 2^32."""
-    return (bits * n) >> 32
 
 
 cdef inline double uniform(uint64_t bits) noexcept nogil:
@@ -84,15 +81,15 @@ cdef class Walker:
     cdef int64_t nodes, length
     cdef uint64_t seed, half_mask
     cdef int half_bits
-    cdef double back, out, bound, least  # 1/p, 1/q, max(1, 1/q), min(1, 1/q)
+    cdef double back, bound  # 1/p, max(1, 1/q)
+    cdef double[2] near  # 1/q and 1: a(x) of a node x that is not a neighbour of the node before, and of one that is
     cdef bint second_order
 
     def __init__(self, const int64_t[::1] indptr not None, const uint32_t[::1] neighbours not None,
                  const float[::1] weights, double p, double q, int64_t length, uint64_t seed):
         self.indptr, self.neighbours, self.length = indptr, neighbours, length
         self.nodes, self.seed = indptr.shape[0] - 1, scramble(seed + GOLDEN)
-        self.back, self.out = 1 / p, 1 / q
-        self.bound, self.least = max(1.0, self.out), min(1.0, self.out)
+        self.back, self.bound, self.near = 1 / p, max(1.0, 1 / q), [1 / q, 1]
         self.second_order = p != 1 or q != 1
         self.half_bits = (int(max(self.nodes - 1, 3)).bit_length() + 1) // 2
         self.half_mask = (<uint64_t>1 << self.half_bits) - 1
@@ -127,7 +124,7 @@ cdef class Walker:
         cdef uint64_t turn = <uint64_t>(number // self.nodes)
         walk.node = self.first_node(turn, <uint64_t>(number % self.nodes))
         walk.random = scramble(scramble(self.seed ^ turn) + <uint64_t>walk.node)
-        walk.previous, walk.length, walk.ids = -1, 1, ids
+        walk.previous, walk.previous_degree, walk.length, walk.ids = -1, 0, 1, ids
         ids[0] = <uint32_t>walk.node + FIRST_NODE
         prefetch(&self.indptr[walk.node])
 
@@ -148,40 +145,84 @@ cdef class Walker:
                 return <int64_t>x
 
     cdef void finish(self, Walk *group, int64_t count) noexcept nogil:
-        """Make all steps of some walks."""
-        cdef int64_t step, k, middle
+        """Make all steps of some walks. At each step, the walks whose edge is rejected draw again together."""
+        cdef int64_t step, k, alive = count, pending, rejected
         cdef Walk *walk
+        cdef Walk *walks[GROUP]
+        cdef Walk *waiting[GROUP]
+        for k in range(count):
+            walks[k] = &group[k]
         for step in range(1, self.length):
+            count, alive = alive, 0
             for k in range(count):
-                walk = &group[k]
-                if walk.length < step:  # it has ended
-                    continue
+                walk = walks[k]
                 walk.start = self.indptr[walk.node]
                 walk.degree = self.indptr[walk.node + 1] - walk.start
-                if walk.degree:
-                    self.draw_edge(walk)
-                    prefetch(&self.neighbours[walk.drawn])
-                if self.second_order and walk.previous >= 0:  # its row will be searched
-                    middle = (self.indptr[walk.previous] + self.indptr[walk.previous + 1]) // 2
-                    prefetch(&self.neighbours[0] + middle)
-            for k in range(count):
-                walk = &group[k]
-                if walk.length < step or walk.degree == 0:
-                    continue
-                if self.second_order and walk.previous >= 0 and walk.degree > 1:
-                    self.reject(walk)
-                walk.previous, walk.node = walk.node, self.neighbours[walk.drawn]
+                walks[alive] = waiting[alive] = walk
+                alive += walk.degree > 0  # otherwise the walk has ended
+            for k in range(alive):
+                self.begin_step(waiting[k])
+            pending = alive
+            while pending:
+                for k in range(pending):
+                    self.draw_edge(waiting[k])
+                rejected = 0
+                for k in range(pending):
+                    waiting[rejected] = waiting[k]
+                    rejected += not self.accept(waiting[k])
+                pending = rejected
+            for k in range(alive):
+                walk = walks[k]
+                walk.previous, walk.previous_start, walk.previous_degree = walk.node, walk.start, walk.degree
+                walk.node = self.neighbours[walk.drawn]
                 prefetch(&self.indptr[walk.node])
                 walk.ids[walk.length] = <uint32_t>walk.node + FIRST_NODE
                 walk.length += 1
 
+    cdef inline void begin_step(self, Walk *walk) noexcept nogil:
+        """Compute the sums that `draw_edge` needs."""
+        cdef int64_t way_back
+        if self.second_order:  # the row will be searched in this step and in the next
+            prefetch(&self.neighbours[0] + walk.start)
+            prefetch(&self.neighbours[0] + walk.start + walk.degree // 2)
+            prefetch(&self.neighbours[0] + walk.start + walk.degree - 1)
+        walk.tries, walk.extra = 0, 0
+        walk.total = self.bound
+        walk.total *= walk.degree if self.sums is None else self.sums[walk.start + walk.degree - 1]
+        if self.back > self.bound and walk.previous >= 0:
+            walk.extra = self.back - self.bound
+            if self.sums is not None:
+                way_back = self.find_edge(walk, <uint32_t>walk.previous)
+                walk.extra *= self.weight(walk, way_back) if way_back >= 0 else 0
+
     cdef inline void draw_edge(self, Walk *walk) noexcept nogil:
-        """Draw an edge of the walk's node by weight."""
-        walk.bits = draw(walk)
-        if self.sums is None:
-            walk.drawn = walk.start + <int64_t>below(walk.bits >> 32, walk.degree)
+        """Draw an edge of the walk's node by weight, or the way back in addition."""
+        cdef double position = uniform(draw(walk)) * (walk.total + walk.extra)
+        if position >= walk.total:
+            walk.drawn = WAY_BACK if walk.extra else walk.start + walk.degree - 1
+        elif self.sums is None:
+            walk.drawn = walk.start + min(<int64_t>(position / self.bound), walk.degree - 1)
         else:
-            walk.drawn = self.edge_at(walk, uniform(walk.bits) * self.sums[walk.start + walk.degree - 1])
+            walk.drawn = self.edge_at(walk, position / self.bound)
+        prefetch(&self.neighbours[0] + walk.drawn)
+
+    cdef inline bint accept(self, Walk *walk) noexcept nogil:
+        """Return whether to follow the drawn edge, so that each has its probability of node2vec."""
+        cdef bint accepted = True
+        if self.second_order and walk.previous >= 0:
+            if walk.drawn == WAY_BACK:
+                walk.drawn = self.find_edge(walk, <uint32_t>walk.previous)
+                if walk.drawn >= 0:
+                    return True
+                walk.extra = 0  # a directed graph may lack this edge
+                accepted = False
+            else:
+                accepted = uniform(draw(walk)) * self.bound < self.bias(walk, self.neighbours[walk.drawn])
+            walk.tries += 1
+            if not accepted and walk.tries > walk.degree + EXTRA_DRAWS:
+                self.add_up(walk)
+                return True
+        return accepted
 
     cdef inline int64_t edge_at(self, Walk *walk, double position) noexcept nogil:
         """Return the edge whose part of the summed weights of the row contains a position."""
@@ -200,47 +241,16 @@ cdef class Walker:
             return 1
         return self.sums[edge] - (self.sums[edge - 1] if edge > walk.start else 0)
 
-    cdef inline int64_t find_edge(self, int64_t node, uint32_t neighbour) noexcept nogil:
-        """Return the position of an edge, or -1 if it does not exist."""
-        cdef int64_t start = self.indptr[node], found
-        found = find_neighbour(&self.neighbours[0] + start, self.indptr[node + 1] - start, neighbour)
-        return start + found if found >= 0 else -1
+    cdef inline int64_t find_edge(self, Walk *walk, uint32_t neighbour) noexcept nogil:
+        """Return the position of an edge of the walk's node, or -1 if it does not exist."""
+        cdef int64_t found = find_neighbour(&self.neighbours[0] + walk.start, walk.degree, neighbour)
+        return walk.start + found if found >= 0 else -1
 
     cdef inline double bias(self, Walk *walk, uint32_t neighbour) noexcept nogil:
         """Return a(x) of a neighbour x of the walk's node."""
-        if neighbour == walk.previous:
-            return self.back
-        return 1 if self.find_edge(walk.previous, neighbour) >= 0 else self.out
-
-    cdef void reject(self, Walk *walk) noexcept nogil:
-        """Accept the drawn edge, or draw another, so that each has its probability of node2vec."""
-        cdef int64_t way_back = UNKNOWN
-        cdef double total, level, extra = self.back - self.bound  # the part of the edge back to t, if it is positive
-        cdef uint32_t neighbour
-        if self.sums is None:
-            total = self.bound * walk.degree  # without weights, the position of the edge back is not needed yet
-        else:
-            total = self.bound * self.sums[walk.start + walk.degree - 1]
-            if extra > 0:
-                way_back = self.find_edge(walk.node, <uint32_t>walk.previous)
-                extra *= self.weight(walk, way_back) if way_back >= 0 else 0
-        for _ in range(walk.degree + EXTRA_DRAWS):
-            if extra > 0 and uniform(draw(walk)) * (extra + total) < extra:
-                if way_back == UNKNOWN:
-                    way_back = self.find_edge(walk.node, <uint32_t>walk.previous)
-                if way_back >= 0:
-                    walk.drawn = way_back
-                    return
-                extra = 0  # a directed graph may lack this edge
-            neighbour = self.neighbours[walk.drawn]
-            level = uniform(draw(walk)) * self.bound
-            if neighbour == walk.previous:
-                if level < self.back:
-                    return
-            elif level < self.least or level < self.bias(walk, neighbour):
-                return
-            self.draw_edge(walk)
-        self.add_up(walk)
+        cdef const uint32_t *row = &self.neighbours[0] + walk.previous_start
+        cdef double found = self.near[has_neighbour(row, walk.previous_degree, neighbour)]
+        return self.back if neighbour == walk.previous else found
 
     cdef void add_up(self, Walk *walk) noexcept nogil:
         """Draw an edge from the summed probabilities of the row."""
