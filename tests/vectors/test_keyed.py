@@ -229,7 +229,7 @@ def test_queries_may_be_vectors_and_unknown_words_are_left_out(ours: KeyedVector
 
 
 def test_batches_equal_single_queries(ours: KeyedVectors, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("w2v.vectors.neighbours.SCORES_AT_ONCE", 600)  # three queries at a time
+    monkeypatch.setattr("w2v.vectors.neighbours.QUERIES_AT_ONCE", 3)
     some = ["w1", "w5", "w5", "w9", "w30"]
     batch = ours.most_similar_batch(some, topn=4, restrict_vocab=100)
     assert len(batch) == 5

@@ -3,14 +3,17 @@
 import numpy as np
 import pytest
 
-from w2v.vectors import neighbours
+from w2v.vectors import _search, neighbours
+from w2v.vectors.cosines import cosines, lengths, unit
 from w2v.vectors.keyed import KeyedVectors
 
 
 @pytest.mark.parametrize("block", [1, 100, 1 << 20])
+@pytest.mark.parametrize("queries", [1, 3, 100])
 @pytest.mark.parametrize("topn", [1, 5, 100])
-def test_neighbours_equal_most_similar(block: int, topn: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_neighbours_equal_most_similar(block: int, queries: int, topn: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbours, "SCORES_AT_ONCE", block)
+    monkeypatch.setattr(neighbours, "QUERIES_AT_ONCE", queries)
     vectors = KeyedVectors([f"w{row}" for row in range(40)], np.random.default_rng(1).normal(size=(40, 6)))
     rows = np.array([3, 39, 0, 3])
     found = neighbours.nearest_rows(vectors.vectors, rows, topn)
@@ -26,11 +29,44 @@ def test_zero_vectors_are_neighbours_and_a_single_vector_has_none() -> None:
 
 
 def test_finished_rows_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbours, "SCORES_AT_ONCE", 40 * 3)  # three rows at a time
+    monkeypatch.setattr(neighbours, "ROWS_AT_ONCE", 3)
     vectors = np.random.default_rng(1).normal(size=(40, 6)).astype(np.float32)
     reports: list[tuple[int, int]] = []
     neighbours.nearest_rows(vectors, np.arange(8), 5, lambda done, total: reports.append((done, total)))
     assert reports == [(3, 8), (6, 8), (8, 8)]
+
+
+@pytest.mark.parametrize("topn", [1, 3, 30, 60])
+@pytest.mark.parametrize("width", [1, 16, 17, 50])
+def test_best_candidates_equal_a_stable_sort(topn: int, width: int) -> None:
+    """Many scores are equal, and some are missing."""
+    random = np.random.default_rng(topn + width)
+    scores = random.choice([0.5, 1, 1.5, 2, -np.inf, np.nan], (8, 50)).astype(np.float32)
+    left_out = [random.permutation(50)[:size] for size in random.integers(0, 50, 8)]
+    starts = np.cumsum([0, *map(len, left_out)])
+    best_scores, best_rows = np.full((8, topn), -np.inf, np.float32), np.zeros((8, topn), np.int64)
+    for start in range(0, 50, width):
+        part = np.ascontiguousarray(scores[:, start : start + width])
+        _search.keep_best(part, start, np.concatenate(left_out), starts, best_scores, best_rows)
+    for query, excluded in enumerate(left_out):
+        candidates = np.setdiff1d(np.flatnonzero(scores[query] > -np.inf), excluded)
+        expected = candidates[np.argsort(-scores[query, candidates], kind="stable")][:topn]
+        is_found = best_scores[query] > -np.inf
+        found = best_rows[query, is_found]
+        assert sorted(found.tolist()) == sorted(expected.tolist())
+        np.testing.assert_array_equal(scores[query, found], best_scores[query, is_found])
+
+
+def test_several_blocks_of_queries_leave_out_their_own_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbours, "QUERIES_AT_ONCE", 2)
+    monkeypatch.setattr(neighbours, "SCORES_AT_ONCE", 14)
+    vectors = np.random.default_rng(1).normal(size=(40, 6)).astype(np.float32)
+    norms, left_out = lengths(vectors), [list(range(query, 40, 3)) for query in range(7)]
+    scores = cosines(unit(vectors[:7]), vectors, norms)
+    for query, (rows, found) in enumerate(neighbours.nearest(vectors[:7], vectors, norms, 5, left_out)):
+        scores[query, left_out[query]] = -np.inf
+        np.testing.assert_array_equal(rows, neighbours.top_rows(scores[query], 5))
+        np.testing.assert_allclose(found, scores[query, rows], rtol=1e-5)
 
 
 def test_best_rows_are_in_order_and_leave_out_minus_infinity() -> None:

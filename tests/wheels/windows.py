@@ -24,7 +24,9 @@ HOME, SITE = FOLDER / "cp313", FOLDER / "site-packages"
 COMPLETE = FOLDER / ".complete"
 VERSION = "3.13"
 # The packages that the tests use, with their dependencies. The first group is necessary.
-NECESSARY = ["numpy", "scipy", "click", "rich", "msgspec", "colorama", "pytest", "pytest-xdist", "hypothesis"]
+NECESSARY = [
+    "numpy", "scipy", "click", "rich", "msgspec", "threadpoolctl", "colorama", "pytest", "pytest-xdist", "hypothesis",
+]  # fmt: skip
 OPTIONAL = {  # by the name for pip, the name for import
     "safetensors": "safetensors.numpy",
     "ml_dtypes": "ml_dtypes",

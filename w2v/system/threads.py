@@ -78,6 +78,18 @@ def map_in_order(work: Callable[[Item], Result], items: Iterable[Item], workers:
             pool.shutdown(cancel_futures=True)
 
 
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let matrix products in a `with` block use one thread each, for a block that computes them in several threads.
+
+    Otherwise the threads of all products wait for each other, and a search takes several times as long.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, "blas"):
+        yield
+
+
 class Thread(threading.Thread):
     """A thread that can be waited for reliably after Ctrl-C.
 

@@ -14,3 +14,11 @@ def update_best(
     best_scores: NDArray[np.float32],  # (Q,)
     best_rows: NDArray[np.int64],  # (Q,)
 ) -> None: ...
+def keep_best(
+    scores: NDArray[np.float32],  # (Q, W)
+    first: int,
+    left_out: NDArray[np.int64],  # (m,)
+    starts: NDArray[np.int64],  # (Q + 1,)
+    best_scores: NDArray[np.float32],  # (Q, K)
+    best_rows: NDArray[np.int64],  # (Q, K)
+) -> None: ...

@@ -1,8 +1,11 @@
-"""Find the best answers to analogy questions from precomputed cosines.
+"""Find the best answers to analogy questions, and the nearest vectors, from precomputed cosines.
 
 The 3CosAdd and 3CosMul scores of a candidate for a : b :: c : ? only depend on its cosines with a, b and c. So the
 caller computes one matrix product, with one row for each distinct word in the questions. There are far fewer of these
 words than questions, and each question only needs one pass over three rows.
+
+The nearest vectors of a query are kept in a heap. Only scores above the lowest score in the heap are looked at one by
+one: after the first block of scores, few are.
 """
 
 from libc.math cimport INFINITY
@@ -89,3 +92,82 @@ cdef inline float largest(const float *values) noexcept nogil:
     for lane in range(LANES):
         result = lanes[lane] if lanes[lane] > result else result
     return result
+
+
+def keep_best(
+    const float[:, ::1] scores,
+    int64_t first,
+    const int64_t[::1] left_out,
+    const int64_t[::1] starts,
+    float[:, ::1] best_scores,
+    int64_t[:, ::1] best_rows,
+):
+    """Update the best candidates of each query with W candidates: rows `first` to `first` + W of the vocabulary.
+
+    Among equal scores, the first row is the best. Call this for the rows in ascending order.
+
+    Args:
+        scores: (Q, W), the score of each candidate. NaN and -inf are ignored.
+        first: The vocabulary row of the first candidate.
+        left_out: (m,), rows that are not candidates of query q: left_out[starts[q] : starts[q + 1]].
+        starts: (Q + 1,).
+        best_scores, best_rows: (Q, K), the best scores and rows of each query so far, as a heap with the worst first.
+            At the beginning, all scores are -inf. Both are updated.
+    """
+    cdef Py_ssize_t query, i, j, end, width = scores.shape[1], size = best_scores.shape[1]
+    cdef const float *values
+    cdef float *heap
+    cdef float worst
+    cdef int lane, above
+    if not size or not width:
+        return
+    with nogil:
+        for query in range(scores.shape[0]):
+            values = &scores[query, 0]
+            heap = &best_scores[query, 0]
+            worst = heap[0]
+            i = 0
+            while i < width:
+                end = i + LANES if i + LANES < width else width
+                if end - i == LANES:
+                    above = 0
+                    for lane in range(LANES):
+                        above |= values[i + lane] > worst
+                    if not above:
+                        i = end
+                        continue
+                for j in range(i, end):
+                    if values[j] > worst and not contains(left_out, starts[query], starts[query + 1], first + j):
+                        replace_worst(heap, &best_rows[query, 0], size, values[j], first + j)
+                        worst = heap[0]
+                i = end
+
+
+cdef inline bint contains(const int64_t[::1] rows, int64_t start, int64_t end, int64_t row) noexcept nogil:
+    """Return True if rows[start : end] contains a row."""
+    cdef int64_t i
+    for i in range(start, end):
+        if rows[i] == row:
+            return True
+    return False
+
+
+cdef inline void replace_worst(
+    float *scores, int64_t *rows, Py_ssize_t size, float score, int64_t row
+) noexcept nogil:
+    """Replace the first entry of a heap, which is the worst. Among equal scores, the last row is the worst."""
+    cdef Py_ssize_t hole = 0, child = 1
+    while child < size:
+        if child + 1 < size and (
+            scores[child + 1] < scores[child]
+            or (scores[child + 1] == scores[child] and rows[child + 1] > rows[child])
+        ):
+            child += 1
+        if scores[child] > score or (scores[child] == score and rows[child] < row):
+            break
+        scores[hole] = scores[child]
+        rows[hole] = rows[child]
+        hole = child
+        child = 2 * hole + 1
+    scores[hole] = score
+    rows[hole] = row

@@ -1,13 +1,22 @@
-"""Exact search for the nearest vectors by cosine, in batches."""
+"""Exact search for the nearest vectors by cosine, in blocks of queries and vectors."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v.formats.bfloat16 import float32_blocks
+from w2v.system.threads import map_in_order, one_blas_thread, processors
+from w2v.vectors import _search
 from w2v.vectors.cosines import Floats, cosines, lengths, unit
 
-SCORES_AT_ONCE = 1 << 26  # scores in a batch: 256 MB
+Rows = Sequence[int] | NDArray[np.int64]
+
+QUERIES_AT_ONCE = 512  # queries in a block: enough for a fast matrix product
+SCORES_AT_ONCE = 1 << 19  # scores that a thread computes at once: 2 MB, which fit in the second-level cache
+RESULTS_AT_ONCE = 1 << 20  # results of a block of queries
+ROWS_AT_ONCE = 1 << 12  # rows between two reports of progress
 
 
 def top_rows(scores: Floats, topn: int) -> NDArray[np.int64]:
@@ -25,9 +34,12 @@ def top_rows(scores: Floats, topn: int) -> NDArray[np.int64]:
 
 
 def nearest(
-    queries: Floats, vectors: Floats, norms: Floats, topn: int, left_out: Sequence[Sequence[int]]
+    queries: Floats, vectors: Floats, norms: Floats, topn: int, left_out: Sequence[Rows]
 ) -> Iterator[tuple[NDArray[np.int64], Floats]]:
     """Yield for each query the rows of the `topn` nearest vectors, nearest first, and their cosines.
+
+    Several threads search, each with some of the queries. They need memory for some blocks of scores and for the
+    results of these queries, but none that grows with the number of vectors.
 
     Args:
         queries: (n, D).
@@ -36,13 +48,35 @@ def nearest(
         topn: The maximum number of rows for each query.
         left_out: The rows to leave out of the result of each query.
     """
-    step = max(1, SCORES_AT_ONCE // max(1, len(vectors)))
-    for start in range(0, len(queries), step):
-        block = slice(start, start + step)
-        for rows, scores in zip(left_out[block], cosines(unit(queries[block]), vectors, norms), strict=True):
-            scores[rows] = -np.inf
-            best = top_rows(scores, topn)
-            yield best, scores[best]
+    topn = max(0, min(topn, len(vectors)))
+    step = max(1, min(QUERIES_AT_ONCE, RESULTS_AT_ONCE // max(1, topn)))
+    blocks = [slice(start, start + step) for start in range(0, len(queries), step)]
+
+    def search(block: slice) -> tuple[NDArray[np.int64], Floats]:
+        return _search_block(unit(queries[block]), vectors, norms, topn, left_out[block])
+
+    workers = max(1, min(processors(), len(blocks)))
+    with one_blas_thread() if workers > 1 else nullcontext():
+        for rows, scores in map_in_order(search, blocks, workers):
+            for best, best_scores in zip(rows, scores, strict=True):
+                found = best_scores > -np.inf
+                yield best[found], best_scores[found]
+
+
+def _search_block(
+    queries: Floats, vectors: Floats, norms: Floats, topn: int, left_out: Sequence[Rows]
+) -> tuple[NDArray[np.int64], Floats]:
+    """Return the nearest rows of n unit queries, (n, topn), and their cosines: -inf if there are fewer."""
+    best_scores = np.full((len(queries), topn), -np.inf, np.float32)
+    best_rows = np.zeros((len(queries), topn), np.int64)
+    starts = np.cumsum([0, *map(len, left_out)])
+    excluded = np.concatenate([np.empty(0, np.int64), *(np.asarray(rows, np.int64) for rows in left_out)])
+    width = max(1, SCORES_AT_ONCE // max(1, len(queries)))
+    for start, block in float32_blocks(vectors, width):
+        scores = cosines(queries, block, norms[start : start + len(block)])
+        _search.keep_best(scores, start, excluded, starts, best_scores, best_rows)
+    order = np.lexsort((best_rows, -best_scores), axis=1)
+    return np.take_along_axis(best_rows, order, 1), np.take_along_axis(best_scores, order, 1)
 
 
 def nearest_rows(
@@ -55,9 +89,8 @@ def nearest_rows(
     topn = min(topn, len(vectors) - 1)
     neighbours = np.empty((len(rows), topn), np.int64)
     norms = lengths(vectors)
-    step = max(1, SCORES_AT_ONCE // len(vectors))
-    for start in range(0, len(rows) if topn else 0, step):
-        block = rows[start : start + step]
+    for start in range(0, len(rows) if topn else 0, ROWS_AT_ONCE):
+        block = rows[start : start + ROWS_AT_ONCE]
         results = nearest(vectors[block], vectors, norms, topn, [[row] for row in block.tolist()])
         for number, (best, _) in enumerate(results, start):
             neighbours[number] = best
