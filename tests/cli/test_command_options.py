@@ -462,7 +462,7 @@ CALLS = [
         "compare",
         "cli.commands.evaluation:compare_models",
         "old.bin old.bin",
-        {"top": 10_000, "show": 20},
+        {"top": 10_000, "show": 0},
         {"--top 7": {"top": 7}, "--show 7": {"show": 7}, "--words 7": {"show": 7}},
     ),
     Call("perplexity", "cli.commands.evaluation:measure_perplexity", "old.safetensors text", {}, READING),

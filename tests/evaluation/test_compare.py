@@ -11,12 +11,15 @@ from w2v.evaluation import compare as comparing
 from w2v.evaluation.compare import compare
 from w2v.gensim.models.keyedvectors import KeyedVectors as GensimVectors
 
+SHOW_IS_DEPRECATED = pytest.mark.filterwarnings("ignore:the argument show:DeprecationWarning")
+
 
 def random_vectors(words: int, seed: int = 1) -> w2v.KeyedVectors:
     vectors = np.random.default_rng(seed).normal(size=(words, 10))
     return w2v.KeyedVectors([f"w{row}" for row in range(words)], vectors)
 
 
+@SHOW_IS_DEPRECATED
 def test_rotated_model_has_the_same_neighbours() -> None:
     one = random_vectors(300)
     rotation = np.linalg.qr(np.random.default_rng(2).normal(size=(10, 10)))[0]
@@ -37,6 +40,7 @@ def test_gensim_vectors_can_be_compared() -> None:
     assert compare(other, one) == compare(one, one)
 
 
+@SHOW_IS_DEPRECATED
 def test_moved_word_is_listed_first() -> None:
     one = random_vectors(2000)
     vectors = one.vectors.copy()
@@ -51,6 +55,7 @@ def test_moved_word_is_listed_first() -> None:
     ]  # fmt: skip
 
 
+@SHOW_IS_DEPRECATED
 def test_overlaps_and_distances_match_the_definition() -> None:
     one, other = random_vectors(40), random_vectors(50, seed=2)
     found = compare(one, other, show=40)
@@ -99,3 +104,11 @@ def test_judgements_is_the_old_name_of_results() -> None:
     comparison = compare(vectors, vectors)
     with pytest.warns(DeprecationWarning, match="results"):
         assert comparison.judgements == comparison.results
+
+
+def test_the_list_of_words_is_deprecated() -> None:
+    vectors = random_vectors(30)
+    assert compare(vectors, vectors).moved == []
+    with pytest.warns(DeprecationWarning, match=r"use w2v\.change") as caught:
+        assert len(compare(vectors, vectors, show=2).moved) == 2
+    assert caught[0].filename == __file__

@@ -38,7 +38,7 @@ GROUPS = {
             "Correlate cosine similarities with the scores of word PAIRS, or show the cosine of two words.",
         ),
         "evaluate": ("evaluation", "Evaluate one or more MODELs, with confidence intervals and significance tests."),
-        "compare": ("evaluation", "Show how two models differ."),
+        "compare": ("evaluation", "Show how two models of one text differ, such as a model and its compressed copy."),
         "change": ("change", "Show how much each word changed between two models."),
         "perplexity": (
             "evaluation",

@@ -64,7 +64,7 @@ class Comparison(Result):
         shared: Number of words in both models.
         only_first, only_second: Number of words in only one of the models.
         bands: The overlap of neighbours by word frequency.
-        moved: The words that differ most, in descending order of their distance.
+        moved: Deprecated: the words whose neighbours differ most, in descending order of their distance.
         results: The scores of both models, see w2v.evaluate.
     """
 
@@ -93,7 +93,7 @@ def compare(
     second: KeyedVectors | HasWordVectors,
     *,
     top: int = 10_000,
-    show: int = 20,
+    show: int = 0,
     progress: Report | None = None,
 ) -> Comparison:
     """Compare the 10 nearest neighbours of words that two models share.
@@ -104,7 +104,8 @@ def compare(
         first, second: Vectors, or models that have them.
         top: Compare this many shared words, the first in the first model, which are its most frequent. A sample of the
             other shared words is compared, too.
-        show: Number of words to list that differ most, among the first `top`.
+        show: Deprecated: number of words to list whose neighbours differ most, among the first `top`. `w2v.change`
+            also says which of them differ by more than noise.
         progress: Called in the phases "compare" and "evaluate".
 
     Raises:
@@ -112,6 +113,11 @@ def compare(
         SettingsError: If `top` or `show` is impossible.
     """
     check_numbers(top=top, show=show)
+    if show:
+        message = "the argument show of compare will be removed: use w2v.change"
+        warnings.warn(
+            message, DeprecationWarning, stacklevel=3
+        )  # at the caller of the function that the decorator made
     models = vectors_of(first), vectors_of(second)
     shared = [word for word in models[0].index_to_key if models[1].is_known(word)]
     if len(shared) < 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -95,24 +96,26 @@ def evaluate(models: tuple[Path, ...], progress: Report, held_out: Path | None, 
 @click.argument("first", type=FILE)
 @click.argument("second", type=FILE)
 @options.number_option("--top", default=10_000, show_default=True, help="Compare the N most frequent words.")
-@options.number_option(
-    "--show", formerly=["--words"], default=20, show_default=True, help="Show the N words that differ most."
-)
+@options.number_option("--show", formerly=["--words"], default=0, hidden=True)  # w2v change replaces it
 @options.ERRORS
 @options.REPORTING
 def compare(first: Path, second: Path, errors: Errors, progress: Report, **numbers: Any) -> Result:
-    """Show how two models differ.
+    """Show how two models of one text differ, such as a model and its compressed copy.
 
     First comes the share of a word's 10 nearest neighbours that are the same in both models, by the frequency rank of
-    the word in FIRST. Then come the words whose neighbours differ most, and the scores of w2v evaluate. Only words in
-    both models count as neighbours. The --top most frequent words are compared, and a sample of 1,000 others.
+    the word in FIRST. Then come the scores of w2v evaluate. Only words in both models count as neighbours. The --top
+    most frequent words are compared, and a sample of 1,000 others.
+
+    w2v change shows which words differ between models of two texts.
 
     \b
     w2v compare old.safetensors new.safetensors
-    w2v compare old.bin new.bin --top 2000 --show 50 --json
+    w2v compare old.bin new.bin --top 2000 --json
     """
     models = [load(path, errors=errors, progress=progress) for path in (first, second)]
-    result = compare_models(*models, **numbers, progress=progress)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of --show
+        result = compare_models(*models, **numbers, progress=progress)
     names = [str(first), str(second)]
     return {"models": names} | asdict(result), lambda _: print_comparison(names, result)
 
