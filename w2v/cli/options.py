@@ -118,11 +118,8 @@ class TrainingCommand(ShortHelp):
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         refuse_foreign_options(args)
         # Click would take the argument after --freeze as its value, even if it is the name of a text.
-        following = [*args[1:], ""]
-        args = [
-            "--freeze=inputs" if arg == "--freeze" and after not in get_args(Freeze) else arg
-            for arg, after in zip(args, following, strict=True)
-        ]
+        has_value = [after in get_args(Freeze) for after in (*args[1:], None)]
+        args = ["--freeze=inputs" if arg == "--freeze" and not has_value[k] else arg for k, arg in enumerate(args)]
         return super().parse_args(context, args)
 
 
