@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.text.vocabulary import Vocabulary as Vocabulary
     from w2v.training.model import Model as Model
     from w2v.training.model import ViewsModel as ViewsModel
+    from w2v.training.slices import slices as slices
     from w2v.training.train import resume as resume
     from w2v.training.train import train as train
     from w2v.training.tune import tune as tune
@@ -77,6 +78,7 @@ _MODULES = {  # the module of each public name
     "rank": "w2v.evaluation.effective_rank",
     "resume": "w2v.training.train",
     "similarity": "w2v.evaluation.similarity",
+    "slices": "w2v.training.slices",
     "train": "w2v.training.train",
     "tune": "w2v.training.tune",
     "word_pairs": "w2v.evaluation.similarity",

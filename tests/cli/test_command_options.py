@@ -228,6 +228,25 @@ CALLS = [
         },
     ),
     Call(
+        "slices",
+        "training.slices:slices",
+        "text list -o new",
+        {"resume": False, "checkpoint": None, "checkpoint_every": "10m", "force": False},
+        SETTINGS
+        | READING
+        | {
+            "--views words+subwords": {"views": "words+subwords"},
+            "--sg": {"model": "skipgram"},
+            "--cbow": {"model": "cbow"},
+            "--hs": {"loss": "hs"},
+            "--phrases list": {"phrases": "list"},
+            "--checkpoint states": {"checkpoint": "states"},
+            "--checkpoint-every 3s": {"checkpoint_every": "3s"},
+            "--resume": {"resume": True},
+            "--ignore-memory": {"ignore_memory": True},
+        },
+    ),
+    Call(
         "vocab",
         "cli.commands.preparation:read_corpus",
         "text -o new",
@@ -833,6 +852,8 @@ def test_help_shows_the_defaults(command: str) -> None:
          "graph phrases checkpoint"),
         ("tune", "output time questions pairs max-size model vector-size window min-count subwords views epochs "
          "workers loss phrases resume lower tokenize"),
+        ("slices", "output checkpoint resume model vector-size window min-count subwords views epochs workers loss "
+         "lower tokenize"),
         ("phrases", "output threshold min-count passes connectors save-phrases read-phrases workers lower tokenize"),
         ("vocab", "output min-count max-vocab workers lower tokenize"),
         ("tree", "min-count max-vocab workers tree tree-vectors word vocabulary lower tokenize"),
@@ -879,6 +900,6 @@ def test_short_help_lists_common_options(command: str, common: str) -> None:
     ],
 )
 def test_options_of_other_programs_are_translated(foreign: str, spelling: str) -> None:
-    for command in "train", "tune":
+    for command in "train", "tune", "slices":
         error = run(command, "text", *foreign.split(), code=2).stderr
         assert error.removesuffix("\n").partition("; see")[0] == f"w2v: {foreign}: write {spelling}"

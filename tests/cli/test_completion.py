@@ -66,11 +66,11 @@ def test_all_arguments_and_option_values_complete_except_numbers_names_and_words
             if takes_value and not number and not parameter.shell_complete(context, ""):
                 without_completion.add(f"{name} {parameter.name}")
     commands = {
-        **dict.fromkeys(("epochs", "blocks", "subwords", "window"), "train tune"),
-        "objective": "train tune perplexity rank convert",
-        "checkpoint_every": "train",
+        **dict.fromkeys(("epochs", "blocks", "subwords", "window"), "train tune slices"),
+        "objective": "train tune slices perplexity rank convert",
+        "checkpoint_every": "train slices",
         "time": "tune",
-        "column": "train tune vocab phrases tree perplexity evaluate encode",
+        "column": "train tune slices vocab phrases tree perplexity evaluate encode",
         "delimiter": "phrases",
         "words": "similarity query plot tree change",
         **dict.fromkeys(("analogies", "word"), "plot"),

@@ -37,6 +37,7 @@ ARGUMENTS = {
     "tree": "{corpus}",
     "train": "{corpus} -o out.bin --epochs 1 --vector-size 8",
     # All settings that tune would try are given, so that the result does not depend on time.
+    "slices": "{corpus} {other} -o out --epochs 1 --vector-size 8",
     "tune": "{corpus} -o out.bin --epochs 1 --vector-size 8 --model skipgram --loss ns --window 5 --negative 3 "
     "--sample 0 --vectors input --alpha 0.05 --min-alpha 0.001",
     "query": "{model} king",
@@ -67,7 +68,7 @@ def test_all_commands_have_help_errors_json_and_quiet(
     shown = run(command, "--help").stdout
     assert f"\n  w2v {command} " in shown == run(command, "-h").stdout
     assert f"\n  {command} " in run().stdout
-    inputs = {"corpus": sample, "model": model}
+    inputs = {"corpus": sample, "other": sample.with_name("[c]orpus.txt"), "model": model}  # other: a pattern
     arguments = ARGUMENTS[command].format(**inputs).split()
     assert "No such option '--unknown'" in run(command, *arguments, "--unknown", code=2).stderr
     if command != "info":

@@ -36,13 +36,14 @@ OUTPUTS = {
     ("phrases", "output"): ["phrases", "{corpus}", "-o", "{out}"],
     ("phrases", "save_phrases"): ["phrases", "{corpus}", "--save-phrases", "{out}"],
 }
-FOLDERS = {("train", "checkpoint"), ("align", "output")}
-FOLDERS |= {(command, "cache") for command in ("train", "tune", "vocab", "phrases", "tree", "perplexity", "evaluate")}
+FOLDERS = {("train", "checkpoint"), ("align", "output"), ("slices", "checkpoint"), ("slices", "output")}
+READERS = ("train", "tune", "slices", "vocab", "phrases", "tree", "perplexity", "evaluate")
+FOLDERS |= {(command, "cache") for command in READERS}
 TESTED_ELSEWHERE = {("tune", "output")}  # in tests/training/test_tune.py
 INPUTS = {
     "corpus", "texts", "model", "model2", "models", "first", "second", "init", "continue_from", "resume", "config",
     "tree_vectors", "questions", "pairs", "held_out", "pairs_or_words", "words", "words_file", "vocabulary",
-    "read_phrases", "edges", "dictionary", "baseline",
+    "read_phrases", "phrases", "edges", "dictionary", "baseline",
 }  # fmt: skip
 
 

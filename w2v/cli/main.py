@@ -21,6 +21,7 @@ GROUPS = {
     },
     "Train": {
         "train": ("training", "Train word vectors on a CORPUS."),
+        "slices": ("slices", "Train a model of each CORPUS, so that their vectors can be compared."),
         "tune": ("training", "Search for good settings for a CORPUS, and train with the best."),
     },
     "Use": {

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from w2v.evaluation.perplexity import Perplexity
     from w2v.evaluation.similarity import PairsResult
     from w2v.losses.code_lengths import CodeLengths
+    from w2v.training.slices import Slices
     from w2v.training.successive_halving import Trial, Tuner
     from w2v.vectors.align import Fit
     from w2v.vectors.query import Method
@@ -394,6 +395,13 @@ def print_neighbours(
     )
     for word, values in vectors.items():
         print_line(f"{word}: {' '.join(f'{value:.6g}' for value in values)}")
+
+
+def print_slices(result: Slices) -> None:
+    """Print the file of each model, and how many words it has and lacks."""
+    rows = [(result.compass, f"{result.words:,}", "")]
+    rows += [(each.path, f"{each.words:,}", f"{each.missing:,}") for each in result.slices.values()]
+    print_table(rows, ("model", "words", "missing words"))
 
 
 def print_values(values: Mapping[str, Any]) -> None:

@@ -23,6 +23,7 @@ from w2v.text._text import FIRST_TYPE
 from w2v.text.idstore import TypeCounts
 from w2v.text.normalise import TextOptions
 from w2v.text.subword_rows import SubwordRows
+from w2v.text.subwords import Ngrams
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.divergence import all_finite
 from w2v.training.model import Model, ViewsModel
@@ -212,12 +213,17 @@ def settings_for_compass(compass: Model | ViewsModel, given: Mapping[str, Any]) 
         SettingsError: A given setting does not fit the model, or the output rows of the model do not belong to words.
     """
     settings = continued_settings(compass, "union", {"vectors": "input", **given})
+    check_frozen_outputs(settings)
+    return settings
+
+
+def check_frozen_outputs(settings: Settings) -> None:
+    """Raise SettingsError if output rows cannot be frozen with these settings, because they do not belong to words."""
     _check_word_vectors(settings)
     if reason := settings.loss_class.fixed_vocabulary:
         raise SettingsError(
             f"freeze outputs: with loss {settings.loss}, {reason}: train the model of init with loss ns"
         )
-    return settings
 
 
 def without_computed(settings: Settings) -> Settings:
@@ -252,15 +258,15 @@ def initialise_from_model(
         raise W2VError("the continued model has NaN or infinite values")
     if vocab == "old":
         loss = loss_for(settings, model.vocabulary, model.loss.tensors | model.output_parameters)
-        return Initialisation(
-            model.vocabulary, loss, parameters | _subword_rows(model, model.vocabulary, slice(None), ignore_memory)
-        )
+        parameters |= _subword_rows(model.ngrams, model.inputs, model.vocabulary, slice(None), ignore_memory)
+        return Initialisation(model.vocabulary, loss, parameters)
     if model.loss.fixed_vocabulary:
         raise SettingsError(
             f"vocab union: with loss {settings.loss}, {model.loss.fixed_vocabulary}: choose old, or train a new model"
         )
     vocabulary, rows = unite_vocabulary(model.vocabulary, types, settings)
-    return Initialisation(vocabulary, None, parameters | _subword_rows(model, vocabulary, rows, ignore_memory), rows)
+    parameters |= _subword_rows(model.ngrams, model.inputs, vocabulary, rows, ignore_memory)
+    return Initialisation(vocabulary, None, parameters, rows)
 
 
 def initialise_from_compass(
@@ -280,7 +286,7 @@ def initialise_from_compass(
     Raises:
         W2VError: The model has NaN or infinite values, or the text has too few of its words.
     """
-    if not all_finite(compass.output_parameters.values()):
+    if not all_finite([compass.inputs, *compass.output_parameters.values()]):
         raise W2VError("the model of init has NaN or infinite values")
     for array in compass.output_parameters.values():
         if not bfloat16.stores_exactly(array, settings.storage):
@@ -301,9 +307,12 @@ def initialise_from_compass(
     found = f"{len(rows):,} of {len(compass.vocabulary):,} words of the model occur in the text"
     log.info("%s at least %s times; the others have no vector", found, f"{settings.min_count:,}")
     words = [compass.vocabulary.words[row] for row in rows.tolist()]
-    parameters = {name: array[rows] for name, array in compass.output_parameters.items()}
+    vocabulary = Vocabulary(words, counts[rows])
+    matrices = {"inputs": compass.inputs} | compass.output_parameters
+    parameters = {name: array[rows] for name, array in matrices.items()}
+    parameters |= _subword_rows(compass.ngrams, parameters["inputs"], vocabulary, slice(None), ignore_memory)
     coordinates = compass.coordinates or coordinates_of(compass.outputs)
-    return Initialisation(Vocabulary(words, counts[rows]), None, parameters, coordinates=coordinates)
+    return Initialisation(vocabulary, None, parameters, coordinates=coordinates)
 
 
 def coordinates_of(outputs: NDArray[Any]) -> str:
@@ -312,21 +321,26 @@ def coordinates_of(outputs: NDArray[Any]) -> str:
 
 
 def _subword_rows(
-    model: Model, vocabulary: Vocabulary, rows: NDArray[np.int64] | slice, ignore_memory: bool
+    ngrams: Ngrams | None,
+    inputs: NDArray[Any],
+    vocabulary: Vocabulary,
+    rows: NDArray[np.int64] | slice,
+    ignore_memory: bool,
 ) -> dict[str, NDArray[Any]]:
-    """Return the word and n-gram rows that the input rows are composed of, if the model has n-grams.
+    """Return the word and n-gram rows that the input rows of a model are composed of, if it has n-grams.
 
     Args:
-        model: The model.
+        ngrams: The n-grams of the model.
+        inputs: The input rows of words of the model, (n, D).
         vocabulary: The words of the run.
-        rows: The rows in `vocabulary` of the model's words.
+        rows: The rows in `vocabulary` of these words.
         ignore_memory: Whether to build a table of n-grams even if memory looks insufficient.
     """
-    if not model.ngrams:
+    if not ngrams:
         return {}
-    subwords = SubwordRows.of(model.ngrams.subwords, vocabulary.words, ignore_memory)
-    shared = subwords.sum_by_row(model.ngrams.rows_of(subwords.buckets))[len(vocabulary) :]
-    return {"inputs": subwords.decompose(model.inputs, shared, rows), "ngrams": shared}
+    subwords = SubwordRows.of(ngrams.subwords, vocabulary.words, ignore_memory)
+    shared = subwords.sum_by_row(ngrams.rows_of(subwords.buckets))[len(vocabulary) :]
+    return {"inputs": subwords.decompose(inputs, shared, rows), "ngrams": shared}
 
 
 def unite_vocabulary(old: Vocabulary, types: TypeCounts, settings: Settings) -> tuple[Vocabulary, NDArray[np.int64]]:

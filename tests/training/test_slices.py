@@ -1,0 +1,172 @@
+"""Models of several texts in one coordinate system."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import w2v
+from tests.helpers import Stop, assert_same, run, stop_at
+from w2v.training import slices as slicing
+from w2v.training.slices import Slice, slice_name
+
+QUICK: dict[str, Any] = {"vector_size": 8, "epochs": 2, "workers": 1}
+
+
+@pytest.fixture
+def texts(sample: Path, tmp_path: Path) -> list[Path]:
+    """Return two texts of different words."""
+    lines = sample.read_text("utf-8").splitlines(keepends=True)
+    paths = [tmp_path / "1990s.txt", tmp_path / "2010s.txt"]
+    paths[0].write_text("".join(lines[: len(lines) // 2]), "utf-8")
+    paths[1].write_text("".join(lines[len(lines) // 2 :]).replace("king", "emperor"), "utf-8")
+    return paths
+
+
+def test_slices_are_the_models_of_single_commands(texts: list[Path], tmp_path: Path) -> None:
+    result = w2v.slices(texts, tmp_path / "out", **QUICK)
+    compass = w2v.train(texts, views="words", vectors="input", **QUICK)
+    assert_same(w2v.Model.load(result.compass), compass)
+    assert [Path(each.path).name for each in result.slices.values()] == ["1990s.safetensors", "2010s.safetensors"]
+    for text, each in zip(texts, result.slices.values(), strict=True):
+        model = w2v.Model.load(each.path)
+        assert_same(model, w2v.train(text, init=compass, freeze="outputs", **QUICK))
+        assert model.coordinates == w2v.Model.load(result.compass).coordinates != ""
+        assert (each.words, each.missing) == (len(model.words), len(compass.words) - len(model.words))
+    assert "emperor" in w2v.load(result.slices["2010s"].path)
+    assert "emperor" not in w2v.load(result.slices["1990s"].path)
+
+
+def test_texts_have_names_and_may_be_lists(texts: list[Path], tmp_path: Path) -> None:
+    lists = {"early": texts[0].read_text("utf-8").splitlines(), "late": texts[1].read_text("utf-8").splitlines()}
+    result = w2v.slices(lists, tmp_path / "lists", **QUICK)
+    files = w2v.slices({"early": [texts[0]], "late": str(texts[1])}, tmp_path / "files", **QUICK)
+    assert [*result.slices] == [*files.slices] == ["early", "late"]
+    assert_same(w2v.Model.load(result.slices["late"].path), w2v.Model.load(files.slices["late"].path))
+
+
+def test_name_of_a_text_is_its_file_without_extensions(tmp_path: Path) -> None:
+    (tmp_path / "the.1980s").mkdir()
+    names = [slice_name(tmp_path / name) for name in ("the.1980s", "1990s.txt", "the.2000s.txt.gz", "2010s.zst", "x")]
+    assert names == ["the.1980s", "1990s", "the.2000s", "2010s", "x"]
+
+
+@pytest.mark.parametrize(
+    ("corpora", "message"),
+    [
+        (["1990s.txt"], "1 text: give at least two"),
+        (["1990s.txt", "other/1990s.txt.gz"], "1990s.txt and other/1990s.txt.gz have the same name '1990s'"),
+        (["1990s.txt", "Compass.txt"], "name 'Compass': it belongs to the model of all texts"),
+        (["1990s.txt", "-"], "-: it can be read only once"),
+        ({"a": "1990s.txt", "A": "2010s.txt"}, "names 'a' and 'A': on some systems they are the same file"),
+        ({"a": "1990s.txt", "../b": "2010s.txt"}, "name '../b': it must be the name of a file"),
+        ({"a": "1990s.txt", "b": [["a", "word"]] * 9}, "texts to join must all be files"),
+        ({"a": [["a"]], "b": iter([["a", "word"]])}, "b: it can be read only once"),
+    ],
+    ids=str,
+)
+def test_unusable_texts_are_refused(
+    texts: list[Path], monkeypatch: pytest.MonkeyPatch, corpora: Any, message: str
+) -> None:
+    monkeypatch.chdir(texts[0].parent)
+    with pytest.raises(w2v.SettingsError, match=message):
+        w2v.slices(corpora, "out")
+    assert not Path("out").exists() or not [*Path("out").iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"freeze": "inputs"}, "unknown setting 'freeze'"),
+        ({"init": "model"}, "unknown setting 'init'"),
+        ({"phrases": True}, "phrases True: each text would have other phrases"),
+        ({"loss": "hs"}, "freeze outputs: with loss hs"),
+        ({"checkpoint_every": "1h"}, "checkpoint_every has no effect without checkpoint"),
+        ({"vectors": "combined"}, "vectors combined: with freeze"),
+    ],
+    ids=str,
+)
+def test_unusable_options_are_refused_before_the_work(
+    texts: list[Path], tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(w2v.SettingsError, match=message):
+        w2v.slices(texts, tmp_path / "out", **options)
+    assert not [*tmp_path.glob("out/*")]
+
+
+def test_existing_models_are_kept_or_replaced_only_on_request(texts: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    w2v.slices(texts, out, **QUICK)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    with pytest.raises(w2v.W2VError, match=r"compass.safetensors exists: add --resume"):
+        w2v.slices(texts, out, **QUICK)
+    with pytest.raises(w2v.SettingsError, match=r"epochs 3: the model in .*compass.safetensors has 2"):
+        w2v.slices(texts, out, resume=True, **QUICK | {"epochs": 3})
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    w2v.slices(texts, out, force=True, **QUICK | {"seed": 2})
+    assert all(path.read_bytes() != before[path.name] for path in out.iterdir())
+    (out / "1990s.safetensors").write_bytes(before["1990s.safetensors"])
+    with pytest.raises(w2v.W2VError, match=r"1990s.safetensors was trained with another compass"):
+        w2v.slices(texts, out, resume=True, **QUICK)
+
+
+@pytest.mark.parametrize("stop_in", ["compass", "1990s", "2010s"])
+@pytest.mark.parametrize("views", ["words", "words+subwords"])
+def test_stopped_runs_are_resumed_to_the_same_bits(
+    texts: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop_in: str, views: str
+) -> None:
+    options = QUICK | {"views": views, "checkpoint": tmp_path / "states", "checkpoint_every": "2chunks"}
+    expected = w2v.slices(texts, tmp_path / "whole", **QUICK | {"views": views})
+    trained: list[str] = []
+    original = slicing._Runs._train
+
+    def train(self: Any, name: str, *arguments: Any) -> Any:
+        trained.append(name)
+        if name == stop_in and not self.resume:
+            self = slicing.replace(self, progress=stop_at(0.3))
+        return original(self, name, *arguments)
+
+    monkeypatch.setattr(slicing._Runs, "_train", train)
+    with pytest.raises(Stop):
+        w2v.slices(texts, tmp_path / "out", **options)
+    names = ["compass", "1990s", "2010s"]
+    assert trained == names[: names.index(stop_in) + 1]
+    trained.clear()
+    resumed = w2v.slices(texts, tmp_path / "out", resume=True, **options)
+    assert trained == names[names.index(stop_in) :]
+    assert resumed.slices.keys() == expected.slices.keys()
+    for name in names:
+        found, wanted = (tmp_path / folder / f"{name}.safetensors" for folder in ("out", "whole"))
+        assert found.read_bytes() == wanted.read_bytes(), name
+
+
+def test_command_prints_words_and_missing_words(texts: list[Path], tmp_path: Path) -> None:
+    arguments = ["slices", *texts, "-o", tmp_path / "out", "--epochs", 1, "--vector-size", 8]
+    printed = json.loads(run(*arguments, "--json").stdout)
+    result = w2v.slices(texts, tmp_path / "out", resume=True)
+    assert printed["slices"] == {name: vars(each) for name, each in result.slices.items()}
+    assert isinstance(result.slices["1990s"], Slice)
+    assert "exists: name another file with -o, or add --force" in run(*arguments, code=1).stderr
+    shown = run(*arguments, "--resume").stdout.splitlines()
+    assert shown[0].split() == ["model", "words", "missing", "words"]
+    assert shown[2].split() == [
+        str(tmp_path / "out" / "1990s.safetensors"),
+        f"{result.slices['1990s'].words:,}",
+        f"{result.slices['1990s'].missing:,}",
+    ]
+
+
+def test_words_that_are_exchanged_in_a_text_exchange_their_vectors(sample: Path, tmp_path: Path) -> None:
+    text = sample.read_text("utf-8")
+    (tmp_path / "a.txt").write_text(text, "utf-8")
+    swapped = text.replace(" france ", " \0 ").replace(" two ", " france ").replace(" \0 ", " two ")
+    (tmp_path / "b.txt").write_text(swapped, "utf-8")
+    result = w2v.slices([tmp_path / "a.txt", tmp_path / "b.txt"], tmp_path / "out", vector_size=50, epochs=8)
+    one, other = (w2v.load(each.path) for each in result.slices.values())
+    units = [model[["france", "two"]] for model in (one, other)]
+    units = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in units]
+    cosines = units[0] @ units[1].T
+    assert cosines[0, 1] > cosines[0, 0] + 0.05
+    assert cosines[1, 0] > cosines[1, 1] + 0.05

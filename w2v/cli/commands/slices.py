@@ -1,0 +1,86 @@
+"""The command `slices`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from w2v.cli import options, outputs
+from w2v.cli.commands.training import IGNORE_MEMORY, check_interval
+from w2v.cli.console import ProgressPrinter, Stopped
+from w2v.cli.options import FILE, Option
+from w2v.cli.printing import print_result, print_slices
+from w2v.losses.registry import Settings
+from w2v.settings import TEXT
+from w2v.training import slices as slicing
+from w2v.training.schedule import DEFAULT_INTERVAL
+
+
+@click.command(cls=options.TrainingCommand)
+@options.CORPUS
+@click.option("-o", "--output", type=FILE, required=True, metavar="DIR", help="Folder for the models.")
+@click.option(
+    "--checkpoint", type=FILE, metavar="DIR", help="Write checkpoints to this folder, so that a run can be resumed."
+)
+@click.option(
+    "--checkpoint-every",
+    cls=Option,
+    metavar="INTERVAL",
+    callback=check_interval,
+    help=f"Write a checkpoint after each interval, as in w2v train.  [default: {DEFAULT_INTERVAL}]",
+)
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on after the same command was stopped: keep finished models, and resume the others from --checkpoint.",
+)
+@options.settings_options(*Settings.names())
+@options.SETTING_FLAG_OPTIONS
+@click.option(
+    "--phrases",
+    cls=Option,
+    group=TEXT,
+    type=FILE,
+    help="Join the phrases in this file, which w2v phrases --save-phrases has written from all texts.",
+)
+@IGNORE_MEMORY
+@options.READING
+@options.WRITING
+def slices(
+    corpus: tuple[str, ...], output: Path, force: bool, quiet: bool, as_json: bool, resume: bool, **given: Any
+) -> None:
+    """Train a model of each CORPUS, so that their vectors can be compared.
+
+    A CORPUS is a file or a folder, such as all texts of a period. It gives the model its name. First, w2v trains a
+    model of all texts, the compass. Then it trains the vectors of each text, while the output rows of the compass stay
+    unchanged (w2v train --init compass.safetensors --freeze outputs). So all models share one coordinate system.
+
+    A model has the words of the compass that its text contains at least --min-count times. The other words have no
+    vector in it: they would keep the vector of the compass, as if they had not changed.
+
+    \b
+    w2v slices 1990s.txt 2000s.txt 2010s.txt -o decades
+    w2v slices 1990s/ 2010s/ -o decades --checkpoint states
+    w2v slices 1990s/ 2010s/ -o decades --checkpoint states --resume
+    """
+    paths = [Path(name) for name in corpus]
+    chosen = options.given_settings(given) | options.given_reading(given)
+    chosen |= {name: given[name] for name in ("checkpoint", "phrases", "ignore_memory") if given[name]}
+    chosen["checkpoint_every"] = given["checkpoint_every"] or DEFAULT_INTERVAL
+    options.find_objective(given["objective"])
+    files = slicing.model_files(paths, output)
+    if output.is_dir():
+        inputs = [*map(Path, options.corpus_of(corpus).files), *filter(None, [given["phrases"]])]
+        for path in files:
+            outputs.check(path, resume or force, inputs)
+    try:
+        with ProgressPrinter(quiet, sys.stderr if as_json else sys.stdout) as progress:
+            result = slicing.slices(paths, output, resume=resume, force=force, progress=progress, **chosen)
+    except Stopped as stopped:
+        if given["checkpoint"] or any(path.exists() for path in files):
+            stopped.add_note("to resume, repeat the command with --resume")
+        raise
+    print_result(result, as_json, quiet, print_slices)

@@ -1,0 +1,302 @@
+"""`slices`: train models of several texts, such as the texts of successive periods, in one coordinate system.
+
+A model of all texts, the compass, is trained first. Then the vectors of each text are trained against the frozen output
+rows of the compass. A word has similar vectors in two texts if it predicts similar words in both (Di Carlo et al. 2019,
+"Training Temporal Word Embeddings with a Compass").
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from w2v.display import Result
+from w2v.errors import SettingsError, W2VError, pluralise
+from w2v.losses.registry import Settings
+from w2v.options import refuse_unknown
+from w2v.progress import Report
+from w2v.settings import RENAMED
+from w2v.system.files import PathLike, as_paths, translate_os_errors
+from w2v.text.corpus import Corpus, DataFrameLike, Source
+from w2v.training.checkpoint_folder import VIEWS_FILE_NAME
+from w2v.training.checkpoint_folder import files as checkpoint_files
+from w2v.training.config import RunConfig
+from w2v.training.initialisation import check_frozen_outputs, coordinates_of
+from w2v.training.model import Model, ViewsModel
+from w2v.training.prepare import prepare, resumed_config
+from w2v.training.train import Arguments
+from w2v.training.views import latest_checkpoint
+
+log = logging.getLogger("w2v")
+
+COMPASS = "compass"  # the name of the model of all texts
+EXTENSION = ".safetensors"
+COMPRESSED = {".gz", ".bz2", ".xz", ".zst"}
+# Arguments of `train` that `slices` sets itself, or that several runs cannot share.
+NOT_SHARED = {"settings", "vocabulary", "continue_from", "vocab", "init", "freeze", "notes", "communicator"}
+OPTIONS = [each.name for each in fields(Arguments) if each.name not in NOT_SHARED | {"checkpoint", "progress"}]
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The model of one text.
+
+    Attributes:
+        path: The file of the model.
+        words: The number of words in the model.
+        missing: The number of words of the compass that the text contains less than min_count times. They have no
+            vector in the model.
+    """
+
+    path: str
+    words: int
+    missing: int
+
+
+@dataclass(frozen=True)
+class Slices(Result):
+    """The result of `slices`.
+
+    Attributes:
+        compass: The file of the model of all texts.
+        words: The number of words of the compass.
+        slices: The model of each text, by name.
+    """
+
+    compass: str
+    words: int
+    slices: dict[str, Slice]
+
+
+def slices(
+    corpora: Mapping[str, Source] | Sequence[PathLike],
+    output: PathLike,
+    *,
+    checkpoint: PathLike | None = None,
+    resume: bool = False,
+    force: bool = False,
+    progress: Report | None = None,
+    **given: Any,
+) -> Slices:
+    """Train a model of each text so that the vectors of all models can be compared.
+
+    The models are written to `output`: the model of all texts to compass.safetensors, and the model of each text to a
+    file with its name. They have the same `coordinates`. Each text is trained with all threads, one after the other.
+
+    Args:
+        corpora: The texts by name; or their files or folders, which give them their names: 1990s.txt.gz has the name
+            1990s. Each text is anything that `train` accepts, except an iterator.
+        output: The folder for the models; it is created if it does not exist.
+        checkpoint: A folder for the checkpoints of all runs.
+        resume: Whether to go on after the same call was stopped. Models that are finished are kept. A run with a
+            checkpoint is resumed.
+        force: Whether to replace existing models and checkpoints.
+        progress: See `train`.
+        given: Other arguments of `train`, for all runs. `views` is "words" by default, and `vectors` must be "input".
+
+    Returns:
+        The files of the models, and the number of words that each text lacks.
+
+    Raises:
+        W2VError: A text cannot be used, or a model exists and neither `resume` nor `force` is true.
+        SettingsError: A name or a setting is impossible.
+    """
+    refuse_unknown(given, OPTIONS, RENAMED)
+    if given.get("phrases") is True:
+        raise SettingsError(
+            "phrases True: each text would have other phrases: find them first in all texts, with w2v phrases "
+            "--save-phrases, and give that file"
+        )
+    options = {"views": "words", "vectors": "input", **given}
+    check_frozen_outputs(RunConfig.from_options({**options, "checkpoint": checkpoint}).settings)
+    sources = named_sources(corpora)
+    run = _Runs(Path(output), Path(checkpoint) if checkpoint else None, resume, force, progress, given)
+    run.check_outputs(sources)
+    compass = run.model(COMPASS, joined(list(sources.values())), options, None)
+    finished: dict[str, Slice] = {}
+    # The compass has the settings of a preset, and a text may get more epochs than the longer text of the compass.
+    options = {"epochs": "auto"} | {name: value for name, value in options.items() if name != "preset"}
+    options |= {"init": run.path(COMPASS), "freeze": "outputs"}
+    for name, source in sources.items():
+        model = run.model(name, source, options, compass)
+        words, missing = len(model.vocabulary), len(compass.vocabulary) - len(model.vocabulary)
+        finished[name] = Slice(str(run.path(name)), words, missing)
+    return Slices(str(run.path(COMPASS)), len(compass.vocabulary), finished)
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """The runs of a call of `slices`, with its arguments."""
+
+    output: Path
+    checkpoint: Path | None
+    resume: bool
+    force: bool
+    progress: Report | None
+    given: Mapping[str, Any]
+
+    def path(self, name: str) -> Path:
+        return self.output / f"{name}{EXTENSION}"
+
+    def check_outputs(self, sources: Iterable[str]) -> None:
+        """Create the folder of the models. Raise W2VError if a model exists and may be neither kept nor replaced."""
+        with translate_os_errors(self.output, "write models in"):
+            self.output.mkdir(parents=True, exist_ok=True)
+        for path in map(self.path, [COMPASS, *sources]):
+            if path.exists() and not (self.resume or self.force):
+                raise W2VError(
+                    f"{path} exists: add --resume (resume=True) to keep finished models, or --force (force=True) to "
+                    "replace them"
+                )
+
+    def model(
+        self, name: str, source: Source, options: Mapping[str, Any], compass: Model | ViewsModel | None
+    ) -> Model | ViewsModel:
+        """Return a model with its coordinates: from its file, if it is finished and the call resumes, or by training.
+
+        Args:
+            name: The name of the text.
+            source: The text.
+            options: The arguments of `train`.
+            compass: The model with the output rows to freeze; None to train the compass itself.
+        """
+        path = self.path(name)
+        if self.resume and path.exists():
+            model: Model | ViewsModel = Model.load(path, mmap=True)
+            self._check_settings(model.settings, f"the model in {path}")
+            if compass and coordinates(model) != coordinates(compass):
+                raise W2VError(
+                    f"{path} was trained with another compass: remove it, or start again with --force (force=True)"
+                )
+            return model
+        log.info("training %s", f"the slice {name}" if compass else "the compass on all slices")
+        model = self._train(name, source, options, compass)
+        if compass is None:
+            model = with_coordinates(model)
+        model.save(path, force=self.force)
+        return model
+
+    def _train(
+        self, name: str, source: Source, options: Mapping[str, Any], compass: Model | ViewsModel | None
+    ) -> Model | ViewsModel:
+        """Train a model, or resume its run from a checkpoint."""
+        folder = self.checkpoint and self.checkpoint / name
+        arguments: dict[str, Any] = {"progress": self.progress}
+        if folder and self.resume and has_checkpoint(folder):
+            resumed = latest_checkpoint(folder)
+            self._check_settings(resumed.settings, f"the run in {folder}")
+            phrases, cache = options.get("phrases", False), options.get("cache")
+            others = {key: options[key] for key in ("ignore_memory", "checkpoint_every") if key in options}
+            config = resumed_config(resumed, phrases, cache, **others)
+            arguments["resume_from"] = resumed
+        else:
+            config = RunConfig.from_options({**options, "checkpoint": folder}, compass)
+            arguments |= {"source": compass, "replace_checkpoints": self.force or self.resume}
+        with prepare(config, source, **arguments) as run:
+            run.train(self.progress)
+            return run.model()
+
+    def _check_settings(self, settings: Settings, where: str) -> None:
+        """Raise SettingsError if a setting of this call differs from the settings of an earlier call."""
+        stored = settings.as_dict()
+        for name in self.given.keys() & stored.keys() - {"workers"}:
+            value = self.given[name]
+            if value not in (stored[name], None, "auto"):
+                raise SettingsError(f"{name} {value}: {where} has {stored[name]}; leave it out, or start again")
+
+
+def has_checkpoint(folder: Path) -> bool:
+    """Return True if a run has written a checkpoint to this folder."""
+    return bool(checkpoint_files(folder)) or (folder / VIEWS_FILE_NAME).exists()
+
+
+def coordinates(model: Model | ViewsModel) -> str:
+    """Return the coordinates of a model; of its view of words if it has two views."""
+    return model.views["words"].coordinates if isinstance(model, ViewsModel) else model.coordinates
+
+
+def with_coordinates(model: Model | ViewsModel) -> Model | ViewsModel:
+    """Return the same model with the coordinates that its output rows define."""
+    if isinstance(model, ViewsModel):
+        views = {name: replace(view, coordinates=coordinates_of(view.outputs)) for name, view in model.views.items()}
+        return replace(model, views=views)
+    return replace(model, coordinates=coordinates_of(model.outputs))
+
+
+def model_files(corpora: Mapping[str, Source] | Sequence[PathLike], output: Path) -> list[Path]:
+    """Return the files that `slices` writes to a folder.
+
+    Raises:
+        SettingsError: A name is used twice or is impossible, or a text cannot be used.
+    """
+    return [output / f"{name}{EXTENSION}" for name in (COMPASS, *named_sources(corpora))]
+
+
+def named_sources(corpora: Mapping[str, Source] | Sequence[PathLike]) -> dict[str, Source]:
+    """Return the texts by name.
+
+    Raises:
+        SettingsError: A name is used twice or is impossible, there are fewer than two texts, or one can be read only
+            once.
+    """
+    if isinstance(corpora, Mapping):
+        sources = dict(corpora)
+    else:
+        sources = {}
+        for path in as_paths(corpora):
+            name = slice_name(path)
+            if name in sources:
+                raise SettingsError(f"{sources[name]} and {path} have the same name {name!r}: rename one of them")
+            sources[name] = path
+    if len(sources) < 2:
+        raise SettingsError(f"{pluralise(len(sources), 'text')}: give at least two")
+    seen: dict[str, str] = {}
+    for name, source in sources.items():
+        if not isinstance(name, str) or not name or name.startswith(".") or {"/", os.sep, "\0"} & set(name):
+            raise SettingsError(f"name {name!r}: it must be the name of a file")
+        if name.casefold() == COMPASS:
+            raise SettingsError(f"name {name!r}: it belongs to the model of all texts: rename the text")
+        if (other := seen.setdefault(name.casefold(), name)) != name:
+            raise SettingsError(f"names {other!r} and {name!r}: on some systems they are the same file: rename one")
+        paths = [Path(path) for path in paths_of(source)]
+        if Path("-") in paths or isinstance(source, Iterator):
+            raise SettingsError(f"{name}: it can be read only once, but it is trained twice: give a file or a list")
+        if paths:
+            Corpus(paths)  # raises W2VError if a file does not exist
+    return sources
+
+
+def slice_name(path: PathLike) -> str:
+    """Return the name of the slice in a file or folder: the name of the file without its extensions."""
+    path = Path(path)
+    if path.is_dir():
+        return path.resolve().name
+    if path.suffix in COMPRESSED:
+        path = path.with_suffix("")
+    return path.stem
+
+
+def joined(sources: Sequence[Source]) -> Source:
+    """Return one text with all texts, one after the other.
+
+    Raises:
+        SettingsError: The texts are neither all files nor all lists.
+    """
+    are_paths = [bool(paths_of(source)) for source in sources]
+    if all(are_paths):
+        return [Path(path) for source in sources for path in paths_of(source)]
+    if any(are_paths) or any(isinstance(source, DataFrameLike) for source in sources):
+        raise SettingsError("texts to join must all be files, or all be lists of texts or of lists of words")
+    return [text for source in sources for text in source]  # type: ignore[union-attr,return-value]
+
+
+def paths_of(source: Source) -> list[PathLike]:
+    """Return the paths of a text in files; an empty list if it is in memory."""
+    if isinstance(source, str | os.PathLike):
+        return [source]
+    is_list = isinstance(source, list | tuple) and any(isinstance(item, os.PathLike) for item in source)
+    return list(source) if is_list else []  # type: ignore[arg-type]
