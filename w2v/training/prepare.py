@@ -109,7 +109,7 @@ def prepare(
             communicator.assert_same(_values_all_ranks_share(config, text, resume_from))
             settings = replace(settings, workers=settings.workers or communicator.default_workers())
         with collective_errors(communicator):
-            is_table = has_columns(config.reading.column)
+            is_table = has_columns(config.reading.column) or config.reading.item is not None
             part = text.part(communicator.rank, communicator.size, is_table=is_table) if communicator else text
             resources: dict[str, Any] = {"workers": settings.threads, "progress": progress}
             store = stack.enter_context(read_corpus(part, config.reading, **resources))
@@ -350,6 +350,8 @@ def join_phrases(
     Returns:
         The store of the new ids and the phrases; `store` and None if `phrases` is False.
     """
+    if phrases is not False and not store.is_text:
+        raise SettingsError("--phrases (phrases=) joins words of a text, but the corpus holds items: leave it out")
     if isinstance(phrases, bool):
         if not phrases:
             return store, None
@@ -369,6 +371,8 @@ def _check_options_for_ranks(config: RunConfig) -> None:
             f"--encoding {reading.encoding} (encoding): only UTF-8 can be divided among ranks: convert the text with "
             "iconv"
         )
+    if reading.item is not None:
+        raise SettingsError("--item (item=): a session may have rows in the parts of several ranks: use one process")
     if config.phrases is True:
         raise SettingsError(
             "--phrases (phrases=True) finds phrases in the whole text, but each rank reads only a part: find them "
