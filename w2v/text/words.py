@@ -30,7 +30,13 @@ Item = TypeVar("Item")
 
 def is_number(key: object) -> bool:
     """Return True if a key is an int of at most 64 bits, signed or unsigned."""
-    return bool(isinstance(key, int | np.integer) and not isinstance(key, bool) and -(1 << 63) <= key < 1 << 64)
+    return isinstance(key, int | np.integer) and not isinstance(key, bool) and -(1 << 63) <= int(key) < 1 << 64
+
+
+def is_missing(value: object) -> bool:
+    """Return True for None, NaN, and pandas' NA and NaT."""
+    is_nan = isinstance(value, float | np.floating) and bool(np.isnan(value))
+    return value is None or is_nan or type(value).__name__ in {"NAType", "NaTType"}
 
 
 def refuse_string(words: object) -> None:
