@@ -200,9 +200,13 @@ def initialise_from_model(
     if not all_finite(parameters.values()):
         raise W2VError("the continued model has NaN or infinite values")
     if vocab == "old":
-        loss = loss_for(settings, model.vocabulary, model.loss.tensors | model.output_parameters)
+        # Copy what the trained model keeps: Windows does not replace the file of the old model while it is mapped.
+        words = model.vocabulary.words.take(np.arange(len(model.vocabulary)))
+        vocabulary = Vocabulary(words, model.vocabulary.counts.copy())
+        tensors = {name: tensor.copy() for name, tensor in model.loss.tensors.items()}
+        loss = loss_for(settings, vocabulary, tensors | model.output_parameters)
         return Initialisation(
-            model.vocabulary, loss, parameters | _subword_rows(model, model.vocabulary, slice(None), ignore_memory)
+            vocabulary, loss, parameters | _subword_rows(model, vocabulary, slice(None), ignore_memory)
         )
     if model.loss.fixed_vocabulary:
         raise SettingsError(
