@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -80,7 +81,7 @@ def test_paths_in_a_checkpoint_are_never_opened(sample: Path, tmp_path: Path, un
         stderr = run("train", *named, "--resume", tmp_path / "states", "--force", code=2).stderr
         assert stderr.startswith(REFUSED)
         assert f"--save-vocab {new}" in stderr
-    with pytest.raises(w2v.W2VError, match=rf"^give the corpus again, .* the run began with {pipe}$"):
+    with pytest.raises(w2v.W2VError, match=rf"^give the corpus again, .* the run began with {re.escape(str(pipe))}$"):
         w2v.resume(tmp_path / "states")
     assert contents(tmp_path) == before
     stderr = run("train", sample, "--resume", tmp_path / "states", "-o", tmp_path / "named.bin", "--force").stderr
@@ -186,7 +187,9 @@ def test_file_of_phrases_must_be_named_again(sample: Path, tmp_path: Path) -> No
     table, states, out = tmp_path / "phrases.tsv", tmp_path / "states", tmp_path / "m.safetensors"
     Phrases.find(sample).save(table)
     train_and_stop(states, sample, phrases=table)
-    with pytest.raises(w2v.W2VError, match=f"give the file of phrases again .* the run began with {table}$"):
+    with pytest.raises(
+        w2v.W2VError, match=f"give the file of phrases again .* the run began with {re.escape(str(table))}$"
+    ):
         w2v.resume(states, sample)
     again = ["train", sample, "--resume", states, "-o", out]
     assert resume_command(run(*again, code=2).stderr)[-2:] == ["--phrases", str(table)]
@@ -199,7 +202,9 @@ def test_resume_refuses_other_phrases(sample: Path, tmp_path: Path, phrases: boo
     table = tmp_path / "phrases.tsv"
     Phrases.find(sample).save(table)
     train_and_stop(tmp_path / "states", sample, phrases=phrases)
-    with pytest.raises(w2v.SettingsError, match=f"^phrases {table}: the run joined {joined}; leave it out$"):
+    with pytest.raises(
+        w2v.SettingsError, match=f"^phrases {re.escape(str(table))}: the run joined {joined}; leave it out$"
+    ):
         w2v.resume(tmp_path / "states", sample, phrases=table)
 
 

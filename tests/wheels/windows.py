@@ -44,6 +44,7 @@ OPTIONAL = {  # by the name for pip, the name for import
     "gensim": "gensim.models",
     "uniseg": "uniseg",
     "POT": "ot",
+    "spacy": "spacy",
 }
 # NumPy and SciPy import complex functions, such as crealf, that the C library of Wine 8 lacks. A library with these
 # functions takes the place of this one in the packages; its name has the same length.
@@ -88,7 +89,9 @@ def create_python() -> None:
     (HOME / "_wmi.pyd").unlink()  # crashes in Wine 8; Python does without
     SITE.mkdir()
     (SITE / "sitecustomize.py").write_text("import _winapi\ndel _winapi.CopyFile2\n")  # Wine 8 lacks this function
-    (HOME / "python313._pth").write_text(f"python313.zip\n.\n{windows_path(SITE)}\nimport site\n")
+    (HOME / "python313._pth").write_text(
+        f"python313.zip\n.\n{windows_path(SITE)}\n{windows_path(BUILD / 'project')}\nimport site\n"
+    )
     create_math_library(HOME / OWN_MATH.decode())
     create_library(HOME / "bcryptprimitives.dll", RANDOM_FUNCTION, ["ProcessPrng"], "-ladvapi32")
 

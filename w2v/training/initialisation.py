@@ -257,9 +257,13 @@ def initialise_from_model(
     if not all_finite(parameters.values()):
         raise W2VError("the continued model has NaN or infinite values")
     if vocab == "old":
-        loss = loss_for(settings, model.vocabulary, model.loss.tensors | model.output_parameters)
-        parameters |= _subword_rows(model.ngrams, model.inputs, model.vocabulary, slice(None), ignore_memory)
-        return Initialisation(model.vocabulary, loss, parameters)
+        # Copy what the trained model keeps: Windows does not replace the file of the old model while it is mapped.
+        old = model.vocabulary
+        vocabulary = Vocabulary(old.words.take(np.arange(len(old))), old.counts.copy(), old.key_type)
+        tensors = {name: tensor.copy() for name, tensor in model.loss.tensors.items()}
+        loss = loss_for(settings, vocabulary, tensors | model.output_parameters)
+        parameters |= _subword_rows(model.ngrams, model.inputs, vocabulary, slice(None), ignore_memory)
+        return Initialisation(vocabulary, loss, parameters)
     if model.loss.fixed_vocabulary:
         raise SettingsError(
             f"vocab union: with loss {settings.loss}, {model.loss.fixed_vocabulary}: choose old, or train a new model"
