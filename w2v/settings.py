@@ -64,7 +64,15 @@ RENAMED = {
 
 # Other defaults of the settings, by the name of a preset.
 PRESETS: dict[Preset, dict[str, Any]] = {
-    "items": {"model": "skipgram", "window": 10, "shrink_windows": False, "epochs": 20, "sample": 1e-3},
+    # Measured with bench/items.py --search:
+    "items": {
+        "model": "skipgram",
+        "window": WHOLE_SENTENCE,
+        "epochs": 20,
+        "sample": 1e-3,
+        "ns_exponent": -0.5,
+        "min_count": 1,
+    },
     # The defaults of PecanPy, with the subsampling of gensim, which PecanPy trains with:
     "graph": {"model": "skipgram", "vector_size": 128, "window": 10, "epochs": 1, "min_count": 0, "sample": 1e-3},
 }
