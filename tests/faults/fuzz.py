@@ -12,6 +12,7 @@ next run.
 
 import bz2
 import gzip
+import io
 import json
 import lzma
 import os
@@ -29,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 import zstandard
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -182,8 +184,28 @@ def seed_files() -> dict[str, dict[str, bytes]]:
                 "xz": lzma.compress(text),
                 "zstandard": zstandard.compress(text),
             },
+            "graph": {
+                "edges": "# edges\na b 1\nköln\ta\t2.5e-1\n".encode(),
+                "gzip": gzip.compress(b"a,b,1\nb,c,2\n"),
+                "scipy": archive(scipy.sparse.save_npz, scipy.sparse.csr_array(np.eye(3))),
+                "pecanpy": archive(
+                    np.savez,
+                    IDs=np.array(WORDS),
+                    data=np.ones(4, np.float32),
+                    indptr=np.arange(5, dtype=np.uint32),
+                    indices=np.array([1, 0, 3, 2], np.uint32),
+                ),
+                "matrix": b"%%MatrixMarket matrix coordinate real symmetric\n% a\n3 3 2\n2 1 0.5\n3 3 7\n",
+            },
             "ids": {"plain": next(folder.glob("*.w2v-ids")).read_bytes()},
         }
+
+
+def archive(save: Callable[..., object], *arguments: Any, **arrays: Any) -> bytes:
+    """Return the bytes of a NumPy archive that a function saves."""
+    file = io.BytesIO()
+    save(file, *arguments, **arrays)
+    return file.getvalue()
 
 
 def empty_checksum(arrays: object, settings: object) -> str:
@@ -199,6 +221,8 @@ def loaders() -> dict[str, Callable[[Path], object]]:
     from w2v.evaluation.similarity import word_pairs
     from w2v.gensim.models.phrases import Phrases
     from w2v.gensim.models.word2vec import Word2Vec
+    from w2v.graph import readers
+    from w2v.graph.walks import WalkOptions, walk_blocks
     from w2v.losses import hierarchical_softmax
     from w2v.text import corpus, idstore
     from w2v.text.vocabulary import Vocabulary
@@ -251,6 +275,16 @@ def loaders() -> dict[str, Callable[[Path], object]]:
             assert store.remap(vocabulary.words).max() == len(vocabulary) - 1
         idstore.read_corpus(corpus.Corpus(path))
 
+    def read_edges(path: Path) -> None:
+        for weighted in (False, True):
+            with suppress(W2VError):  # otherwise a file without weights would never be read without them
+                graph = readers.read_graph(corpus.Corpus(path), readers.GraphOptions(weighted=weighted))
+                options = WalkOptions(walk_length=5, num_walks=1, p=0.5, q=2)
+                ids = np.concatenate([*walk_blocks(graph, options)])
+                assert int(ids.max()) < graph.nodes + 2
+                assert np.count_nonzero(ids == 0) == graph.nodes
+        readers.read_graph(corpus.Corpus(path))
+
     def read_ids(path: Path) -> None:
         try:
             with path.open("rb") as file:
@@ -275,6 +309,7 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         "gensim": lambda path: load_with_gensim_errors(Word2Vec.load, path),
         "corpus": read_text,
         "columns": read_column,
+        "graph": read_edges,
         "ids": read_ids,
     }
 

@@ -9,11 +9,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+import networkx
 import numpy as np
 
 import w2v
 from tests.faults.variants import assert_modules_of_variant
 from w2v._kernels import LOSS_KINDS, step_for
+from w2v.graph.graph import Graph
+from w2v.graph.walks import WalkOptions, walk_blocks
 from w2v.kernel.plan import INSTRUCTION_SETS
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions, read_corpus
@@ -56,6 +59,12 @@ def main() -> None:
         for name in ("m.bin", "m.txt", "m.safetensors"):
             trained.save(Path(folder, name))
             assert len(w2v.load(Path(folder, name))) == len(trained.vocabulary)
+    edges = [(int(a), int(b)) for a, b in random.integers(0, 2000, (20_000, 2))]
+    graph = Graph.of(networkx.Graph(edges), weighted=True, directed=False, workers=WORKERS)
+    options = WalkOptions(p=0.5, q=2)
+    for one, other in zip(walk_blocks(graph, options, workers=WORKERS), walk_blocks(graph, options), strict=True):
+        assert np.array_equal(one, other)
+    print("walks", flush=True)
     print("instruction sets here:", *filter(step_for, INSTRUCTION_SETS))
 
 

@@ -14,7 +14,7 @@ from w2v.graph.rows cimport find_neighbour
 
 import numpy as np
 
-from w2v.text._text import FIRST_TYPE, PADDING
+from w2v.text._text import FIRST_TYPE
 
 cdef enum:
     SMALL_ROW = 24  # a row with at most this many neighbours is sorted by insertion
@@ -67,15 +67,6 @@ cdef inline Field next_field(const uint8_t **at, const uint8_t *end, uint8_t del
     return field
 
 
-cdef inline bint has_space(Field field) noexcept nogil:
-    cdef const uint8_t *at = field.start
-    while at < field.end:
-        if is_space(at[0]):
-            return True
-        at += 1
-    return False
-
-
 def split_edges(bytes text not None, uint8_t delimiter, bint weighted):
     """Split whole lines into edges. Empty lines and lines that begin with # or % are skipped. The GIL is released.
 
@@ -85,17 +76,16 @@ def split_edges(bytes text not None, uint8_t delimiter, bint weighted):
         weighted: Whether the third field of a line is the weight of its edge.
 
     Returns:
-        The two nodes of each edge, separated by spaces and followed by PADDING, as bytes; the weights, float32
-        (edges,), or None; and the number of edges.
+        The names of the two nodes of each edge, end to end: their bytes, uint8 (n,), and offsets, int64
+        (2 · edges + 1,). The weights of the edges, float32 (edges,), or None.
 
     Raises:
         BadLine: If a line has fewer fields or if its weight is not a positive number.
     """
     cdef int64_t size = len(text), lines = text.count(b"\n") + 1
-    # Each edge gets two spaces. A line has two delimiters and newlines, but the last line may lack its newline.
-    names = np.empty(size + 2 + len(PADDING), np.uint8)
-    cdef uint8_t[::1] view = names
-    cdef uint8_t *to = &view[0]
+    cdef uint8_t[::1] names = np.empty(size + 1, np.uint8)  # + 1, since an empty array has no address
+    cdef int64_t[::1] offsets = np.zeros(2 * lines + 1, np.int64)
+    cdef uint8_t *to = &names[0]
     cdef const uint8_t *begin = text
     cdef float[::1] weights = np.empty(lines if weighted else 0, np.float32)
     cdef const uint8_t *line = begin
@@ -127,8 +117,6 @@ def split_edges(bytes text not None, uint8_t delimiter, bint weighted):
                 if fields[k].start == fields[k].end:
                     problem = "empty"
                     break
-            if problem == NULL and delimiter != WHITE_SPACE and (has_space(fields[0]) or has_space(fields[1])):
-                problem = "space"
             if problem != NULL:
                 break
             if weighted:
@@ -140,14 +128,13 @@ def split_edges(bytes text not None, uint8_t delimiter, bint weighted):
             for k in range(2):
                 memcpy(to + length, fields[k].start, fields[k].end - fields[k].start)
                 length += fields[k].end - fields[k].start
-                to[length] = c" "
-                length += 1
+                offsets[2 * edges + k + 1] = length
             edges += 1
             line = end + 1
     if problem != NULL:
         raise BadLine(line - begin, problem.decode())
-    names[length:length + len(PADDING)] = np.frombuffer(PADDING, np.uint8)
-    return names[:length + len(PADDING)].tobytes(), np.asarray(weights)[:edges] if weighted else None, edges
+    found_weights = np.asarray(weights)[:edges] if weighted else None
+    return np.asarray(names)[:length], np.asarray(offsets)[:2 * edges + 1], found_weights
 
 
 def count_degrees(const uint32_t[::1] ids not None, int64_t[::1] degrees not None, bint directed):

@@ -146,13 +146,13 @@ cdef class Walker:
 
     cdef void finish(self, Walk *group, int64_t count) noexcept nogil:
         """Make all steps of some walks. At each step, the walks whose edge is rejected draw again together."""
-        cdef int64_t step, k, alive = count, pending, rejected
+        cdef int64_t k, alive = count, pending, rejected
         cdef Walk *walk
         cdef Walk *walks[GROUP]
         cdef Walk *waiting[GROUP]
         for k in range(count):
             walks[k] = &group[k]
-        for step in range(1, self.length):
+        for _ in range(1, self.length):
             count, alive = alive, 0
             for k in range(count):
                 walk = walks[k]

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from w2v.errors import W2VError, pluralise
 from w2v.graph._edges import close_gaps, count_degrees, count_loops, is_symmetric, scatter, sort_rows
 from w2v.system.threads import map_in_order
-from w2v.text._text import FIRST_TYPE
+from w2v.text._text import FIRST_TYPE, decimal_words
 from w2v.text.words import KeyType, Words, is_number
 
 MAX_NODES = 1 << 30  # ids have 31 bits
 EDGES_AT_ONCE = 1 << 20  # entries of the rows that a thread sorts at a time
-NAMES_AT_ONCE = 1 << 16  # names made at a time
 
 
 class Graph:
@@ -243,13 +242,7 @@ def _is_from(source: object, package: str, method: str) -> bool:
 
 def number_names(first: int, count: int) -> Words:
     """Return `count` consecutive whole numbers as names."""
-    parts, lengths = [], []
-    for start in range(first, first + count, NAMES_AT_ONCE):
-        block = [str(number) for number in range(start, min(start + NAMES_AT_ONCE, first + count))]
-        parts.append("".join(block).encode())
-        lengths.append(np.fromiter(map(len, block), np.int64, len(block)))
-    blob = np.frombuffer(b"".join(parts), np.uint8)
-    return Words(blob, np.cumsum(np.concatenate([[0], *lengths])).astype(np.int64))
+    return Words(*decimal_words(np.arange(first, first + count)))
 
 
 def named_once(where: str, names: Iterable[str]) -> Words:

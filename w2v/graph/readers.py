@@ -32,7 +32,7 @@ from w2v.system.files import (
     translate_os_errors,
 )
 from w2v.system.threads import map_in_order
-from w2v.text._text import FIRST_TYPE, Malformed, Types
+from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID, Items, Malformed, Types
 from w2v.text.corpus import Corpus
 from w2v.text.decompress import decompress, max_unpacked
 from w2v.text.words import KeyType, Words
@@ -48,7 +48,6 @@ PROBLEMS = {  # why a line is not an edge, and what to do; see _edges.pyx
     "weight": "has no weight: leave out --weighted, or give each edge a third field",
     "number": "has a weight that is not a number of 0 or more; begin a header line with #",
     "empty": "has an empty field: give each node a name, or name another --delimiter",
-    "space": "has a name that contains white space: join its words with '_', or name another --delimiter",
 }
 
 log = logging.getLogger("w2v")
@@ -177,15 +176,16 @@ class _EdgeReader:
 
         def scan(block: _Block) -> tuple[_Block, Any, NDArray[np.float32] | None]:
             try:
-                names, weights, _ = split_edges(block.text, block.delimiter, weighted)
+                names, offsets, weights = split_edges(block.text, block.delimiter, weighted)
             except BadLine as error:
                 position, problem = error.args
                 raise self._bad_line(block, position, PROBLEMS[problem]) from None
-            return block, types.scan(names), weights
+            return block, types.scan(Items(names, offsets, np.array([len(offsets) - 1]))), weights
 
         for block, scanned, weights in map_in_order(scan, self._blocks(), self.workers):
             try:
-                edges.append((types.merge(scanned), weights))
+                ids = types.merge(scanned)
+                edges.append((ids[ids != SENTENCE_END_ID], weights))
             except Malformed:
                 raise self._not_utf8(block) from None
             self.meter(self.done, self.total)
