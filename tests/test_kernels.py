@@ -16,6 +16,7 @@ from w2v._kernels import MAX_CHUNK_IDS, Kernel, step_for
 from w2v.errors import W2VError
 from w2v.formats import bfloat16
 from w2v.kernel.plan import INSTRUCTION_SETS, Plan
+from w2v.losses.sampling import share_outputs
 from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.system import memory
 from w2v.text.subword_rows import SubwordRows
@@ -143,6 +144,20 @@ def test_kernel_equals_loop_with_frozen_outputs(loss: dict[str, Any], model: dic
 def test_kernel_equals_loop_with_frozen_outputs_in_other_shapes() -> None:
     for dimensions, sides in product([1, 16, 33, 148], [(1, 1), (7, 7)]):
         assert_equals_loop(run_arguments("ns", frozen_outputs=True, dimensions=dimensions, sides=sides), SETS)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("loss", ["ns", "nce", "sampled"])
+def test_kernel_equals_loop_where_words_share_output_rows(loss: str, model: dict[str, Any]) -> None:
+    arguments = run_arguments(loss, **model)
+    words = np.arange(len(arguments["inputs"]), dtype=np.int32)
+    words[[5, 9, 12]] = 1
+    arguments |= {"output_words": words, "loss": share_outputs(arguments["loss"], words)}
+    before = arguments["outputs"].copy()
+    assert_equals_loop(arguments, SETS)
+    train(arguments)
+    np.testing.assert_array_equal(arguments["outputs"][[5, 9, 12]], before[[5, 9, 12]])
+    assert (arguments["outputs"][1] != before[1]).any()
 
 
 def add_subwords(arguments: dict[str, Any], chunk_size: int) -> dict[str, Any]:

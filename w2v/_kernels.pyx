@@ -260,6 +260,8 @@ cdef class Kernel:
 
     cdef const uint32_t[::1] ids
     cdef const int32_t[::1] word_of_type
+    cdef const int32_t[::1] output_words     # see Plan
+    cdef bint shares_outputs                 # whether words share output rows
     cdef const uint32_t[::1] keep_threshold
     cdef char[:, ::1] inputs                 # (V or more, bytes in a row)
     cdef char[:, ::1] outputs                # (R, bytes in a row)
@@ -305,6 +307,9 @@ cdef class Kernel:
         loss, data = plan.loss, plan.loss.data
         self.ids, self.word_of_type, self.tokens_before = plan.ids, plan.word_of_type, plan.tokens_before
         self.keep_threshold = plan.keep_thresholds
+        self.shares_outputs = plan.output_words is not None
+        if self.shares_outputs:
+            self.output_words = plan.output_words
         self.inputs, self.outputs = inputs.view(np.int8), outputs.view(np.int8)
         self.kind = LOSS_KINDS[loss.branch]
         self.sizes = sizes_of(plan)
@@ -801,6 +806,7 @@ cdef class Kernel:
         Return the number of its predictions.
         """
         cdef int64_t reach = self.window, left, right
+        cdef int32_t word = worker.kept.words[centre]
         w.alpha = self.learning_rate(tokens_before + worker.kept.token_number[centre])
         if self.shrink:
             reach -= high_half(draw(worker), self.window)
@@ -812,7 +818,7 @@ cdef class Kernel:
         self.form_groups(worker, w, left, centre, right)
         if w.n == 0:
             return 0
-        self.choose_outputs(worker, w, worker.kept.words[centre])
+        self.choose_outputs(worker, w, self.output_words[word] if self.shares_outputs else word)
         self.prefetch_inputs(worker, w, centre)
         return 1 if self.cbow else w.n
 

@@ -234,7 +234,7 @@ CALLS = [
         "slices",
         "training.slices:slices",
         "text list -o new",
-        {"resume": False, "checkpoint": None, "checkpoint_every": "10m", "force": False},
+        {"resume": False, "checkpoint": None, "checkpoint_every": "10m", "force": False, "tag_words": None},
         SETTINGS
         | READING
         | {
@@ -245,6 +245,7 @@ CALLS = [
             "--phrases list": {"phrases": "list"},
             "--checkpoint states": {"checkpoint": "states"},
             "--checkpoint-every 3s": {"checkpoint_every": "3s"},
+            "--tag-words list": {"tag_words": "list"},
             "--resume": {"resume": True},
             "--ignore-memory": {"ignore_memory": True},
         },
@@ -855,8 +856,8 @@ def test_help_shows_the_defaults(command: str) -> None:
          "graph phrases checkpoint"),
         ("tune", "output time questions pairs max-size model vector-size window min-count subwords views epochs "
          "workers loss phrases resume lower tokenize"),
-        ("slices", "output checkpoint resume model vector-size window min-count subwords views epochs workers loss "
-         "lower tokenize"),
+        ("slices", "output checkpoint resume tag-words model vector-size window min-count subwords views epochs "
+         "workers loss lower tokenize"),
         ("phrases", "output threshold min-count passes connectors save-phrases read-phrases workers lower tokenize"),
         ("vocab", "output min-count max-vocab workers lower tokenize"),
         ("tree", "min-count max-vocab workers tree tree-vectors word vocabulary lower tokenize"),

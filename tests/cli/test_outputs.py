@@ -43,7 +43,7 @@ TESTED_ELSEWHERE = {("tune", "output")}  # in tests/training/test_tune.py
 INPUTS = {
     "corpus", "texts", "model", "model2", "models", "first", "second", "init", "continue_from", "resume", "config",
     "tree_vectors", "questions", "pairs", "held_out", "pairs_or_words", "words", "words_file", "vocabulary",
-    "read_phrases", "phrases", "edges", "dictionary", "baseline",
+    "read_phrases", "phrases", "tag_words", "edges", "dictionary", "baseline",
 }  # fmt: skip
 
 

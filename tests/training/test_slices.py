@@ -1,6 +1,8 @@
 """Models of several texts in one coordinate system."""
 
 import json
+import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,8 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import Stop, assert_same, run, stop_at
+from tests.helpers import Stop, assert_same, make_loss, run, stop_at
+from w2v.losses.sampling import share_outputs
 from w2v.training import slices as slicing
 from w2v.training.slices import Slice, slice_name
 
@@ -21,7 +24,7 @@ def texts(sample: Path, tmp_path: Path) -> list[Path]:
     lines = sample.read_text("utf-8").splitlines(keepends=True)
     paths = [tmp_path / "1990s.txt", tmp_path / "2010s.txt"]
     paths[0].write_text("".join(lines[: len(lines) // 2]), "utf-8")
-    paths[1].write_text("".join(lines[len(lines) // 2 :]).replace("king", "emperor"), "utf-8")
+    paths[1].write_text(re.sub(r"\btwo\b", "twain", "".join(lines[len(lines) // 2 :])), "utf-8")
     return paths
 
 
@@ -35,8 +38,8 @@ def test_slices_are_the_models_of_single_commands(texts: list[Path], tmp_path: P
         assert_same(model, w2v.train(text, init=compass, freeze="outputs", **QUICK))
         assert model.coordinates == w2v.Model.load(result.compass).coordinates != ""
         assert (each.words, each.missing) == (len(model.words), len(compass.words) - len(model.words))
-    assert "emperor" in w2v.load(result.slices["2010s"].path)
-    assert "emperor" not in w2v.load(result.slices["1990s"].path)
+    assert "twain" in w2v.load(result.slices["2010s"].path)
+    assert "twain" not in w2v.load(result.slices["1990s"].path)
 
 
 def test_texts_have_names_and_may_be_lists(texts: list[Path], tmp_path: Path) -> None:
@@ -170,3 +173,107 @@ def test_words_that_are_exchanged_in_a_text_exchange_their_vectors(sample: Path,
     cosines = units[0] @ units[1].T
     assert cosines[0, 1] > cosines[0, 0] + 0.05
     assert cosines[1, 0] > cosines[1, 1] + 0.05
+
+
+# -- tagged words ---------------------------------------------------------------------------
+
+
+def test_tagged_words_share_their_output_row(texts: list[Path], tmp_path: Path) -> None:
+    words = tmp_path / "words.txt"
+    words.write_text("france the\ntwo\n", "utf-8")
+    result = w2v.slices(texts, tmp_path / "out", tag_words=words, **QUICK)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["tagged.safetensors"]
+    assert {name: (each.words, each.missing) for name, each in result.slices.items()} == {
+        "1990s": (3, 0),
+        "2010s": (2, 1),  # two was replaced
+    }
+    model = w2v.Model.load(result.compass)
+    row = {word: number for number, word in enumerate(model.words)}
+    assert not row.keys() & {"france", "the", "two", "two_2010s"}
+    for word in "france", "the":
+        early, late = row[f"{word}_1990s"], row[f"{word}_2010s"]
+        np.testing.assert_array_equal(model.outputs[early], model.outputs[late])
+        assert model.outputs[early].any()
+        assert (model.inputs[early] != model.inputs[late]).any()
+    counts = [Counter(text.read_text("utf-8").split()) for text in texts]
+    assert model.vocabulary.counts[row["the_1990s"]] == counts[0]["the"]
+    assert model.vocabulary.counts[row["the_2010s"]] == counts[1]["the"]
+    assert model.vocabulary.counts[row["of"]] == counts[0]["of"] + counts[1]["of"]
+
+
+def test_tagging_a_word_of_one_text_only_renames_it(texts: list[Path], tmp_path: Path) -> None:
+    tagged = w2v.slices(texts, tmp_path / "out", tag_words=["twain"], **QUICK)
+    model, plain = w2v.Model.load(tagged.compass), w2v.train(texts, views="words", vectors="input", **QUICK)
+    expected = ["twain_2010s" if word == "twain" else word for word in plain.words]
+    assert model.words == expected
+    np.testing.assert_array_equal(model.inputs, plain.inputs)
+    np.testing.assert_array_equal(model.outputs, plain.outputs)
+
+
+def test_shared_rows_are_drawn_by_the_counts_of_all_their_words() -> None:
+    loss = make_loss([40, 30, 20, 10, 5], "sampled", negative=2)
+    shared = share_outputs(loss, np.array([0, 1, 1, 3, 0], np.int32))
+    weights = np.sqrt([45.0, 50, 0, 10, 0])
+    table = shared.data["alias_table"].astype(np.float64)
+    drawn = np.zeros(5)
+    for entry, (threshold, alias) in enumerate(table):
+        kept = (threshold + 1) / 2**32 if threshold else 0
+        drawn[entry] += kept / 5
+        drawn[int(alias)] += (1 - kept) / 5
+    np.testing.assert_allclose(drawn, weights / weights.sum(), atol=1e-6)
+    rows = [0, 1, 3]
+    np.testing.assert_allclose(shared.data["offsets"][rows], np.log(2 * weights[rows] / weights.sum()), rtol=1e-5)
+    assert np.isfinite(shared.data["offsets"]).all()
+
+
+def test_forms_of_a_word_that_is_exchanged_in_a_text_differ(sample: Path, tmp_path: Path) -> None:
+    text = sample.read_text("utf-8")
+    (tmp_path / "a.txt").write_text(text, "utf-8")
+    swapped = text.replace(" france ", " \0 ").replace(" two ", " france ").replace(" \0 ", " two ")
+    (tmp_path / "b.txt").write_text(swapped, "utf-8")
+    corpora = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    words = ["france", "two", "king"]
+    result = w2v.slices(corpora, tmp_path / "out", tag_words=words, vector_size=50, epochs=8)
+    vectors = w2v.load(result.compass)
+    assert vectors.similarity("king_a", "king_b") > 0.9
+    assert vectors.similarity("france_a", "two_b") > vectors.similarity("france_a", "france_b")
+    assert vectors.similarity("two_a", "france_b") > vectors.similarity("two_a", "two_b")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tag_words": []}, "tag_words has no words"),
+        ({"tag_words": ["unheard"]}, "no text has one of the words to tag, such as 'unheard'"),
+        ({"loss": "hs"}, "tag_words: with loss hs, words cannot share outputs: choose ns"),
+        ({"loss": "softmax"}, "tag_words: with loss softmax, words cannot share outputs"),
+        ({"views": "words+subwords"}, "subwords cannot be combined with tag_words"),
+        ({"stop_early": 2}, "stop_early cannot be combined with tag_words"),
+        ({"checkpoint": "states"}, "checkpoint cannot be combined with tag_words"),
+    ],
+    ids=str,
+)
+def test_unusable_options_for_tagged_words_are_refused(
+    texts: list[Path], tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(w2v.W2VError, match=message):
+        w2v.slices(texts, tmp_path / "out", **{"tag_words": ["the"], **QUICK, **options})
+    assert not [*tmp_path.glob("out/*")]
+
+
+def test_tagged_word_that_is_in_the_text_already_is_refused(texts: list[Path], tmp_path: Path) -> None:
+    texts[0].write_text(texts[0].read_text("utf-8") + " the_2010s", "utf-8")
+    with pytest.raises(w2v.W2VError, match="the text 1990s has the word 'the_2010s' already: rename the text"):
+        w2v.slices(texts, tmp_path / "out", tag_words=["the"], **QUICK)
+
+
+def test_tagged_model_is_kept_or_replaced_only_on_request(texts: list[Path], tmp_path: Path) -> None:
+    arguments: dict[str, Any] = {"tag_words": ["the"], **QUICK}
+    first = w2v.slices(texts, tmp_path / "out", **arguments)
+    before = Path(first.compass).read_bytes()
+    with pytest.raises(w2v.W2VError, match=r"tagged.safetensors exists: add --resume"):
+        w2v.slices(texts, tmp_path / "out", **arguments)
+    assert w2v.slices(texts, tmp_path / "out", resume=True, **arguments) == first
+    assert Path(first.compass).read_bytes() == before
+    w2v.slices(texts, tmp_path / "out", force=True, **arguments | {"seed": 2})
+    assert Path(first.compass).read_bytes() != before

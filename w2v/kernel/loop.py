@@ -215,6 +215,9 @@ def train_chunk(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, in
         if s.kept[centre + plan.window] >= 0 and not has_subwords:
             prefetch(inputs, s.kept[centre + plan.window])
         s.position[0] += 1
+        word = s.kept[centre]
+        if len(plan.output_words) > 0:
+            word = plan.output_words[word]
         size = n if plan.cbow else plan.inputs_per_step
         gradient_scale = one / as_float(n) if plan.cbow and plan.corrected else one
         for group in range(0, n, size):
@@ -223,7 +226,7 @@ def train_chunk(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, in
             rows = 1 if plan.cbow else len(words)
             x, change = s.x[:rows], s.change[:rows]
             gather(inputs, words, plan.cbow, x, change)
-            loss += step(s, s.kept[centre], x, change, alpha)
+            loss += step(s, word, x, change, alpha)
             scatter(inputs, words, plan.cbow, gradient_scale, change)
             predictions += rows
     update_subwords(plan, s, count)
@@ -350,11 +353,12 @@ def shared_plan(plan: Plan, inputs: Array) -> Any:
 
     Most fields have the same names as in Plan. The others are inputs_per_step, the number of context words that take a
     step together, and part_starts, parts and sizes, which are `starts`, `rows` and `sizes` of the SubwordRows; they are
-    empty without subwords.
+    empty without subwords. output_words is empty if it is None in Plan.
     """
     names = ("ids", "word_of_type", "tokens_before", "keep_thresholds", "cbow", "corrected", "window", "reaches")
     fields: dict[str, Any] = {name: getattr(plan, name) for name in (*names, "epochs", "chunk_size")}
     fields |= {"inputs": inputs, "shrink": plan.shrink_windows, "whole_sentences": plan.whole_sentences}
+    fields |= {"output_words": np.empty(0, np.int32) if plan.output_words is None else plan.output_words}
     fields |= {"inputs_per_step": 1 if plan.per_pair or plan.loss.sequential else MAX_INPUTS_PER_STEP}
     parts, shares = (plan.subwords, plan.shares) if plan.subwords else (NO_SUBWORDS, np.empty(0, np.float32))
     fields |= {"part_starts": parts.starts, "parts": parts.rows, "sizes": parts.sizes, "shares": shares}

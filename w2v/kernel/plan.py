@@ -52,6 +52,7 @@ class Plan:
         shares: float32 (n,), the share of a word's change that each of subwords.rows receives, or None.
         deterministic: Whether several threads give the same bits on every run.
         frozen_outputs: Whether only input rows are trained, and output rows stay unchanged.
+        output_words: int32 (V,), the word with the output row that predicts each word, or None: each word its own.
     """
 
     ids: NDArray[np.uint32]
@@ -77,6 +78,7 @@ class Plan:
     shares: NDArray[np.float32] | None = None
     deterministic: bool = False
     frozen_outputs: bool = False
+    output_words: NDArray[np.int32] | None = None
     whole_sentences: bool = False
 
     def first(self, share: float) -> Plan:

@@ -5,6 +5,7 @@ These losses draw words from the noise distribution q(w) ∝ count(w)^exponent.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -222,6 +223,25 @@ def link_adaptively(s: Worker, scores: Array) -> float:
     effective = effective_samples(scores, s.weight, s.room)
     s.scratch.min_effective[0] = min(s.scratch.min_effective[0], effective)
     return softmax(s, scores)
+
+
+def share_outputs(loss: SamplingLoss, output_words: Integers) -> SamplingLoss:
+    """Return the same loss for words that share output rows: it draws a row by the counts of all of its words.
+
+    Args:
+        loss: The loss, prepared for a run.
+        output_words: The word with the output row that predicts each word, (V,).
+    """
+    counts = loss.vocabulary.counts
+    weights = np.bincount(output_words, counts, len(counts)).astype(np.float64)
+    has_row = weights > 0
+    weights[has_row] **= loss.options.ns_exponent
+    weights /= weights.mean()
+    with np.errstate(divide="ignore"):  # the offset of a word without a row of its own is not used
+        offsets = np.where(has_row, loss.offsets(weights), np.float32(0))
+    shared = copy.copy(loss)
+    shared.data = {"alias_table": alias_table(weights), "offsets": offsets}
+    return shared
 
 
 def noise_weights(counts: Integers, exponent: float) -> NDArray[np.float64]:

@@ -184,7 +184,7 @@ class IdStore(TypeCounts):
         """Raise ValueError if the numbers in a cached file are inconsistent."""
         if not self.types.is_utf8() or self.counts.min() < 0:
             raise ValueError("the words of an id file are damaged")
-        known = sum(int(np.count_nonzero(ids < len(self.counts))) for ids in self._pieces())
+        known = sum(int(np.count_nonzero(ids < len(self.counts))) for ids in self.pieces())
         if known != len(self.ids) or known != self.counts.sum():
             raise ValueError("the ids of an id file are damaged")
 
@@ -195,18 +195,18 @@ class IdStore(TypeCounts):
         returns for the vocabulary.
         """
         # If there is no memory for the result, `take` raises MemoryError; remap[ids] would crash the process.
-        known = [np.count_nonzero(remap.take(ids) >= 0) for ids in self._pieces(size)]
+        known = [np.count_nonzero(remap.take(ids) >= 0) for ids in self.pieces(size)]
         return np.cumsum([0, *known])
 
     def checksum(self) -> str:
         """Return the SHA-256 of the ids and the words."""
         digest = hashlib.sha256(self.strings.data)
         digest.update(self.offsets.data)
-        for ids in self._pieces():
+        for ids in self.pieces():
             digest.update(ids.data)
         return digest.hexdigest()
 
-    def _pieces(self, size: int = IDS_AT_ONCE) -> Iterator[NDArray[np.uint32]]:
+    def pieces(self, size: int = IDS_AT_ONCE) -> Iterator[NDArray[np.uint32]]:
         """Yield the ids in pieces of `size`, and free their memory every IDS_AT_ONCE ids."""
         for start in range(0, len(self.ids), size):
             yield self.ids[start : start + size]

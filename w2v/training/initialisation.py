@@ -23,7 +23,6 @@ from w2v.text._text import FIRST_TYPE
 from w2v.text.idstore import TypeCounts
 from w2v.text.normalise import TextOptions
 from w2v.text.subword_rows import SubwordRows
-from w2v.text.subwords import Ngrams
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.divergence import all_finite
 from w2v.training.model import Model, ViewsModel
@@ -50,6 +49,7 @@ class Initialisation:
         frozen: Bool (V,): True for words that keep their input rows during training; by default, none.
         coordinates: The name of the coordinate system of output rows that stay unchanged (see ModelHeader); "" if the
             output rows are trained.
+        output_words: See Plan. The loss must draw only words that have their own output row.
     """
 
     vocabulary: Vocabulary
@@ -58,6 +58,7 @@ class Initialisation:
     rows: NDArray[np.int64] | None = None
     frozen: NDArray[np.bool_] | None = None
     coordinates: str = ""
+    output_words: NDArray[np.int32] | None = None
 
 
 def open_source(
@@ -262,20 +263,17 @@ def initialise_from_model(
         vocabulary = Vocabulary(old.words.take(np.arange(len(old))), old.counts.copy(), old.key_type)
         tensors = {name: tensor.copy() for name, tensor in model.loss.tensors.items()}
         loss = loss_for(settings, vocabulary, tensors | model.output_parameters)
-        parameters |= _subword_rows(model.ngrams, model.inputs, vocabulary, slice(None), ignore_memory)
+        parameters |= _subword_rows(model, vocabulary, slice(None), ignore_memory)
         return Initialisation(vocabulary, loss, parameters)
     if model.loss.fixed_vocabulary:
         raise SettingsError(
             f"vocab union: with loss {settings.loss}, {model.loss.fixed_vocabulary}: choose old, or train a new model"
         )
     vocabulary, rows = unite_vocabulary(model.vocabulary, types, settings)
-    parameters |= _subword_rows(model.ngrams, model.inputs, vocabulary, rows, ignore_memory)
-    return Initialisation(vocabulary, None, parameters, rows)
+    return Initialisation(vocabulary, None, parameters | _subword_rows(model, vocabulary, rows, ignore_memory), rows)
 
 
-def initialise_from_compass(
-    compass: Model, settings: Settings, types: TypeCounts, ignore_memory: bool
-) -> Initialisation:
+def initialise_from_compass(compass: Model, settings: Settings, types: TypeCounts) -> Initialisation:
     """Initialise a run that trains input rows against the frozen output rows of a model (TWEC, Di Carlo et al. 2019).
 
     The words are the words of the model that occur in the text at least min_count times. Another word of the model
@@ -285,12 +283,11 @@ def initialise_from_compass(
         compass: The model.
         settings: The settings of the run.
         types: The types of the text.
-        ignore_memory: Whether to build a table of n-grams even if memory looks insufficient.
 
     Raises:
         W2VError: The model has NaN or infinite values, or the text has too few of its words.
     """
-    if not all_finite([compass.inputs, *compass.output_parameters.values()]):
+    if not all_finite(compass.output_parameters.values()):
         raise W2VError("the model of init has NaN or infinite values")
     for array in compass.output_parameters.values():
         if not bfloat16.stores_exactly(array, settings.storage):
@@ -312,9 +309,9 @@ def initialise_from_compass(
     log.info("%s at least %s times; the others have no vector", found, f"{settings.min_count:,}")
     words = [compass.vocabulary.words[row] for row in rows.tolist()]
     vocabulary = Vocabulary(words, counts[rows])
-    matrices = {"inputs": compass.inputs} | compass.output_parameters
-    parameters = {name: array[rows] for name, array in matrices.items()}
-    parameters |= _subword_rows(compass.ngrams, parameters["inputs"], vocabulary, slice(None), ignore_memory)
+    # Input rows get new values, as in CADE. If they started from the rows of the model, rare words would stay near them
+    # and seem unchanged (bench/README.md).
+    parameters = {name: array[rows] for name, array in compass.output_parameters.items()}
     coordinates = compass.coordinates or coordinates_of(compass.outputs)
     return Initialisation(vocabulary, None, parameters, coordinates=coordinates)
 
@@ -325,26 +322,21 @@ def coordinates_of(outputs: NDArray[Any]) -> str:
 
 
 def _subword_rows(
-    ngrams: Ngrams | None,
-    inputs: NDArray[Any],
-    vocabulary: Vocabulary,
-    rows: NDArray[np.int64] | slice,
-    ignore_memory: bool,
+    model: Model, vocabulary: Vocabulary, rows: NDArray[np.int64] | slice, ignore_memory: bool
 ) -> dict[str, NDArray[Any]]:
-    """Return the word and n-gram rows that the input rows of a model are composed of, if it has n-grams.
+    """Return the word and n-gram rows that the input rows are composed of, if the model has n-grams.
 
     Args:
-        ngrams: The n-grams of the model.
-        inputs: The input rows of words of the model, (n, D).
+        model: The model.
         vocabulary: The words of the run.
-        rows: The rows in `vocabulary` of these words.
+        rows: The rows in `vocabulary` of the model's words.
         ignore_memory: Whether to build a table of n-grams even if memory looks insufficient.
     """
-    if not ngrams:
+    if not model.ngrams:
         return {}
-    subwords = SubwordRows.of(ngrams.subwords, vocabulary.words, ignore_memory)
-    shared = subwords.sum_by_row(ngrams.rows_of(subwords.buckets))[len(vocabulary) :]
-    return {"inputs": subwords.decompose(inputs, shared, rows), "ngrams": shared}
+    subwords = SubwordRows.of(model.ngrams.subwords, vocabulary.words, ignore_memory)
+    shared = subwords.sum_by_row(model.ngrams.rows_of(subwords.buckets))[len(vocabulary) :]
+    return {"inputs": subwords.decompose(model.inputs, shared, rows), "ngrams": shared}
 
 
 def unite_vocabulary(old: Vocabulary, types: TypeCounts, settings: Settings) -> tuple[Vocabulary, NDArray[np.int64]]:

@@ -113,6 +113,7 @@ def plan_run(
         shares=shares,
         deterministic=settings.deterministic,
         frozen_outputs=bool(initial.coordinates),
+        output_words=initial.output_words,
         whole_sentences=settings.whole_sentences,
     )
 

@@ -246,6 +246,7 @@ def run_in_memory(
     share: float = 1.0,
     phrases: Phrases | None = None,
     read_seconds: float = 0.0,
+    initial: Initialisation | None = None,
 ) -> Run | ViewsRun:
     """Return a new run over a text that is already read, without checkpoints and held-out text.
 
@@ -256,8 +257,9 @@ def run_in_memory(
         share: The share of the text, from its start, to train on.
         phrases: The phrases that were joined in the text.
         read_seconds: The time spent on reading the text.
+        initial: The vocabulary and the initial matrices; by default, new matrices.
     """
-    initial, runs = Initialisation(vocabulary), dict[str, Run]()
+    initial, runs = initial or Initialisation(vocabulary), dict[str, Run]()
     for name, view in _configs_of_views(config, dict.fromkeys(config.settings.view_sizes)).items():
         run = Run(view, initial, store, share=share, other_memory=_other_memory(runs, config, initial))
         run.phrases, run.read_seconds = phrases, read_seconds
@@ -353,7 +355,7 @@ def _initialise(
             coordinates=checkpoint.resume_info.coordinates,
         )
     if isinstance(source, Model) and config.freeze == "outputs":
-        return initialise_from_compass(source, settings, types, config.ignore_memory)
+        return initialise_from_compass(source, settings, types)
     if isinstance(source, Model):
         return initialise_from_model(source, config.vocab, settings, types, config.ignore_memory)
     vocabulary = vocabulary or Vocabulary.from_store(types, settings.min_count, settings.max_vocab)

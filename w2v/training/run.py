@@ -220,6 +220,8 @@ class Run(BaseRun):
 
     def model(self) -> Model:
         """Return the trained model. With subwords this composes the input rows, so the run cannot train further."""
+        if self.plan.output_words is not None:  # in the model, each word has a copy of its output row
+            self.parameters["outputs"][:] = self.parameters["outputs"][self.plan.output_words]
         checkpoint = self.make_checkpoint()
         words = checkpoint.resume_info.tokens_trained
         metrics = {

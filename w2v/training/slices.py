@@ -9,31 +9,41 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.detect import read_lines
 from w2v.display import Result
 from w2v.errors import SettingsError, W2VError, pluralise
-from w2v.losses.registry import Settings
+from w2v.losses.registry import Settings, loss_for
+from w2v.losses.sampling import SamplingLoss, share_outputs
 from w2v.options import refuse_unknown
 from w2v.progress import Report
 from w2v.settings import RENAMED
-from w2v.system.files import PathLike, as_paths, translate_os_errors
+from w2v.system.files import PathLike, as_paths, temporary_folder, translate_os_errors
 from w2v.text.corpus import Corpus, DataFrameLike, Source
+from w2v.text.idstore import read_corpus
+from w2v.text.tagging import join_tagged, tagged
+from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint_folder import VIEWS_FILE_NAME
 from w2v.training.checkpoint_folder import files as checkpoint_files
 from w2v.training.config import RunConfig
-from w2v.training.initialisation import check_frozen_outputs, coordinates_of
+from w2v.training.initialisation import Initialisation, check_frozen_outputs, coordinates_of
 from w2v.training.model import Model, ViewsModel
-from w2v.training.prepare import prepare, resumed_config
+from w2v.training.prepare import join_phrases, load_phrases, prepare, resumed_config, run_in_memory
 from w2v.training.train import Arguments
 from w2v.training.views import latest_checkpoint
 
 log = logging.getLogger("w2v")
 
-COMPASS = "compass"  # the name of the model of all texts
+COMPASS, TAGGED = "compass", "tagged"  # the names of models of all texts
 EXTENSION = ".safetensors"
 COMPRESSED = {".gz", ".bz2", ".xz", ".zst"}
 # Arguments of `train` that `slices` sets itself, or that several runs cannot share.
@@ -63,8 +73,9 @@ class Slices(Result):
 
     Attributes:
         compass: The file of the model of all texts.
-        words: The number of words of the compass.
-        slices: The model of each text, by name.
+        words: The number of words of this model.
+        slices: The model of each text, by name. With tag_words, this is the model of all texts, and only the tagged
+            words are counted.
     """
 
     compass: str
@@ -76,6 +87,7 @@ def slices(
     corpora: Mapping[str, Source] | Sequence[PathLike],
     output: PathLike,
     *,
+    tag_words: PathLike | Collection[str] | None = None,
     checkpoint: PathLike | None = None,
     resume: bool = False,
     force: bool = False,
@@ -91,6 +103,9 @@ def slices(
         corpora: The texts by name; or their files or folders, which give them their names: 1990s.txt.gz has the name
             1990s. Each text is anything that `train` accepts, except an iterator.
         output: The folder for the models; it is created if it does not exist.
+        tag_words: Words, or the file of a text with them, to train one model of all texts instead, tagged.safetensors.
+            In this model, each of these words has a vector for each text, such as gay_1990s, and other words have one
+            vector (temporal referencing, Dubossarsky et al. 2019). It takes no checkpoints.
         checkpoint: A folder for the checkpoints of all runs.
         resume: Whether to go on after the same call was stopped. Models that are finished are kept. A run with a
             checkpoint is resumed.
@@ -112,10 +127,14 @@ def slices(
             "--save-phrases, and give that file"
         )
     options = {"views": "words", "vectors": "input", **given}
-    check_frozen_outputs(RunConfig.from_options({**options, "checkpoint": checkpoint}).settings)
+    config = RunConfig.from_options({**options, "checkpoint": checkpoint})
+    if tag_words is None:
+        check_frozen_outputs(config.settings)
     sources = named_sources(corpora)
     run = _Runs(Path(output), Path(checkpoint) if checkpoint else None, resume, force, progress, given)
-    run.check_outputs(sources)
+    if tag_words is not None:
+        return run.tagged(sources, words_to_tag(tag_words), config)
+    run.check_outputs([COMPASS, *sources])
     compass = run.model(COMPASS, joined(list(sources.values())), options, None)
     finished: dict[str, Slice] = {}
     # The compass has the settings of a preset, and a text may get more epochs than the longer text of the compass.
@@ -142,11 +161,11 @@ class _Runs:
     def path(self, name: str) -> Path:
         return self.output / f"{name}{EXTENSION}"
 
-    def check_outputs(self, sources: Iterable[str]) -> None:
+    def check_outputs(self, names: Iterable[str]) -> None:
         """Create the folder of the models. Raise W2VError if a model exists and may be neither kept nor replaced."""
         with translate_os_errors(self.output, "write models in"):
             self.output.mkdir(parents=True, exist_ok=True)
-        for path in map(self.path, [COMPASS, *sources]):
+        for path in map(self.path, names):
             if path.exists() and not (self.resume or self.force):
                 raise W2VError(
                     f"{path} exists: add --resume (resume=True) to keep finished models, or --force (force=True) to "
@@ -200,6 +219,47 @@ class _Runs:
             run.train(self.progress)
             return run.model()
 
+    def tagged(self, sources: Mapping[str, Source], words: list[str], config: RunConfig) -> Slices:
+        """Train one model of all texts in which the chosen words have a vector for each text."""
+        path, settings = self.path(TAGGED), config.settings
+        refused = {"checkpoint": self.checkpoint, "stop_early": settings.stop_early, "subwords": settings.subwords}
+        if causes := [name for name, value in refused.items() if value is not None]:
+            raise SettingsError(f"{causes[0]} cannot be combined with tag_words: leave one of them out")
+        self.check_outputs([TAGGED])
+        if self.resume and path.exists():
+            model: Model | ViewsModel = Model.load(path, mmap=True)
+            self._check_settings(model.settings, f"the model in {path}")
+        else:
+            model = self._train_tagged(sources, words, config)
+            model.save(path, force=self.force)
+        known, size = set(model.vocabulary.words), len(model.vocabulary)
+        counts = {name: sum(tagged(word, name) in known for word in words) for name in sources}
+        slices = {name: Slice(str(path), count, len(words) - count) for name, count in counts.items()}
+        return Slices(str(path), size, slices)
+
+    def _train_tagged(self, sources: Mapping[str, Source], words: list[str], config: RunConfig) -> Model | ViewsModel:
+        started, settings = time.perf_counter(), config.settings
+        resources: dict[str, Any] = {"workers": settings.threads, "progress": self.progress}
+        phrases = load_phrases(config.phrases)
+        folder = temporary_folder(config.reading.cache)
+        with ExitStack() as stack:
+            stores = {}
+            for name, source in sources.items():
+                store = stack.enter_context(read_corpus(Corpus(source), config.reading, **resources))
+                store, joined_phrases = join_phrases(store, phrases, config.reading.cache, **resources)
+                stores[name] = stack.enter_context(store)
+            text = stack.enter_context(join_tagged(stores, words, folder))
+            vocabulary = Vocabulary.from_store(text, settings.min_count, settings.max_vocab)
+            loss, output_words = loss_for(settings, vocabulary), words_with_outputs(vocabulary, words, [*sources])
+            if not isinstance(loss, SamplingLoss):
+                raise SettingsError(f"tag_words: with loss {settings.loss}, words cannot share outputs: choose ns")
+            initial = Initialisation(vocabulary, share_outputs(loss, output_words), output_words=output_words)
+            seconds = time.perf_counter() - started
+            options: dict[str, Any] = {"phrases": joined_phrases, "read_seconds": seconds, "initial": initial}
+            with run_in_memory(config, vocabulary, text, **options) as run:
+                run.train(self.progress)
+                return run.model()
+
     def _check_settings(self, settings: Settings, where: str) -> None:
         """Raise SettingsError if a setting of this call differs from the settings of an earlier call."""
         stored = settings.as_dict()
@@ -207,6 +267,36 @@ class _Runs:
             value = self.given[name]
             if value not in (stored[name], None, "auto"):
                 raise SettingsError(f"{name} {value}: {where} has {stored[name]}; leave it out, or start again")
+
+
+def words_with_outputs(vocabulary: Vocabulary, words: Sequence[str], names: Sequence[str]) -> NDArray[np.int32]:
+    """Return the word with the output row of each word; see Plan.output_words.
+
+    The tagged forms of a word share the row of the most frequent form.
+    """
+    row_of_word = {word: row for row, word in enumerate(vocabulary.words)}
+    output_words = np.arange(len(vocabulary), dtype=np.int32)
+    for word in words:
+        rows = [row_of_word[form] for name in names if (form := tagged(word, name)) in row_of_word]
+        output_words[rows] = min(rows, default=0)
+    return output_words
+
+
+def words_to_tag(words: PathLike | Collection[str]) -> list[str]:
+    """Return the words of a file or of a collection, each once.
+
+    Raises:
+        W2VError: The file cannot be read or is not UTF-8, or there are no words.
+    """
+    if isinstance(words, str | os.PathLike):
+        name = words
+        try:
+            words = [word.decode() for _, line in read_lines(name) for word in line.split()]
+        except UnicodeDecodeError:
+            raise W2VError(f"{name}: its words are not UTF-8") from None
+    if not words:
+        raise W2VError("tag_words has no words")
+    return list(dict.fromkeys(words))
 
 
 def has_checkpoint(folder: Path) -> bool:
@@ -227,13 +317,14 @@ def with_coordinates(model: Model | ViewsModel) -> Model | ViewsModel:
     return replace(model, coordinates=coordinates_of(model.outputs))
 
 
-def model_files(corpora: Mapping[str, Source] | Sequence[PathLike], output: Path) -> list[Path]:
-    """Return the files that `slices` writes to a folder.
+def model_files(corpora: Mapping[str, Source] | Sequence[PathLike], output: Path, has_tags: bool) -> list[Path]:
+    """Return the files that `slices` writes to a folder. `has_tags` is true with tag_words.
 
     Raises:
         SettingsError: A name is used twice or is impossible, or a text cannot be used.
     """
-    return [output / f"{name}{EXTENSION}" for name in (COMPASS, *named_sources(corpora))]
+    names = named_sources(corpora)
+    return [output / f"{name}{EXTENSION}" for name in ([TAGGED] if has_tags else [COMPASS, *names])]
 
 
 def named_sources(corpora: Mapping[str, Source] | Sequence[PathLike]) -> dict[str, Source]:
@@ -258,7 +349,7 @@ def named_sources(corpora: Mapping[str, Source] | Sequence[PathLike]) -> dict[st
     for name, source in sources.items():
         if not isinstance(name, str) or not name or name.startswith(".") or {"/", os.sep, "\0"} & set(name):
             raise SettingsError(f"name {name!r}: it must be the name of a file")
-        if name.casefold() == COMPASS:
+        if name.casefold() in (COMPASS, TAGGED):
             raise SettingsError(f"name {name!r}: it belongs to the model of all texts: rename the text")
         if (other := seen.setdefault(name.casefold(), name)) != name:
             raise SettingsError(f"names {other!r} and {name!r}: on some systems they are the same file: rename one")

@@ -37,6 +37,11 @@ from w2v.training.schedule import DEFAULT_INTERVAL
     is_flag=True,
     help="Go on after the same command was stopped: keep finished models, and resume the others from --checkpoint.",
 )
+@click.option(
+    "--tag-words",
+    type=FILE,
+    help="Train one model instead, in which each word of this file has a vector for each CORPUS, such as gay_1990s.",
+)
 @options.settings_options(*Settings.names())
 @options.SETTING_FLAG_OPTIONS
 @click.option(
@@ -61,19 +66,23 @@ def slices(
     A model has the words of the compass that its text contains at least --min-count times. The other words have no
     vector in it: they would keep the vector of the compass, as if they had not changed.
 
+    With --tag-words, w2v trains one model of all texts, DIR/tagged.safetensors. The chosen words have a vector for each
+    text, and all forms of a word share its output row (temporal referencing). Other words have one vector.
+
     \b
     w2v slices 1990s.txt 2000s.txt 2010s.txt -o decades
     w2v slices 1990s/ 2010s/ -o decades --checkpoint states
     w2v slices 1990s/ 2010s/ -o decades --checkpoint states --resume
+    w2v slices 1990s/ 2010s/ -o decades --tag-words words.txt
     """
     paths = [Path(name) for name in corpus]
     chosen = options.given_settings(given) | options.given_reading(given)
-    chosen |= {name: given[name] for name in ("checkpoint", "phrases", "ignore_memory") if given[name]}
+    chosen |= {name: given[name] for name in ("checkpoint", "phrases", "tag_words", "ignore_memory") if given[name]}
     chosen["checkpoint_every"] = given["checkpoint_every"] or DEFAULT_INTERVAL
     options.find_objective(given["objective"])
-    files = slicing.model_files(paths, output)
+    files = slicing.model_files(paths, output, bool(given["tag_words"]))
     if output.is_dir():
-        inputs = [*map(Path, options.corpus_of(corpus).files), *filter(None, [given["phrases"]])]
+        inputs = [*map(Path, options.corpus_of(corpus).files), *filter(None, [given["phrases"], given["tag_words"]])]
         for path in files:
             outputs.check(path, resume or force, inputs)
     try:
