@@ -180,6 +180,33 @@ def test_numbers_are_written_as_numbers(tmp_path: Path) -> None:
         assert json.loads((tmp_path / "top.jsonl").read_text())["items"] == items
 
 
+@pytest.mark.parametrize("kind", [pa.int16(), pa.uint64(), pa.string(), pa.dictionary(pa.int8(), pa.string())])
+def test_columns_of_lists_are_read(tmp_path: Path, kind: Any) -> None:
+    """Sessions in part files, with missing and empty ones, and items with white space."""
+    is_text = not pa.types.is_integer(kind)
+    keys: list[Any] = [f"item {row}" for row in range(60)] if is_text else list(range(60))
+    unknown: Any = "un known" if is_text else 999
+    sessions = [[keys[3]], None, [], [keys[1], unknown, keys[2]], [unknown], [keys[7], None]]
+    vectors = w2v.KeyedVectors(keys, VECTORS)
+    vectors.save(tmp_path / "m.safetensors")
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "_SUCCESS").touch()
+    values = [None if session is None else pa.array(session, pa.string() if is_text else kind) for session in sessions]
+    value_type = pa.string() if is_text else kind
+    for number, part in enumerate((values[:2], values[2:])):
+        lists = pa.array([None if each is None else each.to_pylist() for each in part], pa.list_(value_type))
+        if pa.types.is_dictionary(kind):
+            lists = pa.ListArray.from_arrays(lists.offsets, lists.values.dictionary_encode(), mask=lists.is_null())
+        parquet.write_table(pa.table({"items": lists}), tmp_path / "parts" / f"part-{number}.parquet")
+    arguments = "recommend", tmp_path / "m.safetensors", tmp_path / "parts", "--column", "items", "--topn", 4
+    shown = run_json(*arguments, "-o", tmp_path / "top.parquet")
+    assert (shown["sessions"], shown["empty"], shown["items"], shown["unknown"]) == (6, 3, 6, 2)
+    rows = parquet.read_table(tmp_path / "top.parquet").to_pylist()
+    known = [[keys[3]], [], [], [keys[1], keys[2]], [], [keys[7]]]
+    for row, expected in zip(rows, vectors.recommend(known, 4), strict=True):
+        assert_same(list(zip(row["items"], row["scores"], strict=True)), expected)
+
+
 def test_wrong_files_are_refused_in_one_line(files: Path) -> None:
     error = run("recommend", "m.bin", "s.txt", "-o", "top.txt", code=2).stderr
     assert "top.txt: unknown extension: use one of .parquet, .arrow, .jsonl" in error

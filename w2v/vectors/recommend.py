@@ -13,10 +13,11 @@ from w2v.options import check_numbers
 from w2v.progress import Meter, Report
 from w2v.system.threads import map_in_order, processors
 from w2v.text._text import Lookup
-from w2v.text.corpus import Corpus
+from w2v.text.corpus import Corpus, TextBlock
 from w2v.text.encodings import UTF_8, encoding_name
 from w2v.text.idstore import locate_malformed
 from w2v.text.normalise import Normaliser
+from w2v.text.sessions import SessionBlock
 from w2v.text.subwords import sums_of_rows
 from w2v.text.words import Words
 from w2v.vectors.cosines import Floats, unit
@@ -92,6 +93,10 @@ class Recommender:
     def _read(self, sessions: Corpus, column: str | None, encoding: str) -> Iterator[tuple[NDArray[np.int64], int]]:
         """Yield the rows of the items, with -1 after each session, and the number of bytes read so far."""
         for block in sessions.blocks(column, as_lines=True, encoding=encoding, errors=self._normalise.errors):
+            if isinstance(block, SessionBlock):
+                yield self._lookup.find(block.items)[0], block.bytes_done
+                continue
+            assert isinstance(block, TextBlock)
             with locate_malformed(block):
                 text = self._normalise.to_valid_utf8(block.text)
             yield self._lookup.find(self._normalise(text))[0], block.bytes_done

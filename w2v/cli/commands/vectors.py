@@ -280,8 +280,8 @@ def encode(
 )
 @click.option(
     "--column",
-    help="Read the sessions in this column of JSON lines, CSV or Parquet, one per row.  [default: a session is a line "
-    "of items with spaces between them]",
+    help="Read the lists of items in this column of JSON lines, Parquet or Arrow, one session per row.  [default: a "
+    "session is a line of items with spaces between them]",
 )
 @options.number_option("--topn", default=10, show_default=True, help="Number of items for each session.")
 @options.number_option("--last", help="Use only the last N known items of a session.  [default: all]")
