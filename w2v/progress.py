@@ -25,6 +25,7 @@ PHASES = {
     "evaluate": "measures",  # evaluate models
     "compare": "words",  # compare two models
     "project": "iterations",  # run t-SNE or UMAP
+    "recommend": "bytes",  # find the items nearest to sessions
     "index": "words",  # build an index for approximate search
 }
 

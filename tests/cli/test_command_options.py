@@ -406,6 +406,20 @@ CALLS = [
         {"--column none": {"column": "none"}, "--encoding cp949": {"encoding": "cp949"}},
     ),
     Call(
+        "recommend",
+        "vectors.keyed:KeyedVectors.recommender",
+        "old.bin text",
+        {"topn": 10, "last": None, "errors": "strict"},
+        {"--topn 7": {"topn": 7}, "--last 7": {"last": 7}, "--errors ignore": {"errors": "ignore"}},
+    ),
+    Call(
+        "recommend",
+        "vectors.recommend:Recommender.blocks",
+        "old.bin text",
+        {"column": None, "encoding": "utf-8"},
+        {"--column none": {"column": "none"}, "--encoding cp949": {"encoding": "cp949"}},
+    ),
+    Call(
         "info",
         "cli.commands.vectors:facts.model",
         "old.bin",
@@ -578,6 +592,7 @@ CALLS = [
             ("similarity", "vectors", "load", "old.bin"),
             ("similarity", "vectors", "load", "old.bin a b"),
             ("encode", "vectors", "load", "old.bin text -o new.npy"),
+            ("recommend", "vectors", "load", "old.bin text"),
             ("info", "vectors", "load", "old.bin"),
             ("convert", "vectors", "table.read", "old.bin new.txt"),
             ("combine", "vectors", "load", "old.bin old.bin -o new.bin"),
@@ -600,6 +615,7 @@ TESTED_ELSEWHERE = {
     *("plot --slices", "plot --word"),  # tests/plotting/test_word_path.py
     "change --baseline",  # tests/evaluation/test_change.py
     *("convert --check", "explore --open"),
+    "recommend --approximate",  # tests/vectors/test_recommend.py
 }
 
 
@@ -766,6 +782,8 @@ def test_objective_option_imports_the_loss(command: str, folder: Path, monkeypat
         ("query old.bin a", "vectors.query:Query.answer", "--topn", 1, None),
         ("query old.bin a", "vectors.query:Query.answer", "--restrict-vocab", 1, None),
         ("analogy old.bin", "cli.commands.vectors:analogies", "--restrict-vocab", 1, None),
+        ("recommend old.bin text", "vectors.keyed:KeyedVectors.recommender", "--topn", 1, None),
+        ("recommend old.bin text", "vectors.keyed:KeyedVectors.recommender", "--last", 1, None),
         ("convert old.bin new.txt", "vectors.reduce:reduce_file", "--top", 1, None),
         ("convert old.bin new.txt", "vectors.reduce:reduce_file", "--dims", 1, None),
         ("evaluate old.bin", "cli.commands.evaluation:evaluate_models", "--restrict-vocab", 1, None),
@@ -812,6 +830,8 @@ COMPUTED = {
     "train --stop-early": "never",
     "train --workers": "one per processor",
     "query --restrict-vocab": "all",
+    "recommend --last": "all",
+    "recommend --column": "a session is a line of items with spaces between them",
     "convert --storage": "as in MODEL",
     "combine --weights": "1 each",
     "change --min-count": "50",

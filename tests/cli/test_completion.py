@@ -70,7 +70,7 @@ def test_all_arguments_and_option_values_complete_except_numbers_names_and_words
         "objective": "train tune slices perplexity rank convert",
         "checkpoint_every": "train slices",
         "time": "tune",
-        "column": "train tune slices vocab phrases tree perplexity evaluate encode",
+        "column": "train tune slices vocab phrases tree perplexity evaluate encode recommend",
         "delimiter": "phrases",
         "words": "similarity query plot tree change",
         **dict.fromkeys(("analogies", "word"), "plot"),

@@ -42,6 +42,7 @@ ARGUMENTS = {
     "--sample 0 --vectors input --alpha 0.05 --min-alpha 0.001",
     "query": "{model} king",
     "encode": "{model} {corpus} -o out.npy",
+    "recommend": "{model} {corpus} -o out.parquet",
     "info": "{model}",
     "convert": "{model} out.txt",
     "combine": "{model} {model} -o out.bin",
@@ -755,7 +756,8 @@ def test_failing_commands_name_the_cause_and_change_no_file(
 
 
 @pytest.mark.parametrize(
-    "command", ["train", "vocab -o out", "phrases -o out", "tree", "perplexity {}", "tune", "encode {} -o o.npy"]
+    "command",
+    ["train", "vocab -o out", "phrases -o out", "tree", "perplexity {}", "tune", "encode {} -o o.npy", "recommend {}"],
 )
 def test_missing_corpus_files_are_named(
     command: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

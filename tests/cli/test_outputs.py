@@ -32,6 +32,7 @@ OUTPUTS = {
     ("convert", "output"): ["convert", "{model}", "{out}.txt"],
     ("combine", "output"): ["combine", "{model}", "{model}", "-o", "{out}.bin"],
     ("encode", "output"): ["encode", "{model}", "{corpus}", "-o", "{out}.npy"],
+    ("recommend", "output"): ["recommend", "{model}", "{corpus}", "-o", "{out}.jsonl"],
     ("vocab", "output"): ["vocab", "{corpus}", "-o", "{out}"],
     ("phrases", "output"): ["phrases", "{corpus}", "-o", "{out}"],
     ("phrases", "save_phrases"): ["phrases", "{corpus}", "--save-phrases", "{out}"],
@@ -43,7 +44,7 @@ TESTED_ELSEWHERE = {("tune", "output")}  # in tests/training/test_tune.py
 INPUTS = {
     "corpus", "texts", "model", "model2", "models", "first", "second", "init", "continue_from", "resume", "config",
     "tree_vectors", "questions", "pairs", "held_out", "pairs_or_words", "words", "words_file", "vocabulary",
-    "read_phrases", "phrases", "tag_words", "edges", "dictionary", "baseline",
+    "read_phrases", "phrases", "tag_words", "edges", "dictionary", "baseline", "sessions",
 }  # fmt: skip
 
 

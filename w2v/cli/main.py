@@ -27,6 +27,7 @@ GROUPS = {
     "Use": {
         "query": ("vectors", "Show the words nearest to WORDS."),
         "encode": ("vectors", "Compute a vector for each line of TEXTS."),
+        "recommend": ("vectors", "Recommend the items nearest to each of SESSIONS."),
         "info": ("vectors", "Show facts about MODEL or, without MODEL, about this installation."),
         "convert": ("vectors", "Convert MODEL to another format or make it smaller."),
         "combine": ("vectors", "Combine several MODELs into one with longer vectors."),

@@ -404,6 +404,17 @@ def print_slices(result: Slices) -> None:
     print_table(rows, ("model", "words", "missing words"))
 
 
+def print_recommendations(result: Mapping[str, Any]) -> None:
+    """Print the recommended items of each session, if the result has them, and then the other values."""
+    values = dict(result)
+    for number, items in enumerate(values.pop("recommendations", []), 1):
+        rows = [
+            (str(number) if not place else "", one["item"], f"{one['score']:.4f}") for place, one in enumerate(items)
+        ]
+        print_table(rows or [(str(number), "no known item", "")])
+    print_values(values)
+
+
 def print_values(values: Mapping[str, Any]) -> None:
     """Print one name and value per line, without empty values. A nested value takes one line, too."""
     print_table(

@@ -56,7 +56,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     count_fields = [] if content.counts is None else [(COUNT, pa.int64())]
     schema = pa.schema([(WORD, pa.string()), *count_fields, (VECTOR, pa.list_(pa.float32(), size))])
     meter = Meter(progress, "save")
-    with atomic_write(path, replace) as file, _open_writer(path, pa, file, schema) as out:
+    with atomic_write(path, replace) as file, open_writer(path, pa, file, schema) as out:
         for start, block in float32_blocks(content.vectors, rows_per_batch(size)):
             end = start + len(block)
             columns = [pa.array(content.words[start:end], pa.string())]
@@ -79,12 +79,13 @@ def write_vectors(path: PathLike, size: int, blocks: Iterable[Array], replace: b
     """
     pa = import_pyarrow(path)
     schema = pa.schema([(VECTOR, pa.list_(pa.float32(), size))])
-    with atomic_write(path, replace) as file, _open_writer(path, pa, file, schema) as out:
+    with atomic_write(path, replace) as file, open_writer(path, pa, file, schema) as out:
         for block in blocks:
             out.write_batch(pa.record_batch([_as_lists(pa, block)], schema=schema))
 
 
-def _open_writer(path: PathLike, pa: Any, file: BinaryIO, schema: Any) -> Any:
+def open_writer(path: PathLike, pa: Any, file: BinaryIO, schema: Any) -> Any:
+    """Return a writer of tables, which is a context manager: of Arrow if the name ends in .arrow, or of Parquet."""
     if Path(path).name.lower().endswith(".arrow"):
         return pa.ipc.new_file(file, schema)
     return pa.parquet.ParquetWriter(file, schema, use_dictionary=False)

@@ -14,6 +14,7 @@ from libc.stdint cimport int32_t, int64_t
 cdef enum:
     CANDIDATES = 1024  # candidates in a batch: the scores of a question fit in the first-level cache
     LANES = 16  # number of separate maxima, so that the compiler uses vector registers
+    SCANNED = 64  # scores compared at once; GCC unrolls loops of up to 16 steps, and then uses no vector registers
 
 WIDTH = CANDIDATES
 
@@ -128,10 +129,10 @@ def keep_best(
             worst = heap[0]
             i = 0
             while i < width:
-                end = i + LANES if i + LANES < width else width
-                if end - i == LANES:
+                end = i + SCANNED if i + SCANNED < width else width
+                if end - i == SCANNED:
                     above = 0
-                    for lane in range(LANES):
+                    for lane in range(SCANNED):
                         above |= values[i + lane] > worst
                     if not above:
                         i = end

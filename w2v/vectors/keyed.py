@@ -6,6 +6,7 @@ replaces a file only with `force`. `w2v.gensim` has classes with gensim's argume
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -33,12 +34,14 @@ from w2v.vectors.compose import complete_vectors
 from w2v.vectors.cosines import EPSILON, Floats, cosine, cosines, lengths, unit
 from w2v.vectors.encode import Encoder, Weights
 from w2v.vectors.neighbours import nearest, top_rows
+from w2v.vectors.recommend import Recommender
 from w2v.vectors.unknown_words import UnknownWordError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from w2v.evaluation.analogies import Section
+    from w2v.vectors.approximate import ApproximateIndex
 
 Neighbours = list[tuple[Any, float]]  # pairs of a word, or the number of an item, and a score
 Key = str | int | NDArray[Any]  # a word, the number of an item, or a vector
@@ -586,6 +589,48 @@ class KeyedVectors:
         """
         words = Words.of(self._words)
         return Encoder(words, self.vectors, self.counts, self.ngrams, self.header.text, weights, errors)
+
+    # -- sessions -----------------------------------------------------------------------------------
+
+    def recommend(
+        self,
+        sessions: Iterable[Iterable[Any] | None],
+        topn: int = 10,
+        last: int | None = None,
+        index: ApproximateIndex | None = None,
+    ) -> list[Neighbours]:
+        """Return the `topn` items nearest to each of n sessions, computed in batches; see Recommender.
+
+        Args:
+            sessions: Lists of items. A session without a known item gets an empty list.
+            topn: The number of items to return for a session. Items of the session are left out.
+            last: Use only the last `last` known items of a session; by default all.
+            index: Search in this index of `vectors` instead of comparing all items.
+
+        Raises:
+            SettingsError: If `topn` or `last` is less than 1 or not a whole number.
+            W2VError: If `sessions` is not a list of lists.
+        """
+        if isinstance(sessions, str | os.PathLike | DataFrameLike | Mapping):
+            kind = type(sessions).__name__
+            raise W2VError(f"a list of sessions is needed, not an object of type {kind}")
+        blocks = self.recommender(topn, last, index).blocks(Corpus(sessions), progress=lambda _: None)
+        return [found for block in blocks for found in block.sessions(self.index_to_key)]
+
+    def recommender(
+        self,
+        topn: int = 10,
+        last: int | None = None,
+        index: ApproximateIndex | None = None,
+        errors: Errors = "strict",
+    ) -> Recommender:
+        """Return the Recommender that `recommend` uses, which also reads large files in blocks.
+
+        `errors` ("strict", "replace" or "ignore") says how to treat bytes that are not UTF-8. The other arguments and
+        errors are the same as in `recommend`.
+        """
+        normalise = Normaliser(self.header.text, errors)
+        return Recommender(Words.of(self._words), self.vectors, self.norms, normalise, topn, last, index)
 
     # -- plots --------------------------------------------------------------------------------------
 

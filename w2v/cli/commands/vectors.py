@@ -1,4 +1,4 @@
-"""Commands that use vectors: `analogy`, `similarity`, `query`, `encode`, `info`, `convert` and `combine`."""
+"""Commands that use vectors, such as `query`, `encode` and `convert`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from w2v.cli.printing import (
     print_conversion,
     print_json,
     print_neighbours,
+    print_recommendations,
     print_result,
     print_word_pairs,
 )
@@ -29,7 +30,7 @@ from w2v.errors import W2VError
 from w2v.evaluation.analogies import analogies
 from w2v.evaluation.compare import compare
 from w2v.evaluation.similarity import word_pairs
-from w2v.formats import matrices, table
+from w2v.formats import item_lists, matrices, table
 from w2v.formats.storage import FileStorage
 from w2v.progress import Report
 from w2v.settings import WordVectors
@@ -37,6 +38,7 @@ from w2v.system.files import Errors
 from w2v.training.model import Model
 from w2v.vectors import query as queries
 from w2v.vectors import reduce
+from w2v.vectors.approximate import ApproximateIndex
 from w2v.vectors.combine_models import Selection
 from w2v.vectors.combine_models import combine as combine_models
 from w2v.vectors.encode import Weights
@@ -265,6 +267,73 @@ def encode(
     write(output, encoder.size, encoder.blocks(corpus, progress, column, reading.encoding), force)
     found = {name: getattr(encoder, name) for name in ("texts", "missing", "words", "unknown")}
     return {"output": str(output), "weights": weights, "vector_size": encoder.size} | found
+
+
+@click.command(cls=options.ResultCommand)
+@options.MODEL
+@click.argument("sessions", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    help=f"File to write: {', '.join(item_lists.WRITERS)}. It has one row per session.  [default: show the items]",
+)
+@click.option(
+    "--column",
+    help="Read the lists of items in this column of JSON lines, Parquet or Arrow, one session per row.  [default: a "
+    "session is a line of items with spaces between them]",
+)
+@options.number_option("--topn", default=10, show_default=True, help="Number of items for each session.")
+@options.number_option("--last", help="Use only the last N known items of a session.  [default: all]")
+@click.option(
+    "--approximate", is_flag=True, help="Search by an approximate index: faster if there are millions of items."
+)
+@options.ENCODING
+@options.ERRORS
+@options.WRITING
+def recommend(
+    model: Path,
+    sessions: tuple[str, ...],
+    output: Path | None,
+    column: str | None,
+    topn: int,
+    last: int | None,
+    approximate: bool,
+    encoding: str | None,
+    errors: Errors,
+    force: bool,
+    progress: Report,
+) -> Result:
+    """Recommend the items nearest to each of SESSIONS.
+
+    The vector of a session is the mean of its items' vectors. The recommended items have the highest cosines with this
+    mean, and are not in the session. Items that MODEL does not know are left out, and a session without a known item
+    gets no recommendations.
+
+    \b
+    w2v recommend items.safetensors sessions.parquet --column items -o top.parquet
+    w2v recommend items.safetensors sessions.jsonl --column items --last 3 --topn 5
+    """
+    corpus = options.corpus_of(sessions)
+    if output:
+        outputs.check(output, force, map(Path, sessions), models=[model])
+        write = item_lists.writer_for(output)
+    reading = options.reading_options({"encoding": encoding})
+    vectors = load(model, errors=errors, progress=progress)
+    index = ApproximateIndex(vectors.vectors, progress) if approximate else None
+    recommender = vectors.recommender(topn, last, index, errors)
+    blocks = recommender.blocks(corpus, progress, column, reading.encoding)
+    found: dict[str, Any] = {}
+    if output:
+        write(output, vectors.index_to_key, blocks, force)
+        found = {"output": str(output)}
+    else:
+        each_session = (pairs for block in blocks for pairs in block.sessions(vectors.index_to_key))
+        found = {"recommendations": [[{"item": key, "score": score} for key, score in pairs] for pairs in each_session]}
+    found |= {name: getattr(recommender, name) for name in ("sessions", "empty", "items", "unknown")}
+    if index:
+        found["recall"] = index.recall(vectors.vectors)
+    return found, print_recommendations
 
 
 @click.command(cls=options.ShortHelp)

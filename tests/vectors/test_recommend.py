@@ -1,0 +1,219 @@
+"""Recommendations for sessions, compared with gensim's most_similar, and the files that `w2v recommend` writes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import gensim
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import feather, parquet
+
+import w2v
+from tests.helpers import run, run_json
+from w2v.text.corpus import Corpus
+from w2v.vectors import approximate, recommend
+
+ITEMS = [f"i{row}" for row in range(60)]
+VECTORS = np.random.default_rng(1).normal(size=(60, 8)).astype(np.float32)
+SESSIONS = [["i3"], ["i1", "i2", "i1", "unknown"], ["i7", "i7"], ["unknown"], [], ["i5", "i9", "i40", "i59", "i0"]]
+
+
+@pytest.fixture(scope="module")
+def vectors() -> w2v.KeyedVectors:
+    return w2v.KeyedVectors(ITEMS, VECTORS)
+
+
+@pytest.fixture(scope="module")
+def theirs() -> Any:
+    keyed = gensim.models.KeyedVectors(8)
+    keyed.add_vectors(ITEMS, VECTORS)
+    return keyed
+
+
+def assert_same(found: list[Any], expected: list[Any]) -> None:
+    assert [key for key, _ in found] == [key for key, _ in expected]
+    np.testing.assert_allclose([score for _, score in found], [score for _, score in expected], atol=1e-5)
+
+
+@pytest.mark.parametrize("topn", [1, 4, 100])
+@pytest.mark.parametrize("last", [None, 1, 2, 9])
+def test_recommendations_are_those_of_gensim(
+    vectors: w2v.KeyedVectors, theirs: Any, topn: int, last: int | None
+) -> None:
+    found = vectors.recommend(SESSIONS, topn, last)
+    assert len(found) == len(SESSIONS)
+    for session, items in zip(SESSIONS, found, strict=True):
+        known = [item for item in session if item in vectors]
+        used = known if last is None else known[-last:]
+        expected = theirs.most_similar(used, topn=60) if used else []
+        assert_same(items, [pair for pair in expected if pair[0] not in known][:topn])
+        assert not items or len(items) == min(topn, 60 - len(set(known)))
+
+
+def test_an_index_gives_nearly_the_same_recommendations(vectors: w2v.KeyedVectors) -> None:
+    pytest.importorskip("usearch")
+    index = approximate.ApproximateIndex(VECTORS)
+    exact, found = vectors.recommend(SESSIONS, 5, 2), vectors.recommend(SESSIONS, 5, 2, index)
+    assert [len(items) for items in found] == [5, 5, 5, 0, 0, 5]
+    scores = [dict(vectors.recommend([session], 60, 2)[0]) for session in SESSIONS]
+    for session, items, best in zip(scores, found, exact, strict=True):
+        for item, score in items:
+            assert score == pytest.approx(session[item], abs=1e-5)
+        assert len({item for item, _ in items} & {item for item, _ in best}) >= len(best) - 1
+
+
+def test_missing_sessions_keep_their_place(vectors: w2v.KeyedVectors) -> None:
+    found = vectors.recommend([None, ["i3"], None], 2)
+    assert [len(items) for items in found] == [0, 2, 0]
+    assert vectors.recommend([]) == []
+
+
+def test_small_types_are_searched(tmp_path: Path, vectors: w2v.KeyedVectors) -> None:
+    vectors.save(tmp_path / "m.safetensors")
+    run("convert", tmp_path / "m.safetensors", tmp_path / "f16.safetensors", "--storage", "f16", "--quiet")
+    small = w2v.load(tmp_path / "f16.safetensors", mmap=True)
+    for items, expected in zip(small.recommend(SESSIONS, 3), vectors.recommend(SESSIONS, 60), strict=True):
+        for item, score in items:
+            assert score == pytest.approx(dict(expected)[item], abs=2e-3)
+
+
+@pytest.mark.parametrize("size", [2, 7, 40])
+def test_a_session_may_go_on_in_the_next_block(
+    monkeypatch: pytest.MonkeyPatch, vectors: w2v.KeyedVectors, tmp_path: Path, size: int
+) -> None:
+    expected = vectors.recommend(SESSIONS, 3)
+    (tmp_path / "sessions").write_text("".join(" ".join(session) + "\n" for session in SESSIONS))
+
+    def in_pieces(self: Any, *_: Any) -> Any:
+        rows = np.concatenate(
+            [[int(item[1:]) if item in ITEMS else 60 for item in session] + [-1] for session in SESSIONS]
+        )
+        return ((rows[start : start + size].astype(np.int64), start) for start in range(0, len(rows), size))
+
+    monkeypatch.setattr(recommend.Recommender, "_read", in_pieces)
+    recommender = vectors.recommender(3)
+    blocks = [*recommender.blocks(Corpus(tmp_path / "sessions"))]
+    found = [pairs for block in blocks for pairs in block.sessions(ITEMS)]
+    for items, best in zip(found, expected, strict=True):
+        assert_same(items, best)
+    assert (recommender.sessions, recommender.empty, recommender.items, recommender.unknown) == (6, 2, 13, 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"topn": 0}, "topn 0"),
+        ({"last": 0}, "last 0"),
+        ({"topn": 2.5}, "topn 2.5"),
+        ({"sessions": "i1 i2"}, "a list of sessions is needed, not an object of type str"),
+        ({"sessions": Path("i1")}, "a list of sessions is needed"),
+        ({"sessions": {"a": ["i1"]}}, "a list of sessions is needed, not an object of type dict"),
+    ],
+)
+def test_wrong_arguments_are_refused(vectors: w2v.KeyedVectors, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(w2v.W2VError, match=message):
+        vectors.recommend(**{"sessions": SESSIONS} | arguments)
+
+
+# -- the command ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tmp_path: Path, vectors: w2v.KeyedVectors, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    vectors.save("m.bin")
+    Path("s.txt").write_text("".join(" ".join(session) + "\n" for session in SESSIONS))
+    return tmp_path
+
+
+@pytest.mark.parametrize("extension", ["parquet", "arrow", "jsonl"])
+def test_the_command_writes_a_row_for_each_session(files: Path, vectors: w2v.KeyedVectors, extension: str) -> None:
+    shown = run_json("recommend", "m.bin", "s.txt", "-o", f"top.{extension}", "--topn", 3, "--last", 2)
+    assert shown == {"output": f"top.{extension}", "sessions": 6, "empty": 2, "items": 13, "unknown": 2}
+    if extension == "jsonl":
+        rows = [json.loads(line) for line in Path("top.jsonl").read_text().splitlines()]
+    else:
+        read = parquet.read_table if extension == "parquet" else feather.read_table
+        table = read(f"top.{extension}")
+        assert table.schema == pa.schema([("items", pa.list_(pa.string())), ("scores", pa.list_(pa.float32()))])
+        rows = table.to_pylist()
+    for row, expected in zip(rows, vectors.recommend(SESSIONS, 3, 2), strict=True):
+        assert_same(list(zip(row["items"], row["scores"], strict=True)), expected)
+
+
+def test_the_command_shows_items_without_an_output(files: Path, vectors: w2v.KeyedVectors) -> None:
+    shown = run_json("recommend", "m.bin", "s.txt", "--topn", 2)
+    pairs = [[(one["item"], one["score"]) for one in session] for session in shown["recommendations"]]
+    for found, expected in zip(pairs, vectors.recommend(SESSIONS, 2), strict=True):
+        assert_same(found, expected)
+    text = run("recommend", "m.bin", "s.txt", "--topn", 2).stdout
+    (first, _), (second, score) = vectors.recommend([["i3"]], 2)[0]
+    assert text.splitlines()[0].split()[:2] == ["1", first]
+    assert text.splitlines()[1].split() == [second, f"{score:.4f}"]
+    assert "4  no known item" in text
+    assert "unknown   2" in text
+
+
+def test_approximate_search_reports_its_recall(files: Path, vectors: w2v.KeyedVectors) -> None:
+    pytest.importorskip("usearch")
+    shown = run_json("recommend", "m.bin", "s.txt", "--approximate")
+    assert 0.9 < shown["recall"] <= 1
+    assert len(shown["recommendations"][0]) == 10
+
+
+def test_numbers_are_written_as_numbers(tmp_path: Path) -> None:
+    keys = [3, 5, 1 << 63]
+    for number_keys, kind in ((keys[:2], pa.int64()), (keys, pa.uint64())):
+        numbers = w2v.KeyedVectors(number_keys, VECTORS[: len(number_keys)])
+        numbers.save(tmp_path / "m.safetensors", force=True)
+        (tmp_path / "s.txt").write_text("3\n")
+        for name in ("top.parquet", "top.jsonl"):
+            run(
+                "recommend", tmp_path / "m.safetensors", tmp_path / "s.txt", "-o", tmp_path / name, "--force", "--quiet"
+            )
+        table = parquet.read_table(tmp_path / "top.parquet")
+        assert table.schema.field("items").type == pa.list_(kind)
+        items = table.column("items").to_pylist()[0]
+        assert sorted(items) == number_keys[1:]
+        assert json.loads((tmp_path / "top.jsonl").read_text())["items"] == items
+
+
+@pytest.mark.parametrize("kind", [pa.int16(), pa.uint64(), pa.string(), pa.dictionary(pa.int8(), pa.string())])
+def test_columns_of_lists_are_read(tmp_path: Path, kind: Any) -> None:
+    """Sessions in part files, with missing and empty ones, and items with white space."""
+    is_text = not pa.types.is_integer(kind)
+    keys: list[Any] = [f"item {row}" for row in range(60)] if is_text else list(range(60))
+    unknown: Any = "un known" if is_text else 999
+    sessions = [[keys[3]], None, [], [keys[1], unknown, keys[2]], [unknown], [keys[7], None]]
+    vectors = w2v.KeyedVectors(keys, VECTORS)
+    vectors.save(tmp_path / "m.safetensors")
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "_SUCCESS").touch()
+    values = [None if session is None else pa.array(session, pa.string() if is_text else kind) for session in sessions]
+    value_type = pa.string() if is_text else kind
+    for number, part in enumerate((values[:2], values[2:])):
+        lists = pa.array([None if each is None else each.to_pylist() for each in part], pa.list_(value_type))
+        if pa.types.is_dictionary(kind):
+            lists = pa.ListArray.from_arrays(lists.offsets, lists.values.dictionary_encode(), mask=lists.is_null())
+        parquet.write_table(pa.table({"items": lists}), tmp_path / "parts" / f"part-{number}.parquet")
+    arguments = "recommend", tmp_path / "m.safetensors", tmp_path / "parts", "--column", "items", "--topn", 4
+    shown = run_json(*arguments, "-o", tmp_path / "top.parquet")
+    assert (shown["sessions"], shown["empty"], shown["items"], shown["unknown"]) == (6, 3, 6, 2)
+    rows = parquet.read_table(tmp_path / "top.parquet").to_pylist()
+    known = [[keys[3]], [], [], [keys[1], keys[2]], [], [keys[7]]]
+    for row, expected in zip(rows, vectors.recommend(known, 4), strict=True):
+        assert_same(list(zip(row["items"], row["scores"], strict=True)), expected)
+
+
+def test_wrong_files_are_refused_in_one_line(files: Path) -> None:
+    error = run("recommend", "m.bin", "s.txt", "-o", "top.txt", code=2).stderr
+    assert "top.txt: unknown extension: use one of .parquet, .arrow, .jsonl" in error
+    Path("top.jsonl").write_text("mine")
+    assert "add --force" in run("recommend", "m.bin", "s.txt", "-o", "top.jsonl", code=1).stderr
+    assert Path("top.jsonl").read_text() == "mine"
+    run("recommend", "m.bin", "s.txt", "-o", "top.jsonl", "--force", "--quiet")
+    assert Path("top.jsonl").read_text() != "mine"
+    Path("bad.txt").write_bytes(b"i1\n\xff\n")
+    assert "bad.txt: byte 3, in b'\\xff', is not UTF-8" in run("recommend", "m.bin", "bad.txt", code=1).stderr

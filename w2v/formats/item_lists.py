@@ -1,0 +1,83 @@
+"""Files with a list of items and a list of scores for each of many sessions."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.errors import SettingsError
+from w2v.formats import arrow
+from w2v.system.files import PathLike, atomic_write
+
+ITEMS, SCORES = "items", "scores"  # the names of the columns
+MAX_INT64 = (1 << 63) - 1
+DIGITS = 6  # of a score in JSON
+
+
+class ItemLists(NamedTuple):
+    """The items of consecutive sessions, with a score each.
+
+    Attributes:
+        rows: int64 (m,), the rows of the items of all sessions.
+        scores: float32 (m,).
+        starts: int64 (sessions + 1,). Session k has the items rows[starts[k] : starts[k + 1]].
+    """
+
+    rows: NDArray[np.int64]
+    scores: NDArray[np.float32]
+    starts: NDArray[np.int64]
+
+    def sessions(self, keys: Sequence[Any]) -> Iterator[list[tuple[Any, float]]]:
+        """Yield the pairs (key, score) of each session. `keys` are the keys of all rows."""
+        pairs = [(keys[row], score) for row, score in zip(self.rows.tolist(), self.scores.tolist(), strict=True)]
+        starts = self.starts.tolist()
+        for start, end in itertools.pairwise(starts):
+            yield pairs[start:end]
+
+
+def _write_json_lines(path: PathLike, keys: Sequence[Any], blocks: Iterable[ItemLists], replace: bool) -> None:
+    with atomic_write(path, replace) as file:
+        for block in blocks:
+            for pairs in block.sessions(keys):
+                row = {ITEMS: [key for key, _ in pairs], SCORES: [round(score, DIGITS) for _, score in pairs]}
+                file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+
+
+def _write_table(path: PathLike, keys: Sequence[Any], blocks: Iterable[ItemLists], replace: bool) -> None:
+    pa = arrow.import_pyarrow(path)
+    are_numbers = bool(keys) and not isinstance(keys[0], str)
+    key_type = pa.string() if not are_numbers else pa.uint64() if max(keys) > MAX_INT64 else pa.int64()
+    all_keys = pa.array(keys, key_type)
+    schema = pa.schema([(ITEMS, pa.list_(key_type)), (SCORES, pa.list_(pa.float32()))])
+    with atomic_write(path, replace) as file, arrow.open_writer(path, pa, file, schema) as out:
+        for block in blocks:
+            starts = pa.array(block.starts.astype(np.int32))
+            values = all_keys.take(pa.array(block.rows)), pa.array(block.scores)
+            lists = [pa.ListArray.from_arrays(starts, each) for each in values]
+            out.write_batch(pa.record_batch(lists, schema=schema))
+
+
+# Writers by extension. Their arguments are a path, the keys of all rows, the blocks, and `replace`.
+WRITERS: dict[str, Callable[[PathLike, Sequence[Any], Iterable[ItemLists], bool], None]] = {
+    ".parquet": _write_table,
+    ".arrow": _write_table,
+    ".jsonl": _write_json_lines,
+}
+
+
+def writer_for(path: PathLike) -> Callable[[PathLike, Sequence[Any], Iterable[ItemLists], bool], None]:
+    """Return the function that writes a file with this name.
+
+    Raises:
+        SettingsError: If the extension is unknown.
+    """
+    extension = Path(path).suffix.lower()
+    if extension not in WRITERS:
+        raise SettingsError(f"{path}: unknown extension: use one of {', '.join(WRITERS)}")
+    return WRITERS[extension]
