@@ -472,6 +472,22 @@ def read_text(corpus: Corpus, *, workers: int = 1, progress: Report | None = Non
     return read_corpus(corpus, ReadingOptions(**{"column": PLAIN, **reading}), workers=workers, progress=progress)
 
 
+def read_sessions(source: Any, **options: Any) -> tuple[str, list[list[str]]]:
+    """Return the type of the keys of items, and the sessions that have items."""
+    with read_text(Corpus(source), **options) as store:
+        words = store.types.tolist()
+        found: list[list[str]] = [[]]
+        for number in store.ids.tolist():
+            if number:
+                found[-1].append(words[number])
+            else:
+                found.append([])
+        assert not found.pop()
+        assert store.counts.tolist() == np.bincount(store.ids, minlength=len(store.counts)).tolist()
+        assert not store.is_text
+        return store.key_type, found
+
+
 def reference_ids(text: bytes, errors: str = "strict") -> tuple[list[int], list[bytes]]:
     """Return the ids and the types of a text, computed from their definition."""
     numbers: dict[bytes, int] = {}

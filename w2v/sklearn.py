@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError, install_command
 from w2v.system.files import PathLike
-from w2v.text.corpus import is_missing, python_values
+from w2v.text.corpus import python_values
+from w2v.text.words import is_missing
 from w2v.training.model import Model
 from w2v.training.train import train
 from w2v.vectors.encode import Weights

@@ -28,7 +28,8 @@ Arguments = dict[str, Any]
 # The defaults of reading and of training, as the help describes them; None is computed.
 READING_DEFAULTS: Arguments = {
     "lower": False, "tokenize": "spaces", "digits": "keep", "normalize": "keep", "strip_markup": False, "column": None,
-    "cache": None, "encoding": "utf-8", "errors": "strict", "max_types": 50_000_000,
+    "item": None, "session": None, "order": None, "cache": None, "encoding": "utf-8", "errors": "strict",
+    "max_types": 50_000_000,
 }  # fmt: skip
 WALK_DEFAULTS: Arguments = {
     "weighted": False, "directed": False, "delimiter": None, "walk_length": 80, "num_walks": 10, "p": 1.0, "q": 1.0,
@@ -56,6 +57,8 @@ READING: Changes = {
     "--strip-markup": {"strip_markup": True},
     "--keep-markup": {"strip_markup": False},
     "--column none": {"column": "none"},
+    "--item i --session s": {"item": "i", "session": "s"},
+    "--item i --session s --order t": {"item": "i", "session": "s", "order": "t"},
     "--cache folder": {"cache": "folder"},
     "--encoding cp949": {"encoding": "cp949"},
     "--errors replace": {"errors": "replace"},

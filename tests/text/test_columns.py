@@ -103,7 +103,7 @@ def test_progress_in_parquet_follows_the_rows(tmp_path: Path, monkeypatch: pytes
         (b'{"t": "a"}\n{"t" "b"}\n', "line 2: not JSON: "),
         (b'{"t": "a"}\n5\n', "line 2: not a JSON object"),
         (b'\n \n{"t": "a"}\n5\n', "line 4: not a JSON object"),
-        (b'{"t": ["a"]}\n', "line 1: column 't' holds [\"a\"], not text"),
+        (b'{"t": {"a": 1}}\n', "line 1: column 't' holds {\"a\": 1}, neither text nor a list"),
         (b'{"text": "a"}\n{"id": 1}\n', "has no column 't'; its columns are text, id"),
         (b'"i\n\x1bd",text\n1,a\n', "has no column 't'; its columns are i\\n\\x1bd, text"),
         (b"id,text\n1,a\n", "has no column 't'; its columns are id, text"),
@@ -205,7 +205,7 @@ def test_parquet_columns_without_text_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "file"
     parquet.write_table(pyarrow.table({"t": [1, 2], "u": pyarrow.array(["a", None]).dictionary_encode()}), path)
     for column, message in {
-        "t": "column 't' holds int64, not text",
+        "t": "column 't' holds int64, neither text nor lists",
         "x": "has no column 'x'; its columns are t, u",
         None: r"file looks like Parquet with the columns t, u; add --column NAME \(column=",
         "none": "a Parquet table, not text: name the column that holds the text with --column",
@@ -242,7 +242,7 @@ def test_a_column_of_a_list_is_refused() -> None:
 
 def test_long_column_names_are_shortened_in_messages(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    for content in (b"id,t\n1,a\n", json.dumps({"w" * 10_000: ["a"]}).encode()):
+    for content in (b"id,t\n1,a\n", json.dumps({"w" * 10_000: [["a"]]}).encode()):
         path.write_bytes(content)
         with pytest.raises(W2VError) as error:
             read_text(Corpus(path), column="w" * 10_000)

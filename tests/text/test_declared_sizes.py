@@ -313,14 +313,14 @@ def page(
     return struct(*sizes, *more, (number, STRUCT, inner)) + bytes(max(0, stored))
 
 
-def check(*pages: bytes, values: int, missing: int = 0) -> tuple[int, list[int]]:
+def check(*pages: bytes, values: int, missing: int = 0, **options: bool) -> tuple[int, list[int]]:
     """Check pages at byte 7 of a file. Return the longest string and the costs of the pages.
 
     `missing` is subtracted from the size of the chunk.
     """
     budget, content = RecordingBudget(), b"".join(pages)
     chunk = Chunk(values, 7, 7 + len(content) - missing)
-    longest = declared_sizes.check_pages(io.BytesIO(b"\x15" * 7 + content + b"\x15" * 2000), chunk, budget)
+    longest = declared_sizes.check_pages(io.BytesIO(b"\x15" * 7 + content + b"\x15" * 2000), chunk, budget, **options)
     return longest, budget.content
 
 
@@ -342,6 +342,8 @@ def test_each_page_costs_its_size_and_its_values() -> None:
         assert longest >= 2 * 100  # pyarrow copies such a string more than once
         assert check(*delta[::-1], values=10)[0] == longest
         assert check(page(DICTIONARY_PAGE, 0, unpacked=40), pages[0], values=5)[0] == 0
+        copied = check(*delta, values=10, has_unique_strings=True)[1]  # each value may be as long as its page
+        assert copied == [cost(100, 5), 5 * 100, cost(30, 5), 5 * 30]
 
 
 def test_a_page_counts_if_it_begins_up_to_a_hundred_bytes_after_its_chunk() -> None:

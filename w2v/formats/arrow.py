@@ -17,13 +17,13 @@ from w2v.formats.vector_file import Array, VectorFile, check_content, validate
 from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Meter, Report
 from w2v.system import memory
-from w2v.system.files import PARQUET, Errors, PathLike, atomic_write, open_regular, translate_os_errors
+from w2v.system.files import ARROW, PARQUET, Errors, PathLike, atomic_write, open_regular, translate_os_errors
 from w2v.text.declared_sizes import max_content
 from w2v.text.decompress import MAX_RATIO
-from w2v.text.tables import Arrow, Parquet
+from w2v.text.tables import Arrow, Parquet, as_numpy
 
 WORD, COUNT, VECTOR = "word", "count", "vector"
-SIGNATURE = PARQUET + rb"|ARROW1\0\0"
+SIGNATURE = PARQUET + b"|" + ARROW
 BATCH_ROWS, BATCH_VALUES = 1 << 16, 1 << 20  # limits for one batch: rows, and values of vectors
 
 
@@ -151,7 +151,7 @@ def read_table(path: PathLike, pa: Any, table: Table, max_bytes: int, limit: int
             words.add(word)
         if counts is not None:
             column = batch.column(COUNT).cast(pa.int64())
-            counts[start : start + len(batch)] = _as_numpy(column.fill_null(0) if column.null_count else column)
+            counts[start : start + len(batch)] = as_numpy(column.fill_null(0) if column.null_count else column)
     vectors: NDArray[np.float32] = memory.empty((rows, size))
     for start, batch in _first_rows(path, table, [VECTOR], rows_per_batch(size), rows):
         column, end = batch.column(VECTOR), start + len(batch)
@@ -159,7 +159,7 @@ def read_table(path: PathLike, pa: Any, table: Table, max_bytes: int, limit: int
         have_equal_length = {*pa.compute.min_max(lengths).as_py().values()} <= {size, None}
         if values.null_count or lengths.null_count or not have_equal_length:
             raise W2VError(f"{path}: a vector after row {start:,} does not have {size} values")
-        vectors[start:end] = _as_numpy(values).reshape(-1, size)
+        vectors[start:end] = as_numpy(values).reshape(-1, size)
         meter(end, rows)
     return VectorFile(words.words, vectors, counts)
 
@@ -194,9 +194,3 @@ def _encode_words(path: PathLike, pa: Any, column: Any, max_bytes: int) -> Itera
         if max_bytes < 0:
             raise W2VError(f"{path}: refused: its words unpack to more than {MAX_RATIO} times its size")
         yield encoded
-
-
-def _as_numpy(column: Any) -> NDArray[Any]:
-    """Return a column without nulls as an array. The column's own to_numpy would import pandas, which takes 40 MB."""
-    dtype = np.dtype(column.type.to_pandas_dtype())
-    return np.frombuffer(column.buffers()[1] or b"", dtype, len(column), column.offset * dtype.itemsize)

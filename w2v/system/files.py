@@ -44,7 +44,7 @@ PICKLE = rb"\x80[\x02-\x05]"
 IDS_SIGNATURE = b"w2v ids, format "  # near the end of id files
 
 SQLITE = rb"SQLite format 3\0"
-PARQUET = rb"PAR1\x15"
+PARQUET, ARROW = rb"PAR1\x15", rb"ARROW1\0\0"
 
 _NOT_TEXT = {  # maps a signature to the type of the file and the advice in the error message
     UTF_16: "UTF-16 or UTF-32: convert it to UTF-8, with iconv for instance",
@@ -55,6 +55,7 @@ _NOT_TEXT = {  # maps a signature to the type of the file and the advice in the 
     rb"%PDF-|\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|\{\\rtf": "a formatted document: save it as plain text",
     rb"\x7fELF|\x89PNG\r|\xff\xd8\xff|GIF8": "binary, not text",
     PARQUET: "a Parquet table, not text: name the column that holds the text with --column",
+    ARROW: "an Arrow table, not text: name the column that holds the text with --column",
     b"|".join([NUMPY, HDF5, FASTTEXT, PICKLE, SQLITE]): "binary, not text",
 }
 

@@ -1,7 +1,7 @@
-"""Split text into tokens and convert the tokens to ids.
+"""Split text into tokens and convert the tokens to ids. Items of sessions are tokens that are already split.
 
-Several threads `scan` blocks of text. They only read the shared table of types. A token in this table becomes its id.
-Any other token is added to a table of the block and becomes PENDING | its number in that table. One thread then
+Several threads `scan` blocks of text or items. They only read the shared table of types. A token in this table becomes
+its id. Any other token is added to a table of the block and becomes PENDING | its number in that table. One thread then
 `merge`s the blocks in order: it looks up the pending words again, adds the new words to the shared table, and replaces
 the provisional ids. So ids are in first-seen order, for any number of threads and any block size.
 """
@@ -33,6 +33,7 @@ cpdef enum:
     FIRST_TYPE = 2
 cdef enum:
     GROUP = 64
+    MAX_DIGITS = 20  # of a number of 64 bits
     BATCH = 512  # the slots of this many tokens are prefetched before the first token is looked up
 
 hash_seed[0], hash_seed[1] = secrets.randbits(64), secrets.randbits(64)
@@ -120,24 +121,102 @@ cdef class WordTable:
 
 
 @cython.final
+cdef class Items:
+    """The items of sessions: tokens that are already split, so they may contain white space.
+
+    Args:
+        blob: uint8 (n,), the bytes of different items, end to end.
+        offsets: int64 (words + 1,), rising from 0 to n.
+        lengths: int64 (sessions,), the number of items of each session.
+        numbers: int32 (items,), for each item its number among the words; None if each word is one item, in order.
+
+    An item without bytes is left out.
+
+    Raises:
+        ValueError: If the arrays do not fit together.
+    """
+    cdef const uint8_t[::1] blob  # with PADDING
+    cdef const int64_t[::1] offsets, lengths
+    cdef const int32_t[::1] numbers
+    cdef int64_t size
+
+    def __init__(self, const uint8_t[::1] blob not None, const int64_t[::1] offsets not None,
+                 const int64_t[::1] lengths not None, const int32_t[::1] numbers=None):
+        cdef int64_t i, total = 0, words = offsets.shape[0] - 1
+        cdef bint fits = words >= 0
+        self.size = words if numbers is None else numbers.shape[0]
+        if fits:
+            fits = offsets[0] == 0 and offsets[words] == blob.shape[0]
+            for i in range(words):
+                fits = fits and offsets[i] <= offsets[i + 1]
+        for i in range(lengths.shape[0]):
+            fits = fits and 0 <= lengths[i] <= self.size
+            total += lengths[i]
+        if numbers is not None:
+            for i in range(self.size):
+                fits = fits and 0 <= numbers[i] < words
+        if not fits or total != self.size:
+            raise ValueError("the offsets or lengths of items are damaged")
+        self.blob = np.append(blob, np.frombuffer(PADDING, np.uint8))
+        self.offsets, self.lengths, self.numbers = offsets, lengths, numbers
+
+    cdef inline Word word(self, int64_t item) noexcept nogil:
+        cdef int64_t number = item if self.numbers is None else self.numbers[item]
+        return Word(&self.blob[0] + self.offsets[number], self.offsets[number + 1] - self.offsets[number])
+
+
+@cython.final
 cdef class Scan:
     """The tokens of a block as ids.
 
-    The block consists of whole words, followed by PADDING. Any thread may create a Scan; the GIL is released.
+    The source of the block is whole words, followed by PADDING, or Items. Any thread may create a Scan; the GIL is
+    released.
     """
-    cdef bytes text
+    cdef object source
+    cdef const uint8_t *start
     cdef WordTable known, pending
     cdef int64_t pending_bytes
-    cdef uint32_t[::1] ids  # has room for one token per byte
+    cdef uint32_t[::1] ids  # has room for one token per byte, or for all items and ends of sessions
     cdef int64_t size
 
-    def __cinit__(self, bytes text not None, WordTable known):
-        self.text, self.known, self.pending = text, known, WordTable(1024, text)
-        self.ids = np.empty(len(text), np.uint32)
-        cdef const uint8_t *start = text
-        cdef int64_t length = len(text)
+    def __cinit__(self, source not None, WordTable known):
+        cdef Items items
+        cdef bytes text
+        cdef int64_t length
+        self.source, self.known, self.pending = source, known, WordTable(1024, source)
+        if isinstance(source, Items):
+            items = source
+            self.start = &items.blob[0]
+            self.ids = np.empty(items.size + items.lengths.shape[0], np.uint32)
+            with nogil:
+                self.run_items(items)
+            return
+        text = source
+        length = len(text)
+        self.start = text
+        self.ids = np.empty(length, np.uint32)
         with nogil:
-            self.run(start, length)
+            self.run(self.start, length)
+
+    cdef int run_items(self, Items items) except -1 nogil:
+        cdef int64_t session, end, item = 0, count = 0
+        cdef Token[BATCH] tokens
+        for session in range(items.lengths.shape[0]):
+            end = item + items.lengths[session]
+            while item <= end:
+                if count == BATCH:
+                    self.look_up(tokens, count)
+                    count = 0
+                if item < end:
+                    tokens[count].word = items.word(item)
+                    count += tokens[count].word.length > 0
+                else:
+                    tokens[count].word.length = 0
+                    count += 1
+                item += 1
+            item = end
+        self.look_up(tokens, count)
+        return 0
 
     cdef int run(self, const uint8_t *text, int64_t length) except -1 nogil:
         cdef const uint8_t *start = text
@@ -211,9 +290,9 @@ cdef class Types:
     def __len__(self):
         return self.known.next_id
 
-    def scan(self, bytes text):
-        """Scan a block for `merge`. Any thread may call this."""
-        return Scan(text, self.known)
+    def scan(self, source):
+        """Scan a block of text, or Items, for `merge`. Any thread may call this."""
+        return Scan(source, self.known)
 
     def merge(self, Scan scan not None):
         """Count the tokens of a block, add its new types, and return its ids: uint32 (tokens,).
@@ -221,10 +300,10 @@ cdef class Types:
         One thread merges the blocks in the order of the text. Sentence ends of empty sentences are left out.
         """
         if scan.known.strings is not self.chunks:  # pruning has changed the ids since the scan
-            scan = self.scan(scan.text)
+            scan = self.scan(scan.source)
         # "replace" turns a malformed byte into the three bytes of U+FFFD.
         self.open_chunk(scan.pending.next_id, scan.pending_bytes * (3 if self.errors == "replace" else 1))
-        cdef const uint8_t *text = scan.text
+        cdef const uint8_t *text = scan.start
         cdef uint32_t[::1] resolved = np.empty(scan.pending.next_id, np.uint32)
         cdef int64_t *counts = &self.counted[0]
         cdef uint32_t[::1] ids = scan.ids
@@ -362,14 +441,14 @@ cdef class Lookup:
             for i in range(count):
                 self.known.add(token_of(&words[0] + offsets[i], offsets[i + 1] - offsets[i]))
 
-    def find(self, bytes text):
-        """Look up the tokens of a block; see Scan.
+    def find(self, source):
+        """Look up the tokens of a block of text, or of Items; see Scan.
 
         Returns:
             The row of each token, int64 (tokens,): V + k for unknown word k, and -1 for a sentence end. The bytes of
             the U different unknown words, uint8 (n,), and their offsets, int64 (U + 1,).
         """
-        cdef Scan scan = Scan(text, self.known)
+        cdef Scan scan = Scan(source, self.known)
         cdef uint32_t id
         cdef int64_t[::1] rows = np.empty(scan.size, np.int64)
         cdef int64_t unknown = scan.pending.next_id - FIRST_TYPE, words = self.known.next_id - FIRST_TYPE, i
@@ -406,6 +485,39 @@ cdef class Lookup:
                     if id:
                         found[i] = <int32_t> (id - FIRST_TYPE)
         return np.asarray(found)
+
+
+def decimal_words(const int64_t[::1] numbers not None, bint unsigned=False):
+    """Return numbers as text, as `str` writes them: their bytes, uint8 (n,), and offsets, int64 (numbers + 1,).
+
+    With `unsigned`, the numbers are the bits of uint64.
+    """
+    cdef int64_t i, end = 0
+    cdef int size
+    cdef uint64_t number
+    cdef uint8_t[MAX_DIGITS] digits
+    cdef int64_t[::1] offsets = np.zeros(numbers.shape[0] + 1, np.int64)
+    cdef uint8_t[::1] text = np.empty(numbers.shape[0] * (MAX_DIGITS + 1) + 1, np.uint8)
+    with nogil:
+        for i in range(numbers.shape[0]):
+            number = <uint64_t> numbers[i]
+            if numbers[i] < 0 and not unsigned:
+                text[end] = c"-"
+                end += 1
+                number = 0 - number
+            size = 0
+            while True:
+                digits[size] = c"0" + number % 10
+                size += 1
+                number //= 10
+                if number == 0:
+                    break
+            while size:
+                size -= 1
+                text[end] = digits[size]
+                end += 1
+            offsets[i + 1] = end
+    return np.asarray(text)[:end].copy(), np.asarray(offsets)
 
 
 def take_words(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None, const int64_t[::1] rows not None):

@@ -1,4 +1,4 @@
-"""Read the text in one column of a table: JSON lines, CSV or Parquet."""
+"""Read columns of tables: JSON lines, CSV, Parquet or Arrow."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import csv
 import itertools
 import json
 import math
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import IO
+from typing import Any
 
-from w2v.errors import W2VError, import_optional, one_line
-from w2v.system.files import PARQUET, SIGNATURE_BYTES
+from w2v.errors import W2VError, one_line
+from w2v.system.files import ARROW, PARQUET, SIGNATURE_BYTES
 from w2v.text.declared_sizes import max_content
 from w2v.text.decompress import MAX_RATIO
-from w2v.text.tables import Parquet
+from w2v.text.tables import ColumnarFile
 
 PLAIN = "none"  # value of `column` for files that are plain text even if they look like tables
 MAX_ROW_BYTES = 1 << 26  # limit for a row of JSON or CSV
@@ -31,9 +30,9 @@ _ADVICE = f'; add --column NAME (column="NAME"), or --column {PLAIN} (column="{P
 _EXTENSION = re.compile(r"\.(csv|tsv|tab)(\.\w{1,4})?\Z", re.IGNORECASE)
 
 
-def is_parquet(head: bytes) -> bool:
-    """Return True if a file that begins with `head` is a Parquet file."""
-    return re.match(PARQUET, head) is not None
+def columnar_kind(head: bytes) -> str:
+    """Return "Parquet" or "Arrow" if a file that begins with `head` has this format, otherwise ""."""
+    return next((kind for kind, start in (("Parquet", PARQUET), ("Arrow", ARROW)) if re.match(start, head)), "")
 
 
 def has_columns(column: str | None) -> bool:
@@ -93,33 +92,37 @@ def _table_error(where: str, kind: str, names: Sequence[str]) -> W2VError:
     return W2VError(f"{where} looks like {kind} with the columns {one_line(', '.join(names))}{_ADVICE}")
 
 
-def parquet_texts(where: str, file: IO[bytes], column: str | None) -> Iterator[tuple[bytes | None, float]]:
-    """Yield each text in a column of a Parquet file (None for null) and the share of the rows read so far.
+def check_columns(where: str, table: ColumnarFile, columns: Sequence[str] | None) -> None:
+    """Raise W2VError if `columns` is None, or if a table does not have each of the columns once."""
+    if columns is None:
+        raise _table_error(where, type(table).__name__, table.names)
+    for column in columns:
+        if column not in table.names:
+            raise missing_column(where, column, table.names)
+        if table.names.count(column) > 1:
+            raise W2VError(f"{where} has {table.names.count(column)} columns {column[:100]!r}: rename the others")
+
+
+def columnar_texts(
+    where: str, table: ColumnarFile, column: str, size: int, pyarrow: Any
+) -> Iterator[tuple[bytes | None, float]]:
+    """Yield each text in a column of a Parquet or Arrow file of `size` bytes, and the share of the rows read so far.
+
+    A text that is null is None.
 
     Raises:
-        W2VError: If the file is damaged, if `column` is None or not a column of text, or if pyarrow is not installed.
+        W2VError: If the file is damaged or if the column does not hold text.
     """
-    need = f"{where}: Parquet files need one more package"
-    pyarrow = import_optional(need, "parquet", "pyarrow", "pyarrow.parquet")
-    size = os.fstat(file.fileno()).st_size
-    table = Parquet(where, file, size, pyarrow)
-    names, rows = table.names, max(1, table.rows)
-    if column is None:
-        raise _table_error(where, "Parquet", names)
-    if column not in names:
-        raise missing_column(where, column, names)
-    if names.count(column) > 1:
-        raise W2VError(f"{where} has {names.count(column)} columns {column[:100]!r}: rename the others")
     kind = table.schema.field(column).type
     kind = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
     if not (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)):
-        raise W2VError(f"{where}: column {column[:100]!r} holds {one_line(kind)}, not text")
+        raise W2VError(f"{where}: column {column[:100]!r} holds {one_line(kind)}, neither text nor lists")
     done, bytes_left = 0, max_content(size)
     for batch in table.batches([column], ROWS_AT_ONCE):
         try:
             values = batch.column(0).to_pylist()
         except UnicodeDecodeError as error:
-            raise W2VError(f"{where}: damaged Parquet data: {one_line(error)}") from error
+            raise W2VError(f"{where}: damaged: {one_line(error)}") from error
         for text in values:
             done += 1
             value = None if text is None else text.encode()
@@ -128,30 +131,50 @@ def parquet_texts(where: str, file: IO[bytes], column: str | None) -> Iterator[t
                 raise W2VError(
                     f"{where}: refused: column {column[:100]!r} unpacks to more than {MAX_RATIO} times its size"
                 )
-            yield value, done / rows
+            yield value, done / max(1, table.rows)
 
 
-def texts(where: str, chunks: Iterable[bytes], column: str) -> Iterator[bytes | None]:
-    """Yield the texts in a column of JSON lines or CSV. The file is JSON if it begins with a brace.
+def texts(where: str, chunks: Iterable[bytes], column: str) -> Iterator[bytes | list[Any] | None]:
+    """Yield the texts, or lists, in a column of JSON lines or CSV. The file is JSON if it begins with a brace.
 
     CSV has column names in its first row; see `_delimiter` for the separator. A missing text is None: null or absent
-    in JSON, empty in CSV (as in pandas).
+    in JSON, empty in CSV (as in pandas). JSON may have lists in place of texts.
 
     Raises:
-        W2VError: If no row has the column, if a line is not a row, or if its value is not text. The message starts with
-            `where` and names the line.
+        W2VError: If no row has the column, if a line is not a row, or if its value is neither text nor a list. The
+            message starts with `where` and names the line.
+    """
+    for number, (value,) in rows(where, chunks, [column])[1]:
+        if value is None or isinstance(value, list):
+            yield value
+        elif isinstance(value, str):
+            yield encode(value)
+        else:
+            shown = json.dumps(value)[:60]
+            raise W2VError(f"{where}, line {number}: column {column[:100]!r} holds {shown}, neither text nor a list")
+
+
+def rows(where: str, chunks: Iterable[bytes], columns: Sequence[str]) -> tuple[bool, Iterator[tuple[int, list[Any]]]]:
+    """Return whether a file is JSON lines rather than CSV, and its rows: the number of the line, and some columns.
+
+    A missing value is None. In CSV, all other values are text.
+
+    Raises:
+        W2VError: If no row has a column, or if a line is not a row.
     """
     lines = enumerate(lines_of(where, chunks, MAX_ROW_BYTES), 1)
     number, first = next(((number, line) for number, line in lines if line.strip()), (0, b""))
     start = first.lstrip()[:1]
     if start == b"[":
         raise W2VError(f"{where}: a JSON array: give one object on each line, as `jq -c '.[]'` writes them")
-    read = _json_texts if start == b"{" else _csv_texts
-    yield from read(where, itertools.chain([(number, first)], lines), column)
+    read = _json_rows if start == b"{" else _csv_rows
+    return start == b"{", read(where, itertools.chain([(number, first)], lines), columns)
 
 
-def _json_texts(where: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iterator[bytes | None]:
-    seen = False
+def _json_rows(
+    where: str, lines: Iterable[tuple[int, bytes]], columns: Sequence[str]
+) -> Iterator[tuple[int, list[Any]]]:
+    unseen = [*columns]
     names: dict[str, None] = {}
     for number, line in lines:
         if not line.strip():
@@ -162,33 +185,33 @@ def _json_texts(where: str, lines: Iterable[tuple[int, bytes]], column: str) -> 
             raise W2VError(f"{where}, line {number}: not JSON: {one_line(error)}") from None
         if not isinstance(row, dict):
             raise W2VError(f"{where}, line {number}: not a JSON object")
-        text = row.get(column)
-        if text is not None and not isinstance(text, str):
-            raise W2VError(f"{where}, line {number}: column {column[:100]!r} holds {json.dumps(text)[:60]}, not text")
-        if not seen:
-            seen = column in row
+        if unseen:
+            unseen = [column for column in unseen if column not in row]
             names |= dict.fromkeys(itertools.islice(row, MAX_NAMES - len(names)))
-        yield None if text is None else encode(text)
-    if not seen:
-        raise missing_column(where, column, names)
+        yield number, [row.get(column) for column in columns]
+    if unseen:
+        raise missing_column(where, unseen[0], names)
 
 
-def _csv_texts(where: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iterator[bytes | None]:
+def _csv_rows(
+    where: str, lines: Iterable[tuple[int, bytes]], columns: Sequence[str]
+) -> Iterator[tuple[int, list[Any]]]:
     number, first = next(iter(lines))
     csv.field_size_limit(MAX_ROW_BYTES)  # applies to the whole process; the default is too small for texts
     decoded = (_decode(line) for line in itertools.chain([first], (line for _, line in lines)))
     rows = csv.reader(decoded, delimiter=_delimiter(first), strict=True)
     try:
         names = next(rows, [])
-        if column not in names:
-            raise missing_column(where, column, names)
-        index = names.index(column)
+        for column in columns:
+            if column not in names:
+                raise missing_column(where, column, names)
+        indices = [names.index(column) for column in columns]
         for row in rows:
             if row and len(row) != len(names):
                 line = number - 1 + rows.line_num
                 raise W2VError(f"{where}, line {line}: {len(row)} columns, and {len(names)} in the first row")
             if row:
-                yield encode(row[index]) or None
+                yield number - 1 + rows.line_num, [row[index] or None for index in indices]
     except csv.Error as error:
         raise W2VError(f"{where}, line {number - 1 + rows.line_num}: not CSV: {one_line(error)}") from None
 

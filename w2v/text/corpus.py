@@ -1,4 +1,4 @@
-"""Read text in blocks from files (compressed or not), standard input, tables, texts and lists of tokens."""
+"""Read text or items in blocks from files (compressed or not), standard input, tables, texts and lists."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import re
 import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 
@@ -22,18 +23,32 @@ from w2v.system.files import SIGNATURE_BYTES, UTF_16, Errors, PathLike, check_un
 from w2v.text._text import PADDING, last_space
 from w2v.text.columns import (
     PLAIN,
+    check_columns,
+    columnar_kind,
+    columnar_texts,
     encode,
     has_columns,
-    is_parquet,
     missing_column,
-    parquet_texts,
     refuse_table,
+    rows,
     texts,
 )
 from w2v.text.decompress import decompress, is_compressed
 from w2v.text.encodings import UTF_8, to_utf_8
+from w2v.text.long_table import ROWS_AT_ONCE, LongTable, RowBlock, block_of_arrays, block_of_objects
 from w2v.text.markup import without_markup
 from w2v.text.paths import looks_like_path, named_files, regular_file_status
+from w2v.text.sessions import (
+    ITEMS_AT_ONCE,
+    SessionBlock,
+    SessionBuilder,
+    as_session,
+    block_of_array,
+    check_key_type,
+    is_list,
+)
+from w2v.text.tables import open_table
+from w2v.text.words import is_missing
 
 
 @runtime_checkable
@@ -45,7 +60,7 @@ class DataFrameLike(Protocol):
     def __getitem__(self, name: Any, /) -> Any: ...
 
 
-Source = PathLike | Iterable[PathLike | None] | Iterable[Iterable[str] | None] | DataFrameLike
+Source = PathLike | Iterable[PathLike | None] | Iterable[Iterable[Any] | None] | DataFrameLike
 
 BLOCK_BYTES = 1 << 19  # approximate size of a TextBlock, which stays in the second-level cache during the scan
 SAMPLES, SAMPLE_BYTES = 8, 4096  # number and size of the pieces of a file in a sampled checksum
@@ -88,21 +103,28 @@ class TextBlock(NamedTuple):
         return name, offset + position - start
 
 
+Chunk = tuple[str, int, bytes | SessionBlock | RowBlock]  # name for messages, position in the text, content
+
+
 class Corpus:
-    """A user's text: a path, a list of paths, a table, or an iterable of texts or of lists of tokens.
+    """A user's text: a path, a list of paths, a table, or an iterable of texts or of lists of tokens or items.
 
     Only the type of the source decides how it is read, not whether a file exists. A string or pathlib.Path is one path,
     and a list of Path objects is several paths. A list of strings is several texts; if all of them look like paths, a
     TextWarning is issued.
 
     A path names a file, a folder, a glob pattern, or "-" for standard input. A folder is read with all its files at any
-    depth, sorted by name, except hidden files, id files and links to folders. In a pattern, ** matches any number of
+    depth, sorted by name, except hidden files, id files, links to folders, and files that Spark writes for its own use,
+    such as _SUCCESS. In a pattern, ** matches any number of
     folders, except hidden folders and links. Each file of a folder or pattern is read once, even if links give it
     several names. Files are plain text or compressed by gzip, bzip2, xz or zstandard, which is recognised by content.
 
     A text in a list, Series, pyarrow array or table column may have several lines. The end of a text ends a sentence.
-    An iterable is read once, one item at a time. Missing texts (see `is_missing`) are skipped; with `as_lines`,
+    An iterable is read once, one element at a time. Missing texts (see `is_missing`) are skipped; with `as_lines`,
     `blocks` reads them as empty lines.
+
+    Lists in a column of a file are sessions of items. So are the lists of an iterable from the first one that holds
+    anything but text without white space.
 
     Attributes:
         total_bytes: The size of all files on disk, or None if it is unknown.
@@ -236,10 +258,12 @@ class Corpus:
         as_lines: bool = False,
         encoding: str = UTF_8,
         errors: Errors = "strict",
-    ) -> Iterator[TextBlock]:
+        long_table: LongTable | None = None,
+    ) -> Iterator[TextBlock | SessionBlock | RowBlock]:
         """Yield the text in blocks of about BLOCK_BYTES. Each file, text and list of tokens ends with a newline.
 
-        At the end, a TextWarning gives the number of missing texts.
+        Sessions are yielded as a SessionBlock. At the end, a TextWarning gives the number of missing texts, sessions,
+        items and rows.
 
         Args:
             column: The column to read from JSON lines, CSV, Parquet or a table; a newline follows each text. With
@@ -249,23 +273,43 @@ class Corpus:
                 missing text becomes an empty line.
             encoding: The encoding of the files, which are converted to UTF-8.
             errors: How to treat bytes that are not in the encoding.
+            long_table: The columns of a table with a row for each item; each RowBlock has some of its rows.
 
         Raises:
             SettingsError: If `column` is given for lists or texts, or `encoding` for anything but files.
             W2VError: If the text cannot be read.
         """
         self._bytes_read = self.missing = 0
-        items = self._items if self._table is None else _column_of(self._table, column)
+        items: Iterable[Any] = self._items
+        if self._table is not None and long_table is None:
+            items = _column_of(self._table, column)
+        if long_table and not self._files and self._table is None and not self._is_part:
+            raise SettingsError(f"item {long_table.item[:100]!r}: lists have no columns")
         if column and has_columns(column) and not self._files and self._table is None and not self._is_part:
             raise SettingsError(f"column {column[:100]!r}: lists have no columns")
         if encoding != UTF_8 and not self._files and not self._is_part:
             raise SettingsError(f"encoding {encoding}: only files have one: leave it out for texts, lists and tables")
-        file_texts = (self._file_text(file, column, strip_markup, as_lines, encoding, errors) for file in self._files)
+        file_texts = (
+            self._file_text(file, column, strip_markup, as_lines, encoding, errors, long_table) for file in self._files
+        )
+        own_texts = self._own_rows(long_table) if long_table else self._item_lines(items, strip_markup, as_lines)
         parts: list[bytes | memoryview] = []
         size = 0
         origins: list[tuple[int, str, int]] = []
         expected = ("", 0)
-        for name, offset, chunk in itertools.chain(self._item_lines(items, strip_markup, as_lines), *file_texts):
+        lists = empty = missing_items = missing_rows = 0
+        for name, offset, chunk in itertools.chain(own_texts, *file_texts):
+            if not isinstance(chunk, bytes):
+                if size:  # some lists of tokens, before the first list with items of another kind
+                    yield TextBlock(b"".join([*parts, PADDING]), origins, self._bytes_read)
+                    parts, size, origins = [], 0, []
+                if isinstance(chunk, SessionBlock):
+                    lists, empty = lists + chunk.missing, empty + chunk.empty
+                    missing_items += chunk.all_missing_items
+                else:
+                    missing_rows += chunk.missing
+                yield replace(chunk, bytes_done=self._bytes_read)
+                continue
             if (name, offset) != expected:
                 origins.append((size, name, offset))
             expected = (name, offset + len(chunk))
@@ -286,33 +330,102 @@ class Corpus:
                 )
         if size:
             yield TextBlock(b"".join([*parts, PADDING]), origins, self._bytes_read)
+        action = "gave zeros to" if as_lines else "skipped"
         if self.missing:
-            action = "gave zeros to" if as_lines else "skipped"
             issue_text_warning(
                 f"{action} {pluralise(self.missing, 'missing text')} (None, NaN, or an empty field of CSV)"
             )
+        counts = {
+            "missing list": lists,
+            "empty list": empty,
+            "missing item": missing_items,
+            "incomplete row": missing_rows,
+        }
+        if found := [pluralise(count, noun) for noun, count in counts.items() if count]:
+            issue_text_warning(f"{action} {' and '.join(found)}")
 
-    def _item_lines(self, items: Iterable[Any], strip_markup: bool, as_lines: bool) -> Iterator[tuple[str, int, bytes]]:
-        """Yield each text or list of tokens as (name for messages, position in the text, line)."""
+    def _item_lines(self, items: Iterable[Any], strip_markup: bool, as_lines: bool) -> Iterator[Chunk]:
+        """Yield each text or list of tokens as (name for messages, position in the text, line).
+
+        From the first list on that is not a list of tokens without white space, yield blocks of sessions.
+        """
+        if _is_array_of_lists(items):
+            yield from self._array_sessions(items)
+            return
         offset = 0
         kind: type | None = None
+        builder: SessionBuilder | None = None
         for number, item in enumerate(python_values(items)):
-            if not isinstance(item, str) and is_missing(item):
+            if builder is None and not isinstance(item, str) and is_missing(item):
                 self.missing += 1
                 if as_lines:
                     yield str(self), offset, b"\n"
                     offset += 1
                 continue
             kind = kind or (str if isinstance(item, str) else list)
-            line = _text_line(number, item) if kind is str else _token_line(number, item)
+            if kind is str:
+                line: bytes | None = _text_line(number, item)
+            else:
+                session = None if is_missing(item) else _session(number, item)
+                line = None if builder or session is None else _token_line(session)
+                if line is None:
+                    builder = builder or SessionBuilder("the corpus", number)
+                    builder.add(session)
+                    if builder.size >= ITEMS_AT_ONCE:
+                        yield str(self), builder.row, builder.take()
+                    continue
+            assert line is not None
             if strip_markup:
                 line = b"".join(without_markup([line]))
             yield str(self), offset, line
             offset += len(line)
+        if builder:
+            yield str(self), builder.row, builder.take()
+
+    def _array_sessions(self, array: Any) -> Iterator[Chunk]:
+        """Yield the sessions in an array of lists of pyarrow."""
+        import pyarrow
+        import pyarrow.compute
+
+        check_key_type(pyarrow, array.type.value_type, "the column")
+        row = 1
+        for chunk in getattr(array, "chunks", [array]):
+            step = max(1, ITEMS_AT_ONCE * len(chunk) // max(1, len(chunk.flatten())))
+            for start in range(0, len(chunk), step):
+                part = chunk.slice(start, step)
+                yield str(self), row, block_of_array(pyarrow, part, "the column", row)
+                row += len(part)
+
+    def _own_rows(self, long_table: LongTable) -> Iterator[Chunk]:
+        """Yield the rows of a table in memory."""
+        table = self._table
+        if table is None:
+            return
+        columns = [_column_of(table, name) for name in long_table.columns]
+        where, row = "the table", 1
+        if _is_of_pyarrow(columns[0]):
+            import pyarrow
+            import pyarrow.compute
+
+            for batch in pyarrow.table(dict(zip("abc", columns, strict=False))).to_batches(ROWS_AT_ONCE):
+                yield where, row, block_of_arrays(pyarrow, batch.columns, long_table, where, row)
+                row += len(batch)
+            return
+        arrays = [np.asarray(column) for column in columns]
+        for start in range(0, len(arrays[0]), ROWS_AT_ONCE):
+            values = [array[start : start + ROWS_AT_ONCE] for array in arrays]
+            yield where, start + 1, block_of_objects(values, long_table, where, start + 1)
 
     def _file_text(
-        self, file: File, column: str | None, strip_markup: bool, as_lines: bool, encoding: str, errors: Errors
-    ) -> Iterator[tuple[str, int, bytes]]:
+        self,
+        file: File,
+        column: str | None,
+        strip_markup: bool,
+        as_lines: bool,
+        encoding: str,
+        errors: Errors,
+        long_table: LongTable | None,
+    ) -> Iterator[Chunk]:
         """Yield the decompressed text of a file or part of a file as (name for messages, position in the text, bytes).
 
         Raises W2VError if the file has changed since its status was read.
@@ -331,9 +444,14 @@ class Corpus:
                 return
             chunks = decompress(name, self._read(stream, file.stop))
             head = _head(chunks)
-            if column != PLAIN and is_parquet(head):
-                values = self._parquet_values(name, stream, file.status, column)
-                chunks = self._column_text(values, strip_markup, as_lines)
+            pieces: Iterator[Any] = chunks
+            is_table = has_columns(column) or long_table is not None
+            if is_table and not head and len(self._files) > 1:
+                return  # Spark writes empty files for parts without rows
+            if columnar_kind(head) and (long_table or column != PLAIN):
+                pieces = self._columnar_pieces(
+                    name, columnar_kind(head), stream, file.status, column, long_table, strip_markup, as_lines
+                )
             else:
                 if encoding != UTF_8:
                     chunks = to_utf_8(name, itertools.chain([head], chunks), encoding, errors)
@@ -343,13 +461,16 @@ class Corpus:
                 text = text_start(name, head)
                 offset = len(head) - len(text)
                 chunks = itertools.chain([text], chunks)
-                if column is None:
+                pieces = chunks
+                if long_table:
+                    pieces = self._table_rows(name, chunks, long_table)
+                elif column is None:
                     refuse_other_kind(file.name, text, "text", MIN_LINES)
                     refuse_table(name, text)
                 elif column != PLAIN:
-                    chunks = self._column_text(texts(name, chunks, column), strip_markup, as_lines)
-                if strip_markup and not has_columns(column):
-                    chunks = without_markup(chunks)
+                    pieces = self._column_text(name, texts(name, chunks, column), column, strip_markup, as_lines)
+                if strip_markup and not is_table:
+                    pieces = without_markup(chunks)
             if column and has_columns(column):
                 name = f"{name}, column {column[:100]}"
             if encoding != UTF_8:
@@ -357,18 +478,35 @@ class Corpus:
             if strip_markup:
                 name = f"{name}, without markup"
             last = b"\n"
-            for chunk in chunks:
-                yield name, offset, chunk
-                offset += len(chunk)
-                last = chunk or last
+            for piece in pieces:
+                yield name, offset, piece
+                if isinstance(piece, bytes):
+                    offset += len(piece)
+                    last = piece or last
             if not last.endswith(b"\n"):
                 yield name, offset, b"\n"
 
-    def _column_text(self, values: Iterable[bytes | None], strip_markup: bool, as_lines: bool) -> Iterator[bytes]:
-        """Yield the values of a column, a newline after each, in pieces of about BLOCK_BYTES. Count missing values."""
+    def _column_text(
+        self,
+        name: str,
+        values: Iterable[bytes | list[Any] | None],
+        column: str,
+        strip_markup: bool = False,
+        as_lines: bool = False,
+    ) -> Iterator[bytes | SessionBlock]:
+        """Yield the values of a column, a newline after each, in pieces of about BLOCK_BYTES. Count missing values.
+
+        If the first value that is not missing is a list, yield blocks of sessions instead.
+        """
+        first, values = _peek(values)
+        if isinstance(first, list):
+            yield from _sessions_of_rows(f"{name}, column {column[:100]}", values)
+            return
         parts: list[bytes] = []
         size = 0
         for value in values:
+            if isinstance(value, list):
+                raise W2VError(f"{name}: column {column[:100]!r} holds texts and lists: give one of them")
             self.missing += value is None
             text = value or b""
             text = text.replace(b"\n", b" ") if as_lines else text
@@ -379,19 +517,63 @@ class Corpus:
                 parts, size = [], 0
         yield b"".join(parts)
 
-    def _parquet_values(
-        self, name: str, stream: IO[bytes], status: os.stat_result | None, column: str | None
-    ) -> Iterator[bytes | None]:
-        """Yield the texts in a column of a Parquet file, read again from its start."""
+    def _columnar_pieces(
+        self,
+        name: str,
+        kind: str,
+        stream: IO[bytes],
+        status: os.stat_result | None,
+        column: str | None,
+        long_table: LongTable | None,
+        strip_markup: bool,
+        as_lines: bool,
+    ) -> Iterator[bytes | SessionBlock | RowBlock]:
+        """Yield the column, or the rows of a long table, of a Parquet or Arrow file, read again from its start."""
         if status is None:
-            raise W2VError(f"{name}: Parquet is not read from standard input or a pipe: name the file")
+            raise W2VError(f"{name}: {kind} is not read from standard input or a pipe: name the file")
         before = self._bytes_read - stream.tell()
         stream.seek(0)
-        if not is_parquet(stream.read(SIGNATURE_BYTES)):
-            raise W2VError(f"{name}: a compressed Parquet file: unpack it first")
-        for text, share in parquet_texts(name, stream, column):
-            self._bytes_read = before + int(share * status.st_size)
-            yield text
+        if not columnar_kind(stream.read(SIGNATURE_BYTES)):
+            raise W2VError(f"{name}: a compressed {kind} file: unpack it first")
+        pyarrow, table = open_table(name, stream)
+        columns = long_table.columns if long_table else column and [column]
+        check_columns(name, table, columns or None)
+        row = 1
+        if long_table:
+            columns = list(dict.fromkeys(long_table.columns))
+            for batch in table.batches(columns, ROWS_AT_ONCE):
+                arrays = [batch.column(batch.schema.get_field_index(each)) for each in long_table.columns]
+                self._bytes_read = before + status.st_size * row // max(1, table.rows)
+                yield block_of_arrays(pyarrow, arrays, long_table, name, row)
+                row += len(batch)
+            return
+        assert column
+        value_type = table.schema.field(column).type
+        if is_list(pyarrow, value_type):
+            where = f"{name}, column {column[:100]}"
+            check_key_type(pyarrow, value_type.value_type, where)
+            step = max(1, min(ROWS_AT_ONCE, int(ITEMS_AT_ONCE / table.values_per_row(column))))
+            for batch in table.batches([column], step):
+                self._bytes_read = before + status.st_size * row // max(1, table.rows)
+                yield block_of_array(pyarrow, batch.column(0), where, row)
+                row += len(batch)
+            return
+
+        def values() -> Iterator[bytes | None]:
+            for text, share in columnar_texts(name, table, column, status.st_size, pyarrow):
+                self._bytes_read = before + int(share * status.st_size)
+                yield text
+
+        yield from self._column_text(name, values(), column, strip_markup, as_lines)
+
+    def _table_rows(self, name: str, chunks: Iterable[bytes], long_table: LongTable) -> Iterator[RowBlock]:
+        """Yield the rows of a long table in JSON lines or CSV."""
+        is_json, values = rows(name, chunks, long_table.columns)
+        first = 1
+        while part := list(itertools.islice(values, ROWS_AT_ONCE)):
+            columns = [list(column) for column in zip(*(row for _, row in part), strict=True)]
+            yield block_of_objects(columns, long_table, name, first, typed=is_json)
+            first += len(part)
 
     def _read(self, stream: IO[bytes], stop: int | None) -> Iterator[bytes]:
         """Yield the bytes of a file from the current position to `stop`, or to the end if `stop` is None."""
@@ -442,14 +624,15 @@ def _display(file: str) -> str:
     return "standard input" if file == "-" else file
 
 
-def _column_of(table: DataFrameLike, column: str | None) -> Iterator[Any]:
-    """Return the texts in a column of a table. Raises W2VError if the column is missing."""
+def _column_of(table: DataFrameLike, column: str | None) -> Iterable[Any]:
+    """Return a column of a table. Raises W2VError if the column is missing."""
     names = list(map(str, getattr(table, "column_names", table.columns)))  # pyarrow's `columns` are the values
     if column is None:
         raise W2VError(f"a table with the columns {', '.join(names)[:200]}: name the column of the text with column=")
     if column not in names:
         raise missing_column("the table", column, names)
-    return iter(table[column])
+    found: Iterable[Any] = table[column]
+    return found
 
 
 def python_values(items: Iterable[Any]) -> Iterator[Any]:
@@ -457,10 +640,36 @@ def python_values(items: Iterable[Any]) -> Iterator[Any]:
     return (item.as_py() if hasattr(item, "as_py") else item for item in items)
 
 
-def is_missing(text: object) -> bool:
-    """Return True for None, NaN, and pandas' NA and NaT."""
-    is_nan = isinstance(text, float | np.floating) and bool(np.isnan(text))
-    return text is None or is_nan or type(text).__name__ in {"NAType", "NaTType"}
+def _is_of_pyarrow(values: object) -> bool:
+    return type(values).__module__.partition(".")[0] == "pyarrow"
+
+
+def _is_array_of_lists(items: Any) -> bool:
+    """Return True for an array of lists of pyarrow. Does not import pyarrow."""
+    return _is_of_pyarrow(items) and "list<" in str(getattr(items, "type", ""))[:16]
+
+
+def _peek(values: Iterable[Any]) -> tuple[Any, Iterator[Any]]:
+    """Return the first value that is not None, or None, and an iterator over all values."""
+    iterator, missing, first = iter(values), 0, None
+    for first in iterator:
+        if first is not None:
+            break
+        missing += 1
+    found = [] if first is None else [first]
+    return first, itertools.chain(itertools.repeat(None, missing), found, iterator)
+
+
+def _sessions_of_rows(where: str, values: Iterable[Any]) -> Iterator[SessionBlock]:
+    """Yield the lists in a column of JSON lines as sessions."""
+    builder = SessionBuilder(where)
+    for value in values:
+        if value is not None and not isinstance(value, list):
+            raise W2VError(f"{where} holds texts and lists: give one of them")
+        builder.add(value)
+        if builder.size >= ITEMS_AT_ONCE:
+            yield builder.take()
+    yield builder.take()
 
 
 def _check_paths(paths: Iterable[object]) -> None:
@@ -478,21 +687,20 @@ def _text_line(number: int, text: object) -> bytes:
     return encode(text + "\n")
 
 
-def _token_line(number: int, sentence: Iterable[str]) -> bytes:
-    """Join a list of tokens into a line of text. Raises W2VError if `sentence` is not a list of tokens."""
+def _session(number: int, sentence: Any) -> list[Any]:
+    """Return a list of tokens or items. Raises W2VError if `sentence` is of another type."""
     if isinstance(sentence, os.PathLike):
         raise W2VError("paths are accepted only in a list: give list(paths)")
-    if isinstance(sentence, str | bytes | Mapping) or not isinstance(sentence, Iterable):
-        kind = type(sentence).__name__
-        raise W2VError(f"sentence {number} is of type {kind}: give a list of tokens, such as text.split()")
-    tokens = list(sentence)
-    if not all(isinstance(token, str) for token in tokens):
-        raise W2VError(f"sentence {number} contains tokens that are not str")
-    line = " ".join(tokens)
-    if line.split() != tokens:  # w2v splits only at ASCII white space, so other white space in a token is allowed
-        for token in map(encode, tokens):
-            if not token:
-                raise W2VError(f"sentence {number} contains an empty token: leave it out")
-            if token.split() != [token]:
-                raise W2VError(f"token {token.decode(errors='replace')[:60]!r} contains white space: join it with '_'")
+    return as_session(sentence, f"sentence {number}")
+
+
+def _token_line(tokens: list[Any]) -> bytes | None:
+    """Join a list of tokens into a line of text. Return None unless all tokens are text without white space."""
+    try:
+        line = " ".join(tokens)
+    except TypeError:
+        return None
+    # w2v splits only at ASCII white space, so other white space in a token is allowed.
+    if line.split() != tokens and any(token.split() != [token] for token in map(encode, tokens)):
+        return None
     return encode(line + "\n")

@@ -253,8 +253,15 @@ HEADER_BYTES = 1 << 10, 1 << 20  # bytes read of a page header: at first, and at
 OMITTED_BYTES = 100  # bytes that old writers leave out of the size of a column chunk
 
 
-def check_pages(file: IO[bytes], chunk: Chunk, budget: Budget) -> int:
+def check_pages(file: IO[bytes], chunk: Chunk, budget: Budget, has_unique_strings: bool = False) -> int:
     """Check the pages of a column chunk.
+
+    Args:
+        file: The file.
+        chunk: The place of the column chunk.
+        budget: The content of the pages is subtracted from it.
+        has_unique_strings: True if the reader keeps only one copy of equal strings. Then strings with a shared prefix
+            count with their full lengths.
 
     Returns:
         An upper limit for the bytes of a string that is stored once but used by many rows (from a dictionary, or as a
@@ -272,6 +279,8 @@ def check_pages(file: IO[bytes], chunk: Chunk, budget: Budget) -> int:
         )
         if kind in ENCODINGS and numbers[ENCODINGS[kind]] == DELTA_BYTE_ARRAY:
             longest = max(longest, DELTA_COPIES * unpacked)
+            if has_unique_strings:
+                budget.take_content(values * unpacked)
         elif entries:
             longest = max(longest, unpacked)
         values_read += values

@@ -19,8 +19,8 @@ import msgspec
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from w2v.errors import NothingToTrain, W2VError
-from w2v.options import check_whole, option
+from w2v.errors import NothingToTrain, SettingsError, W2VError
+from w2v.options import check_whole, option, options_of
 from w2v.progress import Meter, Report
 from w2v.settings import TEXT
 from w2v.system.files import (
@@ -40,11 +40,14 @@ from w2v.system.memory import MappedFile
 from w2v.system.schema import Count, decode, encode
 from w2v.system.threads import map_in_order
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Lookup, Malformed, Scan, Types
+from w2v.text.columns import has_columns
 from w2v.text.corpus import Corpus, TextBlock
 from w2v.text.encodings import UTF_8, encoding_name
+from w2v.text.long_table import LongTable, RowBlock, Rows
 from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.paths import CACHE_SUFFIX
-from w2v.text.words import KeyType, Words
+from w2v.text.sessions import Keys, SessionBlock
+from w2v.text.words import INTEGER, KeyType, Words
 
 SIGNATURE = IDS_SIGNATURE + b"1\n"
 # The largest allowed max_types. Ids have 31 bits. Types are pruned only after a block, so a block can exceed max_types.
@@ -125,8 +128,8 @@ class TypeCounts:
         counts = np.concatenate([self.counts, other.counts[new]])
         counts[index[index >= 0]] += other.counts[index >= 0]
         types = self.types.concat(other.words(new))
-        parts = [part for part in (self, other) if part.tokens]  # an empty part has neither words nor items
-        key_type: KeyType = "int" if parts and all(part.key_type == "int" for part in parts) else "str"
+        parts = [part for part in (self, other) if part.tokens] or [self]  # an empty part has neither words nor items
+        key_type: KeyType = "int" if all(part.key_type == "int" for part in parts) else "str"
         is_text = any(part.is_text for part in parts)
         pruned = self.pruned + other.pruned
         return TypeCounts(counts, types.with_padding(), types.offsets, pruned, key_type, is_text)
@@ -253,13 +256,28 @@ class ReadingOptions(TextOptions):
 
     column: str | None = option(
         None,
-        "Read the text in this column of JSON lines, CSV or Parquet; each row ends a sentence. `--column none` "
-        "reads a file as plain text even if it looks like a table.",
+        "Read the text, or the lists of items, in this column of JSON lines, CSV, Parquet or Arrow; each row ends a "
+        "sentence. `--column none` reads a file as plain text even if it looks like a table.",
         TEXT,
         default_text="plain text; tables are refused",
     )
     cache: PathLike | None = option(
         None, "Cache the text as ids in this folder, and reuse the cache.", TEXT, default_text="none"
+    )
+    item: str | None = option(
+        None,
+        "Read items from a table with a row for each of them: --item is the column of items, and --session the column "
+        "that says which rows belong together.",
+        TEXT,
+        default_text="none",
+    )
+    session: str | None = option(None, "The column of sessions; see --item.", TEXT, default_text="none")
+    order: str | None = option(
+        None,
+        "The column with the order of the items in a session: numbers or dates. Rows with equal values keep their "
+        "order.",
+        TEXT,
+        default_text="the order of the rows",
     )
     encoding: str = option(
         UTF_8, "Encoding of the text, such as latin-1, cp949 or utf-16. Parquet is always UTF-8.", TEXT
@@ -276,6 +294,22 @@ class ReadingOptions(TextOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "encoding", encoding_name(self.encoding))
+        if (self.item is None) != (self.session is None) or (self.order is not None and self.item is None):
+            raise SettingsError("--item and --session (item=, session=) are given together, and --order only with them")
+        if self.item is not None and has_columns(self.column):
+            raise SettingsError("--column (column=) reads lists or texts, and --item (item=) rows: give one of them")
+
+    @property
+    def long_table(self) -> LongTable | None:
+        """The columns of a table with a row for each item, or None."""
+        return None if self.item is None else LongTable(self.item, self.session or "", self.order)
+
+    def refuse_for_items(self, where: str) -> None:
+        """Raise SettingsError if an option is set that changes words of a text. `where` names the items."""
+        for name in options_of(TextOptions):
+            if getattr(self, name) != getattr(TextOptions, name):
+                option_name = f"--{name.replace('_', '-')} ({name}=)"
+                raise SettingsError(f"{option_name} changes words of a text, but {where} holds items: leave it out")
 
 
 def read_corpus(
@@ -368,17 +402,33 @@ def _write(
     """Read the corpus and write the file of an IdStore. `cache_key` is stored in the file."""
     types = Types(reading.errors)
     normalise = Normaliser(TextOptions.of(reading), reading.errors)
-    blocks = corpus.blocks(reading.column, reading.strip_markup, encoding=reading.encoding, errors=reading.errors)
-    pruned = threshold = done = 0
+    blocks = corpus.blocks(
+        reading.column,
+        reading.strip_markup,
+        encoding=reading.encoding,
+        errors=reading.errors,
+        long_table=reading.long_table,
+    )
     meter = Meter(progress, "read")
+    if reading.long_table:
+        rows = cast(Iterator[RowBlock], blocks)
+        blocks = _sessions_of_table(rows, folder, reading, workers, lambda done: meter(done, corpus.total_bytes))
+    pruned = threshold = done = 0
+    kinds: set[str | None] = set()  # the types of the keys of items, and "text" for words of a text
 
-    def scan(block: TextBlock) -> tuple[TextBlock, Scan]:
+    def scan(block: TextBlock | SessionBlock | RowBlock) -> tuple[TextBlock | SessionBlock, Scan]:
+        assert not isinstance(block, RowBlock)
+        if isinstance(block, SessionBlock):
+            reading.refuse_for_items(block.name)
+            return block, types.scan(block.items)
         with locate_malformed(block):
             return block, types.scan(normalise(block.text))
 
     for number, (block, scanned) in enumerate(map_in_order(scan, blocks, workers), 1):
         with locate_malformed(block):
             ids = types.merge(scanned)
+        if len(ids):
+            kinds.add(block.keys.key_type if isinstance(block, SessionBlock) else "text")
         with _translate_write_errors(folder):
             _write_all(file, ids.data)
             if number % SPACE_CHECK_BLOCKS == 0 and corpus.total_bytes:
@@ -394,9 +444,65 @@ def _write(
     counts = types.counts()
     if not counts[PRUNED_TYPE:].any() and corpus.ranges is None:  # a part of a text may be empty
         raise NothingToTrain(f"{corpus} holds no words")
+    key_type: KeyType = "int" if _are_numbers(kinds, types) else "str"
     with _translate_write_errors(folder):
-        footer = IdFileFooter(cache_key, int(counts.sum()), len(counts), pruned)
+        footer = IdFileFooter(cache_key, int(counts.sum()), len(counts), pruned, key_type, is_text=kinds <= {"text"})
         _write_types(file, footer, counts, types.lengths(), types.strings())
+
+
+def _are_numbers(kinds: set[str | None], types: Types) -> bool:
+    """Return True if all items are numbers. The kind None, of tables that hold only text, says that they may be."""
+    if None in kinds and kinds <= {None, "int"}:
+        words = Words(np.concatenate([np.empty(0, np.uint8), *types.strings()]), np.cumsum([0, *types.lengths()]))
+        return all(INTEGER.fullmatch(word) for word in words[FIRST_TYPE:])
+    return kinds == {"int"}
+
+
+def _sessions_of_table(
+    blocks: Iterator[RowBlock], folder: Path, reading: ReadingOptions, workers: int, report: Callable[[int], None]
+) -> Iterator[SessionBlock]:
+    """Yield the sessions of a long table, in the order of their first rows.
+
+    Args:
+        blocks: The rows of the table.
+        folder: The folder for temporary files.
+        reading: The reading options.
+        workers: The number of threads.
+        report: Called with the number of bytes read so far.
+    """
+    reading.refuse_for_items("the table")
+    types = Types(reading.errors), Types(reading.errors)  # of items and of sessions
+
+    def scan(block: RowBlock) -> tuple[RowBlock, list[Scan]]:
+        return block, [each.scan(keys.as_one_session()) for each, keys in zip(types, block.keys, strict=True)]
+
+    with contextlib.ExitStack() as stack:
+        rows: Rows | None = None
+        key_types: set[KeyType | None] = set()
+        for block, scans in map_in_order(scan, blocks, workers):
+            report(block.bytes_done)
+            if not len(block):
+                continue
+            with locate_malformed(block):
+                ids = [each.merge(scanned)[:-1] for each, scanned in zip(types, scans, strict=True)]
+            if any(len(each) != len(block) for each in ids):
+                raise W2VError(f"{block.locate()}: an item or session is empty after --errors ignore: choose replace")
+            if len(types[1]) > MAX_TYPES_LIMIT:
+                raise W2VError(f"{block.locate()}: there are more than {MAX_TYPES_LIMIT:,} sessions")
+            key_types.add(block.keys[0].key_type)
+            with _translate_write_errors(folder):
+                if rows is None:
+                    rows = stack.enter_context(contextlib.closing(Rows(folder, block.order_type)))
+                rows.add(ids[0], ids[1], block.order_for(rows.order_type))
+        if rows is None:
+            return
+        strings, lengths = types[0].strings(), types[0].lengths()
+        blob, offsets = np.concatenate(strings), np.append(0, np.cumsum(lengths))
+        key_type = key_types.pop() if len(key_types) == 1 else "str"
+        with _translate_write_errors(folder):
+            for items, lengths in rows.sessions(types[1].counts()[FIRST_TYPE:]):
+                keys = Keys(blob, offsets, items.astype(np.int32), key_type)
+                yield SessionBlock(keys, lengths, "the table", 1, bytes_done=block.bytes_done)
 
 
 def _write_types(
@@ -469,12 +575,15 @@ def _check_space(file: BinaryIO, folder: Path, share: float) -> None:
 
 
 @contextlib.contextmanager
-def locate_malformed(block: TextBlock) -> Iterator[None]:
+def locate_malformed(block: TextBlock | SessionBlock | RowBlock) -> Iterator[None]:
     """Turn a Malformed error in a `with` block into a W2VError that names the file and the position in it."""
     try:
         yield
     except Malformed as error:
         position, word = error.args
+        if not isinstance(block, TextBlock):
+            hint = "add --errors replace or --errors ignore (errors=)"
+            raise W2VError(f"{block.locate(position)}: the item {word[:60]!r} is not UTF-8; {hint}") from None
         name, offset = block.locate(position)
         hint = (
             "if it is in another encoding, such as latin-1 or cp949, add --encoding (encoding=), otherwise "

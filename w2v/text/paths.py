@@ -15,6 +15,10 @@ from w2v.system.files import PathLike, is_nameable, translate_os_errors
 MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4095  # limits of Linux for a file name and for a path
 SEPARATORS = {os.sep, os.altsep or os.sep}  # Windows has two
 CACHE_SUFFIX = ".w2v-ids"  # the extension of id files, which are not read as text
+# Names of files and folders that Spark and Delta Lake write for their own use.
+SPARK_NAME = re.compile(
+    r"_(SUCCESS|metadata|common_metadata|temporary|spark_metadata|delta_log|(started|committed)_\d+)"
+)
 
 
 def looks_like_path(text: object) -> bool:
@@ -63,7 +67,7 @@ def _matches(path: PathLike) -> list[str]:
     if not name:
         raise W2VError("the path of a corpus is empty")
     if Path(name).is_dir():
-        named = (Path(root, file) for root, files in _walk(name) for file in files if not file.startswith("."))
+        named = (Path(root, file) for root, files in _walk(name) for file in files if _is_content(file))
         files = sorted(file for file in named if not file.name.endswith(CACHE_SUFFIX))
         # Keep broken links, so that reading them reports an error.
         files = [file for file in files if file.is_file() or not file.exists()]
@@ -95,14 +99,22 @@ def _glob(pattern: str) -> set[str]:
 
 
 def _walk(folder: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield a folder and its subfolders at any depth, except hidden folders and links, each with its file names."""
+    """Yield a folder and its subfolders at any depth, each with its file names.
+
+    Hidden folders, folders of Spark and links are left out.
+    """
 
     def fail(error: OSError) -> None:
         raise W2VError(f"cannot read folder {error.filename}: {error.strerror}") from error
 
     for root, folders, files in os.walk(folder, onerror=fail):
-        folders[:] = [name for name in folders if not name.startswith(".")]
+        folders[:] = filter(_is_content, folders)
         yield root, files
+
+
+def _is_content(name: str) -> bool:
+    """Return False for the name of a hidden file or folder, and of one that Spark writes for its own use."""
+    return not name.startswith(".") and not SPARK_NAME.fullmatch(name)
 
 
 def regular_file_status(file: str, path: PathLike) -> os.stat_result | None:

@@ -5,18 +5,36 @@ Before pyarrow reads a file, declared_sizes.py checks the sizes that the file de
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
 
-from w2v.errors import W2VError, one_line
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.errors import W2VError, import_optional, one_line
 from w2v.text import declared_sizes
 
 READ_AHEAD = 1 << 20  # bytes of each Parquet column that pyarrow buffers
 STRING_BYTES = 24 << 20  # limit for one batch of strings that are stored once but referenced by many rows
 # Errors that declared_sizes.py and pyarrow raise for damaged metadata.
 DAMAGE = (ValueError, LookupError, OverflowError, RuntimeError, MemoryError, struct.error)
+
+
+def open_table(where: str, file: IO[bytes]) -> tuple[Any, ColumnarFile]:
+    """Open a Parquet or Arrow file, and return pyarrow and the file.
+
+    Raises:
+        W2VError: If the file is damaged, or if pyarrow is not installed.
+    """
+    need = f"{where}: Parquet and Arrow files need one more package"
+    pyarrow = import_optional(need, "parquet", "pyarrow", "pyarrow.compute", "pyarrow.parquet")
+    file.seek(0)
+    kind = Arrow if file.read(len(declared_sizes.MAGIC)) == declared_sizes.MAGIC else Parquet
+    file.seek(0)
+    return pyarrow, kind(where, file, os.fstat(file.fileno()).st_size, pyarrow)
 
 
 class ColumnarFile:
@@ -47,6 +65,10 @@ class ColumnarFile:
         with self._translate_errors():
             yield from self._batches(columns, step, declared_sizes.Budget(self._where, self._size))
 
+    def values_per_row(self, column: str) -> float:
+        """Return the mean number of values in a row of a column; 1 if it is unknown."""
+        return 1
+
     def _open(self, budget: declared_sizes.Budget) -> None:
         raise NotImplementedError
 
@@ -76,19 +98,39 @@ class Parquet(ColumnarFile):
         self._table = self._pyarrow.parquet.ParquetFile(self._file, pre_buffer=False, buffer_size=READ_AHEAD)
         self.schema, self.rows = self._table.schema_arrow, self._table.metadata.num_rows
 
+    def values_per_row(self, column: str) -> float:
+        names = [self._table.schema.column(number).path.split(".")[0] for number in range(len(self._table.schema))]
+        values = sum(chunks[names.index(column)].values for chunks in self._groups if len(chunks) == len(names))
+        return max(1.0, values / max(1, self.rows))
+
     def _batches(self, columns: Sequence[str], step: int, budget: declared_sizes.Budget) -> Iterator[Any]:
         schema_columns = [self._table.schema.column(number) for number in range(len(self._table.schema))]
         if any(len(chunks) != len(schema_columns) for chunks in self._groups):
             raise ValueError("its row groups have other columns than its schema")
+        wanted = [column.path.split(".")[0] in columns for column in schema_columns]
+        # The strings in lists are read as numbers of different strings. Otherwise, a list could repeat a long string.
+        repeated = [
+            column.path
+            for column, is_wanted in zip(schema_columns, wanted, strict=True)
+            if is_wanted and column.max_repetition_level and column.physical_type == "BYTE_ARRAY"
+        ]
+        table = self._table
+        if repeated:
+            parquet = self._pyarrow.parquet
+            table = parquet.ParquetFile(
+                self._file, pre_buffer=False, buffer_size=READ_AHEAD, read_dictionary=repeated, metadata=table.metadata
+            )
         for group, chunks in enumerate(self._groups):  # one by one, since pyarrow would read all of them ahead
             longest = 0  # upper limit for the bytes of a string that many rows reference
-            for column, chunk in zip(schema_columns, chunks, strict=True):
-                if column.path.split(".")[0] in columns:
-                    referenced = declared_sizes.check_pages(self._file, chunk, budget)
+            for column, chunk, is_wanted in zip(schema_columns, chunks, wanted, strict=True):
+                if is_wanted:
+                    referenced = declared_sizes.check_pages(
+                        self._file, chunk, budget, has_unique_strings=column.path in repeated
+                    )
                     is_string = column.max_repetition_level == 0 and column.physical_type.endswith("BYTE_ARRAY")
                     longest = max(longest, referenced) if is_string else longest
             rows = max(1, min(step, STRING_BYTES // longest)) if longest else step
-            yield from self._table.iter_batches(rows, [group], columns, use_threads=False)
+            yield from table.iter_batches(rows, [group], columns, use_threads=False)
 
 
 class Arrow(ColumnarFile):
@@ -144,3 +186,18 @@ def _buffer_count(pyarrow: Any, kind: Any) -> int | None:
         return None
     counts = [_buffer_count(pyarrow, each) for each in inner]
     return None if None in counts else own + sum(count or 0 for count in counts)
+
+
+def as_numpy(column: Any) -> NDArray[Any]:
+    """Return a column without nulls as an array. The column's own to_numpy would import pandas, which takes 40 MB."""
+    dtype = np.dtype(column.type.to_pandas_dtype())
+    return np.frombuffer(column.buffers()[1] or b"", dtype, len(column), column.offset * dtype.itemsize)
+
+
+def validity(column: Any) -> NDArray[np.bool_]:
+    """Return which elements of a column are not null, bool (n,)."""
+    if not column.null_count:
+        return np.ones(len(column), bool)
+    flags = column.is_valid()
+    bits = np.unpackbits(np.frombuffer(flags.buffers()[1], np.uint8), bitorder="little")
+    return bits[flags.offset : flags.offset + len(flags)].astype(bool)

@@ -123,7 +123,7 @@ def prepare(
                 walk_options: dict[str, Any] = {"seed": settings.seed, "folder": config.reading.cache, **resources}
                 store = stack.enter_context(text.walks(config.walks, **walk_options))
             else:
-                is_table = has_columns(config.reading.column)
+                is_table = has_columns(config.reading.column) or config.reading.item is not None
                 part = text.part(communicator.rank, communicator.size, is_table=is_table) if communicator else text
                 store = stack.enter_context(read_corpus(part, config.reading, **resources))
             store, joined_phrases = join_phrases(store, phrases, config.reading.cache, **resources)
@@ -380,6 +380,8 @@ def join_phrases(
     Returns:
         The store of the new ids and the phrases; `store` and None if `phrases` is False.
     """
+    if phrases is not False and not store.is_text:
+        raise SettingsError("--phrases (phrases=) joins words of a text, but the corpus holds items: leave it out")
     if isinstance(phrases, bool):
         if not phrases:
             return store, None
@@ -401,6 +403,8 @@ def _check_options_for_ranks(config: RunConfig) -> None:
             f"--encoding {reading.encoding} (encoding): only UTF-8 can be divided among ranks: convert the text with "
             "iconv"
         )
+    if reading.item is not None:
+        raise SettingsError("--item (item=): a session may have rows in the parts of several ranks: use one process")
     if config.phrases is True:
         raise SettingsError(
             "--phrases (phrases=True) finds phrases in the whole text, but each rank reads only a part: find them "

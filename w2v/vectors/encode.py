@@ -13,13 +13,14 @@ from w2v.formats import bfloat16
 from w2v.options import suggestion
 from w2v.progress import Meter, Report
 from w2v.system.files import Errors
-from w2v.text._text import PADDING, Lookup
+from w2v.text._text import PADDING, Items, Lookup
 from w2v.text.columns import PLAIN
-from w2v.text.corpus import Corpus
+from w2v.text.corpus import Corpus, TextBlock
 from w2v.text.encodings import UTF_8, encoding_name
 from w2v.text.idstore import locate_malformed
 from w2v.text.markup import without_markup
 from w2v.text.normalise import Normaliser, TextOptions
+from w2v.text.sessions import SessionBlock
 from w2v.text.subwords import Ngrams, sums_of_rows
 from w2v.text.words import Words
 from w2v.vectors.compose import complete_vectors
@@ -112,7 +113,7 @@ class Encoder:
         # The sum and the weight of a text that began in the last block and goes on in this one:
         begun_sum, begun_weight, done = np.zeros(self.size, np.float32), np.float32(0), 0
         for text, bytes_done in self._read(texts, column, encoding_name(encoding)):
-            sums, weights = self._sums(self._normalise(text))
+            sums, weights = self._sums(self._normalise(text) if isinstance(text, bytes) else text)
             sums[0] += begun_sum
             weights[0] += begun_weight
             begun_sum, begun_weight = sums[-1], weights[-1]
@@ -122,10 +123,17 @@ class Encoder:
         self.missing += texts.missing
         meter(done, done)
 
-    def _read(self, texts: Corpus, column: str | None, encoding: str) -> Iterator[tuple[bytes, int]]:
-        """Yield blocks of UTF-8 text, without markup if the options say so, and the number of bytes read so far."""
+    def _read(self, texts: Corpus, column: str | None, encoding: str) -> Iterator[tuple[bytes | Items, int]]:
+        """Yield blocks of UTF-8 text, without markup if the options say so, and the number of bytes read so far.
+
+        Lists of items are yielded as Items.
+        """
         rest = b""
         for block in texts.blocks(column, as_lines=True, encoding=encoding, errors=self._normalise.errors):
+            if isinstance(block, SessionBlock):
+                yield block.items, block.bytes_done
+                continue
+            assert isinstance(block, TextBlock)
             with locate_malformed(block):
                 text = self._normalise.to_valid_utf8(block.text)
             if self._strips_markup:
@@ -134,10 +142,10 @@ class Encoder:
                 text = b"".join([*plain, PADDING])
             yield text, block.bytes_done
 
-    def _sums(self, text: bytes) -> tuple[Floats, Floats]:
+    def _sums(self, text: bytes | Items) -> tuple[Floats, Floats]:
         """Return the weighted sum of each line's vectors, (lines + 1, D), and the sum of its weights, (lines + 1,).
 
-        The last line is the text after the last newline.
+        The last line is the text after the last newline. A session of items is a line.
         """
         rows, blob, offsets = self._lookup.find(text)  # -1 at the end of a line; V + k is the unknown word k
         vocabulary_size = len(self._weights) - 1

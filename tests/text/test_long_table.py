@@ -1,0 +1,190 @@
+"""Long tables: their rows become sessions, in memory and on disk, from all formats."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pyarrow
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import feather, parquet
+
+import w2v
+from tests.helpers import read_sessions, read_text, run
+from w2v.errors import SettingsError, W2VError
+from w2v.text import corpus, long_table
+from w2v.text.corpus import Corpus
+
+NAMES = {"item": "i", "session": "s", "order": "t"}
+ROWS = st.lists(st.tuples(st.integers(-3, 9), st.integers(0, 5), st.integers(-4, 4)), min_size=1, max_size=60)
+
+
+def grouped(rows: list[tuple[Any, Any, Any]], by_order: bool = True) -> list[list[str]]:
+    """Group rows (item, session, order) with plain Python."""
+    found: dict[Any, list[tuple[Any, Any]]] = {}
+    for item, session, order in rows:
+        found.setdefault(session, []).append((order, item))
+    if by_order:
+        found = {session: sorted(pairs, key=lambda pair: pair[0]) for session, pairs in found.items()}
+    return [[str(item) for _, item in pairs] for pairs in found.values()]
+
+
+def frame_of(rows: list[tuple[Any, Any, Any]]) -> pandas.DataFrame:
+    return pandas.DataFrame(rows, columns=["i", "s", "t"])
+
+
+WRITE: dict[str, Callable[[pandas.DataFrame, Path], Any]] = {
+    "parquet": lambda frame, path: parquet.write_table(pyarrow.Table.from_pandas(frame), path, row_group_size=7),
+    "arrow": lambda frame, path: feather.write_feather(frame, str(path)),
+    "csv": lambda frame, path: frame.to_csv(path, index=False),
+    "tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
+    "jsonl": lambda frame, path: frame.to_json(path, orient="records", lines=True, date_format="iso"),
+}
+
+
+@pytest.mark.parametrize("kind", [*WRITE, "pandas", "pyarrow"])
+def test_rows_become_sessions_in_the_order_of_a_column(tmp_path: Path, kind: str) -> None:
+    rows = [(10, "b", 3), (20, "a", 2), (30, "b", 1), (20, "a", 2), (-10, "b", 3), (7, "c", 10), (8, "c", 9)]
+    frame = frame_of(rows)
+    source: Any = {"pandas": frame, "pyarrow": pyarrow.Table.from_pandas(frame)}.get(kind, tmp_path / kind)
+    if kind in WRITE:
+        WRITE[kind](frame, source)
+    assert read_sessions(source, **NAMES) == ("int", [["30", "10", "-10"], ["20", "20"], ["8", "7"]])
+    assert read_sessions(source, item="i", session="s") == ("int", grouped(rows, by_order=False))
+    assert read_sessions(source, item="s", session="i", order="t")[0] == "str"
+
+
+@given(ROWS, st.integers(1, 9), st.integers(1, 70), st.booleans(), st.booleans())
+def test_a_table_sorted_on_disk_gives_the_same_as_in_memory(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[int, int, int]],
+    at_once: int,
+    in_memory: int,
+    by_order: bool,
+    is_csv: bool,
+) -> None:
+    path = tmp_path_factory.mktemp("rows") / "rows"
+    WRITE["csv" if is_csv else "parquet"](frame_of(rows), path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(corpus, "ROWS_AT_ONCE", at_once)
+        patch.setattr(long_table, "ROWS_IN_MEMORY", in_memory)
+        found = read_sessions(path, item="i", session="s", order="t" if by_order else None)
+    assert found == ("int", grouped(rows, by_order))
+
+
+@pytest.mark.parametrize(
+    "orders",
+    [
+        ["2024-01-02", "2024-01-01", "2023-12-31"],
+        ["2024-01-01T10:00:00Z", "2024-01-01 09:59:59.5", "2023-12-31T23:00"],
+        ["10", "9", "-8"],
+        ["1e1", "9.5", "-8"],
+        [1.5, 1.25, float("-inf")],
+        [np.datetime64("2024-01-02"), np.datetime64("2024-01-01"), np.datetime64("2023-01-01")],
+        [1704067200000000003, 1704067200000000002, 1704067200000000001],
+        [(1 << 64) - 1, 1 << 63, 0],
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl", "pandas"])
+def test_numbers_and_dates_order_the_items(tmp_path: Path, orders: list[Any], kind: str) -> None:
+    if (kind == "csv" and orders[0] == (1 << 64) - 1) or (kind == "jsonl" and orders[2] == float("-inf")):
+        return  # numbers that w2v does not read from text, and that JSON lacks
+    frame = frame_of([(number, "a", order) for number, order in enumerate(orders)])
+    if kind in WRITE:
+        WRITE[kind](frame, tmp_path / kind)
+    assert read_sessions(frame if kind == "pandas" else tmp_path / kind, **NAMES)[1] == [["2", "1", "0"]]
+
+
+def test_rows_with_a_missing_value_are_counted(tmp_path: Path) -> None:
+    rows = [("x", "a", 2), (None, "a", 1), ("y", None, 1), ("z", "a", None), ("v", "a", 1), ("", "a", 1)]
+    for kind, write in WRITE.items():
+        write(frame_of(rows), tmp_path / kind)
+        with pytest.warns(w2v.TextWarning, match="^skipped 4 incomplete rows$"):
+            assert read_sessions(tmp_path / kind, **NAMES) == ("str", [["v", "x"]])
+    with pytest.warns(w2v.TextWarning, match="^skipped 4 incomplete rows$"):
+        assert read_sessions(frame_of(rows), **NAMES) == ("str", [["v", "x"]])
+
+
+def test_dictionary_columns_are_read(tmp_path: Path) -> None:
+    table = pyarrow.table({name: pyarrow.array(["b", "a", "b"]).dictionary_encode() for name in "is"})
+    parquet.write_table(table, tmp_path / "x")
+    feather.write_feather(table, str(tmp_path / "y"))
+    frame = table.to_pandas()
+    for source in (tmp_path / "x", tmp_path / "y", table, frame):
+        assert read_sessions(source, item="i", session="s") == ("str", [["b", "b"], ["a"]])
+
+
+def test_a_session_may_continue_in_another_file(tmp_path: Path) -> None:
+    for name, rows in (("0.csv", "i,s\n1,a\n2,b\n"), ("1.csv", ""), ("2.csv", "i,s\n3,a\n")):
+        (tmp_path / name).write_text(rows)
+    assert read_sessions(tmp_path, item="i", session="s") == ("int", [["1", "3"], ["2"]])
+
+
+def test_numbers_of_csv_with_a_leading_zero_are_text(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("i,s\n01,a\n2,b\n")
+    assert read_sessions(tmp_path / "a.csv", item="i", session="s") == ("str", [["01"], ["2"]])
+
+
+def test_rare_items_of_a_long_table_are_pruned(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("i,s\n" + "1,a\n2,a\n3,b\n1,b\n" * 3 + "4,b\n")
+    with read_text(Corpus(tmp_path / "a.csv"), item="i", session="s", max_types=3) as store:
+        assert (store.pruned, store.types.tolist()[2:], store.sentences) == (1, ["1", "2", "3"], 2)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("i,s,t\n1,a,soon\n", "column 't': an order is a number or a date such as 2024-12-31, not 'soon'"),
+        ("i,s,x\n1,a,2\n", "has no column 't'; its columns are i, s, x"),
+        ("i,s,t\n1,a,2\n1,a,2.5\n", "row 2 or a later one: the order is a fraction, after whole numbers"),
+        ('{"i": [1], "s": 2, "t": 1}\n', r"column 'i': the item \[1\] is of type list: give text, numbers or other"),
+    ],
+)
+def test_unsuitable_tables_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, message: str
+) -> None:
+    monkeypatch.setattr(corpus, "ROWS_AT_ONCE", 1)
+    (tmp_path / "a").write_text(content)
+    with pytest.raises(W2VError, match=message) as caught:
+        read_text(Corpus(tmp_path / "a"), **NAMES)
+    assert str(caught.value).startswith(f"{tmp_path}/a")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"item": "i"}, "--item and --session .* are given together"),
+        ({"session": "s"}, "--item and --session .* are given together"),
+        ({"order": "t"}, "--item and --session .* are given together, and --order only with them"),
+        (NAMES | {"column": "i"}, "--column .* reads lists or texts, and --item .* rows: give one of them"),
+        (NAMES | {"lower": True}, "changes words of a text, but the table holds items: leave it out"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        read_text(Corpus(frame_of([(1, 2, 3)])), **options)
+    with pytest.raises(SettingsError, match="lists have no columns"):
+        read_text(Corpus([[1]]), item="i", session="s")
+
+
+def test_a_long_table_is_cached_and_trained(tmp_path: Path) -> None:
+    rows = [(item, session, -item) for session in range(40) for item in (5, 7, 1193)]
+    WRITE["parquet"](frame_of(rows), tmp_path / "rows.parquet")
+    command = ["train", tmp_path / "rows.parquet", "--item", "i", "--session", "s", "--order", "t", "--size", 3]
+    command += ["--cache", tmp_path, "--epochs", 1, "--sample", 0, "--workers", 1]
+    for name, reused in (("a", False), ("b", True)):
+        assert (
+            f'"cache_reused": {str(reused).lower()}'
+            in run(*command, "-o", tmp_path / f"{name}.safetensors", "--json").stdout
+        )
+    assert (tmp_path / "a.safetensors").read_bytes() == (tmp_path / "b.safetensors").read_bytes()
+    lists = [[1193, 7, 5]] * 40
+    trained = w2v.train(lists, vector_size=3, epochs=1, sample=0, workers=1)
+    loaded = w2v.load(tmp_path / "a.safetensors")
+    assert loaded.index_to_key == trained.wv.index_to_key == [1193, 7, 5]
+    np.testing.assert_array_equal(loaded.vectors, trained.wv.vectors)
