@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError, import_optional, one_line
 from w2v.formats.bfloat16 import float32_blocks
+from w2v.formats.header import ModelHeader
 from w2v.formats.vector_file import Array, VectorFile, check_content, validate
 from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Meter, Report
@@ -21,6 +22,7 @@ from w2v.system.files import ARROW, PARQUET, Errors, PathLike, atomic_write, ope
 from w2v.text.declared_sizes import max_content
 from w2v.text.decompress import MAX_RATIO
 from w2v.text.tables import Arrow, Parquet, as_numpy
+from w2v.text.words import Words
 
 WORD, COUNT, VECTOR = "word", "count", "vector"
 SIGNATURE = PARQUET + b"|" + ARROW
@@ -54,15 +56,30 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     pa = import_pyarrow(path)
     rows, size = content.vectors.shape
     count_fields = [] if content.counts is None else [(COUNT, pa.int64())]
-    schema = pa.schema([(WORD, pa.string()), *count_fields, (VECTOR, pa.list_(pa.float32(), size))])
+    words: Sequence[Any] = content.words
+    if content.header.key_type == "int":
+        words = content.words.to_ints()
+    word_type = _word_type(pa, words)
+    schema = pa.schema([(WORD, word_type), *count_fields, (VECTOR, pa.list_(pa.float32(), size))])
     meter = Meter(progress, "save")
     with atomic_write(path, replace) as file, open_writer(path, pa, file, schema) as out:
         for start, block in float32_blocks(content.vectors, rows_per_batch(size)):
             end = start + len(block)
-            columns = [pa.array(content.words[start:end], pa.string())]
+            columns = [pa.array(words[start:end], word_type)]
             columns += [] if content.counts is None else [pa.array(content.counts[start:end])]
             out.write_batch(pa.record_batch([*columns, _as_lists(pa, block)], schema=schema))
             meter(end, rows)
+
+
+def _word_type(pa: Any, words: Sequence[Any]) -> Any:
+    """Return the type of the column of words: text, or integers if all words are numbers."""
+    if isinstance(words, Words):
+        return pa.string()
+    if max(words) < 1 << 63:
+        return pa.int64()
+    if min(words) < 0:
+        raise W2VError(f"the keys {min(words)} and {max(words)} do not fit one type of integers: use .safetensors")
+    return pa.uint64()
 
 
 def write_vectors(path: PathLike, size: int, blocks: Iterable[Array], replace: bool) -> None:
@@ -101,7 +118,10 @@ def _as_lists(pa: Any, rows: Array) -> Any:
 
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
-    """Read the columns "word" and "vector" and, if the table has it, "count"; see formats.table.read."""
+    """Read the columns "word" and "vector" and, if the table has it, "count"; see formats.table.read.
+
+    Words may be text, or integers, which stay numbers.
+    """
     pa = import_pyarrow(path)
     with translate_errors(path, pa), translate_os_errors(path), open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -162,7 +182,8 @@ def read_table(path: PathLike, pa: Any, table: Table, max_bytes: int, limit: int
             raise W2VError(f"{path}: a vector after row {start:,} does not have {size} values")
         vectors[start:end] = as_numpy(values).reshape(-1, size)
         meter(end, rows)
-    return VectorFile(words.words, vectors, counts)
+    header = ModelHeader(key_type="int" if pa.types.is_integer(table.schema.field(WORD).type) else "str")
+    return VectorFile(words.words, vectors, counts, header=header)
 
 
 def _first_rows(path: PathLike, table: Table, columns: list[str], step: int, rows: int) -> Iterator[tuple[int, Any]]:

@@ -6,6 +6,7 @@ Files are written in the format of their extension, and recognised by their cont
 from __future__ import annotations
 
 import glob
+import logging
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -20,10 +21,15 @@ from w2v.formats import arrow, fasttext, gensim, native, npy, spacy, spark, sqli
 from w2v.formats.row_blocks import is_compressed, open_unpacked, read_head
 from w2v.formats.storage import FileStorage
 from w2v.formats.vector_file import NGRAM_TENSORS, SUBWORD_VIEW, VectorFile, view_prefix
+from w2v.formats.word_lists import LINE_SEPARATORS
 from w2v.progress import Report
 from w2v.system.files import FASTTEXT, NUMPY, SQLITE, Errors, PathLike, check_files_unchanged, translate_os_errors
+from w2v.text.words import Words
+
+log = logging.getLogger("w2v")
 
 EVERYTHING = ("*",)
+KEY_TYPE = "key_type"
 COUNTS, OUTPUTS, SUBWORDS = ("counts",), ("outputs",), (*NGRAM_TENSORS, "subwords")
 VIEW = view_prefix("{}").rstrip(".")  # the name of all tensors of a view, as one part of a file
 
@@ -60,6 +66,7 @@ class Format(NamedTuple):
             `write` replaces a file, it removes them, too.
         compressible: True if compressed files can be read, too.
         storages: The types that it can store vectors in.
+        separators: ASCII characters that no word may contain.
     """
 
     name: str
@@ -74,6 +81,7 @@ class Format(NamedTuple):
     extra_suffixes: tuple[str, ...] = ()
     compressible: bool = False
     storages: tuple[FileStorage, ...] = ("float32",)
+    separators: bytes = b""
 
     def companion_files(self, path: Path) -> list[Path]:
         """Return the files that belong to the vector file at `path`, without `path` itself.
@@ -115,19 +123,21 @@ FORMATS = (
         "gensim", (".model", ".kv"), _has_signature(gensim.SIGNATURE), gensim.read, None, COUNTS + OUTPUTS + SUBWORDS,
         array_pattern=".*.npy",
     ),
-    Format("arrow", (".parquet", ".arrow"), _has_signature(arrow.SIGNATURE), arrow.read, arrow.write, COUNTS),
+    Format(
+        "arrow", (".parquet", ".arrow"), _has_signature(arrow.SIGNATURE), arrow.read, arrow.write, (*COUNTS, KEY_TYPE)
+    ),
     Format(
         "sqlite", (".db", ".sqlite"), _has_signature(SQLITE), sqlite.read, sqlite.write, COUNTS,
         extra_suffixes=sqlite.JOURNAL_SUFFIXES,
     ),
     Format(
         "numpy", (".npy",), _has_signature(NUMPY), npy.read, npy.write, words_suffix=npy.WORDS_SUFFIX,
-        storages=("float32", "f16"),
+        storages=("float32", "f16"), separators=LINE_SEPARATORS,
     ),
     # Recognised by extension only, since many text files hold nothing but numbers.
     Format(
         "projector", (".tsv",), lambda path, head: Path(path).suffix.lower() == ".tsv", tsv.read, tsv.write, COUNTS,
-        words_suffix=tsv.WORDS_SUFFIX,
+        words_suffix=tsv.WORDS_SUFFIX, separators=LINE_SEPARATORS,
     ),
     Format(
         "static embeddings", (".model2vec",), _has_files(static.MATRIX, static.TOKENIZER), static.read, static.write,
@@ -140,15 +150,15 @@ FORMATS = (
     Format("spark", (".spark",), spark.matches, spark.read, spark.write, folder=True),
     Format(
         "word2vec binary", (".bin", ".bin.gz"), word2vec.is_binary, word2vec.read,
-        partial(word2vec.write, binary=True), compressible=True,
+        partial(word2vec.write, binary=True), compressible=True, separators=word2vec.SEPARATORS,
     ),
     Format(
         "glove", (".glove.txt", ".glove.txt.gz"), word2vec.lacks_text_header, word2vec.read,
-        partial(word2vec.write, binary=False, header=False), compressible=True,
+        partial(word2vec.write, binary=False, header=False), compressible=True, separators=word2vec.SEPARATORS,
     ),
     Format(
         "word2vec text", (".txt", ".vec", ".txt.gz", ".vec.gz"), word2vec.has_text_header, word2vec.read,
-        partial(word2vec.write, binary=False), compressible=True,
+        partial(word2vec.write, binary=False), compressible=True, separators=word2vec.SEPARATORS,
     ),
 )  # fmt: skip
 WRITABLE = [fmt for fmt in FORMATS if fmt.write]
@@ -182,6 +192,16 @@ def check_storage(path: PathLike, storage: FileStorage) -> None:
     if storage not in format_for(path).storages:
         known = [fmt.extensions[0] for fmt in WRITABLE if storage in fmt.storages]
         raise SettingsError(f"{path}: this format cannot store {storage}: use {' or '.join(known)}")
+
+
+def check_words(path: PathLike, words: Words) -> None:
+    """Raise W2VError if the format of a file of this name cannot store one of the words."""
+    separators = format_for(path).separators
+    if separators and words.contain_any(separators):
+        word = next(word for word in words if any(each in word for each in separators.decode()))
+        raise W2VError(
+            f"{path}: this format cannot store the white space in {word[:60]!r}: use .safetensors or .parquet"
+        )
 
 
 def detect_format(path: PathLike) -> Format:
@@ -304,8 +324,11 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         W2VError: If the format cannot store the content, if the file cannot be written, or if it exists and `replace`
             is false.
     """
-    write = format_for(path).write
+    fmt = format_for(path)
+    write = fmt.write
     assert write
+    if content.header.key_type == "int" and not {KEY_TYPE, *EVERYTHING} & {*fmt.stores}:
+        log.warning("%s: the keys, which are numbers, become text: .safetensors and .parquet keep numbers", path)
     write(path, content, replace, progress)
 
 

@@ -15,6 +15,7 @@ from w2v.errors import W2VError, pluralise
 from w2v.system.files import PathLike, atomic_write_together, open_regular, translate_os_errors
 from w2v.text.words import Words
 
+LINE_SEPARATORS = b"\t\n\r"  # no word may contain them
 COUNTS_HEADER = b"word\tcount"
 MAX_COLUMNS = 100  # columns that are searched for counts
 
@@ -39,7 +40,7 @@ def write_words_with_matrix(
         W2VError: If a word holds a tab or a line break, or if a file cannot be written.
     """
     path = Path(matrix_path).with_suffix(words_suffix)
-    if words.contain_any(b"\t\n\r"):
+    if words.contain_any(LINE_SEPARATORS):
         raise W2VError(f"{path}: not written: a word holds a tab or a line break, which this format cannot store")
     with atomic_write_together([path, matrix_path], replace) as (lines, file):
         if counts is None:

@@ -19,7 +19,7 @@ from w2v.system.files import PathLike, atomic_write
 from w2v.text._text import FIRST_TYPE
 from w2v.text.idstore import TypeCounts
 from w2v.text.text_checks import FirstWords, spacing_advice
-from w2v.text.words import MAX_COUNT, KeyType, Words
+from w2v.text.words import INTEGER, MAX_COUNT, KeyType, Words
 
 WORDS_AT_ONCE = 1 << 16  # words written at a time
 WHITE_SPACE = b" \t\n\v\f\r"
@@ -100,6 +100,12 @@ class Vocabulary:
             )
             raise W2VError(f"no word occurs {pluralise(min_count, 'time')}: {reason}")
         return cls(store.words(chosen + FIRST_TYPE), counts[chosen], store.key_type)
+
+    def with_key_type(self, key_type: KeyType) -> Vocabulary:
+        """Return the same vocabulary with this type of keys, if its words are of this type. Files do not store it."""
+        if key_type == self.key_type or not all(map(INTEGER.fullmatch, self.words)):
+            return self
+        return Vocabulary(self.words, self.counts, key_type)
 
     def keep_probabilities(self, sample: float, formula: Formula = "word2vec") -> NDArray[np.float32]:
         """Return the probability that subsampling keeps an occurrence of each word: float32 (V,).

@@ -16,7 +16,7 @@ from zlib import crc32
 from w2v._kernels import step_for
 from w2v.errors import NothingToTrain, SettingsError, W2VError, one_line
 from w2v.evaluation.held_out import GapTest
-from w2v.formats import bfloat16
+from w2v.formats import bfloat16, table
 from w2v.formats.native import header_bytes
 from w2v.graph.graph import Graph, is_graph
 from w2v.graph.source import GraphSource
@@ -165,6 +165,8 @@ def prepare(
                 initial = _initialise(view, types, view_source, vocabulary, checkpoint)
             other_memory = _other_memory(runs, config, initial)
             options: dict[str, Any] = {"checkpoint_folder": folder, "other_memory": other_memory}
+            if not types.is_text:
+                _check_outputs(config, initial.vocabulary)
             if communicator:
                 words, counts = initial.vocabulary.words.blob, initial.vocabulary.counts
                 communicator.assert_same({"words": crc32(words.data), "counts": crc32(counts.data)})
@@ -210,6 +212,14 @@ def _open_corpus(config: RunConfig, corpus: Source | Corpus | Graph) -> Corpus |
     if is_graph(corpus):
         raise W2VError("the corpus is a graph, and the run began with a text: give the same text again")
     return corpus if isinstance(corpus, Corpus) else Corpus(cast(Source, corpus))
+
+
+def _check_outputs(config: RunConfig, vocabulary: Vocabulary) -> None:
+    """Raise W2VError if an output cannot store the white space in an item."""
+    if config.output is not None:
+        table.check_words(config.output, vocabulary.words)
+    if config.save_vocab is not None:
+        vocabulary.check_separable(config.save_vocab)
 
 
 def _open_checkpoint_folder(
@@ -358,7 +368,10 @@ def _initialise(
         return initialise_from_compass(source, settings, types)
     if isinstance(source, Model):
         return initialise_from_model(source, config.vocab, settings, types, config.ignore_memory)
-    vocabulary = vocabulary or Vocabulary.from_store(types, settings.min_count, settings.max_vocab)
+    if vocabulary is not None:
+        vocabulary = vocabulary.with_key_type(types.key_type)
+    else:
+        vocabulary = Vocabulary.from_store(types, settings.min_count, settings.max_vocab)
     return Initialisation(vocabulary) if source is None else initialise_from_vectors(source, vocabulary, config.freeze)
 
 

@@ -210,7 +210,7 @@ class KeyedVectors:
 
     def _key(self, row: int) -> Any:
         """Return the key of a row."""
-        return int(self._words[row]) if self._has_numbers else self._words[row]
+        return self.index_to_key[row] if self._has_numbers else self._words[row]
 
     def _ngram_vector(self, word: str) -> Floats | None:
         """Return the mean of the rows of a word's n-grams; None if there are none."""

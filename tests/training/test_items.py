@@ -1,0 +1,119 @@
+"""Training on items: keys keep their type in models, checkpoints and files, and advice on texts does not appear."""
+
+import logging
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+import w2v
+from tests.helpers import run
+from w2v.errors import W2VError
+from w2v.formats import table
+from w2v.training.model import Model
+from w2v.vectors.keyed import KeyedVectors
+
+LISTS = [[1193, -5, (1 << 62) + number % 3] for number in range(30)]
+SMALL: dict[str, Any] = {"vector_size": 3, "epochs": 2, "sample": 0, "min_count": 1, "workers": 1}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    parquet.write_table(pyarrow.table({"x": LISTS}), tmp_path / "sessions.parquet")
+    return tmp_path / "sessions.parquet"
+
+
+def test_numbers_stay_numbers_in_a_model(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no advice on the number of words
+        model = w2v.train(LISTS, **SMALL)
+    assert model.wv.index_to_key[:2] == [1193, -5]
+    assert [key for key, _ in model.wv.most_similar(1193, topn=9)].count(-5) == 1
+    model.save(tmp_path / "m.safetensors")
+    for loaded in (w2v.load(tmp_path / "m.safetensors"), Model.load(tmp_path / "m.safetensors").wv):
+        assert loaded.index_to_key == model.wv.index_to_key
+        np.testing.assert_array_equal(loaded[1193], model.wv[1193])
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+@pytest.mark.parametrize("keys", [[-5, 7, (1 << 63) - 1], [0, 7, (1 << 64) - 1]])
+def test_tables_hold_numbers(tmp_path: Path, keys: list[int], suffix: str) -> None:
+    KeyedVectors(keys, np.eye(3), [3, 2, 1]).save(tmp_path / f"m.{suffix}")
+    loaded = w2v.load(tmp_path / f"m.{suffix}")
+    assert (loaded.index_to_key, loaded.header.key_type) == (keys, "int")
+    with pytest.raises(W2VError, match="the keys -1 and 18446744073709551615 do not fit one type of integers"):
+        KeyedVectors([-1, (1 << 64) - 1], np.eye(2)).save(tmp_path / f"n.{suffix}")
+
+
+@pytest.mark.parametrize(
+    "extension", [fmt.extensions[0] for fmt in table.WRITABLE if fmt.name not in ("native", "arrow")]
+)
+def test_other_formats_hold_numbers_as_text_and_say_so(
+    tmp_path: Path, extension: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / f"m{extension}"
+    with caplog.at_level(logging.WARNING, "w2v"):
+        KeyedVectors([1193, 5, 7], np.eye(3), [3, 2, 1]).save(path)
+    messages = [record.message for record in caplog.records if "become text" in record.message]
+    assert messages == [f"{path}: the keys, which are numbers, become text: .safetensors and .parquet keep numbers"]
+    assert w2v.load(path).index_to_key == ["1193", "5", "7"]
+
+
+def test_a_resumed_run_keeps_numbers(file: Path, tmp_path: Path) -> None:
+    model = w2v.train(file, column="x", checkpoint=tmp_path / "checkpoints", **SMALL)
+    resumed = w2v.resume(tmp_path / "checkpoints", file)
+    assert resumed.wv.index_to_key == model.wv.index_to_key
+    assert resumed.vocabulary.key_type == "int"
+    np.testing.assert_array_equal(resumed.wv.vectors, model.wv.vectors)
+
+
+def test_a_continued_model_keeps_numbers_unless_the_new_items_are_text() -> None:
+    model = w2v.train(LISTS, **SMALL)
+    continued = w2v.train([[1193, 8]] * 9, continue_from=model, vocab="union")
+    assert continued.wv.index_to_key[:2] == [1193, -5]
+    assert 8 in continued.wv
+    assert "1193" in w2v.train([["1193", "an item"]] * 9, continue_from=model, vocab="union").wv.index_to_key
+
+
+def test_the_command_accepts_numbers(file: Path, tmp_path: Path) -> None:
+    model = tmp_path / "m.safetensors"
+    command = ["train", file, "--column", "x", "--size", 3, "--epochs", 1, "--sample", 0, "--min-count", 1]
+    assert "more text" not in run(*command, "-o", model).stderr
+    assert "cos(x, 1193)" in run("query", model, "1193").stdout
+    assert '"word": -5' in run("query", model, "1193", "--json").stdout
+    words = tmp_path / "words.txt"
+    run("vocab", file, "--column", "x", "--min-count", 1, "-o", words)
+    run(*command[:-2], "--read-vocab", words, "--min-count", 1, "-o", tmp_path / "n.parquet")
+    assert w2v.load(tmp_path / "n.parquet").index_to_key[:2] == [1193, -5]
+
+
+def test_white_space_that_an_output_cannot_hold_is_refused_before_training(tmp_path: Path) -> None:
+    parquet.write_table(pyarrow.table({"x": [["new york", "b"]] * 9}), tmp_path / "x.parquet")
+    command = ["train", tmp_path / "x.parquet", "--column", "x", "--size", 3, "--epochs", 1, "--sample", 0]
+    for output in ("m.bin", "m.txt", "m.glove.txt"):
+        error = run(*command, "-o", tmp_path / output, code=1).stderr
+        assert error.endswith(
+            f"{output}: this format cannot store the white space in 'new york': use .safetensors or .parquet\n"
+        )
+    error = run(*command, "-o", tmp_path / "m.npy", "--save-vocab", tmp_path / "words", code=1).stderr
+    assert "words: not written: the item 'new york' contains white space" in error
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.parquet"]
+    run(*command, "-o", tmp_path / "m.safetensors")
+    assert "new york" in w2v.load(tmp_path / "m.safetensors")
+
+
+@pytest.mark.parametrize("fmt", table.WRITABLE, ids=lambda fmt: fmt.name)
+@pytest.mark.parametrize("space", [" ", "\t", "\n"])
+def test_formats_hold_all_white_space_except_their_separators(tmp_path: Path, fmt: table.Format, space: str) -> None:
+    word, path = f"new{space}york", tmp_path / f"m{fmt.extensions[0]}"
+    vectors = KeyedVectors([word, "b", "c"], np.eye(3), [3, 2, 1])
+    if space.encode() in fmt.separators:
+        with pytest.raises(W2VError, match="not written"):
+            vectors.save(path)
+    else:
+        vectors.save(path)
+        assert w2v.load(path).index_to_key[0] == word
