@@ -39,12 +39,6 @@ def is_missing(value: object) -> bool:
     return value is None or is_nan or type(value).__name__ in {"NAType", "NaTType"}
 
 
-def is_missing(value: object) -> bool:
-    """Return True for None, NaN, and pandas' NA and NaT."""
-    is_nan = isinstance(value, float | np.floating) and bool(np.isnan(value))
-    return value is None or is_nan or type(value).__name__ in {"NAType", "NaTType"}
-
-
 def refuse_string(words: object) -> None:
     """Raise W2VError if `words` is a string, which would be read as a list of letters."""
     if isinstance(words, str):
