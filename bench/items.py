@@ -22,8 +22,7 @@ import time
 import warnings
 import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -147,13 +146,14 @@ def train_gensim(split: Split, seed: int, **settings: Any) -> Floats:
     return rows_of(split.items, wv.index_to_key, wv.vectors)
 
 
-def scores_by_neighbours(split: Split, kind: str, size: int) -> Floats:
-    """Fit implicit's ItemKNN, and return for each item the sum of its similarities with the items of the session."""
+def scores_by_neighbours(split: Split, kind: str, size: int, last: int | None = None) -> Floats:
+    """Fit implicit's ItemKNN, and return for each item the sum of its similarities with the last items of a session."""
     from implicit import nearest_neighbours
 
     model = getattr(nearest_neighbours, kind)(K=size)
     model.fit(split.counts, show_progress=False)
-    scores: Floats = (split.counts @ model.similarity).toarray()
+    queries = [session[-last:] if last else session for session in split.known]
+    scores: Floats = (replace(split, known=queries).counts @ model.similarity).toarray()
     return scores
 
 
@@ -227,10 +227,11 @@ def measure_others(split: Split) -> dict[str, dict[str, float]]:
     results = {"popularity": evaluate(popularity, split)}
     for kind, sizes in NEIGHBOURS.items():
         for size in sizes:
-            found: list[Floats] = []
-            recommend = partial(scores_by_neighbours, split, kind, size)
-            seconds = time_call(lambda: found.append(recommend()), time.process_time)  # noqa: B023 - called at once
-            results[f"implicit, {kind}, K={size}"] = evaluate(found[0], split) | {"seconds": seconds}
+            for query, last in QUERIES.items():
+                start = time.process_time()
+                scores = scores_by_neighbours(split, kind, size, last)
+                seconds = time.process_time() - start
+                results[f"implicit, {kind}, K={size}; {query}"] = evaluate(scores, split) | {"seconds": seconds}
     return results
 
 

@@ -48,6 +48,9 @@ Randomness. All random numbers are hashes. Whether a token is subsampled depends
             neighbouring chunks agree on it. Window sizes and negatives depend on (seed, epoch, chunk). So the state of
             a run is its matrices, the number of finished chunks and the sums of their losses. A run that is stopped
             between two chunks and resumed gives the same result as a run that was never stopped.
+Sessions.   With `whole_sentences`, every other word of a sentence is context, up to `window` words. If a sentence is
+            longer, its words in the chunk are shuffled, so the words next to the centre word are drawn at random. The
+            window is moved so that it stays inside the sentence, and has `window` context words for each centre word.
 Sharing.    The K negatives are drawn once per window and shared by its context words (Ji et al. 2016). This turns
             scattered dot products into a small matrix product. With `per_pair`, each context word takes a step with its
             own negatives, as in word2vec.c. A step computes all changes of an output row from its old value, and the
