@@ -2,6 +2,8 @@
 
     python bench/change.py TEXT --json FILE [--megabytes 20] [--seeds 1 2 3] [--methods METHOD …]
     python bench/change.py --table FILE
+    python bench/change.py TEXT --baselines [--megabytes 10]
+    python bench/change.py TEXT --centring [--megabytes 10]
 
 The first 4 N megabytes of the text are cut into blocks of 1,000 words, and each block is assigned at random to one of
 four parts: two slices and the two halves of a baseline. In the second slice, 25 pairs of words with at least 100
@@ -15,6 +17,14 @@ models are trained. The columns are
 - null significant: the number of words with an adjusted p of at most 0.05 if nothing is planted.
 
 Runs are added to the JSON file; a run that is there already is not repeated.
+
+--baselines plants nothing, and compares the first two parts with several baselines: the two other parts; random halves
+of the first two parts, dealt by blocks and by lines of 50 words; and the first part trained twice. It shows the median
+distances of words and the share of words with p of at most 0.05.
+
+--centring aligns models of the first two parts by 90 % of the common words, with and without centring, and searches for
+the others among all common words: precision@1 and precision@5 are the shares whose nearest word, or one of the five
+nearest, in the other model is the word itself.
 """
 
 from __future__ import annotations
@@ -28,7 +38,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-from common import StoredRuns, read_results, runs_markdown, runs_parser, table_of_means
+from common import StoredRuns, markdown_table, read_results, runs_markdown, runs_parser, table_of_means
 
 import w2v
 from w2v.evaluation.change import Change, Measure
@@ -133,6 +143,85 @@ def run(text: Path, megabytes: float, seed: int, methods: list[str], runs: Store
                 runs.run_once(conditions, partial(measured, measure))
 
 
+def deal(units: list[list[str]], seed: int) -> list[list[str]]:
+    """Return the words of two random halves of some units, such as lines."""
+    half_of = np.random.default_rng(seed).integers(2, size=len(units)).tolist()
+    return [[word for unit, own in zip(units, half_of, strict=True) if own == half for word in unit] for half in (0, 1)]
+
+
+def cut(words: list[str], size: int) -> list[list[str]]:
+    return [words[start : start + size] for start in range(0, len(words), size)]
+
+
+def print_baselines(text: Path, megabytes: float) -> None:
+    """Print how several baselines judge the words of two texts where nothing has changed."""
+    parts = split(text, megabytes, seed=1)
+    both = parts["first"] + parts["second"]
+    for label, size in (("documents", BLOCK_WORDS), ("lines", LINE_WORDS)):
+        parts |= {f"{label} {number}": half for number, half in enumerate(deal(cut(both, size), seed=2))}
+    with tempfile.TemporaryDirectory() as folder:
+        texts = {name: Path(folder) / f"{name}.txt" for name in (*parts, "again")}
+        for name, words in (parts | {"again": parts["first"]}).items():
+            write(words, texts[name])
+        models = METHODS["Procrustes"](texts, 1)
+    pairs = {
+        "two other parts": ("half 1", "half 2"),
+        "halves, by blocks of 1,000 words": ("documents 0", "documents 1"),
+        "halves, by lines of 50 words": ("lines 0", "lines 1"),
+        "two seeds": ("first", "again"),
+    }
+    rows = []
+    for label, pair in pairs.items():
+        baseline = [models[name] for name in pair]
+        noise = w2v.change(*baseline, topn=EVERYTHING).words
+        found = w2v.change(models["first"], models["second"], baseline=baseline, topn=EVERYTHING)
+        cells = [f"{np.median([getattr(word, measure).value for word in noise]):.3f}" for measure in get_args(Measure)]
+        for measure in get_args(Measure):
+            low = [getattr(word, measure).p <= found.level for word in found.words]
+            cells.append(f"{np.mean(low):.1%}")
+        rows.append([label, *cells, str(found.significant)])
+    columns = [f"{name} {measure}" for name in ("median", "p ≤ 0.05,") for measure in get_args(Measure)]
+    print(markdown_table(["baseline", *columns, "significant, cosine"], rows))
+
+
+def print_centring(text: Path, megabytes: float) -> None:
+    """Print how many held-out words are found after alignment, with and without centring."""
+    parts = split(text, megabytes, seed=1)
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        texts = {name: Path(folder) / f"{name}.txt" for name in ("first", "second")}
+        for name, path in texts.items():
+            write(parts[name], path)
+        for method, centre in product(("Procrustes", "Procrustes, input rows"), (True, False)):
+            models = METHODS[method](texts, 1)
+            label = "input rows" if "input" in method else "combined rows"
+            precisions = np.mean([held_out_precision(models, centre, seed) for seed in range(5)], axis=0)
+            rows.append([label, "yes" if centre else "no", *(f"{each:.1%}" for each in precisions)])
+    columns = [f"{band} times, precision@{k}" for band in ("10 to 29", "30 to 99", "≥ 100") for k in (1, 5)]
+    print(markdown_table(["vectors", "centred", *columns], rows))
+
+
+def held_out_precision(models: Mapping[str, w2v.KeyedVectors], centre: bool, seed: int) -> list[float]:
+    """Return precision@1 and precision@5 of held-out words, by the smaller of their counts."""
+    first, second = models.values()
+    common = [word for word in first if word in second.key_to_index]
+    rows = [[model.key_to_index[word] for word in common] for model in (first, second)]
+    counts = np.array([np.asarray(each.counts)[own] for each, own in zip((first, second), rows, strict=True)]).min(
+        axis=0
+    )
+    order = np.random.default_rng(seed).permutation(len(common))
+    test, train = order[: len(order) // 10], order[len(order) // 10 :]
+    aligned = w2v.align([first, second], anchors=[common[row] for row in train.tolist()], centre=centre).vectors
+    targets, queries = (model.vectors[each] for model, each in zip(aligned, rows, strict=True))
+    found = []
+    for low, high in ((10, 30), (30, 100), (100, EVERYTHING)):
+        words = test[(counts[test] >= low) & (counts[test] < high)]
+        cosines = queries[words] @ targets.T
+        ranks = (cosines > cosines[np.arange(len(words)), words][:, None]).sum(axis=1)
+        found += [float(np.mean(ranks < number)) for number in (1, 5)]
+    return found
+
+
 def change_markdown(document: dict[str, Any]) -> str:
     """Return a table with a row for each size, method and measure, and a column for each measurement."""
     notes = "Means over the seeds ± half of their range. 50 words are planted."
@@ -144,7 +233,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--megabytes", type=float, nargs="+", default=[20], metavar="N")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS, metavar="METHOD")
+    parser.add_argument("--baselines", action="store_true")
+    parser.add_argument("--centring", action="store_true")
     options = parser.parse_args()
+    for chosen, work in ((options.baselines, print_baselines), (options.centring, print_centring)):
+        if chosen:
+            work(options.corpus, options.megabytes[0])
+            return
     if options.table:
         print(change_markdown(read_results(options.table)))
         return

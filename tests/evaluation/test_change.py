@@ -225,3 +225,16 @@ def test_command_shows_distances_and_neighbours(tmp_path: Path) -> None:
     assert lines[start + 2].split() == [other, f"{cosine:.3f}", another, f"{second:.3f}"]
     assert "topn has no effect with --word" in run("change", one, two, "--word", "w7", "--topn", 3, code=2).stderr
     assert "--baseline is given 3 times" in run("change", one, two, *baseline, "--baseline", one, code=2).stderr
+
+
+def test_keys_that_are_numbers_can_be_compared(tmp_path: Path) -> None:
+    paths = [tmp_path / "one.safetensors", tmp_path / "two.safetensors"]
+    for seed, path in enumerate(paths, 1):
+        model = noisy_model(seed)
+        w2v.KeyedVectors([*range(WORDS)], model.vectors, model.counts).save(path)  # type: ignore[list-item]
+    found = run_json("change", *paths, "--word", 7)["words"][0]
+    assert found["word"] == 7
+    assert run("change", *paths, "--topn", 2).stdout.count("\nnearest to ") == 2
+    error = run("change", *paths, "--word", 1400, "--min-count", 1000, code=1).stderr
+    assert "'1400' (" in error
+    assert "is rarer than the limits" in error

@@ -309,7 +309,7 @@ def print_change(names: Sequence[str], result: Change, side_by_side: bool) -> No
             sides = [[f"{other} {cosine:.3f}" for other, cosine in near] for near in (word.first, word.second)]
             print_table([(f"  {names[0]}", names[1]), *(("  " + a, b) for a, b in zip_longest(*sides, fillvalue=""))])
         else:
-            lines = [" ".join(other for other, _ in near) for near in (word.first, word.second)]
+            lines = [" ".join(str(other) for other, _ in near) for near in (word.first, word.second)]
             print_table([(f"  {name}", line) for name, line in zip(names, lines, strict=True)])
     if result.baseline is None:
         print_line("z compares with all words of similar frequency in these models; only --baseline gives p")

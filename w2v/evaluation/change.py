@@ -223,11 +223,11 @@ def change(
     if noise:
         _check_baseline(pair, noise)
     compared = [pair.models[0].index_to_key[row] for row in pair.rows[0].tolist()]
-    position = {word: number for number, word in enumerate(compared)}
+    position = {str(word): number for number, word in enumerate(compared)}  # a number may be asked for as text
     _check_words(asked or (), pair.models, position, limits)
     found = {name: _assess(pair, noise, name) for name in get_args(Measure)}
     ranked = np.argsort(-found[measure].z, kind="stable")[:topn].tolist()
-    shown = ranked if asked is None else [position[word] for word in asked]
+    shown = ranked if asked is None else [position[str(word)] for word in asked]
     nearby = [
         _neighbours(model, rows[shown], limits.rows(model)) for model, rows in zip(pair.models, pair.rows, strict=True)
     ]
@@ -350,8 +350,9 @@ def _check_words(
         if unknown := [word for word in words if not model.is_known(word)]:
             raise UnknownWordError(unknown, model.key_to_index)
     for word in words:
-        if word not in position:
-            counts = [int(model.counts[model.key_to_index[word]]) for model in models if model.counts is not None]
+        if str(word) not in position:
+            key = int(word) if models[0].header.key_type == "int" else word
+            counts = [int(model.counts[model.key_to_index[key]]) for model in models if model.counts is not None]
             often = f" ({' and '.join(map(str, counts))} times)" if counts else ""
             limit = f"min_count {limits.min_count}, " if limits.min_count > 1 else ""
             raise W2VError(
