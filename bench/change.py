@@ -8,7 +8,8 @@
 The first 4 N megabytes of the text are cut into blocks of 1,000 words, and each block is assigned at random to one of
 four parts: two slices and the two halves of a baseline. In the second slice, 25 pairs of words with at least 100
 occurrences and similar counts are exchanged. So 50 words have changed, and all others have not. METHODS lists how the
-models are trained. The columns are
+models are trained. A compass is trained on the first slice, the second with the exchanged words, and both halves. The
+columns are
 
 - planted of 60: how many of the 50 words are among the 60 words with the highest z of the measure;
 - by distance: the same with the distance itself;
@@ -64,7 +65,19 @@ def train_separately(texts: Texts, seed: int, **settings: Any) -> dict[str, w2v.
     }
 
 
+def train_slices(texts: Texts, seed: int, **settings: Any) -> dict[str, w2v.KeyedVectors]:
+    """Train a compass of all texts but "second", and a model of each text against its output rows."""
+    with tempfile.TemporaryDirectory() as folder:
+        others = {name: path for name, path in texts.items() if name != "second"}
+        result = w2v.slices(others, folder, seed=seed, **settings)
+        models = {name: w2v.load(each.path) for name, each in result.slices.items()}
+        second = w2v.train(texts["second"], init=result.compass, freeze="outputs", seed=seed, epochs="auto")
+    return models | {"second": second.wv}
+
+
 METHODS: dict[str, Train] = {
+    "compass": train_slices,
+    "compass, skip-gram": partial(train_slices, model="skipgram"),
     "Procrustes": partial(train_separately, views="words"),
     "Procrustes, input rows": partial(train_separately, views="words", vectors="input"),
     "Procrustes, skip-gram": partial(train_separately, views="words", model="skipgram"),

@@ -310,7 +310,7 @@ def initialise_from_compass(compass: Model, settings: Settings, types: TypeCount
     words = [compass.vocabulary.words[row] for row in rows.tolist()]
     vocabulary = Vocabulary(words, counts[rows])
     # Input rows get new values, as in CADE. If they started from the rows of the model, rare words would stay near them
-    # and seem unchanged (bench/README.md).
+    # and seem unchanged (bench/NOTES.md).
     parameters = {name: array[rows] for name, array in compass.output_parameters.items()}
     coordinates = compass.coordinates or coordinates_of(compass.outputs)
     return Initialisation(vocabulary, None, parameters, coordinates=coordinates)
