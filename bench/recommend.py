@@ -6,6 +6,7 @@ The vectors are random, and a session has ten random items. gensim answers the f
 are extrapolated to all of them. First the program checks that both recommend the same items.
 """
 
+import tempfile
 import time
 from collections.abc import Callable
 
@@ -36,8 +37,11 @@ def main() -> None:
     matrix = random.standard_normal((options.items, options.dimensions), np.float32)
     chosen = random.integers(options.items, size=(options.sessions, LENGTH)).tolist()
     sessions = [[names[row] for row in rows] for rows in chosen]
-    ours, theirs = w2v.KeyedVectors(names, matrix), KeyedVectors(options.dimensions)
+    theirs = KeyedVectors(options.dimensions)
     theirs.add_vectors(names, matrix)
+    with tempfile.TemporaryDirectory() as folder:
+        w2v.KeyedVectors(names, matrix).save(f"{folder}/items.safetensors")
+        ours = w2v.load(f"{folder}/items.safetensors")
     loop = min(LOOP, options.sessions)
 
     def recommend() -> list[list[str]]:
