@@ -42,10 +42,17 @@ def cosines(queries: Floats, vectors: Floats, norms: Floats) -> Floats:
 
     `norms` (V,) are the lengths of the vectors. A zero vector has a cosine of 0 with every query.
     """
+    divides_vectors = queries.size > vectors.shape[1] ** 2  # fewer numbers to divide than in the scores
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        products = [queries @ block.T for _, block in float32_blocks(vectors)]
+        products = []
+        for start, block in float32_blocks(vectors):
+            lengths_of_block = norms[start : start + len(block)]
+            if divides_vectors:
+                products.append(queries @ (block / lengths_of_block[:, np.newaxis]).T)
+            else:
+                products.append(queries @ block.T)
+                products[-1] /= lengths_of_block
         scores: Floats = products[0] if len(products) == 1 else np.concatenate(products, axis=-1)
-        scores /= norms
     imprecise = imprecise_lengths(norms)
     if imprecise.any():
         scores[..., imprecise] = queries @ unit(vectors[imprecise]).T
