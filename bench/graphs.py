@@ -2,6 +2,7 @@
 
     python bench/graphs.py walks                      # time per step and memory of walks
     python bench/graphs.py tasks --wordnet FOLDER     # link prediction and node classification
+    python bench/graphs.py read                       # time and memory of reading an edge list, only with w2v
     python bench/graphs.py large                      # from an edge list to vectors, only with w2v
 
 FOLDER has WordNet's data.noun, as in Debian's package wordnet-base. PecanPy 2.0.9 is installed in build/pecanpy. Its
@@ -110,6 +111,15 @@ def w2v_walks(path: str, p: float, q: float) -> dict[str, Any]:
     return found | {"steps": steps}
 
 
+def w2v_read(path: str) -> dict[str, Any]:
+    from w2v.graph.readers import read_graph
+    from w2v.text.corpus import Corpus
+
+    with measured() as found:
+        graph = read_graph(Corpus(Path(path)), workers=THREADS)
+    return found | {"nodes": graph.nodes, "edges": graph.edges}
+
+
 def pecanpy_vectors(path: str, output: str, walks: int, length: int, seed: int) -> dict[str, Any]:
     from gensim.models import Word2Vec
 
@@ -150,6 +160,12 @@ def measure_walks(arguments: argparse.Namespace, folder: Path) -> Iterator[dict[
             **{f"{name} ns per step, {clock}": value for (name, clock), value in per_step.items()},
             **{f"{name} MB": each["megabytes"] for name, each in found.items()},
         }  # fmt: skip
+
+
+def measure_reading(arguments: argparse.Namespace, folder: Path) -> Iterator[dict[str, Any]]:
+    path = folder / "edges.tsv"
+    write_edges(path, random_edges(arguments.nodes or 1_000_000, arguments.edges or 10_000_000))
+    yield in_child("w2v_read", path)
 
 
 def measure_tasks(arguments: argparse.Namespace, folder: Path) -> Iterator[dict[str, Any]]:
@@ -247,13 +263,16 @@ def accuracy(vectors: dict[int, NDArray[np.float32]]) -> float:
     return float(model.score(values[half:], nodes[half:] // 100))
 
 
+MEASUREMENTS = {"walks": measure_walks, "read": measure_reading, "tasks": measure_tasks, "large": measure_large}
+
+
 def main() -> None:
     if sys.argv[1:2] == ["--child"]:
         found = globals()[sys.argv[2]](*json.loads(sys.argv[3]))
         print(json.dumps(found | {"megabytes": peak_resident_bytes() / 1e6}))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("measurement", choices=("walks", "tasks", "large"))
+    parser.add_argument("measurement", choices=[*MEASUREMENTS])
     parser.add_argument("-p", type=float, nargs="+", default=[1.0, 0.5, 4.0], help="values of p for walks")
     parser.add_argument("-q", type=float, nargs="+", default=[1.0, 2.0, 4.0], help="values of q, one for each p")
     parser.add_argument("--wordnet", type=Path, metavar="FOLDER")
@@ -263,9 +282,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results to this file")
     arguments = parser.parse_args()
-    if arguments.measurement != "large":
+    if arguments.measurement in ("walks", "tasks"):
         install_pecanpy()
-    measure = {"walks": measure_walks, "tasks": measure_tasks, "large": measure_large}[arguments.measurement]
+    measure = MEASUREMENTS[arguments.measurement]
     results = []
     with tempfile.TemporaryDirectory(prefix="w2v-graphs-") as name:
         for result in measure(arguments, Path(name)):
