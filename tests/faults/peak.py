@@ -1,8 +1,11 @@
 """A limit for the memory of a piece of code, fast enough for millions of uses."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from w2v.system.memory import peak_resident_bytes
 
 RESET = Path("/proc/self/clear_refs")
 SLACK = 8 << 20  # bytes; a peak that has risen by more is reset before the next use
@@ -25,6 +28,8 @@ def bounded(limit: int) -> Iterator[None]:
 
 
 def _peak() -> int:
-    import resource  # Windows has none
+    if sys.platform == "win32":
+        return peak_resident_bytes()
+    import resource
 
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

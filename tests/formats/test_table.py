@@ -256,8 +256,9 @@ def test_a_damaged_file_is_read_or_refused(tmp_path: Path, kind: str) -> None:
         written = w2v.train([["one", "two", "three", "four"]] * 9, **options).to_vector_file()
     table.write(path, written)
     original, random = path.read_bytes(), np.random.default_rng(1)
-    for start in random.integers(len(original), size=300):
+    for number, start in enumerate(random.integers(len(original), size=300)):
         noise = random.bytes(random.choice([1, 1, 1, 8]))
+        path = tmp_path / f"m{number}{kind}"  # Windows cannot write to a file that is still mapped
         path.write_bytes((original[:start] + noise + original[start + len(noise) :])[: len(original)])
         for mmap in (False, True) if path.suffix == ".safetensors" else (False,):
             try:

@@ -334,8 +334,7 @@ def test_a_reused_cache_restores_all_attributes(text: Path, tmp_path: Path) -> N
 
 def test_an_unwritable_folder_is_refused_before_reading(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Corpus, "blocks", lambda self: pytest.fail("the text was read"))
-    message = r"^cannot write ids to .*text.cache: (Not a directory|File exists); name another folder"
-    with pytest.raises(W2VError, match=message):
+    with pytest.raises(W2VError, match=r"^cannot write ids to .*text.cache: Not a directory; name another folder"):
         read_text(Corpus(text), cache=text / "cache")
     monkeypatch.setattr(tempfile, "tempdir", str(text))
     with pytest.raises(W2VError, match=r"^cannot write ids to .*text: .*; name another folder with --cache or TMPDIR$"):

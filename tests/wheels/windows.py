@@ -128,7 +128,7 @@ def pip(*arguments: str) -> None:
 def install(*packages: str) -> None:
     """Install packages for Windows' Python."""
     platform = ["--platform", "win_amd64", "--python-version", VERSION, "--implementation", "cp"]
-    pip("install", "--target", str(SITE), "--upgrade", *platform, "--only-binary", ":all:", *packages)
+    pip("install", "--target", str(SITE), "--upgrade", "--no-compile", *platform, "--only-binary", ":all:", *packages)
     for path in [*SITE.rglob("*.pyd"), *SITE.rglob("*.dll")]:
         if MATH in (content := path.read_bytes()):
             path.write_bytes(content.replace(MATH, OWN_MATH))
@@ -138,6 +138,7 @@ def start(*arguments: str, **options: object) -> subprocess.Popen[str]:
     """Start Windows' Python. Its standard streams must be pipes, because Wine 8 does not open all files for them."""
     environment = os.environ | {"WINEPREFIX": str(FOLDER / "prefix"), "WINEDEBUG": "-all", "DISPLAY": ""}
     environment["PYTHONUTF8"] = "1"  # the tests write their files in UTF-8
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiling the packages again takes time, and some code warns
     command = ["wine", str(HOME / "python.exe"), *arguments]
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     return subprocess.Popen(command, env=environment, text=True, **streams, **options)

@@ -96,6 +96,8 @@ def translate_os_errors(path: PathLike, action: str = "read", hint: str = "") ->
         if sys.platform == "win32":
             if error.winerror:  # the text of Windows depends on its language
                 reason = os.strerror(error.errno)
+            if isinstance(error, FileExistsError) and not os.path.lexists(path):  # a folder above it is a file
+                reason = os.strerror(errno.ENOTDIR)
             if isinstance(error, PermissionError):  # for folders and open files, too
                 reason = os.strerror(errno.EISDIR) if Path(path).is_dir() else f"{reason}, or a program has it open"
         raise W2VError(f"cannot {action} {one_line(os.fspath(path))}: {reason}{hint}") from error
