@@ -1,7 +1,8 @@
 """Measure how long it takes to install the wheel and to get a first answer: python bench/install.py.
 
 The wheel in dist/ is installed twice, each time into an empty environment. The first time fills pip's cache with the
-dependencies; the second time is measured, including the first `w2v query`. Measure on an idle machine.
+dependencies; the second time counts. The steps are timed one by one: creating the environment, installing the wheel,
+and the first `w2v query`. Measure on an idle machine.
 """
 
 import subprocess
@@ -14,25 +15,34 @@ ROOT = Path(__file__).parents[1]
 MODEL = ROOT / "tests" / "formats" / "samples" / "plain.bin"
 
 
-def install_and_query(folder: Path) -> None:
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    options: list[str | Path] = [
+def install_and_query(folder: Path) -> dict[str, float]:
+    """Install the wheel into a new environment and query a model; return the seconds of each step."""
+    install: list[str | Path] = [
+        folder / "bin" / "pip",
+        "install",
         "--quiet",
         "--disable-pip-version-check",
         "--prefer-binary",
-        "--find-links",
-        ROOT / "dist",
     ]
-    subprocess.run([folder / "bin" / "pip", "install", *options, "w2v"], check=True)
-    subprocess.run([folder / "bin" / "w2v", "query", MODEL, "the"], check=True, stdout=subprocess.DEVNULL)
+    steps: dict[str, list[str | Path]] = {
+        "environment": [sys.executable, "-m", "venv", folder],
+        "installation": [*install, "--find-links", ROOT / "dist", "w2v"],
+        "first answer": [folder / "bin" / "w2v", "query", MODEL, "the"],
+    }
+    seconds = {}
+    for step, command in steps.items():
+        start = time.monotonic()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        seconds[step] = time.monotonic() - start
+    return seconds
 
 
 def main() -> None:
     for name in ("first", "second"):
         with tempfile.TemporaryDirectory() as folder:
-            start = time.monotonic()
-            install_and_query(Path(folder, "environment"))
-            print(f"{name} time: {time.monotonic() - start:.1f} s", flush=True)
+            seconds = install_and_query(Path(folder, "environment"))
+            parts = ", ".join(f"{step} {each:.1f} s" for step, each in seconds.items())
+            print(f"{name} time: {sum(seconds.values()):.1f} s ({parts})", flush=True)
 
 
 if __name__ == "__main__":

@@ -62,8 +62,8 @@ def test_names_that_are_not_utf8_cannot_be_saved(tmp_path: Path) -> None:
 def test_command_line_overrides_file_and_file_overrides_defaults(sample: Path, tmp_path: Path) -> None:
     file = tmp_path / "run.toml"
     file.write_text(
-        f'corpus = "{sample}"\nvector_size = 8\nepochs = 3\nloss = "ns"\nnegative = 3\nmodel = "cbow"\nsample = 0\n'
-        f'cache = "{tmp_path}/cache.ids"\n'
+        f"corpus = '{sample}'\nvector_size = 8\nepochs = 3\nloss = 'ns'\nnegative = 3\nmodel = 'cbow'\nsample = 0\n"
+        f"cache = '{tmp_path}/cache.ids'\n"
     )
     settings = settings_with(file, "--epochs", 1, "--sg")
     assert (settings["vector_size"], settings["negative"], settings["sample"]) == (8, 3, 0.0)
@@ -75,7 +75,7 @@ def test_command_line_overrides_file_and_file_overrides_defaults(sample: Path, t
 
 def test_file_may_name_output_and_several_corpus_files(sample: Path, tmp_path: Path) -> None:
     file, output = tmp_path / "run.toml", tmp_path / "from-file.vec"
-    file.write_text(f'corpus = ["{sample}", "{sample}"]\noutput = "{output}"\nepochs = 1\nvector_size = 4\n')
+    file.write_text(f"corpus = ['{sample}', '{sample}']\noutput = '{output}'\nepochs = 1\nvector_size = 4\n")
     twice = run_json("train", "--config", file)
     assert twice["output"] == str(output)
     assert output.exists()
@@ -198,13 +198,19 @@ def test_unusable_files_are_refused_as_config(sample: Path, model: Path, tmp_pat
     vectors = tmp_path / "vectors.safetensors"
     w2v.KeyedVectors(["a"], [[1.0]]).save(vectors)
     assert "vectors.safetensors: it has no settings" in error(vectors)
-    for settings, expected in (
-        ("[", "its settings: damaged: "),
-        ('{"loss": "objective"}', "model files run no code"),
-        ('{"objective": "os:abort"}', "model files run no code"),
-        ('{"loss": "ns", "objective": "os:abort"}', "model files run no code"),
-        *((json.dumps({name: str(tmp_path)}), f"unknown setting '{name}'") for name in ("corpus", "output", "cache")),
+    for number, (settings, expected) in enumerate(
+        (
+            ("[", "its settings: damaged: "),
+            ('{"loss": "objective"}', "model files run no code"),
+            ('{"objective": "os:abort"}', "model files run no code"),
+            ('{"loss": "ns", "objective": "os:abort"}', "model files run no code"),
+            *(
+                (json.dumps({name: str(tmp_path)}), f"unknown setting '{name}'")
+                for name in ("corpus", "output", "cache")
+            ),
+        )
     ):
+        vectors = tmp_path / f"{number}.safetensors"  # Windows does not replace a file that an error keeps mapped
         write_with_strings(vectors, settings=settings)
         assert expected in error(vectors, code=1 if settings == "[" else 2)
     (tmp_path / "long.toml").write_bytes(b"#" * (2 << 20))
