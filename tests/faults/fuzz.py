@@ -26,6 +26,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,20 @@ def seed_files() -> dict[str, dict[str, bytes]]:
         with closing(sqlite3.connect(folder / "m.db", isolation_level=None)) as base:
             base.executescript("pragma page_size = 512; vacuum")  # keeps the file smaller than MAX_INPUT
         table.write(folder / "int8.safetensors", change_storage(table.read(folder / "m.safetensors"), "int8"))
+        sessions = {"json": '{"t": ["köln", "a b", null, 5]}\n{"t": null}\n{"t": [7, []]}\n'.encode()}
+        for number, (kind, items) in enumerate(
+            ((pyarrow.string(), ["köln", "a b", None, ""]), (pyarrow.uint8(), [7, None, 0, 255]))
+        ):
+            for item_type in (kind, pyarrow.dictionary(pyarrow.int8(), kind)):
+                lists = pyarrow.array([items, None, [], items[:2]], pyarrow.list_(item_type))
+                name = f"{number}-{pyarrow.types.is_dictionary(item_type)}"
+                parquet.write_table(pyarrow.table({"t": lists}), folder / name, compression="zstd")
+                sessions[f"parquet-{name}"] = (folder / name).read_bytes()
+                feather.write_feather(pyarrow.table({"t": lists}), str(folder / name), compression="uncompressed")
+                sessions[f"arrow-{name}"] = (folder / name).read_bytes()
+        rows = pyarrow.table({"i": ["köln", "a", None], "s": [1, 2, 1], "o": [1.5, 2.5, 0.5]})
+        parquet.write_table(rows, folder / "rows.parquet", compression="zstd")
+        feather.write_feather(rows, str(folder / "rows.arrow"), compression="uncompressed")
         (folder / "text").write_bytes(text)
         checkpoints = {}
 
@@ -171,6 +186,13 @@ def seed_files() -> dict[str, dict[str, bytes]]:
             "sqlite": {"plain": (folder / "m.db").read_bytes()},
             "parquet": {"plain": plain["parquet"], "dictionary": (folder / "dictionary.parquet").read_bytes()},
             "arrow": {"plain": plain["arrow"], "dictionary": (folder / "dictionary.arrow").read_bytes()},
+            "sessions": sessions,
+            "rows": {
+                "parquet": (folder / "rows.parquet").read_bytes(),
+                "arrow": (folder / "rows.arrow").read_bytes(),
+                "json": '{"i": "köln", "s": 1, "o": 2.5}\n{"i": "a", "s": 1, "o": null}\n'.encode(),
+                "csv": b"i,s,o\n7,a,2024-01-02\n8,a,2024-01-01T10:00:00Z\n,b,\n",
+            },
             "columns": {
                 "parquet": (folder / "texts.parquet").read_bytes(),
                 "json": '{"t": "the köln", "n": 1}\n{"n": [{}], "t": null}\n'.encode(),
@@ -266,7 +288,15 @@ def loaders() -> dict[str, Callable[[Path], object]]:
 
     def read_column(path: Path) -> None:
         for block in corpus.Corpus(path).blocks(column="t"):
-            assert block.text
+            assert not isinstance(block, corpus.TextBlock) or block.text
+
+    def read_items(path: Path, **columns: str) -> None:
+        options = idstore.ReadingOptions(errors="replace", **columns)
+        with idstore.read_corpus(corpus.Corpus(path), options) as store:
+            assert int(store.counts.sum()) == len(store.ids)
+            words = Vocabulary.from_store(store, 1).words
+            if store.key_type == "int":
+                words.to_ints()
 
     def read_text(path: Path) -> None:
         with idstore.read_corpus(corpus.Corpus(path), idstore.ReadingOptions(errors="replace")) as store:
@@ -310,6 +340,8 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         "corpus": read_text,
         "columns": read_column,
         "graph": read_edges,
+        "sessions": partial(read_items, column="t"),
+        "rows": partial(read_items, item="i", session="s", order="o"),
         "ids": read_ids,
     }
 
