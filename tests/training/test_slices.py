@@ -68,7 +68,6 @@ def test_name_of_a_text_is_its_file_without_extensions(tmp_path: Path) -> None:
         ({"a": "1990s.txt", "b": [["a", "word"]] * 9}, "texts to join must all be files"),
         ({"a": [["a"]], "b": iter([["a", "word"]])}, "b: it can be read only once"),
     ],
-    ids=str,
 )
 def test_unusable_texts_are_refused(
     texts: list[Path], monkeypatch: pytest.MonkeyPatch, corpora: Any, message: str
