@@ -24,6 +24,7 @@ from w2v.cli import main as cli
 from w2v.graph.walks import WalkOptions
 from w2v.losses.registry import FlatSettings
 from w2v.options import MINIMUM, options_of
+from w2v.settings import MAX_SENTENCE_CONTEXT
 from w2v.system.files import EXISTS
 from w2v.system.signals import REPEATED_SIGNALS, TERMINATION_SIGNALS
 from w2v.text.idstore import ReadingOptions
@@ -502,7 +503,7 @@ def test_help_shows_the_defaults_of_settings() -> None:
     for name in w2v.Settings.names():
         assert f"--{name.replace('_', '-')}" in shown
     defaults = "5 for skip-gram, 8 for CBOW, 15 for CBOW's view of subwords"
-    assert f"either side, or before and after, as in 5,0. [default: {defaults}]" in shown
+    assert f"{MAX_SENTENCE_CONTEXT} drawn at random. [default: {defaults}]" in shown
     assert "sampled. [default: auto]" in shown
     assert "[default: shrink- windows]" in shown or "[default: shrink-windows]" in shown
 

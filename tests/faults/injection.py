@@ -96,6 +96,12 @@ COMMANDS = {
         "new.txt",
         "phrases.tsv",
     ),
+    "slices": Job(
+        f"slices short.txt corpus.txt -o periods {SMALL_RUN} --epochs 1",
+        *(f"periods/{name}.safetensors" for name in ("compass", "short", "corpus")),
+    ),
+    "walks": Job("walks pairs.txt -o new.txt --force --weighted --workers 1 --quiet", "new.txt"),
+    "recommend": Job("recommend model.safetensors short.txt -o new.jsonl --topn 2 --force --quiet", "new.jsonl"),
     "plot": Job("plot model.safetensors w1 w2 -o map.svg --force --quiet", "map.svg"),
     "explore": Job("explore model.safetensors -o page.html --force", "page.html"),
     # All settings are fixed, so that the duration of trials cannot change the result.
@@ -217,6 +223,7 @@ class FaultInjector:
         (self.folder / "tmp").mkdir(parents=True)
         outputs = job.outputs if job else ()
         for name, content in (self.inputs | dict.fromkeys(outputs, OLD)).items():
+            (self.folder / name).parent.mkdir(exist_ok=True)
             (self.folder / name).write_bytes(content)
 
     def expected_result(self, job: Job) -> ExpectedResult:

@@ -240,7 +240,7 @@ def test_interrupt_ends_the_threads(sample: Path, phase: str) -> None:
         ([["a"] * 9], {}, "one word, 'a'"),
         ("no such file", {}, "does not exist"),
         (["one sentence"], {}, "no word occurs 5 times"),
-        ([["a", 1]], {}, "not str"),
+        ([["a", b"b"]], {}, "of type bytes"),
         (5, {}, "of type int"),
         ([["a"]], {"size": 5}, "unknown setting 'size'"),
         ([["a"]], {"settings": w2v.Settings(), "epochs": 5}, "give epochs inside settings"),
