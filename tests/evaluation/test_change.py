@@ -162,6 +162,8 @@ def test_words_are_compared_within_the_limits() -> None:
         change(first, second, min_count=1_000_000)
     with pytest.raises(w2v.UnknownWordError, match="not in the vocabulary: 'new'"):
         change(first, second, words=["w1", "new"])
+    with pytest.raises(w2v.W2VError, match="a list of words is needed, not the string 'w1'"):
+        change(first, second, words="w1")
 
 
 def test_without_counts_the_ranks_give_the_frequencies() -> None:

@@ -217,7 +217,7 @@ def change(
     if min_count is not None and not have_counts:
         raise SettingsError("min_count has no effect: a model has no counts of its words, so use restrict_vocab")
     limits = _Limits(1 if not have_counts else MIN_COUNT if min_count is None else min_count, restrict_vocab)
-    asked = None if words is None else list(dict.fromkeys(words))
+    asked = None if words is None else list(dict.fromkeys(as_list(words)))
     pair = _compare(models, limits, have_counts, "the models", progress)
     noise = _compare(others, limits, have_counts, "the models of the baseline", progress) if others else None
     if noise:
