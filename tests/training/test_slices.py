@@ -64,6 +64,7 @@ def test_name_of_a_text_is_its_file_without_extensions(tmp_path: Path) -> None:
         (["1990s.txt", "Compass.txt"], "name 'Compass': it belongs to the model of all texts"),
         (["1990s.txt", "-"], "-: it can be read only once"),
         ({"a": "1990s.txt", "A": "2010s.txt"}, "names 'a' and 'A': on some systems they are the same file"),
+        ({1990: "1990s.txt", "b": "2010s.txt"}, "name 1990: it must be a string, such as '1990'"),
         ({"a": "1990s.txt", "../b": "2010s.txt"}, "name '../b': it must be the name of a file"),
         ({"a": "1990s.txt", "b": [["a", "word"]] * 9}, "texts to join must all be files"),
         ({"a": [["a"]], "b": iter([["a", "word"]])}, "b: it can be read only once"),
