@@ -187,6 +187,10 @@ def test_tagged_words_share_their_output_row(texts: list[Path], tmp_path: Path) 
         "1990s": (3, 0),
         "2010s": (2, 1),  # two was replaced
     }
+    shown = run("slices", *texts, "-o", tmp_path / "out", "--tag-words", words, "--resume").stdout.splitlines()
+    assert [line.split() for line in shown[2:]] == [
+        ["tagged", "words", "of", *row.split()] for row in ("1990s 3 0", "2010s 2 1")
+    ]
     model = w2v.Model.load(result.compass)
     row = {word: number for number, word in enumerate(model.words)}
     assert not row.keys() & {"france", "the", "two", "two_2010s"}
