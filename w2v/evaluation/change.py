@@ -284,7 +284,7 @@ def _compare(
     everything = np.arange(len(pairs))
     near = [nearest_rows(each, everything, LOCAL_NEIGHBOURS, Meter(progress, "compare")) for each in vectors]
     distances: dict[Measure, NDArray[np.float64]] = {
-        "cosine": 1 - cosines,
+        "cosine": np.maximum(1 - cosines, 0),  # rounding may give -1e-8
         "neighbourhood": neighbourhood_distances(vectors, everything, near),
     }
     return _Pair(aligned, rows, counts, frequencies, distances, fits[0] if fits else None)
@@ -308,7 +308,7 @@ def neighbourhood_distances(
         repeated = (two[:, :, None] == one[:, None, :]).any(axis=2)
         counts = np.concatenate([np.ones(one.shape, bool), ~repeated], axis=1)  # False for the second of two equal rows
         cosines = [np.einsum("nd,nkd->nk", each[rows[block]], each[union]) * counts for each in vectors]
-        distances[block] = 1 - np.einsum("nk,nk->n", *map(unit, cosines))
+        distances[block] = np.maximum(1 - np.einsum("nk,nk->n", *map(unit, cosines)), 0)
     return distances
 
 
