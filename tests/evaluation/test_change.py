@@ -149,6 +149,13 @@ def test_a_baseline_of_one_text_or_of_larger_texts_gives_a_warning(caplog: pytes
         assert "have 3.0 times as many words as" in caplog.messages[0]
 
 
+def test_no_distance_is_below_zero() -> None:
+    model = noisy_model(1)
+    for word in change(model, model, topn=WORDS).words:
+        assert word.cosine.value >= 0
+        assert word.neighbourhood.value >= 0
+
+
 def test_words_are_compared_within_the_limits() -> None:
     first, second = noisy_model(1), noisy_model(2)
     assert change(first, second, restrict_vocab=100).compared == 100
@@ -162,6 +169,8 @@ def test_words_are_compared_within_the_limits() -> None:
         change(first, second, min_count=1_000_000)
     with pytest.raises(w2v.UnknownWordError, match="not in the vocabulary: 'new'"):
         change(first, second, words=["w1", "new"])
+    with pytest.raises(w2v.W2VError, match="a list of words is needed, not the string 'w1'"):
+        change(first, second, words="w1")
 
 
 def test_without_counts_the_ranks_give_the_frequencies() -> None:

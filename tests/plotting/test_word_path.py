@@ -57,6 +57,15 @@ def test_other_words_are_at_the_mean_of_their_vectors() -> None:
     np.testing.assert_allclose(axes.collections[0].get_offsets(), expected, atol=1e-5)
 
 
+def test_keys_may_be_numbers() -> None:
+    numbers = {name: w2v.KeyedVectors(range(61), each.vectors) for name, each in models().items()}
+    axes = word_path(numbers, "60").axes[0]
+    labels = [text.get_text() for text in axes.texts if text.get_text()]
+    assert labels[:3] == ["60 (old)", "60 (middle)", "60 (new)"]
+    assert {*labels[3:]} < {str(number) for number in range(20)}
+    assert axes.get_title() == "60"
+
+
 def test_wrong_input_is_refused_in_one_line() -> None:
     slices = models()
     with pytest.raises(w2v.SettingsError, match="1 model for the path of a word: give at least two"):

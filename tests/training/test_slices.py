@@ -64,6 +64,7 @@ def test_name_of_a_text_is_its_file_without_extensions(tmp_path: Path) -> None:
         (["1990s.txt", "Compass.txt"], "name 'Compass': it belongs to the model of all texts"),
         (["1990s.txt", "-"], "-: it can be read only once"),
         ({"a": "1990s.txt", "A": "2010s.txt"}, "names 'a' and 'A': on some systems they are the same file"),
+        ({1990: "1990s.txt", "b": "2010s.txt"}, "name 1990: it must be a string, such as '1990'"),
         ({"a": "1990s.txt", "../b": "2010s.txt"}, "name '../b': it must be the name of a file"),
         ({"a": "1990s.txt", "b": [["a", "word"]] * 9}, "texts to join must all be files"),
         ({"a": [["a"]], "b": iter([["a", "word"]])}, "b: it can be read only once"),
@@ -186,6 +187,10 @@ def test_tagged_words_share_their_output_row(texts: list[Path], tmp_path: Path) 
         "1990s": (3, 0),
         "2010s": (2, 1),  # two was replaced
     }
+    shown = run("slices", *texts, "-o", tmp_path / "out", "--tag-words", words, "--resume").stdout.splitlines()
+    assert [line.split() for line in shown[2:]] == [
+        ["tagged", "words", "of", *row.split()] for row in ("1990s 3 0", "2010s 2 1")
+    ]
     model = w2v.Model.load(result.compass)
     row = {word: number for number, word in enumerate(model.words)}
     assert not row.keys() & {"france", "the", "two", "two_2010s"}

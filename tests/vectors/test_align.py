@@ -182,6 +182,13 @@ def test_zero_vectors_stay_zero() -> None:
         ),
         ([random_vectors(9)] * 3, {"dictionary": [("w1", "w1")]}, "a dictionary has words of two models, not of 3: al"),
         ([random_vectors(9)] * 2, {"dictionary": [("w1", "v1")]}, "1 pair in the dictionary, none with the first word"),
+        ([random_vectors(9)] * 2, {"dictionary": {"w1": "w2"}}, "dictionary has 'w1': give pairs, such as"),
+        (
+            [random_vectors(9)] * 2,
+            {"dictionary": [("w1", "w2", "w3")]},
+            "dictionary has .'w1', 'w2', 'w3'.: give pairs",
+        ),
+        ([random_vectors(9)] * 2, {"anchors": "w1"}, "a list of words is needed, not the string 'w1'"),
         ([random_vectors(9)] * 2, {"restrict_vocab": 0}, "restrict_vocab 0: it must be a whole number, 1 or more"),
         ([random_vectors(9), random_vectors(9, 5)], {}, "vectors of 10, 5 values: models to align need vectors of the"),
         ([random_vectors(9), "model.bin"], {}, "'model.bin' is not a model: give one, such as"),
@@ -236,6 +243,20 @@ def test_command_reads_anchors_and_dictionaries(tmp_path: Path) -> None:
         assert f"{option[0]} has no effect with --dictionary" in error
     error = run("align", one, two, "-o", tmp_path / "d", "--restrict-vocab", 7, code=2).stderr
     assert "--restrict-vocab has no effect with no --dictionary" in error
+
+
+def test_anchors_and_dictionaries_name_numbers_as_text(tmp_path: Path) -> None:
+    one = random_vectors(50)
+    numbers = w2v.KeyedVectors(range(50), one.vectors)
+    numbers.save(tmp_path / "one.safetensors")
+    w2v.KeyedVectors(range(100, 150), one.vectors).save(tmp_path / "two.safetensors")
+    assert align([numbers, numbers], anchors=["3", "7", "word"]).fits[0].anchors == 2
+    assert align([numbers, numbers], anchors=[3, "3"]).fits[0].anchors == 1  # type: ignore[list-item]
+    (tmp_path / "dictionary.txt").write_text("".join(f"{row} {row + 100}\n" for row in range(60)))
+    models = (tmp_path / "one.safetensors", tmp_path / "two.safetensors")
+    found = run_json("align", *models, "-o", tmp_path / "out", "--dictionary", tmp_path / "dictionary.txt")
+    assert found["fits"][0]["anchors"] == 50
+    assert found["fits"][0]["cosine"] == pytest.approx(1, abs=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -400,7 +400,9 @@ def print_neighbours(
 def print_slices(result: Slices) -> None:
     """Print the file of each model, and how many words it has and lacks."""
     rows = [(result.compass, f"{result.words:,}", "")]
-    rows += [(each.path, f"{each.words:,}", f"{each.missing:,}") for each in result.slices.values()]
+    for name, each in result.slices.items():
+        shown = f"tagged words of {name}" if each.path == result.compass else each.path
+        rows.append((shown, f"{each.words:,}", f"{each.missing:,}"))
     print_table(rows, ("model", "words", "missing words"))
 
 

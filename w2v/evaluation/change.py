@@ -217,7 +217,7 @@ def change(
     if min_count is not None and not have_counts:
         raise SettingsError("min_count has no effect: a model has no counts of its words, so use restrict_vocab")
     limits = _Limits(1 if not have_counts else MIN_COUNT if min_count is None else min_count, restrict_vocab)
-    asked = None if words is None else list(dict.fromkeys(words))
+    asked = None if words is None else list(dict.fromkeys(as_list(words)))
     pair = _compare(models, limits, have_counts, "the models", progress)
     noise = _compare(others, limits, have_counts, "the models of the baseline", progress) if others else None
     if noise:
@@ -284,7 +284,7 @@ def _compare(
     everything = np.arange(len(pairs))
     near = [nearest_rows(each, everything, LOCAL_NEIGHBOURS, Meter(progress, "compare")) for each in vectors]
     distances: dict[Measure, NDArray[np.float64]] = {
-        "cosine": 1 - cosines,
+        "cosine": np.maximum(1 - cosines, 0),  # rounding may give -1e-8
         "neighbourhood": neighbourhood_distances(vectors, everything, near),
     }
     return _Pair(aligned, rows, counts, frequencies, distances, fits[0] if fits else None)
@@ -308,7 +308,7 @@ def neighbourhood_distances(
         repeated = (two[:, :, None] == one[:, None, :]).any(axis=2)
         counts = np.concatenate([np.ones(one.shape, bool), ~repeated], axis=1)  # False for the second of two equal rows
         cosines = [np.einsum("nd,nkd->nk", each[rows[block]], each[union]) * counts for each in vectors]
-        distances[block] = 1 - np.einsum("nk,nk->n", *map(unit, cosines))
+        distances[block] = np.maximum(1 - np.einsum("nk,nk->n", *map(unit, cosines)), 0)
     return distances
 
 

@@ -63,8 +63,8 @@ def word_path(
     path = [each[word] for each in aligned]
     points = project(unit(np.array([*path, *means], np.float32)), method, seed, progress)
 
-    labels = [f"{word} ({name})" for name in models] + others
-    title = title or word
+    labels = [f"{word} ({name})" for name in models] + list(map(str, others))  # keys may be numbers
+    title = title or str(word)
     formatter = TextFormatter([*labels, title])
     picture, axes = map_axes(points, SPACE)
     formatter.set(axes.title, title, MAX_TITLE)

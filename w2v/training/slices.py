@@ -347,7 +347,9 @@ def named_sources(corpora: Mapping[str, Source] | Sequence[PathLike]) -> dict[st
         raise SettingsError(f"{pluralise(len(sources), 'text')}: give at least two")
     seen: dict[str, str] = {}
     for name, source in sources.items():
-        if not isinstance(name, str) or not name or name.startswith(".") or {"/", os.sep, "\0"} & set(name):
+        if not isinstance(name, str):
+            raise SettingsError(f"name {name!r}: it must be a string, such as '{name}'")
+        if not name or name.startswith(".") or {"/", os.sep, "\0"} & set(name):
             raise SettingsError(f"name {name!r}: it must be the name of a file")
         if name.casefold() in (COMPASS, TAGGED):
             raise SettingsError(f"name {name!r}: it belongs to the model of all texts: rename the text")

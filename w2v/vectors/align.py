@@ -138,10 +138,10 @@ def align(
             with its reference, or if the vectors do not fit in memory.
     """
     sources = [vectors_of(model) for model in as_list(models)]
-    pairs = None if dictionary is None else list(dictionary)
+    pairs = None if dictionary is None else _as_pairs(dictionary)
     _check_arguments(sources, to, anchors is not None, pairs is not None)
     check_numbers(restrict_vocab=restrict_vocab, seed=seed)
-    words = None if anchors is None else list(dict.fromkeys(anchors))
+    words = None if anchors is None else list(dict.fromkeys(as_list(anchors)))
     size = sources[0].vector_size
     memory.check(4 * sum(map(len, sources)) * size, f"aligning {pluralise(len(sources), 'model')}", HINT)
     rotated = [normalise(sources[0].vectors, centre)]
@@ -228,6 +228,15 @@ def _decode(path: PathLike, number: int, line: bytes) -> str:
         return line.decode()
     except UnicodeDecodeError:
         raise W2VError(f"{path}, line {number}: {line[:60]!r} is not UTF-8") from None
+
+
+def _as_pairs(dictionary: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the pairs of a dictionary as a list. Raise SettingsError for anything but pairs."""
+    entries: list[tuple[str, str]] = list(dictionary)
+    for entry in entries:
+        if not isinstance(entry, tuple | list) or len(entry) != 2:
+            raise SettingsError(f"dictionary has {entry!r:.60}: give pairs, such as [('dog', 'cane')]")
+    return [(word, other) for word, other in entries]
 
 
 def _check_arguments(sources: Sequence[KeyedVectors], to: str, has_anchors: bool, has_dictionary: bool) -> None:
@@ -341,13 +350,12 @@ def _rows_of_anchors(
     Raises:
         W2VError: If the models share none of the anchors.
     """
-    rows, others = reference.key_to_index, source.key_to_index
     words = reference.index_to_key if anchors is None else anchors
-    pairs = [(rows[word], others[word]) for word in words if word in rows and word in others]
-    if not pairs:
+    pairs = _known_rows(reference, source, ((word, word) for word in words))
+    if not len(pairs):
         of_anchors = "words" if anchors is None else pluralise(len(anchors), "anchor")
         raise W2VError(f"{where} share none of the {of_anchors}: check language and capital letters")
-    return np.array(pairs, np.int64)
+    return pairs
 
 
 def _rows_of_translations(
@@ -358,14 +366,19 @@ def _rows_of_translations(
     Raises:
         W2VError: If there are none.
     """
-    rows, others = reference.key_to_index, source.key_to_index
-    known = [(rows[word], others[other]) for word, other in dict.fromkeys(pairs) if word in rows and other in others]
-    if not known:
+    known = _known_rows(reference, source, pairs)
+    if not len(known):
         raise W2VError(
             f"{pluralise(len(pairs), 'pair')} in the dictionary, none with the first word in the first model and the "
             "second word in the second: check the order of languages, and capital letters"
         )
-    return np.array(known, np.int64)
+    return known
+
+
+def _known_rows(reference: KeyedVectors, source: KeyedVectors, pairs: Iterable[tuple[str, str]]) -> NDArray[np.int64]:
+    """Return the rows of the pairs whose words both models have, (n, 2), each pair once."""
+    rows = ((reference._row(word), source._row(other)) for word, other in pairs)
+    return np.array([pair for pair in dict.fromkeys(rows) if None not in pair], np.int64)
 
 
 def _header(header: ModelHeader, coordinates: str) -> ModelHeader:
