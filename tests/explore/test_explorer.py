@@ -95,3 +95,11 @@ def test_the_map_has_the_first_words(vectors: w2v.KeyedVectors) -> None:
     assert explorer.map()["words"] == vectors.index_to_key[:7]
     assert explorer.map()["counts"] == list(range(140, 133, -1))
     assert explorer.complete("w39", 1)[0] == {"word": "w39", "count": 101, "score": None}  # also other words
+
+
+def test_keys_that_are_numbers_are_found_and_shown_as_text() -> None:
+    vectors = w2v.KeyedVectors([30, 7, 12], np.eye(3) + 0.1, [9, 8, 7])  # type: ignore[arg-type]
+    explorer = Explorer(vectors, 3, "pca")
+    assert [answer["word"] for answer in explorer.complete("7", 2)] == ["7"]
+    assert {answer["word"] for answer in explorer.nearest(["7"], [], "add", 2)} == {"30", "12"}
+    assert explorer.vector("12")["row"] == 2

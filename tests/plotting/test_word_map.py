@@ -345,3 +345,11 @@ def test_k_means_depends_only_on_the_seed() -> None:
     first, again, other = (k_means(rows, 8, seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
+
+
+def test_keys_that_are_numbers_are_drawn() -> None:
+    vectors = w2v.KeyedVectors([30, 7, 12], np.eye(3), [9, 8, 7])  # type: ignore[arg-type]
+    assert word_map(vectors).words == 3
+    assert word_map(vectors, ["7", "12"]).words == 2
+    with pytest.raises(w2v.UnknownWordError, match="8"):
+        word_map(vectors, ["7", "8"])

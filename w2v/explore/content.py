@@ -107,7 +107,7 @@ def examples(models: Sequence[KeyedVectors], top: int) -> dict[str, Any]:
     words = [
         word
         for word in first.first_words(min(top, start + INITIAL_WORDS))[start:]
-        if all(other.key_to_index.get(word, top) < top for other in others)
+        if all((row := other.row_of(word)) is not None and row < top for other in others)
     ]
     if len(words) < 4:
         return {"word": words[0] if words else None, "analogy": []}
@@ -124,7 +124,7 @@ def examples(models: Sequence[KeyedVectors], top: int) -> dict[str, Any]:
         rows = left[pair], nearest[left[pair]], nearest[right[pair]], right[pair]
         a, b, c, answer = (words[row] for row in rows)
         candidates.append({"word": answer, "analogy": [a, b, c]})
-        if first.most_similar([a, c], [b], 1, SEARCHED_WORDS)[0][0] == answer:
+        if str(first.most_similar([a, c], [b], 1, SEARCHED_WORDS)[0][0]) == answer:
             return candidates[-1]
     return candidates[0] if candidates else {"word": words[0], "analogy": []}
 

@@ -38,13 +38,13 @@ class Explorer:
         """
         self.vectors = vectors
         self._index = index
-        self._completer = Completer(vectors.index_to_key)
+        self._completer = Completer([*map(str, vectors.index_to_key)])
         self._map = map_data(vectors, top, method, progress)
 
     def complete(self, text: str, n: int) -> list[Answer]:
         """Return at most n words that match the typed text, a word of exactly this spelling first."""
-        exact = [self.vectors.key_to_index[text]] if text in self.vectors.key_to_index else []
-        rows = dict.fromkeys([*exact, *self._completer.rows(text, n)])
+        exact = self.vectors.row_of(text)
+        rows = dict.fromkeys([*([] if exact is None else [exact]), *self._completer.rows(text, n)])
         return [self._word(row) for row in list(rows)[:n]]
 
     def nearest(self, plus: list[str], minus: list[str], method: Method, n: int) -> list[Answer]:
@@ -63,7 +63,7 @@ class Explorer:
         assert self._index is not None
         weights = [1.0] * len(query.positive) + [-1.0] * len(query.negative)
         direction = self.vectors.get_mean_vector(query.words, weights, post_normalize=True, ignore_missing=False)
-        query_rows = [self.vectors.key_to_index[word] for word in query.words if self.vectors.is_known(word)]
+        query_rows = [row for word in query.words if (row := self.vectors.row_of(word)) is not None]
         rows, scores = self._index.search(direction, n + len(query_rows))
         pairs = zip(rows.tolist(), scores.tolist(), strict=True)
         return [(self.vectors.index_to_key[row], score) for row, score in pairs if row not in query_rows][:n]
@@ -77,7 +77,7 @@ class Explorer:
             UnknownWordError: The word has no vector.
         """
         values = self.vectors[word].tolist()
-        row = self.vectors.key_to_index.get(word)
+        row = self.vectors.row_of(word)
         return {"row": row, "count": None if row is None else self._count(row), "values": values}
 
     def map(self) -> Content:
@@ -85,7 +85,7 @@ class Explorer:
         return self._map
 
     def _word(self, row: int, score: float | None = None) -> Answer:
-        return {"word": self.vectors.index_to_key[row], "count": self._count(row), "score": score}
+        return {"word": str(self.vectors.index_to_key[row]), "count": self._count(row), "score": score}
 
     def _count(self, row: int) -> int | None:
         return None if self.vectors.counts is None else int(self.vectors.counts[row])

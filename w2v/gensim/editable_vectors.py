@@ -93,16 +93,16 @@ class EditableVectors(keyed.KeyedVectors):
         Raises:
             KeyError: The key is unknown, and there is no `default`.
         """
-        row = self._row(key)
+        row = self.row_of(key)
         if row is None:
             row = default
         if row is None:
             raise KeyError(f"Key '{key}' not present")
         return row
 
-    def _row(self, key: Any) -> int | None:
+    def row_of(self, key: Any) -> int | None:
         """Return the row of a key, or None. An int that is not a key is a row, as in gensim."""
-        row = super()._row(key)
+        row = super().row_of(key)
         if row is None and isinstance(key, int | np.integer) and 0 <= key < len(self):
             return int(key)
         return row

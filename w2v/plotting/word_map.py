@@ -96,11 +96,11 @@ def word_map(
     section_of = {word: number for number, part in reversed([*enumerate(sections.values())]) for word in part}
     if not section_of:
         raise W2VError("no words to draw")
-    unknown = [word for word in section_of if word not in vectors.key_to_index]
-    if unknown:
-        raise UnknownWordError(unknown, vectors.key_to_index)
-    drawn = sorted(section_of, key=vectors.key_to_index.__getitem__)  # the most frequent first
-    matrix, occurrences = unit(vectors[drawn]), _occurrences(vectors, drawn)
+    rows = {word: row for word in section_of if (row := vectors.row_of(word)) is not None}
+    if len(rows) < len(section_of):
+        raise UnknownWordError([word for word in section_of if word not in rows], vectors.key_to_index)
+    drawn = sorted(rows, key=rows.__getitem__)  # the most frequent first
+    matrix, occurrences = unit(vectors[drawn]), _occurrences(vectors, [rows[word] for word in drawn])
     points = project(matrix, method, seed, progress)
     title = title or METHOD_NAMES[method]
     formatter = TextFormatter([*drawn, *sections, title])
@@ -142,10 +142,9 @@ def _sections(
     return {"": [words] if isinstance(words, str) else [*words]}
 
 
-def _occurrences(vectors: KeyedVectors, words: Sequence[str]) -> NDArray[np.float64]:
-    """Return the counts of n words, (n,), or 1 / rank if the counts are unknown."""
-    rows = np.array([vectors.key_to_index[word] for word in words])
-    return 1 / (rows + 1.0) if vectors.counts is None else np.maximum(vectors.counts[rows], 1.0)
+def _occurrences(vectors: KeyedVectors, rows: Sequence[int]) -> NDArray[np.float64]:
+    """Return the counts of the n words in these rows, (n,), or 1 / rank if the counts are unknown."""
+    return 1 / (np.array(rows) + 1.0) if vectors.counts is None else np.maximum(vectors.counts[[*rows]], 1.0)
 
 
 def _areas(occurrences: NDArray[np.float64]) -> NDArray[np.float64]:

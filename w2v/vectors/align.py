@@ -377,7 +377,7 @@ def _rows_of_translations(
 
 def _known_rows(reference: KeyedVectors, source: KeyedVectors, pairs: Iterable[tuple[str, str]]) -> NDArray[np.int64]:
     """Return the rows of the pairs whose words both models have, (n, 2), each pair once."""
-    rows = ((reference._row(word), source._row(other)) for word, other in pairs)
+    rows = ((reference.row_of(word), source.row_of(other)) for word, other in pairs)
     return np.array([pair for pair in dict.fromkeys(rows) if None not in pair], np.int64)
 
 

@@ -197,9 +197,9 @@ class KeyedVectors:
 
     def is_known(self, key: object) -> bool:
         """Return True if a key is a word of the vocabulary."""
-        return self._row(key) is not None
+        return self.row_of(key) is not None
 
-    def _row(self, key: Any) -> int | None:
+    def row_of(self, key: Any) -> int | None:
         """Return the row of a key, or None if it is unknown."""
         if isinstance(key, str) and self._has_numbers:
             key = int(key) if INTEGER.fullmatch(key) else None
@@ -325,7 +325,7 @@ class KeyedVectors:
     def _look_up_rows(self, keys: Iterable[str | int]) -> list[int]:
         """Return the rows of keys. Raise UnknownWordError with all unknown keys."""
         keys = list(keys)
-        rows = [row for key in keys if (row := self._row(key)) is not None]
+        rows = [row for key in keys if (row := self.row_of(key)) is not None]
         if len(rows) < len(keys):
             raise UnknownWordError([key for key in keys if not self.is_known(key)], self.key_to_index)
         return rows
