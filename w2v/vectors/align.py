@@ -175,7 +175,7 @@ def align(
 def in_one_system(sources: Sequence[KeyedVectors]) -> tuple[list[KeyedVectors], list[Fit]]:
     """Return vectors of length 1 in one coordinate system, and the fits of the models after the first.
 
-    Models that are already in one system are not aligned again, and there are no fits.
+    If they already share a system, they stay as they are, and the list of fits is empty.
 
     Raises:
         W2VError: As in `align`.
