@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from io import BufferedReader
 from itertools import islice
+from mmap import mmap
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -251,7 +252,8 @@ def read_rows(
     blocks = RowBlocks(file, head[layout.start :], split, layout.columns, rows)
     vectors: NDArray[np.float32] = memory.empty((rows, layout.columns))
     offsets = np.zeros(rows + 1, np.int64)  # the lengths of the words, summed at the end
-    word_bytes: dict[int, bytes] = {}  # the words of each block, by the first row of the block
+    # The words of each block, by the first row of the block. They are mapped, since the allocator keeps what is freed.
+    word_bytes: dict[int, mmap] = {}
     problems: dict[int, W2VError] = {}  # by row
 
     def parse_blocks(meter: Meter | None) -> None:
@@ -263,14 +265,15 @@ def read_rows(
                 words = np.empty(len(data), np.uint8)
             lengths = offsets[first + 1 : first + count + 1]
             used, bad = parse(data, vectors[first : first + count], words, lengths)
-            word_bytes[first] = words[:used].tobytes()
+            word_bytes[first] = mmap(-1, max(used, 1))
+            word_bytes[first].write(words[:used].data)
             if bad >= 0:
                 blocks.stop()
                 in_last_line = bad == count - 1 and data[-1] != ord("\n")
                 if lengths[bad] < 0 and in_last_line:
                     problems[first + bad] = _truncated_error(path, first + bad, layout.rows)
                 else:
-                    problem = _describe_problem(data, layout, bad, lengths[: bad + 1], word_bytes[first])
+                    problem = _describe_problem(data, layout, bad, lengths[: bad + 1], words[:used].tobytes())
                     problems[first + bad] = W2VError(f"{path}: row {first + bad + 1} {problem}")
 
     meter = Meter(progress, "load")
@@ -286,8 +289,9 @@ def read_rows(
     np.cumsum(offsets, out=offsets)
     blob = np.empty(int(offsets[-1]), np.uint8)
     for first in sorted(word_bytes):
-        block_words = np.frombuffer(word_bytes.pop(first), np.uint8)  # freed before the next block is copied
-        blob[offsets[first] : offsets[first] + len(block_words)] = block_words
+        with word_bytes.pop(first) as block_words:
+            size = block_words.tell()
+            blob[offsets[first] : offsets[first] + size] = np.frombuffer(block_words[:size], np.uint8)
     return VectorFile(Words(blob, offsets), vectors)
 
 
