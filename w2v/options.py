@@ -49,7 +49,7 @@ class Option:
         flags: The names on the command line; by default the field's name with dashes.
         default_text: What `--help` shows in place of the field's default, for instance if the default is computed.
         only_with: The name of another setting, and some of its values: this option has an effect only with one of these
-            values. An empty tuple stands for every value except None.
+            values. An empty tuple means every value except None.
         choices: A function that returns the possible values, each with its meaning. It is called only when the values
             are needed.
         fixed: Whether the option must stay the same when training is continued, because the matrices depend on it.

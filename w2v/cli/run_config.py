@@ -74,7 +74,7 @@ class LongRunNotice:
             say("; ".join([f"at this speed, training takes about {duration(seconds)}", *self._advice()]))
 
     def _advice(self) -> Iterator[str]:
-        # The quick losses are the ones that get more epochs on a small text by default.
+        # Only the quick losses get more epochs on a small text by default.
         quick = [name for name, kind in LOSSES.items() if kind.epochs_by_size]
         loss = self.settings["loss"]
         if self.settings.get("sampled_mixtures") is False:

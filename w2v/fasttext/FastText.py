@@ -229,7 +229,7 @@ class _FastText:
         """Replace the input and the output matrix. The vectors may have another size than before.
 
         Raises:
-            ValueError: The numbers of rows differ from those of the model.
+            ValueError: The numbers of rows differ from the model's.
         """
         inputs, outputs = (np.ascontiguousarray(each, np.float32) for each in (input_matrix, output_matrix))
         count, subwords = len(self.words), self._content.header.subwords

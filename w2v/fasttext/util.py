@@ -33,7 +33,7 @@ def find_nearest_neighbor(
 def reduce_model(ft_model: _FastText, target_dim: int) -> _FastText:
     """Project the vectors of a model to their first `target_dim` principal components, in place. Return the model.
 
-    As in fastText, the axes come from the first 100,000 rows of the input matrix, whose mean is subtracted for this.
+    As in fastText, the axes come from the first 100,000 rows of the input matrix, after their mean is subtracted.
     """
     inputs = ft_model.get_input_matrix()
     if not 1 <= target_dim <= inputs.shape[1]:

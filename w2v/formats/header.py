@@ -73,7 +73,7 @@ class ModelHeader:
         subwords: The lengths of n-grams and the number of buckets, if the model has n-grams.
         ngram_offset: The position in a vector of the first value that n-grams contribute to; all values before it
             belong to other views.
-        key_type: "int" if the words stand for numbers, such as ids of items; see w2v.text.words.KeyType.
+        key_type: "int" if the words are numbers, such as ids of items; see w2v.text.words.KeyType.
         views: The views of a model with several, by name; otherwise empty.
         coordinates: A name of the coordinate system of the vectors. Vectors of two files may be compared without an
             alignment if both have the same name. Empty if the system is the model's own.

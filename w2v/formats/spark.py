@@ -1,7 +1,7 @@
 """Folders that Spark's ml.feature.Word2VecModel saves and loads.
 
 `metadata` has the class and parameters of the model as JSON, and `data` has Parquet tables of words and vectors. w2v
-also reads folders of the older mllib.feature.Word2VecModel, whose tables have the same columns.
+also reads folders of the older mllib.feature.Word2VecModel: their tables have the same columns.
 """
 
 from __future__ import annotations

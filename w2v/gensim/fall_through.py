@@ -1,4 +1,4 @@
-"""Names that this package lacks come from an installed gensim, whose own modules keep using gensim's own classes.
+"""Take names that this package lacks from an installed gensim. Its modules keep using gensim's own classes.
 
 While this package is installed as `gensim`, sys.modules has its modules under gensim's names, and gensim's modules only
 where this package has none. `own_modules` puts all of gensim's modules there for a moment, for an import of gensim or a
@@ -142,7 +142,7 @@ def missing(name: str) -> str:
 
 
 def _public_names(module: str) -> list[str]:
-    """Return the names that `from module import *` imports: those of this package's module and of gensim's."""
+    """Return the names that `from module import *` imports: from this package's module and from gensim's."""
     names = set(vars(sys.modules[module]))
     if has_gensim():
         names |= vars(import_own(_own_name(module))).keys()

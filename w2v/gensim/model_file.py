@@ -55,7 +55,7 @@ def restore(model: Trainable, path: PathLike, content: VectorFile) -> None:
         raise AttributeError(f"{path} is not a Word2Vec model: it holds only vectors; use KeyedVectors.load")
     settings = dict(stored.attributes)
     if stored.kind == "Doc2Vec":
-        log.warning("%s: a Doc2Vec, whose document vectors are left out", path)
+        log.warning("%s: a Doc2Vec model: its document vectors are left out", path)
     for name, value in settings.items():
         if isinstance(value, bool) and ATTRIBUTE_TYPES.get(name) is not bool:  # gensim 3 saves some numbers as True
             settings[name] = int(value)

@@ -18,7 +18,7 @@ from w2v.text._text import FIRST_TYPE
 
 cdef enum:
     SMALL_ROW = 24  # a row with at most this many neighbours is sorted by insertion
-    WHITE_SPACE = 0  # the delimiter that stands for any run of white space
+    WHITE_SPACE = 0  # as a delimiter: any run of white space
 
 cdef int64_t FIRST_NODE = FIRST_TYPE
 

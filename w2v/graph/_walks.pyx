@@ -82,7 +82,7 @@ cdef class Walker:
     cdef uint64_t seed, half_mask
     cdef int half_bits
     cdef double back, bound  # 1/p, max(1, 1/q)
-    cdef double[2] near  # 1/q and 1: a(x) of a node x that is not a neighbour of the node before, and of one that is
+    cdef double[2] near  # 1/q and 1: a(x) if the node before has no edge to x, and if it has
     cdef bint second_order
 
     def __init__(self, const int64_t[::1] indptr not None, const uint32_t[::1] neighbours not None,
@@ -145,7 +145,7 @@ cdef class Walker:
                 return <int64_t>x
 
     cdef void finish(self, Walk *group, int64_t count) noexcept nogil:
-        """Make all steps of some walks. At each step, the walks whose edge is rejected draw again together."""
+        """Make all steps of some walks. At each step, the walks that rejected their edge draw again together."""
         cdef int64_t k, alive = count, pending, rejected
         cdef Walk *walk
         cdef Walk *walks[GROUP]
@@ -225,7 +225,7 @@ cdef class Walker:
         return accepted
 
     cdef inline int64_t edge_at(self, Walk *walk, double position) noexcept nogil:
-        """Return the edge whose part of the summed weights of the row contains a position."""
+        """Return the edge that a position in the summed weights of the row falls on."""
         cdef int64_t low = walk.start, high = walk.start + walk.degree - 1, middle
         while low < high:
             middle = (low + high) // 2

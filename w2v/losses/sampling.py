@@ -69,7 +69,7 @@ class SamplingLoss(Loss):
         self.data = {"alias_table": alias_table(weights), "offsets": self.offsets(weights)}
 
     def offsets(self, weights: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Return what is subtracted from the score of each word, (V,): by default 0.
+        """Return a number to subtract from the score of each word, (V,): by default 0.
 
         Args:
             weights: The noise distribution times V, (V,).

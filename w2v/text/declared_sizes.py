@@ -247,7 +247,7 @@ def check_footer(file: IO[bytes], size: int, budget: Budget) -> list[list[Chunk]
 # of data page, the number of values and their encoding.
 PAGE_TYPE, UNPACKED, STORED, ENTRIES = (1,), (2,), (3,), (7, 1)
 VALUES, ENCODINGS = {0: (5, 1), 3: (8, 1)}, {0: (5, 2), 3: (8, 4)}
-DELTA_BYTE_ARRAY = 7  # an encoding in which a string refers to the prefix that it shares with the previous string
+DELTA_BYTE_ARRAY = 7  # an encoding that stores only the part of a string that differs from the previous string
 DELTA_COPIES = 6  # copies that pyarrow makes of such a string
 HEADER_BYTES = 1 << 10, 1 << 20  # bytes read of a page header: at first, and at most
 OMITTED_BYTES = 100  # bytes that old writers leave out of the size of a column chunk

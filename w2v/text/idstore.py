@@ -594,7 +594,7 @@ def locate_malformed(block: TextBlock | SessionBlock | RowBlock) -> Iterator[Non
 
 
 def pruning_threshold(counts: NDArray[np.int64], size: int) -> int:
-    """Return the smallest t for which at most `size` counts are greater than t. Requires len(counts) > size."""
+    """Return the smallest t such that at most `size` counts are greater than t. Requires len(counts) > size."""
     rank = len(counts) - size - 1
     return int(np.partition(counts, rank)[rank])
 

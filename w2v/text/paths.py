@@ -113,7 +113,7 @@ def _walk(folder: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _is_content(name: str) -> bool:
-    """Return False for the name of a hidden file or folder, and of one that Spark writes for its own use."""
+    """Return False for the names of hidden files and folders, and of files that Spark writes for its own use."""
     return not name.startswith(".") and not SPARK_NAME.fullmatch(name)
 
 

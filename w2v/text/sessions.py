@@ -255,7 +255,7 @@ def as_session(session: Any, where: str) -> list[Any]:
         return session
     if isinstance(session, np.ndarray):
         values: Any = session.tolist()
-        if session.dtype.kind == "f":  # whole numbers, some of which are missing, in pandas
+        if session.dtype.kind == "f":  # pandas stores whole numbers like this if some are missing
             values = [int(value) if value.is_integer() else value for value in values]
         session = values
     if isinstance(session, str | bytes | Mapping) or not isinstance(session, Iterable):

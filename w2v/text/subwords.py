@@ -95,7 +95,7 @@ class Ngrams:
         return (total / len(buckets)).astype(np.float32) if any_row else None
 
     def vectors(self, words: Words) -> NDArray[np.float32]:
-        """Return the vectors of n words, (n, D). A word for which `vector` returns None gets zeros."""
+        """Return the vectors of n words, (n, D). If `vector` returns None for a word, it gets zeros."""
         starts, buckets = self.subwords.ngram_buckets(words)
         known, rows = self.find_rows(buckets)
         distinct, numbers = np.unique(rows, return_inverse=True)  # so that each row is copied only once

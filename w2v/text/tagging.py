@@ -1,4 +1,4 @@
-"""Join several texts into one in which chosen words carry the name of their text, such as gay_1990s."""
+"""Join several texts into one, and add the name of its text to each chosen word, as in gay_1990s."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class FirstWords(NamedTuple):
         return float(np.average(list(map(measure, self.words)), weights=self.counts)) if self.counts.any() else 0.0
 
     def only(self, chosen: Callable[[str], object]) -> Self:
-        """Return only the words for which `chosen` returns a true value."""
+        """Return only the words that `chosen` accepts."""
         kept = [row for row, word in enumerate(self.words) if chosen(word)]
         return type(self)([self.words[row] for row in kept], self.counts[kept])
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from w2v.errors import W2VError, pluralise
 from w2v.text._text import PADDING, take_words, word_hashes
 
-# What the words of a model stand for: text, or whole numbers, such as the ids of items, in decimal digits.
+# The type of a model's words: text, or whole numbers, such as ids of items, in decimal digits.
 KeyType = Literal["str", "int"]
 WORDS_AT_ONCE = 1 << 16  # words checked or decoded at a time
 BYTES_AT_ONCE = 1 << 20  # bytes searched at a time

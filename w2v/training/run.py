@@ -289,7 +289,7 @@ class Run(BaseRun):
                     # the position and the sums stay the same.
                     self.kernel.restore(checkpoint.resume_info.done, checkpoint.losses, checkpoint.predictions)
         finally:
-            # This also runs after a signal or an error: write what is trained, unless the matrices match no position.
+            # This also runs after a signal or an error: write the result so far, unless the matrices match no position.
             if checkpoint_folder and self.kernel.position > first and not self._failed:
                 checkpoint_folder.write(self.make_checkpoint())
         self._check_trained(self.make_checkpoint())

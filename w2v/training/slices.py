@@ -220,7 +220,7 @@ class _Runs:
             return run.model()
 
     def tagged(self, sources: Mapping[str, Source], words: list[str], config: RunConfig) -> Slices:
-        """Train one model of all texts in which the chosen words have a vector for each text."""
+        """Train one model of all texts, with a vector of each chosen word for each text."""
         path, settings = self.path(TAGGED), config.settings
         refused = {"checkpoint": self.checkpoint, "stop_early": settings.stop_early, "subwords": settings.subwords}
         if causes := [name for name, value in refused.items() if value is not None]:

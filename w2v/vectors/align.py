@@ -312,7 +312,7 @@ def _translate(sources: Floats, candidates: Floats, pairs: NDArray[np.int64], se
         sources: Unit vectors of the language of the words, (W, D).
         candidates: Rotated unit vectors of the most frequent words of the other language, (C, D).
         pairs: The rows of words and of their correct translations, (n, 2).
-        searched: The number of words of the first language whose nearness to a candidate CSLS subtracts.
+        searched: CSLS subtracts the nearness of a candidate to this many words of the first language.
     """
     correct: dict[int, set[int]] = {}
     for word, translation in pairs[pairs[:, 1] < len(candidates)].tolist():
@@ -361,7 +361,7 @@ def _rows_of_anchors(
 def _rows_of_translations(
     reference: KeyedVectors, source: KeyedVectors, pairs: Sequence[tuple[str, str]]
 ) -> NDArray[np.int64]:
-    """Return the rows of the pairs of a dictionary whose words both models have, (n, 2).
+    """Return the rows of the pairs of a dictionary that both models have, (n, 2).
 
     Raises:
         W2VError: If there are none.
@@ -376,7 +376,7 @@ def _rows_of_translations(
 
 
 def _known_rows(reference: KeyedVectors, source: KeyedVectors, pairs: Iterable[tuple[str, str]]) -> NDArray[np.int64]:
-    """Return the rows of the pairs whose words both models have, (n, 2), each pair once."""
+    """Return the rows of the pairs that both models have, (n, 2), each pair once."""
     rows = ((reference.row_of(word), source.row_of(other)) for word, other in pairs)
     return np.array([pair for pair in dict.fromkeys(rows) if None not in pair], np.int64)
 

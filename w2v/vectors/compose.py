@@ -1,4 +1,4 @@
-"""Vectors of words outside the vocabulary, in models whose n-grams make only a part of a vector."""
+"""Vectors of words outside the vocabulary, in models where n-grams make only a part of a vector."""
 
 from __future__ import annotations
 

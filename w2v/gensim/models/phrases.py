@@ -75,7 +75,7 @@ _SCORERS: dict[str, Scorer] = {"default": original_scorer, "npmi": npmi_scorer} 
 
 
 def _find_scorer(fname: PathLike, name: str) -> Scorer:
-    """Return a scorer by the name that a file stores: one that is known, or a function in a module that is imported."""
+    """Return a scorer by the name that a file stores: a known scorer, or a function in an imported module."""
     module, _, function = name.partition(":")
     scorer: Any = _SCORERS.get(name)
     if scorer is None:
