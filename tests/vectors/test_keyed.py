@@ -1,6 +1,8 @@
 """KeyedVectors: comparison with gensim, and w2v's own features."""
 
+import copy
 import inspect
+import pickle
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -403,3 +405,9 @@ def test_damaged_numbers_are_refused(word: str) -> None:
     damaged = KeyedVectors([word], [[1.0]], header=ModelHeader(key_type="int"))
     with pytest.raises(W2VError, match=f"^the key '{word}' is not a whole number$"):
         damaged.index_to_key  # noqa: B018
+
+
+def test_vectors_are_copied_and_pickled_after_they_have_encoded_texts(ours: KeyedVectors) -> None:
+    expected = ours.encode(["w3 w4"], "mean")
+    for copied in (copy.deepcopy(ours), pickle.loads(pickle.dumps(ours))):
+        assert np.array_equal(copied.encode(["w3 w4"], "mean"), expected)

@@ -64,7 +64,7 @@ class Encoder:
 
     def __init__(
         self,
-        words: Words,
+        lookup: Lookup,
         vectors: NDArray[Any],
         counts: NDArray[np.int64] | None,
         ngrams: Ngrams | None,
@@ -72,7 +72,7 @@ class Encoder:
         weights: Weights,
         errors: Errors,
     ) -> None:
-        """Compute the weights of all words. `vectors` are (V, D), `counts` (V,).
+        """Compute the weights of all words. `lookup` finds their rows; `vectors` are (V, D), `counts` (V,).
 
         Raises:
             SettingsError: If `weights` is unknown, or if it needs counts and `counts` is None.
@@ -86,10 +86,10 @@ class Encoder:
         self.texts = self.words = self.unknown = self.missing = 0
         self.size = int(vectors.shape[1])
         self._vectors, self._ngrams = vectors, ngrams
-        self._lookup = Lookup(words.with_padding(), words.offsets)
+        self._lookup = lookup
         self._normalise = Normaliser(options, errors)
         self._strips_markup = options.strip_markup
-        counts = np.ones(len(words), np.int64) if counts is None else np.maximum(counts, 1)
+        counts = np.ones(len(vectors), np.int64) if counts is None else np.maximum(counts, 1)
         shares = np.append(counts, 1) / counts.sum(dtype=np.float64)  # the last is the share of an unknown word
         self._weights: Floats = FORMULAS[weights](shares).astype(np.float32)
         self._common = np.zeros(self.size, np.float32)

@@ -26,6 +26,7 @@ from w2v.formats.vector_file import VectorFile, check_counts
 from w2v.options import check_whole
 from w2v.progress import Report
 from w2v.system.files import Errors, PathLike
+from w2v.text._text import Lookup
 from w2v.text.corpus import Corpus, DataFrameLike, python_values
 from w2v.text.normalise import Normaliser
 from w2v.text.subwords import Ngrams
@@ -152,6 +153,16 @@ class KeyedVectors:
             word = next(word for row, word in enumerate(self.index_to_key) if index[word] != row)
             raise W2VError(f"the word {word!r:.60} appears twice")
         return index
+
+    @cached_property
+    def _lookup(self) -> Lookup:
+        """Finds the rows of the words of a text, without making a str of each."""
+        words = Words.of(self._words)
+        return Lookup(words.with_padding(), words.offsets)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what cannot be copied or pickled, and is made again when it is used."""
+        return {name: value for name, value in vars(self).items() if name != "_lookup"}
 
     @property
     def vector_size(self) -> int:
@@ -587,8 +598,7 @@ class KeyedVectors:
         Raises:
             SettingsError: If `weights` is unknown, or if it is "idf" or "sif" and `counts` are unknown.
         """
-        words = Words.of(self._words)
-        return Encoder(words, self.vectors, self.counts, self.ngrams, self.header.text, weights, errors)
+        return Encoder(self._lookup, self.vectors, self.counts, self.ngrams, self.header.text, weights, errors)
 
     # -- sessions -----------------------------------------------------------------------------------
 
@@ -630,7 +640,7 @@ class KeyedVectors:
         errors are the same as in `recommend`.
         """
         normalise = Normaliser(self.header.text, errors)
-        return Recommender(Words.of(self._words), self.vectors, self.norms, normalise, topn, last, index)
+        return Recommender(self._lookup, self.vectors, self.norms, normalise, topn, last, index)
 
     # -- plots --------------------------------------------------------------------------------------
 

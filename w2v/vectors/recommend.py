@@ -19,7 +19,6 @@ from w2v.text.idstore import locate_malformed
 from w2v.text.normalise import Normaliser
 from w2v.text.sessions import SessionBlock
 from w2v.text.subwords import sums_of_rows
-from w2v.text.words import Words
 from w2v.vectors.cosines import Floats, unit
 from w2v.vectors.neighbours import nearest
 
@@ -45,7 +44,7 @@ class Recommender:
 
     def __init__(
         self,
-        words: Words,
+        lookup: Lookup,
         vectors: NDArray[Any],
         norms: Floats,
         normalise: Normaliser,
@@ -53,7 +52,7 @@ class Recommender:
         last: int | None,
         index: ApproximateIndex | None,
     ) -> None:
-        """Prepare a search; `KeyedVectors.recommender` describes the options.
+        """Prepare a search; `lookup` finds the rows of items, and `KeyedVectors.recommender` describes the options.
 
         Raises:
             SettingsError: If `topn` or `last` is less than 1 or not a whole number.
@@ -62,7 +61,7 @@ class Recommender:
         self.sessions = self.empty = self.items = self.unknown = 0
         self._vectors, self._norms, self._index = vectors, norms, index
         self._topn, self._last = topn, last
-        self._lookup = Lookup(words.with_padding(), words.offsets)
+        self._lookup = lookup
         self._normalise = normalise
 
     def blocks(
