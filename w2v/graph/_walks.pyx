@@ -81,7 +81,7 @@ cdef class Walker:
     cdef int64_t nodes, length
     cdef uint64_t seed, half_mask
     cdef int half_bits
-    cdef double back, bound  # 1/p, max(1, 1/q)
+    cdef double back, bound, lowest  # 1/p, max(1, 1/q), min(1/p, 1, 1/q)
     cdef double[2] near  # 1/q and 1: a(x) if the node before has no edge to x, and if it has
     cdef bint second_order
 
@@ -90,6 +90,7 @@ cdef class Walker:
         self.indptr, self.neighbours, self.length = indptr, neighbours, length
         self.nodes, self.seed = indptr.shape[0] - 1, scramble(seed + GOLDEN)
         self.back, self.bound, self.near = 1 / p, max(1.0, 1 / q), [1 / q, 1]
+        self.lowest = min(1 / p, 1.0, 1 / q)
         self.second_order = p != 1 or q != 1
         self.half_bits = (int(max(self.nodes - 1, 3)).bit_length() + 1) // 2
         self.half_mask = (<uint64_t>1 << self.half_bits) - 1
@@ -209,6 +210,7 @@ cdef class Walker:
     cdef inline bint accept(self, Walk *walk) noexcept nogil:
         """Return whether to follow the drawn edge, so that each has its probability of node2vec."""
         cdef bint accepted = True
+        cdef double threshold
         if self.second_order and walk.previous >= 0:
             if walk.drawn == WAY_BACK:
                 walk.drawn = self.find_edge(walk, <uint32_t>walk.previous)
@@ -217,7 +219,8 @@ cdef class Walker:
                 walk.extra = 0  # a directed graph may lack this edge
                 accepted = False
             else:
-                accepted = uniform(draw(walk)) * self.bound < self.bias(walk, self.neighbours[walk.drawn])
+                threshold = uniform(draw(walk)) * self.bound
+                accepted = threshold < self.lowest or threshold < self.bias(walk, self.neighbours[walk.drawn])
             walk.tries += 1
             if not accepted and walk.tries > walk.degree + EXTRA_DRAWS:
                 self.add_up(walk)
@@ -249,7 +252,8 @@ cdef class Walker:
     cdef inline double bias(self, Walk *walk, uint32_t neighbour) noexcept nogil:
         """Return a(x) of a neighbour x of the walk's node."""
         cdef const uint32_t *row = &self.neighbours[0] + walk.previous_start
-        cdef double found = self.near[has_neighbour(row, walk.previous_degree, neighbour)]
+        cdef const uint32_t *end = &self.neighbours[0] + self.neighbours.shape[0]
+        cdef double found = self.near[has_neighbour(row, walk.previous_degree, end, neighbour)]
         return self.back if neighbour == walk.previous else found
 
     cdef void add_up(self, Walk *walk) noexcept nogil:

@@ -19,14 +19,24 @@ cdef inline int64_t find_neighbour(const uint32_t *row, int64_t degree, uint32_t
     return base - row if base[0] == neighbour else -1
 
 
-cdef inline bint has_neighbour(const uint32_t *row, int64_t degree, uint32_t neighbour) noexcept nogil:
-    """Return whether a sorted row contains a neighbour."""
-    cdef int64_t size = degree, half, i
-    cdef uint32_t found = 0
+cdef inline bint has_neighbour(
+    const uint32_t *row, int64_t degree, const uint32_t *end, uint32_t neighbour
+) noexcept nogil:
+    """Return whether a sorted row contains a neighbour. `end` is the end of all rows.
+
+    SCANNED neighbours are compared even if the row has fewer, since a loop of a fixed length needs no branches.
+    """
+    cdef int64_t size = degree, half
+    cdef uint32_t found = 0, i, count
     while size > SCANNED:
         half = size // 2
         row += half if row[half - 1] < neighbour else 0
         size -= half
-    for i in range(size):
-        found |= row[i] == neighbour
+    count = <uint32_t>size
+    if end - row >= SCANNED:
+        for i in range(SCANNED):
+            found |= (row[i] == neighbour) & (i < count)
+    else:
+        for i in range(count):
+            found |= row[i] == neighbour
     return found
