@@ -939,6 +939,22 @@ def test_words_of_a_doc2vec_model_are_loaded(tmp_path: Path, options: dict[str, 
     assert Word2Vec.load(datapath("doc2vec_old")).wv.vectors.shape == (3955, 100)
 
 
+@pytest.mark.parametrize("attribute", ["vector_size", "layer1_size"])
+def test_the_size_of_vectors_comes_from_the_vectors(tmp_path: Path, attribute: str) -> None:
+    saved = gensim.models.Word2Vec(SENTENCES, **SMALL)
+    delattr(saved, attribute)  # as in some files of gensim 3.2
+    saved.save(str(tmp_path / "model"))
+    loaded = Word2Vec.load(tmp_path / "model")
+    assert loaded.vector_size == loaded.layer1_size == saved.wv.vector_size != Word2Vec().vector_size
+    train(loaded)
+    assert loaded.wv.vectors.shape == saved.wv.vectors.shape
+
+
+@pytest.mark.parametrize("version", ["0.12.0", "1.0.0", "2.3.0", "3.2.0", "3.4.0"])
+def test_models_of_old_gensim_keep_their_size(version: str) -> None:
+    assert Word2Vec.load(datapath(f"old_w2v_models/w2v_{version}.mdl")).vector_size == 4
+
+
 def test_compressed_files_of_gensim_are_loaded(tmp_path: Path) -> None:
     saved = gensim.models.Word2Vec(SENTENCES, **SMALL)
     saved.save(str(tmp_path / "model.bz2"))
