@@ -154,8 +154,6 @@ def test_options_that_change_words_are_refused_for_items(options: dict[str, Any]
     name = next(iter(options))
     with pytest.raises(SettingsError, match=rf"\({name}=\) changes words of a text, but the corpus holds items"):
         read_text(Corpus([[1, 2]]), **options)
-    with pytest.raises(SettingsError, match=r"--phrases \(phrases=\) joins words of a text"):
-        w2v.train([[1, 2]] * 9, phrases=True)
 
 
 def test_folders_that_spark_writes_are_read(tmp_path: Path) -> None:
