@@ -94,9 +94,9 @@ def test_options_for_words_are_refused_for_every_source_of_numbers(file: Path, t
     ]
     for source, options in sources:
         w2v.train(source, **SMALL | options)
-        with pytest.raises(SettingsError, match="needs the characters of words, but .* holds numbers"):
+        with pytest.raises(SettingsError, match=r"needs the characters of words, but .* holds numbers"):
             w2v.train(source, subwords=(3, 6), **SMALL | options)
-    with pytest.raises(SettingsError, match="--phrases .* holds items"):
+    with pytest.raises(SettingsError, match=r"--phrases .* holds items"):
         w2v.train(file, column="x", cache=tmp_path / "cache", phrases=True, **SMALL)
 
 

@@ -45,9 +45,8 @@ from w2v.text.sessions import (
     as_session,
     block_of_array,
     check_key_type,
-    is_list,
 )
-from w2v.text.tables import open_table
+from w2v.text.tables import is_list, open_table
 from w2v.text.words import is_missing
 
 

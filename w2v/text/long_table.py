@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from w2v.errors import W2VError, one_line
 from w2v.text._text import FIRST_TYPE
 from w2v.text.sessions import Keys, check_key_type, keys_of_array, keys_of_objects
-from w2v.text.tables import as_numpy, validity
+from w2v.text.tables import as_numpy, is_text, validity
 from w2v.text.words import is_missing
 
 ROWS_AT_ONCE = 1 << 16  # rows of a table read at a time
@@ -149,7 +149,7 @@ def _order_of_array(pyarrow: Any, array: Any, where: str) -> Column:
     if types.is_dictionary(kind):
         array = array.dictionary_decode()
         kind = array.type
-    if types.is_string(kind) or types.is_large_string(kind):
+    if is_text(pyarrow, kind):
         return _order_of_objects(array.to_pylist(), where)
     if types.is_decimal(kind):
         array = array.cast(pyarrow.float64())

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from w2v.errors import W2VError, one_line
 from w2v.text._text import Items, decimal_words
 from w2v.text.columns import encode
-from w2v.text.tables import as_numpy, validity
+from w2v.text.tables import as_numpy, is_text, validity, viewed_strings
 from w2v.text.words import KeyType, is_missing, is_number
 
 ITEMS_AT_ONCE = 1 << 17  # approximate number of items in a SessionBlock
@@ -111,18 +111,12 @@ class SessionBlock:
 # -- columns of pyarrow -----------------------------------------------------------------------------
 
 
-def is_list(pyarrow: Any, kind: Any) -> bool:
-    """Return True for pyarrow's type of a list."""
-    types = pyarrow.types
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
-
-
 def check_key_type(pyarrow: Any, kind: Any, where: str) -> None:
     """Raise W2VError if a pyarrow type is neither text nor numbers. The message begins with `where`."""
     types = pyarrow.types
-    kind = kind.value_type if types.is_dictionary(kind) else kind
-    is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind)
-    if not (is_text or types.is_integer(kind) or types.is_float32(kind) or types.is_float64(kind)):
+    number = kind.value_type if types.is_dictionary(kind) else kind
+    is_number = types.is_integer(number) or types.is_float32(number) or types.is_float64(number)
+    if not (is_text(pyarrow, kind) or is_number or types.is_null(number)):
         raise W2VError(f"{where} holds {one_line(kind)}: items and sessions are text or whole numbers: convert them")
 
 
@@ -135,6 +129,8 @@ def keys_of_array(pyarrow: Any, array: Any, where: str) -> tuple[Keys, NDArray[n
     if pyarrow.types.is_floating(array.type):
         return _keys_of_floats(as_numpy(array.fill_null(np.nan) if array.null_count else array), where)
     valid = validity(array)
+    if pyarrow.types.is_string_view(array.type):
+        return _keys_of_values(pyarrow, viewed_strings(pyarrow, array)), valid
     values = array if valid.all() else array.drop_null()
     if not pyarrow.types.is_dictionary(values.type):
         return _keys_of_values(pyarrow, values), valid
