@@ -183,7 +183,10 @@ def test_folders_that_spark_writes_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (pyarrow.array([[1.5]]), "column x holds the number 1.5: items and sessions are text or whole numbers"),
+        (
+            pyarrow.array([[1], None, [], [1, 1.5]]),
+            "column x, row 4: the number 1.5: items and sessions are text or whole",
+        ),
         (pyarrow.array([[True]]), "column x holds bool: items and sessions are text or whole numbers"),
         (pyarrow.array([[["a"]]]), "column x holds list<.*>: items and sessions are text or whole numbers"),
         (pyarrow.array([{"a": 1}]), "column 'x' holds struct<a: int64>, neither text nor lists"),
@@ -201,7 +204,7 @@ def test_unsuitable_columns_are_refused(tmp_path: Path, column: Any, message: st
     [
         ('{"x": ["a"]}\n{"x": "b"}', "column x holds texts and lists: give one of them"),
         ('{"x": null}\n{"x": "b"}\n{"x": ["a"]}', "column 'x' holds texts and lists: give one of them"),
-        ('{"x": [["a"]]}', r"column x, rows 1 to 1: the item \['a'\] is of type list: give text, numbers or other"),
+        ('{"x": [["a"]]}', r"column x, row 1: the item \['a'\] is of type list: give text, numbers or other"),
         ('{"x": 5}', "line 1: column 'x' holds 5, neither text nor a list"),
     ],
 )
@@ -211,6 +214,16 @@ def test_unsuitable_rows_of_json_are_refused(tmp_path: Path, rows: str, message:
         read_text(Corpus(tmp_path / "x.jsonl"), column="x")
     assert str(caught.value).startswith(f"{tmp_path}/x.jsonl")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("at_once", [1, 5, 1000])
+def test_unsuitable_items_of_lists_name_their_session(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus, "ITEMS_AT_ONCE", at_once)
+    sessions = [["a", "b"], ["c"], [1, 2], None, [], [3, [4]], [5]]
+    with pytest.raises(W2VError, match=r"^the corpus, session 5: the item \[4\] is of type list: give text, numbers"):
+        read_text(Corpus(sessions))
+    with pytest.raises(W2VError, match=r"^the corpus, session 5: the item b'a\\xed.* is not UTF-8"):
+        read_text(Corpus([*sessions[:5], [3, "a\ud800"]]))
 
 
 def test_items_that_are_not_utf_8_name_their_row(tmp_path: Path) -> None:

@@ -368,7 +368,7 @@ class Corpus:
                 session = None if is_missing(item) else _session(number, item)
                 line = None if builder or session is None else _token_line(session)
                 if line is None:
-                    builder = builder or SessionBuilder("the corpus", number)
+                    builder = builder or SessionBuilder("the corpus", number, "session")
                     builder.add(session)
                     if builder.size >= ITEMS_AT_ONCE:
                         yield str(self), builder.row, builder.take()
