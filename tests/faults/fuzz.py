@@ -136,6 +136,10 @@ def seed_files() -> dict[str, dict[str, bytes]]:
                 sessions[f"parquet-{name}"] = (folder / name).read_bytes()
                 feather.write_feather(pyarrow.table({"t": lists}), str(folder / name), compression="uncompressed")
                 sessions[f"arrow-{name}"] = (folder / name).read_bytes()
+        views = pyarrow.array([["köln", "a" * 20, None], None, []], pyarrow.list_view(pyarrow.string_view()))
+        with pyarrow.ipc.new_stream(folder / "stream", pyarrow.schema({"t": views.type})) as writer:
+            writer.write_table(pyarrow.table({"t": views}))
+        sessions["stream"] = (folder / "stream").read_bytes()
         rows = pyarrow.table({"i": ["köln", "a", None], "s": [1, 2, 1], "o": [1.5, 2.5, 0.5]})
         parquet.write_table(rows, folder / "rows.parquet", compression="zstd")
         feather.write_feather(rows, str(folder / "rows.arrow"), compression="uncompressed")

@@ -13,6 +13,7 @@ from pyarrow import parquet
 from w2v.errors import W2VError
 from w2v.text import declared_sizes
 from w2v.text.declared_sizes import BUFFER_BYTES, OBJECT_BYTES, PAGE_BYTES, STRUCT_BYTES, VALUE_BYTES, Budget, Chunk
+from w2v.text.tables import DAMAGE
 
 PAIR_BYTES = 64  # cost of a key and value of metadata, in addition to their bytes
 
@@ -428,6 +429,39 @@ def test_dictionaries_are_always_read() -> None:
         budget = RecordingBudget()
         assert declared_sizes.check_batches(io.BytesIO(data), len(data), budget, buffers) == 20
         assert max(budget.content) >= 100_001
+
+
+def arrow_stream(table: pa.Table, rows: int, compression: str | None = None) -> bytes:
+    file = io.BytesIO()
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_stream(file, table.schema, options=options) as writer:
+        writer.write_table(table, rows)
+    return file.getvalue()
+
+
+def test_a_stream_costs_the_same_as_a_file() -> None:
+    texts = pa.array(["ab", None, "c"] * 1000)
+    table = pa.table({"x": np.zeros(3000, np.int64), "y": texts, "z": texts.dictionary_encode()})
+    for buffers in (None, {0, 1}):
+        of_file, of_stream = RecordingBudget(), RecordingBudget()
+        file, stream = arrow_file(table, 1000, "zstd"), arrow_stream(table, 1000, "zstd")
+        assert declared_sizes.check_batches(io.BytesIO(file), len(file), of_file, buffers) == 3000
+        assert declared_sizes.check_stream(io.BytesIO(stream), len(stream), of_stream, buffers) == 3000
+        assert (of_stream.content, of_stream.metadata) == (of_file.content, of_file.metadata)
+
+
+def test_messages_of_a_stream_must_lie_in_their_file() -> None:
+    data = arrow_stream(pa.table({"x": np.arange(999, dtype=np.int64)}), 500)
+
+    def rows(data: bytes) -> int:
+        return declared_sizes.check_stream(io.BytesIO(data), len(data), RecordingBudget())
+
+    assert rows(data) == rows(data[:-8]) == 999  # the mark at the end may be missing
+    with pytest.raises(ValueError, match="a batch ends after the file"):
+        rows(data[:-9])
+    for damaged in (b"", data[:100], data[:7], b"ARROW" + data[5:], data[:4] + b"\xff\xff\xff\0" + data[8:]):
+        with pytest.raises(DAMAGE):
+            rows(damaged)
 
 
 def test_batches_and_buffers_must_lie_in_their_file() -> None:

@@ -138,10 +138,13 @@ def test_rare_items_of_a_long_table_are_pruned(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("i,s,t\n1,a,soon\n", "column 't': an order is a number or a date such as 2024-12-31, not 'soon'"),
+        (
+            "i,s,t\n1,a,\n1,a,9\n1,a,soon\n",
+            "row 3: column 't': an order is a number or a date such as 2024-12-31, not 'soon'",
+        ),
         ("i,s,x\n1,a,2\n", "has no column 't'; its columns are i, s, x"),
         ("i,s,t\n1,a,2\n1,a,2.5\n", "row 2 or a later one: the order is a fraction, after whole numbers"),
-        ('{"i": [1], "s": 2, "t": 1}\n', r"column 'i': the item \[1\] is of type list: give text, numbers or other"),
+        ('{"i": 1}\n{"i": [1], "s": 2, "t": 1}\n', r"row 2: column 'i': the item \[1\] is of type list: give text"),
     ],
 )
 def test_unsuitable_tables_are_refused(

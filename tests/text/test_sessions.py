@@ -24,6 +24,7 @@ from w2v.text.corpus import Corpus
 from w2v.text.tables import open_table
 
 INTEGERS = st.integers(-(1 << 63), (1 << 63) - 1)
+ROWS = {"item": "x", "session": "y", "order": "n"}
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=12)
 
 
@@ -37,11 +38,20 @@ def write_all(folder: Path, lists: list[Any], item_type: Any) -> dict[str, Path]
     """Write lists to the column x of a file in each format, and return the files."""
     array = pyarrow.array(lists, pyarrow.list_(item_type))
     large = array.cast(pyarrow.large_list(item_type))
-    files = {name: folder / name for name in ("parquet", "large", "arrow", "jsonl", "jsonl.gz")}
+    names = ("parquet", "large", "arrow", "stream", "views", "large views", "jsonl", "jsonl.gz")
+    files = {name: folder / name for name in names}
     table = pyarrow.table({"n": [1] * len(lists), "x": array})
     parquet.write_table(table, files["parquet"], row_group_size=3)
     parquet.write_table(pyarrow.table({"x": large}), files["large"], use_dictionary=False)
     feather.write_feather(table, str(files["arrow"]), compression="zstd")
+    with pyarrow.ipc.new_stream(files["stream"], table.schema) as writer:
+        writer.write_table(table, 2)
+    view_type = pyarrow.string_view() if item_type == pyarrow.string() else item_type
+    views = {"views": pyarrow.list_view(view_type), "large views": pyarrow.large_list_view(view_type)}
+    for name, kind in views.items():
+        table = pyarrow.table({"x": pyarrow.array(lists, kind)})
+        with pyarrow.ipc.new_file(files[name], table.schema) as writer:
+            writer.write_table(table)
     files["jsonl"].write_text("".join(json.dumps({"x": row}) + "\n" for row in lists))
     files["jsonl.gz"].write_bytes(gzip.compress(files["jsonl"].read_bytes()))
     return files
@@ -154,8 +164,6 @@ def test_options_that_change_words_are_refused_for_items(options: dict[str, Any]
     name = next(iter(options))
     with pytest.raises(SettingsError, match=rf"\({name}=\) changes words of a text, but the corpus holds items"):
         read_text(Corpus([[1, 2]]), **options)
-    with pytest.raises(SettingsError, match=r"--phrases \(phrases=\) joins words of a text"):
-        w2v.train([[1, 2]] * 9, phrases=True)
 
 
 def test_folders_that_spark_writes_are_read(tmp_path: Path) -> None:
@@ -175,7 +183,10 @@ def test_folders_that_spark_writes_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (pyarrow.array([[1.5]]), "column x holds the number 1.5: items and sessions are text or whole numbers"),
+        (
+            pyarrow.array([[1], None, [], [1, 1.5]]),
+            "column x, row 4: the number 1.5: items and sessions are text or whole",
+        ),
         (pyarrow.array([[True]]), "column x holds bool: items and sessions are text or whole numbers"),
         (pyarrow.array([[["a"]]]), "column x holds list<.*>: items and sessions are text or whole numbers"),
         (pyarrow.array([{"a": 1}]), "column 'x' holds struct<a: int64>, neither text nor lists"),
@@ -193,7 +204,7 @@ def test_unsuitable_columns_are_refused(tmp_path: Path, column: Any, message: st
     [
         ('{"x": ["a"]}\n{"x": "b"}', "column x holds texts and lists: give one of them"),
         ('{"x": null}\n{"x": "b"}\n{"x": ["a"]}', "column 'x' holds texts and lists: give one of them"),
-        ('{"x": [["a"]]}', r"column x, rows 1 to 1: the item \['a'\] is of type list: give text, numbers or other"),
+        ('{"x": [["a"]]}', r"column x, row 1: the item \['a'\] is of type list: give text, numbers or other"),
         ('{"x": 5}', "line 1: column 'x' holds 5, neither text nor a list"),
     ],
 )
@@ -203,6 +214,16 @@ def test_unsuitable_rows_of_json_are_refused(tmp_path: Path, rows: str, message:
         read_text(Corpus(tmp_path / "x.jsonl"), column="x")
     assert str(caught.value).startswith(f"{tmp_path}/x.jsonl")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("at_once", [1, 5, 1000])
+def test_unsuitable_items_of_lists_name_their_session(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus, "ITEMS_AT_ONCE", at_once)
+    sessions = [["a", "b"], ["c"], [1, 2], None, [], [3, [4]], [5]]
+    with pytest.raises(W2VError, match=r"^the corpus, session 5: the item \[4\] is of type list: give text, numbers"):
+        read_text(Corpus(sessions))
+    with pytest.raises(W2VError, match=r"^the corpus, session 5: the item b'a\\xed.* is not UTF-8"):
+        read_text(Corpus([*sessions[:5], [3, "a\ud800"]]))
 
 
 def test_items_that_are_not_utf_8_name_their_row(tmp_path: Path) -> None:
@@ -227,6 +248,57 @@ def test_a_string_that_many_items_repeat_takes_its_memory_once(tmp_path: Path) -
         assert sum(batch.nbytes for batch in table.batches(["x"], 1)) < 1_000_000
     with read_text(Corpus(tmp_path / "x.parquet"), column="x") as store:
         assert store.counts.tolist() == [1, 0, 2000]
+
+
+@pytest.mark.parametrize("name", ["list", "string"])
+def test_views_that_repeat_too_much_are_refused(tmp_path: Path, name: str) -> None:
+    """Each view is small, but all of them together would take gigabytes."""
+    count = 4000
+    starts, lengths = (pyarrow.array([number] * count, pyarrow.int32()) for number in (0, 10**6))
+    if name == "list":
+        array = pyarrow.ListViewArray.from_arrays(starts, lengths, pyarrow.array(np.zeros(10**6, np.int8)))
+    else:
+        views = np.zeros((count, 4), np.int32)  # length, first bytes, number of the buffer, offset
+        views[:, 0], views[:, 1] = 10**6, int.from_bytes(b"aaaa", "little")
+        buffers = [None, pyarrow.py_buffer(views.tobytes()), pyarrow.py_buffer(b"a" * 10**6)]
+        strings = pyarrow.Array.from_buffers(pyarrow.string_view(), count, buffers)
+        array = pyarrow.ListArray.from_arrays(pyarrow.array(range(count + 1), pyarrow.int32()), strings)
+    with pyarrow.ipc.new_file(tmp_path / "x", pyarrow.schema({"x": array.type})) as writer:
+        writer.write_table(pyarrow.table({"x": array}))
+    with pytest.raises(W2VError, match="refused: its columns unpack to more than"):
+        read_sessions(tmp_path / "x", column="x")
+
+
+def test_views_of_strings_are_texts_and_order_rows(tmp_path: Path) -> None:
+    table = pyarrow.table({name: pyarrow.array(["10", "a b", None], pyarrow.string_view()) for name in "xy"})
+    numbers = pyarrow.array(["3", "2", "1"], pyarrow.string_view())
+    table = table.append_column("n", numbers)
+    with pyarrow.ipc.new_stream(tmp_path / "x", table.schema) as writer:
+        writer.write_table(table)
+    with read_text(Corpus(tmp_path / "x"), column="x") as store:
+        assert list(store.types)[2:] == ["10", "a", "b"]
+    with pytest.warns(w2v.TextWarning, match="1 incomplete row"), read_text(Corpus(tmp_path / "x"), **ROWS) as store:
+        assert list(store.types)[2:] == ["10", "a b"]
+
+
+def test_views_of_missing_strings_are_not_followed(tmp_path: Path) -> None:
+    """pyarrow accepts any view of a missing string, and crashes if it converts one that is damaged."""
+    views = np.array([[1, ord("a"), 0, 0], [1000, 0, 1 << 30, 1 << 30]], np.int32)
+    buffers = [pyarrow.py_buffer(b"\1"), pyarrow.py_buffer(views), pyarrow.py_buffer(b"")]
+    strings = pyarrow.Array.from_buffers(pyarrow.string_view(), 2, buffers)
+    array = pyarrow.ListArray.from_arrays(pyarrow.array([0, 2], pyarrow.int32()), strings)
+    with pyarrow.ipc.new_file(tmp_path / "x", pyarrow.schema({"x": array.type})) as writer:
+        writer.write_table(pyarrow.table({"x": array}))
+    assert read_sessions(tmp_path / "x", column="x") == ("str", [["a"]])
+
+
+def test_lists_of_a_fixed_size_are_sessions(tmp_path: Path) -> None:
+    array = pyarrow.array([[1, 2], None, [3, None]], pyarrow.list_(pyarrow.int16(), 2))
+    parquet.write_table(pyarrow.table({"x": array}), tmp_path / "x.parquet")
+    feather.write_feather(pyarrow.table({"x": array}), str(tmp_path / "x.arrow"))
+    for name in ("x.parquet", "x.arrow"):
+        with pytest.warns(w2v.TextWarning, match="1 missing list and 1 missing item"):
+            assert read_sessions(tmp_path / name, column="x") == ("int", [["1", "2"], ["3"]])
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ from pyarrow import parquet
 
 import w2v
 from tests.helpers import run
-from w2v.errors import W2VError
+from w2v.errors import SettingsError, W2VError
 from w2v.formats import table
+from w2v.text.phrases import Phrases
 from w2v.training.model import Model
 from w2v.vectors.keyed import KeyedVectors
 
@@ -61,6 +62,54 @@ def test_other_formats_hold_numbers_as_text_and_say_so(
     messages = [record.message for record in caplog.records if "become text" in record.message]
     assert messages == [f"{path}: the keys, which are numbers, become text: .safetensors and .parquet keep numbers"]
     assert w2v.load(path).index_to_key == ["1193", "5", "7"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"phrases": True}, r"--phrases \(phrases=\) joins words of a text, but the corpus holds items: leave it out"),
+        ({"subwords": (3, 6)}, r"--subwords \(subwords=\) needs the characters of words, but the corpus holds numbers"),
+        ({"views": "words+subwords"}, r"--views words\+subwords \(views=\) needs the characters of words"),
+        ({"loss": "charcnn"}, r"--loss charcnn \(loss=\) needs the characters of words"),
+    ],
+)
+def test_options_for_words_are_refused_as_soon_as_items_are_read(
+    options: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("w2v.text.corpus.ITEMS_AT_ONCE", 1)
+    rest = iter(range(1000))
+    with pytest.raises(SettingsError, match=message):
+        w2v.train(([number, 7] for number in rest), **SMALL | options)
+    assert next(rest) < 100
+
+
+def test_options_for_words_are_refused_for_every_source_of_numbers(file: Path, tmp_path: Path) -> None:
+    table, edges = tmp_path / "t.csv", tmp_path / "g.mtx"
+    table.write_text("item,session\n" + "7,1\n8,1\n" * 9)
+    edges.write_text("%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n")
+    sources: list[tuple[Path, dict[str, Any]]] = [
+        (table, {"item": "item", "session": "session"}),
+        (edges, {"graph": True}),
+        (file, {"column": "x", "cache": tmp_path / "cache"}),
+    ]
+    for source, options in sources:
+        w2v.train(source, **SMALL | options)
+        with pytest.raises(SettingsError, match=r"needs the characters of words, but .* holds numbers"):
+            w2v.train(source, subwords=(3, 6), **SMALL | options)
+    with pytest.raises(SettingsError, match=r"--phrases .* holds items"):
+        w2v.train(file, column="x", cache=tmp_path / "cache", phrases=True, **SMALL)
+
+
+def test_items_that_are_texts_may_have_ngrams() -> None:
+    model = w2v.train([["green tea", "black tea"]] * 9, subwords=(3, 4), **SMALL)
+    assert "white tea" in model.wv
+
+
+def test_phrases_of_items_are_refused(file: Path, tmp_path: Path) -> None:
+    with pytest.raises(W2VError, match="the corpus holds items, and phrases are joined in texts: give a text"):
+        Phrases.find(LISTS)
+    result = run("phrases", file, "--column", "x", "-o", tmp_path / "joined.txt", code=1)
+    assert "sessions.parquet, column x holds items" in result.stderr
 
 
 def test_a_resumed_run_keeps_numbers(file: Path, tmp_path: Path) -> None:

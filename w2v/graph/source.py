@@ -6,12 +6,9 @@ from typing import Any
 
 from w2v.errors import W2VError
 from w2v.graph.graph import Graph, is_graph
-from w2v.graph.readers import note_isolated, read_graph
-from w2v.graph.walks import WalkOptions, walk_store
+from w2v.graph.readers import GraphOptions, note_isolated, read_graph
 from w2v.progress import Report
-from w2v.system.files import PathLike
 from w2v.text.corpus import Corpus
-from w2v.text.idstore import IdStore
 
 
 class GraphSource:
@@ -43,19 +40,15 @@ class GraphSource:
     def __str__(self) -> str:
         return str(self._corpus or "the graph")
 
-    def walks(
-        self,
-        options: WalkOptions,
-        *,
-        seed: int,
-        folder: PathLike | None = None,
-        workers: int = 1,
-        progress: Report | None = None,
-    ) -> IdStore:
-        """Read the graph, and store random walks on it; see `walk_store`."""
+    def read(self, options: GraphOptions, *, workers: int = 1, progress: Report | None = None) -> Graph:
+        """Return the graph, and log how many of its nodes have no edges.
+
+        Raises:
+            W2VError: If the graph cannot be read.
+        """
         if self._corpus:
             graph = read_graph(self._corpus, options, workers=workers, progress=progress)
         else:
             graph = Graph.of(self._graph, weighted=options.weighted, directed=options.directed, workers=workers)
         note_isolated(graph)
-        return walk_store(graph, options, seed=seed, workers=workers, folder=folder, progress=progress)
+        return graph

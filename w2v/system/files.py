@@ -45,6 +45,7 @@ IDS_SIGNATURE = b"w2v ids, format "  # near the end of id files
 
 SQLITE = rb"SQLite format 3\0"
 PARQUET, ARROW = rb"PAR1\x15", rb"ARROW1\0\0"
+ARROW_STREAM = rb"\xff{4}(?s:.{3})\0(?s:.)\0{3}"  # the length of the schema (less than 24 bits), and its first offset
 
 _NOT_TEXT = {  # maps a signature to the type of the file and the advice in the error message
     UTF_16: "UTF-16 or UTF-32: convert it to UTF-8, with iconv for instance",
@@ -55,7 +56,7 @@ _NOT_TEXT = {  # maps a signature to the type of the file and the advice in the 
     rb"%PDF-|\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|\{\\rtf": "a formatted document: save it as plain text",
     rb"\x7fELF|\x89PNG\r|\xff\xd8\xff|GIF8": "binary, not text",
     PARQUET: "a Parquet table, not text: name the column that holds the text with --column",
-    ARROW: "an Arrow table, not text: name the column that holds the text with --column",
+    ARROW + b"|" + ARROW_STREAM: "an Arrow table, not text: name the column that holds the text with --column",
     b"|".join([NUMPY, HDF5, FASTTEXT, PICKLE, SQLITE]): "binary, not text",
 }
 

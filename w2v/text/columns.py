@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from w2v.errors import W2VError, one_line
-from w2v.system.files import ARROW, PARQUET, SIGNATURE_BYTES
+from w2v.system.files import ARROW, ARROW_STREAM, PARQUET, SIGNATURE_BYTES
 from w2v.text.declared_sizes import max_content
 from w2v.text.decompress import MAX_RATIO
-from w2v.text.tables import ColumnarFile
+from w2v.text.tables import ColumnarFile, is_text
 
 PLAIN = "none"  # value of `column` for files that are plain text even if they look like tables
 MAX_ROW_BYTES = 1 << 26  # limit for a row of JSON or CSV
@@ -32,7 +32,8 @@ _EXTENSION = re.compile(r"\.(csv|tsv|tab)(\.\w{1,4})?\Z", re.IGNORECASE)
 
 def columnar_kind(head: bytes) -> str:
     """Return "Parquet" or "Arrow" if a file that begins with `head` has this format, otherwise ""."""
-    return next((kind for kind, start in (("Parquet", PARQUET), ("Arrow", ARROW)) if re.match(start, head)), "")
+    signatures = {PARQUET: "Parquet", ARROW: "Arrow", ARROW_STREAM: "Arrow"}
+    return next((kind for start, kind in signatures.items() if re.match(start, head)), "")
 
 
 def has_columns(column: str | None) -> bool:
@@ -95,7 +96,7 @@ def _table_error(where: str, kind: str, names: Sequence[str]) -> W2VError:
 def check_columns(where: str, table: ColumnarFile, columns: Sequence[str] | None) -> None:
     """Raise W2VError if `columns` is None, or if a table does not have each of the columns once."""
     if columns is None:
-        raise _table_error(where, type(table).__name__, table.names)
+        raise _table_error(where, table.kind, table.names)
     for column in columns:
         if column not in table.names:
             raise missing_column(where, column, table.names)
@@ -114,8 +115,7 @@ def columnar_texts(
         W2VError: If the file is damaged or if the column does not hold text.
     """
     kind = table.schema.field(column).type
-    kind = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
-    if not (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)):
+    if not is_text(pyarrow, kind):
         raise W2VError(f"{where}: column {column[:100]!r} holds {one_line(kind)}, neither text nor lists")
     done, bytes_left = 0, max_content(size)
     for batch in table.batches([column], ROWS_AT_ONCE):

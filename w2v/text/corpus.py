@@ -45,9 +45,8 @@ from w2v.text.sessions import (
     as_session,
     block_of_array,
     check_key_type,
-    is_list,
 )
-from w2v.text.tables import open_table
+from w2v.text.tables import is_list, open_table
 from w2v.text.words import is_missing
 
 
@@ -369,7 +368,7 @@ class Corpus:
                 session = None if is_missing(item) else _session(number, item)
                 line = None if builder or session is None else _token_line(session)
                 if line is None:
-                    builder = builder or SessionBuilder("the corpus", number)
+                    builder = builder or SessionBuilder("the corpus", number, "session")
                     builder.add(session)
                     if builder.size >= ITEMS_AT_ONCE:
                         yield str(self), builder.row, builder.take()

@@ -317,6 +317,7 @@ TIMESTAMP, UNION = 10, 14  # types that have a string or vector in field 1
 VERSION_5 = 4  # the first version that stores the compression in the batch; older versions store it in the metadata
 BUFFER_BYTES = 128  # memory that pyarrow may need for each buffer, in addition to its bytes
 BLOCK, BUFFER = struct.Struct("<qi4xq"), struct.Struct("<qq")
+PREFIX = struct.Struct("<4sI")  # of a message in a stream: CONTINUATION, and the length of what describes it
 
 
 class _Flat:
@@ -426,6 +427,34 @@ def check_batches(file: IO[bytes], size: int, budget: Budget, buffers: Container
     for begin, length, _ in flat.structs(flat.root, FOOTER_BATCHES, BLOCK):
         rows += _check_batch(file, size, begin, length, budget, buffers)
     return rows
+
+
+def check_stream(file: IO[bytes], size: int, budget: Budget, buffers: Container[int] | None = None) -> int:
+    """Check the messages of an Arrow stream of `size` bytes; see `check_batches`.
+
+    Returns:
+        The number of rows of all batches.
+    """
+    begin = rows = 0
+    while True:
+        file.seek(begin)
+        prefix = file.read(PREFIX.size)
+        if not prefix and begin:  # the marker of the end may be missing
+            return rows
+        continuation, length = PREFIX.unpack(prefix)
+        if continuation != CONTINUATION or length > size - begin:
+            raise ValueError("a message of its stream is damaged")
+        if not length:
+            return rows
+        flat, kind, content = _message(prefix + file.read(length))
+        length += PREFIX.size
+        if kind == SCHEMA:
+            _check_fields(flat, content, budget)
+        elif kind == RECORD_BATCH:
+            rows += _check_batch(file, size, begin, length, budget, buffers)
+        else:
+            _check_batch(file, size, begin, length, budget, None)
+        begin += length + _non_negative(flat.number(flat.root, MESSAGE_BODY, "<q"))
 
 
 def _check_batch(

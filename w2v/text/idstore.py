@@ -312,8 +312,16 @@ class ReadingOptions(TextOptions):
                 raise SettingsError(f"{option_name} changes words of a text, but {where} holds items: leave it out")
 
 
+CheckItems = Callable[[str, KeyType | None], None]  # gets a name for messages, and the type of keys; see `read_corpus`
+
+
 def read_corpus(
-    corpus: Corpus, reading: ReadingOptions | None = None, *, workers: int = 1, progress: Report | None = None
+    corpus: Corpus,
+    reading: ReadingOptions | None = None,
+    *,
+    workers: int = 1,
+    progress: Report | None = None,
+    check_items: CheckItems | None = None,
 ) -> IdStore:
     """Read a text once and store it as ids.
 
@@ -328,6 +336,8 @@ def read_corpus(
             order.
         workers: The number of threads.
         progress: Called regularly with a Progress of phase "read".
+        check_items: Called with the name and the type of keys of items as soon as they are read, to refuse them. It is
+            not called for a text in the cache. The type is None if it is still unknown, as in CSV.
 
     Raises:
         W2VError: If the text cannot be read or has no words, or if the folder is not writable.
@@ -342,7 +352,7 @@ def read_corpus(
         folder.mkdir(parents=True, exist_ok=True)
     if cache is None or files is None:
         with _temporary(folder) as file:
-            _write(file, folder, corpus, reading, "", workers, progress)
+            _write(file, folder, corpus, reading, "", workers, progress, check_items)
             return IdStore(file)
 
     # Each user has one cache file for the same files and options. Its cache key shows whether the files have changed.
@@ -360,7 +370,7 @@ def read_corpus(
         if store:
             store.close()  # Windows does not replace a file that is mapped
     with atomic_write(path, follow=False, mode=0o600) as file:
-        _write(file, folder, corpus, reading, cache_key, workers, progress)
+        _write(file, folder, corpus, reading, cache_key, workers, progress, check_items)
         file.flush()
         return IdStore(file)
 
@@ -398,6 +408,7 @@ def _write(
     cache_key: str,
     workers: int,
     progress: Report | None,
+    check_items: CheckItems | None,
 ) -> None:
     """Read the corpus and write the file of an IdStore. `cache_key` is stored in the file."""
     types = Types(reading.errors)
@@ -409,6 +420,7 @@ def _write(
         errors=reading.errors,
         long_table=reading.long_table,
     )
+    blocks = _with_checked_items(blocks, reading, check_items)
     meter = Meter(progress, "read")
     if reading.long_table:
         rows = cast(Iterator[RowBlock], blocks)
@@ -419,7 +431,6 @@ def _write(
     def scan(block: TextBlock | SessionBlock | RowBlock) -> tuple[TextBlock | SessionBlock, Scan]:
         assert not isinstance(block, RowBlock)
         if isinstance(block, SessionBlock):
-            reading.refuse_for_items(block.name)
             return block, types.scan(block.items)
         with locate_malformed(block):
             return block, types.scan(normalise(block.text))
@@ -450,6 +461,19 @@ def _write(
         _write_types(file, footer, counts, types.lengths(), types.strings())
 
 
+def _with_checked_items(
+    blocks: Iterable[TextBlock | SessionBlock | RowBlock], reading: ReadingOptions, check_items: CheckItems | None
+) -> Iterator[TextBlock | SessionBlock | RowBlock]:
+    """Yield blocks. Raise SettingsError at the first block of items that does not suit the options."""
+    for block in blocks:
+        if not isinstance(block, TextBlock):
+            reading.refuse_for_items(block.name)
+            keys = block.keys if isinstance(block, SessionBlock) else block.keys[0]
+            if check_items:
+                check_items(block.name, keys.key_type)
+        yield block
+
+
 def _are_numbers(kinds: set[str | None], types: Types) -> bool:
     """Return True if all items are numbers. The kind None, of tables that hold only text, says that they may be."""
     if None in kinds and kinds <= {None, "int"}:
@@ -470,7 +494,6 @@ def _sessions_of_table(
         workers: The number of threads.
         report: Called with the number of bytes read so far.
     """
-    reading.refuse_for_items("the table")
     types = Types(reading.errors), Types(reading.errors)  # of items and of sessions
 
     def scan(block: RowBlock) -> tuple[RowBlock, list[Scan]]:

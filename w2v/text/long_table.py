@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError, one_line
 from w2v.text._text import FIRST_TYPE
-from w2v.text.sessions import Keys, check_key_type, keys_of_array, keys_of_objects
-from w2v.text.tables import as_numpy, validity
+from w2v.text.sessions import Keys, Place, check_key_type, keys_of_array, keys_of_objects
+from w2v.text.tables import as_numpy, is_text, validity
 from w2v.text.words import is_missing
 
 ROWS_AT_ONCE = 1 << 16  # rows of a table read at a time
+ORDER_ERRORS = (ValueError, TypeError, OverflowError)  # raised by `_numbers_of`
 ROWS_IN_MEMORY = 1 << 21  # rows sorted at a time; a session with more rows is sorted as a whole
 
 
@@ -95,13 +96,15 @@ def block_of_arrays(pyarrow: Any, arrays: list[Any], table: LongTable, where: st
     Raises:
         W2VError: If an array is of an unsuitable type. The message begins with `where`.
     """
-    places = [f"{where}: column {name[:100]!r}" for name in table.columns[:2]]
-    for place, array in zip(places, arrays, strict=False):
-        check_key_type(pyarrow, array.type, place)
-    items, sessions = (keys_of_array(pyarrow, *pair) for pair in zip(arrays, places, strict=False))
-    order = None
-    if table.order is not None:
-        order = _order_of_array(pyarrow, arrays[2], f"{where}: column {table.order[:100]!r}")
+    for name, array in zip(table.columns[:2], arrays, strict=False):
+        check_key_type(pyarrow, array.type, f"{where}: column {name[:100]!r}")
+    places = _places(table, where, row)
+    items, sessions = (keys_of_array(pyarrow, *pair) for pair in zip(arrays[:2], places, strict=False))
+    order = (
+        None
+        if table.order is None
+        else _order_of_array(pyarrow, arrays[2], f"{where}: column {table.order[:100]!r}", places[2])
+    )
     return _joined(items, sessions, order, where, row)
 
 
@@ -115,16 +118,21 @@ def block_of_objects(values: Sequence[Any], table: LongTable, where: str, row: i
         row: The number of the first row, from 1.
         typed: False for a table of text that does not say whether a value is a number.
     """
-    items, sessions = (
-        keys_of_objects(objects, f"{where}: column {name[:100]!r}")
-        for name, objects in zip(table.columns[:2], values, strict=False)
-    )
+    places = _places(table, where, row)
+    items, sessions = (keys_of_objects(*pair) for pair in zip(values[:2], places, strict=False))
     if not typed:
         items = replace(items[0], key_type=None), items[1]
-    order = None
-    if table.order is not None:
-        order = _order_of_objects(values[2], f"{where}: column {table.order[:100]!r}")
+    order = None if table.order is None else _order_of_objects(values[2], places[2])
     return _joined(items, sessions, order, where, row)
+
+
+def _places(table: LongTable, where: str, row: int) -> list[Place]:
+    """Return for each column a function that returns the place of a value, by its number in a block."""
+
+    def place_in(name: str) -> Place:
+        return lambda number: f"{where}, row {row + number:,}: column {name[:100]!r}"
+
+    return [place_in(name) for name in table.columns]
 
 
 Column = tuple[Any, NDArray[np.bool_]]  # values, and which rows have one
@@ -143,14 +151,14 @@ def _joined(items: Column, sessions: Column, order: Column | None, where: str, r
     return RowBlock((parts[0], parts[1]), numbers, where, row, rows - int(np.count_nonzero(keep)))
 
 
-def _order_of_array(pyarrow: Any, array: Any, where: str) -> Column:
+def _order_of_array(pyarrow: Any, array: Any, where: str, place: Place) -> Column:
     """Return numbers that order the values of an array like the values themselves, and which rows have a value."""
     types, kind = pyarrow.types, array.type
     if types.is_dictionary(kind):
         array = array.dictionary_decode()
         kind = array.type
-    if types.is_string(kind) or types.is_large_string(kind):
-        return _order_of_objects(array.to_pylist(), where)
+    if is_text(pyarrow, kind):
+        return _order_of_objects(array.to_pylist(), place)
     if types.is_decimal(kind):
         array = array.cast(pyarrow.float64())
     elif types.is_temporal(kind) and not types.is_interval(kind):
@@ -170,7 +178,7 @@ def _order_of_numbers(values: NDArray[Any], valid: NDArray[np.bool_]) -> Column:
     return values.astype(np.int64), valid
 
 
-def _order_of_objects(objects: Any, where: str) -> Column:
+def _order_of_objects(objects: Any, place: Place) -> Column:
     """Return numbers that order objects: numbers, or text with numbers or dates."""
     if isinstance(objects, np.ndarray) and objects.dtype.kind in "iuf":
         return _order_of_numbers(objects, np.ones(len(objects), bool))
@@ -180,12 +188,23 @@ def _order_of_objects(objects: Any, where: str) -> Column:
     present = [each for each, is_valid in zip(objects, valid.tolist(), strict=True) if is_valid]
     try:
         numbers = _numbers_of(present)
-    except (ValueError, TypeError, OverflowError) as error:
-        example = next((each for each in present if not isinstance(each, int | float)), "")
-        raise W2VError(f"{where}: an order is a number or a date such as 2024-12-31, not {example!r:.60}") from error
+    except ORDER_ERRORS as error:
+        bad = _first_without_order(present)
+        where, example = place(int(np.flatnonzero(valid)[bad])), one_line(f"{present[bad]!r:.60}")
+        raise W2VError(f"{where}: an order is a number or a date such as 2024-12-31, not {example}") from error
     values = np.zeros(len(valid), numbers.dtype)
     values[valid] = numbers
     return _order_of_numbers(values, valid)
+
+
+def _first_without_order(objects: list[Any]) -> int:
+    """Return the number of the first object that is neither a number nor a date, or is not what the first object is."""
+    for number, each in enumerate(objects):
+        try:
+            _numbers_of([objects[0], each])
+        except ORDER_ERRORS:
+            return number
+    return 0
 
 
 def _numbers_of(objects: list[Any]) -> NDArray[Any]:

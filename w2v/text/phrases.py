@@ -33,7 +33,7 @@ from w2v.text._phrases import CONNECTOR, PAIR, SEPARATOR, Joiner, PairCounter, a
 from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, pruning_threshold, read_corpus, store_of_ids
-from w2v.text.words import Words
+from w2v.text.words import KeyType, Words
 
 Scoring = Literal["default", "npmi", "word2phrase"]
 
@@ -568,4 +568,9 @@ def _open_store(
     """Return the ids of a text as a context manager. A store that the caller passes stays open after it."""
     if isinstance(corpus, IdStore):
         return nullcontext(corpus)
-    return read_corpus(Corpus(corpus), reading, workers=workers, progress=progress)
+    return read_corpus(Corpus(corpus), reading, workers=workers, progress=progress, check_items=refuse_items)
+
+
+def refuse_items(where: str, key_type: KeyType | None) -> None:
+    """Raise W2VError, for a corpus that holds items instead of words. `where` is its name."""
+    raise W2VError(f"{where} holds items, and phrases are joined in texts: give a text")

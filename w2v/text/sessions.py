@@ -6,7 +6,7 @@ decimal digits, and a `KeyType` says that they are numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from w2v.errors import W2VError, one_line
 from w2v.text._text import Items, decimal_words
 from w2v.text.columns import encode
-from w2v.text.tables import as_numpy, validity
+from w2v.text.tables import as_numpy, is_text, validity, viewed_strings
 from w2v.text.words import KeyType, is_missing, is_number
 
 ITEMS_AT_ONCE = 1 << 17  # approximate number of items in a SessionBlock
+Place = Callable[[int], str]  # returns the place of a key by its number, for messages
 NESTED = (list, dict, set, frozenset, bytes, bytearray, np.ndarray)  # types of objects that are not items
 
 
@@ -71,9 +72,10 @@ class SessionBlock:
         keys: The items of all sessions. An item without bytes is missing.
         lengths: int64 (sessions,), the number of items of each session, including missing ones.
         name: The file, for messages.
-        row: The number of the first session, from 1.
+        row: The number of the first session, for messages.
         missing: The number of sessions that are missing; their length is 0.
         missing_items: The number of missing items that are not among the keys.
+        unit: What `row` counts: rows from 1, or the sessions of a Python list from 0.
         bytes_done: See TextBlock.
     """
 
@@ -83,6 +85,7 @@ class SessionBlock:
     row: int
     missing: int = 0
     missing_items: int = 0
+    unit: str = "row"
     bytes_done: int = 0
 
     @cached_property
@@ -104,44 +107,40 @@ class SessionBlock:
 
     def locate(self, position: int) -> str:
         """Return the place of the first item that contains a position of the keys' blob, for messages."""
-        item = self.keys.index_at(position)
-        return f"{self.name}, row {self.row + int(np.searchsorted(np.cumsum(self.lengths), item, side='right')):,}"
+        return _place(self.name, self.unit, self.row, self.lengths)(self.keys.index_at(position))
+
+
+def _place(name: str, unit: str, row: int, lengths: NDArray[np.int64]) -> Place:
+    """Return a function that returns the place of an item, such as "x.parquet, row 7"."""
+    return lambda item: f"{name}, {unit} {row + int(np.searchsorted(np.cumsum(lengths), item, side='right')):,}"
 
 
 # -- columns of pyarrow -----------------------------------------------------------------------------
 
 
-def is_list(pyarrow: Any, kind: Any) -> bool:
-    """Return True for pyarrow's type of a list."""
-    types = pyarrow.types
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
-
-
 def check_key_type(pyarrow: Any, kind: Any, where: str) -> None:
     """Raise W2VError if a pyarrow type is neither text nor numbers. The message begins with `where`."""
     types = pyarrow.types
-    kind = kind.value_type if types.is_dictionary(kind) else kind
-    is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind)
-    if not (is_text or types.is_integer(kind) or types.is_float32(kind) or types.is_float64(kind)):
+    value_type = kind.value_type if types.is_dictionary(kind) else kind
+    is_number = types.is_integer(value_type) or types.is_float32(kind) or types.is_float64(kind)
+    if not (is_text(pyarrow, kind) or is_number or types.is_null(value_type)):
         raise W2VError(f"{where} holds {one_line(kind)}: items and sessions are text or whole numbers: convert them")
 
 
-def keys_of_array(pyarrow: Any, array: Any, where: str) -> tuple[Keys, NDArray[np.bool_]]:
+def keys_of_array(pyarrow: Any, array: Any, place: Place) -> tuple[Keys, NDArray[np.bool_]]:
     """Return the values of an array, and which of its elements have a value, bool (n,).
 
-    The array's type must be one that `check_key_type` accepts. Raises W2VError, with the start `where`, if numbers are
-    not whole.
+    The array's type must be one that `check_key_type` accepts. Raises W2VError, with the place, if a number is not
+    whole.
     """
     if pyarrow.types.is_floating(array.type):
-        return _keys_of_floats(as_numpy(array.fill_null(np.nan) if array.null_count else array), where)
+        return _keys_of_floats(as_numpy(array.fill_null(np.nan) if array.null_count else array), place)
     valid = validity(array)
+    if pyarrow.types.is_string_view(array.type):
+        return _keys_of_values(pyarrow, viewed_strings(pyarrow, array)), valid
     values = array if valid.all() else array.drop_null()
     if not pyarrow.types.is_dictionary(values.type):
         return _keys_of_values(pyarrow, values), valid
-    if pyarrow.types.is_floating(values.type.value_type):
-        raise W2VError(
-            f"{where} holds {one_line(values.type)}: items and sessions are text or whole numbers: convert them"
-        )
     numbers, dictionary = as_numpy(values.indices).astype(np.int32), values.dictionary
     if dictionary.null_count:
         known = validity(dictionary)
@@ -168,16 +167,16 @@ def _keys_of_values(pyarrow: Any, values: Any) -> Keys:
     return Keys(blob, offsets - offsets[0], None, "str")
 
 
-def _keys_of_floats(numbers: NDArray[Any], where: str) -> tuple[Keys, NDArray[np.bool_]]:
+def _keys_of_floats(numbers: NDArray[Any], place: Place) -> tuple[Keys, NDArray[np.bool_]]:
     """Return whole numbers that are stored as floats, as pandas does if some of them are missing (NaN)."""
     valid = ~np.isnan(numbers)
     present = numbers[valid]
     whole = np.abs(present) < 1 << 53
     whole[whole] = present[whole] == np.rint(present[whole])
     if not whole.all():
-        example = present[~whole][0]
+        bad = int(np.flatnonzero(valid)[~whole][0])
         raise W2VError(
-            f"{where} holds the number {example}: items and sessions are text or whole numbers: convert them"
+            f"{place(bad)}: the number {numbers[bad]}: items and sessions are text or whole numbers: convert them"
         )
     return _keys_of_numbers(present.astype(np.int64)), valid
 
@@ -194,7 +193,7 @@ def block_of_array(pyarrow: Any, array: Any, name: str, row: int) -> SessionBloc
     is_present = validity(counted)
     lengths = np.zeros(len(array), np.int64)
     lengths[is_present] = as_numpy(counted.drop_null())
-    keys, valid = keys_of_array(pyarrow, array.flatten(), name)
+    keys, valid = keys_of_array(pyarrow, array.flatten(), _place(name, "row", row, lengths))
     missing_items = len(valid) - len(keys)
     if missing_items:
         ends, present = np.cumsum(lengths), np.append(0, np.cumsum(valid))
@@ -205,20 +204,20 @@ def block_of_array(pyarrow: Any, array: Any, name: str, row: int) -> SessionBloc
 # -- Python objects ---------------------------------------------------------------------------------
 
 
-def keys_of_objects(objects: list[Any] | NDArray[Any], where: str) -> tuple[Keys, NDArray[np.bool_]]:
+def keys_of_objects(objects: list[Any] | NDArray[Any], place: Place) -> tuple[Keys, NDArray[np.bool_]]:
     """Return Python objects, or a NumPy array, as keys, and which of the objects are not missing, bool (n,).
 
     An object that is neither text nor a number becomes text by `str`.
 
     Raises:
-        W2VError: If an object is a list or another object that holds several values. The message begins with `where`.
+        W2VError: If an object is a list or another object that holds several values. The message gives its place.
     """
     everything = np.ones(len(objects), bool)
     if isinstance(objects, np.ndarray):
         if objects.dtype.kind in "iu":
             return _keys_of_numbers(objects), everything
         if objects.dtype.kind == "f":
-            return _keys_of_floats(objects, where)
+            return _keys_of_floats(objects, place)
         objects = cast(list[Any], objects.tolist())
     kinds = {*map(type, objects)}
     if kinds == {str}:
@@ -228,11 +227,11 @@ def keys_of_objects(objects: list[Any] | NDArray[Any], where: str) -> tuple[Keys
         if numbers.dtype.kind in "iu":  # otherwise some of the numbers have more than 64 bits
             return _keys_of_numbers(numbers), everything
     valid = np.array([not is_missing(each) for each in objects], bool)
-    present = [each for each, is_valid in zip(objects, valid.tolist(), strict=True) if is_valid]
-    for each in present:
+    for number, each in enumerate(objects):
         if isinstance(each, NESTED):
-            kind = type(each).__name__
-            raise W2VError(f"{where}: the item {each!r:.60} is of type {kind}: give text, numbers or other single keys")
+            kind = one_line(f"{each!r:.60} is of type {type(each).__name__}")
+            raise W2VError(f"{place(number)}: the item {kind}: give text, numbers or other single keys")
+    present = [each for each, is_valid in zip(objects, valid.tolist(), strict=True) if is_valid]
     key_type: KeyType = "int" if present and all(map(is_number, present)) else "str"
     return _keys_of_texts([str(each) for each in present], key_type), valid
 
@@ -268,13 +267,13 @@ class SessionBuilder:
     """Collects sessions that are Python lists into blocks.
 
     Attributes:
-        row: The number of the first session since the last `take`.
+        row: The number of the first session since the last `take`, for messages.
         size: The number of items and sessions collected since then.
     """
 
-    def __init__(self, name: str, skipped: int = 0) -> None:
-        """Begin. `name` is for messages, and `skipped` the number of rows before the first session."""
-        self._name, self.row = name, skipped + 1
+    def __init__(self, name: str, row: int = 1, unit: str = "row") -> None:
+        """Begin at a row; see SessionBlock."""
+        self._name, self.row, self._unit = name, row, unit
         self._clear()
 
     def _clear(self) -> None:
@@ -296,13 +295,12 @@ class SessionBuilder:
             W2VError: If an item is of an unsuitable type.
         """
         lengths = np.array(self._lengths, np.int64)
-        last = self.row + len(lengths) - 1
-        keys, valid = keys_of_objects(self._items, f"{self._name}, rows {self.row:,} to {last:,}")
+        keys, valid = keys_of_objects(self._items, _place(self._name, self._unit, self.row, lengths))
         missing_items = len(valid) - len(keys)
         if missing_items:
             ends, present = np.cumsum(lengths), np.append(0, np.cumsum(valid))
             lengths = present[ends] - present[ends - lengths]
-        block = SessionBlock(keys, lengths, self._name, self.row, self._missing, missing_items)
+        block = SessionBlock(keys, lengths, self._name, self.row, self._missing, missing_items, self._unit)
         self.row += len(lengths)
         self._clear()
         return block

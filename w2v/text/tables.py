@@ -32,7 +32,9 @@ def open_table(where: str, file: IO[bytes]) -> tuple[Any, ColumnarFile]:
     need = f"{where}: Parquet and Arrow files need one more package"
     pyarrow = import_optional(need, "parquet", "pyarrow", "pyarrow.compute", "pyarrow.parquet")
     file.seek(0)
-    kind = Arrow if file.read(len(declared_sizes.MAGIC)) == declared_sizes.MAGIC else Parquet
+    start = file.read(len(declared_sizes.MAGIC))
+    is_stream = start.startswith(declared_sizes.CONTINUATION)
+    kind = ArrowStream if is_stream else Arrow if start == declared_sizes.MAGIC else Parquet
     file.seek(0)
     return pyarrow, kind(where, file, os.fstat(file.fileno()).st_size, pyarrow)
 
@@ -43,11 +45,13 @@ class ColumnarFile:
     Messages start with `where`.
 
     Attributes:
+        kind: The name of the format.
         schema: The schema, a pyarrow object.
         names: The names of the columns.
         rows: The number of rows.
     """
 
+    kind = ""
     schema: Any
     names: list[str]
     rows: int
@@ -63,7 +67,11 @@ class ColumnarFile:
     def batches(self, columns: Sequence[str], step: int) -> Iterator[Any]:
         """Yield batches of at most `step` rows with these columns. The schema must contain each column once."""
         with self._translate_errors():
-            yield from self._batches(columns, step, declared_sizes.Budget(self._where, self._size))
+            budget = declared_sizes.Budget(self._where, self._size)
+            for batch in self._batches(columns, step, budget):
+                for column in batch.columns:
+                    _check_views(self._pyarrow, column, budget)
+                yield batch
 
     def values_per_row(self, column: str) -> float:
         """Return the mean number of values in a row of a column; 1 if it is unknown."""
@@ -92,6 +100,8 @@ class ColumnarFile:
 
 class Parquet(ColumnarFile):
     """The columns of a Parquet file."""
+
+    kind = "Parquet"
 
     def _open(self, budget: declared_sizes.Budget) -> None:
         self._groups = declared_sizes.check_footer(self._file, self._size, budget)
@@ -136,16 +146,24 @@ class Parquet(ColumnarFile):
 class Arrow(ColumnarFile):
     """The columns of an Arrow file."""
 
+    kind = "Arrow"
+    _check = staticmethod(declared_sizes.check_batches)
+
     def _open(self, budget: declared_sizes.Budget) -> None:
-        self.rows = declared_sizes.check_batches(self._file, self._size, budget, ())  # no column is read yet
-        self.schema = self._pyarrow.ipc.open_file(self._file).schema
+        self.rows = self._check(self._file, self._size, budget, ())  # no column is read yet
+        self.schema = self._reader().schema
+
+    def _reader(self, **options: Any) -> Any:
+        """Return pyarrow's reader."""
+        return self._pyarrow.ipc.open_file(self._file, **options)
+
+    def _record_batches(self, reader: Any) -> Iterator[Any]:
+        return (reader.get_batch(number) for number in range(reader.num_record_batches))
 
     def _batches(self, columns: Sequence[str], step: int, budget: declared_sizes.Budget) -> Iterator[Any]:
-        declared_sizes.check_batches(self._file, self._size, budget, self._buffers(columns))
+        self._check(self._file, self._size, budget, self._buffers(columns))
         options = self._pyarrow.ipc.IpcReadOptions(included_fields=[self.names.index(name) for name in columns])
-        table = self._pyarrow.ipc.open_file(self._file, options=options)
-        for number in range(table.num_record_batches):
-            batch = table.get_batch(number)
+        for batch in self._record_batches(self._reader(options=options)):
             batch.validate(full=True)  # damage in an unvalidated batch can crash the process
             batch = batch.select(columns)
             for start in range(0, len(batch), step):
@@ -163,6 +181,19 @@ class Arrow(ColumnarFile):
                 buffers.update(range(end, end + count))
             end += count
         return buffers
+
+
+class ArrowStream(Arrow):
+    """The columns of an Arrow stream in a file."""
+
+    _check = staticmethod(declared_sizes.check_stream)
+
+    def _reader(self, **options: Any) -> Any:
+        self._file.seek(0)
+        return self._pyarrow.ipc.open_stream(self._file, **options)
+
+    def _record_batches(self, reader: Any) -> Iterator[Any]:
+        return iter(reader)
 
 
 def _buffer_count(pyarrow: Any, kind: Any) -> int | None:
@@ -186,6 +217,50 @@ def _buffer_count(pyarrow: Any, kind: Any) -> int | None:
         return None
     counts = [_buffer_count(pyarrow, each) for each in inner]
     return None if None in counts else own + sum(count or 0 for count in counts)
+
+
+def is_list(pyarrow: Any, kind: Any) -> bool:
+    """Return True for pyarrow's type of a list, or of a view of one."""
+    types = pyarrow.types
+    tests = types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view
+    return any(test(kind) for test in tests)
+
+
+def is_text(pyarrow: Any, kind: Any) -> bool:
+    """Return True for pyarrow's types of strings, stored as such, as views, or in a dictionary."""
+    types = pyarrow.types
+    if types.is_string_view(kind):
+        return True
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def _check_views(pyarrow: Any, array: Any, budget: declared_sizes.Budget) -> None:
+    """Subtract what views refer to from the budget, because many of them can refer to the same lists or strings."""
+    types, kind = pyarrow.types, array.type
+    if "view" not in str(kind):
+        return
+    array.validate(full=True)  # the validation of a list does not include the views in it
+    if types.is_list_view(kind) or types.is_large_list_view(kind):
+        lengths = pyarrow.compute.list_value_length(array)
+        budget.take_content(declared_sizes.VALUE_BYTES * (pyarrow.compute.sum(lengths).as_py() or 0))
+    if is_list(pyarrow, kind):
+        _check_views(pyarrow, array.flatten(), budget)
+    elif types.is_string_view(kind):
+        budget.take_content(int(_views(array)[:, 0].sum(dtype=np.int64)))
+
+
+def _views(array: Any) -> NDArray[np.int32]:
+    """Return the views of strings that are not null, int32 (n, 4). A view begins with the length of its string."""
+    views = np.frombuffer(array.buffers()[1] or b"", np.int32, 4 * len(array), 16 * array.offset)
+    return views.reshape(-1, 4)[validity(array)]
+
+
+def viewed_strings(pyarrow: Any, array: Any) -> Any:
+    """Return the strings that views refer to, without nulls. pyarrow would also follow the views of nulls."""
+    views = _views(array)
+    buffers = [None, pyarrow.py_buffer(views), *array.buffers()[2:]]
+    return pyarrow.Array.from_buffers(array.type, len(views), buffers).cast(pyarrow.large_string())
 
 
 def as_numpy(column: Any) -> NDArray[Any]:

@@ -20,6 +20,7 @@ from w2v.settings import PRESETS, RENAMED, Freeze, join_pair
 from w2v.system.files import PathLike, atomic_write, is_nameable, translate_os_errors
 from w2v.text.idstore import ReadingOptions
 from w2v.text.normalise import TextOptions
+from w2v.text.words import KeyType
 from w2v.training.initialisation import (
     Vocab,
     checked_freeze,
@@ -182,6 +183,24 @@ class RunConfig:
     def text(self) -> TextOptions:
         """How the text is normalised and split into words."""
         return TextOptions.of(self.reading)
+
+    def check_items(self, where: str, key_type: KeyType | None) -> None:
+        """Raise SettingsError if an option does not suit a corpus of items or nodes.
+
+        Args:
+            where: The name of the corpus, for the message.
+            key_type: "int" if the items are numbers; None if that is not known yet.
+        """
+        if self.phrases is not False:
+            raise SettingsError(f"--phrases (phrases=) joins words of a text, but {where} holds items: leave it out")
+        settings = self.settings
+        by_characters = {
+            "--views words+subwords (views=)": settings.has_two_views,
+            "--subwords (subwords=)": settings.subwords is not None,
+            "--loss charcnn (loss=)": settings.loss == "charcnn",
+        }
+        if key_type == "int" and (options := [name for name, is_chosen in by_characters.items() if is_chosen]):
+            raise SettingsError(f"{options[0]} needs the characters of words, but {where} holds numbers: leave it out")
 
     def stored(self) -> dict[str, Any]:
         """Return the values that a checkpoint stores, for `from_stored`, with absolute paths.

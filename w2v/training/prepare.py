@@ -20,6 +20,7 @@ from w2v.formats import bfloat16, table
 from w2v.formats.native import header_bytes
 from w2v.graph.graph import Graph, is_graph
 from w2v.graph.source import GraphSource
+from w2v.graph.walks import walk_store
 from w2v.losses import registry
 from w2v.losses.registry import Settings, view_settings
 from w2v.progress import Report
@@ -117,16 +118,12 @@ def prepare(
             communicator.assert_same(_values_all_ranks_share(config, text, resume_from))
             settings = replace(settings, workers=settings.workers or communicator.default_workers())
         with collective_errors(communicator):
-            resources: dict[str, Any] = {"workers": settings.threads, "progress": progress}
-            if isinstance(text, GraphSource):
-                assert config.walks
-                walk_options: dict[str, Any] = {"seed": settings.seed, "folder": config.reading.cache, **resources}
-                store = stack.enter_context(text.walks(config.walks, **walk_options))
-            else:
+            part = text
+            if communicator:
+                assert isinstance(text, Corpus)
                 is_table = has_columns(config.reading.column) or config.reading.item is not None
-                part = text.part(communicator.rank, communicator.size, is_table=is_table) if communicator else text
-                store = stack.enter_context(read_corpus(part, config.reading, **resources))
-            store, joined_phrases = join_phrases(store, phrases, config.reading.cache, **resources)
+                part = text.part(communicator.rank, communicator.size, is_table=is_table)
+            store, joined_phrases = read_words(part, config, phrases, settings.threads, progress)
             stack.enter_context(store)
         types = merge_types(communicator, store) if communicator else store
         with collective_errors(communicator):
@@ -380,30 +377,42 @@ def load_phrases(phrases: bool | PathLike) -> Phrases | bool:
     return phrases if isinstance(phrases, bool) else Phrases.load(phrases)
 
 
-def join_phrases(
-    store: IdStore, phrases: Phrases | bool, folder: PathLike | None, workers: int, progress: Report | None
+def read_words(
+    text: Corpus | GraphSource, config: RunConfig, phrases: Phrases | bool, workers: int, progress: Report | None
 ) -> tuple[IdStore, Phrases | None]:
-    """Join the words of phrases in a text, which closes `store`.
+    """Read a text and join the words of its phrases, or read a graph and make random walks on it.
 
     Args:
-        store: The ids of the text.
+        text: The text or graph.
+        config: The description of the run.
         phrases: The phrases; True to find them in the text, False to join none.
-        folder: The folder for a temporary file with the new ids.
         workers: The number of threads.
         progress: See `train`.
 
     Returns:
-        The store of the new ids and the phrases; `store` and None if `phrases` is False.
+        The ids of the words, and the phrases, or None if `phrases` is False.
+
+    Raises:
+        W2VError: If the text or graph cannot be read.
+        SettingsError: If an option does not suit items or nodes.
     """
-    if phrases is not False and not store.is_text:
-        raise SettingsError("--phrases (phrases=) joins words of a text, but the corpus holds items: leave it out")
-    if isinstance(phrases, bool):
-        if not phrases:
-            return store, None
-        phrases = Phrases.find(store, workers=workers, progress=progress)
-    joined = phrases.join(store, folder=folder, workers=workers, progress=progress)
-    store.close()
-    return joined, phrases
+    cache = config.reading.cache
+    resources: dict[str, Any] = {"workers": workers, "progress": progress}
+    if isinstance(text, GraphSource):
+        assert config.walks
+        graph = text.read(config.walks, **resources)
+        config.check_items(str(text), graph.key_type)
+        return walk_store(graph, config.walks, seed=config.settings.seed, folder=cache, **resources), None
+    store = read_corpus(text, config.reading, check_items=config.check_items, **resources)
+    with ExitStack() as stack:
+        stack.enter_context(store)
+        if not store.is_text:  # the items may come from the cache, or only now turn out to be numbers
+            config.check_items(str(text), store.key_type)
+        if phrases is not False:
+            found = Phrases.find(store, **resources) if phrases is True else phrases
+            return found.join(store, folder=cache, **resources), found
+        stack.pop_all()
+    return store, None
 
 
 def _check_options_for_ranks(config: RunConfig) -> None:

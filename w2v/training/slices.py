@@ -29,7 +29,6 @@ from w2v.progress import Report
 from w2v.settings import RENAMED
 from w2v.system.files import PathLike, as_paths, temporary_folder, translate_os_errors
 from w2v.text.corpus import Corpus, DataFrameLike, Source
-from w2v.text.idstore import read_corpus
 from w2v.text.tagging import join_tagged, tagged
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint_folder import VIEWS_FILE_NAME
@@ -37,7 +36,7 @@ from w2v.training.checkpoint_folder import files as checkpoint_files
 from w2v.training.config import RunConfig
 from w2v.training.initialisation import Initialisation, check_frozen_outputs, coordinates_of
 from w2v.training.model import Model, ViewsModel
-from w2v.training.prepare import join_phrases, load_phrases, prepare, resumed_config, run_in_memory
+from w2v.training.prepare import load_phrases, prepare, read_words, resumed_config, run_in_memory
 from w2v.training.train import Arguments
 from w2v.training.views import latest_checkpoint
 
@@ -239,14 +238,12 @@ class _Runs:
 
     def _train_tagged(self, sources: Mapping[str, Source], words: list[str], config: RunConfig) -> Model | ViewsModel:
         started, settings = time.perf_counter(), config.settings
-        resources: dict[str, Any] = {"workers": settings.threads, "progress": self.progress}
         phrases = load_phrases(config.phrases)
         folder = temporary_folder(config.reading.cache)
         with ExitStack() as stack:
             stores = {}
             for name, source in sources.items():
-                store = stack.enter_context(read_corpus(Corpus(source), config.reading, **resources))
-                store, joined_phrases = join_phrases(store, phrases, config.reading.cache, **resources)
+                store, joined_phrases = read_words(Corpus(source), config, phrases, settings.threads, self.progress)
                 stores[name] = stack.enter_context(store)
             text = stack.enter_context(join_tagged(stores, words, folder))
             vocabulary = Vocabulary.from_store(text, settings.min_count, settings.max_vocab)

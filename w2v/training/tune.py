@@ -25,12 +25,12 @@ from w2v.settings import RENAMED
 from w2v.system.files import PathLike, as_paths, atomic_write, open_regular, translate_os_errors
 from w2v.system.schema import decode, encode
 from w2v.text.corpus import Corpus, Source
-from w2v.text.idstore import ReadingOptions, read_corpus
+from w2v.text.idstore import ReadingOptions
 from w2v.text.text_checks import warn_about_text
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.config import RunConfig
 from w2v.training.model import Model
-from w2v.training.prepare import join_phrases, load_phrases, run_in_memory
+from w2v.training.prepare import load_phrases, read_words, run_in_memory
 from w2v.training.schedule import interval
 from w2v.training.successive_halving import SIZE_FACTORS, Choice, TimeBudget, Trial, Tuner, values_to_try
 from w2v.training.views import with_views
@@ -154,15 +154,13 @@ def tune(
     refuse_unknown(given, [*Settings.names(), *READING_NAMES], RENAMED)
     fixed, choices = _fixed_and_choices({name: given[name] for name in given if name not in READING_NAMES}, max_size)
     config = RunConfig.from_options({**given, **fixed, "phrases": phrases, "ignore_memory": ignore_memory})
-    settings, reading = config.settings, config.reading
+    settings = config.settings
     given_phrases = load_phrases(phrases)
     questions, pairs = as_paths(questions), as_paths(pairs)
     for file in (*questions, *pairs):
         next(read_lines(file), None)  # raises W2VError if the file cannot be read
-    resources: dict[str, Any] = {"workers": settings.threads, "progress": budget}
     with ExitStack() as stack:
-        store = stack.enter_context(read_corpus(Corpus(corpus), reading, **resources))
-        store, joined_phrases = join_phrases(store, given_phrases, reading.cache, **resources)
+        store, joined_phrases = read_words(Corpus(corpus), config, given_phrases, settings.threads, budget)
         stack.enter_context(store)
         vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
         fixed["views"] = with_views(settings, store).views

@@ -19,7 +19,7 @@ from w2v.options import options_of
 from w2v.progress import Report
 from w2v.system import memory
 from w2v.text.idstore import ReadingOptions, read_corpus
-from w2v.text.phrases import PhraseOptions, Phrases
+from w2v.text.phrases import PhraseOptions, Phrases, refuse_items
 from w2v.text.vocabulary import Vocabulary
 
 BEST_PHRASES = 10  # number of phrases shown for each pass
@@ -108,7 +108,7 @@ def phrases(
     phrase_options, reading = options.phrase_options(given), options.reading_options(given)
     work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
     loaded = Phrases.load(read_phrases) if read_phrases else None
-    store = read_corpus(source, reading, **work)
+    store = read_corpus(source, reading, check_items=refuse_items, **work)
     found = Phrases.find(store, options=phrase_options, **work) if loaded is None else loaded
     tokens = None
 
