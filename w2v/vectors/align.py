@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -180,8 +180,7 @@ def in_one_system(sources: Sequence[KeyedVectors]) -> tuple[list[KeyedVectors], 
     Raises:
         W2VError: As in `align`.
     """
-    systems = {source.header.coordinates for source in sources}
-    if len(systems) > 1 or "" in systems:
+    if not share_system(sources):
         alignment = align(sources)
         return alignment.vectors, alignment.fits
     scaled = [
@@ -189,6 +188,30 @@ def in_one_system(sources: Sequence[KeyedVectors]) -> tuple[list[KeyedVectors], 
         for each in sources
     ]
     return scaled, []
+
+
+def share_system(sources: Iterable[KeyedVectors]) -> bool:
+    """Return True if all models say that their vectors are in the same coordinate system."""
+    systems = {source.header.coordinates for source in sources}
+    return len(systems) == 1 and "" not in systems
+
+
+def check_slices(models: Mapping[str, KeyedVectors]) -> None:
+    """Check that there are at least two models, given by name, and that they have one coordinate system.
+
+    Raises:
+        SettingsError: If there are fewer than two models.
+        W2VError: If the models have no coordinate system in common.
+    """
+    if len(models) < 2:
+        raise SettingsError(f"{pluralise(len(models), 'model')} as slices: give at least two")
+    first, *others = models
+    for other in others:
+        if not share_system([models[first], models[other]]):
+            raise W2VError(
+                f"{first} and {other} have no coordinate system in common: align all models with w2v align, or train "
+                "them with w2v slices"
+            )
 
 
 def read_pairs(path: PathLike) -> list[tuple[str, str]]:
