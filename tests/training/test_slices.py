@@ -145,6 +145,28 @@ def test_stopped_runs_are_resumed_to_the_same_bits(
         assert found.read_bytes() == wanted.read_bytes(), name
 
 
+def test_texts_without_frequent_words_are_named_before_the_training(texts: list[Path], tmp_path: Path) -> None:
+    texts[1].write_text("a b c d\n", "utf-8")
+    with pytest.raises(w2v.W2VError, match="the text 2010s has no word that occurs at least 5 times: join it"):
+        w2v.slices(texts, tmp_path / "out", **QUICK)
+    assert not [*tmp_path.glob("out/*")]
+    with pytest.raises(w2v.W2VError, match="the text 2010s: nothing to learn"):
+        w2v.slices(texts, tmp_path / "out", min_count=1, **QUICK)
+
+
+def test_known_words_are_logged_once_for_two_views(
+    texts: list[Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO", "w2v"):
+        result = w2v.slices(texts, tmp_path / "out", views="words+subwords", **QUICK)
+    found = [record.getMessage() for record in caplog.records if "words of the model occur" in record.getMessage()]
+    assert found == [
+        f"{each.words:,} of {result.words:,} words of the model occur in the text at least 5 times; the others have no "
+        "vector"
+        for each in result.slices.values()
+    ]
+
+
 def test_command_prints_words_and_missing_words(texts: list[Path], tmp_path: Path) -> None:
     arguments = ["slices", *texts, "-o", tmp_path / "out", "--epochs", 1, "--vector-size", 8]
     printed = json.loads(run(*arguments, "--json").stdout)

@@ -14,7 +14,7 @@ from typing import Any, cast
 from zlib import crc32
 
 from w2v._kernels import step_for
-from w2v.errors import NothingToTrain, SettingsError, W2VError, one_line
+from w2v.errors import NothingToTrain, SettingsError, W2VError, one_line, pluralise
 from w2v.evaluation.held_out import GapTest
 from w2v.formats import bfloat16, table
 from w2v.formats.native import header_bytes
@@ -162,7 +162,9 @@ def prepare(
             with collective_errors(communicator):
                 instruction_set = _resumed_instruction_set(checkpoint) if checkpoint else None
                 view_source = source.views[name] if isinstance(source, ViewsModel) else source
-                initial = _initialise(view, types, view_source, vocabulary, checkpoint)
+                initial = _initialise(view, types, str(text), view_source, vocabulary, checkpoint)
+                if isinstance(view_source, Model) and config.freeze == "outputs" and not runs and not checkpoint:
+                    _log_known_words(initial.vocabulary, view_source.vocabulary, settings.min_count)
             other_memory = _other_memory(runs, config, initial)
             options: dict[str, Any] = {"checkpoint_folder": folder, "other_memory": other_memory}
             if not types.is_text:
@@ -350,11 +352,15 @@ def _check_file_sizes(checkpoint: Checkpoint, text: Corpus | GraphSource) -> Non
 def _initialise(
     config: RunConfig,
     types: TypeCounts,
+    text: str,
     source: Model | KeyedVectors | None,
     vocabulary: Vocabulary | None,
     checkpoint: Checkpoint | None,
 ) -> Initialisation:
-    """Return the vocabulary and the matrices of the run at its start, or at the checkpoint that it resumes from."""
+    """Return the vocabulary and the matrices of the run at its start, or at the checkpoint that it resumes from.
+
+    `text` names the text in error messages.
+    """
     settings = config.settings
     if checkpoint is not None:
         return Initialisation(
@@ -365,7 +371,7 @@ def _initialise(
             coordinates=checkpoint.resume_info.coordinates,
         )
     if isinstance(source, Model) and config.freeze == "outputs":
-        return initialise_from_compass(source, settings, types)
+        return initialise_from_compass(source, settings, types, text)
     if isinstance(source, Model):
         return initialise_from_model(source, config.vocab, settings, types, config.ignore_memory)
     if vocabulary is not None:
@@ -373,6 +379,11 @@ def _initialise(
     else:
         vocabulary = Vocabulary.from_store(types, settings.min_count, settings.max_vocab)
     return Initialisation(vocabulary) if source is None else initialise_from_vectors(source, vocabulary, config.freeze)
+
+
+def _log_known_words(words: Vocabulary, compass: Vocabulary, min_count: int) -> None:
+    found = f"{len(words):,} of {len(compass):,} words of the model occur in the text"
+    log.info("%s at least %s; the others have no vector", found, pluralise(min_count, "time"))
 
 
 def load_phrases(phrases: bool | PathLike) -> Phrases | bool:

@@ -21,15 +21,17 @@ from numpy.typing import NDArray
 
 from w2v.detect import read_lines
 from w2v.display import Result
-from w2v.errors import SettingsError, W2VError, pluralise
+from w2v.errors import NothingToTrain, SettingsError, W2VError, pluralise
 from w2v.losses.registry import Settings, loss_for
 from w2v.losses.sampling import SamplingLoss, share_outputs
 from w2v.options import refuse_unknown
 from w2v.progress import Report
 from w2v.settings import RENAMED
 from w2v.system.files import PathLike, as_paths, temporary_folder, translate_os_errors
+from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus, DataFrameLike, Source
-from w2v.text.idstore import read_corpus
+from w2v.text.idstore import IdStore, read_corpus
+from w2v.text.phrases import Phrases
 from w2v.text.tagging import join_tagged, tagged
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint_folder import VIEWS_FILE_NAME
@@ -135,6 +137,7 @@ def slices(
     if tag_words is not None:
         return run.tagged(sources, words_to_tag(tag_words), config)
     run.check_outputs([COMPASS, *sources])
+    run.check_texts(sources, config)
     compass = run.model(COMPASS, joined(list(sources.values())), options, None)
     finished: dict[str, Slice] = {}
     # The compass has the settings of a preset, and a text may get more epochs than the longer text of the compass.
@@ -172,6 +175,28 @@ class _Runs:
                     "replace them"
                 )
 
+    def check_texts(self, sources: Mapping[str, Source], config: RunConfig) -> None:
+        """Read all texts that have no model yet. Raise W2VError if one of them has too few words to train a model.
+
+        The compass has the words that a text contains at least min_count times, because it is trained on all texts.
+        """
+        min_count = config.settings.min_count
+        for name, source in sources.items():
+            if self.resume and self.path(name).exists():
+                continue
+            with self._read(source, config)[0] as store:
+                if store.counts[FIRST_TYPE:].max(initial=0) < min_count:
+                    raise W2VError(
+                        f"the text {name} has no word that occurs at least {pluralise(min_count, 'time')}: join it "
+                        "with another text, leave it out, or lower --min-count (min_count=)"
+                    )
+
+    def _read(self, source: Source, config: RunConfig) -> tuple[IdStore, Phrases | None]:
+        """Read a text, and join the phrases that the user has named. Return the ids of the text, and the phrases."""
+        resources: dict[str, Any] = {"workers": config.settings.threads, "progress": self.progress}
+        store = read_corpus(Corpus(source), config.reading, **resources)
+        return join_phrases(store, load_phrases(config.phrases), config.reading.cache, **resources)
+
     def model(
         self, name: str, source: Source, options: Mapping[str, Any], compass: Model | ViewsModel | None
     ) -> Model | ViewsModel:
@@ -193,7 +218,10 @@ class _Runs:
                 )
             return model
         log.info("training %s", f"the slice {name}" if compass else "the compass on all slices")
-        model = self._train(name, source, options, compass)
+        try:
+            model = self._train(name, source, options, compass)
+        except NothingToTrain as error:
+            raise NothingToTrain(f"the text {name}: {error}") from error
         if compass is None:
             model = with_coordinates(model)
         model.save(path, force=self.force)
@@ -239,14 +267,11 @@ class _Runs:
 
     def _train_tagged(self, sources: Mapping[str, Source], words: list[str], config: RunConfig) -> Model | ViewsModel:
         started, settings = time.perf_counter(), config.settings
-        resources: dict[str, Any] = {"workers": settings.threads, "progress": self.progress}
-        phrases = load_phrases(config.phrases)
         folder = temporary_folder(config.reading.cache)
         with ExitStack() as stack:
             stores = {}
             for name, source in sources.items():
-                store = stack.enter_context(read_corpus(Corpus(source), config.reading, **resources))
-                store, joined_phrases = join_phrases(store, phrases, config.reading.cache, **resources)
+                store, joined_phrases = self._read(source, config)
                 stores[name] = stack.enter_context(store)
             text = stack.enter_context(join_tagged(stores, words, folder))
             vocabulary = Vocabulary.from_store(text, settings.min_count, settings.max_vocab)
