@@ -21,16 +21,18 @@ from w2v.formats.native import header_bytes
 from w2v.graph.graph import Graph, is_graph
 from w2v.graph.source import GraphSource
 from w2v.losses import registry
-from w2v.losses.registry import Settings, view_settings
+from w2v.losses.registry import Settings, loss_for, view_settings
+from w2v.losses.sampling import SamplingLoss, share_outputs
 from w2v.progress import Report
 from w2v.system import memory
-from w2v.system.files import PathLike
+from w2v.system.files import PathLike, temporary_folder
 from w2v.system.version import __version__
 from w2v.text.columns import has_columns
 from w2v.text.corpus import Corpus, Source
 from w2v.text.encodings import UTF_8
 from w2v.text.idstore import IdStore, TypeCounts, read_corpus
 from w2v.text.phrases import Phrases
+from w2v.text.tagging import TaggedTexts, join_tagged
 from w2v.text.text_checks import warn_about_text
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import Checkpoint
@@ -61,7 +63,7 @@ log = logging.getLogger("w2v")
 
 def prepare(
     config: RunConfig,
-    corpus: Source | Corpus | Graph,
+    corpus: Source | Corpus | Graph | TaggedTexts,
     *,
     source: Model | ViewsModel | KeyedVectors | None = None,
     vocabulary: Vocabulary | None = None,
@@ -118,15 +120,24 @@ def prepare(
             settings = replace(settings, workers=settings.workers or communicator.default_workers())
         with collective_errors(communicator):
             resources: dict[str, Any] = {"workers": settings.threads, "progress": progress}
+            joined_phrases = None
             if isinstance(text, GraphSource):
                 assert config.walks
                 walk_options: dict[str, Any] = {"seed": settings.seed, "folder": config.reading.cache, **resources}
-                store = stack.enter_context(text.walks(config.walks, **walk_options))
+                store = text.walks(config.walks, **walk_options)
             else:
-                is_table = has_columns(config.reading.column) or config.reading.item is not None
-                part = text.part(communicator.rank, communicator.size, is_table=is_table) if communicator else text
-                store = stack.enter_context(read_corpus(part, config.reading, **resources))
-            store, joined_phrases = join_phrases(store, phrases, config.reading.cache, **resources)
+                if isinstance(text, TaggedTexts):
+                    parts = text.corpora
+                else:
+                    is_table = has_columns(config.reading.column) or config.reading.item is not None
+                    parts = {"": text.part(communicator.rank, communicator.size, is_table) if communicator else text}
+                stores = {}
+                for name, part in parts.items():
+                    store = stack.enter_context(read_corpus(part, config.reading, **resources))
+                    store, joined_phrases = join_phrases(store, phrases, config.reading.cache, **resources)
+                    stores[name] = stack.enter_context(store)
+                if isinstance(text, TaggedTexts):
+                    store = join_tagged(stores, text.words, temporary_folder(config.reading.cache))
             stack.enter_context(store)
         types = merge_types(communicator, store) if communicator else store
         with collective_errors(communicator):
@@ -163,6 +174,8 @@ def prepare(
                 instruction_set = _resumed_instruction_set(checkpoint) if checkpoint else None
                 view_source = source.views[name] if isinstance(source, ViewsModel) else source
                 initial = _initialise(view, types, str(text), view_source, vocabulary, checkpoint)
+                if isinstance(text, TaggedTexts):
+                    initial = _share_outputs(initial, settings, text)
                 if isinstance(view_source, Model) and config.freeze == "outputs" and not runs and not checkpoint:
                     _log_known_words(initial.vocabulary, view_source.vocabulary, settings.min_count)
             other_memory = _other_memory(runs, config, initial)
@@ -207,13 +220,15 @@ def prepare(
     return views_run
 
 
-def _open_corpus(config: RunConfig, corpus: Source | Corpus | Graph) -> Corpus | GraphSource:
+def _open_corpus(
+    config: RunConfig, corpus: Source | Corpus | Graph | TaggedTexts
+) -> Corpus | GraphSource | TaggedTexts:
     """Return the text or graph of a run. Raise W2VError if a text is needed and this is a graph."""
     if config.walks:
         return GraphSource(corpus)
     if is_graph(corpus):
         raise W2VError("the corpus is a graph, and the run began with a text: give the same text again")
-    return corpus if isinstance(corpus, Corpus) else Corpus(cast(Source, corpus))
+    return corpus if isinstance(corpus, Corpus | TaggedTexts) else Corpus(cast(Source, corpus))
 
 
 def _check_outputs(config: RunConfig, vocabulary: Vocabulary) -> None:
@@ -258,7 +273,6 @@ def run_in_memory(
     share: float = 1.0,
     phrases: Phrases | None = None,
     read_seconds: float = 0.0,
-    initial: Initialisation | None = None,
 ) -> Run | ViewsRun:
     """Return a new run over a text that is already read, without checkpoints and held-out text.
 
@@ -269,9 +283,8 @@ def run_in_memory(
         share: The share of the text, from its start, to train on.
         phrases: The phrases that were joined in the text.
         read_seconds: The time spent on reading the text.
-        initial: The vocabulary and the initial matrices; by default, new matrices.
     """
-    initial, runs = initial or Initialisation(vocabulary), dict[str, Run]()
+    initial, runs = Initialisation(vocabulary), dict[str, Run]()
     for name, view in _configs_of_views(config, dict.fromkeys(config.settings.view_sizes)).items():
         run = Run(view, initial, store, share=share, other_memory=_other_memory(runs, config, initial))
         run.phrases, run.read_seconds = phrases, read_seconds
@@ -338,7 +351,7 @@ def _resumed_phrases(original: bool | str, phrases: bool | PathLike) -> bool | s
     return str(phrases)
 
 
-def _check_file_sizes(checkpoint: Checkpoint, text: Corpus | GraphSource) -> None:
+def _check_file_sizes(checkpoint: Checkpoint, text: Corpus | GraphSource | TaggedTexts) -> None:
     """Raise W2VError if the sizes of the files have changed. This needs no reading, unlike the checksum of the text."""
     for (old_path, old_size), (path, size) in zip(checkpoint.resume_info.files or [], text.sizes or [], strict=False):
         if old_size != size:
@@ -379,6 +392,14 @@ def _initialise(
     else:
         vocabulary = Vocabulary.from_store(types, settings.min_count, settings.max_vocab)
     return Initialisation(vocabulary) if source is None else initialise_from_vectors(source, vocabulary, config.freeze)
+
+
+def _share_outputs(initial: Initialisation, settings: Settings, texts: TaggedTexts) -> Initialisation:
+    """Let the tagged forms of a word share an output row."""
+    loss, output_words = initial.loss or loss_for(settings, initial.vocabulary), texts.output_words(initial.vocabulary)
+    if not isinstance(loss, SamplingLoss):
+        raise SettingsError(f"tag_words: with loss {settings.loss}, words cannot share outputs: choose ns")
+    return replace(initial, loss=share_outputs(loss, output_words), output_words=output_words)
 
 
 def _log_known_words(words: Vocabulary, compass: Vocabulary, min_count: int) -> None:
