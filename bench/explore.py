@@ -24,6 +24,7 @@ import numpy as np
 from common import benchmark_parser, report_results, scattered_words, summarise, time_call
 
 import w2v
+from w2v.explore.content import word_maps
 from w2v.explore.explorer import Explorer
 from w2v.explore.server import Server
 
@@ -66,8 +67,8 @@ def random_vectors(words: int) -> w2v.KeyedVectors:
 def query_times(words: int, repeats: int) -> list[float]:
     """Measure the seconds of queries to a server, after checking the answer to the first."""
     vectors = random_vectors(words)
-    server = Server("127.0.0.1", 0)
-    threading.Thread(target=server.run, args=("", [Explorer(vectors, FILE_WORDS, "pca")]), daemon=True).start()
+    server, (word_map,) = Server("127.0.0.1", 0), word_maps([vectors], FILE_WORDS, "pca")
+    threading.Thread(target=server.run, args=("", [Explorer(vectors, word_map)]), daemon=True).start()
     url = urlsplit(server.url)
     connection = http.client.HTTPConnection(url.hostname or "", url.port)
 

@@ -26,6 +26,8 @@ from hypothesis import strategies as st
 import w2v
 from w2v.cli import main as cli
 from w2v.errors import W2VError
+from w2v.explore.content import word_maps
+from w2v.explore.explorer import Explorer
 from w2v.formats import table
 from w2v.formats.header import ModelHeader
 from w2v.formats.native import write_native
@@ -47,6 +49,7 @@ from w2v.text.words import Words
 from w2v.training import checkpoint, checkpoint_folder
 from w2v.training.model import TrainedVectors
 from w2v.training.schedule import Schedule
+from w2v.vectors.approximate import ApproximateIndex
 
 CYTHON_LOSSES = [name for name, kind in LOSSES.items() if "cython" in kind.kernels]
 MODELS = [{"model": model, "loss": loss} for model in get_args(ModelName) for loss in CYTHON_LOSSES]
@@ -67,6 +70,11 @@ def run(*arguments: object, code: int = 0, stdin: str | bytes | None = None) -> 
         assert_one_line(result.stderr)
         assert result.stdout == ""
     return result
+
+
+def explorer_of(vectors: w2v.KeyedVectors, top: int, index: ApproximateIndex | None = None) -> Explorer:
+    """Return the explorer of a model with a map of its first `top` words."""
+    return Explorer(vectors, word_maps([vectors], top, "pca")[0], index)
 
 
 def run_json(*arguments: object, **options: Any) -> dict[str, Any]:

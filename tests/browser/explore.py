@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request,
 import w2v
 from tests.helpers import run, start
 from w2v.explore.content import examples
+from w2v.formats.header import ModelHeader
+from w2v.vectors.cosines import unit
 
 # Long, because these tests must not depend on speed: the machine may be busy.
 TIMEOUT = 60_000  # milliseconds
@@ -58,14 +60,14 @@ def noisy_model(model: Path) -> Path:
 
 
 @contextmanager
-def page_url(source: str, *models: Path) -> Iterator[str]:
+def page_url(source: str, *models: Path, options: Sequence[str] = ()) -> Iterator[str]:
     """Write or serve the page of some models, and yield its URL."""
     if source == "file":
         path = models[0].with_suffix(f".{len(models)}.html")
-        run("explore", *models, "-o", path, "--force")
+        run("explore", *options, *models, "-o", path, "--force")
         yield path.as_uri()
         return
-    with start("explore", *models, "--json") as server:
+    with start("explore", *options, *models, "--json") as server:
         try:
             yield json.loads(server.stdout.readline())["url"]
         finally:
@@ -465,6 +467,93 @@ def test_shared_neighbours_of_two_models_are_marked(browser: Browser, model: Pat
         expect(page).to_have_url(re.compile("at=&at="))
         page.reload()
         expect(page.locator("canvas")).to_have_count(2)
+
+
+@pytest.fixture(scope="session")
+def slices(model: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Save three models in one coordinate system. King moves to the place of paris; the last slice lacks france."""
+    vectors = w2v.load(model)
+    folder, paths = tmp_path_factory.mktemp("slices"), []
+    random, king, paris = np.random.default_rng(1), vectors["king"].copy(), vectors["paris"].copy()
+    for step, name in enumerate(["1990s", "2000s", "2010s"]):
+        matrix = vectors.vectors + random.normal(scale=0.03, size=vectors.vectors.shape)
+        matrix[vectors.key_to_index["king"]] = king + step / 2 * (paris - king)
+        words = [word for word in vectors if name != "2010s" or word != "france"]
+        kept = matrix[[vectors.key_to_index[word] for word in words]]
+        paths.append(folder / f"{name}.safetensors")
+        header = ModelHeader(coordinates="the same")
+        w2v.KeyedVectors(words, kept, vectors.counts[: len(words)], header=header).save(paths[-1])
+    return paths
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("appearance", ["light", "phone"])
+def test_slices_link_a_word(browser: Browser, slices: list[Path], source: str, appearance: str) -> None:
+    models = [w2v.load(path) for path in slices]
+    options: dict[str, Any] = {"viewport": PHONE, "has_touch": True} if appearance == "phone" else {}
+    with page_url(source, *slices, options=["--slices"]) as url, open_page(browser, url, **options) as page:
+        field = page.get_by_role("combobox", name="Find a word")
+        field.fill("king")
+        field.press("Enter")
+        tables = page.locator("table.results")
+        expect(tables).to_have_count(3)
+        expect(page.locator("h2")).to_have_text("Neighbours of king")
+        nearest = [each.most_similar("king") for each in models]
+        for number, exact in enumerate(nearest):
+            assert_results(tables.nth(number), exact, url)
+        shared = set.intersection(*({word for word, _ in exact} for exact in nearest))
+        if source == "served":
+            expect(page.locator(".shared-line")).to_have_text(re.compile(f"^{len(shared)} of 10 words are in every"))
+        expect(page.locator(".slices thead th")).to_have_text(["cosine", *(path.stem for path in slices)])
+        cosines = np.array(list(map(float, page.locator(".slices td").all_text_contents()))).reshape(3, 3)
+        rows = unit(np.array([each["king"] for each in models]))
+        np.testing.assert_allclose(cosines, rows @ rows.T, atol=0.02)
+        assert cosines[0, 2] < cosines[0, 1]
+
+        page.get_by_role("link", name="Show on the map").click()
+        expect(page.get_by_role("heading", name="Neighbours of king")).to_have_count(3)
+        maps = page.locator(".map")
+        before = page.url
+        for _ in range(4):
+            maps.nth(1).get_by_role("button", name="Zoom in").click()
+        expect(page).not_to_have_url(before)
+        expect(maps.nth(1)).not_to_have_attribute("aria-busy", "true")
+        (view,) = state_in_address(page)["at"]  # one view for all maps
+        x, y, zoom = map(float, view.split(","))
+        in_view = []
+        for each in maps.all():
+            each.get_by_text("Words in view as a table").click()
+            rows = each.locator("details tbody tr")
+            expect(rows.first).to_be_visible()
+            box = each.locator("canvas").bounding_box()
+            assert box
+            reach = max(box["width"], box["height"]) / min(box["width"], box["height"]) / (0.92 * zoom) + 0.01
+            places = [text.split(",") for text in rows.locator("td:nth-child(4)").all_text_contents()]
+            assert places
+            assert np.abs(np.array(places, float) - [x, y]).max() <= reach
+            in_view.append(set(rows.locator("bdi").all_text_contents()))
+        word = min(set.intersection(*in_view))
+        select = page.get_by_role("button", name=f"Select {word}", exact=True)
+        select.first.click()
+        expect(page.locator(".chip a")).to_have_text([word])
+        expect(select).to_have_count(3)
+        for each in select.all():
+            expect(each).to_have_attribute("aria-pressed", "true")
+        assert Axe().run(page).violations_count == 0
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.screenshot(path=SCREENSHOTS / f"{source}-slices-map-{appearance}.png", full_page=True)
+
+        visit(page, url, {"view": "neighbours", "word": "france"})
+        expect(tables).to_have_count(2)
+        expect(page.locator(".error p").first).to_have_text("france: not in the vocabulary")
+        assert "france" not in page.locator(".error a").all_text_contents(), "the suggestions are words of the slice"
+        expect(page.locator(".slices td")).to_have_count(4)
+        result = Axe().run(page)
+        assert result.violations_count == 0, result.generate_report()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.screenshot(path=SCREENSHOTS / f"{source}-slices-neighbours-{appearance}.png", full_page=True)
+        visit(page, url, {"view": "map", "word": "france"})
+        expect(page.get_by_role("heading", name="Neighbours of france")).to_have_count(2)
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -560,7 +560,14 @@ CALLS = [
         "explore",
         "explore.page:explore",
         "old.bin -o new.html",
-        {"top": 10_000, "method": "pca"},
+        {"top": 10_000, "method": "pca", "slices": False},
+        {"--top 7": {"top": 7}, "--method tsne": {"method": "tsne"}},
+    ),
+    Call(
+        "explore",
+        "explore.content:word_maps",
+        "old.bin",
+        {"top": 10_000, "method": "pca", "slices": False},
         {"--top 7": {"top": 7}, "--method tsne": {"method": "tsne"}},
     ),
     Call(
@@ -574,8 +581,8 @@ CALLS = [
         "explore",
         "cli.commands.pictures:_serve",
         "old.bin",
-        {"top": 10_000, "method": "pca", "approximate": False},
-        {"--top 7": {"top": 7}, "--method tsne": {"method": "tsne"}, "--approximate": {"approximate": True}},
+        {"approximate": False},
+        {"--approximate": {"approximate": True}},
     ),
     # Every command with --errors reads its vectors with this option, unless it is tested above.
     *(
@@ -613,6 +620,7 @@ TESTED_ELSEWHERE = {
     *("phrases --save-phrases", "tree --vocabulary", "tree --text", "similarity --words"),  # test_main.py
     "align --dictionary",  # tests/vectors/test_align.py
     *("plot --slices", "plot --word"),  # tests/plotting/test_word_path.py
+    "explore --slices",  # tests/explore/test_page.py
     "change --baseline",  # tests/evaluation/test_change.py
     *("convert --check", "explore --open"),
     "recommend --approximate",  # tests/vectors/test_recommend.py
@@ -883,7 +891,7 @@ def test_help_shows_the_defaults(command: str) -> None:
         ("tree", "min-count max-vocab workers tree tree-vectors word vocabulary lower tokenize"),
         ("plot", "output words top skip method groups analogies slices word"),
         ("evaluate", "questions pairs held-out restrict-vocab method seed lower tokenize"),
-        ("explore", "output top method port host approximate open"),
+        ("explore", "output top method port host approximate slices open"),
         ("rank", "contexts targets output view"),
     ],
 )  # fmt: skip

@@ -188,9 +188,17 @@ def test_without_counts_the_ranks_give_the_frequencies() -> None:
 
 def test_equal_models_have_no_distance() -> None:
     first = noisy_model(1)
-    for word in change(first, first, baseline=[first]).words:
+    for word in change(first, first, baseline=[noisy_model(2)]).words:
         assert word.cosine.value == pytest.approx(0, abs=1e-5)
         assert np.isfinite([word.cosine.z, word.neighbourhood.z]).all()
+
+
+def test_the_same_model_twice_is_not_a_baseline() -> None:
+    first, second, third = noisy_model(1), noisy_model(2), noisy_model(3)
+    rotated = w2v.KeyedVectors(third.index_to_key, third.vectors[:, ::-1], third.counts)
+    for baseline in ([first], [third, third], [third, rotated]):
+        with pytest.raises(w2v.W2VError, match="the models of the baseline are the same, so they have no noise"):
+            change(first, second, baseline=baseline)
 
 
 @pytest.mark.parametrize(

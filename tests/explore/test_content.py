@@ -11,11 +11,18 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import w2v
-from tests.helpers import SMALL
+from tests.helpers import SMALL, explorer_of
 from w2v.explore import content
-from w2v.explore.content import MAX_COORDINATE, embedded_model, encode_array, examples, map_data
-from w2v.explore.explorer import Explorer
+from w2v.explore.content import MAX_COORDINATE, embedded_model, encode_array, examples, word_maps
 from w2v.formats.storage import quantise
+
+
+def map_data(vectors: w2v.KeyedVectors, top: int) -> dict[str, Any]:
+    return word_maps([vectors], top, "pca")[0]
+
+
+def embedded(vectors: w2v.KeyedVectors, top: int) -> dict[str, Any]:
+    return embedded_model("name", vectors, top, map_data(vectors, top))
 
 
 def decode_array(text: str, dtype: str) -> Any:
@@ -39,7 +46,7 @@ def test_quantisation_keeps_the_signs_of_the_smallest_values() -> None:
 
 def test_map_fills_the_coordinate_range_with_equal_scales() -> None:
     corners = np.array([[1, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 0]], np.float32)
-    found = map_data(w2v.KeyedVectors(list("abcd"), 5 * corners, [4, 3, 2, 1]), 10, "pca")
+    found = map_data(w2v.KeyedVectors(list("abcd"), 5 * corners, [4, 3, 2, 1]), 10)
     points = decode_array(found["map"], "<i2").reshape(4, 2)
     assert np.abs(points).max() == MAX_COORDINATE
     assert (points[0] + points[2]).tolist() == [0, 0]
@@ -49,9 +56,30 @@ def test_map_fills_the_coordinate_range_with_equal_scales() -> None:
     assert found["counts"] == [4, 3, 2, 1]
 
 
+def test_maps_of_slices_have_the_same_axes_and_clusters() -> None:
+    random = np.random.default_rng(1)
+    rows = random.normal(size=(30, 5))
+    words = [f"w{row}" for row in range(30)]
+    moved = rows.copy()
+    moved[0] = -rows[0]
+    slices = [w2v.KeyedVectors(words, rows), w2v.KeyedVectors(words[1:] + words[:1], 3 * np.roll(moved, -1, axis=0))]
+    first, second = word_maps(slices, 30, "pca", slices=True)
+    points = [decode_array(each["map"], "<i2").reshape(30, 2) for each in (first, second)]
+    assert np.abs(points[0][1:] - points[1][:-1]).max() <= 1
+    assert np.linalg.norm(points[0][0] - points[1][-1].astype(float)) > 1000
+    assert first["names"] == second["names"]
+    clusters = [decode_array(each["clusters"], "u1").tolist() for each in (first, second)]
+    assert clusters[0][1:] == clusters[1][:-1]
+    apart = word_maps(slices, 30, "pca")
+    assert apart[0] == map_data(slices[0], 30)
+    assert apart[1]["map"] != second["map"]
+    with pytest.raises(w2v.W2VError, match="no words"):
+        word_maps([slices[0], w2v.KeyedVectors([], np.zeros((0, 5)))], 30, "pca", slices=True)
+
+
 def test_clusters_come_from_the_words_shown_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(content, "INITIAL_WORDS", 4)
-    found = map_data(w2v.KeyedVectors(list("abcdefgh"), np.vstack([np.eye(4), np.eye(4)])), 10, "pca")
+    found = map_data(w2v.KeyedVectors(list("abcdefgh"), np.vstack([np.eye(4), np.eye(4)])), 10)
     assert (found["skipped"], found["shown"]) == (4, 4)
     assert found["names"] == list("efgh")
     assert decode_array(found["clusters"], "u1").tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
@@ -61,7 +89,7 @@ def test_clusters_come_from_the_words_shown_first(monkeypatch: pytest.MonkeyPatc
     "vectors", [[[1.0, 2.0]], [[1.0], [2.0]], [[0.0, 0.0]] * 3, [[1.0, 1.0]] * 3, [[1e38], [1e-45]]]
 )
 def test_small_models_have_finite_coordinates(vectors: list[list[float]]) -> None:
-    found = embedded_model("m", w2v.KeyedVectors([str(row) for row in range(len(vectors))], vectors), 10, "pca")
+    found = embedded(w2v.KeyedVectors([str(row) for row in range(len(vectors))], vectors), 10)
     assert len(decode_array(found["map"], "<i2")) == 2 * len(vectors)
     assert np.isfinite(decode_array(found["scales"], "<f4")).all()
 
@@ -76,12 +104,12 @@ def test_small_models_have_finite_coordinates(vectors: list[list[float]]) -> Non
 )
 def test_models_without_a_map_are_refused(vectors: Any, top: int, message: str) -> None:
     with pytest.raises(w2v.SettingsError if top == 0 else w2v.W2VError, match=message):
-        map_data(w2v.KeyedVectors(["a"][: len(vectors)], vectors), top, "pca")
+        map_data(w2v.KeyedVectors(["a"][: len(vectors)], vectors), top)
 
 
 def test_page_contains_only_the_first_words(model: Path) -> None:
     vectors = w2v.load(model)
-    found = embedded_model("m", vectors, 7, "pca")
+    found = embedded(vectors, 7)
     assert found["words"] == vectors.first_words(7)
     assert found["size"] == len(vectors)
     assert "first 7 words" in found["search"]
@@ -94,16 +122,16 @@ def test_arrays_are_encoded_little_endian() -> None:
 
 def test_only_a_server_composes_vectors_of_unknown_words(sample: Path) -> None:
     vectors = w2v.train(sample, **SMALL | {"subwords": "3-4", "buckets": 1000}).wv
-    explorer = Explorer(vectors, 10, "pca")
+    explorer = explorer_of(vectors, 10)
     found = explorer.vector("kingship")
     assert (found["row"], found["count"]) == (None, None)
     np.testing.assert_array_equal(np.float32(found["values"]), vectors["kingship"])
     assert [answer["word"] for answer in explorer.nearest(["kingship"], [], "add", 3)] == [
         word for word, _ in vectors.most_similar("kingship", topn=3)
     ]
-    assert embedded_model("m", vectors, 10, "pca")["has_ngrams"] is True
+    assert embedded(vectors, 10)["has_ngrams"] is True
     plain = w2v.KeyedVectors(list(vectors), vectors.vectors)
-    assert embedded_model("m", plain, 10, "pca")["has_ngrams"] is False
+    assert embedded(plain, 10)["has_ngrams"] is False
 
 
 def test_model_answers_the_example_analogy(model: Path) -> None:
@@ -148,14 +176,14 @@ def test_examples_use_words_that_all_models_have() -> None:
 
 def test_the_map_is_centred() -> None:
     rows = np.array([[1, 0, 0], [0.9, 0.1, 0], [0.8, 0.2, 0], [0, 0, 1]], np.float32)  # the last is far from the others
-    coordinates = decode_array(map_data(w2v.KeyedVectors(list("abcd"), rows), 10, "pca")["map"], "<i2").reshape(4, 2)
+    coordinates = decode_array(map_data(w2v.KeyedVectors(list("abcd"), rows), 10)["map"], "<i2").reshape(4, 2)
     assert np.abs(coordinates.min(axis=0) + coordinates.max(axis=0)).max() <= 1
 
 
 def test_clusters_of_the_map_do_not_change_between_calls() -> None:
     random = np.random.default_rng(1)
     vectors = w2v.KeyedVectors([f"w{row}" for row in range(60)], random.normal(size=(60, 5)))
-    found = [map_data(vectors, 60, "pca") for _ in range(2)]
+    found = [map_data(vectors, 60) for _ in range(2)]
     assert found[0] == found[1]
     assert len(found[0]["names"]) == 8
     numbers = decode_array(found[0]["clusters"], "u1")
@@ -193,13 +221,13 @@ def test_example_analogy_uses_the_pairs_with_the_most_parallel_offsets() -> None
 def test_page_data_names_the_model_and_the_search() -> None:
     vectors = w2v.KeyedVectors(list("abcd"), np.eye(4, 3), [9, 5, 2, 1])
     for top, searched in ((3, "the first 3 words"), (4, "all words"), (5, "all words")):
-        found = embedded_model("name", vectors, top, "pca")
+        found = embedded(vectors, top)
         assert (found["name"], found["size"], found["dimensions"]) == ("name", 4, 3)
         assert found["search"] == f"search in {searched}, with vectors rounded to 8 bits"
         assert (found["words"], found["counts"]) == (list("abcd")[:top], [9, 5, 2, 1][:top])
         integers, scales = decode_array(found["vectors"], "i1"), decode_array(found["scales"], "<f4")
         np.testing.assert_allclose(integers.reshape(-1, 3) * scales[:, None], vectors.vectors[:top], atol=0.01)
-    assert embedded_model("name", w2v.KeyedVectors(list("ab"), np.eye(2)), 2, "pca")["counts"] is None
+    assert embedded(w2v.KeyedVectors(list("ab"), np.eye(2)), 2)["counts"] is None
 
 
 def test_an_example_analogy_has_four_different_words() -> None:

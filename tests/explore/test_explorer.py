@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import w2v
-from w2v.explore.explorer import Completer, Explorer, fold
+from tests.helpers import explorer_of
+from w2v.explore.explorer import Completer, fold
 from w2v.vectors.cosines import unit
 
 WORDS = ["the", "Köln", "Straße", "kol", "koln", "İzmir", "ΟΔΟΣ", "οδός", "a\nb", "", "ba", "한국", "über", "X"]
@@ -70,7 +71,7 @@ class ExactIndex:
 @pytest.mark.parametrize(("plus", "minus"), [(["w1"], []), (["w1", "w5"], ["w9"]), (["w0"], ["w39", "w3"])])
 def test_an_index_answers_as_the_exact_search(vectors: w2v.KeyedVectors, plus: list[str], minus: list[str]) -> None:
     index = ExactIndex(vectors)
-    exact, approximate = Explorer(vectors, 10, "pca"), Explorer(vectors, 10, "pca", index)  # type: ignore[arg-type]
+    exact, approximate = explorer_of(vectors, 10), explorer_of(vectors, 10, index)  # type: ignore[arg-type]
     for method in ("add", "mul"):
         expected, found = (each.nearest(plus, minus, method, 5) for each in (exact, approximate))  # type: ignore[arg-type]
         assert [answer["word"] for answer in found] == [answer["word"] for answer in expected]
@@ -82,7 +83,7 @@ def test_an_index_answers_as_the_exact_search(vectors: w2v.KeyedVectors, plus: l
 
 def test_completion_prefers_the_exact_spelling() -> None:
     vectors = w2v.KeyedVectors(["koln", "Köln", "kölner"], np.eye(3))
-    explorer = Explorer(vectors, 3, "pca")
+    explorer = explorer_of(vectors, 3)
     for typed, words in (("Köln", ["Köln", "koln", "kölner"]), ("KOLN", ["koln", "Köln", "kölner"])):
         assert [answer["word"] for answer in explorer.complete(typed, 3)] == words
         assert [answer["word"] for answer in explorer.complete(typed, 1)] == words[:1]
@@ -91,7 +92,7 @@ def test_completion_prefers_the_exact_spelling() -> None:
 
 
 def test_the_map_has_the_first_words(vectors: w2v.KeyedVectors) -> None:
-    explorer = Explorer(vectors, 7, "pca")
+    explorer = explorer_of(vectors, 7)
     assert explorer.map()["words"] == vectors.index_to_key[:7]
     assert explorer.map()["counts"] == list(range(140, 133, -1))
     assert explorer.complete("w39", 1)[0] == {"word": "w39", "count": 101, "score": None}  # also other words
@@ -99,7 +100,7 @@ def test_the_map_has_the_first_words(vectors: w2v.KeyedVectors) -> None:
 
 def test_keys_that_are_numbers_are_found_and_shown_as_text() -> None:
     vectors = w2v.KeyedVectors([30, 7, 12], np.eye(3) + 0.1, [9, 8, 7])  # type: ignore[arg-type]
-    explorer = Explorer(vectors, 3, "pca")
+    explorer = explorer_of(vectors, 3)
     assert [answer["word"] for answer in explorer.complete("7", 2)] == ["7"]
     assert {answer["word"] for answer in explorer.nearest(["7"], [], "add", 2)} == {"30", "12"}
     assert explorer.vector("12")["row"] == 2

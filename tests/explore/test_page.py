@@ -91,8 +91,30 @@ def test_command_writes_a_file(model: Path, tmp_path: Path) -> None:
     found = run_json("explore", model, "-o", output, "--top", 50)
     assert found == {"output": str(output), "bytes": output.stat().st_size}
     assert "is named twice" in run("explore", model, "-o", model, "--force", code=2).stderr
-    assert "choose another MODEL2" in run("explore", model, model, code=2).stderr
+    assert "is named twice" in run("explore", model, model, code=2).stderr
     assert "--port has no effect" in run("explore", model, "-o", output, "--force", "--port", 1, code=2).stderr
+
+
+def test_command_writes_a_page_of_slices(tmp_path: Path) -> None:
+    random, files = np.random.default_rng(1), []
+    for name in ("1990s", "2000s", "2010s"):
+        files.append(tmp_path / f"{name}.safetensors")
+        w2v.KeyedVectors([f"w{row}" for row in range(20)], random.normal(size=(20, 4))).save(files[-1])
+    page = tmp_path / "page.html"
+    found = run("explore", "--slices", *files, "-o", page, code=1).stderr
+    assert "1990s and 2000s have no coordinate system in common: align" in found
+    assert "have no coordinate system in common" in run("explore", "--slices", *files, code=1).stderr
+    run("align", *files, "-o", tmp_path / "aligned")
+    aligned = sorted((tmp_path / "aligned").iterdir())
+    found = run("explore", "--slices", *aligned[:2], files[2], "-o", page, code=1).stderr
+    assert "1990s and 2010s have" in found
+    run("explore", "--slices", *aligned, "-o", page)
+    data = json.loads(scripts(page.read_text("utf-8"))["application/json"])
+    assert data["slices"] is True
+    assert [model["name"] for model in data["models"]] == ["1990s", "2000s", "2010s"]
+    assert "--slices needs at least two models" in run("explore", "--slices", files[0], code=2).stderr
+    assert "3 models: name one or two, or add --slices" in run("explore", *files, code=2).stderr
+    assert "is named twice" in run("explore", "--slices", files[0], files[0], code=2).stderr
 
 
 def test_methods_and_function_build_the_same_page(model: Path) -> None:
@@ -102,3 +124,5 @@ def test_methods_and_function_build_the_same_page(model: Path) -> None:
     assert trained.explore(trained, top=3).html == trained.wv.explore(trained.wv, top=3).html
     with pytest.raises(w2v.SettingsError):
         one.explore(method="lda")
+    with pytest.raises(w2v.SettingsError, match="1 model as slices: give at least two"):
+        one.explore(slices=True)

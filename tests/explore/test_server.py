@@ -17,16 +17,15 @@ from urllib.parse import urlsplit
 import pytest
 
 import w2v
-from tests.helpers import assert_one_line, run, start
+from tests.helpers import assert_one_line, explorer_of, run, start
 from w2v.explore import server as server_module
-from w2v.explore.explorer import Explorer
 from w2v.explore.server import MAX_BYTES, MAX_UNAUTHENTICATED, Server
 
 
 @pytest.fixture(scope="module")
 def server(model: Path) -> Iterator[Server]:
     server = Server("127.0.0.1", 0)
-    explorer = Explorer(w2v.load(model), 100, "pca")
+    explorer = explorer_of(w2v.load(model), 100)
     thread = threading.Thread(target=server.run, args=("the page", [explorer]), daemon=True)
     thread.start()
     yield server

@@ -145,6 +145,28 @@ def test_stopped_runs_are_resumed_to_the_same_bits(
         assert found.read_bytes() == wanted.read_bytes(), name
 
 
+def test_texts_without_frequent_words_are_named_before_the_training(texts: list[Path], tmp_path: Path) -> None:
+    texts[1].write_text("a b c d\n", "utf-8")
+    with pytest.raises(w2v.W2VError, match="the text 2010s has no word that occurs at least 5 times: join it"):
+        w2v.slices(texts, tmp_path / "out", **QUICK)
+    assert not [*tmp_path.glob("out/*")]
+    with pytest.raises(w2v.W2VError, match="the text 2010s: nothing to learn"):
+        w2v.slices(texts, tmp_path / "out", min_count=1, **QUICK)
+
+
+def test_known_words_are_logged_once_for_two_views(
+    texts: list[Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO", "w2v"):
+        result = w2v.slices(texts, tmp_path / "out", views="words+subwords", **QUICK)
+    found = [record.getMessage() for record in caplog.records if "words of the model occur" in record.getMessage()]
+    assert found == [
+        f"{each.words:,} of {result.words:,} words of the model occur in the text at least 5 times; the others have no "
+        "vector"
+        for each in result.slices.values()
+    ]
+
+
 def test_command_prints_words_and_missing_words(texts: list[Path], tmp_path: Path) -> None:
     arguments = ["slices", *texts, "-o", tmp_path / "out", "--epochs", 1, "--vector-size", 8]
     printed = json.loads(run(*arguments, "--json").stdout)
@@ -253,7 +275,6 @@ def test_forms_of_a_word_that_is_exchanged_in_a_text_differ(sample: Path, tmp_pa
         ({"loss": "softmax"}, "tag_words: with loss softmax, words cannot share outputs"),
         ({"views": "words+subwords"}, "subwords cannot be combined with tag_words"),
         ({"stop_early": 2}, "stop_early cannot be combined with tag_words"),
-        ({"checkpoint": "states"}, "checkpoint cannot be combined with tag_words"),
     ],
     ids=str,
 )
@@ -269,6 +290,22 @@ def test_tagged_word_that_is_in_the_text_already_is_refused(texts: list[Path], t
     texts[0].write_text(texts[0].read_text("utf-8") + " the_2010s", "utf-8")
     with pytest.raises(w2v.W2VError, match="the text 1990s has the word 'the_2010s' already: rename the text"):
         w2v.slices(texts, tmp_path / "out", tag_words=["the"], **QUICK)
+
+
+@pytest.mark.parametrize("options", [{}, {"loss": "nce", "model": "cbow"}], ids=str)
+def test_stopped_run_of_tagged_words_is_resumed_to_the_same_bits(
+    texts: list[Path], tmp_path: Path, options: dict[str, Any]
+) -> None:
+    arguments = {"tag_words": ["france", "the"], **QUICK, **options}
+    expected = w2v.slices(texts, tmp_path / "whole", **arguments)
+    states = {"checkpoint": tmp_path / "states", "checkpoint_every": "2chunks"}
+    with pytest.raises(Stop):
+        w2v.slices(texts, tmp_path / "out", progress=stop_at(0.3), **arguments, **states)
+    assert not [*tmp_path.glob("out/*")]
+    with pytest.raises(w2v.W2VError, match="is not the text that this run was started with"):
+        w2v.slices(texts, tmp_path / "out", resume=True, **arguments | {"tag_words": ["france"]}, **states)
+    found = w2v.slices(texts, tmp_path / "out", resume=True, **arguments, **states)
+    assert Path(found.compass).read_bytes() == Path(expected.compass).read_bytes()
 
 
 def test_tagged_model_is_kept_or_replaced_only_on_request(texts: list[Path], tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import w2v
-from w2v.explore.explorer import Explorer
+from tests.helpers import explorer_of
 from w2v.vectors.approximate import ApproximateIndex
 
 pytest.importorskip("usearch")
@@ -19,7 +19,7 @@ def test_explorer_answers_from_the_index(model: Path, monkeypatch: pytest.Monkey
     assert reports[-1].phase == "index"
     assert reports[-1].done == len(vectors)
     assert 0.9 < index.recall(vectors.vectors) <= 1
-    explorer = Explorer(vectors, 10, "pca", index)
+    explorer = explorer_of(vectors, 10, index)
     for plus, minus in ((["france"], []), (["king", "woman"], ["man"])):
         exact = dict(vectors.most_similar(plus, minus, topn=50))
         found = explorer.nearest(plus, minus, "add", 10)
@@ -46,7 +46,7 @@ def test_single_vector_has_no_neighbours() -> None:
     vectors = w2v.KeyedVectors(["a"], [[1.0, 2.0]])
     index = ApproximateIndex(vectors.vectors)
     assert index.recall(vectors.vectors) == 1
-    assert Explorer(vectors, 1, "pca", index).nearest(["a"], [], "add", 10) == []
+    assert explorer_of(vectors, 1, index).nearest(["a"], [], "add", 10) == []
 
 
 def test_an_index_is_read_back_as_written(tmp_path: Path) -> None:

@@ -52,6 +52,7 @@ LEVEL = 0.05
 BAND = 200  # words of similar frequency share a median and a spread
 UPPER_QUANTILE = 0.84  # of a normal distribution, one standard deviation above the median
 MIN_SPREAD = 1e-6  # of equal distances, so that z is finite
+SAME = 1e-5  # the largest distance of a word between two copies of a model, one of which may be rotated
 LARGER = 1.5  # a baseline of texts that are larger by this factor is less noisy than the models
 
 
@@ -316,8 +317,13 @@ def _check_baseline(pair: _Pair, noise: _Pair) -> None:
     """Check that the baseline measures the noise of the compared models.
 
     Raises:
-        W2VError: If one pair of models is in one coordinate system and the other had to be aligned.
+        W2VError: If one pair of models is in one coordinate system and the other had to be aligned, or if the models of
+            the baseline are the same.
     """
+    if noise.distances["cosine"].max() < SAME:
+        raise W2VError(
+            "the models of the baseline are the same, so they have no noise: give models of two random halves of a text"
+        )
     if (pair.fit is None) != (noise.fit is None):
         first, second = ("models", "baseline") if pair.fit is None else ("baseline", "models")
         raise W2VError(

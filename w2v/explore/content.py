@@ -27,20 +27,17 @@ MAX_CANDIDATES = 10  # example analogies to try; the first that the model answer
 SEARCHED_WORDS = 10_000  # number of words among which the model searches for the answer
 
 
-def embedded_model(
-    name: str, vectors: KeyedVectors, top: int, method: Projection, progress: Report | None = None
-) -> Content:
+def embedded_model(name: str, vectors: KeyedVectors, top: int, word_map: Content) -> Content:
     """Return the data of a page that works without a server: `top` words with their vectors.
 
-    Raises:
-        SettingsError: `top` is below 1.
-        W2VError: The model has no words, a value is not finite, or the library of the method is not installed.
+    Args:
+        word_map: The map of these words, from word_maps.
     """
     integers, scales = quantise(np.asarray(vectors.vectors[:top]))
     searched = "all words" if top >= len(vectors) else f"the first {top:,} words"
     return {
         **model_facts(name, vectors, f"search in {searched}, with vectors rounded to 8 bits"),
-        **map_data(vectors, top, method, progress),
+        **word_map,
         "vectors": encode_array(integers),
         "scales": encode_array(scales),
         "has_ngrams": vectors.ngrams is not None,  # the page explains that only a server can use the n-grams
@@ -52,44 +49,63 @@ def model_facts(name: str, vectors: KeyedVectors, search: str) -> Content:
     return {"name": name, "size": len(vectors), "dimensions": vectors.vector_size, "search": search}
 
 
-def map_data(vectors: KeyedVectors, top: int, method: Projection, progress: Report | None = None) -> Content:
-    """Return the data of a map of the first `top` words.
+def word_maps(
+    models: Sequence[KeyedVectors], top: int, method: Projection, slices: bool = False, progress: Report | None = None
+) -> list[Content]:
+    """Return the data of a map of the first `top` words of each model.
 
-    The map projects unit vectors, so that words with high cosines are close to each other.
+    A map projects unit vectors, so that words with high cosines are close to each other.
+
+    Args:
+        slices: Whether the models have one coordinate system. Then their maps have one, too, and the same clusters.
 
     Returns:
+        For each model, a dict with:
         words: The words, the most frequent first.
         counts: Their counts, or None.
         map: Their coordinates x, y, x, y, …, int16 as base64.
         skipped: The number of most frequent words that are left out when the map opens.
-        shown: The number of words that are shown when the map opens. The clusters are computed from these words.
+        shown: The number of words that are shown when the map opens. The clusters are computed from these words; with
+            slices, from the words of the first model.
         clusters: The nearest cluster of each word, uint8 as base64.
         names: The names of the clusters.
 
     Raises:
         SettingsError: `top` is below 1.
-        W2VError: The model has no words, a value is not finite, or a library is not installed.
+        W2VError: A model has no words, a value is not finite, or a library is not installed.
     """
     check_numbers(top=top)
-    if not vectors.vectors.size:
+    if not all(each.vectors.size for each in models):
         raise W2VError("the model has no words")
-    rows, words = unit(np.asarray(vectors.vectors[:top])), vectors.first_words(top)
-    points = project(rows, method, progress=progress)
+    if slices:
+        return _maps_in_one_system(models, top, method, progress)
+    return [each for model in models for each in _maps_in_one_system([model], top, method, progress)]
+
+
+def _maps_in_one_system(
+    models: Sequence[KeyedVectors], top: int, method: Projection, progress: Report | None
+) -> list[Content]:
+    """Return the data of the maps of models in one coordinate system; see word_maps."""
+    rows = [unit(np.asarray(each.vectors[:top])) for each in models]
+    points = project(np.concatenate(rows), method, progress=progress)
     points -= (points.min(axis=0) + points.max(axis=0)) / 2
     points *= MAX_COORDINATE / (np.abs(points).max() or 1)
-    skipped = default_skip(len(words), INITIAL_WORDS)
-    shown = slice(skipped, skipped + INITIAL_WORDS)
-    numbers, names = cluster_words(words[shown], rows[shown], CLUSTERS, seed=1)
-    clusters = nearest_cluster(rows, rows[shown], numbers)
-    return {
-        "words": words,
-        "counts": None if vectors.counts is None else vectors.counts[:top].tolist(),
-        "map": encode_array(np.rint(points).astype(np.int16)),
-        "clusters": encode_array(clusters.astype(np.uint8)),
-        "names": names,
-        "skipped": skipped,
-        "shown": INITIAL_WORDS,
-    }
+    coordinates = np.split(np.rint(points).astype(np.int16), np.cumsum([len(each) for each in rows])[:-1])
+    skipped = [default_skip(len(each), INITIAL_WORDS) for each in rows]
+    shown = slice(skipped[0], skipped[0] + INITIAL_WORDS)
+    numbers, names = cluster_words(models[0].first_words(top)[shown], rows[0][shown], CLUSTERS, seed=1)
+    return [
+        {
+            "words": model.first_words(top),
+            "counts": None if model.counts is None else model.counts[:top].tolist(),
+            "map": encode_array(coordinates[number]),
+            "clusters": encode_array(nearest_cluster(rows[number], rows[0][shown], numbers).astype(np.uint8)),
+            "names": names,
+            "skipped": skipped[number],
+            "shown": INITIAL_WORDS,
+        }
+        for number, model in enumerate(models)
+    ]
 
 
 def examples(models: Sequence[KeyedVectors], top: int) -> dict[str, Any]:

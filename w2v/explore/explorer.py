@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from w2v.explore.content import Content, map_data
-from w2v.plotting.projection import Projection
-from w2v.progress import Report
+from w2v.explore.content import Content
 from w2v.text.normalise import normalise_unicode
 from w2v.vectors.approximate import ApproximateIndex
 from w2v.vectors.keyed import KeyedVectors, Neighbours
@@ -22,24 +20,12 @@ Answer = dict[str, Any]
 class Explorer:
     """A model that answers the page's queries, with the same methods as EmbeddedModel in assets/embedded.js."""
 
-    def __init__(
-        self,
-        vectors: KeyedVectors,
-        top: int,
-        method: Projection,
-        index: ApproximateIndex | None = None,
-        progress: Report | None = None,
-    ) -> None:
-        """Prepare the map of the first `top` words. With an index, `nearest` is approximate.
-
-        Raises:
-            SettingsError: `top` is below 1.
-            W2VError: The model has no words, a value is not finite, or the library of the method is not installed.
-        """
+    def __init__(self, vectors: KeyedVectors, word_map: Content, index: ApproximateIndex | None = None) -> None:
+        """Prepare the completion of words. With an index, `nearest` is approximate."""
         self.vectors = vectors
         self._index = index
         self._completer = Completer([*map(str, vectors.index_to_key)])
-        self._map = map_data(vectors, top, method, progress)
+        self._map = word_map
 
     def complete(self, text: str, n: int) -> list[Answer]:
         """Return at most n words that match the typed text, a word of exactly this spelling first."""
@@ -81,7 +67,7 @@ class Explorer:
         return {"row": row, "count": None if row is None else self._count(row), "values": values}
 
     def map(self) -> Content:
-        """Return the data of the map; see map_data."""
+        """Return the data of the map; see word_maps."""
         return self._map
 
     def _word(self, row: int, score: float | None = None) -> Answer:

@@ -12,9 +12,10 @@ from importlib import resources
 
 from w2v.display import Page
 from w2v.errors import printable
-from w2v.explore.content import TOP, Content, embedded_model, examples
+from w2v.explore.content import TOP, Content, embedded_model, examples, word_maps
 from w2v.plotting.projection import Projection
 from w2v.progress import Report
+from w2v.vectors.align import check_slices
 from w2v.vectors.keyed import KeyedVectors
 
 # In the order of imports: each module imports only from earlier ones.
@@ -27,27 +28,41 @@ UNSAFE = re.compile("[<\u2028\u2029\ud800-\udfff]")
 
 
 def explore(
-    models: Mapping[str, KeyedVectors], top: int = TOP, method: Projection = "pca", progress: Report | None = None
+    models: Mapping[str, KeyedVectors],
+    top: int = TOP,
+    method: Projection = "pca",
+    slices: bool = False,
+    progress: Report | None = None,
 ) -> Page:
     """Build a page with the first `top` words of one or more models, given by name.
 
     Args:
+        slices: Whether the models are slices in one coordinate system, whose maps the page shows in one, too.
         progress: Called in phase "project".
 
     Raises:
-        SettingsError: `top` is below 1, or the method is unknown.
-        W2VError: A model has no words, a value is not finite, or the library of the method is not installed.
+        SettingsError: `top` is below 1, the method is unknown, or there is only one slice.
+        W2VError: A model has no words, a value is not finite, slices have no coordinate system in common, or the
+            library of the method is not installed.
     """
-    contents = [embedded_model(name, vectors, top, method, progress) for name, vectors in models.items()]
-    return Page(build_html(contents, examples([*models.values()], top)))
+    if slices:
+        check_slices(models)
+    maps = word_maps([*models.values()], top, method, slices, progress)
+    contents = [
+        embedded_model(name, vectors, top, each) for (name, vectors), each in zip(models.items(), maps, strict=True)
+    ]
+    return Page(build_html(contents, examples([*models.values()], top), slices))
 
 
-def build_html(models: Sequence[Content], shown_examples: Content, connect: str = "'none'") -> str:
+def build_html(
+    models: Sequence[Content], shown_examples: Content, slices: bool = False, connect: str = "'none'"
+) -> str:
     """Return the HTML of a page.
 
     Args:
         models: The data of each model, from embedded_model or model_facts.
         shown_examples: The examples that the page shows at first.
+        slices: Whether the models are slices in one coordinate system.
         connect: The `connect-src` of the Content-Security-Policy: "'self'" if a server answers queries.
     """
     assets = resources.files("w2v.explore") / "assets"
@@ -60,7 +75,7 @@ def build_html(models: Sequence[Content], shown_examples: Content, connect: str 
         f"connect-src {connect}; base-uri 'none'; form-action 'none'",
         "style": style,
         "script": script,
-        "data": script_safe_json({"models": models, "examples": shown_examples}),
+        "data": script_safe_json({"models": models, "examples": shown_examples, "slices": slices}),
     }
     return MARKER.sub(lambda match: parts[match[1]], (assets / "index.html").read_text("utf-8"))
 

@@ -11,13 +11,53 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError
 from w2v.text._text import FIRST_TYPE, Lookup
+from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, TypeCounts, store_of_ids
+from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 
 
 def tagged(word: str, name: str) -> str:
     """Return a chosen word with the name of a text."""
     return f"{word}_{name}"
+
+
+class TaggedTexts:
+    """Several texts, by name, to train one model on, in which chosen words carry the name of their text.
+
+    Attributes:
+        corpora: The texts by name.
+        words: The chosen words, without repeats.
+    """
+
+    def __init__(self, corpora: Mapping[str, Corpus], words: Sequence[str]) -> None:
+        self.corpora, self.words = corpora, words
+
+    @property
+    def files(self) -> list[str]:
+        """The paths of all files."""
+        return [file for corpus in self.corpora.values() for file in corpus.files]
+
+    @property
+    def sizes(self) -> list[tuple[str, int]] | None:
+        """See Corpus."""
+        sizes = [corpus.sizes for corpus in self.corpora.values()]
+        return None if None in sizes else [each for files in sizes if files for each in files]
+
+    def __str__(self) -> str:
+        return "the text of all slices"
+
+    def output_words(self, vocabulary: Vocabulary) -> NDArray[np.int32]:
+        """Return the word with the output row of each word of the joined text; see Plan.output_words.
+
+        The tagged forms of a word share the row of the most frequent form.
+        """
+        row_of_word = {word: row for row, word in enumerate(vocabulary.words)}
+        output_words = np.arange(len(vocabulary), dtype=np.int32)
+        for word in self.words:
+            rows = [row_of_word[form] for name in self.corpora if (form := tagged(word, name)) in row_of_word]
+            output_words[rows] = min(rows, default=0)
+        return output_words
 
 
 def join_tagged(stores: Mapping[str, IdStore], words: Sequence[str], folder: Path) -> IdStore:

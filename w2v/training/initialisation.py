@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, VectorsWithoutModel, W2VError
+from w2v.errors import SettingsError, VectorsWithoutModel, W2VError, pluralise
 from w2v.formats import bfloat16
 from w2v.losses.loss import Loss
 from w2v.losses.registry import FlatSettings, Settings, loss_for
@@ -273,7 +273,7 @@ def initialise_from_model(
     return Initialisation(vocabulary, None, parameters | _subword_rows(model, vocabulary, rows, ignore_memory), rows)
 
 
-def initialise_from_compass(compass: Model, settings: Settings, types: TypeCounts) -> Initialisation:
+def initialise_from_compass(compass: Model, settings: Settings, types: TypeCounts, text: str) -> Initialisation:
     """Initialise a run that trains input rows against the frozen output rows of a model (TWEC, Di Carlo et al. 2019).
 
     The words are the words of the model that occur in the text at least min_count times. Another word of the model
@@ -283,6 +283,7 @@ def initialise_from_compass(compass: Model, settings: Settings, types: TypeCount
         compass: The model.
         settings: The settings of the run.
         types: The types of the text.
+        text: The text, as in error messages.
 
     Raises:
         W2VError: The model has NaN or infinite values, or the text has too few of its words.
@@ -302,11 +303,9 @@ def initialise_from_compass(compass: Model, settings: Settings, types: TypeCount
     rows = rows[counts[rows] >= max(1, settings.min_count)][: settings.max_vocab]
     if not len(rows):
         raise W2VError(
-            f"no word of the model of init occurs at least {settings.min_count} times in this text: are language, "
-            "--lower and --tokenize the same?"
+            f"no word of the model of init occurs at least {pluralise(settings.min_count, 'time')} in {text}: are "
+            "language, --lower and --tokenize the same?"
         )
-    found = f"{len(rows):,} of {len(compass.vocabulary):,} words of the model occur in the text"
-    log.info("%s at least %s times; the others have no vector", found, f"{settings.min_count:,}")
     words = [compass.vocabulary.words[row] for row in rows.tolist()]
     vocabulary = Vocabulary(words, counts[rows])
     # Input rows get new values, as in CADE. If they started from the rows of the model, rare words would stay near them

@@ -14,7 +14,7 @@ from typing import Any, cast
 from zlib import crc32
 
 from w2v._kernels import step_for
-from w2v.errors import NothingToTrain, SettingsError, W2VError, one_line
+from w2v.errors import NothingToTrain, SettingsError, W2VError, one_line, pluralise
 from w2v.evaluation.held_out import GapTest
 from w2v.formats import bfloat16, table
 from w2v.formats.native import header_bytes
@@ -22,16 +22,18 @@ from w2v.graph.graph import Graph, is_graph
 from w2v.graph.source import GraphSource
 from w2v.graph.walks import walk_store
 from w2v.losses import registry
-from w2v.losses.registry import Settings, view_settings
+from w2v.losses.registry import Settings, loss_for, view_settings
+from w2v.losses.sampling import SamplingLoss, share_outputs
 from w2v.progress import Report
 from w2v.system import memory
-from w2v.system.files import PathLike
+from w2v.system.files import PathLike, temporary_folder
 from w2v.system.version import __version__
 from w2v.text.columns import has_columns
 from w2v.text.corpus import Corpus, Source
 from w2v.text.encodings import UTF_8
 from w2v.text.idstore import IdStore, TypeCounts, read_corpus
 from w2v.text.phrases import Phrases
+from w2v.text.tagging import TaggedTexts, join_tagged
 from w2v.text.text_checks import warn_about_text
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import Checkpoint
@@ -62,7 +64,7 @@ log = logging.getLogger("w2v")
 
 def prepare(
     config: RunConfig,
-    corpus: Source | Corpus | Graph,
+    corpus: Source | Corpus | Graph | TaggedTexts,
     *,
     source: Model | ViewsModel | KeyedVectors | None = None,
     vocabulary: Vocabulary | None = None,
@@ -122,7 +124,7 @@ def prepare(
             if communicator:
                 assert isinstance(text, Corpus)
                 is_table = has_columns(config.reading.column) or config.reading.item is not None
-                part = text.part(communicator.rank, communicator.size, is_table=is_table)
+                part = text.part(communicator.rank, communicator.size, is_table)
             store, joined_phrases = read_words(part, config, phrases, settings.threads, progress)
             stack.enter_context(store)
         types = merge_types(communicator, store) if communicator else store
@@ -159,7 +161,11 @@ def prepare(
             with collective_errors(communicator):
                 instruction_set = _resumed_instruction_set(checkpoint) if checkpoint else None
                 view_source = source.views[name] if isinstance(source, ViewsModel) else source
-                initial = _initialise(view, types, view_source, vocabulary, checkpoint)
+                initial = _initialise(view, types, str(text), view_source, vocabulary, checkpoint)
+                if isinstance(text, TaggedTexts):
+                    initial = _share_outputs(initial, settings, text)
+                if isinstance(view_source, Model) and config.freeze == "outputs" and not runs and not checkpoint:
+                    _log_known_words(initial.vocabulary, view_source.vocabulary, settings.min_count)
             other_memory = _other_memory(runs, config, initial)
             options: dict[str, Any] = {"checkpoint_folder": folder, "other_memory": other_memory}
             if not types.is_text:
@@ -202,13 +208,15 @@ def prepare(
     return views_run
 
 
-def _open_corpus(config: RunConfig, corpus: Source | Corpus | Graph) -> Corpus | GraphSource:
+def _open_corpus(
+    config: RunConfig, corpus: Source | Corpus | Graph | TaggedTexts
+) -> Corpus | GraphSource | TaggedTexts:
     """Return the text or graph of a run. Raise W2VError if a text is needed and this is a graph."""
     if config.walks:
         return GraphSource(corpus)
     if is_graph(corpus):
         raise W2VError("the corpus is a graph, and the run began with a text: give the same text again")
-    return corpus if isinstance(corpus, Corpus) else Corpus(cast(Source, corpus))
+    return corpus if isinstance(corpus, Corpus | TaggedTexts) else Corpus(cast(Source, corpus))
 
 
 def _check_outputs(config: RunConfig, vocabulary: Vocabulary) -> None:
@@ -253,7 +261,6 @@ def run_in_memory(
     share: float = 1.0,
     phrases: Phrases | None = None,
     read_seconds: float = 0.0,
-    initial: Initialisation | None = None,
 ) -> Run | ViewsRun:
     """Return a new run over a text that is already read, without checkpoints and held-out text.
 
@@ -264,9 +271,8 @@ def run_in_memory(
         share: The share of the text, from its start, to train on.
         phrases: The phrases that were joined in the text.
         read_seconds: The time spent on reading the text.
-        initial: The vocabulary and the initial matrices; by default, new matrices.
     """
-    initial, runs = initial or Initialisation(vocabulary), dict[str, Run]()
+    initial, runs = Initialisation(vocabulary), dict[str, Run]()
     for name, view in _configs_of_views(config, dict.fromkeys(config.settings.view_sizes)).items():
         run = Run(view, initial, store, share=share, other_memory=_other_memory(runs, config, initial))
         run.phrases, run.read_seconds = phrases, read_seconds
@@ -333,7 +339,7 @@ def _resumed_phrases(original: bool | str, phrases: bool | PathLike) -> bool | s
     return str(phrases)
 
 
-def _check_file_sizes(checkpoint: Checkpoint, text: Corpus | GraphSource) -> None:
+def _check_file_sizes(checkpoint: Checkpoint, text: Corpus | GraphSource | TaggedTexts) -> None:
     """Raise W2VError if the sizes of the files have changed. This needs no reading, unlike the checksum of the text."""
     for (old_path, old_size), (path, size) in zip(checkpoint.resume_info.files or [], text.sizes or [], strict=False):
         if old_size != size:
@@ -347,11 +353,15 @@ def _check_file_sizes(checkpoint: Checkpoint, text: Corpus | GraphSource) -> Non
 def _initialise(
     config: RunConfig,
     types: TypeCounts,
+    text: str,
     source: Model | KeyedVectors | None,
     vocabulary: Vocabulary | None,
     checkpoint: Checkpoint | None,
 ) -> Initialisation:
-    """Return the vocabulary and the matrices of the run at its start, or at the checkpoint that it resumes from."""
+    """Return the vocabulary and the matrices of the run at its start, or at the checkpoint that it resumes from.
+
+    `text` names the text in error messages.
+    """
     settings = config.settings
     if checkpoint is not None:
         return Initialisation(
@@ -362,7 +372,7 @@ def _initialise(
             coordinates=checkpoint.resume_info.coordinates,
         )
     if isinstance(source, Model) and config.freeze == "outputs":
-        return initialise_from_compass(source, settings, types)
+        return initialise_from_compass(source, settings, types, text)
     if isinstance(source, Model):
         return initialise_from_model(source, config.vocab, settings, types, config.ignore_memory)
     if vocabulary is not None:
@@ -372,18 +382,35 @@ def _initialise(
     return Initialisation(vocabulary) if source is None else initialise_from_vectors(source, vocabulary, config.freeze)
 
 
+def _share_outputs(initial: Initialisation, settings: Settings, texts: TaggedTexts) -> Initialisation:
+    """Let the tagged forms of a word share an output row."""
+    loss, output_words = initial.loss or loss_for(settings, initial.vocabulary), texts.output_words(initial.vocabulary)
+    if not isinstance(loss, SamplingLoss):
+        raise SettingsError(f"tag_words: with loss {settings.loss}, words cannot share outputs: choose ns")
+    return replace(initial, loss=share_outputs(loss, output_words), output_words=output_words)
+
+
+def _log_known_words(words: Vocabulary, compass: Vocabulary, min_count: int) -> None:
+    found = f"{len(words):,} of {len(compass):,} words of the model occur in the text"
+    log.info("%s at least %s; the others have no vector", found, pluralise(min_count, "time"))
+
+
 def load_phrases(phrases: bool | PathLike) -> Phrases | bool:
-    """Load a file of phrases. True and False are returned unchanged; see `join_phrases`."""
+    """Load a file of phrases. True and False are returned unchanged; see `read_words`."""
     return phrases if isinstance(phrases, bool) else Phrases.load(phrases)
 
 
 def read_words(
-    text: Corpus | GraphSource, config: RunConfig, phrases: Phrases | bool, workers: int, progress: Report | None
+    text: Corpus | TaggedTexts | GraphSource,
+    config: RunConfig,
+    phrases: Phrases | bool,
+    workers: int,
+    progress: Report | None,
 ) -> tuple[IdStore, Phrases | None]:
-    """Read a text and join the words of its phrases, or read a graph and make random walks on it.
+    """Read texts and join the words of their phrases, or read a graph and make random walks on it.
 
     Args:
-        text: The text or graph.
+        text: The text, texts or graph.
         config: The description of the run.
         phrases: The phrases; True to find them in the text, False to join none.
         workers: The number of threads.
@@ -403,6 +430,14 @@ def read_words(
         graph = text.read(config.walks, **resources)
         config.check_items(str(text), graph.key_type)
         return walk_store(graph, config.walks, seed=config.settings.seed, folder=cache, **resources), None
+    if isinstance(text, TaggedTexts):
+        joined_phrases = None
+        with ExitStack() as stack:
+            stores = {}
+            for name, corpus in text.corpora.items():
+                part, joined_phrases = read_words(corpus, config, phrases, workers, progress)
+                stores[name] = stack.enter_context(part)
+            return join_tagged(stores, text.words, temporary_folder(cache)), joined_phrases
     store = read_corpus(text, config.reading, check_items=config.check_items, **resources)
     with ExitStack() as stack:
         stack.enter_context(store)

@@ -9,34 +9,28 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from w2v.detect import read_lines
 from w2v.display import Result
-from w2v.errors import SettingsError, W2VError, pluralise
-from w2v.losses.registry import Settings, loss_for
-from w2v.losses.sampling import SamplingLoss, share_outputs
+from w2v.errors import NothingToTrain, SettingsError, W2VError, pluralise
+from w2v.losses.registry import Settings
 from w2v.options import refuse_unknown
 from w2v.progress import Report
 from w2v.settings import RENAMED
-from w2v.system.files import PathLike, as_paths, temporary_folder, translate_os_errors
+from w2v.system.files import PathLike, as_paths, translate_os_errors
+from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus, DataFrameLike, Source
-from w2v.text.tagging import join_tagged, tagged
-from w2v.text.vocabulary import Vocabulary
+from w2v.text.tagging import TaggedTexts, tagged
 from w2v.training.checkpoint_folder import VIEWS_FILE_NAME
 from w2v.training.checkpoint_folder import files as checkpoint_files
 from w2v.training.config import RunConfig
-from w2v.training.initialisation import Initialisation, check_frozen_outputs, coordinates_of
+from w2v.training.initialisation import check_frozen_outputs, coordinates_of
 from w2v.training.model import Model, ViewsModel
-from w2v.training.prepare import load_phrases, prepare, read_words, resumed_config, run_in_memory
+from w2v.training.prepare import load_phrases, prepare, read_words, resumed_config
 from w2v.training.train import Arguments
 from w2v.training.views import latest_checkpoint
 
@@ -104,7 +98,7 @@ def slices(
         output: The folder for the models; it is created if it does not exist.
         tag_words: Words, or the file of a text with them, to train one model of all texts instead, tagged.safetensors.
             In this model, each of these words has a vector for each text, such as gay_1990s, and other words have one
-            vector (temporal referencing, Dubossarsky et al. 2019). It takes no checkpoints.
+            vector (temporal referencing, Dubossarsky et al. 2019).
         checkpoint: A folder for the checkpoints of all runs.
         resume: Whether to go on after the same call was stopped. Models that are finished are kept. A run with a
             checkpoint is resumed.
@@ -132,8 +126,12 @@ def slices(
     sources = named_sources(corpora)
     run = _Runs(Path(output), Path(checkpoint) if checkpoint else None, resume, force, progress, given)
     if tag_words is not None:
-        return run.tagged(sources, words_to_tag(tag_words), config)
+        for name in ("stop_early", "subwords"):
+            if getattr(config.settings, name) is not None:
+                raise SettingsError(f"{name} cannot be combined with tag_words: leave one of them out")
+        return run.tagged(sources, words_to_tag(tag_words), options)
     run.check_outputs([COMPASS, *sources])
+    run.check_texts(sources, config)
     compass = run.model(COMPASS, joined(list(sources.values())), options, None)
     finished: dict[str, Slice] = {}
     # The compass has the settings of a preset, and a text may get more epochs than the longer text of the compass.
@@ -171,8 +169,24 @@ class _Runs:
                     "replace them"
                 )
 
+    def check_texts(self, sources: Mapping[str, Source], config: RunConfig) -> None:
+        """Read all texts that have no model yet. Raise W2VError if one of them has too few words to train a model.
+
+        The compass has the words that a text contains at least min_count times, because it is trained on all texts.
+        """
+        min_count, phrases = config.settings.min_count, load_phrases(config.phrases)
+        for name, source in sources.items():
+            if self.resume and self.path(name).exists():
+                continue
+            with read_words(Corpus(source), config, phrases, config.settings.threads, self.progress)[0] as store:
+                if store.counts[FIRST_TYPE:].max(initial=0) < min_count:
+                    raise W2VError(
+                        f"the text {name} has no word that occurs at least {pluralise(min_count, 'time')}: join it "
+                        "with another text, leave it out, or lower --min-count (min_count=)"
+                    )
+
     def model(
-        self, name: str, source: Source, options: Mapping[str, Any], compass: Model | ViewsModel | None
+        self, name: str, source: Source | TaggedTexts, options: Mapping[str, Any], compass: Model | ViewsModel | None
     ) -> Model | ViewsModel:
         """Return a model with its coordinates: from its file, if it is finished and the call resumes, or by training.
 
@@ -180,7 +194,7 @@ class _Runs:
             name: The name of the text.
             source: The text.
             options: The arguments of `train`.
-            compass: The model with the output rows to freeze; None to train the compass itself.
+            compass: The model with the output rows to freeze; None for a model of all texts.
         """
         path = self.path(name)
         if self.resume and path.exists():
@@ -191,15 +205,18 @@ class _Runs:
                     f"{path} was trained with another compass: remove it, or start again with --force (force=True)"
                 )
             return model
-        log.info("training %s", f"the slice {name}" if compass else "the compass on all slices")
-        model = self._train(name, source, options, compass)
-        if compass is None:
+        log.info("training %s", f"the slice {name}" if compass else f"the model {name} on all slices")
+        try:
+            model = self._train(name, source, options, compass)
+        except NothingToTrain as error:
+            raise NothingToTrain(f"the text {name}: {error}") from error
+        if name == COMPASS:
             model = with_coordinates(model)
         model.save(path, force=self.force)
         return model
 
     def _train(
-        self, name: str, source: Source, options: Mapping[str, Any], compass: Model | ViewsModel | None
+        self, name: str, source: Source | TaggedTexts, options: Mapping[str, Any], compass: Model | ViewsModel | None
     ) -> Model | ViewsModel:
         """Train a model, or resume its run from a checkpoint."""
         folder = self.checkpoint and self.checkpoint / name
@@ -218,44 +235,14 @@ class _Runs:
             run.train(self.progress)
             return run.model()
 
-    def tagged(self, sources: Mapping[str, Source], words: list[str], config: RunConfig) -> Slices:
-        """Train one model of all texts, with a vector of each chosen word for each text."""
-        path, settings = self.path(TAGGED), config.settings
-        refused = {"checkpoint": self.checkpoint, "stop_early": settings.stop_early, "subwords": settings.subwords}
-        if causes := [name for name, value in refused.items() if value is not None]:
-            raise SettingsError(f"{causes[0]} cannot be combined with tag_words: leave one of them out")
+    def tagged(self, sources: Mapping[str, Source], words: list[str], options: Mapping[str, Any]) -> Slices:
+        """Train one model of all texts in which the chosen words have a vector for each text."""
+        texts = TaggedTexts({name: Corpus(source) for name, source in sources.items()}, words)
         self.check_outputs([TAGGED])
-        if self.resume and path.exists():
-            model: Model | ViewsModel = Model.load(path, mmap=True)
-            self._check_settings(model.settings, f"the model in {path}")
-        else:
-            model = self._train_tagged(sources, words, config)
-            model.save(path, force=self.force)
-        known, size = set(model.vocabulary.words), len(model.vocabulary)
+        model = self.model(TAGGED, texts, options, None)
+        path, known, size = str(self.path(TAGGED)), set(model.vocabulary.words), len(model.vocabulary)
         counts = {name: sum(tagged(word, name) in known for word in words) for name in sources}
-        slices = {name: Slice(str(path), count, len(words) - count) for name, count in counts.items()}
-        return Slices(str(path), size, slices)
-
-    def _train_tagged(self, sources: Mapping[str, Source], words: list[str], config: RunConfig) -> Model | ViewsModel:
-        started, settings = time.perf_counter(), config.settings
-        phrases = load_phrases(config.phrases)
-        folder = temporary_folder(config.reading.cache)
-        with ExitStack() as stack:
-            stores = {}
-            for name, source in sources.items():
-                store, joined_phrases = read_words(Corpus(source), config, phrases, settings.threads, self.progress)
-                stores[name] = stack.enter_context(store)
-            text = stack.enter_context(join_tagged(stores, words, folder))
-            vocabulary = Vocabulary.from_store(text, settings.min_count, settings.max_vocab)
-            loss, output_words = loss_for(settings, vocabulary), words_with_outputs(vocabulary, words, [*sources])
-            if not isinstance(loss, SamplingLoss):
-                raise SettingsError(f"tag_words: with loss {settings.loss}, words cannot share outputs: choose ns")
-            initial = Initialisation(vocabulary, share_outputs(loss, output_words), output_words=output_words)
-            seconds = time.perf_counter() - started
-            options: dict[str, Any] = {"phrases": joined_phrases, "read_seconds": seconds, "initial": initial}
-            with run_in_memory(config, vocabulary, text, **options) as run:
-                run.train(self.progress)
-                return run.model()
+        return Slices(path, size, {name: Slice(path, count, len(words) - count) for name, count in counts.items()})
 
     def _check_settings(self, settings: Settings, where: str) -> None:
         """Raise SettingsError if a setting of this call differs from the settings of an earlier call."""
@@ -264,19 +251,6 @@ class _Runs:
             value = self.given[name]
             if value not in (stored[name], None, "auto"):
                 raise SettingsError(f"{name} {value}: {where} has {stored[name]}; leave it out, or start again")
-
-
-def words_with_outputs(vocabulary: Vocabulary, words: Sequence[str], names: Sequence[str]) -> NDArray[np.int32]:
-    """Return the word with the output row of each word; see Plan.output_words.
-
-    The tagged forms of a word share the row of the most frequent form.
-    """
-    row_of_word = {word: row for row, word in enumerate(vocabulary.words)}
-    output_words = np.arange(len(vocabulary), dtype=np.int32)
-    for word in words:
-        rows = [row_of_word[form] for name in names if (form := tagged(word, name)) in row_of_word]
-        output_words[rows] = min(rows, default=0)
-    return output_words
 
 
 def words_to_tag(words: PathLike | Collection[str]) -> list[str]:

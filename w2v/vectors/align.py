@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -139,9 +139,9 @@ def align(
     """
     sources = [vectors_of(model) for model in as_list(models)]
     pairs = None if dictionary is None else _as_pairs(dictionary)
-    _check_arguments(sources, to, anchors is not None, pairs is not None)
-    check_numbers(restrict_vocab=restrict_vocab, seed=seed)
     words = None if anchors is None else list(dict.fromkeys(as_list(anchors)))
+    _check_arguments(sources, to, words, pairs)
+    check_numbers(restrict_vocab=restrict_vocab, seed=seed)
     size = sources[0].vector_size
     memory.check(4 * sum(map(len, sources)) * size, f"aligning {pluralise(len(sources), 'model')}", HINT)
     rotated = [normalise(sources[0].vectors, centre)]
@@ -180,8 +180,7 @@ def in_one_system(sources: Sequence[KeyedVectors]) -> tuple[list[KeyedVectors], 
     Raises:
         W2VError: As in `align`.
     """
-    systems = {source.header.coordinates for source in sources}
-    if len(systems) > 1 or "" in systems:
+    if not share_system(sources):
         alignment = align(sources)
         return alignment.vectors, alignment.fits
     scaled = [
@@ -189,6 +188,30 @@ def in_one_system(sources: Sequence[KeyedVectors]) -> tuple[list[KeyedVectors], 
         for each in sources
     ]
     return scaled, []
+
+
+def share_system(sources: Iterable[KeyedVectors]) -> bool:
+    """Return True if all models say that their vectors are in the same coordinate system."""
+    systems = {source.header.coordinates for source in sources}
+    return len(systems) == 1 and "" not in systems
+
+
+def check_slices(models: Mapping[str, KeyedVectors]) -> None:
+    """Check that there are at least two models, given by name, and that they have one coordinate system.
+
+    Raises:
+        SettingsError: If there are fewer than two models.
+        W2VError: If the models have no coordinate system in common.
+    """
+    if len(models) < 2:
+        raise SettingsError(f"{pluralise(len(models), 'model')} as slices: give at least two")
+    first, *others = models
+    for other in others:
+        if not share_system([models[first], models[other]]):
+            raise W2VError(
+                f"{first} and {other} have no coordinate system in common: align all models with w2v align, or train "
+                "them with w2v slices"
+            )
 
 
 def read_pairs(path: PathLike) -> list[tuple[str, str]]:
@@ -239,15 +262,20 @@ def _as_pairs(dictionary: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(word, other) for word, other in entries]
 
 
-def _check_arguments(sources: Sequence[KeyedVectors], to: str, has_anchors: bool, has_dictionary: bool) -> None:
+def _check_arguments(
+    sources: Sequence[KeyedVectors], to: str, anchors: Sequence[str] | None, dictionary: Sequence[object] | None
+) -> None:
     """Check the models and options of `align`; errors are the same."""
     if len(sources) < 2:
         raise SettingsError(f"{pluralise(len(sources), 'model')} to align: give at least two")
     if to not in get_args(Reference):
         raise SettingsError(f'to is {to!r}: it must be "first" or "previous"')
-    if has_anchors and has_dictionary:
+    if anchors is not None and dictionary is not None:
         raise SettingsError("anchors have no effect with a dictionary: give one of them")
-    if has_dictionary and len(sources) > 2:
+    for name, given in {"anchors": anchors, "dictionary": dictionary}.items():
+        if given is not None and not given:
+            raise SettingsError(f"{name} is empty: leave it out to align by all common words")
+    if dictionary is not None and len(sources) > 2:
         raise SettingsError(f"a dictionary has words of two models, not of {len(sources)}: align two at a time")
     sizes = [source.vector_size for source in sources]
     if {*sizes} != {sizes[0]}:
@@ -353,8 +381,8 @@ def _rows_of_anchors(
     words = reference.index_to_key if anchors is None else anchors
     pairs = _known_rows(reference, source, ((word, word) for word in words))
     if not len(pairs):
-        of_anchors = "words" if anchors is None else pluralise(len(anchors), "anchor")
-        raise W2VError(f"{where} share none of the {of_anchors}: check language and capital letters")
+        what = "none of the words" if anchors is None else f"none of the anchors, such as {anchors[0]!r:.60}"
+        raise W2VError(f"{where} share {what}: check language and capital letters")
     return pairs
 
 

@@ -671,11 +671,12 @@ class KeyedVectors:
         Args:
             other: A second model to compare with.
             options: `top`, the number of words (10,000); `method`, the projection of the map: "pca", "tsne" or "umap";
+                `slices`, whether both models have one coordinate system, so that their maps have one, too;
                 `progress`, called while t-SNE and UMAP run.
 
         Raises:
             SettingsError: If an option is impossible.
-            W2VError: If a library is missing or a vector is not finite.
+            W2VError: If a library is missing, a vector is not finite, or slices have no coordinate system in common.
         """
         from w2v.explore.page import explore
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, get_args
@@ -23,6 +23,7 @@ from w2v.plotting.projection import Projection
 from w2v.plotting.words import CLUSTERS, PAIRS, SKIPPED, WORDS, Groups
 from w2v.progress import Report
 from w2v.system.files import Errors
+from w2v.vectors.align import check_slices
 from w2v.vectors.approximate import RECALL_TOPN, ApproximateIndex
 from w2v.vectors.keyed import KeyedVectors, load
 
@@ -166,19 +167,27 @@ def _plot_slices(
     outputs.check_picture_format(output)
     from w2v.plotting.word_path import word_path
 
-    names = [file.stem for file in files]
-    names = names if len({*names}) == len(names) else list(map(str, files))
-    if len({*names}) < len(names):
-        raise SettingsError(f"{next(name for name in names if names.count(name) > 1)} is named twice")
+    names = names_of(files, [file.stem for file in files])
     models = {name: load(file, errors=errors, progress=progress) for name, file in zip(names, files, strict=True)}
     picture = word_path(models, word, method=drawing["method"], seed=drawing["seed"], progress=progress)
     outputs.save([(output, outputs.saver(picture))], force)
     return {"output": str(output), "words": picture.words, "labels": picture.labels}
 
 
+def names_of(files: Sequence[Path], short: list[str]) -> list[str]:
+    """Return the names to show for files: the short ones if they differ, otherwise the paths.
+
+    Raises:
+        SettingsError: A file is named twice.
+    """
+    names = short if len({*short}) == len(short) else list(map(str, files))
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise SettingsError(f"{repeated[0]} is named twice")
+    return names
+
+
 @click.command(cls=options.ShortHelp)
-@options.MODEL
-@click.argument("model2", type=FILE, required=False)
+@click.argument("models", metavar="MODEL [MODEL2]", nargs=-1, required=True, type=FILE)
 @click.option(
     "-o", "--output", type=FILE, help="Write the page to this .html file, which needs neither a server nor a network."
 )
@@ -201,12 +210,17 @@ def _plot_slices(
     is_flag=True,
     help="Search with an approximate index and show its recall. This needs usearch, and time to build the index.",
 )
+@click.option(
+    "--slices",
+    is_flag=True,
+    help="Show several models, such as models of periods, on maps with the same axes. They need one coordinate system, "
+    "from w2v align or w2v slices.",
+)
 @click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
 @options.ERRORS
 @options.WRITING
 def explore(
-    model: Path,
-    model2: Path | None,
+    models: tuple[Path, ...],
     errors: Errors,
     output: Path | None,
     top: int,
@@ -214,6 +228,7 @@ def explore(
     port: int,
     host: str,
     approximate: bool,
+    slices: bool,
     open_page: bool,
     force: bool,
     quiet: bool,
@@ -222,29 +237,32 @@ def explore(
     """Explore MODEL in the browser: neighbours, analogies, a map.
 
     w2v serves the page on this machine until Ctrl-C. The page searches all words, and shows two models side by side if
-    you name MODEL2. With -o, w2v instead writes a page to a file that you can keep or send. Such a page has only the
-    --top most frequent words.
+    you name MODEL2, or any number of them with --slices. With -o, w2v instead writes a page to a file that you can keep
+    or send. Such a page has only the --top most frequent words.
 
     \b
     w2v explore model.bin --open
     w2v explore model.bin -o page.html
     w2v explore old.bin new.bin --method umap --port 8000
+    w2v explore --slices aligned/1990s.safetensors aligned/2000s.safetensors aligned/2010s.safetensors
     """
-    if model == model2:
-        raise SettingsError(f"{model} is named twice: choose another MODEL2")
-    files = [file for file in (model, model2) if file]
-    names = [file.name for file in files] if len({file.name for file in files}) == len(files) else list(map(str, files))
+    if slices and len(models) < 2:
+        raise click.UsageError("--slices needs at least two models")
+    if not slices and len(models) > 2:
+        raise click.UsageError(f"{len(models)} models: name one or two, or add --slices")
+    names = names_of(models, [file.stem if slices else file.name for file in models])
 
-    def load_models(progress: Report) -> Iterator[tuple[str, KeyedVectors]]:
-        return ((name, load(file, errors=errors, progress=progress)) for name, file in zip(names, files, strict=True))
+    def load_models(progress: Report) -> dict[str, KeyedVectors]:
+        loaded = (load(file, errors=errors, progress=progress) for file in models)
+        return dict(zip(names, loaded, strict=True))
 
     if output:
         refuse_together("--output", ("port", "host", "approximate"))
-        outputs.check(output, force, models=files)
+        outputs.check(output, force, models=models)
         if output.suffix.lower() not in PAGE_SUFFIXES:
             raise SettingsError(f"{output}: unknown extension of a page: use .html")
         with ProgressPrinter(quiet) as progress:
-            page = pages.explore(dict(load_models(progress)), top, method, progress)
+            page = pages.explore(load_models(progress), top, method, slices, progress)
         outputs.save([(output, outputs.saver(page))], force)
         print_result({"output": str(output), "bytes": len(page.html.encode())}, as_json, quiet)
         if open_page:
@@ -255,19 +273,26 @@ def explore(
     with ExitStack() as stack:
         server = stack.enter_context(Server(host, port))
         with ProgressPrinter(quiet) as progress:
-            served = [_serve(name, each, top, method, approximate, progress) for name, each in load_models(progress)]
+            loaded = load_models(progress)
+            if slices:
+                check_slices(loaded)
+            maps = content.word_maps([*loaded.values()], top, method, slices, progress)
+            served = [
+                _serve(name, vectors, word_map, approximate, progress)
+                for (name, vectors), word_map in zip(loaded.items(), maps, strict=True)
+            ]
         facts, explorers = zip(*served, strict=True)
         print_result({"url": server.url}, as_json, quiet, lambda result: click.echo(result["url"]))
         if not (as_json or quiet):
             say("the page is served at this address until Ctrl-C")
         if open_page:
             open_in_browser(stack.enter_context(server.redirecting()).as_uri())
-        start = examples([each.vectors for each in explorers], top)
-        server.run(pages.build_html(facts, start, connect="'self'"), explorers)
+        start = examples([*loaded.values()], top)
+        server.run(pages.build_html(facts, start, slices, connect="'self'"), explorers)
 
 
 def _serve(
-    name: str, vectors: KeyedVectors, top: int, method: Projection, approximate: bool, progress: Report
+    name: str, vectors: KeyedVectors, word_map: content.Content, approximate: bool, progress: Report
 ) -> tuple[dict[str, Any], Explorer]:
     """Return facts about a model for a served page, and the explorer that answers the requests of the page."""
     index, search = None, "exact search in all words"
@@ -276,7 +301,7 @@ def _serve(
         recall = index.recall(vectors.vectors)
         search = f"approximate search in all words, with a recall of {recall:.1%} of the {RECALL_TOPN} nearest words"
     facts = content.model_facts(name, vectors, search)
-    return facts, Explorer(vectors, top, method, index, progress)
+    return facts, Explorer(vectors, word_map, index)
 
 
 def open_in_browser(url: str) -> None:

@@ -8,7 +8,7 @@ import { VIEWS, beginRender, change, changeLater, current, follow, isLatest, lin
 import { analogy, compare, completeIn, map, neighbours, resolveWord } from "./views.js";
 import { displayText, formatNumber } from "./words.js";
 
-const { models: facts, examples } = JSON.parse(document.getElementById("data").textContent);
+const { models: facts, examples, slices } = JSON.parse(document.getElementById("data").textContent);
 const models = facts.map((data, index) => (data.vectors ? new EmbeddedModel(data) : new ServedModel(data, index)));
 const views = { neighbours, analogy, map, compare };
 const main = document.querySelector("main");
@@ -19,7 +19,7 @@ async function render() {
   main.setAttribute("aria-busy", "true");
   let nodes;
   try {
-    nodes = (await views[state.view](state, models, examples, renderHeader)).filter((node) => node !== null);
+    nodes = (await views[state.view](state, models, { examples, slices, onMove: renderHeader })).filter((node) => node !== null);
   } catch (error) {
     nodes = [element("p", { class: "error" }, error.message)];
   }

@@ -9,6 +9,7 @@ const CELL = 6; // pixels: the size of the grid cells that a label can occupy
 const LABEL_HEIGHT = 15; // pixels
 const LABEL_GAP = 6; // pixels after a label
 const HOVER_DISTANCE = 14; // pixels between the pointer and a word under it
+const PATH_RADIUS = 4; // pixels, of the rings on the path of a word
 const MAX_AUTO_ZOOM = 20; // the highest zoom that the page chooses itself, to show a word and its neighbours
 const [MIN_ZOOM, MAX_ZOOM] = [0.5, 400];
 const ZOOM_STEP = 1.6; // of a button or key
@@ -20,15 +21,31 @@ const SETTLE_DELAY = 250; // milliseconds without movement before the link and t
 const clamp = (low, value, high) => Math.min(high, Math.max(low, value));
 const clampZoom = (zoom) => clamp(MIN_ZOOM, zoom, MAX_ZOOM);
 
+/** Let maps with the same axes move together, and show the way of a word from map to map. */
+export function linkMaps(maps) {
+  const home = viewOf(maps.flatMap((each) => each.initialPoints()));
+  for (const each of maps) Object.assign(each, { linked: maps, home, view: home });
+}
+
+/** Return the view that contains some points. */
+function viewOf(points) {
+  const range = (values) => [Math.min(...values), Math.max(...values)];
+  const [left, right] = range(points.map(({ x }) => x));
+  const [low, high] = range(points.map(({ y }) => y));
+  const radius = Math.max(right - left, high - low) / 2;
+  return { x: (left + right) / 2, y: (low + high) / 2, zoom: clampZoom(1 / (radius || 1)) };
+}
+
 export class WordMap {
-  /** Create the map of model `index`. Call `onMove` when a new centre and zoom are in the link. */
+  /** Create a map. Its view is number `index` in the link. Call `onMove` when a new centre and zoom are in the link. */
   constructor(data, name, index, onMove) {
     this.data = data;
     this.index = index;
     this.onMove = onMove;
     this.rows = new Map(data.words.map((word, row) => [word, row]));
     this.labelWidths = new Map();
-    this.view = this.home = this.homeView();
+    this.view = this.home = viewOf(this.initialPoints());
+    this.linked = [this]; // the maps that move with this one, and this one
     this.marks = { selected: [], word: null, near: [] };
     this.pointers = new Map();
     this.build(name);
@@ -82,15 +99,13 @@ export class WordMap {
 
   /** Show a state, but do not move a map that the user is moving.
    *
-   *  `view` is "x,y,zoom" or undefined. `marks` has `selected` (the selected words), `word` (the current word) and `near`
-   *  (its neighbours). Without a view, `zoomIn` shows the word and its neighbours. */
-  show(view, marks, zoomIn) {
-    this.marks = marks;
+   *  `view` is "x,y,zoom" or undefined. Without a view, `zoomIn` shows the current word and its neighbours. `marks` has
+   *  `selected` (the selected words), `word` (the current word) and `near` (its neighbours). */
+  show(view, zoomIn) {
     const [x, y, zoom] = (view ?? "").split(",").map(Number);
-    const row = this.rows.get(marks.word);
-    const initial = zoomIn && row !== undefined ? this.viewAround(row, marks.near) : this.home;
+    const initial = (zoomIn && this.viewOfMarks()) || this.home;
     const isValid = view && [x, y, zoom].every(Number.isFinite);
-    if (!this.timer) this.view = isValid ? { x, y, zoom: clampZoom(zoom) } : initial;
+    if (!this.linked.some(({ timer }) => timer)) this.view = isValid ? { x, y, zoom: clampZoom(zoom) } : initial;
     this.requestDraw();
     this.updateTable();
   }
@@ -100,23 +115,31 @@ export class WordMap {
     return { x: this.data.points[2 * row] / MAX_COORDINATE, y: this.data.points[2 * row + 1] / MAX_COORDINATE };
   }
 
-  /** Return the view of the words that the map shows at first. */
-  homeView() {
+  /** Return the coordinates of the words that the map shows at first. */
+  initialPoints() {
     const { words, skipped, shown } = this.data;
-    const points = words.slice(skipped, skipped + shown).map((_, i) => this.point(skipped + i));
-    const range = (values) => [Math.min(...values), Math.max(...values)];
-    const [left, right] = range(points.map(({ x }) => x));
-    const [low, high] = range(points.map(({ y }) => y));
-    const radius = Math.max(right - left, high - low) / 2;
-    return { x: (left + right) / 2, y: (low + high) / 2, zoom: clampZoom(1 / (radius || 1)) };
+    return words.slice(skipped, skipped + shown).map((_, i) => this.point(skipped + i));
   }
 
-  /** Return the view that has a word in its centre and contains the word's neighbours. */
-  viewAround(row, near) {
-    const centre = this.point(row);
-    const points = this.knownRows(near).map((other) => this.point(other));
-    const distances = points.flatMap(({ x, y }) => [Math.abs(x - centre.x), Math.abs(y - centre.y)]);
-    return { ...centre, zoom: 1 / Math.max(1 / MAX_AUTO_ZOOM, ...distances) };
+  /** Return the coordinates of the known ones of some words. */
+  points(words) {
+    return this.knownRows(words).map((row) => this.point(row));
+  }
+
+  /** Return the current word's coordinates in each of the linked maps that has it. */
+  path() {
+    return this.linked.flatMap((each) => each.points([each.marks.word]));
+  }
+
+  /** Return the view that has the current word in its centre and contains the word's neighbours, in all linked maps.
+   *  Return null if no map has the word. */
+  viewOfMarks() {
+    const path = this.path();
+    if (!path.length) return null;
+    const { x, y } = viewOf(path);
+    const points = [...path, ...this.linked.flatMap((each) => each.points(each.marks.near))];
+    const distances = points.flatMap((point) => [Math.abs(point.x - x), Math.abs(point.y - y)]);
+    return { x, y, zoom: 1 / Math.max(1 / MAX_AUTO_ZOOM, ...distances) };
   }
 
   get scale() {
@@ -125,7 +148,10 @@ export class WordMap {
 
   /** Return the position of a word on the canvas, in pixels. */
   pixel(row) {
-    const { x, y } = this.point(row);
+    return this.pixelOf(this.point(row));
+  }
+
+  pixelOf({ x, y }) {
     return [(x - this.view.x) * this.scale + this.width / 2, (this.view.y - y) * this.scale + this.height / 2];
   }
 
@@ -195,6 +221,7 @@ export class WordMap {
       }
       context.stroke();
     }
+    this.drawPath(context, color);
     for (const row of [...near, ...selected]) {
       dot(row, 2.5, color);
       dot(row, 1);
@@ -211,6 +238,23 @@ export class WordMap {
     };
     for (const row of [...selected, ...near]) if (inView.has(row)) label(row, "bold", color);
     for (const row of rows) label(row, "normal", muted);
+  }
+
+  /** Draw the way of the current word through the linked maps: a dashed line, with a ring where it is in each. */
+  drawPath(context, colour) {
+    const path = this.path().map((point) => this.pixelOf(point));
+    if (path.length < 2) return;
+    context.strokeStyle = colour;
+    context.setLineDash([5, 4]);
+    context.beginPath();
+    for (const place of path) context.lineTo(...place);
+    context.stroke();
+    context.setLineDash([]);
+    for (const place of path) {
+      context.beginPath();
+      context.arc(...place, PATH_RADIUS, 0, 2 * Math.PI);
+      context.stroke();
+    }
   }
 
   radius(row) {
@@ -245,8 +289,11 @@ export class WordMap {
   // -- moving ---------------------------------------------------------------------------------
 
   moveTo({ x, y, zoom }) {
-    this.view = { x: clamp(-1.5, x, 1.5), y: clamp(-1.5, y, 1.5), zoom: clampZoom(zoom) };
-    this.requestDraw();
+    const view = { x: clamp(-1.5, x, 1.5), y: clamp(-1.5, y, 1.5), zoom: clampZoom(zoom) };
+    for (const each of this.linked) {
+      each.view = view;
+      each.requestDraw();
+    }
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.settle(), SETTLE_DELAY);
     this.element.setAttribute("aria-busy", "true"); // until the table is updated
@@ -262,7 +309,7 @@ export class WordMap {
   /** Update the link and the table after a movement. */
   settle() {
     this.cancelSettle();
-    this.updateTable();
+    for (const each of this.linked) each.updateTable();
     const { x, y, zoom } = this.view;
     const { mapViews } = current();
     const views = Array.from({ length: Math.max(mapViews.length, this.index + 1) }, (_, i) => mapViews[i] ?? "");
@@ -272,7 +319,7 @@ export class WordMap {
 
   /** Select or unselect a word. */
   select(word) {
-    if (this.timer) this.settle(); // selecting renders the view in the link, which must be up to date
+    this.linked.find(({ timer }) => timer)?.settle(); // selecting renders the view in the link, which must be up to date
     toggle(word);
   }
 

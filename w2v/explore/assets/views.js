@@ -1,8 +1,8 @@
 /** The views. Each returns the nodes that `main` shows for a state and the models. A view shows the examples until the
- *  user has chosen words. */
+ *  user has chosen words. With `slices`, all models have one coordinate system. */
 
 import { combobox } from "./combobox.js";
-import { WordMap } from "./map.js";
+import { WordMap, linkMaps } from "./map.js";
 import { announce, bars, bdi, element, score, table } from "./parts.js";
 import { RESULT_COUNTS, change, changeLater, current, isLatest, link, toggle } from "./state.js";
 import { displayText, fold, formatNumber } from "./words.js";
@@ -44,10 +44,10 @@ const columns = (children) => element("div", { class: "columns" }, children);
 const labelled = (text, input) => [element("label", { class: "hidden", for: input.id }, text), input];
 
 /** Return the card of a model with an error, and suggest words that begin like the unknown one. */
-async function failure(state, model, error, typed, models) {
+async function failure(state, model, error, typed) {
   let suggestions = [];
   for (let length = Math.min(typed.length, 20); length > 0 && !suggestions.length; length--) {
-    suggestions = await completeIn(models)(typed.slice(0, length), 5);
+    suggestions = await completeIn([model])(typed.slice(0, length), 5);
   }
   const links = suggestions.map(({ word }) => wordLink(word));
   announce(state, error);
@@ -69,13 +69,13 @@ function sharedWords(answers) {
 function sharedLine(shared, answers) {
   if (answers.length < 2 || answers.some(({ error }) => error)) return null;
   const total = Math.max(...answers.map(({ neighbours }) => neighbours.length));
-  const text = `${shared.size} of ${total} words are in both lists, marked `;
+  const text = `${shared.size} of ${total} words are in every list, marked `;
   return element("p", { class: "shared-line" }, text, sharedMark());
 }
 
 function sharedMark() {
-  const hidden = element("span", { class: "hidden" }, " in both models");
-  return element("span", { class: "shared", title: "in both models" }, "●", hidden);
+  const hidden = element("span", { class: "hidden" }, " in every model");
+  return element("span", { class: "shared", title: "in every model" }, "●", hidden);
 }
 
 function results(caption, words, shared = new Set()) {
@@ -99,7 +99,7 @@ function resultCountSelect({ n }) {
 
 const TYPE_A_WORD = "Type a word in the field above to see the words nearest to it.";
 
-export async function neighbours(state, models, examples) {
+export async function neighbours(state, models, { examples, slices }) {
   const word = state.word ?? examples.word;
   if (word === null) return [title("Neighbours", TYPE_A_WORD)];
   const answers = await queryEach(models, async (model) => {
@@ -109,7 +109,7 @@ export async function neighbours(state, models, examples) {
   const shared = sharedWords(answers);
   const sections = models.map((model, i) => {
     const { neighbours: nearest, vector, error } = answers[i];
-    if (error) return failure(state, model, error, word, models);
+    if (error) return failure(state, model, error, word);
     const length = Math.sqrt(vector.values.reduce((sum, value) => sum + value * value, 0));
     const unknown = "Not in the vocabulary: composed of its n-grams";
     const rank = isNumber(vector.row) ? `Rank ${formatNumber(vector.row + 1)}` : unknown;
@@ -136,7 +136,18 @@ export async function neighbours(state, models, examples) {
     element("a", { class: "button", href: link({ view: "map", mapViews: [] }) }, "Show on the map"),
     resultCountSelect(state),
   );
-  return [head, actions, sharedLine(shared, answers), cards];
+  const known = models.flatMap(({ data }, i) => (answers[i].error ? [] : [{ name: data.name, ...answers[i].vector }]));
+  const between = slices && known.length > 1 ? cosinesBetweenSlices(word, known) : null;
+  return [head, actions, sharedLine(shared, answers), between, cards];
+}
+
+/** Create a card with the cosines between the vectors of a word in several slices. `vectors` have a name and values. */
+function cosinesBetweenSlices(word, vectors) {
+  const names = vectors.map(({ name }) => displayText(name));
+  const cells = vectors.map((one, i) => [names[i], ...vectors.map((other) => cosineCell(one, other))]);
+  const caption = `Cosines between the vectors of ${displayText(word)} in the slices`;
+  const heading = element("h3", "Cosines between the vectors of ", bdi(word), " in the slices");
+  return element("section", { class: "card slices" }, heading, table(caption, ["cosine", ...names], cells, "matrix"));
 }
 
 // -- analogy ------------------------------------------------------------------------------------
@@ -146,7 +157,7 @@ const FORMULAS = [
   ["mul", "3CosMul", "product of cosines, shifted to 0…1"],
 ];
 
-export async function analogy(state, models, examples) {
+export async function analogy(state, models, { examples }) {
   const [a, b, c] = examples.analogy;
   const isExample = !state.plus.length && !state.minus.length && a !== undefined;
   const { plus, minus } = isExample ? { plus: [a, c], minus: [b] } : state;
@@ -164,7 +175,7 @@ export async function analogy(state, models, examples) {
     if (error) {
       const vectors = await queryEach([...plus, ...minus], (word) => model.vector(word));
       const unknown = vectors.find((answer) => answer.error)?.item;
-      return failure(state, model, error, unknown ?? plus[0] ?? minus[0], models);
+      return failure(state, model, error, unknown ?? plus[0] ?? minus[0]);
     }
     const tables = FORMULAS.map(([, name, meaning], j) =>
       element(
@@ -217,8 +228,8 @@ function analogyForm(plus, minus, models) {
 
 let mapView = null; // a promise of the maps and elements of the view, created when the view is first shown
 
-export async function map(state, models, examples, onMove) {
-  mapView ??= createMapView(models, onMove);
+export async function map(state, models, { examples, slices, onMove }) {
+  mapView ??= createMapView(models, slices, onMove);
   const { maps, lists, nodes } = await mapView;
   for (const each of maps) each.cancelSettle();
   const word = state.word ?? examples.word;
@@ -228,8 +239,10 @@ export async function map(state, models, examples, onMove) {
   if (!isLatest(state)) return nodes;
   const { mapViews } = current(); // read again: the user may have moved the map while the answers were on their way
   maps.forEach((each, i) => {
-    const marks = { selected: state.selected, word, near: answers[i].map((answer) => answer.word) };
-    each.show(mapViews[i], marks, state.word !== null);
+    each.marks = { selected: state.selected, word, near: answers[i].map((answer) => answer.word) };
+  });
+  maps.forEach((each, i) => {
+    each.show(mapViews[each.index], state.word !== null);
     lists[i].hidden = !answers[i].length;
     lists[i].replaceChildren(
       element("h4", "Neighbours of ", wordLink(word ?? "")),
@@ -239,15 +252,19 @@ export async function map(state, models, examples, onMove) {
   return nodes;
 }
 
-async function createMapView(models, onMove) {
+async function createMapView(models, slices, onMove) {
   const maps = await Promise.all(
-    models.map(async (model, i) => new WordMap(await model.map(), displayText(model.data.name), i, onMove)),
+    models.map(
+      async (model, i) => new WordMap(await model.map(), displayText(model.data.name), slices ? 0 : i, onMove),
+    ),
   );
+  if (slices) linkMaps(maps);
   const lists = models.map(() => element("div"));
   const cards = models.map((model, i) =>
     card(model, element("div", { class: "side-by-side" }, maps[i].element, lists[i])),
   );
-  const head = title("Map", "Scroll or pinch to see more words, drag to move, click a word to select it.");
+  const path = slices ? " All maps have the same axes. The dashed line leads from slice to slice." : "";
+  const head = title("Map", `Scroll or pinch to see more words, drag to move, click a word to select it.${path}`);
   return { maps, lists, nodes: [head, columns(cards)] };
 }
 
@@ -270,7 +287,7 @@ function createAddForm(models) {
   return form;
 }
 
-export async function compare(state, models, examples) {
+export async function compare(state, models, { examples }) {
   addForm ??= createAddForm(models);
   const heading = title("Compare", "Add words here, or select them on the map, to see their cosines and vectors.");
   const head = [heading, addForm];
