@@ -25,7 +25,8 @@ COMPLETE = FOLDER / ".complete"
 VERSION = "3.13"
 # The packages that the tests use, with their dependencies. The first group is necessary.
 NECESSARY = [
-    "numpy", "scipy", "click", "rich", "msgspec", "threadpoolctl", "colorama", "pytest", "pytest-xdist", "hypothesis",
+    "numpy", "scipy", "click", "rich", "msgspec", "threadpoolctl", "colorama", "networkx", "pytest", "pytest-xdist",
+    "hypothesis",
 ]  # fmt: skip
 OPTIONAL = {  # by the name for pip, the name for import
     "safetensors": "safetensors.numpy",
