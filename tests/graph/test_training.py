@@ -77,11 +77,11 @@ def test_resumed_run_has_the_same_bits(in_memory: bool, edges: Path, tmp_path: P
 
 def test_another_graph_is_refused_on_resume(edges: Path, tmp_path: Path) -> None:
     train_and_stop(tmp_path / "states", edges, graph=True, **SMALL | {"num_walks": 40})
-    content = edges.read_text()
-    edges.write_text(content.replace("1", "7"))
+    content = edges.read_bytes()
+    edges.write_bytes(content.replace(b"1", b"7"))
     with pytest.raises(w2v.W2VError, match="is not the text that this run was started with"):
         w2v.resume(tmp_path / "states", edges)
-    edges.write_text(content + "1,2\n")
+    edges.write_bytes(content + b"1,2\n")
     with pytest.raises(w2v.W2VError, match="the text has changed"):
         w2v.resume(tmp_path / "states", edges)
     with pytest.raises(w2v.W2VError, match="is not the text that this run was started with"):

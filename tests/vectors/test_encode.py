@@ -178,7 +178,7 @@ def test_unsuitable_texts_are_refused(vectors: KeyedVectors, tmp_path: Path) -> 
 
 def test_progress_counts_bytes(vectors: KeyedVectors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus, "BLOCK_BYTES", 100)
-    (tmp_path / "text").write_text("the cat\n" * 1000)
+    (tmp_path / "text").write_bytes(b"the cat\n" * 1000)
     reports: list[w2v.Progress] = []
     found = np.concatenate(list(vectors.encoder().blocks(Corpus(tmp_path / "text"), reports.append)))
     np.testing.assert_array_equal(found, vectors.encode(["the cat"] * 1000))

@@ -4,8 +4,8 @@
 
 Each Python, by default each in PATH, gets a new environment with the wheel that pip chooses for it, and runs the tests
 in a folder without w2v's sources. With --part, or if an optional package has no wheel for this Python, it runs only
-the tests of the kernel, the native format and training. The oldest Python also tests the oldest supported versions of
-packages. With all packages, stubtest compares the stubs with the compiled modules.
+the tests of the kernel, the native format and training. Python 3.11, the oldest supported version, also tests the
+oldest supported versions of packages. With all packages, stubtest compares the stubs with the compiled modules.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build" / "wheels-test"
+OLDEST = 11  # the minor version of the oldest supported Python
 PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "-n", "auto", "--maxprocesses", "8", "--dist", "worksteal"]
 NEED_SOURCES = [  # the tests that read w2v's sources
     "--ignore=tests/test_architecture.py",
@@ -55,6 +56,12 @@ def create_environment(python: str, name: str) -> str:
     return environment_python
 
 
+def minor_version(python: str) -> int | None:
+    """Return the minor version of a Python, or None if it does not run, as some commands of pyenv do not."""
+    done = subprocess.run([python, "-c", "import sys; print(sys.version_info.minor)"], capture_output=True, text=True)
+    return int(done.stdout) if done.returncode == 0 else None
+
+
 def install(python: str, *arguments: str, check: bool = True) -> bool:
     """Install packages for this Python, without compiling; return whether that succeeded."""
 
@@ -73,13 +80,13 @@ def write_oldest_constraints() -> Path:
     return file
 
 
-def copy_tests() -> None:
-    """Create a folder with the tests, but without w2v's sources: BUILD/project."""
-    shutil.rmtree(BUILD, ignore_errors=True)
+def copy_tests(folder: Path) -> None:
+    """Create a folder with the tests, but without w2v's sources."""
+    shutil.rmtree(folder, ignore_errors=True)
     for name in ("tests", "docs"):
-        shutil.copytree(ROOT / name, BUILD / "project" / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("README.md", "pyproject.toml"):
-        shutil.copy(ROOT / name, BUILD / "project")
+        shutil.copy(ROOT / name, folder)
 
 
 def main() -> None:
@@ -87,15 +94,18 @@ def main() -> None:
     parser.add_argument("--part", action="store_true")
     parser.add_argument("python", nargs="*")
     options = parser.parse_args()
-    pythons_in_path = [path for minor in range(11, 20) if (path := shutil.which(f"python3.{minor}"))]
+    pythons_in_path = [path for minor in range(OLDEST, 20) if (path := shutil.which(f"python3.{minor}"))]
     os.environ.pop("PYTHONPATH", None)  # it could lead to the sources
-    copy_tests()
+    shutil.rmtree(BUILD, ignore_errors=True)
+    copy_tests(BUILD / "project")
     audit(sorted((ROOT / "dist").glob("*.whl")))
     failed = []
-    pythons = sorted(options.python or pythons_in_path, key=lambda python: int(python.rpartition(".")[2]))
-    for number, python in enumerate(pythons):
+    versions = [(minor, python) for python in options.python or pythons_in_path if (minor := minor_version(python))]
+    if len(versions) < len(options.python):
+        sys.exit(f"these Pythons do not all run: {' '.join(options.python)}")
+    for number, (minor, python) in enumerate(versions):
         constraint_sets: list[list[str]] = [[]]
-        if number == 0 and not options.part:
+        if minor == OLDEST and not options.part:
             constraint_sets.append(["--constraint", str(write_oldest_constraints())])
         for constraints in constraint_sets:
             name = f"{python}{' with the oldest versions' * bool(constraints)}"

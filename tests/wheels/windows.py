@@ -17,15 +17,16 @@ import zipfile
 from pathlib import Path
 
 import pefile
-from run import BUILD, NEED_SOURCES, ROOT, copy_tests
+from run import NEED_SOURCES, ROOT, copy_tests
 
 FOLDER = ROOT / "build" / "windows"  # survives between runs
-HOME, SITE = FOLDER / "cp313", FOLDER / "site-packages"
+HOME, SITE, PROJECT = FOLDER / "cp313", FOLDER / "site-packages", FOLDER / "project"
 COMPLETE = FOLDER / ".complete"
 VERSION = "3.13"
 # The packages that the tests use, with their dependencies. The first group is necessary.
 NECESSARY = [
-    "numpy", "scipy", "click", "rich", "msgspec", "threadpoolctl", "colorama", "pytest", "pytest-xdist", "hypothesis",
+    "numpy", "scipy", "click", "rich", "msgspec", "threadpoolctl", "colorama", "networkx", "pytest", "pytest-xdist",
+    "hypothesis",
 ]  # fmt: skip
 OPTIONAL = {  # by the name for pip, the name for import
     "safetensors": "safetensors.numpy",
@@ -90,7 +91,7 @@ def create_python() -> None:
     SITE.mkdir()
     (SITE / "sitecustomize.py").write_text("import _winapi\ndel _winapi.CopyFile2\n")  # Wine 8 lacks this function
     (HOME / "python313._pth").write_text(
-        f"python313.zip\n.\n{windows_path(SITE)}\n{windows_path(BUILD / 'project')}\nimport site\n"
+        f"python313.zip\n.\n{windows_path(SITE)}\n{windows_path(PROJECT)}\nimport site\n"
     )
     create_math_library(HOME / OWN_MATH.decode())
     create_library(HOME / "bcryptprimitives.dll", RANDOM_FUNCTION, ["ProcessPrng"], "-ladvapi32")
@@ -166,9 +167,9 @@ def main() -> None:
         install_packages()
         COMPLETE.touch()
     install("--no-index", "--find-links", str(ROOT / "dist"), "--no-deps", "w2v")
-    copy_tests()
+    copy_tests(PROJECT)
     pytest = ["-u", "-m", "pytest", "-p", "no:cacheprovider", "-rs", *NEED_SOURCES, *(sys.argv[1:] or ["tests"])]
-    with start(*pytest, cwd=BUILD / "project") as python:
+    with start(*pytest, cwd=PROJECT) as python:
         for line in python.stdout or ():
             print(line, end="", flush=True)
     sys.exit(python.returncode)
