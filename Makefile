@@ -50,8 +50,9 @@ test: $(VENV)/.checks
 	ruff check .
 	ruff format --check .
 	cython-lint w2v
-	mypy
-	python -m pytest -n auto --maxprocesses 8 --dist worksteal
+	mypy & types=$$!; \
+	python -m pytest -n auto --maxprocesses 8 --dist worksteal; tests=$$?; \
+	wait $$types && exit $$tests
 
 # Tests with several ranks under mpiexec: communication, and failures of a rank. They take about ten minutes.
 cluster: $(VENV)/.checks
