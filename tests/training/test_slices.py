@@ -174,6 +174,7 @@ def test_command_prints_words_and_missing_words(texts: list[Path], tmp_path: Pat
     assert printed["slices"] == {name: vars(each) for name, each in result.slices.items()}
     assert isinstance(result.slices["1990s"], Slice)
     assert "exists: name another file with -o, or add --force" in run(*arguments, code=1).stderr
+    assert "--phrases needs FILE here: write it with w2v phrases" in run(*arguments, "--phrases", code=2).stderr
     shown = run(*arguments, "--resume").stdout.splitlines()
     assert shown[0].split() == ["model", "words", "missing", "words"]
     assert shown[2].split() == [
