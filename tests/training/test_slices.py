@@ -1,6 +1,7 @@
 """Models of several texts in one coordinate system."""
 
 import json
+import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -271,6 +272,7 @@ def test_forms_of_a_word_that_is_exchanged_in_a_text_differ(sample: Path, tmp_pa
     ("options", "message"),
     [
         ({"tag_words": []}, "tag_words has no words"),
+        ({"tag_words": os.devnull}, f"{os.devnull}: no words to tag"),
         ({"tag_words": ["unheard"]}, "no text has one of the words to tag, such as 'unheard'"),
         ({"loss": "hs"}, "tag_words: with loss hs, words cannot share outputs: choose ns"),
         ({"loss": "softmax"}, "tag_words: with loss softmax, words cannot share outputs"),

@@ -223,7 +223,7 @@ def check_frozen_outputs(settings: Settings) -> None:
     _check_word_vectors(settings)
     if reason := settings.loss_class.fixed_vocabulary:
         raise SettingsError(
-            f"freeze outputs: with loss {settings.loss}, {reason}: train the model of init with loss ns"
+            f"freeze outputs: with loss {settings.loss}, {reason}: choose loss ns for the model with these rows"
         )
 
 

@@ -262,6 +262,7 @@ def words_to_tag(words: PathLike | Collection[str]) -> list[str]:
     Raises:
         W2VError: The file cannot be read or is not UTF-8, or there are no words.
     """
+    name = None
     if isinstance(words, str | os.PathLike):
         name = words
         try:
@@ -269,7 +270,7 @@ def words_to_tag(words: PathLike | Collection[str]) -> list[str]:
         except UnicodeDecodeError:
             raise W2VError(f"{name}: its words are not UTF-8") from None
     if not words:
-        raise W2VError("tag_words has no words")
+        raise W2VError("tag_words has no words" if name is None else f"{name}: no words to tag: write some into it")
     return list(dict.fromkeys(words))
 
 
