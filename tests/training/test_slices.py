@@ -61,6 +61,7 @@ def test_name_of_a_text_is_its_file_without_extensions(tmp_path: Path) -> None:
     ("corpora", "message"),
     [
         (["1990s.txt"], "1 text: give at least two"),
+        (["1990s.txt", ["a b c"]], r"\['a b c'\] is not a path: give paths, or a dict of texts by name"),
         (["1990s.txt", "other/1990s.txt.gz"], "1990s.txt and other/1990s.txt.gz have the same name '1990s'"),
         (["1990s.txt", "Compass.txt"], "name 'Compass': it belongs to the model of all texts"),
         (["1990s.txt", "-"], "-: it can be read only once"),
@@ -153,6 +154,11 @@ def test_texts_without_frequent_words_are_named_before_the_training(texts: list[
     assert not [*tmp_path.glob("out/*")]
     with pytest.raises(w2v.W2VError, match="the text 2010s: nothing to learn"):
         w2v.slices(texts, tmp_path / "out", min_count=1, **QUICK)
+    with pytest.raises(w2v.W2VError, match="the text b: the text holds no words"):
+        w2v.slices({"a": ["a b c"] * 9, "b": []}, tmp_path / "empty", **QUICK)
+    with pytest.raises(w2v.W2VError, match="the text b: no word of the model of init occurs at least 5 times in"):
+        w2v.slices({"a": ["a b c"] * 9, "b": ["d e f"] * 8}, tmp_path / "few", max_vocab=3, sample=0, **QUICK)
+    assert not [*tmp_path.glob("empty/*")]
 
 
 def test_known_words_are_logged_once_for_two_views(

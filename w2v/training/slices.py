@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -180,7 +181,8 @@ class _Runs:
         for name, source in sources.items():
             if self.resume and self.path(name).exists():
                 continue
-            store = read_corpus(Corpus(source), config.reading, **resources)
+            with naming_text(name):
+                store = read_corpus(Corpus(source), config.reading, **resources)
             with join_phrases(store, phrases, config.reading.cache, **resources)[0] as store:
                 if store.counts[FIRST_TYPE:].max(initial=0) < min_count:
                     raise W2VError(
@@ -209,10 +211,8 @@ class _Runs:
                 )
             return model
         log.info("training %s", f"the slice {name}" if compass else f"the model {name} on all slices")
-        try:
+        with naming_text(name):
             model = self._train(name, source, options, compass)
-        except NothingToTrain as error:
-            raise NothingToTrain(f"the text {name}: {error}") from error
         if name == COMPASS:
             model = with_coordinates(model)
         model.save(path, force=self.force)
@@ -302,6 +302,15 @@ def model_files(corpora: Mapping[str, Source] | Sequence[PathLike], output: Path
     return [output / f"{name}{EXTENSION}" for name in ([TAGGED] if has_tags else [COMPASS, *names])]
 
 
+@contextmanager
+def naming_text(name: str) -> Iterator[None]:
+    """Add the name of the text to the error that there is nothing to train."""
+    try:
+        yield
+    except NothingToTrain as error:
+        raise NothingToTrain(f"the text {name}: {error}") from error
+
+
 def named_sources(corpora: Mapping[str, Source] | Sequence[PathLike]) -> dict[str, Source]:
     """Return the texts by name.
 
@@ -314,6 +323,8 @@ def named_sources(corpora: Mapping[str, Source] | Sequence[PathLike]) -> dict[st
     else:
         sources = {}
         for path in as_paths(corpora):
+            if not isinstance(path, str | os.PathLike):
+                raise SettingsError(f"{path!r:.60} is not a path: give paths, or a dict of texts by name")
             name = slice_name(path)
             if name in sources:
                 raise SettingsError(f"{sources[name]} and {path} have the same name {name!r}: rename one of them")
