@@ -885,7 +885,7 @@ def test_help_shows_the_defaults(command: str) -> None:
         ("tune", "output time questions pairs max-size model vector-size window min-count subwords views epochs "
          "workers loss phrases resume lower tokenize"),
         ("slices", "output checkpoint resume tag-words model vector-size window min-count subwords views epochs "
-         "workers loss lower tokenize"),
+         "workers loss phrases lower tokenize"),
         ("phrases", "output threshold min-count passes connectors save-phrases read-phrases workers lower tokenize"),
         ("vocab", "output min-count max-vocab workers lower tokenize"),
         ("tree", "min-count max-vocab workers tree tree-vectors word vocabulary lower tokenize"),

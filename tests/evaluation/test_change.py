@@ -167,7 +167,7 @@ def test_words_are_compared_within_the_limits() -> None:
         change(first, second, words=["w1400"], min_count=1000)
     with pytest.raises(w2v.W2VError, match=r"the models share 0 words, 1000000 times or more in each text: at least 2"):
         change(first, second, min_count=1_000_000)
-    with pytest.raises(w2v.UnknownWordError, match="not in the vocabulary: 'new'"):
+    with pytest.raises(w2v.UnknownWordError, match="not in the vocabulary of the first model: 'new'"):
         change(first, second, words=["w1", "new"])
     with pytest.raises(w2v.W2VError, match="a list of words is needed, not the string 'w1'"):
         change(first, second, words="w1")

@@ -70,8 +70,11 @@ def test_wrong_input_is_refused_in_one_line() -> None:
     slices = models()
     with pytest.raises(w2v.SettingsError, match="1 model for the path of a word: give at least two"):
         word_path({"old": slices["old"]}, "m")
-    with pytest.raises(w2v.UnknownWordError, match="not in the vocabulary: 'x'"):
+    with pytest.raises(w2v.UnknownWordError, match="not in the vocabulary of old: 'x'"):
         word_path(slices, "x")
+    fewer = w2v.KeyedVectors(["a0"], slices["new"]["a0"][None])
+    with pytest.raises(w2v.UnknownWordError, match="not in the vocabulary of newest: 'm'"):
+        word_path({**slices, "newest": fewer}, "m")
     with pytest.raises(w2v.SettingsError, match="seed -1"):
         word_path(slices, "m", seed=-1)
 

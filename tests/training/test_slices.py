@@ -1,6 +1,7 @@
 """Models of several texts in one coordinate system."""
 
 import json
+import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -60,6 +61,7 @@ def test_name_of_a_text_is_its_file_without_extensions(tmp_path: Path) -> None:
     ("corpora", "message"),
     [
         (["1990s.txt"], "1 text: give at least two"),
+        (["1990s.txt", ["a b c"]], r"\['a b c'\] is not a path: give paths, or a dict of texts by name"),
         (["1990s.txt", "other/1990s.txt.gz"], "1990s.txt and other/1990s.txt.gz have the same name '1990s'"),
         (["1990s.txt", "Compass.txt"], "name 'Compass': it belongs to the model of all texts"),
         (["1990s.txt", "-"], "-: it can be read only once"),
@@ -152,6 +154,11 @@ def test_texts_without_frequent_words_are_named_before_the_training(texts: list[
     assert not [*tmp_path.glob("out/*")]
     with pytest.raises(w2v.W2VError, match="the text 2010s: nothing to learn"):
         w2v.slices(texts, tmp_path / "out", min_count=1, **QUICK)
+    with pytest.raises(w2v.W2VError, match="the text b: the text holds no words"):
+        w2v.slices({"a": ["a b c"] * 9, "b": []}, tmp_path / "empty", **QUICK)
+    with pytest.raises(w2v.W2VError, match="the text b: no word of the model of init occurs at least 5 times in"):
+        w2v.slices({"a": ["a b c"] * 9, "b": ["d e f"] * 8}, tmp_path / "few", max_vocab=3, sample=0, **QUICK)
+    assert not [*tmp_path.glob("empty/*")]
 
 
 def test_known_words_are_logged_once_for_two_views(
@@ -174,6 +181,7 @@ def test_command_prints_words_and_missing_words(texts: list[Path], tmp_path: Pat
     assert printed["slices"] == {name: vars(each) for name, each in result.slices.items()}
     assert isinstance(result.slices["1990s"], Slice)
     assert "exists: name another file with -o, or add --force" in run(*arguments, code=1).stderr
+    assert "--phrases needs FILE here: write it with w2v phrases" in run(*arguments, "--phrases", code=2).stderr
     shown = run(*arguments, "--resume").stdout.splitlines()
     assert shown[0].split() == ["model", "words", "missing", "words"]
     assert shown[2].split() == [
@@ -270,6 +278,7 @@ def test_forms_of_a_word_that_is_exchanged_in_a_text_differ(sample: Path, tmp_pa
     ("options", "message"),
     [
         ({"tag_words": []}, "tag_words has no words"),
+        ({"tag_words": os.devnull}, f"{os.devnull}: no words to tag"),
         ({"tag_words": ["unheard"]}, "no text has one of the words to tag, such as 'unheard'"),
         ({"loss": "hs"}, "tag_words: with loss hs, words cannot share outputs: choose ns"),
         ({"loss": "softmax"}, "tag_words: with loss softmax, words cannot share outputs"),

@@ -352,9 +352,9 @@ def _check_words(
     words: Iterable[str], models: Sequence[KeyedVectors], position: dict[str, int], limits: _Limits
 ) -> None:
     """Raise UnknownWordError or W2VError for a word that is not compared."""
-    for model in models:
+    for model, name in zip(models, ("the first model", "the second model"), strict=True):
         if unknown := [word for word in words if not model.is_known(word)]:
-            raise UnknownWordError(unknown, model.key_to_index)
+            raise UnknownWordError(unknown, model.key_to_index, name)
     for word in words:
         if str(word) not in position:
             key = int(word) if models[0].header.key_type == "int" else word

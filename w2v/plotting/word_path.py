@@ -16,6 +16,7 @@ from w2v.progress import Report
 from w2v.vectors.align import in_one_system
 from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
+from w2v.vectors.unknown_words import UnknownWordError
 
 NEAREST = 8  # of the word, in each model
 RESTRICT_VOCAB = 20_000  # the nearest words are among this many most frequent words
@@ -52,8 +53,9 @@ def word_path(
     if len(models) < 2:
         raise SettingsError(f"{pluralise(len(models), 'model')} for the path of a word: give at least two")
     sources = [vectors_of(model) for model in models.values()]
-    for source in sources:
-        source.get_vector(word)  # raises UnknownWordError before the alignment, which takes longer
+    for name, source in zip(models, sources, strict=True):
+        if not source.is_known(word):  # before the alignment, which takes longer
+            raise UnknownWordError([word], source.key_to_index, name)
     aligned, _ = in_one_system(sources)
     nearest = (
         other for each in aligned for other, _ in each.most_similar(word, topn=NEAREST, restrict_vocab=RESTRICT_VOCAB)

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, VectorsWithoutModel, W2VError, pluralise
+from w2v.errors import NothingToTrain, SettingsError, VectorsWithoutModel, W2VError, pluralise
 from w2v.formats import bfloat16
 from w2v.losses.loss import Loss
 from w2v.losses.registry import FlatSettings, Settings, loss_for
@@ -223,7 +223,7 @@ def check_frozen_outputs(settings: Settings) -> None:
     _check_word_vectors(settings)
     if reason := settings.loss_class.fixed_vocabulary:
         raise SettingsError(
-            f"freeze outputs: with loss {settings.loss}, {reason}: train the model of init with loss ns"
+            f"freeze outputs: with loss {settings.loss}, {reason}: choose loss ns for the model with these rows"
         )
 
 
@@ -286,7 +286,8 @@ def initialise_from_compass(compass: Model, settings: Settings, types: TypeCount
         text: The text, as in error messages.
 
     Raises:
-        W2VError: The model has NaN or infinite values, or the text has too few of its words.
+        NothingToTrain: No word of the model is frequent enough in the text.
+        W2VError: The model has NaN or infinite values.
     """
     if not all_finite(compass.output_parameters.values()):
         raise W2VError("the model of init has NaN or infinite values")
@@ -302,7 +303,7 @@ def initialise_from_compass(compass: Model, settings: Settings, types: TypeCount
     rows = np.argsort(-counts, kind="stable")
     rows = rows[counts[rows] >= max(1, settings.min_count)][: settings.max_vocab]
     if not len(rows):
-        raise W2VError(
+        raise NothingToTrain(
             f"no word of the model of init occurs at least {pluralise(settings.min_count, 'time')} in {text}: are "
             "language, --lower and --tokenize the same?"
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -178,7 +179,9 @@ class _Runs:
         for name, source in sources.items():
             if self.resume and self.path(name).exists():
                 continue
-            with read_words(Corpus(source), config, phrases, config.settings.threads, self.progress)[0] as store:
+            with naming_text(name):
+                store, _ = read_words(Corpus(source), config, phrases, config.settings.threads, self.progress)
+            with store:
                 if store.counts[FIRST_TYPE:].max(initial=0) < min_count:
                     raise W2VError(
                         f"the text {name} has no word that occurs at least {pluralise(min_count, 'time')}: join it "
@@ -206,10 +209,8 @@ class _Runs:
                 )
             return model
         log.info("training %s", f"the slice {name}" if compass else f"the model {name} on all slices")
-        try:
+        with naming_text(name):
             model = self._train(name, source, options, compass)
-        except NothingToTrain as error:
-            raise NothingToTrain(f"the text {name}: {error}") from error
         if name == COMPASS:
             model = with_coordinates(model)
         model.save(path, force=self.force)
@@ -259,6 +260,7 @@ def words_to_tag(words: PathLike | Collection[str]) -> list[str]:
     Raises:
         W2VError: The file cannot be read or is not UTF-8, or there are no words.
     """
+    name = None
     if isinstance(words, str | os.PathLike):
         name = words
         try:
@@ -266,7 +268,7 @@ def words_to_tag(words: PathLike | Collection[str]) -> list[str]:
         except UnicodeDecodeError:
             raise W2VError(f"{name}: its words are not UTF-8") from None
     if not words:
-        raise W2VError("tag_words has no words")
+        raise W2VError("tag_words has no words" if name is None else f"{name}: no words to tag: write some into it")
     return list(dict.fromkeys(words))
 
 
@@ -298,6 +300,15 @@ def model_files(corpora: Mapping[str, Source] | Sequence[PathLike], output: Path
     return [output / f"{name}{EXTENSION}" for name in ([TAGGED] if has_tags else [COMPASS, *names])]
 
 
+@contextmanager
+def naming_text(name: str) -> Iterator[None]:
+    """Add the name of the text to the error that there is nothing to train."""
+    try:
+        yield
+    except NothingToTrain as error:
+        raise NothingToTrain(f"the text {name}: {error}") from error
+
+
 def named_sources(corpora: Mapping[str, Source] | Sequence[PathLike]) -> dict[str, Source]:
     """Return the texts by name.
 
@@ -310,6 +321,8 @@ def named_sources(corpora: Mapping[str, Source] | Sequence[PathLike]) -> dict[st
     else:
         sources = {}
         for path in as_paths(corpora):
+            if not isinstance(path, str | os.PathLike):
+                raise SettingsError(f"{path!r:.60} is not a path: give paths, or a dict of texts by name")
             name = slice_name(path)
             if name in sources:
                 raise SettingsError(f"{sources[name]} and {path} have the same name {name!r}: rename one of them")

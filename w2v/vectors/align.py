@@ -39,6 +39,7 @@ log = logging.getLogger("w2v")
 
 Reference = Literal["first", "previous"]
 
+RESTRICT_VOCAB = 50_000  # translations are searched among this many most frequent words
 HELD_OUT = 0.1  # share of the anchors that measure the fit
 MAX_HELD_OUT = 1_500  # and their largest number
 PRECISIONS = (1, 5)  # numbers of candidates for a translation
@@ -108,7 +109,7 @@ def align(
     anchors: Iterable[str] | None = None,
     dictionary: Iterable[tuple[str, str]] | None = None,
     centre: bool = True,
-    restrict_vocab: int = 50_000,
+    restrict_vocab: int = RESTRICT_VOCAB,
     seed: int = 1,
 ) -> Alignment:
     """Rotate the vectors of several models into the coordinate system of the first.

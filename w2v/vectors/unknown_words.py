@@ -27,17 +27,19 @@ class UnknownWordError(W2VError, KeyError):
     Similar words are searched only when the message is read, so that a loop can catch many of these errors quickly.
     """
 
-    def __init__(self, words: Iterable[Any], known: Mapping[Any, int]) -> None:
+    def __init__(self, words: Iterable[Any], known: Mapping[Any, int], model: str = "") -> None:
+        """Create the error for words that are not among the known ones. `model` names one of several models."""
         super().__init__(*words)
-        self._known = known
+        self._known, self._model = known, model
 
     def __str__(self) -> str:
         named = ", ".join(f"{_quoted(word)}{_hint(word, self._known)}" for word in self.args[:MAX_NAMED])
         more = len(self.args) - MAX_NAMED
-        return f"not in the vocabulary: {named}{f' and {more:,} more' if more > 0 else ''}"
+        of_model = f" of {self._model}" if self._model else ""
+        return f"not in the vocabulary{of_model}: {named}{f' and {more:,} more' if more > 0 else ''}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.args, {})  # the vocabulary may be large, so it is not pickled
+        return type(self), (self.args, {}, self._model)  # the vocabulary may be large, so it is not pickled
 
 
 def suggestions(word: str, known: Mapping[Any, int]) -> list[str]:

@@ -16,7 +16,7 @@ from w2v.evaluation import change as changes
 from w2v.evaluation.change import Measure
 from w2v.progress import Report
 from w2v.system.files import Errors
-from w2v.vectors.align import Reference, read_anchors, read_pairs
+from w2v.vectors.align import RESTRICT_VOCAB, Reference, read_anchors, read_pairs
 from w2v.vectors.align import align as align_models
 from w2v.vectors.keyed import load
 
@@ -54,7 +54,7 @@ EXTENSION = ".safetensors"  # of aligned models: other formats lose the name of 
 )
 @options.number_option(
     "--restrict-vocab",
-    default=50_000,
+    default=RESTRICT_VOCAB,
     show_default=True,
     help="Search for the translations of held-out words of the dictionary among the N most frequent words.",
 )

@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 from w2v.cli import options, outputs
-from w2v.cli.commands.training import IGNORE_MEMORY, check_interval
+from w2v.cli.commands.training import CHECKPOINTS, IGNORE_MEMORY, JOIN_PHRASES
 from w2v.cli.console import ProgressPrinter, Stopped
-from w2v.cli.options import FILE, Option
+from w2v.cli.options import FILE
 from w2v.cli.printing import print_result, print_slices
+from w2v.errors import SettingsError
 from w2v.losses.registry import Settings
-from w2v.settings import TEXT
 from w2v.training import slices as slicing
 from w2v.training.schedule import DEFAULT_INTERVAL
 
@@ -22,16 +22,7 @@ from w2v.training.schedule import DEFAULT_INTERVAL
 @click.command(cls=options.TrainingCommand)
 @options.CORPUS
 @click.option("-o", "--output", type=FILE, required=True, metavar="DIR", help="Folder for the models.")
-@click.option(
-    "--checkpoint", type=FILE, metavar="DIR", help="Write checkpoints to this folder, so that a run can be resumed."
-)
-@click.option(
-    "--checkpoint-every",
-    cls=Option,
-    metavar="INTERVAL",
-    callback=check_interval,
-    help=f"Write a checkpoint after each interval, as in w2v train.  [default: {DEFAULT_INTERVAL}]",
-)
+@CHECKPOINTS
 @click.option(
     "--resume",
     is_flag=True,
@@ -44,13 +35,7 @@ from w2v.training.schedule import DEFAULT_INTERVAL
 )
 @options.settings_options(*Settings.names())
 @options.SETTING_FLAG_OPTIONS
-@click.option(
-    "--phrases",
-    cls=Option,
-    group=TEXT,
-    type=FILE,
-    help="Join the phrases in this file, which w2v phrases --save-phrases has written from all texts.",
-)
+@JOIN_PHRASES
 @IGNORE_MEMORY
 @options.READING
 @options.WRITING
@@ -78,11 +63,16 @@ def slices(
     paths = [Path(name) for name in corpus]
     chosen = options.given_settings(given) | options.given_reading(given)
     chosen |= {name: given[name] for name in ("checkpoint", "phrases", "tag_words", "ignore_memory") if given[name]}
+    if chosen.get("phrases") is True:
+        raise SettingsError("--phrases needs FILE here: write it with w2v phrases --save-phrases, from all texts")
     chosen["checkpoint_every"] = given["checkpoint_every"] or DEFAULT_INTERVAL
     options.find_objective(given["objective"])
     files = slicing.model_files(paths, output, bool(given["tag_words"]))
     if output.is_dir():
-        inputs = [*map(Path, options.corpus_of(corpus).files), *filter(None, [given["phrases"], given["tag_words"]])]
+        inputs = [
+            *map(Path, options.corpus_of(corpus).files),
+            *map(Path, filter(None, [given["phrases"], given["tag_words"]])),
+        ]
         for path in files:
             outputs.check(path, resume or force, inputs)
     try:

@@ -62,14 +62,32 @@ JOIN_PHRASES = click.option(
     metavar="[FILE]",
     shell_complete=options.complete(),
     help="Before training, join the words of each phrase. FILE lists the phrases and is written by w2v phrases "
-    "--save-phrases; without FILE, phrases are searched for in CORPUS.",
+    "--save-phrases; without FILE, train and tune search for phrases in CORPUS.",
 )
 
 
-def check_interval(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+def _check_interval(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     if value is not None:
         interval(value)  # raises SettingsError
     return value
+
+
+CHECKPOINTS = options.composed(
+    click.option(
+        "--checkpoint",
+        type=FILE,
+        metavar="DIR",
+        help="Write checkpoints to this folder, for --resume. The last two are kept.",
+    ),
+    click.option(
+        "--checkpoint-every",
+        cls=Option,
+        metavar="INTERVAL",
+        callback=_check_interval,
+        help="Write a checkpoint after each interval: a time (30s, 10m, 2h) or a part of the text (1epoch, 500chunks). "
+        f"never: write a checkpoint only when the run ends or is stopped.  [default: {DEFAULT_INTERVAL}]",
+    ),
+)
 
 
 def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
@@ -164,21 +182,7 @@ def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
     "the output rows of the .safetensors model in --init, so that vectors have its coordinate system (outputs).",
 )
 @JOIN_PHRASES
-@click.option(
-    "--checkpoint",
-    type=FILE,
-    metavar="DIR",
-    help="Write checkpoints to this folder, for --resume. The last two are kept.",
-)
-@click.option(
-    "--checkpoint-every",
-    cls=Option,
-    metavar="INTERVAL",
-    callback=check_interval,
-    help="Write a checkpoint after each interval: a time (30s, 10m, 2h) or a part of the text (1epoch, 500chunks). "
-    "never: write a checkpoint only when the run ends or is stopped.  "
-    f"[default: {DEFAULT_INTERVAL}]",
-)
+@CHECKPOINTS
 @click.option(
     "--resume",
     cls=Option,
