@@ -353,7 +353,7 @@ def test_missing_texts_are_counted(missing: Any) -> None:
             assert text(read) == b"a b\n" + line + b"\n" * bool(line)
         with pytest.warns(w2v.TextWarning, match=r"^gave zeros to 1 missing text "):
             lines = text(read, as_lines=True, action="gave zeros to").split(b"\n")
-            assert lines.count(b"") == 2  # the other one is after the last newline
+        assert lines.count(b"") == 2  # the other one is after the last newline
         assert read.missing == 1
 
 
