@@ -173,6 +173,7 @@ def test_fractions_after_a_block_of_whole_numbers_are_refused(tmp_path: Path, mo
         ({"item": "i"}, "--item and --session .* are given together"),
         ({"session": "s"}, "--item and --session .* are given together"),
         ({"order": "t"}, "--item and --session .* are given together, and --order only with them"),
+        ({"item": "i", "session": "i"}, "item 'i' is also the session: name two columns"),
         (NAMES | {"column": "i"}, "--column .* reads lists or texts, and --item .* rows: give one of them"),
         (NAMES | {"lower": True}, "changes words of a text, but the table holds items: leave it out"),
     ],

@@ -296,6 +296,8 @@ class ReadingOptions(TextOptions):
         object.__setattr__(self, "encoding", encoding_name(self.encoding))
         if (self.item is None) != (self.session is None) or (self.order is not None and self.item is None):
             raise SettingsError("--item and --session (item=, session=) are given together, and --order only with them")
+        if self.item is not None and self.item == self.session:
+            raise SettingsError(f"item {self.item[:60]!r} is also the session: name two columns")
         if self.item is not None and has_columns(self.column):
             raise SettingsError("--column (column=) reads lists or texts, and --item (item=) rows: give one of them")
 
