@@ -127,8 +127,8 @@ def test_several_edge_lists_are_one_graph(tmp_path: Path) -> None:
         ("from,to,w\n", {"weighted": True}, "begin a header line with #"),
         ("a,b\n,c\n", {}, "edges, line 2: ',c' has an empty field"),
         (b"a b\nb c\nb \xff\n", {}, "edges, line 3: b'b \\xff' is not UTF-8"),
-        ("# nothing\n", {}, "the graph has no edges"),
-        ("", {}, "the graph has no edges"),
+        ('# edges\n{"source": 1, "target": 2}\n', {}, "edges, line 2 is JSON: write an edge on each line"),
+        ('"Doe, Jo","Roe, Ed"\n', {}, "edges, line 1 has quotation marks"),
         ("a b" * 600_000, {}, "edges, line 1: more than 1 MB"),
         ("a b\n".encode("utf-16"), {}, "UTF-16"),
         (gzip.compress(b"a b\n" * 99, mtime=0)[:-9], {}, "truncated"),
@@ -152,6 +152,29 @@ def test_bad_lines_are_refused_with_file_and_line(
     with pytest.raises(W2VError, match=re.escape(message)) as error:
         read(tmp_path / "edges", text, **options)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("# c\nsource,target\n1,2\n", 2),
+        ("from\tto\r\n-1\t2.0\r\n", 1),
+        ("a b\nb c\n", 0),
+        ("a,1\n1,2\n", 0),
+        ("a b", 0),
+    ],
+)
+def test_header_lines_are_noted(text: str, line: int, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    read(tmp_path / "edges", text)
+    found = [record.getMessage() for record in caplog.records]
+    assert len(found) == bool(line)
+    assert all(
+        f"edges, line {line}:" in message and "looks like a header, but counts as" in message for message in found
+    )
+
+
+def test_names_with_quotation_marks_are_read_from_tabs(tmp_path: Path) -> None:
+    assert rows(read(tmp_path / "edges", '"a"\tb\n')) == {'"a"': {"b": 1}, "b": {'"a"': 1}}
 
 
 # -- matrices ---------------------------------------------------------------------------------------

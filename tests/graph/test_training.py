@@ -109,6 +109,16 @@ def test_isolated_nodes_are_noted(tmp_path: Path, caplog: pytest.LogCaptureFixtu
     assert {*model.wv.index_to_key} == {"0", "1", "2", "3", "4", "x", "y"}
 
 
+def test_graphs_without_edges_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "edges").write_text("# nothing\n")
+    (tmp_path / "empty").write_text("")
+    for source in (tmp_path / "edges", tmp_path / "empty", nx.empty_graph(3), scipy.sparse.csr_array((3, 3))):
+        with pytest.raises(w2v.W2VError, match="has no edges"):
+            w2v.train(source, graph=True, **SMALL)
+    result = run("walks", tmp_path / "edges", "-o", tmp_path / "walks", code=1)
+    assert result.stderr == f"w2v: {tmp_path / 'edges'} has no edges\n"
+
+
 def test_options_of_texts_and_of_graphs_are_not_mixed(edges: Path) -> None:
     for arguments, message in [
         (["--graph", "--lower"], "--lower has no effect with --graph"),

@@ -78,6 +78,7 @@ def test_negatives_are_limited_to_the_other_words_of_the_vocabulary(kind: str) -
     assert loss.max_rows == 3
     assert loss.notice == "negative 100: the vocabulary has 3 words, so 2 are drawn for each prediction"
     assert make_loss(np.array([5, 2, 1]), kind, negative=2).notice == ""
+    assert "so 1 is drawn for each prediction" in make_loss(np.array([5, 2]), kind, negative=5).notice
 
 
 @pytest.mark.parametrize(("words", "negative", "adaptive"), [(9, 3, True), (4, 8, True), (3, 8, False)])

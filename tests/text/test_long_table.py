@@ -143,19 +143,28 @@ def test_rare_items_of_a_long_table_are_pruned(tmp_path: Path) -> None:
             "row 3: column 't': an order is a number or a date such as 2024-12-31, not 'soon'",
         ),
         ("i,s,x\n1,a,2\n", "has no column 't'; its columns are i, s, x"),
-        ("i,s,t\n1,a,2\n1,a,2.5\n", "row 2 or a later one: the order is a fraction, after whole numbers"),
+        (b"i,s,t\n\xff,,1\na,b,1\na\xff,b,1\n", r"row 3: the item b'a\\xff' is not UTF-8; add --errors replace"),
+        (b"i,s,t\na,b,1\na,b\xff,1\n", r"row 2: the session b'b\\xff' is not UTF-8; add --errors replace"),
         ('{"i": 1}\n{"i": [1], "s": 2, "t": 1}\n', r"row 2: column 'i': the item \[1\] is of type list: give text"),
     ],
 )
+@pytest.mark.parametrize("at_once", [1, 1000])
 def test_unsuitable_tables_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, message: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | bytes, message: str, at_once: int
 ) -> None:
-    monkeypatch.setattr(corpus, "ROWS_AT_ONCE", 1)
-    (tmp_path / "a").write_text(content)
+    monkeypatch.setattr(corpus, "ROWS_AT_ONCE", at_once)
+    (tmp_path / "a").write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(W2VError, match=message) as caught:
         read_text(Corpus(tmp_path / "a"), **NAMES)
     assert str(caught.value).startswith(f"{tmp_path}/a")
     assert "\n" not in str(caught.value)
+
+
+def test_fractions_after_a_block_of_whole_numbers_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus, "ROWS_AT_ONCE", 2)
+    (tmp_path / "a").write_text("i,s,t\n1,a,2\n,a,3\n1,a,5\n1,a,2.5\n")
+    with pytest.raises(W2VError, match="row 4: the order is a fraction, after whole numbers"):
+        read_text(Corpus(tmp_path / "a"), **NAMES)
 
 
 @pytest.mark.parametrize(
@@ -164,6 +173,7 @@ def test_unsuitable_tables_are_refused(
         ({"item": "i"}, "--item and --session .* are given together"),
         ({"session": "s"}, "--item and --session .* are given together"),
         ({"order": "t"}, "--item and --session .* are given together, and --order only with them"),
+        ({"item": "i", "session": "i"}, "item 'i' is also the session: name two columns"),
         (NAMES | {"column": "i"}, "--column .* reads lists or texts, and --item .* rows: give one of them"),
         (NAMES | {"lower": True}, "changes words of a text, but the table holds items: leave it out"),
     ],

@@ -65,7 +65,8 @@ def test_an_index_gives_nearly_the_same_recommendations(vectors: w2v.KeyedVector
 
 
 def test_missing_sessions_keep_their_place(vectors: w2v.KeyedVectors) -> None:
-    found = vectors.recommend([None, ["i3"], None], 2)
+    with pytest.warns(w2v.TextWarning, match=r"^recommended nothing for 2 missing texts "):
+        found = vectors.recommend([None, ["i3"], None], 2)
     assert [len(items) for items in found] == [0, 2, 0]
     assert vectors.recommend([]) == []
 
@@ -154,6 +155,17 @@ def test_the_command_shows_items_without_an_output(files: Path, vectors: w2v.Key
     assert text.splitlines()[1].split() == [second, f"{score:.4f}"]
     assert "4  no known item" in text
     assert "unknown   2" in text
+
+
+def test_sessions_of_other_items_are_noted(files: Path) -> None:
+    Path("other.txt").write_text("x y\nz\n")
+    result = run("recommend", "m.bin", "other.txt", "-o", "top.jsonl")
+    assert "w2v: m.bin knows none of the items: are they named as in its training?\n" in result.stderr
+    assert [json.loads(line) for line in Path("top.jsonl").read_text().splitlines()] == 2 * [
+        {"items": [], "scores": []}
+    ]
+    Path("none.txt").write_text("\n\n")
+    assert "knows none" not in run("recommend", "m.bin", "none.txt").stderr
 
 
 def test_approximate_search_reports_its_recall(files: Path, vectors: w2v.KeyedVectors) -> None:

@@ -153,19 +153,8 @@ class Graph:
         Raises:
             W2VError: If the arrays do not fit together, or a weight is negative or not finite.
         """
+        _check_csr(where, indptr, columns)
         nodes = len(indptr) - 1
-        if nodes < 1 or columns.ndim != 1 or indptr.ndim != 1 or {indptr.dtype.kind, columns.dtype.kind} - {*"iu"}:
-            raise W2VError(f"{where}: not a CSR matrix: its indptr and indices must be rows of whole numbers")
-        if nodes > MAX_NODES:
-            raise W2VError(f"{where}: {nodes:,} nodes: at most {MAX_NODES:,} are possible")
-        if indptr[0] != 0 or indptr[-1] != len(columns) or np.any(indptr[1:] < indptr[:-1]):
-            raise W2VError(f"{where}: not a CSR matrix: its indptr must rise from 0 to the number of indices")
-        for column in {int(columns.min()), int(columns.max())} if len(columns) else ():
-            if not 0 <= column < nodes:
-                raise W2VError(
-                    f"{where}: column {column} is outside its {nodes:,} rows: the matrix of a graph has as many "
-                    "columns as rows"
-                )
         if weights is not None:
             weights = _checked_weights(where, weights, len(columns))
         key_type: KeyType = "str" if names is not None else "int"
@@ -257,6 +246,23 @@ def named_once(where: str, names: Iterable[str]) -> Words:
     if rows := words.find_duplicate():
         raise W2VError(f"{where}: two nodes are named {words[rows[0]][:60]!r}: give each its own name")
     return words
+
+
+def _check_csr(where: str, indptr: NDArray[Any], columns: NDArray[Any]) -> None:
+    """Raise W2VError, with the start `where`, if the arrays are not those of a square CSR matrix."""
+    nodes = len(indptr) - 1
+    if nodes < 1 or columns.ndim != 1 or indptr.ndim != 1 or {indptr.dtype.kind, columns.dtype.kind} - {*"iu"}:
+        raise W2VError(f"{where}: not a CSR matrix: its indptr and indices must be rows of whole numbers")
+    if nodes > MAX_NODES:
+        raise W2VError(f"{where}: {nodes:,} nodes: at most {MAX_NODES:,} are possible")
+    if indptr[0] != 0 or indptr[-1] != len(columns) or np.any(indptr[1:] < indptr[:-1]):
+        raise W2VError(f"{where}: not a CSR matrix: its indptr must rise from 0 to the number of indices")
+    for column in {int(columns.min()), int(columns.max())} if len(columns) else ():
+        if not 0 <= column < nodes:
+            raise W2VError(
+                f"{where}: column {column} is outside its {nodes:,} rows: the matrix of a graph has as many columns as "
+                "rows"
+            )
 
 
 def _checked_weights(where: str, weights: NDArray[Any], size: int) -> NDArray[np.float32]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import re
 import sys
@@ -33,6 +34,7 @@ from w2v.system.files import (
 )
 from w2v.system.threads import map_in_order
 from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID, Items, Malformed, Types
+from w2v.text.columns import JSON_START
 from w2v.text.corpus import Corpus
 from w2v.text.decompress import decompress, max_unpacked
 from w2v.text.words import KeyType, Words
@@ -42,6 +44,7 @@ MAX_LINE_BYTES = 1 << 20
 DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ","}  # names of delimiters for --delimiter
 WHITE_SPACE = 0  # for split_edges: fields are separated by any run of white space
 MATRIX_MARKET = b"%%MatrixMarket"
+NUMBER = re.compile(rb"[-+]?\d+(\.\d*)?")
 MANY_NODES = 1 << 18  # a Matrix Market file of any size may declare this many nodes
 PROBLEMS = {  # why a line is not an edge, and what to do; see _edges.pyx
     "field": "has only one field, and an edge has two nodes: name the character between them with --delimiter",
@@ -111,7 +114,7 @@ def read_graph(
         progress: Called regularly with a Progress of phase "read".
 
     Raises:
-        W2VError: If a file cannot be read, or has no edges.
+        W2VError: If a file cannot be read.
     """
     options = options or GraphOptions()
     graph = None
@@ -122,13 +125,17 @@ def read_graph(
             graph = _read_npz(name, options, workers)
     if graph is None:
         graph = _EdgeReader(corpus, options, workers, progress).graph()
-    if not len(graph.neighbours):
-        raise W2VError(f"{', '.join(corpus.files)[:200]}: the graph has no edges")
     return graph
 
 
-def note_isolated(graph: Graph) -> None:
-    """Log how many nodes have no edges, because their vectors say nothing."""
+def check_edges(graph: Graph, where: str) -> None:
+    """Log how many nodes have no edges, because their vectors say nothing.
+
+    Raises:
+        W2VError: If no node has an edge. The message begins with `where`.
+    """
+    if not len(graph.neighbours):
+        raise W2VError(f"{where} has no edges")
     if isolated := graph.isolated:
         log.warning("%s without edges: kept, but their vectors are random", pluralise(isolated, "node"))
 
@@ -224,11 +231,11 @@ class _EdgeReader:
         return Graph.from_blocks(blocks, names, directed=directed, key_type="int", workers=self.workers)
 
     def _blocks(self) -> Iterator[_Block]:
-        """Yield the lines of all files in blocks. A file without a last newline ends its last block."""
+        """Yield the lines of all files in blocks. A file without a last newline gets one."""
         for name in self.corpus.files:
             display = "standard input" if name == "-" else name
             line, rest, delimiter = 1, b"", self.delimiter
-            for number, chunk in enumerate(self._chunks(name, display)):
+            for number, chunk in enumerate(itertools.chain(self._chunks(name, display), [b"\n"])):
                 text = rest + chunk
                 if number == 0 and text.startswith(MATRIX_MARKET):
                     text, line = self._skip_matrix_header(display, text)
@@ -237,13 +244,13 @@ class _EdgeReader:
                 rest = text[end:]
                 if end:
                     delimiter = _detected(text[:end]) if delimiter is None else delimiter
-                    yield _Block(text[:end], display, line, WHITE_SPACE if delimiter is None else delimiter)
+                    block = _Block(text[:end], display, line, WHITE_SPACE if delimiter is None else delimiter)
+                    if line == 1:
+                        _check_first_lines(block)
+                    yield block
                     line += text.count(b"\n", 0, end)
                 if len(rest) > MAX_LINE_BYTES:
                     raise W2VError(f"{display}, line {line}: more than {MAX_LINE_BYTES >> 20} MB, too long for an edge")
-            if rest:
-                delimiter = _detected(rest) if delimiter is None else delimiter
-                yield _Block(rest, display, line, WHITE_SPACE if delimiter is None else delimiter)
 
     def _chunks(self, name: str, display: str) -> Iterator[bytes]:
         """Yield the decompressed bytes of a file. The first piece has at least SIGNATURE_BYTES, or the whole file."""
@@ -311,12 +318,41 @@ class _EdgeReader:
         raise AssertionError("all lines are UTF-8")
 
 
+def _first_edges(text: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the first lines that are neither empty nor comments, each with the number of lines before it."""
+    for number, line in enumerate(text.split(b"\n", 1000)[:1000]):
+        if line.strip() and line.lstrip()[:1] not in b"#%":
+            yield number, line.strip()
+
+
 def _detected(text: bytes) -> int | None:
     """Return the delimiter in the first edge of some lines, or None if they contain no edge."""
-    for line in text.split(b"\n", 1000):
-        if line.strip() and line.lstrip()[:1] not in b"#%":
-            return next((ord(character) for character in "\t," if character.encode() in line.strip()), WHITE_SPACE)
+    for _, line in _first_edges(text):
+        return next((ord(character) for character in "\t," if character.encode() in line), WHITE_SPACE)
     return None
+
+
+def _check_first_lines(block: _Block) -> None:
+    """Log a warning if the first edge of a file looks like a header.
+
+    Raises:
+        W2VError: If the file is JSON, or CSV with quotation marks, which would become a part of names.
+    """
+    edges = list(itertools.islice(_first_edges(block.text), 2))
+    for number, line in edges[:1]:
+        where = f"{block.name}, line {block.line + number}"
+        if JSON_START.match(line):
+            raise W2VError(f"{where} is JSON: write an edge on each line, two nodes with a tab between them")
+        if line.startswith(b'"') and block.delimiter == ord(","):
+            raise W2VError(f"{where} has quotation marks, which edge lists lack: write tabs between names without them")
+    delimiter = None if block.delimiter == WHITE_SPACE else bytes([block.delimiter])
+    are_numbers = [[bool(NUMBER.fullmatch(name.strip())) for name in line.split(delimiter)[:2]] for _, line in edges]
+    if are_numbers == [[False, False], [True, True]]:
+        log.warning(
+            "%s: %s looks like a header, but counts as an edge: begin the line with # to leave it out",
+            where,
+            one_line(edges[0][1].decode(errors="replace"))[:60],
+        )
 
 
 # -- NumPy archives ---------------------------------------------------------------------------------

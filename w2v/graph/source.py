@@ -6,7 +6,7 @@ from typing import Any
 
 from w2v.errors import W2VError
 from w2v.graph.graph import Graph, is_graph
-from w2v.graph.readers import GraphOptions, note_isolated, read_graph
+from w2v.graph.readers import GraphOptions, check_edges, read_graph
 from w2v.progress import Report
 from w2v.text.corpus import Corpus
 
@@ -44,11 +44,11 @@ class GraphSource:
         """Return the graph, and log how many of its nodes have no edges.
 
         Raises:
-            W2VError: If the graph cannot be read.
+            W2VError: If the graph cannot be read or has no edges.
         """
         if self._corpus:
             graph = read_graph(self._corpus, options, workers=workers, progress=progress)
         else:
             graph = Graph.of(self._graph, weighted=options.weighted, directed=options.directed, workers=workers)
-        note_isolated(graph)
+        check_edges(graph, str(self))
         return graph

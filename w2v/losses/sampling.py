@@ -61,10 +61,8 @@ class SamplingLoss(Loss):
         self.negative = self.predrawn = min(requested, size - 1)
         self.max_rows = self.negative + 1
         if self.negative < requested:
-            self.notice = (
-                f"negative {requested}: the vocabulary has {size} words, so {self.negative} are drawn for each "
-                "prediction"
-            )
+            drawn = "1 is" if self.negative == 1 else f"{self.negative} are"
+            self.notice = f"negative {requested}: the vocabulary has {size} words, so {drawn} drawn for each prediction"
         weights = noise_weights(self.vocabulary.counts, self.options.ns_exponent)
         self.data = {"alias_table": alias_table(weights), "offsets": self.offsets(weights)}
 

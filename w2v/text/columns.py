@@ -23,7 +23,7 @@ ROWS_AT_ONCE = 1024  # rows of Parquet read at a time
 MAX_NAMES = 100  # column names of JSON lines that are collected for an error message
 HEAD_BYTES, HEAD_ROWS = 1 << 16, 20  # part of a file that is inspected to recognise a table
 
-_JSON = re.compile(rb'\s*(\[\s*)?\{\s*"((?:[^"\\\n]|\\.)*)"\s*:')
+JSON_START = re.compile(rb'\s*(\[\s*)?\{\s*"((?:[^"\\\n]|\\.)*)"\s*:')
 _COLUMN_NAME = re.compile(r"[^\W\d][\w.:/#()%&-]*( [\w.:/#()%&-]+){0,3}(?<![.:])")
 # The end of the error for a file that looks like a table:
 _ADVICE = f'; add --column NAME (column="NAME"), or --column {PLAIN} (column="{PLAIN}") if it is plain text'
@@ -50,7 +50,7 @@ def refuse_table(where: str, head: bytes) -> None:
     if len(head) >= SIGNATURE_BYTES and not lines[-1].endswith(b"\n"):
         del lines[-1]  # the last line may be incomplete
     lines = [line for line in lines if line.strip()]
-    json_start, names = _JSON.match(head), None
+    json_start, names = JSON_START.match(head), None
     if json_start and not lines:  # the first object is longer than the head
         names = [_decode(json_start[2]), "…"]
     elif json_start and not json_start[1]:

@@ -258,6 +258,7 @@ class Corpus:
         encoding: str = UTF_8,
         errors: Errors = "strict",
         long_table: LongTable | None = None,
+        action: str = "skipped",
     ) -> Iterator[TextBlock | SessionBlock | RowBlock]:
         """Yield the text in blocks of about BLOCK_BYTES. Each file, text and list of tokens ends with a newline.
 
@@ -273,6 +274,7 @@ class Corpus:
             encoding: The encoding of the files, which are converted to UTF-8.
             errors: How to treat bytes that are not in the encoding.
             long_table: The columns of a table with a row for each item; each RowBlock has some of its rows.
+            action: What the caller does with missing texts and items, for the warning.
 
         Raises:
             SettingsError: If `column` is given for lists or texts, or `encoding` for anything but files.
@@ -329,7 +331,6 @@ class Corpus:
                 )
         if size:
             yield TextBlock(b"".join([*parts, PADDING]), origins, self._bytes_read)
-        action = "gave zeros to" if as_lines else "skipped"
         if self.missing:
             issue_text_warning(
                 f"{action} {pluralise(self.missing, 'missing text')} (None, NaN, or an empty field of CSV)"

@@ -296,6 +296,8 @@ class ReadingOptions(TextOptions):
         object.__setattr__(self, "encoding", encoding_name(self.encoding))
         if (self.item is None) != (self.session is None) or (self.order is not None and self.item is None):
             raise SettingsError("--item and --session (item=, session=) are given together, and --order only with them")
+        if self.item is not None and self.item == self.session:
+            raise SettingsError(f"item {self.item[:60]!r} is also the session: name two columns")
         if self.item is not None and has_columns(self.column):
             raise SettingsError("--column (column=) reads lists or texts, and --item (item=) rows: give one of them")
 
@@ -506,12 +508,15 @@ def _sessions_of_table(
             report(block.bytes_done)
             if not len(block):
                 continue
-            with locate_malformed(block):
-                ids = [each.merge(scanned)[:-1] for each, scanned in zip(types, scans, strict=True)]
+            ids = []
+            for column, (each, scanned) in enumerate(zip(types, scans, strict=True)):
+                with locate_malformed(block, column):
+                    ids.append(each.merge(scanned)[:-1])
             if any(len(each) != len(block) for each in ids):
-                raise W2VError(f"{block.locate()}: an item or session is empty after --errors ignore: choose replace")
+                where = f"{block.place(0)} or a later one"
+                raise W2VError(f"{where}: an item or session is empty after --errors ignore: choose replace")
             if len(types[1]) > MAX_TYPES_LIMIT:
-                raise W2VError(f"{block.locate()}: there are more than {MAX_TYPES_LIMIT:,} sessions")
+                raise W2VError(f"{block.place(0)} or a later one: there are more than {MAX_TYPES_LIMIT:,} sessions")
             key_types.add(block.keys[0].key_type)
             with _translate_write_errors(folder):
                 if rows is None:
@@ -598,15 +603,19 @@ def _check_space(file: BinaryIO, folder: Path, share: float) -> None:
 
 
 @contextlib.contextmanager
-def locate_malformed(block: TextBlock | SessionBlock | RowBlock) -> Iterator[None]:
-    """Turn a Malformed error in a `with` block into a W2VError that names the file and the position in it."""
+def locate_malformed(block: TextBlock | SessionBlock | RowBlock, column: int = 0) -> Iterator[None]:
+    """Turn a Malformed error in a `with` block into a W2VError that names the file and the position in it.
+
+    `column` is 1 for the sessions of a RowBlock.
+    """
     try:
         yield
     except Malformed as error:
         position, word = error.args
         if not isinstance(block, TextBlock):
+            where = block.locate(position, column) if isinstance(block, RowBlock) else block.locate(position)
             hint = "add --errors replace or --errors ignore (errors=)"
-            raise W2VError(f"{block.locate(position)}: the item {word[:60]!r} is not UTF-8; {hint}") from None
+            raise W2VError(f"{where}: the {('item', 'session')[column]} {word[:60]!r} is not UTF-8; {hint}") from None
         name, offset = block.locate(position)
         hint = (
             "if it is in another encoding, such as latin-1 or cp949, add --encoding (encoding=), otherwise "

@@ -54,7 +54,7 @@ class RowBlock:
         keys: The items and the sessions of the rows.
         order: int64 or float64 (rows,), or None.
         name: The file, for messages.
-        row: The number of the first row, from 1.
+        rows: int64 (rows,), the number of each row in its file, from 1.
         missing: The number of rows that are left out because a value is missing.
         bytes_done: See TextBlock.
     """
@@ -62,16 +62,25 @@ class RowBlock:
     keys: tuple[Keys, Keys]
     order: NDArray[Any] | None
     name: str
-    row: int
+    rows: NDArray[np.int64]
     missing: int
     bytes_done: int = 0
 
     def __len__(self) -> int:
         return len(self.keys[0])
 
-    def locate(self, position: int = 0) -> str:
-        """Return the place of these rows, for messages."""
-        return f"{self.name}, row {self.row:,} or a later one"
+    def locate(self, position: int, column: int = 0) -> str:
+        """Return the place of the first key that contains a position of a blob, for messages.
+
+        Args:
+            position: A position in the blob of the items or sessions.
+            column: 0 for the items, 1 for the sessions.
+        """
+        return self.place(self.keys[column].index_at(position))
+
+    def place(self, index: int) -> str:
+        """Return the place of one of these rows, for messages."""
+        return f"{self.name}, row {self.rows[index]:,}"
 
     @property
     def order_type(self) -> np.dtype[Any] | None:
@@ -84,7 +93,9 @@ class RowBlock:
             return self.order
         if order_type == np.float64:
             return self.order.astype(np.float64)
-        raise W2VError(f"{self.locate()}: the order is a fraction, after whole numbers: write all of them as fractions")
+        fractions = np.flatnonzero(self.order != np.rint(self.order))
+        where = self.place(int(fractions[0]) if len(fractions) else 0)
+        raise W2VError(f"{where}: the order is a fraction, after whole numbers: write all of them as fractions")
 
 
 # -- rows -------------------------------------------------------------------------------------------
@@ -140,7 +151,6 @@ Column = tuple[Any, NDArray[np.bool_]]  # values, and which rows have one
 
 def _joined(items: Column, sessions: Column, order: Column | None, where: str, row: int) -> RowBlock:
     """Return the rows that have an item, a session and, if it is wanted, an order."""
-    rows = len(items[1])
     keep = items[1] & sessions[1]
     for keys, valid in (items, sessions):
         keep[np.flatnonzero(valid)[keys.lengths == 0]] = False
@@ -148,7 +158,8 @@ def _joined(items: Column, sessions: Column, order: Column | None, where: str, r
         keep &= order[1]
     parts = [keys.take(np.flatnonzero(keep[valid])) for keys, valid in (items, sessions)]
     numbers = order[0][keep] if order else None
-    return RowBlock((parts[0], parts[1]), numbers, where, row, rows - int(np.count_nonzero(keep)))
+    rows = row + np.flatnonzero(keep)
+    return RowBlock((parts[0], parts[1]), numbers, where, rows, len(keep) - len(rows))
 
 
 def _order_of_array(pyarrow: Any, array: Any, where: str, place: Place) -> Column:

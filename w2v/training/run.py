@@ -324,9 +324,10 @@ class Run(BaseRun):
     def _check_trained(self, checkpoint: Checkpoint) -> None:
         """Raise NothingToTrain if nothing was predicted, Diverged if training diverged. Warn if the loss has risen."""
         if not checkpoint.predictions.any():
+            unit = "a line is a sentence" if self.types.is_text else "a list is a session"
             raise NothingToTrain(
                 "nothing to learn: no training pairs left after min_count and subsampling; try --sample 0 (sample=0), "
-                "and note that a line is a sentence, which windows do not cross"
+                f"and note that {unit}, which windows do not cross"
             )
         self._check_divergence(*self.parameters.values())
         if checkpoint.loss_ratio > WARNING_RATIO:

@@ -129,7 +129,8 @@ class Encoder:
         Lists of items are yielded as Items.
         """
         rest = b""
-        for block in texts.blocks(column, as_lines=True, encoding=encoding, errors=self._normalise.errors):
+        reading: dict[str, Any] = {"encoding": encoding, "errors": self._normalise.errors}
+        for block in texts.blocks(column, as_lines=True, action="gave zeros to", **reading):
             if isinstance(block, SessionBlock):
                 yield block.items, block.bytes_done
                 continue

@@ -91,7 +91,8 @@ class Recommender:
 
     def _read(self, sessions: Corpus, column: str | None, encoding: str) -> Iterator[tuple[NDArray[np.int64], int]]:
         """Yield the rows of the items, with -1 after each session, and the number of bytes read so far."""
-        for block in sessions.blocks(column, as_lines=True, encoding=encoding, errors=self._normalise.errors):
+        reading: dict[str, Any] = {"encoding": encoding, "errors": self._normalise.errors}
+        for block in sessions.blocks(column, as_lines=True, action="recommended nothing for", **reading):
             if isinstance(block, SessionBlock):
                 yield self._lookup.find(block.items)[0], block.bytes_done
                 continue

@@ -12,7 +12,7 @@ from w2v.cli.console import say
 from w2v.cli.options import FILE
 from w2v.cli.printing import Result, print_code_lengths
 from w2v.detect import kind_of, read_head
-from w2v.graph.readers import note_isolated, read_graph
+from w2v.graph.readers import check_edges, read_graph
 from w2v.graph.walks import WalkOptions, write_walks
 from w2v.losses.code_lengths import code_lengths
 from w2v.options import options_of
@@ -162,7 +162,7 @@ def walks(edges: tuple[str, ...], output: Path, seed: int, force: bool, progress
     outputs.check(output, force, map(Path, source.files))
     work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
     graph = read_graph(source, walk_options, **work)
-    note_isolated(graph)
+    check_edges(graph, str(source))
     written = 0
 
     def write(path: Path, force: bool) -> None:

@@ -333,6 +333,8 @@ def recommend(
     found |= {name: getattr(recommender, name) for name in ("sessions", "empty", "items", "unknown")}
     if index:
         found["recall"] = index.recall(vectors.vectors)
+    if recommender.items and recommender.empty == recommender.sessions:
+        say(f"{model} knows none of the items: are they named as in its training?")
     return found, print_recommendations
 
 
