@@ -38,7 +38,7 @@ def test_numpy_files_are_recognised(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert ": a NumPy array has no words: write them, one per line, to NAME.words.txt" in error_line(tmp_path / "v.npy")
     for save in (np.savez, np.savez_compressed):
         save("v.npz", vectors=vectors)
-        advice = f": a NumPy archive: load words and vectors by numpy.load('{tmp_path}/v.npz')"
+        advice = f": a NumPy archive: load words and vectors by numpy.load({str(tmp_path / 'v.npz')!r})"
         assert advice in error_line(tmp_path / "v.npz")
 
 

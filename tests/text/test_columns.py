@@ -254,7 +254,7 @@ def test_markup_in_a_column_is_removed_once(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text('{"t": "a &amp;lt; <b>b</b>"}\n{"t": "c <!-- d"}\n{"t": "e --> f"}\n')
     assert read(path, column="t", strip_markup=True) == b"a &lt; b\nc \ne --> f\n"
-    path.write_text("a &amp;lt; <b>b</b>\n")
+    path.write_bytes(b"a &amp;lt; <b>b</b>\n")
     assert read(path, strip_markup=True) == b"a &lt; b\n"
     assert read(path) == b"a &amp;lt; <b>b</b>\n"
 

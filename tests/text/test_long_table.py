@@ -156,7 +156,7 @@ def test_unsuitable_tables_are_refused(
     (tmp_path / "a").write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(W2VError, match=message) as caught:
         read_text(Corpus(tmp_path / "a"), **NAMES)
-    assert str(caught.value).startswith(f"{tmp_path}/a")
+    assert str(caught.value).startswith(str(tmp_path / "a"))
     assert "\n" not in str(caught.value)
 
 
