@@ -72,7 +72,7 @@ def test_numba_kernel_equals_cython_kernel(text: Path, case: dict[str, Any]) -> 
         np.testing.assert_allclose(other.ngrams.rows, one.ngrams.rows, atol=5e-4)
 
 
-@pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "softmax"])
+@pytest.mark.parametrize("loss", ["ns", "softmax"])  # nce and sampled take the same step: see rows_step
 def test_numba_kernel_equals_cython_kernel_with_frozen_outputs(text: Path, loss: str) -> None:
     lines = [line.split() for line in text.read_text("utf-8").splitlines()]
     compass = w2v.train(lines, **SMALL | {"loss": loss, "model": "skipgram"})
@@ -239,8 +239,7 @@ class BiasedHinge(Hinge):
     @staticmethod
     def choose(s: Any, centre: int, x: Any) -> int:
         m = hinge_choose(s, centre, x)
-        for j in range(m):
-            s.offset[j] = -s.parameters.bias[s.rows[j], 0]
+        s.offset[:m] = -s.parameters.bias[:, 0][s.rows[:m]]  # a loss may allocate arrays
         return m
 
     @staticmethod
