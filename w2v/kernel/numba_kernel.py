@@ -54,7 +54,6 @@ FAST: Functions = (
 # These flags allow reordering and fusing sums, but they preserve infinities and NaN.
 OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz", "arcp"}, "error_model": "numpy"}
 INLINED: dict[str, Any] = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-WITHOUT_ALLOCATION = {module.__name__ for module in (loop, rows, numba_vectors)}
 
 log = logging.getLogger("w2v")
 
@@ -80,7 +79,7 @@ def compile_function(function: FunctionType, functions: Functions, on_disk: bool
     if on_disk and not numba.config.CACHE_DIR:  # type: ignore[attr-defined]
         check_cache(Path(AppDirs("numba", appauthor=False).user_cache_dir))  # type: ignore[no-untyped-call]
     copy, _ = _hashed_copy(function, functions)
-    return numba.njit(**_options(function), cache=on_disk and Path(function.__code__.co_filename).exists())(copy)
+    return numba.njit(**OPTIONS, cache=on_disk and Path(function.__code__.co_filename).exists())(copy)
 
 
 def check_cache(folder: Path) -> None:
@@ -98,16 +97,7 @@ def check_cache(folder: Path) -> None:
 @cache
 def _compile_inlined(function: FunctionType, functions: Functions) -> tuple[Any, bytes]:
     copy, digest = _hashed_copy(function, functions)
-    return numba.njit(**_options(function), **INLINED)(copy), digest
-
-
-def _options(function: FunctionType) -> dict[str, Any]:
-    """Return the options with which Numba compiles a function.
-
-    The functions of the loop neither allocate nor return arrays. Numba compiles them in two thirds of the time if it
-    does not count references to arrays. The functions of a loss may allocate arrays, which needs the counts.
-    """
-    return OPTIONS | {"_nrt": function.__module__ not in WITHOUT_ALLOCATION}
+    return numba.njit(**OPTIONS, **INLINED)(copy), digest
 
 
 def _hashed_copy(function: FunctionType, functions: Functions) -> tuple[FunctionType, bytes]:
