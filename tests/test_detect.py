@@ -120,7 +120,7 @@ def test_readers_refuse_files_of_another_kind(tmp_path: Path, kind: str, name: s
     ],
 )
 def test_texts_that_look_like_other_kinds_are_read(tmp_path: Path, content: str) -> None:
-    (tmp_path / "text").write_text(content)
+    (tmp_path / "text").write_text(content, newline="\n")
     assert b"".join(block.text for block in Corpus(tmp_path / "text").blocks()).strip() == content.strip().encode()
 
 

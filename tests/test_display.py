@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-import nbformat
 import numpy as np
 import pytest
-from nbclient import NotebookClient
 
 import w2v
 from w2v.display import Page, format_value, html_curve, html_table
@@ -98,9 +96,10 @@ CELLS = [
 
 
 def test_notebook_runs_without_errors(model: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    nbformat, nbclient = (pytest.importorskip(name) for name in ("nbformat", "nbclient"))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     cells = [nbformat.v4.new_code_cell(cell.replace("{model!r}", repr(str(model)))) for cell in CELLS]
-    NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=None, startup_timeout=600).execute()
+    nbclient.NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=None, startup_timeout=600).execute()
     assert not [part for cell in cells for part in cell.outputs if part.output_type in ("stream", "error")]
     outputs = [cell.outputs for cell in cells[3:]]
     assert not outputs[0]  # quick work shows no progress bar

@@ -21,7 +21,7 @@ from w2v.errors import (
     pluralise,
 )
 
-ROOT = Path(errors.__file__).parents[1]
+PACKAGE = Path(errors.__file__).parent
 
 
 def test_errors_name_the_packages_of_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,9 +34,9 @@ def test_errors_name_the_packages_of_an_extra(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_every_extra_in_the_code_exists_and_has_packages() -> None:
-    with (ROOT / "pyproject.toml").open("rb") as file:
+    with (Path(__file__).parents[1] / "pyproject.toml").open("rb") as file:
         extras = tomllib.load(file)["project"]["optional-dependencies"]
-    code = "".join(path.read_text("utf-8") for path in (ROOT / "w2v").rglob("*.py"))
+    code = "".join(path.read_text("utf-8") for path in PACKAGE.rglob("*.py"))
     named = {
         *re.findall(r"\binstall_command\('(\w+)'\)", code),
         *re.findall(r"\bimport_optional\(\s*\S.*?, \"(\w+)\"", code),

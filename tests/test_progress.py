@@ -46,6 +46,7 @@ def test_notebook_shows_a_bar_during_long_work(monkeypatch: pytest.MonkeyPatch) 
         def update(self, line: Any) -> None:
             shown.append(line.data)
 
+    pytest.importorskip("IPython")
     monkeypatch.setattr("IPython.display.display", lambda line, display_id: shown.append(line.data) or Display())
     set_clock(monkeypatch, 100)
     bar = NotebookBar()
