@@ -37,7 +37,7 @@ def explore(
     """Build a page with the first `top` words of one or more models, given by name.
 
     Args:
-        slices: Whether the models are slices in one coordinate system, whose maps the page shows in one, too.
+        slices: Whether the models are slices in one coordinate system, so that their maps have the same axes.
         progress: Called in phase "project".
 
     Raises:

@@ -23,7 +23,7 @@ def tagged(word: str, name: str) -> str:
 
 
 class TaggedTexts:
-    """Several texts, by name, to train one model on, in which chosen words carry the name of their text.
+    """Several texts, by name, to train one model on. Chosen words carry the name of their text.
 
     Attributes:
         corpora: The texts by name.

@@ -237,7 +237,7 @@ class _Runs:
             return run.model()
 
     def tagged(self, sources: Mapping[str, Source], words: list[str], options: Mapping[str, Any]) -> Slices:
-        """Train one model of all texts in which the chosen words have a vector for each text."""
+        """Train one model of all texts, with a vector of each chosen word for each text."""
         texts = TaggedTexts({name: Corpus(source) for name, source in sources.items()}, words)
         self.check_outputs([TAGGED])
         model = self.model(TAGGED, texts, options, None)

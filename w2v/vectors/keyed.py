@@ -671,7 +671,7 @@ class KeyedVectors:
         Args:
             other: A second model to compare with.
             options: `top`, the number of words (10,000); `method`, the projection of the map: "pca", "tsne" or "umap";
-                `slices`, whether both models have one coordinate system, so that their maps have one, too;
+                `slices`, whether both models have one coordinate system, so that their maps have the same axes;
                 `progress`, called while t-SNE and UMAP run.
 
         Raises:

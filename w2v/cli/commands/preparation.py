@@ -149,8 +149,8 @@ def walks(edges: tuple[str, ...], output: Path, seed: int, force: bool, progress
     """Write random walks on the graph of EDGES.
 
     EDGES is a file with one edge per line, two nodes and possibly a weight; or a matrix in .npz or .mtx format. Text
-    files may be compressed. Lines that begin with # or % are comments. - is standard input. The walks are those of
-    node2vec, or of DeepWalk with the defaults. w2v train --graph trains on walks without writing them.
+    files may be compressed. Lines that begin with # or % are comments. - is standard input. The walks are made
+    as in node2vec, or with the defaults as in DeepWalk. w2v train --graph trains on walks without writing them.
 
     \b
     w2v walks edges.tsv -o walks.txt
