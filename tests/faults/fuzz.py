@@ -313,6 +313,7 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         for weighted in (False, True):
             with suppress(W2VError):  # otherwise a file without weights would never be read without them
                 graph = readers.read_graph(corpus.Corpus(path), readers.GraphOptions(weighted=weighted))
+                readers.check_edges(graph, "the graph")  # as before each walk: a graph without edges is refused
                 options = WalkOptions(walk_length=5, num_walks=1, p=0.5, q=2)
                 ids = np.concatenate([*walk_blocks(graph, options)])
                 assert int(ids.max()) < graph.nodes + 2
