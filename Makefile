@@ -9,6 +9,8 @@ PIP := $(RUN)/python -m pip install --quiet --disable-pip-version-check
 DEPENDENCIES := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")
 SOURCES := setup.py pyproject.toml $(shell find w2v -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name '*.c')
 export PATH := $(abspath $(RUN)):$(PATH)
+# Keep compiled bytecode even where this variable forbids it: the tests start many programs, and each would compile w2v.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: build demo demo-real test cluster browser compat docs faults faults-short fuzz sanitize bench wheels wheels-test wheels-test-arm64 wheels-test-windows clean
 build: $(VENV)/.built
