@@ -41,12 +41,12 @@ def injector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Po
 @pytest.mark.parametrize(
     ("name", "amount", "expected"),
     [
-        ("fail", 20, ("done", "refused")),
-        ("full", 30, ("refused",)),
-        ("memory", 60, ("done", "refused")),
-        ("kill", 60, ("restarted", "resumed")),
-        ("random", 4, ("killed",)),
-        ("signals", 4, ("stopped",)),
+        ("fail", 60, ("done", "refused")),
+        ("full", 90, ("refused",)),
+        ("memory", 180, ("done", "refused")),
+        ("kill", 180, ("restarted", "resumed")),
+        ("random", 2, ("killed",)),
+        ("signals", 2, ("stopped",)),
         ("commands", 1000, ("done", "refused")),
         ("streams", 12, ("done", "not printed")),
     ],

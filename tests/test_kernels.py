@@ -184,13 +184,16 @@ def test_kernel_equals_loop_for_uneven_windows(sides: tuple[int, int]) -> None:
 
 
 WHOLE: dict[str, Any] = {"whole_sentences": True, "shrink_windows": False}
+SHORT: dict[str, Any] = {"size": 150, "epochs": 1, "alpha": 0.2}
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_kernel_equals_loop_for_windows_of_whole_sentences(loss: dict[str, Any]) -> None:
     """Some sentences of the text are longer than the windows, some are shorter, and some cross the ends of chunks."""
     for model, (size, chunk) in product(MODELS, [(3, 1000), (20, 1000), (6, 7), (1, 40)]):
-        arguments = run_arguments(loss, size=150, sides=(size, size), chunk_size=chunk, **WHOLE, **model)
+        arguments = run_arguments(
+            loss, size=150, epochs=1, alpha=0.2, sides=(size, size), chunk_size=chunk, **WHOLE, **model
+        )
         assert_equals_loop(arguments)
 
 

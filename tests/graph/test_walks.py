@@ -100,7 +100,7 @@ def test_hubs_are_left_in_time_and_by_weight() -> None:
     hub = nx.star_graph(300)
     nx.set_edge_attributes(hub, {edge: 1.0 + edge[1] % 3 for edge in hub.edges}, "weight")
     graph = Graph.of(hub, weighted=True, directed=False)
-    walks = walks_of(graph, num_walks=200, walk_length=12, p=1e9, q=1e9, weighted=True)
+    walks = walks_of(graph, num_walks=40, walk_length=12, p=1e9, q=1e9, weighted=True)
     leaves = Counter(walk[k] % 3 for walk in walks for k in range(2 if walk[0] else 1, 12, 2) if walk[k])
     seen = np.array([leaves[rest] for rest in range(3)])
     weights = np.array([1, 2, 3])
