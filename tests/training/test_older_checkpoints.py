@@ -34,7 +34,7 @@ def text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     lines += [f"a New York {number} b" for number in range(20)] + [f"c rare{number}" for number in range(3000)]
     generator.shuffle(lines)
     path = tmp_path / "text.txt"
-    path.write_text("\n".join(lines) + "\n")
+    path.write_text("\n".join(lines) + "\n", newline="\n")  # the checkpoints know the size of their text
     return path
 
 

@@ -1,5 +1,6 @@
 """Several ranks in the threads of this process, with a fake MPI. test_distributed.py tests them in real processes."""
 
+import operator
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -231,20 +232,25 @@ def test_ranks_draw_different_random_numbers(text: Path) -> None:
 
 
 def test_ranks_on_one_machine_divide_its_processors(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(communicator, "processors", lambda: 7)
+    monkeypatch.setattr(communicator, "allowed_processors", lambda: [*range(7)])
     assert get_before_training(3, text, lambda run: run.plan.workers, workers=None) == [2, 2, 2]
     assert get_before_training(2, text, lambda run: run.plan.workers, workers=5) == [5, 5]
 
 
-@pytest.mark.parametrize("different", ["socket.gethostname", "os.sched_getaffinity"])
+@pytest.mark.parametrize(
+    ("different", "others"),
+    [("socket.gethostname", "another machine"), ("allowed_processors", [*range(7, 14)])],
+    ids=["machines", "processors"],
+)
 def test_ranks_divide_only_the_processors_that_they_share(
-    different: str, text: Path, monkeypatch: pytest.MonkeyPatch
+    different: str, others: object, text: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ranks 0 and 2 share a machine or a set of processors, and rank 1 has its own."""
-    monkeypatch.setattr(communicator, "processors", lambda: 7)
+    monkeypatch.setattr(communicator, "allowed_processors", lambda: [*range(7)])
+    usual = operator.attrgetter(different)(communicator)
     monkeypatch.setattr(
         f"w2v.training.communicator.{different}",
-        lambda *_: "34" if threading.current_thread().name == "rank 1" else "12",
+        lambda: others if threading.current_thread().name == "rank 1" else usual(),
     )
     assert get_before_training(3, text, lambda run: run.plan.workers, workers=None) == [3, 7, 3]
 

@@ -127,12 +127,17 @@ def build_linux(source: Path, platform: str, target: str) -> None:
 
 
 def build_windows(source: Path) -> None:
-    """Build the wheel for Windows. setuptools names the modules as on this machine, so rename them."""
+    """Build the wheel for Windows. setuptools names the modules as on this machine, so rename them.
+
+    Remove the import libraries that the linker writes beside them.
+    """
     headers = create_windows_headers()
     wheel = compile_wheel(source, "x86_64-windows-gnu", "win-amd64", headers, f"-L{headers}", "-lpython3")
     with InWheel(wheel, ROOT / "dist" / wheel.name) as folder:
         for module in Path(folder).rglob("*.abi3.so"):
             module.rename(module.with_name(module.name.replace(".abi3.so", ".pyd")))
+        for library in Path(folder).rglob("*.lib"):
+            library.unlink()
 
 
 def build_macos(source: Path, platform: str, target: str) -> None:

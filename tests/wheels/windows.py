@@ -20,7 +20,8 @@ import pefile
 from run import NEED_SOURCES, ROOT, copy_tests
 
 FOLDER = ROOT / "build" / "windows"  # survives between runs
-HOME, SITE, PROJECT = FOLDER / "cp313", FOLDER / "site-packages", FOLDER / "project"
+HOME, PROJECT = FOLDER / "cp313", FOLDER / "project"
+SITE = HOME / "Lib" / "site-packages"
 COMPLETE = FOLDER / ".complete"
 VERSION = "3.13"
 # The packages that the tests use, with their dependencies. The first group is necessary.
@@ -46,6 +47,11 @@ OPTIONAL = {  # by the name for pip, the name for import
     "uniseg": "uniseg",
     "POT": "ot",
     "spacy": "spacy",
+    "model2vec": "model2vec",
+    "PyYAML": "yaml",
+    "nbformat": "nbformat",
+    "nbclient": "nbclient",
+    "ipykernel": "ipykernel.kernelapp",
 }
 # NumPy and SciPy import complex functions, such as crealf, that the C library of Wine 8 lacks. A library with these
 # functions takes the place of this one in the packages; its name has the same length.
@@ -88,11 +94,9 @@ def create_python() -> None:
         with zipfile.ZipFile(Path(folder, name)) as archive:
             archive.extractall(FOLDER)
     (HOME / "_wmi.pyd").unlink()  # crashes in Wine 8; Python does without
-    SITE.mkdir()
+    (HOME / "python313._pth").unlink()  # makes Python ignore PYTHONPATH
+    SITE.mkdir(parents=True)
     (SITE / "sitecustomize.py").write_text("import _winapi\ndel _winapi.CopyFile2\n")  # Wine 8 lacks this function
-    (HOME / "python313._pth").write_text(
-        f"python313.zip\n.\n{windows_path(SITE)}\n{windows_path(PROJECT)}\nimport site\n"
-    )
     create_math_library(HOME / OWN_MATH.decode())
     create_library(HOME / "bcryptprimitives.dll", RANDOM_FUNCTION, ["ProcessPrng"], "-ladvapi32")
 
@@ -116,10 +120,6 @@ def create_library(path: Path, code: str, exports: list[str], *options: str) -> 
     compiler = [sys.executable, "-m", "ziglang", "cc", "-target", "x86_64-windows-gnu", "-shared", "-nostdlib", "-O1"]
     entry = ["-Wl,--entry,DllMainCRTStartup", "-o", path]
     subprocess.run([*compiler, source, definitions, *entry, *options], check=True)
-
-
-def windows_path(path: Path) -> str:
-    return "Z:" + str(path).replace("/", "\\")
 
 
 def pip(*arguments: str) -> None:

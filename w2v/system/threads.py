@@ -18,11 +18,16 @@ POLL_SECONDS = 0.001
 NO_THREAD = "can't start new thread"  # the text of Python's RuntimeError
 
 
+def allowed_processors() -> list[int]:
+    """Return the numbers of the processors that this process may use; all numbers if the system does not tell."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
 def processors() -> int:
     """Return the number of processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(allowed_processors())
 
 
 class NoThread(W2VError):

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from w2v.errors import SettingsError, W2VError, error_message, install_command, one_line
 from w2v.system.launcher import rank_and_size
 from w2v.system.signals import TERMINATION_SIGNALS
-from w2v.system.threads import processors
+from w2v.system.threads import allowed_processors
 
 HEARTBEAT_SECONDS = 1.0  # between heartbeats
 HEARTBEAT_TIMEOUT = 20  # seconds without a heartbeat after which the job ends; W2V_RANK_TIMEOUT changes it
@@ -204,9 +204,9 @@ class Communicator:
 
         Ranks on the same host with the same CPU affinity divide their processors among them.
         """
-        mask = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-        processor_sets = self.allgather(json.dumps([self._hosts[self.rank], mask]))
-        return max(1, processors() // processor_sets.count(processor_sets[self.rank]))
+        allowed = allowed_processors()
+        processor_sets = self.allgather(json.dumps([self._hosts[self.rank], allowed]))
+        return max(1, len(allowed) // processor_sets.count(processor_sets[self.rank]))
 
     # -- signals and failed ranks --------------------------------------------------------------
 
