@@ -86,7 +86,7 @@ METHODS: dict[str, Train] = {
 
 
 def split(text: Path, megabytes: float, seed: int) -> dict[str, list[str]]:
-    """Return the words of four random parts of a text, each of about so many megabytes."""
+    """Return the words of four random parts of a text. Each part has about this many megabytes."""
     with text.open(encoding="utf-8") as file:
         words = file.read(int(4e6 * megabytes)).split()
     blocks = [words[start : start + BLOCK_WORDS] for start in range(0, len(words), BLOCK_WORDS)]

@@ -83,7 +83,7 @@ class Split:
 
 
 def read_movielens(wheel: Path) -> Sessions:
-    """Return the films of each user in the order of time, and those of the same second in the order of the file."""
+    """Return the films of each user in the order of time; films of the same second keep the order of the file."""
     with zipfile.ZipFile(wheel) as archive:
         rows = [line.split("\t") for line in archive.read(INTERACTIONS).decode().splitlines()[1:]]
     users, items, _, times = np.array(rows).T
@@ -128,7 +128,7 @@ def scores_by_vectors(vectors: Floats, sessions: Sessions, last: int | None = No
 
 
 def rows_of(items: int, words: Sequence[str], vectors: Floats) -> Floats:
-    """Return vectors by item number, (items, D); those of items without a vector are 0."""
+    """Return vectors by item number, (items, D). Items without a vector have zeros."""
     rows = np.zeros((items, vectors.shape[1]), np.float32)
     rows[[int(word) for word in words]] = vectors
     return rows
