@@ -85,6 +85,15 @@ def test_the_fit_on_held_out_anchors_ignores_what_the_rotation_overfits() -> Non
     assert align(centred, seed=2).fits[0] != fit == align(centred, seed=1).fits[0]
 
 
+def test_fewer_anchors_than_dimensions_give_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    one = random_vectors(100)
+    two = rotated(one)
+    align([one, two], anchors=one.index_to_key[:10])
+    assert caplog.messages == []
+    align([one, two], anchors=one.index_to_key[:9])
+    assert "9 anchors cannot determine a rotation of 10 dimensions: " in caplog.messages[0]
+
+
 def test_a_chain_reaches_the_first_model_through_the_one_before() -> None:
     one = random_vectors(100)
     two = rotated(one)

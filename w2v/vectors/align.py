@@ -154,6 +154,11 @@ def align(
             rows = _rows_of_anchors(sources[target], source, words, where)
         else:
             rows = _rows_of_translations(sources[target], source, pairs)
+        if len(rows) < size:
+            log.warning(
+                "%s cannot determine a rotation of %s: cosines between the models are partly arbitrary; align by more "
+                "words, or train with fewer dimensions", pluralise(len(rows), "anchor"), pluralise(size, "dimension"),
+            )  # fmt: skip
         vectors = normalise(source.vectors, centre)
         searched = None if pairs is None else restrict_vocab
         rotation, fit = _fit_rotation(vectors, rotated[target], rows, searched, seed)
