@@ -147,6 +147,41 @@ def test_stopped_runs_are_resumed_to_the_same_bits(
         assert found.read_bytes() == wanted.read_bytes(), name
 
 
+def test_resume_refuses_other_texts_and_options(texts: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    w2v.slices(texts, out, **QUICK)
+    (out / "2010s.safetensors").unlink()
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    with pytest.raises(w2v.SettingsError, match=r"lower True: the model in .*compass.safetensors has False; leave it"):
+        w2v.slices(texts, out, resume=True, lower=True, **QUICK)
+    third = tmp_path / "third.txt"
+    third.write_text("one two\n" * 50)
+    other = r"the texts have [\d,]+ words, but .*compass.safetensors was trained on [\d,]+: give the same texts and"
+    with pytest.raises(w2v.W2VError, match=other):
+        w2v.slices([*texts, third], out, resume=True, **QUICK)
+    shorter = texts[1].read_text("utf-8")
+    texts[1].write_text(shorter[: len(shorter) // 2], "utf-8")
+    with pytest.raises(w2v.W2VError, match=other):
+        w2v.slices(texts, out, resume=True, **QUICK)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_resume_of_a_checkpoint_refuses_other_text_options(texts: list[Path], tmp_path: Path) -> None:
+    options = QUICK | {"checkpoint": tmp_path / "states", "checkpoint_every": "2chunks"}
+    with pytest.raises(Stop):
+        w2v.slices(texts, tmp_path / "out", progress=stop_at(0.3), **options)
+    with pytest.raises(w2v.SettingsError, match=r"lower True: the run in .*compass has False; leave it out"):
+        w2v.slices(texts, tmp_path / "out", resume=True, lower=True, **options)
+
+
+def test_resume_says_what_to_do_with_a_damaged_model(texts: list[Path], tmp_path: Path) -> None:
+    w2v.slices(texts, tmp_path / "out", **QUICK)
+    damaged = tmp_path / "out" / "1990s.safetensors"
+    damaged.write_bytes(damaged.read_bytes()[:1000])
+    with pytest.raises(w2v.W2VError, match=r"1990s.safetensors: .*; remove the file to train it again, or start again"):
+        w2v.slices(texts, tmp_path / "out", resume=True, **QUICK)
+
+
 def test_texts_without_frequent_words_are_named_before_the_training(texts: list[Path], tmp_path: Path) -> None:
     texts[1].write_text("a b c d\n", "utf-8")
     with pytest.raises(w2v.W2VError, match="the text 2010s has no word that occurs at least 5 times: join it"):
