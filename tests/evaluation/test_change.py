@@ -173,6 +173,16 @@ def test_words_are_compared_within_the_limits() -> None:
         change(first, second, words="w1")
 
 
+def test_without_counts_a_warning_says_that_rare_words_are_not_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    first, second = noisy_model(1), noisy_model(2)
+    bare = w2v.KeyedVectors(second.index_to_key, second.vectors)
+    change(first, bare, restrict_vocab=100)
+    change(first, second, baseline=[noisy_model(3)])
+    assert caplog.messages == []
+    assert change(first, bare).compared == WORDS
+    assert "a model has no counts of its words, so rare words are not left out" in caplog.messages[0]
+
+
 def test_without_counts_the_ranks_give_the_frequencies() -> None:
     first, second, *baseline = (noisy_model(seed) for seed in range(1, 5))
     bare = [w2v.KeyedVectors(each.index_to_key, each.vectors) for each in (first, second, *baseline)]

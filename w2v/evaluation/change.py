@@ -217,6 +217,12 @@ def change(
     have_counts = all(model.counts is not None for model in (*models, *others))
     if min_count is not None and not have_counts:
         raise SettingsError("min_count has no effect: a model has no counts of its words, so use restrict_vocab")
+    if not have_counts and restrict_vocab >= RESTRICT_VOCAB:
+        log.warning(
+            "a model has no counts of its words, so rare words are not left out, although their distances are mostly "
+            "noise: save models as .safetensors, which have counts, or compare fewer words with --restrict-vocab "
+            "(restrict_vocab=)"
+        )
     limits = _Limits(1 if not have_counts else MIN_COUNT if min_count is None else min_count, restrict_vocab)
     asked = None if words is None else list(dict.fromkeys(as_list(words)))
     pair = _compare(models, limits, have_counts, "the models", progress)
