@@ -64,6 +64,7 @@ def test_name_of_a_text_is_its_file_without_extensions(tmp_path: Path) -> None:
         (["1990s.txt", ["a b c"]], r"\['a b c'\] is not a path: give paths, or a dict of texts by name"),
         (["1990s.txt", "other/1990s.txt.gz"], "1990s.txt and other/1990s.txt.gz have the same name '1990s'"),
         (["1990s.txt", "Compass.txt"], "name 'Compass': it belongs to the model of all texts"),
+        (["1990s.txt", "201*.txt"], r"201\*.txt: a pattern does not give a name: put its files into a folder"),
         (["1990s.txt", "-"], "-: it can be read only once"),
         ({"a": "1990s.txt", "A": "2010s.txt"}, "names 'a' and 'A': on some systems they are the same file"),
         ({1990: "1990s.txt", "b": "2010s.txt"}, "name 1990: it must be a string, such as '1990'"),
@@ -99,6 +100,11 @@ def test_unusable_options_are_refused_before_the_work(
     with pytest.raises(w2v.SettingsError, match=message):
         w2v.slices(texts, tmp_path / "out", **options)
     assert not [*tmp_path.glob("out/*")]
+
+
+def test_output_that_is_a_file_is_refused(texts: list[Path]) -> None:
+    with pytest.raises(w2v.SettingsError, match=r"1990s.txt is a file: name a folder with -o"):
+        w2v.slices(texts, texts[0], **QUICK)
 
 
 def test_existing_models_are_kept_or_replaced_only_on_request(texts: list[Path], tmp_path: Path) -> None:

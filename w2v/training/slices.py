@@ -162,7 +162,14 @@ class _Runs:
         return self.output / f"{name}{EXTENSION}"
 
     def check_outputs(self, names: Iterable[str]) -> None:
-        """Create the folder of the models. Raise W2VError if a model exists and may be neither kept nor replaced."""
+        """Create the folder of the models.
+
+        Raises:
+            SettingsError: It is a file.
+            W2VError: It cannot be created, or a model exists and may be neither kept nor replaced.
+        """
+        if self.output.exists() and not self.output.is_dir():
+            raise SettingsError(f"{self.output} is a file: name a folder with -o (output=)")
         with translate_os_errors(self.output, "write models in"):
             self.output.mkdir(parents=True, exist_ok=True)
         for path in map(self.path, names):
@@ -368,6 +375,10 @@ def named_sources(corpora: Mapping[str, Source] | Sequence[PathLike]) -> dict[st
             if not isinstance(path, str | os.PathLike):
                 raise SettingsError(f"{path!r:.60} is not a path: give paths, or a dict of texts by name")
             name = slice_name(path)
+            if {"*", "?"} & set(name) and not Path(path).exists():
+                raise SettingsError(
+                    f"{path}: a pattern does not give a name: put its files into a folder, and name the folder"
+                )
             if name in sources:
                 raise SettingsError(f"{sources[name]} and {path} have the same name {name!r}: rename one of them")
             sources[name] = path
