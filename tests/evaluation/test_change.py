@@ -121,9 +121,9 @@ def test_models_in_one_coordinate_system_are_not_aligned_again() -> None:
     aligned = w2v.align([first, second, noisy_model(3)]).vectors
     again = change(aligned[0], aligned[1], words=["w0"], baseline=aligned[2:])
     assert (again.fit, again.baseline) == (None, WORDS)
-    with pytest.raises(w2v.W2VError, match="vectors of the models have one coordinate system, but those of the base"):
+    with pytest.raises(w2v.W2VError, match="vectors of the models have one coordinate system, but the vectors of the"):
         change(first, second, baseline=[noisy_model(3), noisy_model(4)])
-    with pytest.raises(w2v.W2VError, match="vectors of the baseline have one coordinate system, but those of the mod"):
+    with pytest.raises(w2v.W2VError, match="vectors of the baseline have one coordinate system, but the vectors of th"):
         change(noisy_model(3), noisy_model(4), baseline=[first, second])
 
 
@@ -173,6 +173,16 @@ def test_words_are_compared_within_the_limits() -> None:
         change(first, second, words="w1")
 
 
+def test_without_counts_a_warning_says_that_rare_words_are_not_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    first, second = noisy_model(1), noisy_model(2)
+    bare = w2v.KeyedVectors(second.index_to_key, second.vectors)
+    change(first, bare, restrict_vocab=100)
+    change(first, second, baseline=[noisy_model(3)])
+    assert caplog.messages == []
+    assert change(first, bare).compared == WORDS
+    assert "a model has no counts of its words, so rare words are not left out" in caplog.messages[0]
+
+
 def test_without_counts_the_ranks_give_the_frequencies() -> None:
     first, second, *baseline = (noisy_model(seed) for seed in range(1, 5))
     bare = [w2v.KeyedVectors(each.index_to_key, each.vectors) for each in (first, second, *baseline)]
@@ -201,11 +211,19 @@ def test_the_same_model_twice_is_not_a_baseline() -> None:
             change(first, second, baseline=baseline)
 
 
+def test_the_compared_models_are_not_a_baseline() -> None:
+    first, second = noisy_model(1), noisy_model(2)
+    for baseline in ([second], [first, second], [second, first]):
+        with pytest.raises(w2v.W2VError, match="the baseline is the compared models themselves, so nothing can be"):
+            change(first, second, baseline=baseline)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"measure": "angle"}, 'measure is \'angle\': it must be "cosine" or "neighbourhood"'),
         ({"level": 1}, "level 1: it must be a number between 0 and 1"),
+        ({"level": "0.05"}, "level '0.05': it must be a number between 0 and 1"),
         ({"baseline": [noisy_model(3)] * 3}, "3 models as baseline: give two that differ by noise only, or one"),
         ({"topn": 0}, "topn 0: it must be a whole number, 1 or more"),
         ({"min_count": 0}, "min_count 0: it must be a whole number, 1 or more"),

@@ -87,7 +87,9 @@ def test_command_draws_a_path(tmp_path: Path) -> None:
     assert found == {"output": str(tmp_path / "m.svg"), "words": found["words"], "labels": found["words"]}
     assert (tmp_path / "m.svg").read_text().startswith("<?xml")
     out = ("-o", tmp_path / "other.svg")
-    assert "--slices needs --word" in run("plot", "--slices", *files, *out, code=2).stderr
+    assert "--slices needs one --word, which is missing" in run("plot", "--slices", *files, *out, code=2).stderr
+    error = run("plot", "--slices", *files, "--word", "m", "--word", "a0", *out, code=2).stderr
+    assert "--slices needs one --word, which is given 2 times: give it once" in error
     assert "--word has no effect without --slices" in run("plot", files[0], "--word", "m", *out, code=2).stderr
     assert "top has no effect with --slices" in run("plot", "--slices", *files, "--top", 3, *out, code=2).stderr
     assert "is named twice" in run("plot", "--slices", files[0], files[0], "--word", "m", *out, code=2).stderr

@@ -64,6 +64,7 @@ def test_name_of_a_text_is_its_file_without_extensions(tmp_path: Path) -> None:
         (["1990s.txt", ["a b c"]], r"\['a b c'\] is not a path: give paths, or a dict of texts by name"),
         (["1990s.txt", "other/1990s.txt.gz"], "1990s.txt and other/1990s.txt.gz have the same name '1990s'"),
         (["1990s.txt", "Compass.txt"], "name 'Compass': it belongs to the model of all texts"),
+        (["1990s.txt", "201*.txt"], r"201\*.txt: a pattern does not give a name: put its files into a folder"),
         (["1990s.txt", "-"], "-: it can be read only once"),
         ({"a": "1990s.txt", "A": "2010s.txt"}, "names 'a' and 'A': on some systems they are the same file"),
         ({1990: "1990s.txt", "b": "2010s.txt"}, "name 1990: it must be a string, such as '1990'"),
@@ -99,6 +100,11 @@ def test_unusable_options_are_refused_before_the_work(
     with pytest.raises(w2v.SettingsError, match=message):
         w2v.slices(texts, tmp_path / "out", **options)
     assert not [*tmp_path.glob("out/*")]
+
+
+def test_output_that_is_a_file_is_refused(texts: list[Path]) -> None:
+    with pytest.raises(w2v.SettingsError, match=r"1990s.txt is a file: name a folder with -o"):
+        w2v.slices(texts, texts[0], **QUICK)
 
 
 def test_existing_models_are_kept_or_replaced_only_on_request(texts: list[Path], tmp_path: Path) -> None:
@@ -145,6 +151,41 @@ def test_stopped_runs_are_resumed_to_the_same_bits(
     for name in names:
         found, wanted = (tmp_path / folder / f"{name}.safetensors" for folder in ("out", "whole"))
         assert found.read_bytes() == wanted.read_bytes(), name
+
+
+def test_resume_refuses_other_texts_and_options(texts: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    w2v.slices(texts, out, **QUICK)
+    (out / "2010s.safetensors").unlink()
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    with pytest.raises(w2v.SettingsError, match=r"lower True: the model in .*compass.safetensors has False; leave it"):
+        w2v.slices(texts, out, resume=True, lower=True, **QUICK)
+    third = tmp_path / "third.txt"
+    third.write_text("one two\n" * 50)
+    other = r"the texts have [\d,]+ words, but .*compass.safetensors was trained on [\d,]+: give the same texts and"
+    with pytest.raises(w2v.W2VError, match=other):
+        w2v.slices([*texts, third], out, resume=True, **QUICK)
+    shorter = texts[1].read_text("utf-8")
+    texts[1].write_text(shorter[: len(shorter) // 2], "utf-8")
+    with pytest.raises(w2v.W2VError, match=other):
+        w2v.slices(texts, out, resume=True, **QUICK)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_resume_of_a_checkpoint_refuses_other_text_options(texts: list[Path], tmp_path: Path) -> None:
+    options = QUICK | {"checkpoint": tmp_path / "states", "checkpoint_every": "2chunks"}
+    with pytest.raises(Stop):
+        w2v.slices(texts, tmp_path / "out", progress=stop_at(0.3), **options)
+    with pytest.raises(w2v.SettingsError, match=r"lower True: the run in .*compass has False; leave it out"):
+        w2v.slices(texts, tmp_path / "out", resume=True, lower=True, **options)
+
+
+def test_resume_says_what_to_do_with_a_damaged_model(texts: list[Path], tmp_path: Path) -> None:
+    w2v.slices(texts, tmp_path / "out", **QUICK)
+    damaged = tmp_path / "out" / "1990s.safetensors"
+    damaged.write_bytes(damaged.read_bytes()[:1000])
+    with pytest.raises(w2v.W2VError, match=r"1990s.safetensors: .*; remove the file to train it again, or start again"):
+        w2v.slices(texts, tmp_path / "out", resume=True, **QUICK)
 
 
 def test_texts_without_frequent_words_are_named_before_the_training(texts: list[Path], tmp_path: Path) -> None:

@@ -85,6 +85,15 @@ def test_the_fit_on_held_out_anchors_ignores_what_the_rotation_overfits() -> Non
     assert align(centred, seed=2).fits[0] != fit == align(centred, seed=1).fits[0]
 
 
+def test_fewer_anchors_than_dimensions_give_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    one = random_vectors(100)
+    two = rotated(one)
+    align([one, two], anchors=one.index_to_key[:10])
+    assert caplog.messages == []
+    align([one, two], anchors=one.index_to_key[:9])
+    assert "9 anchors cannot determine a rotation of 10 dimensions: " in caplog.messages[0]
+
+
 def test_a_chain_reaches_the_first_model_through_the_one_before() -> None:
     one = random_vectors(100)
     two = rotated(one)
@@ -197,6 +206,11 @@ def test_zero_vectors_stay_zero() -> None:
         ([random_vectors(9)] * 2, {"anchors": "w1"}, "a list of words is needed, not the string 'w1'"),
         ([random_vectors(9)] * 2, {"restrict_vocab": 0}, "restrict_vocab 0: it must be a whole number, 1 or more"),
         ([random_vectors(9), random_vectors(9, 5)], {}, "vectors of 10, 5 values: models to align need vectors of the"),
+        (
+            [random_vectors(9), w2v.KeyedVectors(["w1", "w2"], [[1.0] * 10, [np.nan] * 10])],
+            {},
+            "vectors to align contain NaN or infinite values",
+        ),
         ([random_vectors(9), "model.bin"], {}, "'model.bin' is not a model: give one, such as"),
     ],
 )
@@ -244,6 +258,12 @@ def test_command_reads_anchors_and_dictionaries(tmp_path: Path) -> None:
     assert (found["anchors"], found["held_out"], found["translation"]["candidates"]) == (99, 9, 250)
     shown = run("align", one, two, "-o", tmp_path / "c", *options).stdout
     assert "\nCSLS          100.0%       100.0%\ntranslations of" in shown
+    shown = run("align", one, two, "-o", tmp_path / "e", "--dictionary", dictionary, "--restrict-vocab", 1).stdout
+    assert "no held-out word has a translation among the most frequent words: raise --restrict-vocab" in shown
+    few = tmp_path / "few.txt"
+    few.write_text("w1 w1\nw2 w2\n")
+    shown = run("align", one, two, "-o", tmp_path / "f", "--dictionary", few).stdout
+    assert "too few pairs to hold some out and translate them: give at least 10" in shown
     for option in ("--words", anchors), ("--to", "first"):
         error = run("align", one, two, "-o", tmp_path / "d", "--dictionary", dictionary, *option, code=2).stderr
         assert f"{option[0]} has no effect with --dictionary" in error

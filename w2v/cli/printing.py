@@ -263,7 +263,7 @@ def print_conversion(values: Mapping[str, Any], names: Sequence[str] = (), compa
         print_comparison(names, compared)
 
 
-def print_fits(names: Sequence[str], references: Sequence[str], fits: Sequence[Fit]) -> None:
+def print_fits(names: Sequence[str], references: Sequence[str], fits: Sequence[Fit], with_dictionary: bool) -> None:
     """Print how well each model fits its reference, and the precision of translations with a dictionary."""
     rows = [
         (f"{name} to {reference}", f"{fit.anchors:,}", f"{fit.cosine:.3f}", f"{fit.held_out:,}", _cosine(fit))
@@ -277,6 +277,10 @@ def print_fits(names: Sequence[str], references: Sequence[str], fits: Sequence[F
             print_line(
                 f"translations of {pluralise(found.words, 'held-out word')}, searched in {found.candidates:,} words"
             )
+        elif with_dictionary and not fit.held_out:
+            print_line("too few pairs to hold some out and translate them: give at least 10")
+        elif with_dictionary:
+            print_line("no held-out word has a translation among the most frequent words: raise --restrict-vocab")
 
 
 def _cosine(fit: Fit) -> str:

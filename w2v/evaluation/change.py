@@ -22,6 +22,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -207,8 +208,8 @@ def change(
         check_numbers(min_count=min_count)
     if measure not in get_args(Measure):
         raise SettingsError(f'measure is {measure!r}: it must be "cosine" or "neighbourhood"')
-    if not 0 < level < 1:
-        raise SettingsError(f"level {level}: it must be a number between 0 and 1")
+    if not (isinstance(level, Real) and 0 < level < 1):
+        raise SettingsError(f"level {level!r}: it must be a number between 0 and 1")
     models = [vectors_of(first), vectors_of(second)]
     others = [vectors_of(model) for model in as_list(baseline)]
     if len(others) > 2:
@@ -217,6 +218,12 @@ def change(
     have_counts = all(model.counts is not None for model in (*models, *others))
     if min_count is not None and not have_counts:
         raise SettingsError("min_count has no effect: a model has no counts of its words, so use restrict_vocab")
+    if not have_counts and restrict_vocab >= RESTRICT_VOCAB:
+        log.warning(
+            "a model has no counts of its words, so rare words are not left out, although their distances are mostly "
+            "noise: save models as .safetensors, which have counts, or compare fewer words with --restrict-vocab "
+            "(restrict_vocab=)"
+        )
     limits = _Limits(1 if not have_counts else MIN_COUNT if min_count is None else min_count, restrict_vocab)
     asked = None if words is None else list(dict.fromkeys(as_list(words)))
     pair = _compare(models, limits, have_counts, "the models", progress)
@@ -318,17 +325,23 @@ def _check_baseline(pair: _Pair, noise: _Pair) -> None:
 
     Raises:
         W2VError: If one pair of models is in one coordinate system and the other had to be aligned, or if the models of
-            the baseline are the same.
+            the baseline are the same, or are the compared models.
     """
     if noise.distances["cosine"].max() < SAME:
         raise W2VError(
             "the models of the baseline are the same, so they have no noise: give models of two random halves of a text"
         )
+    measured, expected = (np.sort(each.distances["cosine"]) for each in (pair, noise))
+    if len(measured) == len(expected) and np.allclose(measured, expected, rtol=0, atol=SAME):
+        raise W2VError(
+            "the baseline is the compared models themselves, so nothing can be above it: give models of two random "
+            "halves of a text"
+        )
     if (pair.fit is None) != (noise.fit is None):
         first, second = ("models", "baseline") if pair.fit is None else ("baseline", "models")
         raise W2VError(
-            f"the vectors of the {first} have one coordinate system, but those of the {second} have not: align all of "
-            "them with one w2v align, or train all of them against one compass"
+            f"the vectors of the {first} have one coordinate system, but the vectors of the {second} do not: align all "
+            "models with one w2v align, or train all of them against one compass"
         )
     if noise.counts is None:
         return

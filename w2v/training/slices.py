@@ -11,7 +11,7 @@ import logging
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from w2v.settings import RENAMED
 from w2v.system.files import PathLike, as_paths, translate_os_errors
 from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus, DataFrameLike, Source
+from w2v.text.normalise import TextOptions
 from w2v.text.tagging import TaggedTexts, tagged
 from w2v.training.checkpoint_folder import VIEWS_FILE_NAME
 from w2v.training.checkpoint_folder import files as checkpoint_files
@@ -111,7 +112,8 @@ def slices(
         The files of the models, and the number of words that each text lacks.
 
     Raises:
-        W2VError: A text cannot be used, or a model exists and neither `resume` nor `force` is true.
+        W2VError: A text cannot be used, a model exists and neither `resume` nor `force` is true, or a resumed call has
+            texts of another length.
         SettingsError: A name or a setting is impossible.
     """
     refuse_unknown(given, OPTIONS, RENAMED)
@@ -132,7 +134,7 @@ def slices(
                 raise SettingsError(f"{name} cannot be combined with tag_words: leave one of them out")
         return run.tagged(sources, words_to_tag(tag_words), options)
     run.check_outputs([COMPASS, *sources])
-    run.check_texts(sources, config)
+    run.check_compass(sources, run.check_texts(sources, config))
     compass = run.model(COMPASS, joined(list(sources.values())), options, None)
     finished: dict[str, Slice] = {}
     # The compass has the settings of a preset, and a text may get more epochs than the longer text of the compass.
@@ -160,7 +162,14 @@ class _Runs:
         return self.output / f"{name}{EXTENSION}"
 
     def check_outputs(self, names: Iterable[str]) -> None:
-        """Create the folder of the models. Raise W2VError if a model exists and may be neither kept nor replaced."""
+        """Create the folder of the models.
+
+        Raises:
+            SettingsError: It is a file.
+            W2VError: It cannot be created, or a model exists and may be neither kept nor replaced.
+        """
+        if self.output.exists() and not self.output.is_dir():
+            raise SettingsError(f"{self.output} is a file: name a folder with -o (output=)")
         with translate_os_errors(self.output, "write models in"):
             self.output.mkdir(parents=True, exist_ok=True)
         for path in map(self.path, names):
@@ -170,12 +179,14 @@ class _Runs:
                     "replace them"
                 )
 
-    def check_texts(self, sources: Mapping[str, Source], config: RunConfig) -> None:
-        """Read all texts that have no model yet. Raise W2VError if one of them has too few words to train a model.
+    def check_texts(self, sources: Mapping[str, Source], config: RunConfig) -> dict[str, int]:
+        """Read all texts that have no model yet, and return the number of words of each.
 
-        The compass has the words that a text contains at least min_count times, because it is trained on all texts.
+        Raise W2VError if one of them has too few words to train a model. The compass has the words that a text contains
+        at least min_count times, because it is trained on all texts.
         """
         min_count, phrases = config.settings.min_count, load_phrases(config.phrases)
+        sizes: dict[str, int] = {}
         for name, source in sources.items():
             if self.resume and self.path(name).exists():
                 continue
@@ -187,6 +198,26 @@ class _Runs:
                         f"the text {name} has no word that occurs at least {pluralise(min_count, 'time')}: join it "
                         "with another text, leave it out, or lower --min-count (min_count=)"
                     )
+                sizes[name] = store.tokens
+        return sizes
+
+    def check_compass(self, names: Iterable[str], sizes: Mapping[str, int]) -> None:
+        """Raise W2VError if a finished compass is kept that was not trained on these texts.
+
+        Args:
+            names: The names of the texts.
+            sizes: The number of words of each text that has no model yet.
+        """
+        path = self.path(COMPASS)
+        if not (self.resume and path.exists()):
+            return
+        expected = words_read(load(path))
+        found = sum(sizes[name] if name in sizes else words_read(load(self.path(name))) for name in names)
+        if found != expected:
+            raise W2VError(
+                f"the texts have {found:,} words, but {path} was trained on {expected:,}: give the same texts and "
+                "options again, or start again with --force (force=True) instead of --resume"
+            )
 
     def model(
         self, name: str, source: Source | TaggedTexts, options: Mapping[str, Any], compass: Model | ViewsModel | None
@@ -201,8 +232,8 @@ class _Runs:
         """
         path = self.path(name)
         if self.resume and path.exists():
-            model: Model | ViewsModel = Model.load(path, mmap=True)
-            self._check_settings(model.settings, f"the model in {path}")
+            model = load(path)
+            self._check_settings(model.settings, model.text, f"the model in {path}")
             if compass and coordinates(model) != coordinates(compass):
                 raise W2VError(
                     f"{path} was trained with another compass: remove it, or start again with --force (force=True)"
@@ -224,7 +255,7 @@ class _Runs:
         arguments: dict[str, Any] = {"progress": self.progress}
         if folder and self.resume and has_checkpoint(folder):
             resumed = latest_checkpoint(folder)
-            self._check_settings(resumed.settings, f"the run in {folder}")
+            self._check_settings(resumed.settings, resumed.config.text, f"the run in {folder}")
             phrases, cache = options.get("phrases", False), options.get("cache")
             others = {key: options[key] for key in ("ignore_memory", "checkpoint_every") if key in options}
             config = resumed_config(resumed, phrases, cache, **others)
@@ -245,9 +276,9 @@ class _Runs:
         counts = {name: sum(tagged(word, name) in known for word in words) for name in sources}
         return Slices(path, size, {name: Slice(path, count, len(words) - count) for name, count in counts.items()})
 
-    def _check_settings(self, settings: Settings, where: str) -> None:
-        """Raise SettingsError if a setting of this call differs from the settings of an earlier call."""
-        stored = settings.as_dict()
+    def _check_settings(self, settings: Settings, text: TextOptions, where: str) -> None:
+        """Raise SettingsError if a setting or text option of this call differs from an earlier call."""
+        stored = settings.as_dict() | asdict(text)
         for name in self.given.keys() & stored.keys() - {"workers"}:
             value = self.given[name]
             if value not in (stored[name], None, "auto"):
@@ -270,6 +301,26 @@ def words_to_tag(words: PathLike | Collection[str]) -> list[str]:
     if not words:
         raise W2VError("tag_words has no words" if name is None else f"{name}: no words to tag: write some into it")
     return list(dict.fromkeys(words))
+
+
+def load(path: Path) -> Model | ViewsModel:
+    """Return a finished model.
+
+    Raises:
+        W2VError: The file is damaged or is not a model.
+    """
+    try:
+        return Model.load(path, mmap=True)
+    except W2VError as error:
+        raise W2VError(
+            f"{error}; remove the file to train it again, or start again with --force (force=True)"
+        ) from None
+
+
+def words_read(model: Model | ViewsModel) -> int:
+    """Return the number of words of the text of a model, including words that are not in the model."""
+    metrics = model.views["words"].metrics if isinstance(model, ViewsModel) else model.metrics
+    return int(metrics.get("tokens_read", 0))
 
 
 def has_checkpoint(folder: Path) -> bool:
@@ -324,6 +375,10 @@ def named_sources(corpora: Mapping[str, Source] | Sequence[PathLike]) -> dict[st
             if not isinstance(path, str | os.PathLike):
                 raise SettingsError(f"{path!r:.60} is not a path: give paths, or a dict of texts by name")
             name = slice_name(path)
+            if {"*", "?"} & set(name) and not Path(path).exists():
+                raise SettingsError(
+                    f"{path}: a pattern does not give a name: put its files into a folder, and name the folder"
+                )
             if name in sources:
                 raise SettingsError(f"{sources[name]} and {path} have the same name {name!r}: rename one of them")
             sources[name] = path

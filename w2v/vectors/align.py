@@ -135,8 +135,8 @@ def align(
     Raises:
         SettingsError: If there are fewer than two models, or not exactly two with a dictionary, or if an option is
             impossible.
-        W2VError: If an object is not a model, if the vectors of the models differ in size, if a model shares no anchor
-            with its reference, or if the vectors do not fit in memory.
+        W2VError: If an object is not a model, if the vectors of the models differ in size or are not finite, if a model
+            shares no anchor with its reference, or if the vectors do not fit in memory.
     """
     sources = [vectors_of(model) for model in as_list(models)]
     pairs = None if dictionary is None else _as_pairs(dictionary)
@@ -154,6 +154,11 @@ def align(
             rows = _rows_of_anchors(sources[target], source, words, where)
         else:
             rows = _rows_of_translations(sources[target], source, pairs)
+        if len(rows) < size:
+            log.warning(
+                "%s cannot determine a rotation of %s: cosines between the models are partly arbitrary; align by more "
+                "words, or train with fewer dimensions", pluralise(len(rows), "anchor"), pluralise(size, "dimension"),
+            )  # fmt: skip
         vectors = normalise(source.vectors, centre)
         searched = None if pairs is None else restrict_vocab
         rotation, fit = _fit_rotation(vectors, rotated[target], rows, searched, seed)
@@ -284,9 +289,15 @@ def _check_arguments(
 
 
 def normalise(vectors: NDArray[Any], centre: bool) -> Floats:
-    """Return the vectors (V, D), scaled to length 1, and with `centre` centred and scaled again. Zeros stay zeros."""
+    """Return the vectors (V, D), scaled to length 1, and with `centre` centred and scaled again. Zeros stay zeros.
+
+    Raises:
+        W2VError: If a value is not finite.
+    """
     scaled: Floats = memory.empty(vectors.shape)
     for start, block in float32_blocks(vectors, ROWS_AT_ONCE):
+        if not np.isfinite(block).all():
+            raise W2VError("vectors to align contain NaN or infinite values: the training of the model has diverged")
         unit(block, scaled[start : start + len(block)])
     if centre:
         mean = scaled.mean(axis=0, dtype=np.float64).astype(np.float32)

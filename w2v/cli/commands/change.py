@@ -103,7 +103,7 @@ def align(
     references = shown[:1] * (len(models) - 1) if given["to"] == "first" else shown[:-1]
     found: dict[str, Any] = {"outputs": list(map(str, paths)), "coordinates": aligned.vectors[0].header.coordinates}
     found |= {"fits": [asdict(fit) for fit in aligned.fits]}
-    return found, lambda _: print_fits(shown[1:], references, aligned.fits)
+    return found, lambda _: print_fits(shown[1:], references, aligned.fits, bool(dictionary))
 
 
 def file_names(models: Sequence[Path]) -> list[str]:

@@ -81,7 +81,7 @@ PROJECTION = click.option(
     is_flag=True,
     help="Draw the path of --word through several models, all named in place of WORDS, among its nearest words.",
 )
-@click.option("--word", help="The word for --slices.")
+@click.option("--word", "slice_words", multiple=True, help="The word for --slices.")
 @options.ERRORS
 @options.WRITING
 def plot(
@@ -94,7 +94,7 @@ def plot(
     analogies: str | None,
     questions: Path | None,
     slices: bool,
-    word: str | None,
+    slice_words: tuple[str, ...],
     force: bool,
     progress: Report,
     **drawing: Any,
@@ -115,8 +115,11 @@ def plot(
     if slices:
         others = ("words_file", "top", "skip", "groups", "clusters", "analogies", "questions")
         refuse_together("--slices", others)
-        return _plot_slices([model, *map(Path, words)], word, output, errors, force, progress, drawing)
-    if word is not None:
+        if len(slice_words) != 1:
+            given = f"given {len(slice_words)} times: give it once" if slice_words else "missing"
+            raise click.UsageError(f"--slices needs one --word, which is {given}")
+        return _plot_slices([model, *map(Path, words)], slice_words[0], output, errors, force, progress, drawing)
+    if slice_words:
         raise click.UsageError("--word has no effect without --slices")
     if words:
         refuse_together("WORDS", ("words_file", "top", "skip"))
@@ -153,7 +156,7 @@ def plot(
 
 def _plot_slices(
     files: list[Path],
-    word: str | None,
+    word: str,
     output: Path,
     errors: Errors,
     force: bool,
@@ -161,8 +164,6 @@ def _plot_slices(
     drawing: dict[str, Any],
 ) -> Result:
     """Draw the path of a word through several models; the arguments are as in `plot`."""
-    if word is None:
-        raise click.UsageError("--slices needs --word")
     outputs.check(output, force, models=files)
     outputs.check_picture_format(output)
     from w2v.plotting.word_path import word_path
