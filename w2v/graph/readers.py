@@ -81,7 +81,7 @@ class GraphOptions:
         None,
         "The character between the fields of an edge list: tab, space (any white space), comma, or another character.",
         GRAPH,
-        default_text="a tab or comma if the first edge has one, otherwise space",
+        default_text="a tab, comma or semicolon if the first edge has one, otherwise space",
     )
 
     def __post_init__(self) -> None:
@@ -243,8 +243,10 @@ class _EdgeReader:
                 end = text.rfind(b"\n") + 1
                 rest = text[end:]
                 if end:
-                    delimiter = _detected(text[:end]) if delimiter is None else delimiter
-                    block = _Block(text[:end], display, line, WHITE_SPACE if delimiter is None else delimiter)
+                    block = _Block(text[:end], display, line, delimiter or WHITE_SPACE)
+                    if delimiter is None:
+                        delimiter = _detected(block)
+                        block = block._replace(delimiter=delimiter or WHITE_SPACE)
                     if line == 1:
                         _check_first_lines(block)
                     yield block
@@ -325,10 +327,21 @@ def _first_edges(text: bytes) -> Iterator[tuple[int, bytes]]:
             yield number, line.strip()
 
 
-def _detected(text: bytes) -> int | None:
-    """Return the delimiter in the first edge of some lines, or None if they contain no edge."""
-    for _, line in _first_edges(text):
-        return next((ord(character) for character in "\t," if character.encode() in line), WHITE_SPACE)
+def _detected(block: _Block) -> int | None:
+    """Return the delimiter in the first edge of a block, or None if it contains no edge.
+
+    Raises:
+        W2VError: If it may be a comma or a semicolon.
+    """
+    for number, line in _first_edges(block.text):
+        fields = line.partition(b"{")[0]  # networkx writes the attributes of an edge as a dict, with commas
+        found = [character for character in "\t,;" if character.encode() in fields]
+        if found == [",", ";"]:
+            raise W2VError(
+                f"{block.name}, line {block.line + number} has a comma and a semicolon: name the character between its "
+                "fields with --delimiter"
+            )
+        return ord(found[0]) if found else WHITE_SPACE
     return None
 
 
@@ -343,7 +356,7 @@ def _check_first_lines(block: _Block) -> None:
         where = f"{block.name}, line {block.line + number}"
         if JSON_START.match(line):
             raise W2VError(f"{where} is JSON: write an edge on each line, two nodes with a tab between them")
-        if line.startswith(b'"') and block.delimiter == ord(","):
+        if line.startswith(b'"') and chr(block.delimiter) in ",;":
             raise W2VError(f"{where} has quotation marks, which edge lists lack: write tabs between names without them")
     delimiter = None if block.delimiter == WHITE_SPACE else bytes([block.delimiter])
     are_numbers = [[bool(NUMBER.fullmatch(name.strip())) for name in line.split(delimiter)[:2]] for _, line in edges]
