@@ -82,7 +82,8 @@ def test_further_fields_are_ignored_without_weights(tmp_path: Path) -> None:
 
 
 def test_names_may_contain_white_space(tmp_path: Path) -> None:
-    for text, delimiter in [("New York\tBoston 2\n", None), ("New York; Boston 2\n", None), ("New York  | Boston 2\n", "|")]:
+    texts = ("New York\tBoston 2\n", None), ("New York; Boston 2\n", None), ("New York  | Boston 2\n", "|")
+    for text, delimiter in texts:
         assert rows(read(tmp_path / "edges", text, delimiter=delimiter))["New York"] == {"Boston 2": 1}
 
 

@@ -280,7 +280,7 @@ class ReadingOptions(TextOptions):
         default_text="the order of the rows",
     )
     encoding: str = option(
-        UTF_8, "Encoding of the text, such as latin-1, cp949 or utf-16. Parquet is always UTF-8.", TEXT
+        UTF_8, "Encoding of the text, such as latin-1, cp949 or utf-16. Parquet and Arrow are always UTF-8.", TEXT
     )
     errors: Errors = option("strict", "What to do with bytes that are not in this encoding.", TEXT)
     max_types: int = option(
