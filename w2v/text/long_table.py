@@ -132,7 +132,7 @@ def block_of_objects(values: Sequence[Any], table: LongTable, where: str, row: i
     places = _places(table, where, row)
     items, sessions = (keys_of_objects(*pair) for pair in zip(values[:2], places, strict=False))
     if not typed:
-        items = replace(items[0], key_type=None), items[1]
+        items, sessions = ((replace(keys, key_type=None), valid) for keys, valid in (items, sessions))
     order = None if table.order is None else _order_of_objects(values[2], places[2])
     return _joined(items, sessions, order, where, row)
 
