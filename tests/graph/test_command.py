@@ -43,6 +43,12 @@ def test_existing_files_are_kept_without_force(edges: Path) -> None:
     assert len(output.read_text().splitlines()) == 340
 
 
+def test_names_of_compressed_files_are_refused(edges: Path) -> None:
+    error = run("walks", edges, "-o", edges.with_name("walks.txt.gz"), code=2).stderr
+    assert "walks.txt.gz: text is not compressed: leave out .gz" in error
+    assert [*edges.parent.iterdir()] == [edges]
+
+
 def test_errors_name_the_line_and_leave_no_file(edges: Path) -> None:
     with edges.open("a") as file:
         file.write("alone\n")

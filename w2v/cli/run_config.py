@@ -283,6 +283,7 @@ def check_outputs(
     written = [(option, Path(path)) for option, path in files if path]
     for index, (option, path) in enumerate(written):
         check = outputs.check if index else outputs.check_model
+        check = outputs.check_text if option == "--save-vocab" else check
         others = [other for _, other in written[:index] + written[index + 1 :]]
         check(path, force, [*inputs, *others], f"with {option}", models)
         if option == "--plot":

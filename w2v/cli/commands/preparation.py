@@ -42,7 +42,7 @@ def vocab(corpus: tuple[str, ...], output: Path, force: bool, progress: Report, 
     """
     settings = options.chosen_settings(given)
     source = options.corpus_of(corpus)
-    outputs.check(output, force, map(Path, source.files))
+    outputs.check_text(output, force, map(Path, source.files))
     with read_corpus(source, options.reading_options(given), workers=settings.threads, progress=progress) as store:
         vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
     outputs.save([(output, outputs.saver(vocabulary, store.sentences))], force)
@@ -104,7 +104,8 @@ def phrases(
     connectors = None if given["connectors"] in (None, "english") else Path(given["connectors"])
     inputs = [*map(Path, source.files), *filter(None, [read_phrases, connectors])]
     for number, path in enumerate(written):
-        outputs.check(path, force, [*inputs, *written[:number]], "with -o" if path is output else "with --save-phrases")
+        option = "with -o" if path is output else "with --save-phrases"
+        outputs.check_text(path, force, [*inputs, *written[:number]], option)
     phrase_options, reading = options.phrase_options(given), options.reading_options(given)
     work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
     loaded = Phrases.load(read_phrases) if read_phrases else None
@@ -159,7 +160,7 @@ def walks(edges: tuple[str, ...], output: Path, seed: int, force: bool, progress
     """
     settings, walk_options = options.chosen_settings(given), WalkOptions(**options.given_walks(given))
     source = options.corpus_of(edges)
-    outputs.check(output, force, map(Path, source.files))
+    outputs.check_text(output, force, map(Path, source.files))
     work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
     graph = read_graph(source, walk_options, **work)
     check_edges(graph, str(source))
