@@ -138,6 +138,8 @@ def new_run(given: Mapping[str, Any], communicator: Communicator | None) -> tupl
 
 def option_name(name: str) -> str:
     """Return the command-line name of a field of RunConfig."""
+    if name in options_of(WalkOptions):
+        return first_name(name, WalkOptions)
     return OPTION_NAMES.get(name, f"--{name.replace('_', '-')}")
 
 

@@ -350,8 +350,7 @@ def read_corpus(
     cache = reading.cache
     files = corpus.sizes
     folder = temporary_folder(cache)
-    with _translate_write_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+    _make(folder)
     if cache is None or files is None:
         with _temporary(folder) as file:
             _write(file, folder, corpus, reading, "", workers, progress, check_items)
@@ -594,6 +593,7 @@ def store_of_ids(
     Raises:
         W2VError: If the folder is not writable.
     """
+    _make(folder)
     with _temporary(folder) as file:
         for ids in pieces:
             with _translate_write_errors(folder):
@@ -603,6 +603,11 @@ def store_of_ids(
             footer = IdFileFooter(cache_key, int(counts.sum()), len(counts), pruned, key_type, is_text)
             _write_types(file, footer, counts, np.diff(words.offsets), [words.blob])
         return IdStore(file)
+
+
+def _make(folder: Path) -> None:
+    with _translate_write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
 
 
 def _temporary(folder: Path) -> BinaryIO:
