@@ -146,7 +146,7 @@ def phrases(
 )
 @options.settings_options("workers", common=True)
 @options.WRITING
-def walks(edges: tuple[str, ...], output: Path, seed: int, force: bool, progress: Report, **given: Any) -> Result:
+def walks(edges: tuple[str, ...], output: Path, force: bool, progress: Report, **given: Any) -> Result:
     """Write random walks on the graph of EDGES.
 
     EDGES is a file with one edge per line, two nodes and possibly a weight; or a matrix in .npz or .mtx format. Text
@@ -168,7 +168,7 @@ def walks(edges: tuple[str, ...], output: Path, seed: int, force: bool, progress
 
     def write(path: Path, force: bool) -> None:
         nonlocal written
-        written = write_walks(graph, path, walk_options, seed=seed, force=force, **work)
+        written = write_walks(graph, path, walk_options, seed=settings.seed, force=force, **work)
 
     outputs.save([(output, write)], force)
     return {
