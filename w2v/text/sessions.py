@@ -270,7 +270,8 @@ def as_session(session: Any, where: str) -> list[Any]:
         session = values
     if isinstance(session, str | bytes | Mapping) or not isinstance(session, Iterable):
         kind = type(session).__name__
-        raise W2VError(f"{where} is of type {kind}: give a list of tokens, such as text.split()")
+        advice = "tokens, such as text.split()" if isinstance(session, str) else "items for each session"
+        raise W2VError(f"{where} is of type {kind}: give a list of {advice}")
     return list(session)
 
 
