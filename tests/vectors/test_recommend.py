@@ -38,8 +38,8 @@ def assert_same(found: list[Any], expected: list[Any]) -> None:
     np.testing.assert_allclose([score for _, score in found], [score for _, score in expected], atol=1e-5)
 
 
-@pytest.mark.parametrize("topn", [1, 4, 100])
-@pytest.mark.parametrize("last", [None, 1, 2, 9])
+@pytest.mark.parametrize("topn", [1, 4, 100, 1 << 70])
+@pytest.mark.parametrize("last", [None, 1, 2, 9, 1 << 70])
 def test_recommendations_are_those_of_gensim(
     vectors: w2v.KeyedVectors, theirs: Any, topn: int, last: int | None
 ) -> None:

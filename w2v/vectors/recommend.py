@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 Result = tuple[NDArray[np.int64], Floats]
 SESSIONS_AT_ONCE = 1 << 16
+MAX_ITEMS = 1 << 62  # more than a session can have
 
 
 class Recommender:
@@ -63,7 +64,7 @@ class Recommender:
         check_numbers(topn=topn, **{} if last is None else {"last": last})
         self.sessions = self.empty = self.items = self.unknown = 0
         self._vectors, self._norms, self._index = vectors, norms, index
-        self._topn, self._last = topn, last
+        self._topn, self._last = min(topn, len(vectors)), last and min(last, MAX_ITEMS)
         self._lookup = lookup
         self._normalise = normalise
 
@@ -74,12 +75,12 @@ class Recommender:
         column: str | None = None,
         encoding: str = UTF_8,
         long_table: LongTable | None = None,
-    ) -> Iterator[ItemLists]:
+    ) -> Generator[ItemLists, None, None]:
         """Yield the recommendations for sessions in blocks, one for each session in turn.
 
         A session is a list in the `column` of a table, or the items on a line, separated by white space. In a
         `long_table`, a session has several rows; the sessions then have names, and are in the order of their first
-        rows.
+        rows. Close the generator if you stop before its end: a long table has temporary files.
 
         Raises:
             W2VError: If a file cannot be read, or if it is a table and neither `column` nor `long_table` is given.

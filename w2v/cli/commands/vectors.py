@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -323,17 +324,18 @@ def recommend(
     vectors = load(model, errors=errors, progress=progress)
     index = ApproximateIndex(vectors.vectors, progress) if approximate else None
     recommender = vectors.recommender(topn, last, index, errors)
-    blocks = recommender.blocks(corpus, progress, reading.column, reading.encoding, reading.long_table)
-    found: dict[str, Any] = {}
-    if output:
-        write(output, vectors.index_to_key, blocks, force)
-        found = {"output": str(output)}
-    else:
-        shown = list(blocks)
-        each_session = (pairs for block in shown for pairs in block.sessions(vectors.index_to_key))
-        found = {"recommendations": [[{"item": key, "score": score} for key, score in pairs] for pairs in each_session]}
-        if reading.long_table:
-            found["session_names"] = [name for block in shown if block.names for name in block.names.tolist()]
+    found: dict[str, Any] = {"output": str(output)} if output else {"recommendations": []}
+    if reading.long_table and not output:
+        found["session_names"] = []
+    with closing(recommender.blocks(corpus, progress, reading.column, reading.encoding, reading.long_table)) as blocks:
+        if output:
+            write(output, vectors.index_to_key, blocks, force)
+        else:
+            for block in blocks:
+                for pairs in block.sessions(vectors.index_to_key):
+                    found["recommendations"].append([{"item": key, "score": score} for key, score in pairs])
+                if block.names is not None:
+                    found["session_names"] += block.names.tolist()
     found |= {name: getattr(recommender, name) for name in ("sessions", "empty", "items", "unknown")}
     if index:
         found["recall"] = index.recall(vectors.vectors)
