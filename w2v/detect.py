@@ -54,7 +54,11 @@ _KINDS = {
         "analogy questions",
         "give them to w2v analogy MODEL QUESTIONS, or w2v evaluate MODEL --questions FILE",
     ),
-    "pairs": ("scored word pairs", "give them to w2v similarity MODEL PAIRS, or w2v evaluate MODEL --pairs FILE"),
+    "pairs": (
+        "scored word pairs",
+        "give them to w2v similarity MODEL PAIRS, w2v evaluate MODEL --pairs FILE or, if they are edges of a graph, "
+        "w2v train --graph FILE",
+    ),
     "vocabulary": ("words and their counts", "give them as w2v train CORPUS --read-vocab FILE"),
     "ids": ("the cached ids of a text", "only w2v train --cache reads them; give the text or a model itself"),
 }

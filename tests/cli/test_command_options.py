@@ -416,8 +416,13 @@ CALLS = [
         "recommend",
         "vectors.recommend:Recommender.blocks",
         "old.bin text",
-        {"column": None, "encoding": "utf-8"},
-        {"--column none": {"column": "none"}, "--encoding cp949": {"encoding": "cp949"}},
+        {"column": None, "encoding": "utf-8", "long_table": None},
+        {
+            "--column none": {"column": "none"},
+            "--encoding cp949": {"encoding": "cp949"},
+            "--item i --session s": {"long_table": ["i", "s", None]},
+            "--item i --session s --order t": {"long_table": ["i", "s", "t"]},
+        },
     ),
     Call(
         "info",

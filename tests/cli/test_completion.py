@@ -70,7 +70,9 @@ def test_all_arguments_and_option_values_complete_except_numbers_names_and_words
         "objective": "train tune slices perplexity rank convert",
         "checkpoint_every": "train slices",
         "time": "tune",
-        **dict.fromkeys(("item", "session", "order"), "train tune slices vocab phrases tree perplexity evaluate"),
+        **dict.fromkeys(
+            ("item", "session", "order"), "train tune slices vocab phrases tree perplexity evaluate recommend"
+        ),
         "column": "train tune slices vocab phrases tree perplexity evaluate encode recommend",
         "delimiter": "phrases train walks",
         "words": "similarity query plot tree change",

@@ -43,6 +43,18 @@ def test_existing_files_are_kept_without_force(edges: Path) -> None:
     assert len(output.read_text().splitlines()) == 340
 
 
+def test_a_seed_of_more_than_64_bits_is_refused(edges: Path) -> None:
+    error = run("walks", edges, "-o", edges.with_name("walks"), "--seed", 1 << 64, code=2).stderr
+    assert f"seed {1 << 64}: it must be a whole number, from 0 to {(1 << 64) - 1:,}" in error
+    run("walks", edges, "-o", edges.with_name("walks"), "--seed", (1 << 64) - 1)
+
+
+def test_names_of_compressed_files_are_refused(edges: Path) -> None:
+    error = run("walks", edges, "-o", edges.with_name("walks.txt.gz"), code=2).stderr
+    assert "walks.txt.gz: text is not compressed: leave out .gz" in error
+    assert [*edges.parent.iterdir()] == [edges]
+
+
 def test_errors_name_the_line_and_leave_no_file(edges: Path) -> None:
     with edges.open("a") as file:
         file.write("alone\n")

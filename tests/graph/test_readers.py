@@ -64,7 +64,9 @@ def test_compressed_edge_lists_are_read(compression: str, tmp_path: Path) -> Non
     [
         ("a b 1.5\nb  c\t0.25\n a c 2 \r\n", None),
         ("a,b,1.5\nb , c,0.25\na,c,2", None),
-        ("a;b;1.5\nb;c;0.25\na;c;2", ";"),
+        ("a;b;1.5\nb; c;0.25\na;c;2", None),
+        ("a|b|1.5\nb|c|0.25\na|c|2", "|"),
+        ("# a\tcomment, with; all\na;b;1.5\nb;c;0.25\na;c;2", None),
         ("a b 1.5\nb  c\t0.25\n a c 2 ", "space"),
         ("a\tb\t1.5\nb\tc\t0.25\na\tc\t2", "tab"),
     ],
@@ -74,13 +76,14 @@ def test_delimiters_are_detected_or_named(text: str, delimiter: str | None, tmp_
 
 
 def test_further_fields_are_ignored_without_weights(tmp_path: Path) -> None:
-    graph = read(tmp_path / "edges", "a b {'weight': 3}\nb c x\n")
+    graph = read(tmp_path / "edges", "a b {'weight': 3, 'kind': 'x;y'}\nb c x\n")
     assert graph.weights is None
     assert rows(graph) == {"a": {"b": 1}, "b": {"a": 1, "c": 1}, "c": {"b": 1}}
 
 
 def test_names_may_contain_white_space(tmp_path: Path) -> None:
-    for text, delimiter in [("New York\tBoston 2\n", None), ("New York  ; Boston 2\n", ";")]:
+    texts = ("New York\tBoston 2\n", None), ("New York; Boston 2\n", None), ("New York  | Boston 2\n", "|")
+    for text, delimiter in texts:
         assert rows(read(tmp_path / "edges", text, delimiter=delimiter))["New York"] == {"Boston 2": 1}
 
 
@@ -129,6 +132,14 @@ def test_several_edge_lists_are_one_graph(tmp_path: Path) -> None:
         (b"a b\nb c\nb \xff\n", {}, "edges, line 3: b'b \\xff' is not UTF-8"),
         ('# edges\n{"source": 1, "target": 2}\n', {}, "edges, line 2 is JSON: write an edge on each line"),
         ('"Doe, Jo","Roe, Ed"\n', {}, "edges, line 1 has quotation marks"),
+        ("<?xml version='1.0'?>\n<graphml>\n", {}, "edges, line 1 is XML: write an edge on each line"),
+        ("graph [\n  node [\n", {}, "edges, line 1 is GML: write"),
+        ('*Vertices 2\n1 "a"\n', {}, "edges, line 1 is Pajek's format: write"),
+        (b"PAR1\x15" + bytes(99), {}, "edges is Parquet: write an edge on each line"),
+        (b"ARROW1\0\0" + bytes(99), {}, "edges is Arrow: write"),
+        (b"\x03\x01 \0\n\xff", {}, "edges is binary, not text"),
+        ('"Jo";"Ed"\n', {}, "edges, line 1 has quotation marks"),
+        ("# c\na;b;0,5\n", {}, "edges, line 2 has a comma and a semicolon: name the character"),
         ("a b" * 600_000, {}, "edges, line 1: more than 1 MB"),
         ("a b\n".encode("utf-16"), {}, "UTF-16"),
         (gzip.compress(b"a b\n" * 99, mtime=0)[:-9], {}, "truncated"),

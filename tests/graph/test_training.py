@@ -51,6 +51,18 @@ def test_scipy_and_networkx_give_the_same_model() -> None:
     assert from_matrix.wv.index_to_key[0] in graph
 
 
+def test_the_folder_for_walks_is_created(edges: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "folder"
+    assert_same(w2v.train(edges, graph=True, cache=folder, **SMALL), w2v.train(edges, graph=True, **SMALL))
+    assert [*folder.iterdir()] == []  # the file of the walks has no name
+
+
+def test_options_of_walks_have_their_names_in_errors(edges: Path) -> None:
+    for option, shown in (("--walks", "--walks"), ("--num-walks", "--walks"), ("--p", "-p"), ("-q", "-q")):
+        error = run("train", edges, option, 2, "-o", edges.with_name("m.bin"), code=2).stderr
+        assert f"w2v: {shown} has no effect without --graph" in error
+
+
 def test_command_and_function_give_the_same_model(edges: Path) -> None:
     output = edges.with_name("m.safetensors")
     options = ["--vector-size", 8, "--workers", 1, "--epochs", 2, "--walks", 3, "--walk-length", 20]

@@ -205,7 +205,7 @@ def test_parquet_columns_without_text_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "file"
     parquet.write_table(pyarrow.table({"t": [1, 2], "u": pyarrow.array(["a", None]).dictionary_encode()}), path)
     for column, message in {
-        "t": "column 't' holds int64, neither text nor lists",
+        "t": "column 't' holds int64, neither text nor lists; if each row is an item of a session, add --item and --s",
         "x": "has no column 'x'; its columns are t, u",
         None: r"file looks like Parquet with the columns t, u; add --column NAME \(column=",
         "none": "a Parquet table, not text: name the column that holds the text with --column",

@@ -440,6 +440,7 @@ def test_impossible_paths_are_refused(
     ("sentences", "message"),
     [
         ([["a"], "the cat"], r"^sentence 1 is of type str: give a list of tokens, such as text.split\(\)$"),
+        ([["a"], 7], r"^sentence 1 is of type int: give a list of items for each session$"),
         (["the cat", ["a"]], "^text 1 is of type list: give str$"),
         (iter(["the cat", 5]), "^text 1 is of type int: give str$"),
         (iter([Path("a")]), r"^paths are accepted only in a list: give list\(paths\)$"),

@@ -4,9 +4,11 @@ import gzip
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import feather, parquet
 
 import w2v
 from tests.helpers import QUICK, SMALL, read_text, run
@@ -100,6 +102,18 @@ def test_utf_16_is_recognised(tmp_path: Path) -> None:
 def test_an_encoding_for_lists_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"^encoding cp949: only files have one: leave it out for texts, lists and"):
         w2v.train([["a", "b"]] * 9, encoding="cp949", **SMALL)
+
+
+@pytest.mark.parametrize("columns", [{"column": "a"}, {"item": "a", "session": "b"}])
+def test_an_encoding_for_parquet_and_arrow_is_refused(tmp_path: Path, columns: dict[str, str]) -> None:
+    table = pa.table({"a": ["x y"], "b": ["z"]})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    feather.write_feather(table, tmp_path / "t.arrow")
+    for name, kind in (("t.parquet", "Parquet"), ("t.arrow", "Arrow")):
+        message = rf"{name}: {kind} is always UTF-8: leave out --encoding \(encoding=\)"
+        with pytest.raises(SettingsError, match=message):
+            read_text(Corpus(tmp_path / name), encoding="latin-1", **columns)
+        read_text(Corpus(tmp_path / name), encoding="utf-8", **columns).close()
 
 
 def test_every_command_accepts_an_encoding(tmp_path: Path) -> None:

@@ -57,6 +57,13 @@ def test_rows_become_sessions_in_the_order_of_a_column(tmp_path: Path, kind: str
     assert read_sessions(source, item="s", session="i", order="t")[0] == "str"
 
 
+@pytest.mark.parametrize(("item", "key_type"), [(7, "int"), ("x", "str")])
+def test_numbers_in_csv_and_parquet_are_the_same_keys(tmp_path: Path, item: Any, key_type: str) -> None:
+    WRITE["parquet"](frame_of([(7, "a", 1), (8, "a", 2)]), tmp_path / "1.parquet")
+    WRITE["csv"](frame_of([(item, "a", 3)]), tmp_path / "2.csv")
+    assert read_sessions(tmp_path, **NAMES) == (key_type, [["7", "8", str(item)]])
+
+
 @given(ROWS, st.integers(1, 9), st.integers(1, 70), st.booleans(), st.booleans())
 def test_a_table_sorted_on_disk_gives_the_same_as_in_memory(
     tmp_path_factory: pytest.TempPathFactory,

@@ -206,7 +206,7 @@ def test_unsuitable_columns_are_refused(tmp_path: Path, column: Any, message: st
         ('{"x": ["a"]}\n{"x": "b"}', "column x holds texts and lists: give one of them"),
         ('{"x": null}\n{"x": "b"}\n{"x": ["a"]}', "column 'x' holds texts and lists: give one of them"),
         ('{"x": [["a"]]}', r"column x, row 1: the item \['a'\] is of type list: give text, numbers or other"),
-        ('{"x": 5}', "line 1: column 'x' holds 5, neither text nor a list"),
+        ('{"x": 5}', "line 1: column 'x' holds 5, neither text nor a list; if each row is an item"),
     ],
 )
 def test_unsuitable_rows_of_json_are_refused(tmp_path: Path, rows: str, message: str) -> None:

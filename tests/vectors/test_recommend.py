@@ -12,6 +12,7 @@ from pyarrow import feather, parquet
 
 import w2v
 from tests.helpers import run, run_json
+from w2v.text import long_table
 from w2v.text.corpus import Corpus
 from w2v.vectors import approximate, recommend
 
@@ -37,8 +38,8 @@ def assert_same(found: list[Any], expected: list[Any]) -> None:
     np.testing.assert_allclose([score for _, score in found], [score for _, score in expected], atol=1e-5)
 
 
-@pytest.mark.parametrize("topn", [1, 4, 100])
-@pytest.mark.parametrize("last", [None, 1, 2, 9])
+@pytest.mark.parametrize("topn", [1, 4, 100, 1 << 70])
+@pytest.mark.parametrize("last", [None, 1, 2, 9, 1 << 70])
 def test_recommendations_are_those_of_gensim(
     vectors: w2v.KeyedVectors, theirs: Any, topn: int, last: int | None
 ) -> None:
@@ -91,7 +92,7 @@ def test_a_session_may_go_on_in_the_next_block(
         rows = np.concatenate(
             [[int(item[1:]) if item in ITEMS else 60 for item in session] + [-1] for session in SESSIONS]
         )
-        return ((rows[start : start + size].astype(np.int64), start) for start in range(0, len(rows), size))
+        return ((rows[start : start + size].astype(np.int64), None, start) for start in range(0, len(rows), size))
 
     monkeypatch.setattr(recommend.Recommender, "_read", in_pieces)
     recommender = vectors.recommender(3)
@@ -100,6 +101,25 @@ def test_a_session_may_go_on_in_the_next_block(
     for items, best in zip(found, expected, strict=True):
         assert_same(items, best)
     assert (recommender.sessions, recommender.empty, recommender.items, recommender.unknown) == (6, 2, 13, 2)
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 5])
+def test_sessions_are_searched_in_batches(
+    monkeypatch: pytest.MonkeyPatch, vectors: w2v.KeyedVectors, at_once: int
+) -> None:
+    expected = vectors.recommend(SESSIONS, 3)
+    monkeypatch.setattr(recommend, "SESSIONS_AT_ONCE", at_once)
+    sizes: list[int] = []
+    search = recommend.Recommender._search
+
+    def counted(self: Any, queries: Any, left_out: Any) -> Any:
+        sizes.append(len(queries))
+        return search(self, queries, left_out)
+
+    monkeypatch.setattr(recommend.Recommender, "_search", counted)
+    for items, best in zip(vectors.recommend(SESSIONS, 3), expected, strict=True):
+        assert_same(items, best)
+    assert max(sizes) <= at_once
 
 
 @pytest.mark.parametrize(
@@ -217,6 +237,83 @@ def test_columns_of_lists_are_read(tmp_path: Path, kind: Any) -> None:
     known = [[keys[3]], [], [], [keys[1], keys[2]], [], [keys[7]]]
     for row, expected in zip(rows, vectors.recommend(known, 4), strict=True):
         assert_same(list(zip(row["items"], row["scores"], strict=True)), expected)
+
+
+# Rows (item, session, order) of the sessions 9: i1, i2; 4: i3; 7: no known item; and a row without an item.
+LONG_TABLE = [("i2", 9, 2), ("i3", 4, 5), ("unknown", 7, 1), (None, 4, 4), ("i1", 9, 1)]
+
+
+@pytest.mark.parametrize("rows_in_memory", [1, 100])
+@pytest.mark.parametrize("kind", ["int64", "uint64", "string", "csv", "csv of text", "jsonl"])
+def test_tables_with_a_row_for_each_item_are_read(
+    files: Path, vectors: w2v.KeyedVectors, monkeypatch: pytest.MonkeyPatch, kind: str, rows_in_memory: int
+) -> None:
+    monkeypatch.setattr(long_table, "ROWS_IN_MEMORY", rows_in_memory)
+    is_number = kind not in ("string", "csv of text")
+    names: dict[int, Any] = {name: name if is_number else f"visit {name}" for name in (9, 4, 7)}
+    if kind == "uint64":
+        names[9] = (1 << 63) + 9
+    session_type = pa.uint64() if kind == "uint64" else pa.int64() if is_number else pa.string()
+    columns = [[item for item, _, _ in LONG_TABLE], [names[name] for _, name, _ in LONG_TABLE]]
+    columns.append([order for _, _, order in LONG_TABLE])
+    if kind.startswith("csv"):
+        lines = [",".join("" if value is None else str(value) for value in row) for row in zip(*columns, strict=True)]
+        Path("rows").write_text("\n".join(["item,visit,time", *lines]))
+    elif kind == "jsonl":
+        rows = [dict(zip(["item", "visit", "time"], row, strict=True)) for row in zip(*columns, strict=True)]
+        Path("rows").write_text("\n".join(map(json.dumps, rows)))
+    else:
+        sessions = pa.array(columns[1], session_type)
+        parquet.write_table(pa.table({"item": columns[0], "visit": sessions, "time": columns[2]}), "rows")
+    arguments = "recommend", "m.bin", "rows", "--item", "item", "--session", "visit", "--order", "time", "--topn", 3
+    expected = {names[9]: ["i1", "i2"], names[4]: ["i3"], names[7]: []}
+    found = run(*arguments, "--last", 1, "-o", "top.parquet")
+    assert "recommended nothing for 1 incomplete row" in found.stderr
+    table = parquet.read_table("top.parquet")
+    assert table.schema.field("session").type == session_type
+    run(*arguments, "--last", 1, "-o", "top.jsonl", "--quiet")
+    for rows in (table.to_pylist(), [json.loads(line) for line in Path("top.jsonl").read_text().splitlines()]):
+        assert [row["session"] for row in rows] == list(expected)
+        for row, best in zip(rows, vectors.recommend(expected.values(), 3, 1), strict=True):
+            assert_same(list(zip(row["items"], row["scores"], strict=True)), best)
+    shown = run_json(*arguments)
+    assert shown["session_names"] == list(expected)
+    assert [len(items) for items in shown["recommendations"]] == [3, 3, 0]
+    assert f"\n{names[7]}  no known item" in run(*arguments).stdout
+
+
+def test_an_empty_table_with_a_row_for_each_item_gives_an_empty_file(files: Path) -> None:
+    Path("rows.csv").write_text("item,visit\n,1\n")
+    for name in ("top.parquet", "top.jsonl"):
+        shown = run_json("recommend", "m.bin", "rows.csv", "--item", "item", "--session", "visit", "-o", name)
+        assert shown["sessions"] == 0
+    assert parquet.read_table("top.parquet").column_names == ["session", "items", "scores"]
+    assert parquet.read_table("top.parquet").num_rows == 0
+    assert Path("top.jsonl").read_text() == ""
+
+
+def test_numbers_that_no_integer_type_holds_are_refused_in_one_line(files: Path) -> None:
+    keys = [-5, 1 << 63]
+    w2v.KeyedVectors(keys, VECTORS[:2]).save("numbers.safetensors")
+    Path("s.jsonl").write_text('{"visit": -1, "item": -5}\n{"visit": 9223372036854775808, "item": -5}\n')
+    Path("line.txt").write_text("-5\n")
+    for arguments in (
+        ["numbers.safetensors", "line.txt"],
+        ["m.bin", "s.jsonl", "--item", "item", "--session", "visit"],
+    ):
+        error = run("recommend", *arguments, "-o", "top.parquet", code=1).stderr
+        assert "9223372036854775808 do not fit one type of integers: use .jsonl" in error
+        run("recommend", *arguments, "-o", "top.jsonl", "--force")
+
+
+def test_a_later_session_that_the_type_does_not_hold_is_refused(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recommend, "SESSIONS_AT_ONCE", 1)
+    Path("rows.csv").write_text(f"item,visit\ni1,1\ni2,{1 << 63}\n")
+    error = run(
+        "recommend", "m.bin", "rows.csv", "--item", "item", "--session", "visit", "-o", "t.arrow", code=1
+    ).stderr
+    assert "the sessions do not fit one type of integers, int64: use .jsonl" in error
+    assert not Path("t.arrow").exists()
 
 
 def test_wrong_files_are_refused_in_one_line(files: Path) -> None:

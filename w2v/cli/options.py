@@ -351,6 +351,7 @@ SETTING_FLAG_OPTIONS = composed(
     )
 )
 ENCODING = option_for(ReadingOptions, "encoding")
+LONG_TABLE = composed(*(option_for(ReadingOptions, name, common=True) for name in ("item", "session", "order")))
 READING = composed(*(option_for(ReadingOptions, name) for name in options_of(ReadingOptions)))
 WALKS = composed(*(option_for(WalkOptions, name) for name in options_of(WalkOptions)))
 COMMON_WALKS = composed(*(option_for(WalkOptions, name, common=True) for name in options_of(WalkOptions)))

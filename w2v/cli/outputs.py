@@ -14,6 +14,7 @@ from w2v.errors import SettingsError, W2VError
 from w2v.formats import table
 from w2v.system.files import destination, user_id
 
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")  # extensions
 Write = Callable[[Path, bool], None]  # writes a file; raises W2VError if the file exists and the flag is False
 
 
@@ -65,6 +66,21 @@ def check(
         tempfile.TemporaryFile(dir=real.parent).close()
     except OSError as error:
         raise W2VError(f"cannot write in folder {real.parent}: {error.strerror}") from error
+
+
+def check_text(
+    path: Path, force: bool, others: Iterable[Path], option: str = "with -o", models: Iterable[Path] = ()
+) -> None:
+    """Check a text file to write; arguments and errors are as in `check`.
+
+    Raises:
+        SettingsError: Also if the name says that the file is compressed.
+    """
+    check(path, force, others, option, models)
+    if path.suffix.lower() in COMPRESSED and (path.is_file() or not path.exists()):
+        raise SettingsError(
+            f"{path}: text is not compressed: leave out {path.suffix}, and compress the file afterwards"
+        )
 
 
 def check_model(path: Path, force: bool, others: Iterable[Path], option: str, models: Iterable[Path] = ()) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -411,13 +412,15 @@ def print_slices(result: Slices) -> None:
 
 
 def print_recommendations(result: Mapping[str, Any]) -> None:
-    """Print the recommended items of each session, if the result has them, and then the other values."""
+    """Print the recommended items of each session, if the result has them, and then the other values.
+
+    Sessions without names are numbered from 1.
+    """
     values = dict(result)
-    for number, items in enumerate(values.pop("recommendations", []), 1):
-        rows = [
-            (str(number) if not place else "", one["item"], f"{one['score']:.4f}") for place, one in enumerate(items)
-        ]
-        print_table(rows or [(str(number), "no known item", "")])
+    names = values.pop("session_names", None) or itertools.count(1)
+    for name, items in zip(names, values.pop("recommendations", []), strict=False):
+        rows = [(str(name) if not place else "", one["item"], f"{one['score']:.4f}") for place, one in enumerate(items)]
+        print_table(rows or [(str(name), "no known item", "")])
     print_values(values)
 
 

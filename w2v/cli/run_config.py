@@ -138,6 +138,8 @@ def new_run(given: Mapping[str, Any], communicator: Communicator | None) -> tupl
 
 def option_name(name: str) -> str:
     """Return the command-line name of a field of RunConfig."""
+    if name in options_of(WalkOptions):
+        return first_name(name, WalkOptions)
     return OPTION_NAMES.get(name, f"--{name.replace('_', '-')}")
 
 
@@ -283,6 +285,7 @@ def check_outputs(
     written = [(option, Path(path)) for option, path in files if path]
     for index, (option, path) in enumerate(written):
         check = outputs.check if index else outputs.check_model
+        check = outputs.check_text if option == "--save-vocab" else check
         others = [other for _, other in written[:index] + written[index + 1 :]]
         check(path, force, [*inputs, *others], f"with {option}", models)
         if option == "--plot":

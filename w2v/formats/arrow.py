@@ -22,7 +22,6 @@ from w2v.system.files import ARROW, PARQUET, Errors, PathLike, atomic_write, ope
 from w2v.text.declared_sizes import max_content
 from w2v.text.decompress import MAX_RATIO
 from w2v.text.tables import Arrow, Parquet, as_numpy
-from w2v.text.words import Words
 
 WORD, COUNT, VECTOR = "word", "count", "vector"
 SIGNATURE = PARQUET + b"|" + ARROW
@@ -59,7 +58,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     words: Sequence[Any] = content.words
     if content.header.key_type == "int":
         words = content.words.to_ints()
-    word_type = _word_type(pa, words)
+    word_type = type_of_keys(pa, words, ".safetensors")
     schema = pa.schema([(WORD, word_type), *count_fields, (VECTOR, pa.list_(pa.float32(), size))])
     meter = Meter(progress, "save")
     with atomic_write(path, replace) as file, open_writer(path, pa, file, schema) as out:
@@ -71,14 +70,18 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
             meter(end, rows)
 
 
-def _word_type(pa: Any, words: Sequence[Any]) -> Any:
-    """Return the type of the column of words: text, or integers if all words are numbers."""
-    if isinstance(words, Words):
+def type_of_keys(pa: Any, keys: Sequence[Any], instead: str) -> Any:
+    """Return the type of a column of keys: text, or integers if the keys are numbers.
+
+    Raises:
+        W2VError: If no type holds all numbers. The message names the extension `instead`.
+    """
+    if not keys or isinstance(keys[0], str):
         return pa.string()
-    if max(words) < 1 << 63:
+    if max(keys) < 1 << 63:
         return pa.int64()
-    if min(words) < 0:
-        raise W2VError(f"the keys {min(words)} and {max(words)} do not fit one type of integers: use .safetensors")
+    if min(keys) < 0:
+        raise W2VError(f"the keys {min(keys)} and {max(keys)} do not fit one type of integers: use {instead}")
     return pa.uint64()
 
 

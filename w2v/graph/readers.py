@@ -34,7 +34,7 @@ from w2v.system.files import (
 )
 from w2v.system.threads import map_in_order
 from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID, Items, Malformed, Types
-from w2v.text.columns import JSON_START
+from w2v.text.columns import JSON_START, columnar_kind
 from w2v.text.corpus import Corpus
 from w2v.text.decompress import decompress, max_unpacked
 from w2v.text.words import KeyType, Words
@@ -44,6 +44,13 @@ MAX_LINE_BYTES = 1 << 20
 DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ","}  # names of delimiters for --delimiter
 WHITE_SPACE = 0  # for split_edges: fields are separated by any run of white space
 MATRIX_MARKET = b"%%MatrixMarket"
+OTHER_FORMATS = {  # the start of an edge that shows that the file is not an edge list
+    "JSON": JSON_START,
+    "XML": re.compile(rb"<\?xml\s"),
+    "GML": re.compile(rb"graph\s*\["),
+    "Pajek's format": re.compile(rb"\*vertices\s", re.IGNORECASE),
+}
+EDGE_LIST = "write an edge on each line, two nodes with a tab between them"  # the advice for other formats
 NUMBER = re.compile(rb"[-+]?\d+(\.\d*)?")
 MANY_NODES = 1 << 18  # a Matrix Market file of any size may declare this many nodes
 PROBLEMS = {  # why a line is not an edge, and what to do; see _edges.pyx
@@ -81,7 +88,7 @@ class GraphOptions:
         None,
         "The character between the fields of an edge list: tab, space (any white space), comma, or another character.",
         GRAPH,
-        default_text="a tab or comma if the first edge has one, otherwise space",
+        default_text="a tab, comma or semicolon if the first edge has one, otherwise space",
     )
 
     def __post_init__(self) -> None:
@@ -243,8 +250,10 @@ class _EdgeReader:
                 end = text.rfind(b"\n") + 1
                 rest = text[end:]
                 if end:
-                    delimiter = _detected(text[:end]) if delimiter is None else delimiter
-                    block = _Block(text[:end], display, line, WHITE_SPACE if delimiter is None else delimiter)
+                    block = _Block(text[:end], display, line, delimiter or WHITE_SPACE)
+                    if delimiter is None:
+                        delimiter = _detected(block)
+                        block = block._replace(delimiter=delimiter or WHITE_SPACE)
                     if line == 1:
                         _check_first_lines(block)
                     yield block
@@ -268,9 +277,9 @@ class _EdgeReader:
                 head += chunk
                 if len(head) >= SIGNATURE_BYTES:
                     started = True
-                    yield text_start(display, head)
+                    yield _text_start(display, head)
             if not started:
-                yield text_start(display, head)
+                yield _text_start(display, head)
 
     def _read(self, stream: Any) -> Iterator[bytes]:
         while chunk := stream.read(BLOCK_BYTES):
@@ -318,6 +327,13 @@ class _EdgeReader:
         raise AssertionError("all lines are UTF-8")
 
 
+def _text_start(display: str, head: bytes) -> bytes:
+    """Return the start of a text file without its byte order mark. Raise W2VError if it is not text."""
+    if kind := columnar_kind(head):
+        raise W2VError(f"{display} is {kind}: {EDGE_LIST}")
+    return text_start(display, head)
+
+
 def _first_edges(text: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield the first lines that are neither empty nor comments, each with the number of lines before it."""
     for number, line in enumerate(text.split(b"\n", 1000)[:1000]):
@@ -325,10 +341,21 @@ def _first_edges(text: bytes) -> Iterator[tuple[int, bytes]]:
             yield number, line.strip()
 
 
-def _detected(text: bytes) -> int | None:
-    """Return the delimiter in the first edge of some lines, or None if they contain no edge."""
-    for _, line in _first_edges(text):
-        return next((ord(character) for character in "\t," if character.encode() in line), WHITE_SPACE)
+def _detected(block: _Block) -> int | None:
+    """Return the delimiter in the first edge of a block, or None if it contains no edge.
+
+    Raises:
+        W2VError: If it may be a comma or a semicolon.
+    """
+    for number, line in _first_edges(block.text):
+        fields = line.partition(b"{")[0]  # networkx writes the attributes of an edge as a dict, with commas
+        found = [character for character in "\t,;" if character.encode() in fields]
+        if found == [",", ";"]:
+            raise W2VError(
+                f"{block.name}, line {block.line + number} has a comma and a semicolon: name the character between its "
+                "fields with --delimiter"
+            )
+        return ord(found[0]) if found else WHITE_SPACE
     return None
 
 
@@ -336,14 +363,18 @@ def _check_first_lines(block: _Block) -> None:
     """Log a warning if the first edge of a file looks like a header.
 
     Raises:
-        W2VError: If the file is JSON, or CSV with quotation marks, which would become a part of names.
+        W2VError: If the file is binary, has another format than an edge list, or is CSV with quotation marks, which
+            would become a part of names.
     """
+    if b"\0" in block.text:
+        raise W2VError(f"{block.name} is binary, not text")
     edges = list(itertools.islice(_first_edges(block.text), 2))
     for number, line in edges[:1]:
         where = f"{block.name}, line {block.line + number}"
-        if JSON_START.match(line):
-            raise W2VError(f"{where} is JSON: write an edge on each line, two nodes with a tab between them")
-        if line.startswith(b'"') and block.delimiter == ord(","):
+        for kind, start in OTHER_FORMATS.items():
+            if start.match(line):
+                raise W2VError(f"{where} is {kind}: {EDGE_LIST}")
+        if line.startswith(b'"') and chr(block.delimiter) in ",;":
             raise W2VError(f"{where} has quotation marks, which edge lists lack: write tabs between names without them")
     delimiter = None if block.delimiter == WHITE_SPACE else bytes([block.delimiter])
     are_numbers = [[bool(NUMBER.fullmatch(name.strip())) for name in line.split(delimiter)[:2]] for _, line in edges]

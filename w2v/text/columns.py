@@ -27,6 +27,7 @@ JSON_START = re.compile(rb'\s*(\[\s*)?\{\s*"((?:[^"\\\n]|\\.)*)"\s*:')
 _COLUMN_NAME = re.compile(r"[^\W\d][\w.:/#()%&-]*( [\w.:/#()%&-]+){0,3}(?<![.:])")
 # The end of the error for a file that looks like a table:
 _ADVICE = f'; add --column NAME (column="NAME"), or --column {PLAIN} (column="{PLAIN}") if it is plain text'
+_ROW_PER_ITEM = "; if each row is an item of a session, add --item and --session (item=, session=)"
 _EXTENSION = re.compile(r"\.(csv|tsv|tab)(\.\w{1,4})?\Z", re.IGNORECASE)
 
 
@@ -116,7 +117,8 @@ def columnar_texts(
     """
     kind = table.schema.field(column).type
     if not is_text(pyarrow, kind):
-        raise W2VError(f"{where}: column {column[:100]!r} holds {one_line(kind)}, neither text nor lists")
+        advice = _ROW_PER_ITEM if pyarrow.types.is_integer(kind) else ""
+        raise W2VError(f"{where}: column {column[:100]!r} holds {one_line(kind)}, neither text nor lists{advice}")
     done, bytes_left = 0, max_content(size)
     for batch in table.batches([column], ROWS_AT_ONCE):
         try:
@@ -150,8 +152,10 @@ def texts(where: str, chunks: Iterable[bytes], column: str) -> Iterator[bytes | 
         elif isinstance(value, str):
             yield encode(value)
         else:
-            shown = json.dumps(value)[:60]
-            raise W2VError(f"{where}, line {number}: column {column[:100]!r} holds {shown}, neither text nor a list")
+            shown, advice = json.dumps(value)[:60], _ROW_PER_ITEM if type(value) is int else ""
+            raise W2VError(
+                f"{where}, line {number}: column {column[:100]!r} holds {shown}, neither text nor a list{advice}"
+            )
 
 
 def rows(where: str, chunks: Iterable[bytes], columns: Sequence[str]) -> tuple[bool, Iterator[tuple[int, list[Any]]]]:

@@ -277,7 +277,7 @@ class Corpus:
             action: What the caller does with missing texts and items, for the warning.
 
         Raises:
-            SettingsError: If `column` is given for lists or texts, or `encoding` for anything but files.
+            SettingsError: If `column` is given for lists or texts, or `encoding` for anything but files of text.
             W2VError: If the text cannot be read.
         """
         self._bytes_read = self.missing = 0
@@ -448,9 +448,12 @@ class Corpus:
             is_table = has_columns(column) or long_table is not None
             if is_table and not head and len(self._files) > 1:
                 return  # Spark writes empty files for parts without rows
-            if columnar_kind(head) and (long_table or column != PLAIN):
+            kind = columnar_kind(head)
+            if kind and (long_table or column != PLAIN):
+                if encoding != UTF_8:
+                    raise SettingsError(f"{name}: {kind} is always UTF-8: leave out --encoding (encoding=)")
                 pieces = self._columnar_pieces(
-                    name, columnar_kind(head), stream, file.status, column, long_table, strip_markup, as_lines
+                    name, kind, stream, file.status, column, long_table, strip_markup, as_lines
                 )
             else:
                 if encoding != UTF_8:

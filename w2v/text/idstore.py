@@ -11,7 +11,7 @@ import mmap
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
@@ -280,7 +280,7 @@ class ReadingOptions(TextOptions):
         default_text="the order of the rows",
     )
     encoding: str = option(
-        UTF_8, "Encoding of the text, such as latin-1, cp949 or utf-16. Parquet is always UTF-8.", TEXT
+        UTF_8, "Encoding of the text, such as latin-1, cp949 or utf-16. Parquet and Arrow are always UTF-8.", TEXT
     )
     errors: Errors = option("strict", "What to do with bytes that are not in this encoding.", TEXT)
     max_types: int = option(
@@ -350,8 +350,7 @@ def read_corpus(
     cache = reading.cache
     files = corpus.sizes
     folder = temporary_folder(cache)
-    with _translate_write_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+    _make(folder)
     if cache is None or files is None:
         with _temporary(folder) as file:
             _write(file, folder, corpus, reading, "", workers, progress, check_items)
@@ -426,7 +425,7 @@ def _write(
     meter = Meter(progress, "read")
     if reading.long_table:
         rows = cast(Iterator[RowBlock], blocks)
-        blocks = _sessions_of_table(rows, folder, reading, workers, lambda done: meter(done, corpus.total_bytes))
+        blocks = sessions_of_table(rows, folder, reading.errors, workers, lambda done: meter(done, corpus.total_bytes))
     pruned = threshold = done = 0
     kinds: set[str | None] = set()  # the types of the keys of items, and "text" for words of a text
 
@@ -451,7 +450,7 @@ def _write(
                 threshold = max(threshold + 1, pruning_threshold(types.counts()[FIRST_TYPE:], reading.max_types))
                 _renumber(file, types.prune(threshold))
                 pruned += before - len(types)
-        done = block.bytes_done
+        done = max(done, block.bytes_done)  # the sessions of a long table follow after all of its bytes are read
         meter(done, corpus.total_bytes)
     meter(done, done)
     counts = types.counts()
@@ -484,26 +483,32 @@ def _are_numbers(kinds: set[str | None], types: Types) -> bool:
     return kinds == {"int"}
 
 
-def _sessions_of_table(
-    blocks: Iterator[RowBlock], folder: Path, reading: ReadingOptions, workers: int, report: Callable[[int], None]
+def sessions_of_table(
+    blocks: Iterator[RowBlock],
+    folder: Path,
+    errors: Errors,
+    workers: int,
+    report: Callable[[int], None],
+    with_names: bool = False,
 ) -> Iterator[SessionBlock]:
     """Yield the sessions of a long table, in the order of their first rows.
 
     Args:
         blocks: The rows of the table.
         folder: The folder for temporary files.
-        reading: The reading options.
+        errors: What to do with items and names that are not UTF-8.
         workers: The number of threads.
         report: Called with the number of bytes read so far.
+        with_names: Whether the blocks have the names of their sessions.
     """
-    types = Types(reading.errors), Types(reading.errors)  # of items and of sessions
+    types = Types(errors), Types(errors)  # of items and of sessions
 
     def scan(block: RowBlock) -> tuple[RowBlock, list[Scan]]:
         return block, [each.scan(keys.as_one_session()) for each, keys in zip(types, block.keys, strict=True)]
 
     with contextlib.ExitStack() as stack:
         rows: Rows | None = None
-        key_types: set[KeyType | None] = set()
+        key_types: tuple[set[str | None], ...] = set(), set()  # of items and of sessions
         for block, scans in map_in_order(scan, blocks, workers):
             report(block.bytes_done)
             if not len(block):
@@ -517,20 +522,33 @@ def _sessions_of_table(
                 raise W2VError(f"{where}: an item or session is empty after --errors ignore: choose replace")
             if len(types[1]) > MAX_TYPES_LIMIT:
                 raise W2VError(f"{block.place(0)} or a later one: there are more than {MAX_TYPES_LIMIT:,} sessions")
-            key_types.add(block.keys[0].key_type)
+            for found, keys in zip(key_types, block.keys, strict=True):
+                found.add(keys.key_type)
             with _translate_write_errors(folder):
                 if rows is None:
                     rows = stack.enter_context(contextlib.closing(Rows(folder, block.order_type)))
                 rows.add(ids[0], ids[1], block.order_for(rows.order_type))
         if rows is None:
             return
-        strings, lengths = types[0].strings(), types[0].lengths()
-        blob, offsets = np.concatenate(strings), np.append(0, np.cumsum(lengths))
-        key_type = key_types.pop() if len(key_types) == 1 else "str"
+        all_items = _keys_of_types(types[0], key_types[0])
+        all_sessions = _keys_of_types(types[1], key_types[1]) if with_names else None
+        sizes = types[1].counts()[FIRST_TYPE:]
+        last, rows_done, rows_total = FIRST_TYPE, 0, int(sizes.sum())
         with _translate_write_errors(folder):
-            for items, lengths in rows.sessions(types[1].counts()[FIRST_TYPE:]):
-                keys = Keys(blob, offsets, items.astype(np.int32), key_type)
-                yield SessionBlock(keys, lengths, "the table", 1, bytes_done=block.bytes_done)
+            for items, lengths in rows.sessions(sizes):
+                keys = replace(all_items, numbers=items.astype(np.int32))
+                first, last = last, last + len(lengths)
+                numbers = np.arange(first, last, dtype=np.int32)
+                names = None if all_sessions is None else replace(all_sessions, numbers=numbers)
+                rows_done += len(items)
+                bytes_done = block.bytes_done * rows_done // rows_total
+                yield SessionBlock(keys, lengths, "the table", 1, bytes_done=bytes_done, names=names)
+
+
+def _keys_of_types(types: Types, kinds: set[str | None]) -> Keys:
+    """Return the strings of all types as keys, given the types of the keys that were read."""
+    blob = np.concatenate([np.empty(0, np.uint8), *types.strings()])
+    return Keys(blob, np.append(0, np.cumsum(types.lengths())), None, "int" if _are_numbers(kinds, types) else "str")
 
 
 def _write_types(
@@ -575,6 +593,7 @@ def store_of_ids(
     Raises:
         W2VError: If the folder is not writable.
     """
+    _make(folder)
     with _temporary(folder) as file:
         for ids in pieces:
             with _translate_write_errors(folder):
@@ -584,6 +603,11 @@ def store_of_ids(
             footer = IdFileFooter(cache_key, int(counts.sum()), len(counts), pruned, key_type, is_text)
             _write_types(file, footer, counts, np.diff(words.offsets), [words.blob])
         return IdStore(file)
+
+
+def _make(folder: Path) -> None:
+    with _translate_write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
 
 
 def _temporary(folder: Path) -> BinaryIO:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
@@ -132,7 +132,7 @@ def block_of_objects(values: Sequence[Any], table: LongTable, where: str, row: i
     places = _places(table, where, row)
     items, sessions = (keys_of_objects(*pair) for pair in zip(values[:2], places, strict=False))
     if not typed:
-        items = replace(items[0], key_type=None), items[1]
+        items, sessions = ((replace(keys, key_type=None), valid) for keys, valid in (items, sessions))
     order = None if table.order is None else _order_of_objects(values[2], places[2])
     return _joined(items, sessions, order, where, row)
 
@@ -275,11 +275,11 @@ class Rows:
         part_ends = ends[last]  # in rows
         rows = self._divided(last, part_ends) if len(last) > 1 else self
         start = first = 0
-        for end, last_session in zip(part_ends.tolist(), last.tolist(), strict=True):
-            items, sessions, *order = rows._read(start, end)
-            yield items[np.lexsort((*order, sessions))], counts[first : last_session + 1]
-            start, first = end, last_session + 1
-        rows.close()
+        with closing(rows):
+            for end, last_session in zip(part_ends.tolist(), last.tolist(), strict=True):
+                items, sessions, *order = rows._read(start, end)
+                yield items[np.lexsort((*order, sessions))], counts[first : last_session + 1]
+                start, first = end, last_session + 1
 
     def _read(self, start: int, end: int) -> list[NDArray[Any]]:
         """Return the columns of some rows."""

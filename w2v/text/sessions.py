@@ -18,7 +18,7 @@ from w2v.errors import W2VError, one_line
 from w2v.text._text import Items, decimal_words
 from w2v.text.columns import encode
 from w2v.text.tables import as_numpy, is_text, validity, viewed_strings
-from w2v.text.words import KeyType, is_missing, is_number
+from w2v.text.words import KeyType, Words, is_missing, is_number
 
 ITEMS_AT_ONCE = 1 << 17  # approximate number of items in a SessionBlock
 Place = Callable[[int], str]  # returns the place of a key by its number, for messages
@@ -54,6 +54,12 @@ class Keys:
             return self
         return replace(self, numbers=(rows if self.numbers is None else self.numbers[rows]).astype(np.int32))
 
+    def tolist(self) -> list[Any]:
+        """Return the keys as a list of str or, if the key type is "int", of int."""
+        words = Words(self.blob, self.offsets)
+        words = words if self.numbers is None else words.take(self.numbers.astype(np.int64))
+        return words.to_ints() if self.key_type == "int" else words.tolist()
+
     def as_one_session(self) -> Items:
         """Return the keys as the items of one session."""
         return Items(self.blob, self.offsets, np.array([len(self)]), self.numbers)
@@ -62,6 +68,9 @@ class Keys:
         """Return the first key that contains a position of the blob."""
         word = int(np.searchsorted(self.offsets, position, side="right")) - 1
         return word if self.numbers is None else int(np.flatnonzero(self.numbers == word)[0])
+
+
+NO_KEYS = Keys(np.empty(0, np.uint8), np.zeros(1, np.int64), None, None)
 
 
 @dataclass(frozen=True)
@@ -77,6 +86,7 @@ class SessionBlock:
         missing_items: The number of missing items that are not among the keys.
         unit: What `row` counts: rows from 1, or the sessions of a Python list from 0.
         bytes_done: See TextBlock.
+        names: The name of each session, if the sessions come from a long table and names are wanted.
     """
 
     keys: Keys
@@ -87,6 +97,7 @@ class SessionBlock:
     missing_items: int = 0
     unit: str = "row"
     bytes_done: int = 0
+    names: Keys | None = None
 
     @cached_property
     def items(self) -> Items:
@@ -154,7 +165,7 @@ def _keys_of_values(pyarrow: Any, values: Any) -> Keys:
     """Return the keys in an array without nulls."""
     types, kind = pyarrow.types, values.type
     if types.is_null(kind):  # an array of this type without nulls has no values at all
-        return Keys(np.empty(0, np.uint8), np.zeros(1, np.int64), None, None)
+        return NO_KEYS
     if types.is_integer(kind):
         return _keys_of_numbers(as_numpy(values))
     _, offset_buffer, data = values.buffers()
@@ -259,7 +270,8 @@ def as_session(session: Any, where: str) -> list[Any]:
         session = values
     if isinstance(session, str | bytes | Mapping) or not isinstance(session, Iterable):
         kind = type(session).__name__
-        raise W2VError(f"{where} is of type {kind}: give a list of tokens, such as text.split()")
+        advice = "tokens, such as text.split()" if isinstance(session, str) else "items for each session"
+        raise W2VError(f"{where} is of type {kind}: give a list of {advice}")
     return list(session)
 
 

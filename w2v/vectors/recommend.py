@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from w2v.formats.item_lists import ItemLists
 from w2v.options import check_numbers
 from w2v.progress import Meter, Report
+from w2v.system.files import temporary_folder
 from w2v.system.threads import map_in_order, processors
 from w2v.text._text import Lookup
 from w2v.text.corpus import Corpus, TextBlock
 from w2v.text.encodings import UTF_8, encoding_name
-from w2v.text.idstore import locate_malformed
+from w2v.text.idstore import locate_malformed, sessions_of_table
+from w2v.text.long_table import LongTable, RowBlock
 from w2v.text.normalise import Normaliser
-from w2v.text.sessions import SessionBlock
+from w2v.text.sessions import NO_KEYS, Keys, SessionBlock
 from w2v.text.subwords import sums_of_rows
 from w2v.vectors.cosines import Floats, unit
 from w2v.vectors.neighbours import nearest
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from w2v.vectors.approximate import ApproximateIndex
 
 Result = tuple[NDArray[np.int64], Floats]
+SESSIONS_AT_ONCE = 1 << 16
+MAX_ITEMS = 1 << 62  # more than a session can have
 
 
 class Recommender:
@@ -60,46 +64,84 @@ class Recommender:
         check_numbers(topn=topn, **{} if last is None else {"last": last})
         self.sessions = self.empty = self.items = self.unknown = 0
         self._vectors, self._norms, self._index = vectors, norms, index
-        self._topn, self._last = topn, last
+        self._topn, self._last = min(topn, len(vectors)), last and min(last, MAX_ITEMS)
         self._lookup = lookup
         self._normalise = normalise
 
     def blocks(
-        self, sessions: Corpus, progress: Report | None = None, column: str | None = None, encoding: str = UTF_8
-    ) -> Iterator[ItemLists]:
+        self,
+        sessions: Corpus,
+        progress: Report | None = None,
+        column: str | None = None,
+        encoding: str = UTF_8,
+        long_table: LongTable | None = None,
+    ) -> Generator[ItemLists, None, None]:
         """Yield the recommendations for sessions in blocks, one for each session in turn.
 
-        A session is a list in the `column` of a table, or the items on a line, separated by white space.
+        A session is a list in the `column` of a table, or the items on a line, separated by white space. In a
+        `long_table`, a session has several rows; the sessions then have names, and are in the order of their first
+        rows. Close the generator if you stop before its end: a long table has temporary files.
 
         Raises:
-            W2VError: If a file cannot be read, or if it is a table and `column` is None.
+            W2VError: If a file cannot be read, or if it is a table and neither `column` nor `long_table` is given.
             SettingsError: If `encoding` is unknown.
         """
         meter = Meter(progress, "recommend")
         begun, done = np.empty(0, np.int64), 0  # the items of a session that goes on in the next block
-        for rows, bytes_done in self._read(sessions, column, encoding_name(encoding)):
+        for rows, names, bytes_done in self._read(sessions, progress, column, encoding_name(encoding), long_table):
             ends = np.flatnonzero(rows < 0)
             if not len(ends):
                 begun = np.concatenate([begun, rows])
                 continue
             finished = np.concatenate([begun, rows[: ends[-1]]])
             begun, ends = rows[ends[-1] + 1 :], ends + len(begun)
-            yield self._recommend(finished, ends)
+            starts = np.append(0, ends[:-1] + 1)
+            for first in range(0, len(ends), SESSIONS_AT_ONCE):
+                part = ends[first : first + SESSIONS_AT_ONCE]
+                found = self._recommend(finished[starts[first] : part[-1]], part - starts[first])
+                yield found._replace(names=names and names.take(np.arange(first, first + len(part))))
             done = bytes_done
             meter(done, sessions.total_bytes)
+        if long_table and not self.sessions:
+            yield ItemLists(np.empty(0, np.int64), np.empty(0, np.float32), np.zeros(1, np.int64), NO_KEYS)
         meter(done, done)
 
-    def _read(self, sessions: Corpus, column: str | None, encoding: str) -> Iterator[tuple[NDArray[np.int64], int]]:
-        """Yield the rows of the items, with -1 after each session, and the number of bytes read so far."""
-        reading: dict[str, Any] = {"encoding": encoding, "errors": self._normalise.errors}
-        for block in sessions.blocks(column, as_lines=True, action="recommended nothing for", **reading):
+    def _read(
+        self,
+        sessions: Corpus,
+        progress: Report | None,
+        column: str | None,
+        encoding: str,
+        long_table: LongTable | None,
+    ) -> Iterator[tuple[NDArray[np.int64], Keys | None, int]]:
+        """Yield the rows of the items, with -1 after each session, the names of the sessions, and the bytes read."""
+        errors = self._normalise.errors
+        blocks = sessions.blocks(
+            column,
+            as_lines=True,
+            encoding=encoding,
+            errors=errors,
+            long_table=long_table,
+            action="recommended nothing for",
+        )
+        if long_table:
+            table, meter = cast(Iterator[RowBlock], blocks), Meter(progress, "read")
+            blocks = sessions_of_table(
+                table,
+                temporary_folder(None),
+                errors,
+                processors(),
+                lambda done: meter(done, sessions.total_bytes),
+                with_names=True,
+            )
+        for block in blocks:
             if isinstance(block, SessionBlock):
-                yield self._lookup.find(block.items)[0], block.bytes_done
+                yield self._lookup.find(block.items)[0], block.names, block.bytes_done
                 continue
             assert isinstance(block, TextBlock)
             with locate_malformed(block):
                 text = self._normalise.to_valid_utf8(block.text)
-            yield self._lookup.find(self._normalise(text))[0], block.bytes_done
+            yield self._lookup.find(self._normalise(text))[0], None, block.bytes_done
 
     def _recommend(self, rows: NDArray[np.int64], ends: NDArray[np.int64]) -> ItemLists:
         """Return the recommendations for sessions, given the rows of their items and the position of each end."""

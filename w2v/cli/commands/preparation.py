@@ -42,7 +42,7 @@ def vocab(corpus: tuple[str, ...], output: Path, force: bool, progress: Report, 
     """
     settings = options.chosen_settings(given)
     source = options.corpus_of(corpus)
-    outputs.check(output, force, map(Path, source.files))
+    outputs.check_text(output, force, map(Path, source.files))
     with read_corpus(source, options.reading_options(given), workers=settings.threads, progress=progress) as store:
         vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
     outputs.save([(output, outputs.saver(vocabulary, store.sentences))], force)
@@ -104,7 +104,8 @@ def phrases(
     connectors = None if given["connectors"] in (None, "english") else Path(given["connectors"])
     inputs = [*map(Path, source.files), *filter(None, [read_phrases, connectors])]
     for number, path in enumerate(written):
-        outputs.check(path, force, [*inputs, *written[:number]], "with -o" if path is output else "with --save-phrases")
+        option = "with -o" if path is output else "with --save-phrases"
+        outputs.check_text(path, force, [*inputs, *written[:number]], option)
     phrase_options, reading = options.phrase_options(given), options.reading_options(given)
     work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
     loaded = Phrases.load(read_phrases) if read_phrases else None
@@ -145,7 +146,7 @@ def phrases(
 )
 @options.settings_options("workers", common=True)
 @options.WRITING
-def walks(edges: tuple[str, ...], output: Path, seed: int, force: bool, progress: Report, **given: Any) -> Result:
+def walks(edges: tuple[str, ...], output: Path, force: bool, progress: Report, **given: Any) -> Result:
     """Write random walks on the graph of EDGES.
 
     EDGES is a file with one edge per line, two nodes and possibly a weight; or a matrix in .npz or .mtx format. Text
@@ -159,7 +160,7 @@ def walks(edges: tuple[str, ...], output: Path, seed: int, force: bool, progress
     """
     settings, walk_options = options.chosen_settings(given), WalkOptions(**options.given_walks(given))
     source = options.corpus_of(edges)
-    outputs.check(output, force, map(Path, source.files))
+    outputs.check_text(output, force, map(Path, source.files))
     work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
     graph = read_graph(source, walk_options, **work)
     check_edges(graph, str(source))
@@ -167,7 +168,7 @@ def walks(edges: tuple[str, ...], output: Path, seed: int, force: bool, progress
 
     def write(path: Path, force: bool) -> None:
         nonlocal written
-        written = write_walks(graph, path, walk_options, seed=seed, force=force, **work)
+        written = write_walks(graph, path, walk_options, seed=settings.seed, force=force, **work)
 
     outputs.save([(output, write)], force)
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -283,6 +284,7 @@ def encode(
     help="Read the lists of items in this column of JSON lines, Parquet or Arrow, one session per row.  [default: a "
     "session is a line of items with spaces between them]",
 )
+@options.LONG_TABLE
 @options.number_option("--topn", default=10, show_default=True, help="Number of items for each session.")
 @options.number_option("--last", help="Use only the last N known items of a session.  [default: all]")
 @click.option(
@@ -295,41 +297,45 @@ def recommend(
     model: Path,
     sessions: tuple[str, ...],
     output: Path | None,
-    column: str | None,
     topn: int,
     last: int | None,
     approximate: bool,
-    encoding: str | None,
     errors: Errors,
     force: bool,
     progress: Report,
+    **given: Any,
 ) -> Result:
     """Recommend the items nearest to each of SESSIONS.
 
     The vector of a session is the mean of its items' vectors. The recommended items have the highest cosines with this
     mean, and are not in the session. Items that MODEL does not know are left out, and a session without a known item
-    gets no recommendations.
+    gets no recommendations. With --item and --session, OUTPUT also has a column with the session.
 
     \b
     w2v recommend items.safetensors sessions.parquet --column items -o top.parquet
+    w2v recommend items.safetensors views.csv --item product --session visit --order time -o top.parquet
     w2v recommend items.safetensors sessions.jsonl --column items --last 3 --topn 5
     """
     corpus = options.corpus_of(sessions)
     if output:
         outputs.check(output, force, map(Path, sessions), models=[model])
         write = item_lists.writer_for(output)
-    reading = options.reading_options({"encoding": encoding})
+    reading = options.reading_options(given)
     vectors = load(model, errors=errors, progress=progress)
     index = ApproximateIndex(vectors.vectors, progress) if approximate else None
     recommender = vectors.recommender(topn, last, index, errors)
-    blocks = recommender.blocks(corpus, progress, column, reading.encoding)
-    found: dict[str, Any] = {}
-    if output:
-        write(output, vectors.index_to_key, blocks, force)
-        found = {"output": str(output)}
-    else:
-        each_session = (pairs for block in blocks for pairs in block.sessions(vectors.index_to_key))
-        found = {"recommendations": [[{"item": key, "score": score} for key, score in pairs] for pairs in each_session]}
+    found: dict[str, Any] = {"output": str(output)} if output else {"recommendations": []}
+    if reading.long_table and not output:
+        found["session_names"] = []
+    with closing(recommender.blocks(corpus, progress, reading.column, reading.encoding, reading.long_table)) as blocks:
+        if output:
+            write(output, vectors.index_to_key, blocks, force)
+        else:
+            for block in blocks:
+                for pairs in block.sessions(vectors.index_to_key):
+                    found["recommendations"].append([{"item": key, "score": score} for key, score in pairs])
+                if block.names is not None:
+                    found["session_names"] += block.names.tolist()
     found |= {name: getattr(recommender, name) for name in ("sessions", "empty", "items", "unknown")}
     if index:
         found["recall"] = index.recall(vectors.vectors)
