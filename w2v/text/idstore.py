@@ -350,7 +350,7 @@ def read_corpus(
     cache = reading.cache
     files = corpus.sizes
     folder = temporary_folder(cache)
-    _make(folder)
+    _create_folder(folder)
     if cache is None or files is None:
         with _temporary(folder) as file:
             _write(file, folder, corpus, reading, "", workers, progress, check_items)
@@ -593,7 +593,7 @@ def store_of_ids(
     Raises:
         W2VError: If the folder is not writable.
     """
-    _make(folder)
+    _create_folder(folder)
     with _temporary(folder) as file:
         for ids in pieces:
             with _translate_write_errors(folder):
@@ -605,7 +605,7 @@ def store_of_ids(
         return IdStore(file)
 
 
-def _make(folder: Path) -> None:
+def _create_folder(folder: Path) -> None:
     with _translate_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
 
