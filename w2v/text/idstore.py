@@ -30,6 +30,7 @@ from w2v.system.files import (
     Errors,
     PathLike,
     atomic_write,
+    create_folders,
     free_disk_space,
     is_own,
     temporary_folder,
@@ -351,7 +352,7 @@ def read_corpus(
     files = corpus.sizes
     folder = temporary_folder(cache)
     with _translate_write_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        create_folders(folder)
     if cache is None or files is None:
         with _temporary(folder) as file:
             _write(file, folder, corpus, reading, "", workers, progress, check_items)
