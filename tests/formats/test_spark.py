@@ -91,7 +91,9 @@ def test_the_stage_of_a_pipeline_is_named(tmp_path: Path) -> None:
     write_model(tmp_path / "m", [], '{"class": "org.apache.spark.ml.PipelineModel"}')
     stage = tmp_path / "m" / "stages" / "1_Word2Vec_c0ff"
     write_model(stage, [rows()])
-    assert_refused(tmp_path / "m", f"PipelineModel, not a Word2VecModel: give the folder of its stage, {re.escape(str(stage))}$")
+    assert_refused(
+        tmp_path / "m", f"PipelineModel, not a Word2VecModel: give the folder of its stage, {re.escape(str(stage))}$"
+    )
     assert w2v.load(stage).index_to_key == WORDS
 
 
