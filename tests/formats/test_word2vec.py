@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+import os
 import re
 import struct
 from collections.abc import Callable
@@ -265,10 +266,12 @@ def test_unreadable_paths_are_named(tmp_path: Path) -> None:
         read(tmp_path / "none.bin")
     with pytest.raises(W2VError, match="folder"):
         read(tmp_path)
-    with pytest.raises(W2VError, match=r"cannot read x+: File name too long"):
+    with pytest.raises(OSError, match=r"x{300}") as too_long:
+        Path("x" * 300).read_bytes()
+    with pytest.raises(W2VError, match=f"cannot read x+: {os.strerror(too_long.value.errno)}"):
         read("x" * 300)
     with pytest.raises(W2VError, match="device"):
-        read("/dev/null")
+        read(os.devnull)
     write(tmp_path / "v.bin", make_content(5, 4))
     with pytest.raises(W2VError, match="w2v convert"):
         read(tmp_path / "v.bin", mmap=True)

@@ -74,7 +74,7 @@ def test_words_and_counts_are_found_by_the_header_of_a_table(tmp_path: Path) -> 
     ],
 )
 def test_damaged_numbers_and_word_lists_are_refused(tmp_path: Path, numbers: str, words: str, message: str) -> None:
-    (tmp_path / "m.metadata.tsv").write_text(words)
+    (tmp_path / "m.metadata.tsv").write_bytes(words.encode())
     assert_refused(tmp_path / "m.tsv", message, numbers.encode())
 
 

@@ -624,3 +624,8 @@ def test_open_file_is_not_replaced_on_windows(tmp_path: Path) -> None:
         write(path)
     assert [each.name for each in tmp_path.iterdir()] == ["m.bin"]
     write(path)
+
+
+def test_folders_deeper_than_pythons_stack_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="too long"):
+        files.create_folders(tmp_path / ("d/" * 1500))

@@ -8,7 +8,7 @@ import pytest
 
 from w2v.system.shell import join_command
 
-ARGUMENTS = ["with space", "é", "back\\slash", "-o", "a'b"]
+ARGUMENTS = ["with space", "é", "back\\slash", "-o", "a'b", "R&D", "a|b", "(x)", "two words\\", ""]
 
 
 def test_shell_splits_a_joined_command_into_its_words() -> None:

@@ -506,8 +506,7 @@ def test_a_text_without_white_space_is_refused_early(
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs the device of endless zeros")
 def test_an_endless_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus, "MAX_RUN_BYTES", 3 << 20)
-    path = str(Path("/dev/zero"))
-    assert_refused(path, f"^{re.escape(path)}: no white space in 3 MB from byte 0 on")
+    assert_refused("/dev/zero", "^/dev/zero: no white space in 3 MB from byte 0 on")
 
 
 def test_progress_counts_bytes_on_disk(tmp_path: Path) -> None:

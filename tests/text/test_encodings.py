@@ -143,3 +143,4 @@ def test_malformed_utf_16_is_refused_in_one_line(tmp_path: Path) -> None:
     error = run("train", tmp_path / "text", "--encoding", "utf-16", "-o", tmp_path / "m.bin", code=1).stderr
     assert "it is not utf-16" in error
     assert "give another --encoding" in error
+    assert "--errors" not in error  # would not help

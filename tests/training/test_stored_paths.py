@@ -3,10 +3,11 @@
 import json
 import os
 import re
-import shlex
 import shutil
 import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
@@ -17,6 +18,7 @@ import pytest
 import w2v
 from tests.helpers import SMALL, assert_same, fault_code, interrupt, run, start, train_and_stop
 from w2v.formats import native
+from w2v.system.shell import join_command
 from w2v.text.phrases import Phrases
 from w2v.training import checkpoint, checkpoint_folder
 from w2v.training.checkpoint_folder import latest
@@ -63,8 +65,12 @@ def contents(folder: Path) -> dict[Path, bytes | None]:
 
 
 def resume_command(stderr: str) -> list[str]:
-    """Return the arguments of the command at the end of standard error, split as by a shell, without "w2v"."""
-    return shlex.split(stderr[stderr.index("w2v train") :])[1:]
+    """Return the arguments of the command at the end of standard error, split by the system's shell, without "w2v"."""
+    arguments = stderr[stderr.index("w2v train") :].strip().removeprefix("w2v ")
+    program = join_command([sys.executable, "-c", "import json, sys; print(json.dumps(sys.argv[1:]))"])
+    done = subprocess.run(f"{program} {arguments}", shell=True, capture_output=True, check=True)
+    words: list[str] = json.loads(done.stdout)
+    return words
 
 
 def test_paths_in_a_checkpoint_are_never_opened(sample: Path, tmp_path: Path, uninterrupted: w2v.Model) -> None:
@@ -109,7 +115,7 @@ def test_printed_command_resumes_the_run_without_a_home_folder(
     sample: Path, tmp_path: Path, uninterrupted: w2v.Model
 ) -> None:
     """All paths are relative, and a shell would split or expand them if they were not quoted."""
-    text, states = tmp_path / "-the  text's*.txt", "states  of $HOME"
+    text, states = tmp_path / "-the  text's[s].txt", "states  of $HOME"
     shutil.copy(sample, text)
     (tmp_path / "out.bin").write_bytes(b"old")
     outputs = ["-o", "out.bin", "--save-vocab", "words 1.txt", "--cache", "-cache"]
@@ -154,7 +160,7 @@ def test_printed_command_includes_files_of_the_config(
 ) -> None:
     """They are the corpus, the output and the user's own loss."""
     config, loss = tmp_path / "run.toml", "w2v.losses.sampling:NegativeSampling"
-    config.write_text(f'corpus = "{sample}"\noutput = "own.bin"\nobjective = "{loss}"\n')
+    config.write_text(f'corpus = {json.dumps(str(sample))}\noutput = "own.bin"\nobjective = "{loss}"\n')
     monkeypatch.setattr("w2v.cli.commands.training.prepare", lambda *_, **__: StoppedRun())
     options = ["--config", config, "--objective", loss, "--checkpoint", tmp_path / "states"]
     stderr = run("train", *options, code=143).stderr
@@ -166,8 +172,8 @@ def test_printed_command_includes_files_of_the_config(
     ("sources", "shown"),
     [
         (["--force"], "./--force"),
-        (["/a\n/b\x1b[2J"], r"'/a\n/b\x1b[2J'"),
-        (["/$(rm x)"], "'/$(rm x)'"),
+        (["/a\n/b\x1b[2J"], join_command([r"/a\n/b\x1b[2J"])),
+        (["/$(rm x)"], join_command(["/$(rm x)"])),
         (["/a", "/b", "/c"], "/a /b /c"),
         ([f"/{number}" for number in range(9999)], "/0 /1 /2 ..."),
         (["x" * 10_000], "x" * 300),

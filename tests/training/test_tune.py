@@ -373,10 +373,10 @@ def test_command_reads_the_files_that_match_a_pattern(monkeypatch: pytest.Monkey
 
 
 def test_command_ends_if_its_output_is_closed(text: Path, tmp_path: Path) -> None:
-    with start("tune", text, "-o", tmp_path / "best.bin", *QUICK) as process:
-        assert process.stdout.readline().startswith(b"trial ")
+    with start("tune", text, "-o", tmp_path / "best.bin", *QUICK, text=True) as process:
+        assert process.stdout.readline().startswith("trial ")
         process.stdout.close()
-        assert process.stderr.read() == b"w2v: tuning takes about 10 minutes\n"
+        assert process.stderr.read() == "w2v: tuning takes about 10 minutes\n"
         assert process.wait() == 1
     assert {path.name for path in tmp_path.iterdir()} == {"text.txt", "best.tune.json"}
 

@@ -658,13 +658,15 @@ def test_damaged_descriptions_are_refused(text: Path, tmp_path: Path) -> None:
     first, second, *_ = (row for row, word in enumerate(words) if len(word) == 3)  # so that the offsets stay the same
     swapped = list(words)
     swapped[first], swapped[second] = words[second], words[first]
-    for vocabulary in (Vocabulary(words, counts + 1), Vocabulary(swapped, counts)):
-        write_checkpoint(checkpoint.path, replace(checkpoint, vocabulary=vocabulary), replace=True)
-        with pytest.raises(w2v.W2VError, match=f"does not fit the checkpoint {re.escape(str(checkpoint.path))}"):
+    for number, vocabulary in enumerate([Vocabulary(words, counts + 1), Vocabulary(swapped, counts)], 7):
+        newest = checkpoint.path.with_name(f"checkpoint-{number:06}.safetensors")
+        write_checkpoint(newest, replace(checkpoint, vocabulary=vocabulary))
+        with pytest.raises(w2v.W2VError, match=f"does not fit the checkpoint {re.escape(str(newest))}"):
             latest_checkpoint(tmp_path)
-    shutil.rmtree(tmp_path / "subwords")
+    shutil.copytree(tmp_path / "words", tmp_path / "incomplete" / "words")
+    shutil.copy(path, tmp_path / "incomplete")
     with pytest.raises(w2v.W2VError, match="subwords"):
-        latest_checkpoint(tmp_path)
+        latest_checkpoint(tmp_path / "incomplete")
 
 
 def test_old_name_of_latest_checkpoint_gives_a_warning(text: Path, tmp_path: Path) -> None:

@@ -363,6 +363,14 @@ def free_disk_space(file: BinaryIO, folder: Path) -> int:
     return disk.f_bavail * disk.f_frsize
 
 
+def create_folders(path: Path) -> None:
+    """Create a folder, and the folders above it, unless it exists."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except RecursionError:  # pathlib calls itself for each missing folder
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), str(path)) from None
+
+
 def temporary_folder(folder: PathLike | None = None) -> Path:
     """Return `folder`, or the system's temporary folder if it is None.
 

@@ -2,8 +2,8 @@
 
 import errno
 import os
+import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterable
 from typing import TextIO
@@ -11,7 +11,15 @@ from typing import TextIO
 
 def join_command(words: Iterable[str]) -> str:
     """Return words as a command line for the system's shell, with quotes where necessary."""
-    return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
+    return " ".join(map(_quote_for_windows, words)) if sys.platform == "win32" else shlex.join(words)
+
+
+def _quote_for_windows(word: str) -> str:
+    """Quote a word for Windows' programs, and so that cmd does not interpret a character such as & in it."""
+    if re.fullmatch(r"[\w\\/:.,=+@~-]+", word):
+        return word
+    escaped = re.sub(r'(\\*)("|$)', lambda found: 2 * found[1] + found[2].replace('"', r"\""), word)
+    return f'"{escaped}"'
 
 
 def is_windows_console(stream: TextIO) -> bool:

@@ -46,12 +46,13 @@ def to_utf_8(where: str, chunks: Iterable[bytes], encoding: str, errors: Errors)
             end += len(chunk)
             yield encode(decoder.decode(chunk))
         yield encode(decoder.decode(b"", final=True))
-    except UnicodeDecodeError as error:
+    except UnicodeError as error:
+        # Without a byte order mark, `errors` is ignored, and the class of the error depends on the version of Python.
+        if not isinstance(error, UnicodeDecodeError) or "BOM" in error.reason:
+            raise W2VError(f"{where}: it is not {encoding}: {one_line(error)}: give another --encoding") from None
         # The decoder may have kept the first bytes of a character from the previous chunk.
         position = end - len(error.object) + error.start
         raise W2VError(
             f"{where}: byte {position}, in {error.object[error.start : error.start + 10]!r}, is not {encoding}: give "
             "another --encoding, or add --errors replace or --errors ignore"
         ) from None
-    except UnicodeError as error:  # such as UTF-16 without a byte order mark
-        raise W2VError(f"{where}: it is not {encoding}: {one_line(error)}: give another --encoding") from None

@@ -30,6 +30,7 @@ from w2v.system.files import (
     Errors,
     PathLike,
     atomic_write,
+    create_folders,
     free_disk_space,
     is_own,
     temporary_folder,
@@ -607,7 +608,7 @@ def store_of_ids(
 
 def _create_folder(folder: Path) -> None:
     with _translate_write_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        create_folders(folder)
 
 
 def _temporary(folder: Path) -> BinaryIO:

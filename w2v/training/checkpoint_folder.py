@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import LossNotImported, SettingsError, VersionMismatch, W2VError, one_line
 from w2v.options import renamed_arguments
-from w2v.system.files import PathLike, translate_os_errors
+from w2v.system.files import PathLike, create_folders, translate_os_errors
 from w2v.system.lock import Lock
 from w2v.system.memory import cpu_seconds_limit
 from w2v.system.threads import NoThread, Thread
@@ -80,7 +80,7 @@ class CheckpointFolder:
         self._last_write = time.monotonic()
         self._cpu_deadline = CPU_LIMIT_SHARE * cpu_seconds_limit()
         with translate_os_errors(self.folder, "write checkpoints in"):
-            self.folder.mkdir(parents=True, exist_ok=True)
+            create_folders(self.folder)
             tempfile.TemporaryFile(dir=self.folder).close()
             try:
                 self._lock = Lock(self.folder)
@@ -118,7 +118,7 @@ class CheckpointFolder:
 
     def _ensure_locked(self) -> None:
         """Lock the folder again if it was removed. Raise W2VError if another run has created it in the meantime."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        create_folders(self.folder)
         if self._lock.holds():
             return
         lock = None
