@@ -192,6 +192,14 @@ def test_only_the_folder_system_asks_for_the_operating_system() -> None:
         assert not found or layer_of(module_name(path)) == "system", f"{path}: {found}"
 
 
+def test_tests_that_are_skipped_on_windows_exist() -> None:
+    """Without this, a renamed test could silently be run there, or the list keep its old name."""
+    for skipped in tomllib.loads((TESTS / "wheels" / "windows.toml").read_text("utf-8")).values():
+        for test in skipped:
+            file, _, name = test.partition("::")
+            assert f"def {name.partition('[')[0]}" in (TESTS / file).read_text("utf-8"), test
+
+
 def test_only_the_command_line_uses_click() -> None:
     using = {
         layer_of(module_name(path)) for path in SOURCES for one in imports(path) if one.module.split(".")[0] == "click"

@@ -115,7 +115,7 @@ def test_printed_command_resumes_the_run_without_a_home_folder(
     sample: Path, tmp_path: Path, uninterrupted: w2v.Model
 ) -> None:
     """All paths are relative, and a shell would split or expand them if they were not quoted."""
-    text, states = tmp_path / "-the  text's[s].txt", "states  of $HOME"
+    text, states = tmp_path / "-the  text's[s].txt", "states  of $PPID"
     shutil.copy(sample, text)
     (tmp_path / "out.bin").write_bytes(b"old")
     outputs = ["-o", "out.bin", "--save-vocab", "words 1.txt", "--cache", "-cache"]

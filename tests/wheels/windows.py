@@ -17,7 +17,7 @@ import zipfile
 from pathlib import Path
 
 import pefile
-from run import NEED_SOURCES, ROOT, copy_tests
+from run import NEED_SOURCES, PYTEST, ROOT, copy_tests
 
 FOLDER = ROOT / "build" / "windows"  # survives between runs
 HOME, PROJECT = FOLDER / "cp313", FOLDER / "project"
@@ -168,7 +168,7 @@ def main() -> None:
         COMPLETE.touch()
     install("--no-index", "--find-links", str(ROOT / "dist"), "--no-deps", "w2v")
     copy_tests(PROJECT)
-    pytest = ["-u", "-m", "pytest", "-p", "no:cacheprovider", "-rs", *NEED_SOURCES, *(sys.argv[1:] or ["tests"])]
+    pytest = ["-u", *PYTEST, "-rs", *NEED_SOURCES, *(sys.argv[1:] or ["tests"])]
     with start(*pytest, cwd=PROJECT) as python:
         for line in python.stdout or ():
             print(line, end="", flush=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import stat
 import zlib
 from functools import cache
@@ -172,12 +173,13 @@ class Kernel(loop.Kernel):
 
 def first_line_of_error(error: Exception) -> str:
     """Return the first informative line of Numba's message, and the first source line that it names."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = re.sub(r"\x1b\[\d*m", "", str(error))  # Numba's colours, if colorama is installed
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     messages = [
         line for line in lines if not line.startswith(("Failed in nopython", "During:", "File", "<source", "^"))
     ]
     location = next((line.rstrip(":") for line in lines if line.startswith("File ")), "")
-    message = messages[0] if messages else str(error)
+    message = messages[0] if messages else text
     if not type(error).__module__.startswith("numba"):
         message = f"{type(error).__name__}: {message}"
     return f"{message} ({location})" if location else message
