@@ -255,7 +255,8 @@ def test_too_little_memory_or_disk_is_reported_first(tmp_path: Path, monkeypatch
         ):
             w2v.perplexity(model, LINES)
     monkeypatch.setattr(memory, "available", lambda: 1000)
-    with pytest.raises(w2v.W2VError, match=r"^perplexity needs about \d+ MB of memory, but only \d+ MB are available"):
+    message = r"^perplexity needs about [\d,]+ MB of memory, but only [\d,]+ MB are available"
+    with pytest.raises(w2v.W2VError, match=message):
         w2v.perplexity(model, LINES)
 
 
