@@ -11,16 +11,13 @@ from libc.string cimport memchr, memcpy
 
 from w2v.formats._formats cimport parse_number
 from w2v.graph.rows cimport find_neighbour
+from w2v.text._text cimport FIRST_TYPE
 
 import numpy as np
-
-from w2v.text._text import FIRST_TYPE
 
 cdef enum:
     SMALL_ROW = 24  # a row with at most this many neighbours is sorted by insertion
     WHITE_SPACE = 0  # as a delimiter: any run of white space
-
-cdef int64_t FIRST_NODE = FIRST_TYPE
 
 
 class BadLine(Exception):
@@ -145,9 +142,9 @@ def count_degrees(const uint32_t[::1] ids not None, int64_t[::1] degrees not Non
     cdef int64_t i
     with nogil:
         for i in range(ids.shape[0] // 2):
-            degrees[ids[2 * i] - FIRST_NODE] += 1
+            degrees[ids[2 * i] - FIRST_TYPE] += 1
             if not directed and ids[2 * i] != ids[2 * i + 1]:
-                degrees[ids[2 * i + 1] - FIRST_NODE] += 1
+                degrees[ids[2 * i + 1] - FIRST_TYPE] += 1
 
 
 def scatter(const uint32_t[::1] ids not None, const float[::1] edge_weights, int64_t[::1] ends not None,
@@ -165,7 +162,7 @@ def scatter(const uint32_t[::1] ids not None, const float[::1] edge_weights, int
     cdef int64_t i, u, v, at
     with nogil:
         for i in range(ids.shape[0] // 2):
-            u, v = ids[2 * i] - FIRST_NODE, ids[2 * i + 1] - FIRST_NODE
+            u, v = ids[2 * i] - FIRST_TYPE, ids[2 * i + 1] - FIRST_TYPE
             at = ends[u]
             neighbours[at] = <uint32_t>v
             if weights is not None:

@@ -19,11 +19,9 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from w2v.graph.rows cimport find_neighbour, has_neighbour
 from w2v.kernel.worker cimport scramble
-from w2v.text._text cimport SENTENCE_END_ID
+from w2v.text._text cimport FIRST_TYPE, SENTENCE_END_ID
 
 import numpy as np
-
-from w2v.text._text import FIRST_TYPE
 
 cdef extern from "_text.h" nogil:
     void prefetch(const void *address)
@@ -34,7 +32,6 @@ cdef enum:
     FEISTEL_ROUNDS = 4
     EXTRA_DRAWS = 8  # a row may reject this many draws more than it has neighbours before it is added up
 
-cdef uint32_t FIRST_NODE = FIRST_TYPE
 cdef uint64_t GOLDEN = 0x9E3779B97F4A7C15u  # the increment of SplitMix64's stream
 
 
@@ -126,7 +123,7 @@ cdef class Walker:
         walk.node = self.first_node(turn, <uint64_t>(number % self.nodes))
         walk.random = scramble(scramble(self.seed ^ turn) + <uint64_t>walk.node)
         walk.previous, walk.previous_degree, walk.length, walk.ids = -1, 0, 1, ids
-        ids[0] = <uint32_t>walk.node + FIRST_NODE
+        ids[0] = <uint32_t>walk.node + FIRST_TYPE
         prefetch(&self.indptr[walk.node])
 
     cdef int64_t first_node(self, uint64_t turn, uint64_t position) noexcept nogil:
@@ -177,7 +174,7 @@ cdef class Walker:
                 walk.previous, walk.previous_start, walk.previous_degree = walk.node, walk.start, walk.degree
                 walk.node = self.neighbours[walk.drawn]
                 prefetch(&self.indptr[walk.node])
-                walk.ids[walk.length] = <uint32_t>walk.node + FIRST_NODE
+                walk.ids[walk.length] = <uint32_t>walk.node + FIRST_TYPE
                 walk.length += 1
 
     cdef inline void begin_step(self, Walk *walk) noexcept nogil:

@@ -34,7 +34,7 @@ cdef inline bint has_neighbour(
         size -= half
     count = <uint32_t>size
     if end - row >= SCANNED:
-        for i in range(SCANNED):
+        for i in range(<uint32_t>SCANNED):
             found |= (row[i] == neighbour) & (i < count)
     else:
         for i in range(count):

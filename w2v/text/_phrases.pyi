@@ -8,6 +8,9 @@ CONNECTOR: int
 PAIR: np.dtype[np.void]
 
 @final
+class PairTable: ...
+
+@final
 class PairCounter:
     bits: int
     part: int

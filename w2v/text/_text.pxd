@@ -1,2 +1,4 @@
-cpdef enum:
-    SENTENCE_END_ID = 0  # the id of a sentence end; words have ids from FIRST_TYPE on
+cpdef enum:  # the ids that are no words
+    SENTENCE_END_ID = 0
+    PRUNED_TYPE = 1  # the id of words that pruning has dropped
+    FIRST_TYPE = 2  # words have ids from this one on

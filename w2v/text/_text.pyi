@@ -21,6 +21,9 @@ class Items:
     ) -> None: ...
 
 @final
+class WordTable: ...
+
+@final
 class Scan: ...
 
 @final

@@ -28,9 +28,6 @@ cdef extern from "_text.h" nogil:
     void prefetch(const void *address)
 
 PADDING = b" " * GROUP  # must follow every text, since `scan` reads whole groups of 64 bytes
-cpdef enum:
-    PRUNED_TYPE = 1  # the id of words that pruning has dropped
-    FIRST_TYPE = 2
 cdef enum:
     GROUP = 64
     MAX_DIGITS = 20  # of a number of 64 bits
