@@ -12,7 +12,7 @@ export PATH := $(abspath $(RUN)):$(PATH)
 # Keep compiled bytecode even where this variable forbids it: the tests start many programs, and each would compile w2v.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: build demo demo-real test cluster browser compat docs faults faults-short fuzz sanitize bench wheels wheels-test wheels-test-arm64 wheels-test-windows clean
+.PHONY: build demo demo-real test test-slow cluster browser compat docs faults faults-short fuzz sanitize bench wheels wheels-test wheels-test-arm64 wheels-test-windows clean
 build: $(VENV)/.built
 
 # If the machine lacks a tool, one line names it.
@@ -48,13 +48,19 @@ demo-real: $(VENV)/.built
 	@$(PIP) 'w2v[tokenize]'
 	@python bench/demo.py $(CORPUS) $(if $(QUESTIONS),--questions $(QUESTIONS)) $(if $(PAIRS),--pairs $(PAIRS))
 
+PYTEST = python -m pytest -n auto --maxprocesses 8 --dist worksteal
+
 test: $(VENV)/.checks
 	ruff check .
 	ruff format --check .
 	cython-lint w2v
 	mypy & types=$$!; \
-	python -m pytest -n auto --maxprocesses 8 --dist worksteal; tests=$$?; \
+	$(PYTEST) -m 'not slow and not cluster'; tests=$$?; \
 	wait $$types && exit $$tests
+
+# The tests that take some seconds each or compile a loss with Numba, which `make test` leaves out.
+test-slow: $(VENV)/.checks
+	$(PYTEST) -m 'slow and not cluster'
 
 # Tests with several ranks under mpiexec: communication, and failures of a rank. They take about ten minutes.
 cluster: $(VENV)/.checks

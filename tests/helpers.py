@@ -52,6 +52,8 @@ from w2v.training.schedule import Schedule
 from w2v.vectors.approximate import ApproximateIndex
 
 CYTHON_LOSSES = [name for name, kind in LOSSES.items() if "cython" in kind.kernels]
+# Numba compiles the losses that are not in CYTHON_LOSSES, which takes some seconds for each.
+ALL_LOSSES = [pytest.param(name, marks=[pytest.mark.slow] * (name not in CYTHON_LOSSES)) for name in LOSSES]
 MODELS = [{"model": model, "loss": loss} for model in get_args(ModelName) for loss in CYTHON_LOSSES]
 
 # -- the command line -----------------------------------------------------------------------

@@ -59,6 +59,7 @@ def test_topics_belong_to_families() -> None:
     assert all(len(set(words)) == len(words) >= 3 for words in topics.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["questions", "pairs"])
 def test_committed_file_is_reproduced_exactly(what: str) -> None:
     committed = Path(make.FOLDER, f"{what}.txt").read_bytes().decode()

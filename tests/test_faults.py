@@ -47,8 +47,8 @@ def injector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Po
         ("kill", 180, ("restarted", "resumed")),
         ("random", 2, ("killed",)),
         ("signals", 2, ("stopped",)),
-        ("commands", 1000, ("done", "refused")),
-        ("streams", 12, ("done", "not printed")),
+        pytest.param("commands", 1000, ("done", "refused"), marks=pytest.mark.slow),
+        pytest.param("streams", 12, ("done", "not printed"), marks=pytest.mark.slow),
     ],
 )
 def test_failures_lose_nothing(

@@ -187,6 +187,7 @@ WHOLE: dict[str, Any] = {"whole_sentences": True, "shrink_windows": False}
 SHORT: dict[str, Any] = {"size": 150, "epochs": 1, "alpha": 0.2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_kernel_equals_loop_for_windows_of_whole_sentences(loss: dict[str, Any]) -> None:
     """Some sentences of the text are longer than the windows, some are shorter, and some cross the ends of chunks."""
@@ -291,6 +292,7 @@ def test_kernel_equals_loop_for_paths_of_any_length(cbow: bool) -> None:
     assert_equals_loop(arguments | {"loss": loss}, SETS)
 
 
+@pytest.mark.slow
 def test_windows_cross_chunk_borders() -> None:
     assert_equals_loop(run_arguments("ns", size=MAX_CHUNK_IDS + 500, dimensions=3, epochs=1, alpha=0.01))
     assert_equals_loop(run_arguments("nce", chunk_size=7))

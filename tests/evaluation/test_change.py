@@ -43,6 +43,7 @@ def test_swapped_words_are_found_and_no_others(measure: Any) -> None:
     assert len(significant) == found.significant <= 33
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["cosine", "neighbourhood"])
 def test_nothing_is_significant_if_nothing_has_changed(measure: Any) -> None:
     shares, rare, frequent = [], [], []

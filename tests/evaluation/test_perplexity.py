@@ -222,6 +222,7 @@ def test_perplexity_needs_an_output_layer(model: Path, sample: Path, tmp_path: P
         assert f"{name}: it has only words and vectors: train with -o model.safetensors" in error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["skipgram", "cbow"])
 def test_memory_does_not_grow_with_the_text(kind: str, tmp_path: Path) -> None:
     script = f"""if True:

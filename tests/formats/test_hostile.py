@@ -345,6 +345,7 @@ def test_memory_of_folders_is_bounded(tmp_path: Path, attempt: Callable[..., tup
     assert peak <= 2 * size + slack(size)
 
 
+@pytest.mark.slow
 @needs_peak
 @pytest.mark.parametrize("name", [*FILES, *TSV_FILES])
 def test_memory_of_files_is_bounded(tmp_path: Path, attempt: Callable[..., tuple[str, int]], name: str) -> None:
@@ -523,7 +524,9 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @needs_peak
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command", [pytest.param(name, marks=[pytest.mark.slow] * (name == "config")) for name in COMMANDS]
+)
 def test_memory_of_commands_is_bounded(
     tmp_path: Path, attempt: Callable[..., tuple[str, int]], models: list[Path], command: str
 ) -> None:
@@ -550,6 +553,7 @@ print(computed, memory.peak_resident_bytes() - before)
 """
 
 
+@pytest.mark.slow
 @needs_peak
 def test_memory_of_output_vectors_from_characters_is_bounded(tmp_path: Path) -> None:
     """The memory is proportional to the number of bytes in all words."""

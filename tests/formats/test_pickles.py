@@ -112,6 +112,7 @@ def test_hostile_opcodes_are_refused(tmp_path: Path, data: bytes, message: str) 
     assert message in read_error(tmp_path / "p", data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opcode", [b"]", b"(", b"}", b"]q\0", b"N", b"K\0\x85", b"h\0", b"M\xff\xff", b"\x8c\1a"])
 def test_memory_of_many_opcodes_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opcode: bytes) -> None:
     monkeypatch.setattr(pickles, "SLACK", 1 << 20)

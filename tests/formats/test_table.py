@@ -230,6 +230,7 @@ def test_a_file_that_changes_while_it_is_loaded_is_refused(
     assert_same_content(load(other), make_content())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extension", COUNTED)
 def test_a_cut_file_is_refused(tmp_path: Path, extension: str) -> None:
     path, written = tmp_path / f"m{extension}", make_content()
@@ -246,6 +247,7 @@ def test_a_cut_file_is_refused(tmp_path: Path, extension: str) -> None:
             np.testing.assert_array_equal(found.vectors[:-1], written.vectors[:-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [*FILES, " with bfloat16.safetensors", " with n-grams.ft.bin"])
 def test_a_damaged_file_is_read_or_refused(tmp_path: Path, kind: str) -> None:
     path, written = tmp_path / f"m{kind}", make_content()

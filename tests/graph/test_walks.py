@@ -95,6 +95,7 @@ def test_frequencies_of_other_parameters_are_detected() -> None:
         check_frequencies(graph, walks, 0.6, 2)
 
 
+@pytest.mark.slow
 def test_hubs_are_left_in_time_and_by_weight() -> None:
     """A hub's edges are drawn by weight although a walk that arrives from a leaf is rejected nearly always."""
     hub = nx.star_graph(300)

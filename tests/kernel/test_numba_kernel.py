@@ -47,11 +47,13 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 SUBWORDS = {"subwords": "2-3", "buckets": 5000}
 WIDE = {"window": MAX_INPUTS_PER_STEP + 3}
-CASES = [
+ALL_CASES = [
     *(loss | model for loss in LOSSES.values() for model in MODELS.values()),
     *(SUBWORDS | MODELS[model] for model in ("skipgram", "cbow")),
     *(WIDE | MODELS["skipgram"] | LOSSES[loss] for loss in ("ns", "hs", "class")),
 ]
+# Numba compiles the loop for each loss, which takes some seconds.
+CASES = [pytest.param(case, marks=[pytest.mark.slow] * (case.get("loss", "ns") != "ns")) for case in ALL_CASES]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -72,6 +74,7 @@ def test_numba_kernel_equals_cython_kernel(text: Path, case: dict[str, Any]) -> 
         np.testing.assert_allclose(other.ngrams.rows, one.ngrams.rows, atol=5e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["ns", "softmax"])  # nce and sampled take the same step: see rows_step
 def test_numba_kernel_equals_cython_kernel_with_frozen_outputs(text: Path, loss: str) -> None:
     lines = [line.split() for line in text.read_text("utf-8").splitlines()]
@@ -116,6 +119,7 @@ def test_resuming_on_another_processor_warns(
         caplog.clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
@@ -251,6 +255,7 @@ class BiasedHinge(Hinge):
         return loss
 
 
+@pytest.mark.slow
 def test_own_loss_is_trained_saved_and_resumed(text: Path, tmp_path: Path) -> None:
     model = w2v.train([text] * 5, objective=BiasedHinge(), checkpoint=tmp_path / "states", **SMALL | {"epochs": 4})
     assert model.metrics["loss"][0] > model.metrics["loss"][3]
@@ -278,6 +283,7 @@ class Raising(BiasedHinge):
         return 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3])
 def test_an_exception_in_a_thread_ends_the_run(text: Path, tmp_path: Path, workers: int) -> None:
     options = SMALL | {"workers": workers}
@@ -287,6 +293,7 @@ def test_an_exception_in_a_thread_ends_the_run(text: Path, tmp_path: Path, worke
     assert list((tmp_path / "states").iterdir()) == []  # a run cannot be resumed within a chunk
 
 
+@pytest.mark.slow
 def test_files_do_not_run_code(text: Path, tmp_path: Path) -> None:
     w2v.train(text, objective=BiasedHinge(), checkpoint=tmp_path / "states", **SMALL).save(tmp_path / "m.safetensors")
     expected = (
@@ -438,6 +445,7 @@ def test_name_of_machine_code_depends_on_nested_functions() -> None:
     assert name(1) == name(1) != name(2)
 
 
+@pytest.mark.slow
 def test_probabilities_of_the_wrong_shape_are_refused(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = w2v.train(text, objective=BiasedHinge(), **SMALL)
     monkeypatch.setattr(BiasedHinge, "log_probabilities", lambda self, parameters, rows: rows, raising=False)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import w2v
+from tests.helpers import ALL_LOSSES
 from w2v.losses.registry import LOSSES, FlatSettings
 from w2v.options import choices_of, options_of, type_of
 from w2v.settings import GeneralOptions
@@ -46,6 +47,7 @@ def trains(text: list[list[str]], **chosen: Any) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @settings(max_examples=30)
 @given(st.data())
@@ -56,7 +58,7 @@ def test_possible_settings_train_or_are_refused(loss: str, data: st.DataObject) 
     trains(data.draw(TEXT), **{"loss": loss} | chosen)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", ALL_LOSSES)
 def test_default_settings_train_a_tiny_text(loss: str) -> None:
     assert trains([["a", "b"], ["a", "c"]] * 5, loss=loss)
 

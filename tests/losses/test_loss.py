@@ -166,6 +166,7 @@ def test_work_of_a_mixture_is_its_scores_and_projections() -> None:
 COMPILED = ["dsoftmax", "mos", "sampled mos", "charcnn"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", COMPILED)
 def test_compiled_loop_trains_what_plain_python_trains(case: str) -> None:
     """Compare the compiled loop in float32 with the same code in plain Python and float64."""
@@ -193,6 +194,7 @@ def test_compiled_loop_trains_what_plain_python_trains(case: str) -> None:
         np.testing.assert_allclose(array, exact[name], atol=1e-4, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", COMPILED)
 def test_model_learns_and_can_be_saved_and_resumed(case: str, tmp_path: Path) -> None:
     text = [line.split() for line in "".join(make.corpus(3000, seed=2)).splitlines()]

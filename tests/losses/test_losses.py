@@ -26,6 +26,7 @@ def mean_step(loss: Loss, inputs: np.ndarray, outputs: np.ndarray, draws: int) -
     return np.concatenate([inputs_change, outputs_change]) / draws
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["nce", "sampled"])
 def test_sampled_losses_approach_the_full_softmax(loss: Literal["nce", "sampled"]) -> None:
     """The bias of the mean gradient is proportional to 1 / K (Gutmann & Hyvärinen 2012; Bengio & Senécal 2003).

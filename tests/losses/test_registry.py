@@ -35,7 +35,7 @@ for block in re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTAL
 
 # Negative sampling with uniform noise, which inherits the branch of the Cython kernel, and a loss with an option.
 NEW_LOSSES: dict[str, type[Loss]] = {"uniform": PAGE_CODE["UniformNegatives"], "margin": PAGE_CODE["Margin"]}
-RUNS = [("uniform", "cython"), ("uniform", "numba"), ("margin", "numba")]
+RUNS = [("uniform", "cython"), *(pytest.param(name, "numba", marks=pytest.mark.slow) for name in ("uniform", "margin"))]
 
 
 @pytest.fixture
@@ -184,6 +184,7 @@ def test_memory_estimate_includes_the_matrices_of_a_new_loss(name: str, kernel: 
     assert matrices <= large - small < 1.2 * matrices
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("new_losses")
 def test_both_kernels_train_the_same_new_loss(sample: Path) -> None:
     one, other = (w2v.train(sample, **SMALL, loss="uniform", kernel=kernel) for kernel in ("cython", "numba"))

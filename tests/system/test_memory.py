@@ -95,6 +95,7 @@ print(*estimates, memory.peak_resident_bytes())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the peak memory in Linux's /proc")
 @pytest.mark.parametrize("storage", ["float32", "bf16"])
 @pytest.mark.parametrize("checkpoints", [False, True], ids=["", "with checkpoints"])

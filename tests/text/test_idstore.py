@@ -483,6 +483,7 @@ print(memory.peak_resident_bytes())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the peak memory in Linux's /proc")
 @pytest.mark.parametrize("pack", [bytes, partial(gzip.compress, compresslevel=1)], ids=["plain", "gzip"])
 def test_memory_does_not_grow_with_the_text(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:

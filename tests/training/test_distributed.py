@@ -226,6 +226,7 @@ def test_all_ranks_end_with_the_same_rows(text: Path, options: dict[str, str]) -
     assert runs[0] == runs[1]  # with one thread each, also on another run
 
 
+@pytest.mark.slow
 def test_ranks_train_and_resume_both_views(text: Path, tmp_path: Path) -> None:
     options = [*SMALL_ARGUMENTS, "--views", "words+subwords", "--buckets", 500, "--epochs", 1]
     whole, resumed = tmp_path / "whole.safetensors", tmp_path / "resumed.safetensors"

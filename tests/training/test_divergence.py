@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import SMALL, make_loss
+from tests.helpers import ALL_LOSSES, SMALL, make_loss
 from w2v.losses.loss import Loss
-from w2v.losses.registry import LOSSES, loss_for
+from w2v.losses.registry import loss_for
 from w2v.training import checkpoint, checkpoint_folder
 from w2v.training.divergence import WARNING_RATIO, loss_ratio, untrained_loss
 from w2v.training.run import Run
@@ -67,7 +67,7 @@ def test_risen_loss_is_a_warning(sample: Path, caplog: pytest.LogCaptureFixture)
 
 
 @pytest.mark.parametrize("model", ["skipgram", "cbow"])
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", ALL_LOSSES)
 def test_untrained_loss_is_an_upper_bound(sample: Path, loss: str, model: str) -> None:
     lines = [line.split() for line in sample.read_text("utf-8").splitlines()[:1500]]
     trained = w2v.train(lines, **SMALL | {"loss": loss, "model": model, "alpha": 1e-6, "epochs": 1})

@@ -124,7 +124,7 @@ def test_existing_models_are_kept_or_replaced_only_on_request(texts: list[Path],
 
 
 @pytest.mark.parametrize("stop_in", ["compass", "1990s", "2010s"])
-@pytest.mark.parametrize("views", ["words", "words+subwords"])
+@pytest.mark.parametrize("views", ["words", pytest.param("words+subwords", marks=pytest.mark.slow)])
 def test_stopped_runs_are_resumed_to_the_same_bits(
     texts: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop_in: str, views: str
 ) -> None:

@@ -197,6 +197,7 @@ print(model.metrics["tokens"], memory.peak_resident_bytes())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the memory of a process as Linux shows it")
 def test_memory_does_not_grow_with_the_text(tmp_path: Path) -> None:
     line = b" ".join(b"word%d" % (i * i % 5_003) for i in range(50_000)) + b"\n"

@@ -189,7 +189,9 @@ class Vocabulary:
         chosen = _select(counts, min_count, max_vocab)
         if not chosen.size:
             raise W2VError(f"{name} holds no word that occurs {pluralise(min_count, 'time')}")
-        return cls(words.take(chosen), counts[chosen])
+        words, counts = words.take(chosen), counts[chosen]
+        del blob, ends, line_counts, chosen  # the check of the words below needs memory, too
+        return cls(words, counts)
 
 
 def _parse(line: bytes) -> tuple[bytes, int]:
