@@ -127,9 +127,9 @@ def build_linux(source: Path, platform: str, target: str) -> None:
 
 
 def build_windows(source: Path) -> None:
-    """Build the wheel for Windows. setuptools names the modules as on this machine, so rename them.
+    """Build the wheel for Windows.
 
-    Remove the import libraries that the linker writes beside them.
+    setuptools names the modules as on this machine, so rename them, and remove the linker's import libraries.
     """
     headers = create_windows_headers()
     wheel = compile_wheel(source, "x86_64-windows-gnu", "win-amd64", headers, f"-L{headers}", "-lpython3")

@@ -1,4 +1,4 @@
-cpdef enum:  # the ids that are no words
+cpdef enum:  # the ids below the first word
     SENTENCE_END_ID = 0
     PRUNED_TYPE = 1  # the id of words that pruning has dropped
     FIRST_TYPE = 2  # words have ids from this one on

@@ -122,8 +122,8 @@ class Corpus:
     An iterable is read once, one element at a time. Missing texts (see `is_missing`) are skipped; with `as_lines`,
     `blocks` reads them as empty lines.
 
-    Lists in a column of a file are sessions of items. So are the lists of an iterable from the first one that holds
-    anything but text without white space.
+    Lists in a column of a file are sessions of items. The lists of an iterable are sentences while all tokens are
+    texts without white space. With the first other token, this list and all later ones are sessions of items.
 
     Attributes:
         total_bytes: The size of all files on disk, or None if it is unknown.
@@ -274,7 +274,7 @@ class Corpus:
             encoding: The encoding of the files, which are converted to UTF-8.
             errors: How to treat bytes that are not in the encoding.
             long_table: The columns of a table with a row for each item; each RowBlock has some of its rows.
-            action: What the caller does with missing texts and items, for the warning.
+            action: How the warning calls what happens to missing texts and items, such as "skipped".
 
         Raises:
             SettingsError: If `column` is given for lists or texts, or `encoding` for anything but files of text.

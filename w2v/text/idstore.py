@@ -195,7 +195,7 @@ class IdStore(TypeCounts):
         A token is known if it is a word of the vocabulary. `remap`, int32 (types + 2,), is what the method `remap`
         returns for the vocabulary.
         """
-        # If there is no memory for the result, `take` raises MemoryError; remap[ids] would crash the process.
+        # If memory runs out, `take` raises MemoryError; remap[ids] would crash the process.
         known = [np.count_nonzero(remap.take(ids) >= 0) for ids in self.pieces(size)]
         return np.cumsum([0, *known])
 

@@ -141,8 +141,7 @@ def check_key_type(pyarrow: Any, kind: Any, where: str) -> None:
 def keys_of_array(pyarrow: Any, array: Any, place: Place) -> tuple[Keys, NDArray[np.bool_]]:
     """Return the values of an array, and which of its elements have a value, bool (n,).
 
-    The array's type must be one that `check_key_type` accepts. Raises W2VError, with the place, if a number is not
-    whole.
+    `check_key_type` must accept the type of the array. Raises W2VError, with the place, if a number is not whole.
     """
     if pyarrow.types.is_floating(array.type):
         return _keys_of_floats(as_numpy(array.fill_null(np.nan) if array.null_count else array), place)

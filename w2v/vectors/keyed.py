@@ -346,7 +346,7 @@ class KeyedVectors:
         return self._look_up_rows(key for key in keys if isinstance(key, str | int | np.integer) and self.is_known(key))
 
     def _vectors_of_keys(self, keys: Sequence[Key], norm: bool) -> Floats:
-        """Return the vectors of n words and vectors, (n, D). Those of words are scaled to length 1 if `norm`."""
+        """Return the vectors of n words and vectors, (n, D). If `norm`, scale the vectors of words to length 1."""
         of_words = self._look_up_vectors(key for key in keys if isinstance(key, str | int | np.integer))
         rest = iter(unit(of_words) if norm else of_words)
         return np.stack(
