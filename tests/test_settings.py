@@ -159,7 +159,8 @@ def test_a_setting_that_contradicts_the_loss_is_refused() -> None:
 
 
 def test_only_settings_that_have_an_effect_are_in_effect() -> None:
-    assert {"negative", "ns_exponent", "cbow_gradient"} <= Settings().in_effect().keys()
+    assert {"negative", "ns_exponent", "cbow_gradient", "shrink_windows"} <= Settings().in_effect().keys()
+    assert "shrink_windows" not in Settings(window="all").in_effect()
     assert not {"tree", "classes", "mixtures", "per_pair", "objective", "buckets"} & Settings().in_effect().keys()
     assert "tree" in Settings(loss="hs", model="cbow").in_effect()
     assert not {"negative", "per_pair"} & Settings(loss="hs", model="cbow").in_effect().keys()
