@@ -67,15 +67,17 @@ def attempt(name, path):
         return str(error)
     except SystemExit as end:
         return output.getvalue().replace("\\n", "") if end.code else "done"
-# Each loader first reads a small file, so that its imports and caches are not measured.
-small_files = dict.fromkeys(loaders, sys.argv[1]) | {"column": sys.argv[2]}
-for loader, small in small_files.items():
-    attempt(loader, small)
+# Each loader first reads small files, so that its imports and caches are not measured.
+small_files = dict.fromkeys(loaders, sys.argv[1:2]) | {"model": sys.argv[1:], "column": sys.argv[2:]}
+for loader, paths in small_files.items():
+    for path in paths:
+        attempt(loader, path)
 for line in os.fdopen(os.dup(0)):  # not sys.stdin: commands set its encoding, which fails after it was read
     name, *paths = line.strip().split("\\t")
     if not os.fork():
         if name in loaders:  # a forked process has not touched the pages of the libraries
-            attempt(name, small_files[name])
+            for path in small_files[name]:
+                attempt(name, path)
         else:  # first a valid model, so that imports of the command are not measured
             print(attempt(name, paths.pop(0)), end=" ")
         before = memory.peak_resident_bytes()
@@ -94,9 +96,11 @@ def attempt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
     """
     small = tmp_path_factory.mktemp("loading") / "small"
     small.write_bytes(b"a b c d\na b 1\n")
-    table = small.with_name("table.parquet")
-    table.write_bytes(parquet_bytes({"word": ["a b", "c"]}))
-    command = [sys.executable, "-c", LOAD, str(small), str(table)]
+    parquet_file, arrow_file = small.with_name("table.parquet"), small.with_name("table.arrow")
+    columns = {"word": ["a b", "c"], "vector": zero_vectors(1, 1)}
+    parquet_file.write_bytes(parquet_bytes(columns))
+    arrow_file.write_bytes(arrow_bytes(columns))
+    command = [sys.executable, "-c", LOAD, str(small), str(parquet_file), str(arrow_file)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin
         assert process.stdout

@@ -13,7 +13,7 @@ from scipy.stats import chisquare
 import w2v
 from tests.helpers import DESCENDING_COUNTS as COUNTS
 from tests.helpers import make_loss, python_worker
-from w2v.losses.rows import draw_words, exponentials
+from w2v.losses.rows import draw_words, effective_samples, exponentials
 from w2v.losses.sampling import NegativeSampling
 
 ZIPF = (10_000 / np.arange(1, 21)).astype(np.int64)
@@ -108,3 +108,12 @@ def test_the_old_module_of_negative_sampling_still_works() -> None:
     with pytest.warns(DeprecationWarning, match=r"w2v\.losses\.negative_sampling is now w2v\.losses\.sampling"):
         former = importlib.import_module("w2v.losses.negative_sampling")
     assert former.NegativeSampling is NegativeSampling
+
+
+def test_effective_samples_are_counted_in_each_row() -> None:
+    """Equal scores of n samples, one of which was drawn twice, have (n + 1)² / (n + 1) = n + 1 effective samples."""
+    scores = np.array([[5.0, 1.0, 1.0 + np.log(2), 1.0], [5.0, 1.0, -50.0, -50.0]])
+    weight, room = np.array([1.0, 1.0, 2.0, 1.0]), np.empty(4)
+    assert effective_samples(scores[:1], weight, room) == pytest.approx(4)
+    assert effective_samples(scores, weight, room) == pytest.approx(1)
+    assert effective_samples(scores[:, :1], weight, room) == np.inf  # all drawn words were the centre word

@@ -294,11 +294,13 @@ def test_views_of_missing_strings_are_not_followed(tmp_path: Path) -> None:
 
 
 def test_lists_of_a_fixed_size_are_sessions(tmp_path: Path) -> None:
-    array = pyarrow.array([[1, 2], None, [3, None]], pyarrow.list_(pyarrow.int16(), 2))
-    parquet.write_table(pyarrow.table({"x": array}), tmp_path / "x.parquet")
-    feather.write_feather(pyarrow.table({"x": array}), str(tmp_path / "x.arrow"))
-    for name in ("x.parquet", "x.arrow"):
-        with pytest.warns(w2v.TextWarning, match="1 missing list and 1 missing item"):
+    pairs = pyarrow.list_(pyarrow.int16(), 2)
+    without_missing, with_missing = ([[1, 2], *missing, [3, None]] for missing in ([], [None]))
+    # Not all versions of pyarrow can write missing lists of a fixed size to Parquet.
+    parquet.write_table(pyarrow.table({"x": pyarrow.array(without_missing, pairs)}), tmp_path / "x.parquet")
+    feather.write_feather(pyarrow.table({"x": pyarrow.array(with_missing, pairs)}), str(tmp_path / "x.arrow"))
+    for name, warning in ("x.parquet", "skipped 1 missing item$"), ("x.arrow", "1 missing list and 1 missing item"):
+        with pytest.warns(w2v.TextWarning, match=warning):
             assert read_sessions(tmp_path / name, column="x") == ("int", [["1", "2"], ["3"]])
 
 

@@ -67,7 +67,6 @@ class HierarchicalSoftmax(Loss):
     name = branch = "hs"
     help = "hierarchical softmax"
     kernels = ("cython", "numba")
-    curvature = 0.25  # of the logistic loss if both codes are equally likely, as at the root
     supports_deterministic = True
     alpha = Alpha(0.025, 0.05)
     options_class = TreeOptions

@@ -112,7 +112,7 @@ class Loss:
     no_word_outputs: ClassVar[str] = "its output rows do not belong to words"
     log_frequencies: ClassVar[bool] = False
     epochs_by_size: ClassVar[bool] = False
-    curvature: ClassVar[float] = 0.04
+    curvature: ClassVar[float] = 0.25  # of the logistic loss at score 0, for an input row of length 1
     supports_deterministic: ClassVar[bool] = False
     sequential: ClassVar[bool] = False
 

@@ -248,7 +248,7 @@ def set_importance(s: Worker, m: int, blocks: int) -> None:
 def effective_samples(scores: Array, weight: Array, room: Array) -> float:
     """Return the smallest effective number of samples of any row of scores: (Σr)² / Σr² with importance ratios r.
 
-    The first column is the centre word, which is not a sample.
+    The first column is the centre word, which is not a sample. A row without samples does not count.
     """
     smallest = np.inf
     ratios = room[: scores.shape[1]]
@@ -258,7 +258,8 @@ def effective_samples(scores: Array, weight: Array, room: Array) -> float:
         for j in range(1, len(ratios)):
             total += ratios[j]
             squares += ratios[j] * ratios[j] / weight[j]
-        smallest = min(smallest, total * total / squares)
+        if squares > 0:
+            smallest = min(smallest, total * total / squares)
     return smallest
 
 
