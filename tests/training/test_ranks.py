@@ -212,6 +212,16 @@ def test_ranks_learn_like_one_process(size: int, options: dict[str, Any], text: 
     assert_same(model, train_on_ranks(size, text, **options, epochs=3))  # with one thread each, also on another run
 
 
+def test_ranks_do_not_overshoot_without_subsampling(tmp_path: Path) -> None:
+    """All ranks move the vectors of very frequent words in the same direction."""
+    words = [f"word{number}" for number in np.random.default_rng(1).zipf(1.3, 20_000) % 60]
+    text = tmp_path / "text"
+    text.write_text("\n".join(" ".join(words[start : start + 20]) for start in range(0, len(words), 20)))
+    options = {"model": "skipgram", "sample": 0, "epochs": 2}
+    (_, many), (_, one) = (train_on_ranks(size, text, **options).metrics["loss"] for size in (8, 1))
+    assert many < 1.1 * one
+
+
 def test_words_have_the_order_of_one_process(tmp_path: Path) -> None:
     """Words with equal counts have the order of the whole text, so that the parts must be merged in order."""
     for number, line in enumerate(["d c a", "b a e c", "f e d g"]):
