@@ -26,6 +26,7 @@ from w2v.system.files import (
     check_files_unchanged,
     check_unchanged,
     open_regular,
+    reserve_space,
 )
 
 
@@ -270,6 +271,25 @@ def test_a_folder_that_cannot_be_synced_can_be_written(
     monkeypatch.setattr(os, "open", unreadable) if call == "open" else monkeypatch.setattr(os, "fsync", files_only)
     write(tmp_path / "new")
     assert (tmp_path / "new").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("code", [None, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSPC])
+def test_space_is_reserved_where_possible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int | None) -> None:
+    """Only a full disk is an error. `code` is the error of the system, or None if it has no such function."""
+
+    def fail(*arguments: int) -> None:
+        raise OSError(code, os.strerror(code or 0))
+
+    if code is None:
+        monkeypatch.delattr(os, "posix_fallocate", raising=False)
+    else:
+        monkeypatch.setattr(os, "posix_fallocate", fail, raising=False)
+    with (tmp_path / "new").open("wb") as file:
+        if code == errno.ENOSPC:
+            with pytest.raises(OSError, match=re.escape(os.strerror(errno.ENOSPC))):
+                reserve_space(file, 1000)
+        else:
+            reserve_space(file, 1000)
 
 
 def test_no_descriptor_stays_open(tmp_path: Path, temporary_kind: str) -> None:

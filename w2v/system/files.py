@@ -385,13 +385,27 @@ def temporary_folder(folder: PathLike | None = None) -> Path:
         ) from None
 
 
+def reserve_space(file: IO[bytes], size: int) -> None:
+    """Reserve disk space for the first `size` bytes of a file, if the system and the file system can.
+
+    Without it, writing to a memory-mapped file would crash the process when the disk is full.
+    """
+    if hasattr(os, "posix_fallocate"):  # not on macOS and Windows
+        try:
+            os.posix_fallocate(file.fileno(), 0, size)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # some file systems cannot reserve space
+                raise
+
+
 def _create_unnamed(folder: Path, mode: int) -> BinaryIO | None:
     """Create a file without a name, or return None if the system has no such files.
 
     The system deletes such a file even if the process is killed.
     """
-    with suppress(OSError, AttributeError):  # only Linux supports them, on most file systems
-        return os.fdopen(os.open(folder, os.O_TMPFILE | os.O_RDWR, mode), "w+b")
+    if hasattr(os, "O_TMPFILE"):  # on Linux
+        with suppress(OSError):  # the file system may not support them
+            return os.fdopen(os.open(folder, os.O_TMPFILE | os.O_RDWR, mode), "w+b")
     return None
 
 

@@ -90,6 +90,12 @@ class MappedFile(mmap.mmap):
         return self.size() < len(self)
 
 
+def release_pages(memory: mmap.mmap) -> None:
+    """Free the memory of a mapped file's pages, if the system can. A page used again is read from disk."""
+    if hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
+        memory.madvise(mmap.MADV_DONTNEED)
+
+
 def peak_resident_bytes() -> int:
     """Return the largest amount of memory that this process has used so far, in bytes."""
     if sys.platform == "win32":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import io
 import json
@@ -33,11 +32,12 @@ from w2v.system.files import (
     create_folders,
     free_disk_space,
     is_own,
+    reserve_space,
     temporary_folder,
     translate_os_errors,
     user_id,
 )
-from w2v.system.memory import MappedFile
+from w2v.system.memory import MappedFile, release_pages
 from w2v.system.schema import Count, decode, encode
 from w2v.system.threads import map_in_order
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Lookup, Malformed, Scan, Types
@@ -227,8 +227,7 @@ class IdStore(TypeCounts):
         """
         if self.is_truncated:
             raise W2VError("another process truncated the file with the ids of the text: train again")
-        if hasattr(mmap, "MADV_DONTNEED"):
-            self._memory.madvise(mmap.MADV_DONTNEED)
+        release_pages(self._memory)
 
     def close(self) -> None:
         """Close the file and free the disk space of a temporary file. Only attributes that are an int stay usable."""
@@ -386,20 +385,13 @@ def temporary_array(size: int, dtype: DTypeLike, folder: Path) -> NDArray[Any]:
     length = max(1, size * np.dtype(dtype).itemsize)
     with _translate_write_errors(folder), tempfile.TemporaryFile(dir=folder) as file:
         file.truncate(length)
-        try:
-            os.posix_fallocate(file.fileno(), 0, length)  # reserve space: a full disk would later crash the process
-        except AttributeError:  # macOS
-            pass
-        except OSError as error:
-            if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # some file systems cannot reserve space
-                raise
+        reserve_space(file, length)
         return np.ndarray(size, dtype, mmap.mmap(file.fileno(), length))
 
 
 def release(array: NDArray[Any]) -> None:
     """Free the memory of a temporary array's pages. A page that is used again is read again from disk."""
-    if hasattr(mmap, "MADV_DONTNEED"):
-        cast(mmap.mmap, array.base).madvise(mmap.MADV_DONTNEED)
+    release_pages(cast(mmap.mmap, array.base))
 
 
 def _write(
