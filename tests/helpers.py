@@ -60,6 +60,7 @@ MODELS = [{"model": model, "loss": loss} for model in get_args(ModelName) for lo
 
 PROGRAM = [sys.executable, "-c", "from w2v.cli.main import main; main(prog_name='w2v')"]
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
+needs_full_device = pytest.mark.skipif(not Path("/dev/full").exists(), reason="macOS and Windows have no /dev/full")
 QUICK = ["--epochs", "1", "--vector-size", "8", "--workers", "1"]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from tests.helpers import assert_one_line, full_disk
+from tests.helpers import assert_one_line, full_disk, needs_full_device
 from w2v.data import make
 
 TOKENS = 500_000
@@ -166,13 +166,14 @@ def make_corpus(redirections: str, *options: object) -> subprocess.CompletedProc
     return subprocess.run(["sh", "-c", f'"$@" {redirections}', "sh", *program], capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("redirection", [">/dev/full", ">&-"])
+@pytest.mark.parametrize("redirection", [pytest.param(">/dev/full", marks=needs_full_device), ">&-"])
 def test_unwritable_output_is_reported_in_one_line(redirection: str) -> None:
     done = make_corpus(redirection)
     assert done.returncode == 1
     assert_one_line(done.stderr)
 
 
+@needs_full_device
 def test_file_is_written_even_if_standard_streams_are_unwritable(tmp_path: Path) -> None:
     done = make_corpus(">&- 2>/dev/full", "-o", tmp_path / "corpus.txt")
     assert (done.returncode, done.stderr) == (0, "")

@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 
 import w2v
-from tests.helpers import PROGRAM, QUICK, Terminal, run, run_json, start
+from tests.helpers import PROGRAM, QUICK, Terminal, needs_full_device, run, run_json, start
 from w2v.cli import console
 from w2v.progress import Progress
 
@@ -179,7 +179,7 @@ def run_redirected(redirections: str, *arguments: object) -> subprocess.Complete
     return subprocess.run(command, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("redirections", ["2>&-", "2>/dev/full", "2>&- <&-"])
+@pytest.mark.parametrize("redirections", ["2>&-", pytest.param("2>/dev/full", marks=needs_full_device), "2>&- <&-"])
 def test_run_continues_if_standard_error_cannot_be_written(redirections: str, sample: Path, tmp_path: Path) -> None:
     output = tmp_path / "m.bin"
     process = run_redirected(redirections, "train", sample, *QUICK, "-o", output)
@@ -189,7 +189,8 @@ def test_run_continues_if_standard_error_cannot_be_written(redirections: str, sa
 
 
 @pytest.mark.parametrize(
-    ("redirections", "argument", "code"), [("2>&-", "nosuchword", 1), ("2>/dev/full", "--no-such-option", 2)]
+    ("redirections", "argument", "code"),
+    [("2>&-", "nosuchword", 1), pytest.param("2>/dev/full", "--no-such-option", 2, marks=needs_full_device)],
 )
 def test_exit_codes_are_kept_if_standard_error_cannot_be_written(
     redirections: str, argument: str, code: int, model: Path
@@ -197,31 +198,30 @@ def test_exit_codes_are_kept_if_standard_error_cannot_be_written(
     assert run_redirected(redirections, "query", model, argument).returncode == code
 
 
-CLOSED, FULL = (">&-", "Bad file descriptor"), (">/dev/full", "No space left on device")
+TRAIN = "train {sample} --epochs 1 --vector-size 8 -o {out}"
+WITH_CLOSED_OUTPUT = [TRAIN, "vocab {sample} -o {out}", "--help", "--version", "query {model} the", "analogy {model}"]
+WITH_FULL_OUTPUT = [TRAIN, "--help", "info --json", "query {model} the"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "cases"),
+    ("arguments", "redirections", "reason"),
     [
-        ("train {sample} --epochs 1 --vector-size 8 -o {out}", [CLOSED, FULL, ("<&- >&-", "Bad file descriptor")]),
-        ("vocab {sample} -o {out}", [CLOSED]),
-        ("--help", [CLOSED, FULL]),
-        ("--version", [CLOSED]),
-        ("info --json", [FULL]),
-        ("query {model} the", [CLOSED, FULL]),
-        ("analogy {model}", [CLOSED]),
+        (TRAIN, "<&- >&-", "Bad file descriptor"),
+        *((arguments, ">&-", "Bad file descriptor") for arguments in WITH_CLOSED_OUTPUT),
+        *(
+            pytest.param(arguments, ">/dev/full", "No space left on device", marks=needs_full_device)
+            for arguments in WITH_FULL_OUTPUT
+        ),
     ],
 )
 def test_failing_standard_output_is_an_error_but_files_are_written(
-    arguments: str, cases: list[tuple[str, str]], sample: Path, model: Path, tmp_path: Path
+    arguments: str, redirections: str, reason: str, sample: Path, model: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "out.bin"
-    for redirections, reason in cases:
-        process = run_redirected(redirections, *arguments.format(sample=sample, model=model, out=output).split())
-        assert (process.returncode, process.stderr) == (1, f"w2v: standard output: {reason}\n")
-        if "{out}" in arguments:
-            assert output.stat().st_size
-            output.unlink()
+    process = run_redirected(redirections, *arguments.format(sample=sample, model=model, out=output).split())
+    assert (process.returncode, process.stderr) == (1, f"w2v: standard output: {reason}\n")
+    if "{out}" in arguments:
+        assert output.stat().st_size
 
 
 def test_no_file_gets_the_descriptor_of_a_closed_stream(sample: Path, tmp_path: Path) -> None:
