@@ -9,6 +9,10 @@ PIP := $(RUN)/python -m pip install --quiet --disable-pip-version-check
 DEPENDENCIES := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")
 SOURCES := setup.py pyproject.toml $(shell find w2v -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name '*.c')
 export PATH := $(abspath $(RUN)):$(PATH)
+# make 3.81, which macOS has, looks for simple commands in the old PATH, unless SHELL differs from the default.
+ifeq ($(MAKE_VERSION),3.81)
+SHELL := /bin/bash
+endif
 # Keep compiled bytecode even where this variable forbids it: the tests start many programs, and each would compile w2v.
 export PYTHONDONTWRITEBYTECODE :=
 
