@@ -1,4 +1,5 @@
-# make demo: build, train on the sample corpus, and query the vectors.    make test: build and check everything.
+# make demo: build, train on the sample corpus, and query the vectors.
+# make test: build, and check style, types and behaviour, without the slow tests. make test-slow: run the slow tests.
 # make demo-real CORPUS=text.txt: the same with your text, and the scores to expect from a text of its size.
 # make bench CORPUS=... QUESTIONS=... PAIRS=...: measure speed and quality, and compare them with gensim's.
 PYTHON ?= python3
@@ -148,9 +149,9 @@ bench: build
 	python bench/quality.py $(CORPUS) --questions $(QUESTIONS) --pairs $(PAIRS) --tools w2v --seeds 1 --json build/bench/quality.json
 	python bench/report.py build/bench/*.json --picture build/bench/speed.svg > build/bench/tables.md
 
-# `make wheels` builds the source distribution and wheels for Linux and Windows in dist/. `make wheels-test` tests them with every
-# Python in PATH, or with the named ones: make wheels-test PYTHONS='python3.11 python3.13'. tests/wheels/debian.sh
-# installs more Pythons.
+# `make wheels` builds the source distribution and wheels for Linux, Windows and macOS in dist/. `make wheels-test` tests
+# those for this machine with every Python in PATH, or with the named ones: make wheels-test PYTHONS='python3.11
+# python3.13'. tests/wheels/debian.sh unpacks other Pythons.
 wheels: build/tools/.built
 	build/tools/bin/python tests/wheels/build.py
 

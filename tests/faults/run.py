@@ -214,7 +214,7 @@ def results_table() -> str:
 
 PARTS = [*injection.SCENARIOS, "tests", "power", "workers", "fuzz", "forge"]
 # The amount of each part in a short run: the step between calls, the number of stopped runs or power cuts, or the
-# seconds for each kind of file. The part "tests" is left out, because `make test` runs it.
+# seconds for each kind of file. The part "tests" is left out, because `make test` and `make test-slow` run it.
 SHORT = {
     "fail": 50, "full": 50, "memory": 60, "kill": 80, "random": 4, "signals": 4, "commands": 200, "commands-memory": 60,
     "commands-kill": 200, "streams": 8, "power": 1, "workers": 0, "fuzz": 1, "forge": 1,
