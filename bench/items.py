@@ -11,9 +11,9 @@ divided by the highest that is possible. "next" counts only the first test item,
 The settings of the preset were chosen with --search, which never sees the test items: it trains on the first 70% of
 each session, and tests on the following 10%.
 
-The wheel of RecBole has MovieLens ml-100k: 943 users, 1,682 films, 100,000 ratings. Each rating
-counts as an item. The other set is made here: each item belongs to one of 100 clusters, and each session has two or
-three clusters.
+The wheel of RecBole has MovieLens ml-100k: 943 users, 1,682 films, 100,000 ratings. Each rating, high or low, makes
+the film an item of the user's session. The other set is made here: each item belongs to one of 100 clusters, and each
+session has two or three clusters.
 """
 
 from __future__ import annotations

@@ -284,7 +284,7 @@ class Settings(GeneralOptions):
         return {name: value for name, value in values.items() if value is not None and self._has_effect(name)}
 
     def _has_effect(self, name: str) -> bool:
-        if name == "shrink_windows" and self.whole_sentences:  # they are never shrunk
+        if name == "shrink_windows" and self.whole_sentences:  # a window of a whole sentence is never shrunk
             return False
         if (condition := only_with(name)) is None:
             return True

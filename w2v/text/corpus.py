@@ -274,7 +274,7 @@ class Corpus:
             encoding: The encoding of the files, which are converted to UTF-8.
             errors: How to treat bytes that are not in the encoding.
             long_table: The columns of a table with a row for each item; each RowBlock has some of its rows.
-            action: How the warning calls what happens to missing texts and items, such as "skipped".
+            action: What happens to missing texts and items, as a word for the warning: "skipped", for instance.
 
         Raises:
             SettingsError: If `column` is given for lists or texts, or `encoding` for anything but files of text.
