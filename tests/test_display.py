@@ -96,6 +96,7 @@ CELLS = [
 
 
 # Windows' event loop lacks functions that zmq needs, so zmq starts a thread and warns.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Proactor event loop does not implement:RuntimeWarning")
 def test_notebook_runs_without_errors(model: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     nbformat, nbclient = (pytest.importorskip(name) for name in ("nbformat", "nbclient"))

@@ -253,6 +253,7 @@ def test_items_of_a_long_session_are_drawn_equally_often(window: int) -> None:
     assert chi_square < freedom + 4 * np.sqrt(2 * freedom)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dimensions", "window"), list(product([1, 16, 33, 48], [1, 7])))
 def test_kernel_equals_loop_in_other_shapes(dimensions: int, window: int) -> None:
     for loss in LOSSES:
@@ -261,6 +262,7 @@ def test_kernel_equals_loop_in_other_shapes(dimensions: int, window: int) -> Non
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=str)
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_kernel_equals_loop_where_windows_take_several_steps(loss: dict[str, Any], model: dict[str, Any]) -> None:
@@ -448,6 +450,7 @@ def convert_storage(arguments: dict[str, Any]) -> dict[str, Any]:
     return arguments
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=6))
 def test_deterministic_workers_can_be_interrupted_anywhere(ends: list[int]) -> None:
     """`run` finishes the round that contains its end. Splitting a run does not change its result."""

@@ -102,6 +102,7 @@ def test_exact_losses_learn_the_conditional_distribution(options: dict[str, Any]
     assert model.metrics["loss"][-1] == pytest.approx(entropy, rel=0.005)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["skipgram", "cbow"])
 @pytest.mark.parametrize("options", [{"negative": 5}, {"negative": 19, "ns_exponent": 0.5}], ids=str)
 def test_noise_contrastive_estimation_learns_normalised_probabilities(options: dict[str, Any], model: str) -> None:
@@ -111,6 +112,7 @@ def test_noise_contrastive_estimation_learns_normalised_probabilities(options: d
     assert divergence(true, found) < 0.005
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["skipgram", "cbow"])
 def test_sampled_softmax_learns_the_conditional_distribution(model: str) -> None:
     """Few samples suffice."""

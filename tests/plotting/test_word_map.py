@@ -39,6 +39,7 @@ def count_overlaps(picture: Picture) -> int:
     return sum(first.overlaps(second) for first, second in itertools.combinations(boxes, 2))
 
 
+@pytest.mark.slow
 def test_labels_do_not_overlap() -> None:
     picture = word_map(random_vectors(260), top=260)
     texts = picture.axes[0].texts
@@ -169,6 +170,7 @@ def test_invalid_words_and_options_are_refused() -> None:
             word_map(vectors, **wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_command_draws_reproducible_maps(model: Path, tmp_path: Path) -> None:
     picture, words = tmp_path / "map.svg", tmp_path / "words.txt"
     arguments = ["plot", model, "--top", 40, "--seed", 3, "-o"]

@@ -107,6 +107,7 @@ def test_integers_of_every_width_are_items(tmp_path: Path, width: str) -> None:
     assert read_sessions([list(np.array(numbers, width))]) == ("int", expected([numbers]))
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.lists(TEXTS, max_size=8) | st.lists(INTEGERS, max_size=8) | st.none(), max_size=8), st.integers(1, 9)
 )

@@ -70,6 +70,7 @@ def test_strict_reports_the_first_malformed_byte(word: bytes) -> None:
     assert caught.value.args == (len("Größe new ".encode()) + expected.value.start, word)
 
 
+@pytest.mark.slow
 def test_tables_grow_to_a_million_types() -> None:
     words = [b"%d" % (i * 7919) for i in range(1_000_000)]
     text = b" ".join(words + words[::-1]) + b"\n"

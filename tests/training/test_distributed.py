@@ -213,6 +213,7 @@ TRAININGS = [
 TRAININGS.insert(1, {"loss": "ns", "model": "skipgram", "subwords": "2-3"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [pytest.param(each, marks=[cluster] * (number > 1)) for number, each in enumerate(TRAININGS)]
 )

@@ -11,6 +11,7 @@ from w2v.training import exchange as exchange_module
 from w2v.training.exchange import Exchange, rows_of_round, slice_if_contiguous, stochastically_rounded
 
 
+@pytest.mark.slow
 @given(st.integers(1, 4000), st.integers(0, 1 << 20), st.integers(1, 128).map(lambda half: 2 * half))
 def test_frequent_rows_are_exchanged_more_often(rows: int, first: int, frequent: int) -> None:
     times = np.zeros(rows, np.int64)

@@ -301,6 +301,7 @@ def rows_in(model: w2v.Model, part: w2v.Model) -> list[int]:
     return rows_of(model, part.vocabulary.words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("of_compass", "options"),
     [

@@ -188,6 +188,7 @@ def get_before_training(size: int, text: Any, get: Callable[[DistributedRun], Re
 # -- results ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2, 3])
 @pytest.mark.parametrize(
     "options",
