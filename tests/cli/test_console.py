@@ -29,7 +29,7 @@ TRAINING = Progress(
 
 @pytest.fixture
 def training(sample: Path, tmp_path: Path) -> Iterator[Terminal]:
-    """Yield a terminal in which an endless training shows its progress bar."""
+    """Yield a terminal that shows the progress bar of an endless training."""
     options = ["-o", tmp_path / "m.bin", "--epochs", 100_000, "--vector-size", 8]
     with Terminal("-m", "w2v", "train", sample, *options) as terminal:
         terminal.read_until(b"words/s")

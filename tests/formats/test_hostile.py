@@ -579,7 +579,7 @@ def test_memory_of_output_vectors_from_characters_is_bounded(tmp_path: Path) -> 
 
 
 def save_model_of_characters(path: Path, vocabulary: Vocabulary) -> None:
-    """Save a model with random parameters whose output vectors are computed from characters."""
+    """Save a model that computes its output vectors from characters. Its parameters are random."""
     settings = Settings(loss="charcnn", vector_size=4, negative=2)
     loss = loss_for(settings, vocabulary)
     random = np.random.default_rng(1)

@@ -41,7 +41,7 @@ EXACT = "softmax", "dsoftmax", "mos"
 def new_loss(case: str, small: bool = True) -> Loss:
     """Return the loss of a case.
 
-    If `small`, the character CNN has so few filters that its gradient is quick to check in plain Python. The vectors of
+    If `small`, the character CNN has few filters, so its gradient is quick to check in plain Python. The vectors of
     compiled code need multiples of 16.
     """
     loss = LOSSES[CASES[case]["loss"]]()

@@ -111,7 +111,7 @@ def test_the_old_module_of_negative_sampling_still_works() -> None:
 
 
 def test_effective_samples_are_counted_in_each_row() -> None:
-    """Equal scores of n samples, one of which was drawn twice, have (n + 1)² / (n + 1) = n + 1 effective samples."""
+    """n samples with equal importance, and one of them drawn twice, are n + 1 effective samples."""
     scores = np.array([[5.0, 1.0, 1.0 + np.log(2), 1.0], [5.0, 1.0, -50.0, -50.0]])
     weight, room = np.array([1.0, 1.0, 2.0, 1.0]), np.empty(4)
     assert effective_samples(scores[:1], weight, room) == pytest.approx(4)

@@ -284,7 +284,7 @@ def test_views_of_strings_are_texts_and_order_rows(tmp_path: Path) -> None:
 
 
 def test_views_of_missing_strings_are_not_followed(tmp_path: Path) -> None:
-    """pyarrow accepts any view of a missing string, and crashes if it converts one that is damaged."""
+    """pyarrow accepts any view of a missing string, and crashes if it converts a damaged view."""
     views = np.array([[1, ord("a"), 0, 0], [1000, 0, 1 << 30, 1 << 30]], np.int32)
     buffers = [pyarrow.py_buffer(b"\1"), pyarrow.py_buffer(views), pyarrow.py_buffer(b"")]
     strings = pyarrow.Array.from_buffers(pyarrow.string_view(), 2, buffers)

@@ -99,7 +99,7 @@ def test_each_view_is_what_an_ordinary_run_gives(text: Path, options: dict[str, 
 
 
 def types_of(words: str, tokens: int) -> TypeCounts:
-    """Return the types of a text of this many words, in which the first of these words is the most frequent."""
+    """Return the types of a text of this many words. The first of these words is the most frequent."""
     packed = Words.of(words.split())
     empty = np.zeros(FIRST_TYPE, np.int64)  # the ids below the first word
     counts = np.full(len(packed), tokens // len(packed), np.int64)

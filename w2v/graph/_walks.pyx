@@ -27,7 +27,7 @@ cdef extern from "_text.h" nogil:
     void prefetch(const void *address)
 
 cdef enum:
-    WAY_BACK = -2  # stands for the position of the edge back to the node before, until it is searched for
+    WAY_BACK = -2  # instead of the position of the edge back to the node before, until it is searched for
     GROUP = 64  # number of walks that a thread makes together
     FEISTEL_ROUNDS = 4
     EXTRA_DRAWS = 8  # a row may reject this many draws more than it has neighbours before it is added up

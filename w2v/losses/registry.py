@@ -238,9 +238,9 @@ class Settings(GeneralOptions):
     def word_vectors(self) -> WordVectors:
         """How word vectors are made from the rows: `vectors`, or a default.
 
-        The default is "combined" if the loss has an output row for each word, there are no n-grams, and vector_size is
-        from 2 to MAX_COMBINED_SIZE. For longer vectors, computing the eigenvectors takes minutes. With several views,
-        this is the kind of the view of words.
+        The default is "combined" if the loss has an output row for each word, the model has only words, not n-grams,
+        and vector_size is from 2 to MAX_COMBINED_SIZE. For longer vectors, computing the eigenvectors takes minutes.
+        With several views, this is the kind of the view of words.
         """
         has_ngrams = self.subwords and not self.has_two_views
         combined = 2 <= self.view_sizes["words"] <= MAX_COMBINED_SIZE
