@@ -354,6 +354,7 @@ class FaultInjector:
                 assert comparable_content(path) == contents[saved[1]]
                 continue
             known = r"cache/w2v-\w+\.w2v-ids|checkpoints/checkpoint-\d+\.safetensors|new\.tune\.json"
+            known += r"|periods/slices\.json"  # tells which slices are finished
             known += r"|checkpoints/\.lock"  # left by a run that was stopped at the lock; the next run takes it
             may_be_unfinished = killed or is_missing or (after_kill and path.parent.name != "checkpoints")
             unfinished = may_be_unfinished and re.fullmatch(r"\..*\.tmp", path.name)

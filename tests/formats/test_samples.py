@@ -1,7 +1,6 @@
 """Files of earlier versions still load with all their content: see samples/make.py."""
 
 import json
-import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -24,9 +23,7 @@ from w2v.training.model import ViewsModel
 SAMPLES = Path(__file__).parent / "samples"
 EXPECTED: dict[str, dict[str, Any]] = json.loads((SAMPLES / "expected.json").read_text("utf-8"))
 MODELS = [name for name, expected in EXPECTED.items() if name.endswith(".safetensors") and "settings" in expected]
-VECTOR_FILES = [
-    name for name, expected in EXPECTED.items() if "vectors" in expected and not name.startswith(("gensim", "check"))
-]
+VECTOR_FILES = [name for name, expected in EXPECTED.items() if "vectors" in expected and not name.startswith("gensim")]
 GENSIM = {
     "gensim-word2vec.model": Word2Vec,
     "gensim-word2vec-hs.model": Word2Vec,
@@ -148,21 +145,6 @@ def test_phrases_vocabulary_and_settings_load() -> None:
     options = read_options(SAMPLES / "settings.toml")
     assert options | EXPECTED["settings.toml"] == options
     assert read_options(SAMPLES / "hs.safetensors")["loss"] == "hs"
-
-
-@pytest.mark.parametrize("name", ["checkpoint", "checkpoint-views"])
-def test_a_checkpoint_is_resumed(name: str, tmp_path: Path) -> None:
-    shutil.copytree(SAMPLES / name, tmp_path / "states")
-    expected, model = EXPECTED[name], w2v.resume(tmp_path / "states", SAMPLES / "corpus.txt")
-    assert_content(model.wv, expected)
-    assert model.metrics["tokens"] == expected["metrics"]["tokens"]
-    views = {"": (model.metrics, expected["metrics"])}
-    if isinstance(model, ViewsModel):
-        views = {name: (view.metrics, expected["metrics"]["views"][name]) for name, view in model.views.items()}
-    for metrics, expected_metrics in views.values():
-        np.testing.assert_allclose(metrics["loss"], expected_metrics["loss"], rtol=1e-5)
-    assert model.settings.as_dict() == NEWER_SETTINGS | without_other_losses(expected["settings"])
-    assert asdict(model.text) == expected["text"]
 
 
 @pytest.mark.parametrize("name", ["ns.safetensors", "subwords.safetensors", "views.safetensors"])

@@ -132,8 +132,14 @@ def test_resume_accepts_a_text_that_was_moved(sample: Path, tmp_path: Path, unin
             lambda text: text + b"more words\n",
             r"the text has changed: .* had [\d,]+ bytes when the run began, and now .*text has",
         ),
-        (lambda text: text.replace(b"the", b"eht", 1), ".*text is not the text that this run was started with"),
-        (lambda text: text.replace(b"\n", b" ", 1), ".*text is not the text that this run was started with"),
+        (
+            lambda text: text.replace(b"the", b"eht", 1),
+            "belongs to another run, with different text: name its text and phrases instead of .*text, or",
+        ),
+        (
+            lambda text: text.replace(b"\n", b" ", 1),
+            "belongs to another run, with different text: name its text and phrases instead of .*text, or",
+        ),
     ],
 )
 def test_resume_refuses_another_corpus(
@@ -155,31 +161,70 @@ def test_resume_warns_of_another_version(sample: Path, tmp_path: Path, caplog: p
 
 
 @pytest.mark.parametrize(
-    ("change", "writer"),
+    ("change", "found"),
     [
-        ({"package_version": "99.0"}, "w2v 99.0"),  # its checksum is computed differently
-        ({"package_version": "99.0\n" * 999, "settings": '{"quality": "high"}'}, r"w2v 99.0\\n[^\n]*"),
-        ({"package_version": ""}, "an earlier w2v"),
+        ({"checkpoint_format": "99", "package_version": "99.0"}, "99, .* w2v 99.0"),
+        ({"checkpoint_format": "9\n" * 999, "package_version": "99.0\n" * 999}, r"9\\n[^\n]* w2v 99.0\\n[^\n]*"),
+        ({}, f"none, .* w2v {w2v.__version__}"),
     ],
 )
-def test_error_names_the_version_that_can_read_the_checkpoint(
+def test_checkpoint_of_another_format_is_refused(
     stopped_run: checkpoint.Checkpoint,
     tmp_path: Path,
     change: dict[str, str],
-    writer: str,
+    found: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """Other formats may compute the checksum differently."""
+    arrays, metadata = native.read_native(stopped_run.path)
+    del metadata["checkpoint_format"]
     for number in (1, 2):
-        arrays, metadata = native.read_native(stopped_run.path)
-        metadata |= {"checksum": "b1946ac9"} | change
-        if "settings" in change:
-            metadata["checksum"] = checkpoint.checksum(arrays, metadata["settings"])
-        native.write_native(tmp_path / f"checkpoint-{number:06}.safetensors", arrays, metadata)
-    path = re.escape(str(tmp_path / "checkpoint-000002.safetensors"))
-    message = rf"^{path} was written by {writer}, and this is w2v [^\n]*that version$"
-    with pytest.raises(w2v.W2VError, match=message):
+        name = f"checkpoint-{number:06}.safetensors"
+        native.write_native(tmp_path / name, arrays, metadata | {"checksum": "b1946ac9"} | change)
+    with pytest.raises(w2v.W2VError, match=rf"000002\.safetensors has checkpoint format {found}$"):
         w2v.resume(tmp_path)
     assert caplog.records == []
+
+
+def test_error_of_the_program_is_not_called_damage(
+    stopped_run: checkpoint.Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint, "loss_for", lambda *_: {}["a bug"])
+    with pytest.raises(KeyError, match="a bug"):
+        checkpoint.read_checkpoint(stopped_run.path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"losses": None}, "the array losses is missing"),
+        ({"history": np.zeros(4)}, r"the array history has an unexpected shape or type: \(4,\), float64"),
+        ({"predictions": np.zeros(3)}, "the array predictions has an unexpected shape or type"),
+        ({"config": {"column": 1}}, "its config: damaged: "),
+        ({"config": {"reading": {"colour": 1}}}, "unknown setting 'colour'"),
+        ({"config": {"run_id": 3}}, "run_id 3: "),
+        ({"position": {"done": -1}}, "its description: damaged: .*done"),
+    ],
+    ids=str,
+)
+def test_damaged_part_of_a_checkpoint_is_named(
+    stopped_run: checkpoint.Checkpoint, tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    arrays, metadata = native.read_native(stopped_run.path)
+    description = json.loads(arrays["run"].tobytes())
+    for name, value in change.items():
+        if name in description:
+            description[name] |= value
+        elif value is None:
+            del arrays[name]
+        else:
+            arrays[name] = value
+    arrays["run"] = np.frombuffer(json.dumps(description).encode(), np.uint8)
+    metadata["checksum"] = checkpoint.checksum(arrays, metadata["settings"])
+    path = tmp_path / "checkpoint-000001.safetensors"
+    native.write_native(path, arrays, metadata)
+    with pytest.raises(w2v.W2VError, match=rf"^{re.escape(str(path))} is damaged: [^\n]*{message}"):
+        w2v.resume(tmp_path)
 
 
 # -- files --------------------------------------------------------------------------------
@@ -190,12 +235,24 @@ def test_folder_keeps_the_last_two_checkpoints_and_unrelated_files(sample: Path,
     (tmp_path / "checkpoint-notes.safetensors").touch()
     (tmp_path / ".checkpoint-000009.safetensors.0123456789abcdef.tmp").touch()
     for every, expected in (("6 chunks", ("000003", "000004", "notes")), ("1h", ("000005", "notes"))):
-        before = checkpoint_folder.files(tmp_path)
+        before = [f"{path}.replaced" for path in checkpoint_folder.files(tmp_path)]
         checkpoints = CheckpointFolder(tmp_path, every, replace=True)
-        assert checkpoint_folder.files(tmp_path) == before
+        assert checkpoint_folder.files(tmp_path) == []
+        assert sorted(map(str, tmp_path.glob("*.replaced"))) == before
         w2v.train(sample, checkpoint=checkpoints, **SMALL)
         names = sorted(path.name for path in tmp_path.iterdir())
         assert names == [f"checkpoint-{name}.safetensors" for name in expected]
+
+
+def test_resume_does_not_continue_a_run_that_was_to_be_replaced(sample: Path, tmp_path: Path) -> None:
+    before = train_and_stop(tmp_path, sample).path.read_bytes()
+    with pytest.raises(Stop):
+        w2v.train(sample, checkpoint=CheckpointFolder(tmp_path, replace=True), progress=stop_at(0), **SMALL)
+    with pytest.raises(w2v.W2VError, match="holds no checkpoint since a new run began to replace its files: "):
+        w2v.resume(tmp_path, sample)
+    for path in tmp_path.glob("*.replaced"):
+        path.rename(path.with_suffix(""))
+    assert latest(tmp_path).path.read_bytes() == before
 
 
 def test_checkpoint_is_a_model_file(stopped_run: checkpoint.Checkpoint) -> None:
@@ -463,21 +520,6 @@ def test_last_checkpoint_is_written_once_despite_an_interrupt(
     assert sorted(tmp_path.iterdir()) == checkpoint_folder.files(tmp_path) != []
     monkeypatch.undo()
     assert_same(w2v.resume(tmp_path, sample), uninterrupted)
-
-
-def test_old_names_of_the_class_checkpoint_folder_give_a_warning(sample: Path, tmp_path: Path) -> None:
-    for old_name in ("Checkpoints", "CheckpointFolder"):
-        with pytest.warns(DeprecationWarning, match=f"{old_name} is now w2v.training.checkpoint_folder.Checkpoint"):
-            old_class = getattr(checkpoint, old_name)
-        assert old_class is CheckpointFolder
-    w2v.train(sample, checkpoint=old_class(tmp_path), **SMALL)
-    state = latest(tmp_path)
-    with pytest.warns(DeprecationWarning, match="after"):
-        folder = old_class(tmp_path, after=state)
-    with folder:
-        assert folder.wait_for_newest() == state.path
-        with pytest.warns(DeprecationWarning, match="wait_for_newest"):
-            assert folder.newest == state.path
 
 
 # -- command line -------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Early stopping: when training ends, and that it keeps the vectors of the best epoch, also after resuming."""
 
 import os
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import w2v
 from tests.helpers import full_disk
 from w2v.evaluation.held_out import GapTest
 from w2v.system import memory
-from w2v.training.checkpoint_folder import CheckpointFolder
+from w2v.training.checkpoint_folder import BEST_FILE_NAME, CheckpointFolder
 from w2v.training.early_stopping import best_epoch
 
 SETTINGS: dict[str, Any] = {"workers": 1, "vector_size": 10, "epochs": 9, "stop_early": 2}
@@ -83,6 +84,36 @@ def test_warning_if_the_best_state_cannot_be_written(
     model = w2v.train(sample, **SETTINGS, checkpoint=tmp_path, checkpoint_every="never")
     assert model.vectors.tobytes() == scored_vectors[3].tobytes()
     assert "using the vectors of the last epoch, 4, instead of the best, 2" in caplog.text
+
+
+@pytest.mark.parametrize("other", [{"seed": 2}, {"vector_size": 12}, None], ids=str)
+def test_best_vectors_of_another_run_are_not_used(
+    sample: Path,
+    tmp_path: Path,
+    scored_vectors: list[np.ndarray],
+    caplog: pytest.LogCaptureFixture,
+    other: dict[str, Any] | None,
+) -> None:
+    """Without another run, it is the best checkpoint of an earlier epoch of the same run."""
+    states, best = tmp_path / "states", tmp_path / BEST_FILE_NAME
+    if other:
+        w2v.train(sample, **SETTINGS | other, checkpoint=states)
+        shutil.copy(states / BEST_FILE_NAME, best)
+        scored_vectors.clear()
+
+    def exchange(now: w2v.Progress) -> None:
+        if len(scored_vectors) == 1 and not best.exists():
+            shutil.copy(states / BEST_FILE_NAME, best)
+        if now.epoch == 4:
+            shutil.copy(best, states / BEST_FILE_NAME)
+
+    model = w2v.train(
+        sample, **SETTINGS, checkpoint=CheckpointFolder(states, "1epoch", replace=True), progress=exchange
+    )
+    assert model.vectors.tobytes() == scored_vectors[3].tobytes()
+    assert "using the vectors of the last epoch, 4, instead of the best, 2" in caplog.text
+    reason = "belongs to another run" if other else "was not written after epoch 2 of this run"
+    assert f"{BEST_FILE_NAME} {reason}: using" in caplog.text
 
 
 def test_end_of_the_text_is_held_out(sample: Path) -> None:

@@ -84,7 +84,7 @@ def test_only_one_run_writes_to_a_folder(sample: Path, tmp_path: Path, options: 
         train_and_stop(states, sample)
     resuming = options == ["--resume"]
     arguments = ["train", sample, *([*options, states] if resuming else ["--checkpoint", states, *QUICK, *options])]
-    with CheckpointFolder(states, replace=True):
+    with CheckpointFolder(states, resumed_from=latest(states) if options else None):
         before = checkpoint_folder.files(states)
         message = f"w2v: another run is writing checkpoints in {states}: wait for its end, or name another folder\n"
         assert run(*arguments, "-o", tmp_path / "out.bin", code=1).stderr == message

@@ -431,7 +431,7 @@ def test_another_text_is_refused(text: Path, tmp_path: Path) -> None:
     stop(tmp_path / "states", text, 3)
     other = tmp_path / "other"
     other.write_bytes(text.read_bytes().replace(b"a", b"e"))
-    with pytest.raises(W2VError, match="is not the text that this run was started with"):
+    with pytest.raises(W2VError, match="belongs to another run, with different text"):
         resume_on_ranks(2, tmp_path / "states", other)
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import re
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,11 @@ def texts(sample: Path, tmp_path: Path) -> list[Path]:
     paths[0].write_text("".join(lines[: len(lines) // 2]), "utf-8")
     paths[1].write_text(re.sub(r"\btwo\b", "twain", "".join(lines[len(lines) // 2 :])), "utf-8")
     return paths
+
+
+def models_in(folder: Path) -> dict[str, bytes]:
+    """Return the content of each model in a folder, by the name of its file."""
+    return {path.name: path.read_bytes() for path in folder.glob("*.safetensors")}
 
 
 def test_slices_are_the_models_of_single_commands(texts: list[Path], tmp_path: Path) -> None:
@@ -79,7 +85,7 @@ def test_unusable_texts_are_refused(
     monkeypatch.chdir(texts[0].parent)
     with pytest.raises(w2v.SettingsError, match=message):
         w2v.slices(corpora, "out")
-    assert not Path("out").exists() or not [*Path("out").iterdir()]
+    assert models_in(Path("out")) == {}
 
 
 @pytest.mark.parametrize(
@@ -99,7 +105,7 @@ def test_unusable_options_are_refused_before_the_work(
 ) -> None:
     with pytest.raises(w2v.SettingsError, match=message):
         w2v.slices(texts, tmp_path / "out", **options)
-    assert not [*tmp_path.glob("out/*")]
+    assert models_in(tmp_path / "out") == {}
 
 
 def test_output_that_is_a_file_is_refused(texts: list[Path]) -> None:
@@ -110,17 +116,24 @@ def test_output_that_is_a_file_is_refused(texts: list[Path]) -> None:
 def test_existing_models_are_kept_or_replaced_only_on_request(texts: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     w2v.slices(texts, out, **QUICK)
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    before = models_in(out)
     with pytest.raises(w2v.W2VError, match=r"compass.safetensors exists: add --resume"):
         w2v.slices(texts, out, **QUICK)
-    with pytest.raises(w2v.SettingsError, match=r"epochs 3: the model in .*compass.safetensors has 2"):
-        w2v.slices(texts, out, resume=True, **QUICK | {"epochs": 3})
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    w2v.slices(texts, out, resume=True, **QUICK)
+    assert models_in(out) == before
     w2v.slices(texts, out, force=True, **QUICK | {"seed": 2})
-    assert all(path.read_bytes() != before[path.name] for path in out.iterdir())
-    (out / "1990s.safetensors").write_bytes(before["1990s.safetensors"])
-    with pytest.raises(w2v.W2VError, match=r"1990s.safetensors was trained with another compass"):
-        w2v.slices(texts, out, resume=True, **QUICK)
+    assert all(content != before[name] for name, content in models_in(out).items())
+    for name in "1990s.safetensors", "compass.safetensors":
+        (out / name).write_bytes(before[name])
+        with pytest.raises(w2v.W2VError, match=rf"{name} was not written by this call: remove it, or start again with"):
+            w2v.slices(texts, out, resume=True, **QUICK | {"seed": 2})
+
+
+def test_slices_of_another_compass_are_not_kept(texts: list[Path], tmp_path: Path) -> None:
+    w2v.slices(texts, tmp_path, **QUICK)
+    (tmp_path / "compass.safetensors").unlink()
+    with pytest.raises(w2v.W2VError, match=r"1990s.safetensors was not written by this call"):
+        w2v.slices(texts, tmp_path, resume=True, **QUICK)
 
 
 @pytest.mark.parametrize("stop_in", ["compass", "1990s", "2010s"])
@@ -136,7 +149,7 @@ def test_stopped_runs_are_resumed_to_the_same_bits(
     def train(self: Any, name: str, *arguments: Any) -> Any:
         trained.append(name)
         if name == stop_in and not self.resume:
-            self = slicing.replace(self, progress=stop_at(0.3))
+            self.progress = stop_at(0.3)
         return original(self, name, *arguments)
 
     monkeypatch.setattr(slicing._Runs, "_train", train)
@@ -153,31 +166,41 @@ def test_stopped_runs_are_resumed_to_the_same_bits(
         assert found.read_bytes() == wanted.read_bytes(), name
 
 
-def test_resume_refuses_other_texts_and_options(texts: list[Path], tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    w2v.slices(texts, out, **QUICK)
-    (out / "2010s.safetensors").unlink()
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
-    with pytest.raises(w2v.SettingsError, match=r"lower True: the model in .*compass.safetensors has False; leave it"):
-        w2v.slices(texts, out, resume=True, lower=True, **QUICK)
-    third = tmp_path / "third.txt"
+@pytest.mark.parametrize("stopped", [False, True])
+def test_resume_refuses_other_texts_and_options(texts: list[Path], tmp_path: Path, stopped: bool) -> None:
+    """If the first call was stopped, there is only a checkpoint."""
+    out, third, words = tmp_path / "out", tmp_path / "third.txt", [text.read_text("utf-8") for text in texts]
     third.write_text("one two\n" * 50)
-    other = r"the texts have [\d,]+ words, but .*compass.safetensors was trained on [\d,]+: give the same texts and"
-    with pytest.raises(w2v.W2VError, match=other):
-        w2v.slices([*texts, third], out, resume=True, **QUICK)
-    shorter = texts[1].read_text("utf-8")
-    texts[1].write_text(shorter[: len(shorter) // 2], "utf-8")
-    with pytest.raises(w2v.W2VError, match=other):
-        w2v.slices(texts, out, resume=True, **QUICK)
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
-
-
-def test_resume_of_a_checkpoint_refuses_other_text_options(texts: list[Path], tmp_path: Path) -> None:
     options = QUICK | {"checkpoint": tmp_path / "states", "checkpoint_every": "2chunks"}
-    with pytest.raises(Stop):
-        w2v.slices(texts, tmp_path / "out", progress=stop_at(0.3), **options)
-    with pytest.raises(w2v.SettingsError, match=r"lower True: the run in .*compass has False; leave it out"):
-        w2v.slices(texts, tmp_path / "out", resume=True, lower=True, **options)
+    with pytest.raises(Stop) if stopped else nullcontext():
+        w2v.slices(texts, out, progress=stop_at(0.3) if stopped else None, **options)
+    before = models_in(out)
+    assert len(before) == (0 if stopped else 3)
+
+    def refused(difference: str, *more: Path, **changed: Any) -> None:
+        message = f"slices.json belongs to another run, with {difference}: give the same texts and options again, or"
+        with pytest.raises(w2v.W2VError, match=message):
+            w2v.slices([*texts, *more], out, resume=True, **options | changed)
+
+    refused("lower none, not True", lower=True)
+    refused("epochs 2, not auto", epochs="auto")
+    refused("no text third", third)
+    texts[1].write_text(words[1].replace(" the ", " teh ", 1), "utf-8")  # as many words
+    refused("different text 2010s")
+    for text, other in zip(texts, reversed(words), strict=True):
+        text.write_text(other, "utf-8")
+    refused("different text 1990s")
+    assert models_in(out) == before
+
+
+def test_checkpoint_of_another_call_is_refused(texts: list[Path], tmp_path: Path) -> None:
+    options = QUICK | {"checkpoint": tmp_path / "states", "checkpoint_every": "2chunks"}
+    for folder in "one", "other":
+        with pytest.raises(Stop):
+            w2v.slices(texts, tmp_path / folder, progress=stop_at(0.3), force=True, **options)
+    with pytest.raises(w2v.W2VError, match=r"compass.*\d.safetensors belongs to another run: start again with --force"):
+        w2v.slices(texts, tmp_path / "one", resume=True, **options)
+    w2v.slices(texts, tmp_path / "one", resume=True, force=True, **options)
 
 
 def test_resume_says_what_to_do_with_a_damaged_model(texts: list[Path], tmp_path: Path) -> None:
@@ -192,7 +215,7 @@ def test_texts_without_frequent_words_are_named_before_the_training(texts: list[
     texts[1].write_text("a b c d\n", "utf-8")
     with pytest.raises(w2v.W2VError, match="the text 2010s has no word that occurs at least 5 times: join it"):
         w2v.slices(texts, tmp_path / "out", **QUICK)
-    assert not [*tmp_path.glob("out/*")]
+    assert models_in(tmp_path / "out") == {}
     with pytest.raises(w2v.W2VError, match="the text 2010s: nothing to learn"):
         w2v.slices(texts, tmp_path / "out", min_count=1, **QUICK)
     with pytest.raises(w2v.W2VError, match="the text b: the text holds no words"):
@@ -218,7 +241,7 @@ def test_known_words_are_logged_once_for_two_views(
 def test_command_prints_words_and_missing_words(texts: list[Path], tmp_path: Path) -> None:
     arguments = ["slices", *texts, "-o", tmp_path / "out", "--epochs", 1, "--vector-size", 8]
     printed = json.loads(run(*arguments, "--json").stdout)
-    result = w2v.slices(texts, tmp_path / "out", resume=True)
+    result = w2v.slices(texts, tmp_path / "out", resume=True, epochs=1, vector_size=8)
     assert printed["slices"] == {name: vars(each) for name, each in result.slices.items()}
     assert isinstance(result.slices["1990s"], Slice)
     assert "exists: name another file with -o, or add --force" in run(*arguments, code=1).stderr
@@ -253,12 +276,13 @@ def test_tagged_words_share_their_output_row(texts: list[Path], tmp_path: Path) 
     words = tmp_path / "words.txt"
     words.write_text("france the\ntwo\n", "utf-8")
     result = w2v.slices(texts, tmp_path / "out", tag_words=words, **QUICK)
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["tagged.safetensors"]
+    assert [*models_in(tmp_path / "out")] == ["tagged.safetensors"]
     assert {name: (each.words, each.missing) for name, each in result.slices.items()} == {
         "1990s": (3, 0),
         "2010s": (2, 1),  # two was replaced
     }
-    shown = run("slices", *texts, "-o", tmp_path / "out", "--tag-words", words, "--resume").stdout.splitlines()
+    arguments = ["slices", *texts, "-o", tmp_path / "out", "--tag-words", words, "--resume"]
+    shown = run(*arguments, "--vector-size", 8, "--epochs", 2, "--workers", 1).stdout.splitlines()
     assert [line.split() for line in shown[2:]] == [
         ["tagged", "words", "of", *row.split()] for row in ("1990s 3 0", "2010s 2 1")
     ]
@@ -333,7 +357,7 @@ def test_unusable_options_for_tagged_words_are_refused(
 ) -> None:
     with pytest.raises(w2v.W2VError, match=message):
         w2v.slices(texts, tmp_path / "out", **{"tag_words": ["the"], **QUICK, **options})
-    assert not [*tmp_path.glob("out/*")]
+    assert models_in(tmp_path / "out") == {}
 
 
 def test_tagged_word_that_is_in_the_text_already_is_refused(texts: list[Path], tmp_path: Path) -> None:
@@ -351,8 +375,8 @@ def test_stopped_run_of_tagged_words_is_resumed_to_the_same_bits(
     states = {"checkpoint": tmp_path / "states", "checkpoint_every": "2chunks"}
     with pytest.raises(Stop):
         w2v.slices(texts, tmp_path / "out", progress=stop_at(0.3), **arguments, **states)
-    assert not [*tmp_path.glob("out/*")]
-    with pytest.raises(w2v.W2VError, match="is not the text that this run was started with"):
+    assert models_in(tmp_path / "out") == {}
+    with pytest.raises(w2v.W2VError, match=r"slices.json belongs to another run, with tag_words .*: give the same"):
         w2v.slices(texts, tmp_path / "out", resume=True, **arguments | {"tag_words": ["france"]}, **states)
     found = w2v.slices(texts, tmp_path / "out", resume=True, **arguments, **states)
     assert Path(found.compass).read_bytes() == Path(expected.compass).read_bytes()

@@ -21,7 +21,6 @@ from w2v.formats import native
 from w2v.system.shell import join_command
 from w2v.text.phrases import Phrases
 from w2v.training import checkpoint, checkpoint_folder
-from w2v.training.checkpoint_folder import latest
 
 REFUSED = "w2v: name all files again, because paths in a checkpoint are not used: "
 OPTIONS = ["--vector-size", 16, "--epochs", 3, "--workers", 1]  # as SMALL
@@ -30,7 +29,7 @@ OPTIONS = ["--vector-size", 16, "--epochs", 3, "--workers", 1]  # as SMALL
 class StoppedRun:
     """A fake Run that has a checkpoint and receives SIGTERM during training."""
 
-    checkpoint_folder = SimpleNamespace(wait_for_newest=lambda: "a checkpoint")
+    checkpoint_folders = (SimpleNamespace(wait_for_newest=lambda: "a checkpoint"),)
 
     def __enter__(self) -> Self:
         return self
@@ -218,18 +217,6 @@ def test_cache_is_reused_if_it_is_named_again(sample: Path, tmp_path: Path) -> N
     train_and_stop(tmp_path / "states", sample, cache=tmp_path / "cache")
     assert not w2v.resume(tmp_path / "states", sample).metrics["cache_reused"]
     assert w2v.resume(tmp_path / "states", sample, cache=tmp_path / "cache").metrics["cache_reused"]
-
-
-def test_checkpoint_with_a_seal_can_still_be_read(tmp_path: Path) -> None:
-    """The file was written by version 0.2.0, which signed checkpoints with a seal and stored the cache folder."""
-    shutil.copy(
-        Path(__file__).with_name("checkpoints") / "sealed.safetensors", tmp_path / "checkpoint-000001.safetensors"
-    )
-    assert "seal" in native.read_native(latest(tmp_path).path)[1]
-    text = [["a", "b", "c", "d"]] * 4 + [["b", "a"]] * 2
-    settings: dict[str, Any] = {"min_count": 1, "vector_size": 2, "epochs": 2, "workers": 1, "sample": 0, "seed": 1}
-    # This machine may use another instruction set, which rounds differently.
-    np.testing.assert_allclose(w2v.resume(tmp_path, text).vectors, w2v.train(text, **settings).vectors, rtol=1e-4)
 
 
 def test_checkpoints_have_the_mode_of_other_files(sample: Path, tmp_path: Path) -> None:

@@ -2,30 +2,30 @@
 
 import json
 import pickle
-import re
 import shutil
-from dataclasses import replace
+import signal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import w2v
-from tests.helpers import Stop, assert_same, interrupt, run, run_json, stop_at
+from tests.helpers import Stop, assert_same, full_disk, interrupt, run, run_json, stop_at
+from w2v.cli import main as cli
 from w2v.evaluation.similarity import rated_pairs
 from w2v.formats import native
 from w2v.gensim.models import fasttext, keyedvectors
 from w2v.system import memory
 from w2v.text._text import FIRST_TYPE
 from w2v.text.idstore import TypeCounts
-from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
-from w2v.training import prepare, successive_halving, views
+from w2v.training import checkpoint_folder, prepare, successive_halving, views
 from w2v.training.checkpoint import write_checkpoint
-from w2v.training.checkpoint_folder import VIEWS_FILE_NAME, CheckpointFolder, files, latest
+from w2v.training.checkpoint_folder import VIEWS_FILE_NAME, CheckpointFolder, files
 from w2v.training.model import ViewsModel
-from w2v.training.views import latest_checkpoint, latest_state
+from w2v.training.views import latest_checkpoint
 from w2v.vectors import compose
 
 VIEWS: dict[str, Any] = {"views": "words+subwords", "vector_size": 11, "epochs": 2, "workers": 1, "buckets": 3000}
@@ -653,26 +653,44 @@ def test_damaged_descriptions_are_refused(text: Path, tmp_path: Path) -> None:
         with pytest.raises(w2v.W2VError, match=message):
             latest_checkpoint(tmp_path)
     path.write_text(json.dumps(good), "utf-8")
-    checkpoint = latest(tmp_path / "subwords")
-    words, counts = checkpoint.vocabulary.words.tolist(), checkpoint.vocabulary.counts
-    first, second, *_ = (row for row, word in enumerate(words) if len(word) == 3)  # so that the offsets stay the same
-    swapped = list(words)
-    swapped[first], swapped[second] = words[second], words[first]
-    for number, vocabulary in enumerate([Vocabulary(words, counts + 1), Vocabulary(swapped, counts)], 7):
-        newest = checkpoint.path.with_name(f"checkpoint-{number:06}.safetensors")
-        write_checkpoint(newest, replace(checkpoint, vocabulary=vocabulary))
-        with pytest.raises(w2v.W2VError, match=f"does not fit the checkpoint {re.escape(str(newest))}"):
-            latest_checkpoint(tmp_path)
     shutil.copytree(tmp_path / "words", tmp_path / "incomplete" / "words")
     shutil.copy(path, tmp_path / "incomplete")
     with pytest.raises(w2v.W2VError, match="subwords"):
         latest_checkpoint(tmp_path / "incomplete")
 
 
-def test_old_name_of_latest_checkpoint_gives_a_warning(text: Path, tmp_path: Path) -> None:
-    train(text, epochs=1, checkpoint=tmp_path)
-    with pytest.warns(DeprecationWarning, match="latest_state is now latest_checkpoint"):
-        assert latest_state(tmp_path).path == tmp_path / VIEWS_FILE_NAME
+@pytest.mark.parametrize("name", ["views.json", "subwords/checkpoint-000001.safetensors"])
+def test_views_of_two_runs_are_not_joined(text: Path, tmp_path: Path, name: str) -> None:
+    for folder in "one", "other":
+        train(text, epochs=1, checkpoint=tmp_path / folder, checkpoint_every="never")
+    shutil.copy(tmp_path / "other" / name, tmp_path / "one" / name)
+    for path in files(tmp_path / "one" / "subwords")[1:]:
+        path.unlink()
+    with pytest.raises(w2v.W2VError, match=r"views.json: its view .*safetensors belongs to another run: start a new"):
+        w2v.resume(tmp_path / "one", text)
+
+
+@pytest.mark.parametrize("full_for", ["words", "subwords"])
+def test_run_without_all_its_checkpoints_prints_no_command_to_resume(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_for: str
+) -> None:
+    monkeypatch.chdir(tmp_path)  # for the model
+    train(text, epochs=1, checkpoint=tmp_path / "states")
+
+    def write(path: Path, *arguments: Any, **options: Any) -> None:
+        (full_disk if path.parent.name == full_for else write_checkpoint)(path, *arguments, **options)
+
+    monkeypatch.setattr(checkpoint_folder, "write_checkpoint", write)
+    monkeypatch.setattr(ViewsModel, "save", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    options = ["--views", "words+subwords", "--size", "11", "--checkpoint", str(tmp_path / "states"), "--force"]
+    result = CliRunner().invoke(cli.main, ["train", str(text), *options, "--quiet"], prog_name="w2v")
+    assert result.exit_code == 130
+    assert result.stderr.startswith("w2v: checkpoint not written: [Errno 28] No space left on device\n")
+    assert result.stderr.endswith("w2v: stopped by Ctrl-C\n")
+    with pytest.raises(
+        w2v.W2VError, match=f"{full_for} holds no checkpoint since a new run began to replace its files"
+    ):
+        w2v.resume(tmp_path / "states", text)
 
 
 def test_paths_of_a_description_are_not_used(text: Path, tmp_path: Path) -> None:

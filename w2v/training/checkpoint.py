@@ -8,11 +8,10 @@ can read its vectors and `w2v train --continue` accepts it.
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,17 +22,18 @@ from w2v.formats.header import ModelHeader
 from w2v.losses.loss import Loss, by_tensor_name
 from w2v.losses.registry import Settings, loss_for, settings_from
 from w2v.system.files import open_regular, translate_os_errors
-from w2v.system.schema import Count, convert, decode, encode
+from w2v.system.schema import Count, decode, encode
 from w2v.system.version import __version__
 from w2v.text.subword_rows import SubwordRows
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.training.config import RunConfig
 from w2v.training.divergence import DIVERGENCE_RATIO, all_finite, loss_ratio
-
-Arrays = dict[str, NDArray[Any]]
+from w2v.training.identity import Identity
 
 HASH_BLOCK_BYTES = 1 << 20  # bytes of an array hashed at a time: rows must be copied to leave out their padding
+# The format of checkpoints, which `read_checkpoint` requires. Increase it whenever older checkpoints cannot be resumed.
+CHECKPOINT_FORMAT = 1
 CHECKPOINT_INPUTS = "vectors"  # the name of the input rows in a checkpoint: other commands read its "vectors"
 
 
@@ -102,6 +102,11 @@ class Checkpoint:
         return self.config.settings
 
     @property
+    def identity(self) -> Identity:
+        """The identity of the run."""
+        return Identity(self.config.run_id, {"text": self.resume_info.checksum})
+
+    @property
     def seconds(self) -> float:
         """The time spent on training."""
         return self.resume_info.seconds
@@ -124,6 +129,14 @@ class Checkpoint:
         return [total / count if count else None for total, count in zip(sums, counts, strict=True)]
 
 
+@dataclass(frozen=True)
+class _Description:
+    """The values in a checkpoint besides its settings and arrays."""
+
+    config: dict[str, Any]
+    position: ResumeInfo
+
+
 def write_checkpoint(path: Path, checkpoint: Checkpoint, replace: bool = False) -> None:
     """Write a checkpoint atomically.
 
@@ -141,7 +154,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint, replace: bool = False) 
     arrays |= checkpoint.loss.tensors
     arrays |= {"losses": checkpoint.losses, "predictions": checkpoint.predictions, "history": checkpoint.history}
     arrays |= {} if checkpoint.frozen is None else {"frozen": checkpoint.frozen}
-    description = {"config": checkpoint.config.stored(), "position": asdict(checkpoint.resume_info)}
+    description = _Description(checkpoint.config.stored(), checkpoint.resume_info)
     # The description is stored as an array because the length of the header is limited.
     arrays["run"] = np.frombuffer(encode(description, path).encode(), np.uint8)
     header = ModelHeader(
@@ -151,7 +164,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint, replace: bool = False) 
         package_version=__version__,
     )
     metadata = header.to_strings(path)
-    metadata["checksum"] = checksum(arrays, metadata["settings"])
+    metadata |= {"checkpoint_format": str(CHECKPOINT_FORMAT), "checksum": checksum(arrays, metadata["settings"])}
     native.write_native(path, arrays, metadata, replace=replace, follow=False)
 
 
@@ -161,90 +174,72 @@ def read_checkpoint(path: Path) -> Checkpoint:
     Raises:
         W2VError: The file is damaged or is not a checkpoint.
         LossNotImported: The run has a user's own loss, which is not imported.
-        VersionMismatch: Only another version of w2v can read it.
+        VersionMismatch: It has the checkpoint format of another version of w2v.
     """
     with translate_os_errors(path), open_regular(path) as file:
         arrays, metadata = native.read_open(path, file, mmap=True)
     if "run" not in arrays or "settings" not in metadata:
         raise W2VError(f"{path} is not a checkpoint")
-    version = metadata.get("package_version", "")
+    if (found := metadata.get("checkpoint_format", "none")) != str(CHECKPOINT_FORMAT):
+        writer = one_line(f"w2v {metadata.get('package_version', '')}")[:40]
+        raise VersionMismatch(
+            f"{path} has checkpoint format {one_line(found)[:20]}, and this w2v resumes format {CHECKPOINT_FORMAT}: "
+            f"resume with the version that wrote it, {writer}"
+        )
     try:
         if checksum(arrays, metadata["settings"]) != metadata.get("checksum"):
-            raise ValueError("its checksum is wrong")
-        return _parse(path, arrays, ModelHeader.from_strings(metadata, ""))
+            raise W2VError("its checksum is wrong")
+        return _parse(path, _Arrays(arrays), ModelHeader.from_strings(metadata, ""))
     except LossNotImported as error:
         raise LossNotImported(f"{path}: {one_line(error)}") from error
-    except (TypeError, LookupError, AttributeError, RecursionError, ValueError) as error:  # W2VError is a ValueError
-        if version != __version__:
-            raise VersionMismatch(
-                f"{path} was written by {one_line(f'w2v {version}') if version else 'an earlier w2v'}, and this is "
-                f"w2v {__version__}, which cannot resume it: resume with that version"
-            ) from error
+    except W2VError as error:
         raise W2VError(f"{path} is damaged: {one_line(error)}") from error
 
 
-def _parse(path: Path, arrays: Arrays, header: ModelHeader) -> Checkpoint:
-    """Build a checkpoint from the content of its file.
+class _Arrays(dict[str, NDArray[Any]]):
+    """The arrays of a file by name."""
 
-    Raise LookupError, TypeError, AttributeError, RecursionError or ValueError if the parts do not fit together.
-    """
-    description = decode(dict[str, Any], arrays["run"].tobytes(), "its description")
-    if "origin" in description:
-        description = _convert_older(description)
+    def __missing__(self, name: str) -> NDArray[Any]:
+        raise W2VError(f"the array {name} is missing")
+
+
+def _parse(path: Path, arrays: _Arrays, header: ModelHeader) -> Checkpoint:
+    """Build a checkpoint from the content of its file. Raise W2VError if the parts do not fit together."""
+    description = decode(_Description, arrays["run"].tobytes(), "its description")
     settings = settings_from(header.settings or {}, "its settings")
-    config = RunConfig.from_stored(description["config"], settings)
-    resume_info = convert(ResumeInfo, description["position"], "its position")
+    config, resume_info = RunConfig.from_stored(description.config, settings), description.position
     vocabulary = Vocabulary(Words(arrays["words"], arrays["word_offsets"]), arrays["counts"], header.key_type)
     loss = loss_for(settings, vocabulary, arrays)
     shapes = {"inputs": (len(vocabulary), settings.vector_size), **by_tensor_name(loss.shapes)}
     if settings.ngrams:
         shapes["ngrams"] = (SubwordRows.of(settings.ngrams, vocabulary.words).shared, settings.vector_size)
     parameters = {name: arrays[CHECKPOINT_INPUTS if name == "inputs" else name] for name in shapes}
-    found = {name: (array.shape, array.dtype) for name, array in parameters.items()}
-    expected = {name: (shape, bfloat16.dtype_of(settings.storage)) for name, shape in shapes.items()}
-    if found != expected or not all_finite(parameters.values()):
-        raise ValueError(f"matrices of an unexpected shape or type, or not finite: {found}")
-    dtypes = {"losses": np.dtype(np.float64), "predictions": np.dtype(np.int64)}
-    expected_sums = {name: ((settings.epochs,), dtype) for name, dtype in dtypes.items()}
-    found_sums = {name: (arrays[name].shape, arrays[name].dtype) for name in dtypes}
-    if found_sums != expected_sums or resume_info.done > resume_info.end:
-        raise ValueError("losses of a wrong shape or type, or a position past the end of the run")
-    history = arrays["history"]
-    if history.dtype != np.float64 or history.shape != (len(history), 4):
-        raise ValueError("a history of a wrong shape or type")
-    frozen = arrays.get("frozen")
-    if frozen is not None and (frozen.dtype != np.bool_ or frozen.shape != (len(vocabulary),)):
-        raise ValueError("frozen words of a wrong shape or type")
+    others = {name: arrays[name] for name in ("losses", "predictions", "history")}
+    others |= {name: arrays[name] for name in ("frozen",) if name in arrays}
+    expected: dict[str, tuple[Any, Any]] = {
+        **{name: (shape, bfloat16.dtype_of(settings.storage)) for name, shape in shapes.items()},
+        "losses": ((settings.epochs,), np.float64),
+        "predictions": ((settings.epochs,), np.int64),
+        "history": ((*others["history"].shape[:1], 4), np.float64),
+        "frozen": ((len(vocabulary),), np.bool_),
+    }
+    for name, array in (parameters | others).items():
+        if (array.shape, array.dtype) != expected[name]:
+            raise W2VError(f"the array {name} has an unexpected shape or type: {array.shape}, {array.dtype}")
+    if not all_finite(parameters.values()):
+        raise W2VError("its matrices have NaN or infinite values")
+    if resume_info.done > resume_info.end:
+        raise W2VError("its position is past the end of the run")
     return Checkpoint(
         config=config,
         resume_info=resume_info,
         vocabulary=vocabulary,
         loss=loss,
         parameters=parameters,
-        losses=arrays["losses"],
-        predictions=arrays["predictions"],
-        history=history,
-        frozen=frozen,
+        **others,
         path=path,
         version=header.package_version,
     )
-
-
-def _convert_older(description: dict[str, Any]) -> dict[str, Any]:
-    """Convert the description in a checkpoint of w2v 0.2.0 that has no RunConfig.
-
-    Raise LookupError or TypeError if it is damaged.
-    """
-    origin = description["origin"]
-    notes = dict(origin["notes"])
-    config = {name: notes.pop(name) for name in ("output", "save_vocab", "plot") if notes.get(name) is not None}
-    config |= {"corpus": origin["sources"], "phrases": origin["phrases"], "notes": notes}
-    reading = ("errors", "max_types", "column", "encoding")
-    config["reading"] = {name: origin[name] for name in reading if name in origin} | origin["text"]
-    config["checkpoint_every"] = description["every"]
-    position = {each.name: description[each.name] for each in fields(ResumeInfo) if each.name in description}
-    position |= {"done": description["position"], "files": origin["files"], "checksum": origin["checksum"]}
-    return {"config": config, "position": position}
 
 
 def checksum(arrays: Mapping[str, NDArray[Any]], settings: str) -> str:
@@ -257,16 +252,3 @@ def checksum(arrays: Mapping[str, NDArray[Any]], settings: str) -> str:
         for start in range(0, len(array), rows):
             digest.update(np.ascontiguousarray(array[start : start + rows]).data)
     return digest.hexdigest()
-
-
-if not TYPE_CHECKING:  # because type checkers would assume that every name exists
-
-    def __getattr__(name: str) -> Any:
-        """Return CheckpointFolder for its old names, with a DeprecationWarning."""
-        if name not in ("CheckpointFolder", "Checkpoints"):
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from w2v.training.checkpoint_folder import CheckpointFolder  # imports this module
-
-        new_name = "w2v.training.checkpoint_folder.CheckpointFolder"
-        warnings.warn(f"{__name__}.{name} is now {new_name}", DeprecationWarning, stacklevel=2)
-        return CheckpointFolder

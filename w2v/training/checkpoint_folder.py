@@ -6,7 +6,6 @@ import logging
 import math
 import tempfile
 import time
-import warnings
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import LossNotImported, SettingsError, VersionMismatch, W2VError, one_line
-from w2v.options import renamed_arguments
 from w2v.system.files import PathLike, create_folders, translate_os_errors
 from w2v.system.lock import Lock
 from w2v.system.memory import cpu_seconds_limit
@@ -28,6 +26,9 @@ from w2v.training.schedule import DEFAULT_INTERVAL, interval
 FILE_NAME, BEST_FILE_NAME = "checkpoint-{:06}.safetensors", "checkpoint-best.safetensors"
 # This file is in the folder of a run with several views; the checkpoints are in a folder for each view. See views.py.
 VIEWS_FILE_NAME = "views.json"
+# This is added to the names of another run's files that a new run is to replace. A resumed run does not see them, and
+# the first checkpoint of the new run removes them.
+REPLACED = ".replaced"
 # A checkpoint is written after this share of the hard limit on CPU time; at the limit the system kills the process.
 CPU_LIMIT_SHARE = 0.75
 
@@ -46,7 +47,6 @@ class CheckpointFolder:
         diverged: True once a checkpoint was not written because training had diverged.
     """
 
-    @renamed_arguments(after="resumed_from")
     def __init__(
         self,
         folder: PathLike,
@@ -60,7 +60,8 @@ class CheckpointFolder:
         Args:
             folder: The folder; it is created if it does not exist.
             every: The interval between checkpoints, such as "10m"; see `schedule.interval`.
-            replace: Whether checkpoints of another run may be removed.
+            replace: Whether checkpoints of another run may be removed. They are renamed now, and removed once this run
+                has written a checkpoint.
             resumed_from: The checkpoint that the run resumes from.
 
         Raises:
@@ -92,23 +93,33 @@ class CheckpointFolder:
             with suppress(OSError):
                 unfinished.unlink()
         existing = files(self.folder)
+        self._next_number = sequence_number(existing[-1]) + 1 if existing else 1
         if resumed_from:
             before = [path for path in existing if sequence_number(path) < sequence_number(resumed_from.path)]
             # The checkpoint before `resumed_from` is not read, so its loss ratio is unknown. 0 marks it as written
             # before the loss rose: if the loss of `resumed_from` has risen, the next write keeps the older one instead.
             self._written = {**dict.fromkeys(before[-1:], 0.0), resumed_from.path: resumed_from.loss_ratio}
-        # Files of other runs, to remove once this run has written a checkpoint:
-        self._obsolete = [path for path in existing if path not in self._written]
-        if not resumed_from:
-            self._obsolete += [*self.folder.glob(BEST_FILE_NAME), *self.folder.glob(VIEWS_FILE_NAME)]
-        self._next_number = sequence_number(existing[-1]) + 1 if existing else 1
-        has_run = existing or (self.folder / VIEWS_FILE_NAME).exists()
-        if has_run and not resumed_from and not replace:
-            self._lock.release()
+        else:
+            try:
+                self._set_aside(existing, replace)
+            except W2VError:
+                self._lock.release()
+                raise
+        # Files of other runs and damaged ones, to remove once this run has written a checkpoint:
+        self._obsolete = [path for path in files(self.folder) if path not in self._written]
+        self._obsolete += self.folder.glob(f"*{REPLACED}")
+
+    def _set_aside(self, checkpoints: list[Path], replace: bool) -> None:
+        """Rename the files of another run, so that resuming does not continue that run instead of this one."""
+        found = [*checkpoints, *self.folder.glob(VIEWS_FILE_NAME)]
+        if found and not replace:
             raise W2VError(
                 f"{self.folder} holds checkpoints of another run: continue it with --resume, name another folder, or "
                 "add --force to replace them"
             )
+        with translate_os_errors(self.folder, "replace checkpoints in"):
+            for path in (*found, *self.folder.glob(BEST_FILE_NAME)):
+                path.replace(f"{path}{REPLACED}")
 
     def __enter__(self) -> Self:
         return self
@@ -137,12 +148,6 @@ class CheckpointFolder:
         """Wait until a pending write has finished, and return the last checkpoint of this run, or None."""
         self._wait()
         return next(reversed(self._written), None)
-
-    @property
-    def newest(self) -> Path | None:
-        """The old name of `wait_for_newest`."""
-        warnings.warn("CheckpointFolder.newest is now wait_for_newest()", DeprecationWarning, stacklevel=2)
-        return self.wait_for_newest()
 
     def discard_after_rise(self) -> Path | None:
         """Remove the checkpoints written after the loss rose, unless no checkpoint is from before the rise.
@@ -282,7 +287,6 @@ class CheckpointFolder:
             self._ensure_locked()
             write_checkpoint(path, checkpoint, replace=best)
             if best:
-                self._obsolete = [obsolete for obsolete in self._obsolete if obsolete != path]
                 return
             self._next_number += 1
             # Keep two files: the new one, and the newest one from before the loss rose. If there is none, keep the
@@ -320,8 +324,10 @@ def latest(folder: PathLike) -> Checkpoint:
     """
     with translate_os_errors(folder):
         paths = files(Path(folder).absolute())
+        replaced = [*Path(folder).glob(f"*{REPLACED}")]
     if not paths:
-        raise W2VError(f"{one_line(folder)} holds no checkpoint")
+        since = f" since a new run began to replace its files: remove {REPLACED} from their names to resume the old run"
+        raise W2VError(f"{one_line(folder)} holds no checkpoint{since if replaced else ''}")
     for path in reversed(paths):
         try:
             return read_checkpoint(path)

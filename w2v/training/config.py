@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from w2v.errors import SettingsError, W2VError, one_line
 from w2v.formats import table
@@ -18,9 +18,11 @@ from w2v.losses.registry import USER_DEFINED, FlatSettings, Settings
 from w2v.options import checked_value, options_of, refuse_unknown, suggestion
 from w2v.settings import PRESETS, RENAMED, Freeze, join_pair
 from w2v.system.files import PathLike, atomic_write, is_nameable, translate_os_errors
+from w2v.system.schema import convert
 from w2v.text.idstore import ReadingOptions
 from w2v.text.normalise import TextOptions
 from w2v.text.words import KeyType
+from w2v.training.identity import new_run_id
 from w2v.training.initialisation import (
     Vocab,
     checked_freeze,
@@ -48,6 +50,7 @@ OTHERS_IN_FILES = (
 )  # what a settings file may also have
 MODEL_SUFFIX = ".safetensors"
 MAX_TOML_BYTES = 1 << 20
+Options = TypeVar("Options", ReadingOptions, WalkOptions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +77,7 @@ class RunConfig:
         plot: The file for a plot of the run.
         notes: JSON values of the caller, stored in the checkpoints.
         ignore_memory: Whether the run starts even if memory looks insufficient.
+        run_id: See `Identity`.
 
     Raises:
         SettingsError: A value is impossible.
@@ -96,6 +100,7 @@ class RunConfig:
     plot: str | None = None
     notes: dict[str, Any] = field(default_factory=dict)
     ignore_memory: bool = False
+    run_id: str = field(default_factory=new_run_id, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.corpus, tuple) or not all(map(_is_path, self.corpus)):
@@ -106,8 +111,8 @@ class RunConfig:
                 raise SettingsError(f"{name} {value!r}: it must be a path")
         if not isinstance(self.phrases, bool) and not _is_path(self.phrases):
             raise SettingsError(f"phrases {self.phrases!r}: it must be true, or a path")
-        object.__setattr__(self, "freeze", checked_freeze(self.freeze))  # older checkpoints have True or False
-        for name in ("vocab", "ignore_memory"):
+        object.__setattr__(self, "freeze", checked_freeze(self.freeze))
+        for name in ("vocab", "ignore_memory", "run_id"):
             checked_value(RunConfig, name, getattr(self, name))  # raises SettingsError
         if not isinstance(self.notes, dict):
             raise SettingsError(f"notes {self.notes!r}: they must be a dictionary")
@@ -218,19 +223,22 @@ class RunConfig:
         return values
 
     @classmethod
-    def from_stored(cls, values: dict[str, Any], settings: Settings) -> RunConfig:
+    def from_stored(cls, values: Mapping[str, Any], settings: Settings) -> RunConfig:
         """Build the config from the values in a checkpoint.
 
         Somebody else may have written the checkpoint, so its paths are only shown to the user, who names the files
         again. They are never opened.
 
         Raises:
-            SettingsError, TypeError, LookupError: The values are damaged.
+            W2VError: The values are damaged.
         """
-        reading, corpus = ReadingOptions(**values["reading"] | {"cache": None}), values["corpus"]
-        corpus = tuple(corpus) if isinstance(corpus, list) else corpus
-        walks = WalkOptions(**values["walks"]) if values.get("walks") else None
-        return cls(**values | {"settings": settings, "reading": reading, "walks": walks, "corpus": corpus})
+        names = {each.name for each in fields(cls)} - {"settings"}
+        for name in sorted(names ^ values.keys()):
+            raise W2VError(f"its config: damaged: {one_line(name)} is missing or unknown")
+        values = {**values, "corpus": tuple(convert(list[str], values["corpus"], "its corpus"))}
+        values["reading"] = _stored_options(ReadingOptions, values["reading"], cache=None)
+        values["walks"] = values["walks"] and _stored_options(WalkOptions, values["walks"])
+        return cls(**values, settings=settings)
 
     def save(self, path: PathLike, *, force: bool = False) -> None:
         """Write the settings, and the names of the text and the output, to a TOML file that `read_options` can read.
@@ -249,6 +257,13 @@ class RunConfig:
             for name, value in values.items():
                 if value is not None:
                     file.write(_toml_line(path, name, value))
+
+
+def _stored_options(kind: type[Options], stored: object, **others: Any) -> Options:
+    """Return options from the values in a checkpoint. Raise W2VError if they are damaged."""
+    values = convert(dict[str, Any], stored, "its config")
+    refuse_unknown(values, options_of(kind), {})
+    return kind(**values | others)
 
 
 def _checked_flag(name: str, value: Any) -> bool:

@@ -12,6 +12,7 @@ from w2v.evaluation.held_out import GapTest
 from w2v.text.subword_rows import SubwordRows
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.checkpoint_folder import CheckpointFolder
+from w2v.training.identity import check_identity
 from w2v.training.model import Model, matrix_arguments
 from w2v.vectors.cosines import Floats
 
@@ -64,8 +65,9 @@ class EarlyStopping:
             return
         try:
             best_checkpoint = self.checkpoint_folder.best()
-            if len(best_checkpoint.resume_info.scores) != best:
-                raise W2VError(f"{self.checkpoint_folder.folder} does not have the checkpoint after epoch {best}")
+            check_identity(best_checkpoint.path, best_checkpoint.identity, checkpoint.identity)
+            if best_checkpoint.resume_info.scores != scores[:best]:
+                raise W2VError(f"{best_checkpoint.path} was not written after epoch {best} of this run")
         except W2VError as error:
             log.warning("%s: using the vectors of the last epoch, %d, instead of the best, %d", error, last, best)
             return

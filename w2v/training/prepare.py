@@ -42,6 +42,7 @@ from w2v.training.communicator import Communicator, collective_errors, is_root
 from w2v.training.config import PATHS, RunConfig
 from w2v.training.distributed import DistributedRun, merge_types
 from w2v.training.early_stopping import EarlyStopping
+from w2v.training.identity import check_identity
 from w2v.training.initialisation import (
     Initialisation,
     initialise_from_compass,
@@ -96,7 +97,7 @@ def prepare(
     with ExitStack() as stack:
         with collective_errors(communicator):
             settings = config.settings
-            if settings.objective is not None:
+            if settings.objective is not None and resume_from is None:
                 registry.find(str(settings.objective))  # imports the user's loss; raises SettingsError if it is missing
             bfloat16.dtype_of(settings.storage)  # raises W2VError if the package ml_dtypes is missing
             if vocabulary is None and config.vocabulary is not None:
@@ -150,11 +151,9 @@ def prepare(
             checksum = first_checkpoint.resume_info.checksum if first_checkpoint else ""
             if folders:
                 checksum = _text_checksum(store, types, checksum)
-                if any(each and each.resume_info.checksum != checksum for each in checkpoints.values()):
-                    raise W2VError(
-                        f"{text} is not the text that this run was started with: name the same text and phrases, or "
-                        "start a new run"
-                    )
+                remedy = f"name its text and phrases instead of {text}, or start a new run"
+                for each in filter(None, checkpoints.values()):
+                    check_identity(each.path, each.identity, replace(each.identity, inputs={"text": checksum}), remedy)
         runs: dict[str, Run] = {}
         for name, view in _configs_of_views(config, checkpoints).items():
             checkpoint, folder = checkpoints[name], folders.get(name)
@@ -240,7 +239,7 @@ def _open_checkpoint_folder(
     if config.checkpoint is None:
         return None
     if isinstance(checkpoint, ViewsCheckpoint):
-        return CheckpointFolder(config.checkpoint, config.checkpoint_every, replace=True)
+        checkpoint = checkpoint.views["words"]
     return CheckpointFolder(config.checkpoint, config.checkpoint_every, replace=replace_others, resumed_from=checkpoint)
 
 
@@ -488,7 +487,8 @@ def _values_all_ranks_share(
     if text.sizes:
         values["checksum of samples of the text"] = text.checksum(sampled=True)
     checkpoints = _checkpoints_of_views(config.settings, checkpoint)
-    return values | {"position": [each.resume_info.done if each else 0 for each in checkpoints.values()]}
+    resumed = {name: [each.config.run_id, each.resume_info.done] for name, each in checkpoints.items() if each}
+    return values | {"checkpoints": resumed}
 
 
 def _text_checksum(store: IdStore, types: TypeCounts, original: str) -> str:

@@ -49,11 +49,13 @@ class BaseRun:
 
     Attributes:
         config: The description of the run.
+        checkpoint_folders: The folders of all views that checkpoints are written to; empty without checkpoints.
         resources: Closes the text and the checkpoints.
     """
 
-    def __init__(self, config: RunConfig) -> None:
+    def __init__(self, config: RunConfig, checkpoint_folders: list[CheckpointFolder]) -> None:
         self.config = config
+        self.checkpoint_folders = checkpoint_folders
         self.resources = ExitStack()
 
     def __enter__(self) -> Self:
@@ -115,7 +117,7 @@ class Run(BaseRun):
             early_stopping: The rule that may end the run early.
             checkpoint_folder: The folder to write checkpoints to.
         """
-        super().__init__(config)
+        super().__init__(config, [checkpoint_folder] if checkpoint_folder else [])
         self.vocabulary, self.frozen, self.coordinates = initial.vocabulary, initial.frozen, initial.coordinates
         self.store = self.types = store
         self.checkpoint_folder = checkpoint_folder

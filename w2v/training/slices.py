@@ -11,25 +11,26 @@ import logging
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from w2v.detect import read_lines
 from w2v.display import Result
 from w2v.errors import NothingToTrain, SettingsError, W2VError, pluralise
-from w2v.losses.registry import Settings
 from w2v.options import refuse_unknown
 from w2v.progress import Report
 from w2v.settings import RENAMED
-from w2v.system.files import PathLike, as_paths, create_folders, translate_os_errors
+from w2v.system.files import PathLike, as_paths, atomic_write, create_folders, translate_os_errors
+from w2v.system.schema import encode, read
 from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus, DataFrameLike, Source
-from w2v.text.normalise import TextOptions
 from w2v.text.tagging import TaggedTexts, tagged
+from w2v.training.checkpoint import checksum
 from w2v.training.checkpoint_folder import VIEWS_FILE_NAME
 from w2v.training.checkpoint_folder import files as checkpoint_files
 from w2v.training.config import RunConfig
+from w2v.training.identity import Identity, check_identity, identity_of
 from w2v.training.initialisation import check_frozen_outputs, coordinates_of
 from w2v.training.model import Model, ViewsModel
 from w2v.training.prepare import load_phrases, prepare, read_words, resumed_config
@@ -40,6 +41,8 @@ log = logging.getLogger("w2v")
 
 COMPASS, TAGGED = "compass", "tagged"  # the names of models of all texts
 EXTENSION = ".safetensors"
+STATE = "slices.json"  # the file in the folder of the models that tells which of them are finished
+START_AGAIN = "start again with --force (force=True)"
 COMPRESSED = {".gz", ".bz2", ".xz", ".zst"}
 # Arguments of `train` that `slices` sets itself, or that several runs cannot share.
 NOT_SHARED = {"settings", "vocabulary", "continue_from", "vocab", "init", "freeze", "notes", "communicator"}
@@ -102,8 +105,8 @@ def slices(
             In this model, each of these words has a vector for each text, such as gay_1990s, and other words have one
             vector (temporal referencing, Dubossarsky et al. 2019).
         checkpoint: A folder for the checkpoints of all runs.
-        resume: Whether to go on after the same call was stopped. Models that are finished are kept. A run with a
-            checkpoint is resumed.
+        resume: Whether to go on after the same call was stopped, with the same texts and options. Models that are
+            finished are kept. A run with a checkpoint is resumed.
         force: Whether to replace existing models and checkpoints.
         progress: See `train`.
         given: Other arguments of `train`, for all runs. `views` is "words" by default, and `vectors` must be "input".
@@ -113,7 +116,7 @@ def slices(
 
     Raises:
         W2VError: A text cannot be used, a model exists and neither `resume` nor `force` is true, or a resumed call has
-            texts of another length.
+            other texts or options, or finds models of another call.
         SettingsError: A name or a setting is impossible.
     """
     refuse_unknown(given, OPTIONS, RENAMED)
@@ -124,17 +127,20 @@ def slices(
         )
     options = {"views": "words", "vectors": "input", **given}
     config = RunConfig.from_options({**options, "checkpoint": checkpoint})
+    sources = named_sources(corpora)
     if tag_words is None:
         check_frozen_outputs(config.settings)
-    sources = named_sources(corpora)
-    run = _Runs(Path(output), Path(checkpoint) if checkpoint else None, resume, force, progress, given)
-    if tag_words is not None:
+        words = None
+    else:
+        words = words_to_tag(tag_words)
         for name in ("stop_early", "subwords"):
             if getattr(config.settings, name) is not None:
                 raise SettingsError(f"{name} cannot be combined with tag_words: leave one of them out")
-        return run.tagged(sources, words_to_tag(tag_words), options)
-    run.check_outputs([COMPASS, *sources])
-    run.check_compass(sources, run.check_texts(sources, config))
+    run = _Runs(Path(output), Path(checkpoint) if checkpoint else None, resume, force, progress)
+    run.check_outputs([TAGGED] if words else [COMPASS, *sources])
+    run.begin(_checksums(sources, config, words, progress), {**given, "tag_words": words}, config)
+    if words:
+        return run.tagged(sources, words, options)
     compass = run.model(COMPASS, joined(list(sources.values())), options, None)
     finished: dict[str, Slice] = {}
     # The compass has the settings of a preset, and a text may get more epochs than the longer text of the compass.
@@ -142,12 +148,48 @@ def slices(
     options |= {"init": run.path(COMPASS), "freeze": "outputs"}
     for name, source in sources.items():
         model = run.model(name, source, options, compass)
-        words, missing = len(model.vocabulary), len(compass.vocabulary) - len(model.vocabulary)
-        finished[name] = Slice(str(run.path(name)), words, missing)
+        words_in_model, missing = len(model.vocabulary), len(compass.vocabulary) - len(model.vocabulary)
+        finished[name] = Slice(str(run.path(name)), words_in_model, missing)
     return Slices(str(run.path(COMPASS)), len(compass.vocabulary), finished)
 
 
+def _checksums(
+    sources: Mapping[str, Source], config: RunConfig, tag_words: list[str] | None, progress: Report | None
+) -> dict[str, str]:
+    """Read all texts, and return the checksum of each by its name in messages.
+
+    Raise W2VError if one of them has too few words to train a model. The compass has the words that a text contains at
+    least min_count times, because it is trained on all texts.
+    """
+    min_count, phrases = config.settings.min_count, load_phrases(config.phrases)
+    checksums: dict[str, str] = {}
+    for name, source in sources.items():
+        with naming_text(name):
+            store, _ = read_words(Corpus(source), config, phrases, config.settings.threads, progress)
+        with store:
+            if not tag_words and store.counts[FIRST_TYPE:].max(initial=0) < min_count:
+                raise W2VError(
+                    f"the text {name} has no word that occurs at least {pluralise(min_count, 'time')}: join it with "
+                    "another text, leave it out, or lower --min-count (min_count=)"
+                )
+            checksums[f"text {name}"] = store.checksum()
+    return checksums
+
+
 @dataclass(frozen=True)
+class _State:
+    """The content of the file with the state of a call of `slices`.
+
+    Attributes:
+        identity: The identity of the call. All its runs have the same id.
+        models: The checksum of the vectors of each model that was finished or is being written, by name.
+    """
+
+    identity: Identity
+    models: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
 class _Runs:
     """The runs of a call of `slices`, with its arguments."""
 
@@ -156,7 +198,7 @@ class _Runs:
     resume: bool
     force: bool
     progress: Report | None
-    given: Mapping[str, Any]
+    state: _State = field(init=False)
 
     def path(self, name: str) -> Path:
         return self.output / f"{name}{EXTENSION}"
@@ -179,45 +221,31 @@ class _Runs:
                     "replace them"
                 )
 
-    def check_texts(self, sources: Mapping[str, Source], config: RunConfig) -> dict[str, int]:
-        """Read all texts that have no model yet, and return the number of words of each.
-
-        Raise W2VError if one of them has too few words to train a model. The compass has the words that a text contains
-        at least min_count times, because it is trained on all texts.
-        """
-        min_count, phrases = config.settings.min_count, load_phrases(config.phrases)
-        sizes: dict[str, int] = {}
-        for name, source in sources.items():
-            if self.resume and self.path(name).exists():
-                continue
-            with naming_text(name):
-                store, _ = read_words(Corpus(source), config, phrases, config.settings.threads, self.progress)
-            with store:
-                if store.counts[FIRST_TYPE:].max(initial=0) < min_count:
-                    raise W2VError(
-                        f"the text {name} has no word that occurs at least {pluralise(min_count, 'time')}: join it "
-                        "with another text, leave it out, or lower --min-count (min_count=)"
-                    )
-                sizes[name] = store.tokens
-        return sizes
-
-    def check_compass(self, names: Iterable[str], sizes: Mapping[str, int]) -> None:
-        """Raise W2VError if a finished compass is kept that was not trained on these texts.
+    def begin(self, checksums: Mapping[str, str], given: Mapping[str, Any], config: RunConfig) -> None:
+        """Read the state of the call that is resumed, or begin a new state.
 
         Args:
-            names: The names of the texts.
-            sizes: The number of words of each text that has no model yet.
+            checksums: The checksum of each text.
+            given: The options of the call.
+            config: The description of the first run.
+
+        Raises:
+            W2VError: The state is damaged or belongs to another call.
         """
-        path = self.path(COMPASS)
-        if not (self.resume and path.exists()):
-            return
-        expected = words_read(load(path))
-        found = sum(sizes[name] if name in sizes else words_read(load(self.path(name))) for name in names)
-        if found != expected:
-            raise W2VError(
-                f"the texts have {found:,} words, but {path} was trained on {expected:,}: give the same texts and "
-                "options again, or start again with --force (force=True) instead of --resume"
-            )
+        options = {name: getattr(config.settings, name, given[name]) for name in given}
+        self.state = _State(identity_of(config.run_id, checksums, options))
+        path = self.output / STATE
+        if self.resume and path.exists():
+            stored = read(_State, path)
+            expected = replace(self.state.identity, run_id=stored.identity.run_id)
+            check_identity(path, stored.identity, expected, f"give the same texts and options again, or {START_AGAIN}")
+            self.state = stored
+        self._write_state()
+
+    def _write_state(self) -> None:
+        path = self.output / STATE
+        with atomic_write(path) as file:
+            file.write(encode(self.state, path).encode())
 
     def model(
         self, name: str, source: Source | TaggedTexts, options: Mapping[str, Any], compass: Model | ViewsModel | None
@@ -233,17 +261,20 @@ class _Runs:
         path = self.path(name)
         if self.resume and path.exists():
             model = load(path)
-            self._check_settings(model.settings, model.text, f"the model in {path}")
-            if compass and coordinates(model) != coordinates(compass):
-                raise W2VError(
-                    f"{path} was trained with another compass: remove it, or start again with --force (force=True)"
-                )
-            return model
+            if checksum({"vectors": model.vectors}, "") == self.state.models.get(name):
+                return model
+            if not self.force:
+                raise W2VError(f"{path} was not written by this call: remove it, or {START_AGAIN}")
         log.info("training %s", f"the slice {name}" if compass else f"the model {name} on all slices")
         with naming_text(name):
             model = self._train(name, source, options, compass)
         if name == COMPASS:
             model = with_coordinates(model)
+        if not compass:
+            self.state.models.clear()  # slices that were trained with another compass do not count as finished
+        # The state is written first: a model without its checksum would be taken for a model of another call.
+        self.state.models[name] = checksum({"vectors": model.vectors}, "")
+        self._write_state()
         model.save(path, force=self.force)
         return model
 
@@ -251,18 +282,18 @@ class _Runs:
         self, name: str, source: Source | TaggedTexts, options: Mapping[str, Any], compass: Model | ViewsModel | None
     ) -> Model | ViewsModel:
         """Train a model, or resume its run from a checkpoint."""
-        folder = self.checkpoint and self.checkpoint / name
-        arguments: dict[str, Any] = {"progress": self.progress}
-        if folder and self.resume and has_checkpoint(folder):
-            resumed = latest_checkpoint(folder)
-            self._check_settings(resumed.settings, resumed.config.text, f"the run in {folder}")
+        folder, run_id = self.checkpoint and self.checkpoint / name, self.state.identity.run_id
+        arguments: dict[str, Any] = {"progress": self.progress, "replace_checkpoints": self.force}
+        resumed = latest_checkpoint(folder) if folder and self.resume and has_checkpoint(folder) else None
+        if resumed and (resumed.config.run_id == run_id or not self.force):
+            check_identity(resumed.path, Identity(resumed.config.run_id), Identity(run_id), START_AGAIN)
             phrases, cache = options.get("phrases", False), options.get("cache")
             others = {key: options[key] for key in ("ignore_memory", "checkpoint_every") if key in options}
             config = resumed_config(resumed, phrases, cache, **others)
             arguments["resume_from"] = resumed
         else:
-            config = RunConfig.from_options({**options, "checkpoint": folder}, compass)
-            arguments |= {"source": compass, "replace_checkpoints": self.force or self.resume}
+            config = replace(RunConfig.from_options({**options, "checkpoint": folder}, compass), run_id=run_id)
+            arguments["source"] = compass
         with prepare(config, source, **arguments) as run:
             run.train(self.progress)
             return run.model()
@@ -270,19 +301,10 @@ class _Runs:
     def tagged(self, sources: Mapping[str, Source], words: list[str], options: Mapping[str, Any]) -> Slices:
         """Train one model of all texts, with a vector of each chosen word for each text."""
         texts = TaggedTexts({name: Corpus(source) for name, source in sources.items()}, words)
-        self.check_outputs([TAGGED])
         model = self.model(TAGGED, texts, options, None)
         path, known, size = str(self.path(TAGGED)), set(model.vocabulary.words), len(model.vocabulary)
         counts = {name: sum(tagged(word, name) in known for word in words) for name in sources}
         return Slices(path, size, {name: Slice(path, count, len(words) - count) for name, count in counts.items()})
-
-    def _check_settings(self, settings: Settings, text: TextOptions, where: str) -> None:
-        """Raise SettingsError if a setting or text option of this call differs from an earlier call."""
-        stored = settings.as_dict() | asdict(text)
-        for name in self.given.keys() & stored.keys() - {"workers"}:
-            value = self.given[name]
-            if value not in (stored[name], None, "auto"):
-                raise SettingsError(f"{name} {value}: {where} has {stored[name]}; leave it out, or start again")
 
 
 def words_to_tag(words: PathLike | Collection[str]) -> list[str]:
@@ -312,25 +334,12 @@ def load(path: Path) -> Model | ViewsModel:
     try:
         return Model.load(path, mmap=True)
     except W2VError as error:
-        raise W2VError(
-            f"{error}; remove the file to train it again, or start again with --force (force=True)"
-        ) from None
-
-
-def words_read(model: Model | ViewsModel) -> int:
-    """Return the number of words of the text of a model, including words that are not in the model."""
-    metrics = model.views["words"].metrics if isinstance(model, ViewsModel) else model.metrics
-    return int(metrics.get("tokens_read", 0))
+        raise W2VError(f"{error}; remove the file to train it again, or {START_AGAIN}") from None
 
 
 def has_checkpoint(folder: Path) -> bool:
     """Return True if a run has written a checkpoint to this folder."""
     return bool(checkpoint_files(folder)) or (folder / VIEWS_FILE_NAME).exists()
-
-
-def coordinates(model: Model | ViewsModel) -> str:
-    """Return the coordinates of a model; of its view of words if it has two views."""
-    return model.views["words"].coordinates if isinstance(model, ViewsModel) else model.coordinates
 
 
 def with_coordinates(model: Model | ViewsModel) -> Model | ViewsModel:

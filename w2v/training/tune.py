@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from w2v.detect import read_lines
 from w2v.display import Result
-from w2v.errors import SettingsError, W2VError, one_line
+from w2v.errors import SettingsError, W2VError
 from w2v.evaluation.analogies import analogies
 from w2v.evaluation.held_out import GapTest
 from w2v.evaluation.similarity import word_pairs
@@ -22,13 +22,14 @@ from w2v.losses.registry import Settings
 from w2v.options import check_numbers, refuse_unknown, renamed_arguments
 from w2v.progress import Report, duration, notebook_bar
 from w2v.settings import RENAMED
-from w2v.system.files import PathLike, as_paths, atomic_write, open_regular, translate_os_errors
-from w2v.system.schema import decode, encode
+from w2v.system.files import PathLike, as_paths, atomic_write, translate_os_errors
+from w2v.system.schema import encode, read
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import ReadingOptions
 from w2v.text.text_checks import warn_about_text
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.config import RunConfig
+from w2v.training.identity import Identity, check_identity, checksum_of_files, identity_of
 from w2v.training.model import Model
 from w2v.training.prepare import load_phrases, read_words, run_in_memory
 from w2v.training.schedule import interval
@@ -38,7 +39,6 @@ from w2v.vectors.keyed import HasWordVectors
 
 log = logging.getLogger("w2v")
 
-WITHOUT_EFFECT = {"cache", "workers"}  # options that do not change scores
 READING_NAMES = {each.name for each in fields(ReadingOptions)}  # the arguments of read_corpus
 
 
@@ -47,13 +47,11 @@ class TuningState:
     """The content of a state file. The names of the attributes are the keys of the file.
 
     Attributes:
-        text: The checksum of the text.
-        about: The conditions of the trials: all other values that the scores depend on.
+        identity: The identity of the search, with all values that the scores depend on.
         trials: The trials so far.
     """
 
-    text: str
-    about: dict[str, str]
+    identity: Identity
     trials: list[Trial] = field(default_factory=list)
 
 
@@ -165,10 +163,10 @@ def tune(
         vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
         fixed["views"] = with_views(settings, store).views
         share, held_out = (1.0, None) if questions or pairs else GapTest.at_end(store, vocabulary)
-        about = {name: str(getattr(settings, name, value)) for name, value in given.items()}
-        about |= {"phrases": str(phrases or "")} | ({} if max_size is None else {"max_size": str(max_size)})
-        about |= {name: ", ".join(map(str, files)) for name, files in (("questions", questions), ("pairs", pairs))}
-        stored = _read_state(state, TuningState(store.checksum(), about))
+        about = {name: getattr(settings, name, value) for name, value in given.items()} | {"max_size": max_size}
+        inputs = {"text": store.checksum()}
+        inputs |= {"questions": checksum_of_files(questions), "pairs": checksum_of_files(pairs)}
+        stored = _read_state(state, identity_of(config.run_id, inputs, about))
         read_seconds = budget.used
         budget.started -= sum(trial.seconds for trial in stored.trials)  # the time of earlier trials counts
         log.info("tuning takes about %s", duration(max(0, budget.seconds - budget.used)))
@@ -249,19 +247,14 @@ def seconds_of(time: str) -> float:
     raise SettingsError(f"time {time!r}: it must be a number with s, m or h, like 10m")
 
 
-def _read_state(path: PathLike | None, expected: TuningState) -> TuningState:
-    """Read a state file. Return `expected` if there is none. Raise W2VError if it is damaged or of another run."""
-    if path is None:
-        return expected
-    with translate_os_errors(path):
-        if not Path(path).exists():
-            return expected
-        with open_regular(path) as file:
-            stored = decode(TuningState, file.read(), path)
-    if stored.text != expected.text:
-        raise W2VError(f"{path}: its trials are of another text")
-    for name in sorted({*stored.about, *expected.about} - WITHOUT_EFFECT):
-        old, new = (state.about.get(name) or "none" for state in (stored, expected))
-        if old != new:
-            raise W2VError(f"{path}: its trials were run with {name} {one_line(old)}, not {one_line(new)}")
+def _read_state(path: PathLike | None, identity: Identity) -> TuningState:
+    """Read a state file, or return a new state if there is none. Raise W2VError if it is damaged or of another run."""
+    with translate_os_errors(path or ""):
+        if path is None or not Path(path).exists():
+            return TuningState(identity)
+    stored = read(TuningState, Path(path))
+    expected = replace(identity, run_id=stored.identity.run_id)
+    check_identity(
+        path, stored.identity, expected, "give the same files and options again, or start again with --force"
+    )
     return stored

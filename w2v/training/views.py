@@ -8,16 +8,13 @@ checkpoint from the beginning, so a resumed run needs no other files than an ord
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from w2v.errors import SettingsError, W2VError, one_line
+from w2v.errors import W2VError, one_line
 from w2v.losses.registry import DEFAULT_LOSS, Settings, settings_from, view_settings
 from w2v.progress import Progress, Report, notebook_bar
 from w2v.settings import DEFAULT_NGRAMS
@@ -28,6 +25,7 @@ from w2v.text.text_checks import has_word_parts
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.checkpoint_folder import VIEWS_FILE_NAME, CheckpointFolder, latest
 from w2v.training.config import RunConfig
+from w2v.training.identity import check_identity
 from w2v.training.model import Model, ViewsModel
 from w2v.training.run import BaseRun, Run
 
@@ -93,16 +91,12 @@ class ViewsCheckpoint:
 
 
 class ViewsRun(BaseRun):
-    """A run of several views.
-
-    Attributes:
-        checkpoint_folder: The folder for the checkpoints of the first view, if there are checkpoints.
-    """
+    """A run of several views."""
 
     def __init__(self, config: RunConfig, runs: dict[str, Run]) -> None:
         first = next(iter(runs.values()))
-        super().__init__(replace(config, settings=replace(config.settings, epochs=first.settings.epochs)))
-        self.checkpoint_folder = first.checkpoint_folder
+        folders = [folder for run in runs.values() for folder in run.checkpoint_folders]
+        super().__init__(replace(config, settings=replace(config.settings, epochs=first.settings.epochs)), folders)
         self._runs = runs
         self._models: dict[str, Model] = {}
 
@@ -223,28 +217,17 @@ def latest_checkpoint(folder: PathLike) -> Checkpoint | ViewsCheckpoint:
     settings = settings_from(stored.settings, f"{path}: its settings")
     try:
         config = RunConfig.from_stored(stored.config, settings)
-    except (SettingsError, TypeError, LookupError) as error:
+    except W2VError as error:
         raise W2VError(f"{path}: damaged: {one_line(error)}") from error
-    expected = view_settings(settings)
     if not settings.has_two_views:
         raise W2VError(f"{path}: damaged: it describes a run of one view")
-    views = {name: latest(path.parent / name) for name in expected}
-    first = views["words"].vocabulary
-    for name, checkpoint in views.items():
+    views = {name: latest(path.parent / name) for name in view_settings(settings)}
+    for name, wanted in view_settings(settings).items():
+        checkpoint = views[name]
+        where, expected = f"{path}: its view {checkpoint.path}", replace(checkpoint.identity, run_id=config.run_id)
+        check_identity(where, checkpoint.identity, expected, "start a new run with --force (force=True)")
+        found = checkpoint.settings
         # The objective decides which code runs; the other values, whether the vectors can be concatenated.
-        found, wanted = checkpoint.settings, expected[name]
-        words, counts = checkpoint.vocabulary.words, checkpoint.vocabulary.counts
-        if (
-            (found.objective, found.vector_size, found.ngrams) != (wanted.objective, wanted.vector_size, wanted.ngrams)
-            or not np.array_equal(words.blob, first.words.blob)
-            or not np.array_equal(words.offsets, first.words.offsets)
-            or not np.array_equal(counts, first.counts)
-        ):
+        if (found.objective, found.vector_size, found.ngrams) != (wanted.objective, wanted.vector_size, wanted.ngrams):
             raise W2VError(f"{path}: damaged: it does not fit the checkpoint {checkpoint.path}")
     return ViewsCheckpoint(config, views, path)
-
-
-def latest_state(folder: PathLike) -> Checkpoint | ViewsCheckpoint:
-    """Call `latest_checkpoint`, the new name of this function."""
-    warnings.warn("w2v.training.views.latest_state is now latest_checkpoint", DeprecationWarning, stacklevel=2)
-    return latest_checkpoint(folder)

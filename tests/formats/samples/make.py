@@ -6,10 +6,8 @@ Existing files are not overwritten, since they show how earlier versions wrote t
 """
 
 import json
-import shutil
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ import numpy as np
 
 import w2v
 import w2v.gensim
-from tests.helpers import Stop, run, stop_at
+from tests.helpers import run
 from w2v.formats import table
 from w2v.gensim.models import fasttext, keyedvectors, phrases, word2vec
 from w2v.losses.registry import LOSSES
@@ -85,8 +83,6 @@ def main() -> None:
     add(expected, "gensim-phrases.json", gensim_phrases)
     add(expected, "vocabulary.txt", vocabulary)
     add(expected, "settings.toml", settings_file)
-    add(expected, "checkpoint", lambda folder: checkpoint(folder, {"loss": "hs", "lower": True}))
-    add(expected, "checkpoint-views", lambda folder: checkpoint(folder, VARIANTS["views"]))
     path.write_text(json.dumps(expected, ensure_ascii=False) + "\n", "utf-8")
 
 
@@ -197,20 +193,6 @@ def settings_file(file: Path) -> dict[str, Any]:
     lines = file.read_text("utf-8").splitlines(keepends=True)
     file.write_text("".join(line for line in lines if not line.startswith(("corpus", "output"))), "utf-8")
     return {"loss": "hs", "window": "2,1", "lower": True, "min_count": 2, "epochs": 1}
-
-
-def checkpoint(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
-    options = SMALL | {"epochs": 4} | options
-    with tempfile.TemporaryDirectory() as other:  # so that the checkpoint does not contain the path of this folder
-        corpus, states = shutil.copy(CORPUS, other), Path(other, "states")
-        with suppress(Stop):
-            w2v.train(corpus, checkpoint=states, checkpoint_every="1epoch", progress=stop_at(0.6), **options)
-        shutil.copytree(states, folder)
-    for each in {file.parent for file in folder.rglob("*.safetensors")}:
-        for old in sorted(each.glob("*.safetensors"))[:-1]:
-            old.unlink()
-    model = w2v.train(CORPUS, **options)
-    return describe(model.wv, model)
 
 
 if __name__ == "__main__":

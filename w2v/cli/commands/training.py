@@ -217,7 +217,7 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
     w2v train more.txt --continue vectors.safetensors --vocab union -o more.safetensors
     """
     started = time.perf_counter()
-    checkpoint_folder: CheckpointFolder | None = None
+    checkpoint_folders: list[CheckpointFolder] = []
     with join_ranks() or nullcontext() as communicator:
         with collective_errors(communicator):
             config, inputs = (resumed_run if given["resume"] else new_run)(given, communicator)
@@ -231,7 +231,7 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
                 with prepare(config, **inputs, **more, progress=progress) as run:
                     if given["save_config"] and is_root(communicator):
                         config.save(given["save_config"], force=given["force"])
-                    checkpoint_folder = run.checkpoint_folder
+                    checkpoint_folders = run.checkpoint_folders
                     run.train(progress)
                     model = run.model()
                 del run  # frees the memory of its threads and of the last checkpoint
@@ -240,7 +240,8 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
                 if is_root(communicator):
                     save_all(config, model, given["force"])
         except Stopped as stopped:
-            if given["resume"] or (checkpoint_folder and checkpoint_folder.wait_for_newest()):
+            written = [folder.wait_for_newest() for folder in checkpoint_folders]
+            if all(written) and (written or given["resume"]):  # a full disk may have prevented the first checkpoints
                 folder = str(config.checkpoint)
                 command = resume_command(folder, config.corpus, named, given["force"], config.ignore_memory)
                 stopped.add_note(f"resume with: {command}")

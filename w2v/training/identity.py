@@ -1,0 +1,97 @@
+"""`Identity`: what tells the state that a run has stored on disk from the state of any other run.
+
+Two runs can agree in all shapes, names and counts, and still have different texts or matrices. So state is matched only
+by a random id and by checksums.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from w2v.errors import W2VError, one_line
+from w2v.system.files import PathLike, translate_os_errors
+
+FILE_OPTIONS = ("tree", "tree_vectors")  # settings that may name a file
+# Options that do not change results. The phrases do, but they are joined when the checksum of the text is taken.
+WITHOUT_EFFECT = {"cache", "workers", "phrases", "checkpoint_every", "ignore_memory"}
+
+
+def new_run_id() -> str:
+    """Return a random id for a run."""
+    return uuid.uuid4().hex
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The identity of a run.
+
+    Attributes:
+        run_id: The random id of the run; a resumed run keeps it.
+        inputs: The checksum of each input, by the name of the input in messages.
+        options: The options that the results depend on, as text.
+    """
+
+    run_id: str
+    inputs: dict[str, str] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict)
+
+
+def identity_of(run_id: str, inputs: Mapping[str, str], given: Mapping[str, Any]) -> Identity:
+    """Return the identity of a run.
+
+    Args:
+        run_id: The id of the run.
+        inputs: The checksums of the inputs that the options do not name.
+        given: The options that the user has given. The files that some of them name are inputs, too.
+    """
+    files = {name: checksum_of_files([given[name]]) for name in FILE_OPTIONS if Path(given.get(name) or "").is_file()}
+    options = {name: str(value) for name, value in given.items() if value is not None}
+    return Identity(run_id, {**inputs, **files}, {name: options[name] for name in options.keys() - WITHOUT_EFFECT})
+
+
+def check_identity(where: object, stored: Identity, expected: Identity, remedy: str = "") -> None:
+    """Check that stored state belongs to a run.
+
+    Args:
+        where: The name of the state in the message, such as a path.
+        stored: The identity in the state.
+        expected: The identity of the run.
+        remedy: What the user can do, for the message.
+
+    Raises:
+        W2VError: The identities differ. The message names the first difference.
+    """
+    if stored == expected:
+        return
+    difference = ""
+    if different := _first_difference(stored.inputs, expected.inputs):
+        name, old, new = different
+        difference = f", with {'no' if not old else 'different' if new else 'some'} {name}"
+    elif different := _first_difference(stored.options, expected.options):
+        name, old, new = different
+        difference = f", with {name} {one_line(old or 'none')}, not {one_line(new or 'none')}"
+    raise W2VError(f"{where} belongs to another run{difference}{': ' if remedy else ''}{remedy}")
+
+
+def _first_difference(stored: Mapping[str, str], expected: Mapping[str, str]) -> tuple[str, str, str] | None:
+    """Return the first name with different values, and both values; "" stands for a missing value."""
+    values = ((name, stored.get(name, ""), expected.get(name, "")) for name in sorted({*stored, *expected}))
+    return next((value for value in values if value[1] != value[2]), None)
+
+
+def checksum_of_files(paths: Iterable[PathLike]) -> str:
+    """Return the SHA-256 of the contents of files, in this order; "" for no files.
+
+    Raises:
+        W2VError: A file cannot be read.
+    """
+    digests: list[bytes] = []
+    for path in paths:
+        with translate_os_errors(path), Path(path).open("rb") as file:
+            digests.append(hashlib.file_digest(file, "sha256").digest())
+    return hashlib.sha256(b"".join(digests)).hexdigest() if digests else ""
