@@ -9,10 +9,9 @@ import difflib
 import inspect
 import math
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cache, wraps
+from functools import cache
 from numbers import Integral, Real
 from types import UnionType
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -210,28 +209,6 @@ def with_parameters_of(
         parameters = [next(iter(signature.parameters.values())), *inspect.signature(arguments).parameters.values()]
         vars(function)["__signature__"] = signature.replace(parameters=parameters)
         return function
-
-    return decorate
-
-
-def renamed_arguments(**names: str) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
-    """Return a decorator for a function with renamed arguments: the old names still work, with a DeprecationWarning.
-
-    Args:
-        names: The new name of each argument by its old name, as in renamed_arguments(world="communicator").
-    """
-
-    def decorate(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-        @wraps(function)
-        def wrapper(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
-            for old, new in names.items():
-                if old in kwargs and new not in kwargs:
-                    kwargs[new] = kwargs.pop(old)
-                    message = f"the argument {old} of {function.__name__} is now {new}"
-                    warnings.warn(message, DeprecationWarning, stacklevel=2)
-            return function(*args, **kwargs)
-
-        return wrapper
 
     return decorate
 

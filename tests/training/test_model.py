@@ -127,11 +127,3 @@ def test_command_explains_why_vectors_cannot_be_combined(sample: Path, tmp_path:
     assert w2v.load(model).vectors.tobytes() == w2v.Model.load(model).inputs.tobytes()
     stderr = run("convert", model, tmp_path / "x.bin", "--vectors", "concatenated", code=2).stderr
     assert "output rows belong to nodes of the tree" in stderr
-
-
-def test_old_names_give_a_warning() -> None:
-    model = w2v.train([["a", "b", "c"]] * 9, min_count=1, vector_size=2, negative=1, sample=0, epochs=1)
-    with pytest.warns(DeprecationWarning, match=r"Model\.learnt is now Model\.output_parameters"):
-        assert getattr(model, "learnt").keys() == {"outputs"}  # noqa: B009
-    with pytest.warns(DeprecationWarning, match=r"Model\.widened is now Model\.to_float32"):
-        assert getattr(model, "widened")().inputs.dtype == np.float32  # noqa: B009

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -45,9 +44,6 @@ METRICS_OF_VIEWS = ("loss", "predictions", "held_out_scores")
 # What a .safetensors file has in addition to words and vectors; the end of a sentence in messages.
 SAFETENSORS_ALSO_KEEPS = "also keeps the counts, settings and output layer that --continue, perplexity and rank need"
 INPUTS_TENSOR = "inputs"  # the name of the input rows in a file, if its "vectors" are not the input rows
-
-# Old names of attributes and methods of Model, which version 0.3 will remove.
-RENAMED_ATTRIBUTES = {"learnt": "output_parameters", "widened": "to_float32", "content": "to_vector_file"}
 
 
 class HasVectors:
@@ -169,16 +165,6 @@ class Model(TrainedVectors):
     history: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 4)))
     ngrams: Ngrams | None = None
     coordinates: str = ""
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Return an attribute by its old name, with a DeprecationWarning. Otherwise raise AttributeError."""
-            if name not in RENAMED_ATTRIBUTES:
-                return super().__getattr__(name)
-            new = RENAMED_ATTRIBUTES[name]
-            warnings.warn(f"Model.{name} is now Model.{new}", DeprecationWarning, stacklevel=2)
-            return getattr(self, new)
 
     def __repr__(self) -> str:
         rows, size = self.inputs.shape

@@ -19,7 +19,7 @@ from w2v.evaluation.held_out import GapTest
 from w2v.evaluation.similarity import word_pairs
 from w2v.losses import registry
 from w2v.losses.registry import Settings
-from w2v.options import check_numbers, refuse_unknown, renamed_arguments
+from w2v.options import check_numbers, refuse_unknown
 from w2v.progress import Report, duration, notebook_bar
 from w2v.settings import RENAMED
 from w2v.system.files import PathLike, as_paths, atomic_write, translate_os_errors
@@ -109,7 +109,6 @@ class Scorer:
         return mean(score for _, score in scores if score is not None)
 
 
-@renamed_arguments(finished="on_trial")
 def tune(
     corpus: Source,
     *,
