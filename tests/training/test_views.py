@@ -691,6 +691,7 @@ def test_run_without_all_its_checkpoints_prints_no_command_to_resume(
         w2v.W2VError, match=f"{full_for} holds no checkpoint since a new run began to replace its files"
     ):
         w2v.resume(tmp_path / "states", text)
+    assert (tmp_path / "states" / f"{VIEWS_FILE_NAME}.replaced").exists()  # the old run is still complete
 
 
 def test_paths_of_a_description_are_not_used(text: Path, tmp_path: Path) -> None:

@@ -111,7 +111,6 @@ class ViewsRun(BaseRun):
         checkpoints = {name: run.make_checkpoint() for name, run in self._runs.items()}
         if folder is None:
             return
-        folder.remove_obsolete()
         for name, run in self._runs.items():
             if run.checkpoint_folder:
                 run.checkpoint_folder.write(checkpoints[name])
@@ -119,6 +118,8 @@ class ViewsRun(BaseRun):
         description = encode(_Description(self.config.stored(), self.settings.as_dict()), path)
         with atomic_write(path, follow=False) as file:  # last, so that a run without it is not resumed
             file.write(description.encode())
+        if all(each.wait_for_newest() for each in self.checkpoint_folders):
+            folder.remove_obsolete()
 
     def train(self, report: Report | None = None) -> None:
         """Train each view to its end. See Run.train.
