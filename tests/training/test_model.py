@@ -1,6 +1,7 @@
 """A model's word vectors: the same from every file and from Python; training continues from both matrices."""
 
 import pickle
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
 
@@ -129,9 +130,11 @@ def test_command_explains_why_vectors_cannot_be_combined(sample: Path, tmp_path:
     assert "output rows belong to nodes of the tree" in stderr
 
 
-def test_old_names_give_a_warning() -> None:
-    model = w2v.train([["a", "b", "c"]] * 9, min_count=1, vector_size=2, negative=1, sample=0, epochs=1)
-    with pytest.warns(DeprecationWarning, match=r"Model\.learnt is now Model\.output_parameters"):
-        assert getattr(model, "learnt").keys() == {"outputs"}  # noqa: B009
-    with pytest.warns(DeprecationWarning, match=r"Model\.widened is now Model\.to_float32"):
-        assert getattr(model, "widened")().inputs.dtype == np.float32  # noqa: B009
+def test_matrices_of_a_model_cannot_be_edited(sample: Path) -> None:
+    model = w2v.train(sample, **SMALL)
+    assert np.shares_memory(model.wv.vectors, model.vectors)
+    for matrix in (model.inputs, model.outputs, model.vectors):
+        with pytest.raises(ValueError, match="read-only"):
+            matrix[0] = 1
+    with pytest.raises(FrozenInstanceError):
+        model.inputs = model.outputs  # type: ignore[misc]

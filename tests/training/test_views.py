@@ -25,7 +25,7 @@ from w2v.training import prepare, successive_halving, views
 from w2v.training.checkpoint import write_checkpoint
 from w2v.training.checkpoint_folder import VIEWS_FILE_NAME, CheckpointFolder, files, latest
 from w2v.training.model import ViewsModel
-from w2v.training.views import latest_checkpoint, latest_state
+from w2v.training.views import latest_checkpoint
 from w2v.vectors import compose
 
 VIEWS: dict[str, Any] = {"views": "words+subwords", "vector_size": 11, "epochs": 2, "workers": 1, "buckets": 3000}
@@ -421,9 +421,9 @@ def test_native_file_holds_both_models(model: ViewsModel, model_file: Path, tmp_
         assert_same_views(loaded, model)
         assert loaded.settings.views == "words+subwords"
         assert loaded.settings.vector_size == 11
-        loaded.settings = model.settings  # files do not keep the number of workers
-        for name, view in loaded.views.items():
-            view.settings = model.views[name].settings
+        # Files do not keep the number of workers.
+        for one, other in (loaded, model), *((view, model.views[name]) for name, view in loaded.views.items()):
+            object.__setattr__(one, "settings", other.settings)
         loaded.save(tmp_path / "again.safetensors", force=True)
         assert (tmp_path / "again.safetensors").read_bytes() == model_file.read_bytes()
     model.views["words"].save(tmp_path / "words.safetensors")
@@ -667,12 +667,6 @@ def test_damaged_descriptions_are_refused(text: Path, tmp_path: Path) -> None:
     shutil.copy(path, tmp_path / "incomplete")
     with pytest.raises(w2v.W2VError, match="subwords"):
         latest_checkpoint(tmp_path / "incomplete")
-
-
-def test_old_name_of_latest_checkpoint_gives_a_warning(text: Path, tmp_path: Path) -> None:
-    train(text, epochs=1, checkpoint=tmp_path)
-    with pytest.warns(DeprecationWarning, match="latest_state is now latest_checkpoint"):
-        assert latest_state(tmp_path).path == tmp_path / VIEWS_FILE_NAME
 
 
 def test_paths_of_a_description_are_not_used(text: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from w2v.display import Result
 from w2v.errors import SettingsError, W2VError
 from w2v.evaluation.models import TrainedModel, load_if_path
 from w2v.evaluation.perplexity import MAX_SCORES
-from w2v.options import check_numbers, renamed_arguments
+from w2v.options import check_numbers
 from w2v.progress import Meter, Report
 from w2v.system.files import PathLike
 
@@ -43,7 +43,6 @@ class EffectiveRank(Result):
     singular_values: list[float]
 
 
-@renamed_arguments(words="targets")
 def rank(
     model: TrainedModel | PathLike,
     contexts: int | None = None,
