@@ -99,13 +99,6 @@ def test_command_shows_overlaps_moved_words_and_scores(model: Path, sample: Path
     assert "top 0: it must be" in run("compare", model, other, "--top", 0, code=2).stderr
 
 
-def test_judgements_is_the_old_name_of_results() -> None:
-    vectors = w2v.KeyedVectors(["a", "b", "c"], np.eye(3))
-    comparison = compare(vectors, vectors)
-    with pytest.warns(DeprecationWarning, match="results"):
-        assert comparison.judgements == comparison.results
-
-
 def test_the_list_of_words_is_deprecated() -> None:
     vectors = random_vectors(30)
     assert compare(vectors, vectors).moved == []

@@ -1,7 +1,5 @@
 """The alias table of the noise distribution, and the words drawn from it."""
 
-import importlib
-import sys
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,6 @@ import w2v
 from tests.helpers import DESCENDING_COUNTS as COUNTS
 from tests.helpers import make_loss, python_worker
 from w2v.losses.rows import draw_words, effective_samples, exponentials
-from w2v.losses.sampling import NegativeSampling
 
 ZIPF = (10_000 / np.arange(1, 21)).astype(np.int64)
 
@@ -101,13 +98,6 @@ def test_toy_vocabularies_train(caplog: pytest.LogCaptureFixture) -> None:
     model = w2v.train([["a", "b", "c"]] * 200, min_count=1, sample=0, epochs=20, vector_size=4, workers=1)
     assert model.metrics["loss"][-1] < model.metrics["loss"][0]
     assert "so 2 are drawn for each prediction" in caplog.text
-
-
-def test_the_old_module_of_negative_sampling_still_works() -> None:
-    sys.modules.pop("w2v.losses.negative_sampling", None)
-    with pytest.warns(DeprecationWarning, match=r"w2v\.losses\.negative_sampling is now w2v\.losses\.sampling"):
-        former = importlib.import_module("w2v.losses.negative_sampling")
-    assert former.NegativeSampling is NegativeSampling
 
 
 def test_effective_samples_are_counted_in_each_row() -> None:

@@ -465,21 +465,6 @@ def test_last_checkpoint_is_written_once_despite_an_interrupt(
     assert_same(w2v.resume(tmp_path, sample), uninterrupted)
 
 
-def test_old_names_of_the_class_checkpoint_folder_give_a_warning(sample: Path, tmp_path: Path) -> None:
-    for old_name in ("Checkpoints", "CheckpointFolder"):
-        with pytest.warns(DeprecationWarning, match=f"{old_name} is now w2v.training.checkpoint_folder.Checkpoint"):
-            old_class = getattr(checkpoint, old_name)
-        assert old_class is CheckpointFolder
-    w2v.train(sample, checkpoint=old_class(tmp_path), **SMALL)
-    state = latest(tmp_path)
-    with pytest.warns(DeprecationWarning, match="after"):
-        folder = old_class(tmp_path, after=state)
-    with folder:
-        assert folder.wait_for_newest() == state.path
-        with pytest.warns(DeprecationWarning, match="wait_for_newest"):
-            assert folder.newest == state.path
-
-
 # -- command line -------------------------------------------------------------------------
 
 

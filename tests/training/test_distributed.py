@@ -33,7 +33,6 @@ from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.training import checkpoint, checkpoint_folder
-from w2v.training.communicator import join_ranks
 from w2v.training.config import RunConfig
 from w2v.training.model import Model, ViewsModel
 from w2v.training.prepare import _check_options_for_ranks, _values_all_ranks_share
@@ -135,13 +134,6 @@ def test_rank_variable_without_a_launcher_does_not_start_mpi(monkeypatch: pytest
     assert rank_and_size() is None
     monkeypatch.setenv("PMIX_NAMESPACE", "job")
     assert rank_and_size() == (0, 0)
-
-
-def test_old_module_of_join_ranks_warns() -> None:
-    sys.modules.pop("w2v.training.world", None)
-    with pytest.warns(DeprecationWarning, match=r"w2v\.training\.communicator\.join_ranks"):
-        from w2v.training.world import join
-    assert join is join_ranks
 
 
 @pytest.mark.parametrize(

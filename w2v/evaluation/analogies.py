@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from w2v.display import Result
 from w2v.errors import SettingsError, W2VError
 from w2v.evaluation.word_index import WordIndex, decode_word, numbered_lines
-from w2v.options import check_numbers, renamed_arguments
+from w2v.options import check_numbers
 from w2v.progress import Meter, Report
 from w2v.system.files import PathLike
 from w2v.vectors import _search
@@ -94,7 +94,6 @@ class Questions:
         return known
 
 
-@renamed_arguments(top="restrict_vocab")
 def analogies(
     vectors: KeyedVectors | HasWordVectors,
     questions: PathLike | None = None,

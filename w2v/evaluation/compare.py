@@ -12,7 +12,7 @@ from w2v.display import Result
 from w2v.errors import W2VError, pluralise
 from w2v.evaluation.change import neighbourhood_distances
 from w2v.evaluation.evaluate import NEIGHBOURS, EvaluationResult, evaluate
-from w2v.options import check_numbers, renamed_arguments
+from w2v.options import check_numbers
 from w2v.progress import Meter, Report
 from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
@@ -76,18 +76,11 @@ class Comparison(Result):
     results: list[EvaluationResult]
 
     @property
-    def judgements(self) -> list[EvaluationResult]:
-        """The old name of `results`."""
-        warnings.warn("Comparison.judgements is now Comparison.results", DeprecationWarning, stacklevel=2)
-        return self.results
-
-    @property
     def second_scores(self) -> dict[str, float | None]:
         """The scores of the second model, by "test set, measure"."""
         return {f"{result.name}, {result.measure}": result.scores[1].value for result in self.results}
 
 
-@renamed_arguments(words="show")
 def compare(
     first: KeyedVectors | HasWordVectors,
     second: KeyedVectors | HasWordVectors,
@@ -116,7 +109,7 @@ def compare(
     if show:
         message = "the argument show of compare will be removed: use w2v.change"
         warnings.warn(
-            message, DeprecationWarning, stacklevel=3
+            message, DeprecationWarning, stacklevel=2
         )  # at the caller of the function that the decorator made
     models = vectors_of(first), vectors_of(second)
     shared = [word for word in models[0].index_to_key if models[1].is_known(word)]

@@ -24,7 +24,7 @@ from w2v.evaluation.held_out import DRAWS, MAX_IDS, GapTest
 from w2v.evaluation.similarity import RatedPairs, rated_pairs
 from w2v.formats.header import ModelHeader
 from w2v.losses.loss import Array
-from w2v.options import check_numbers, options_of, refuse_unknown, renamed_arguments
+from w2v.options import check_numbers, options_of, refuse_unknown
 from w2v.progress import Meter, Report
 from w2v.system.files import PathLike, as_paths
 from w2v.system.threads import processors
@@ -118,7 +118,6 @@ class ItemScores:
         return ItemScores(self.items[rows], self.values[rows], self.total, ratings, strata)
 
 
-@renamed_arguments(top="restrict_vocab")
 def evaluate(
     *models: KeyedVectors | HasWordVectors,
     questions: PathLike | Sequence[PathLike] = (),

@@ -8,11 +8,10 @@ can read its vectors and `w2v train --continue` accepts it.
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -257,16 +256,3 @@ def checksum(arrays: Mapping[str, NDArray[Any]], settings: str) -> str:
         for start in range(0, len(array), rows):
             digest.update(np.ascontiguousarray(array[start : start + rows]).data)
     return digest.hexdigest()
-
-
-if not TYPE_CHECKING:  # because type checkers would assume that every name exists
-
-    def __getattr__(name: str) -> Any:
-        """Return CheckpointFolder for its old names, with a DeprecationWarning."""
-        if name not in ("CheckpointFolder", "Checkpoints"):
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from w2v.training.checkpoint_folder import CheckpointFolder  # imports this module
-
-        new_name = "w2v.training.checkpoint_folder.CheckpointFolder"
-        warnings.warn(f"{__name__}.{name} is now {new_name}", DeprecationWarning, stacklevel=2)
-        return CheckpointFolder

@@ -6,7 +6,6 @@ import logging
 import math
 import tempfile
 import time
-import warnings
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import LossNotImported, SettingsError, VersionMismatch, W2VError, one_line
-from w2v.options import renamed_arguments
 from w2v.system.files import PathLike, create_folders, translate_os_errors
 from w2v.system.lock import Lock
 from w2v.system.memory import cpu_seconds_limit
@@ -46,7 +44,6 @@ class CheckpointFolder:
         diverged: True once a checkpoint was not written because training had diverged.
     """
 
-    @renamed_arguments(after="resumed_from")
     def __init__(
         self,
         folder: PathLike,
@@ -137,12 +134,6 @@ class CheckpointFolder:
         """Wait until a pending write has finished, and return the last checkpoint of this run, or None."""
         self._wait()
         return next(reversed(self._written), None)
-
-    @property
-    def newest(self) -> Path | None:
-        """The old name of `wait_for_newest`."""
-        warnings.warn("CheckpointFolder.newest is now wait_for_newest()", DeprecationWarning, stacklevel=2)
-        return self.wait_for_newest()
 
     def discard_after_rise(self) -> Path | None:
         """Remove the checkpoints written after the loss rose, unless no checkpoint is from before the rise.

@@ -8,7 +8,6 @@ checkpoint from the beginning, so a resumed run needs no other files than an ord
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
@@ -242,9 +241,3 @@ def latest_checkpoint(folder: PathLike) -> Checkpoint | ViewsCheckpoint:
         ):
             raise W2VError(f"{path}: damaged: it does not fit the checkpoint {checkpoint.path}")
     return ViewsCheckpoint(config, views, path)
-
-
-def latest_state(folder: PathLike) -> Checkpoint | ViewsCheckpoint:
-    """Call `latest_checkpoint`, the new name of this function."""
-    warnings.warn("w2v.training.views.latest_state is now latest_checkpoint", DeprecationWarning, stacklevel=2)
-    return latest_checkpoint(folder)
