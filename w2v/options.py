@@ -9,10 +9,9 @@ import difflib
 import inspect
 import math
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cache, wraps
+from functools import cache
 from numbers import Integral, Real
 from types import UnionType
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -149,6 +148,9 @@ def checked_value(kind: type, name: str, value: Any) -> Any:
         if value in keywords or (isinstance(value, str) and "," in value and takes_pair(kind, name)):
             return value
         return _checked_number(name, value, value_type, options_of(kind)[name], keywords)
+    kinds = tuple(part for part in get_args(_hints(kind)[name]) if isinstance(part, type) and part is not str)
+    if value is not None and isinstance(value, kinds):
+        return value  # for instance a Loss
     if not isinstance(value, str | os.PathLike) or not os.fspath(value) or not is_nameable(value):
         raise SettingsError(f"{name} {value!r}: it must be a name or a path")
     return os.fspath(value)
@@ -210,28 +212,6 @@ def with_parameters_of(
         parameters = [next(iter(signature.parameters.values())), *inspect.signature(arguments).parameters.values()]
         vars(function)["__signature__"] = signature.replace(parameters=parameters)
         return function
-
-    return decorate
-
-
-def renamed_arguments(**names: str) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
-    """Return a decorator for a function with renamed arguments: the old names still work, with a DeprecationWarning.
-
-    Args:
-        names: The new name of each argument by its old name, as in renamed_arguments(world="communicator").
-    """
-
-    def decorate(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-        @wraps(function)
-        def wrapper(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
-            for old, new in names.items():
-                if old in kwargs and new not in kwargs:
-                    kwargs[new] = kwargs.pop(old)
-                    message = f"the argument {old} of {function.__name__} is now {new}"
-                    warnings.warn(message, DeprecationWarning, stacklevel=2)
-            return function(*args, **kwargs)
-
-        return wrapper
 
     return decorate
 

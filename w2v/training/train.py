@@ -10,7 +10,7 @@ from w2v.errors import SettingsError, W2VError, one_line
 from w2v.graph.graph import is_graph
 from w2v.graph.walks import WalkOptions
 from w2v.losses.registry import FlatSettings, Settings
-from w2v.options import refuse_unknown, renamed_arguments, with_parameters_of
+from w2v.options import refuse_unknown, with_parameters_of
 from w2v.progress import Report
 from w2v.settings import RENAMED, Freeze, Preset
 from w2v.system.files import PathLike
@@ -49,7 +49,6 @@ class Arguments(ReadingOptions, WalkOptions, FlatSettings):
     communicator: Communicator | None = None
 
 
-@renamed_arguments(world="communicator")
 @with_parameters_of(Arguments)
 def train(corpus: Source, **given: Any) -> Model:
     """Train word vectors, and return a model.
@@ -110,7 +109,7 @@ def train(corpus: Source, **given: Any) -> Model:
                 raise SettingsError("preset has no effect with settings, which have all values")
             if given.get("continue_from") is not None:
                 raise SettingsError("continue_from has its own settings: give only the settings to change")
-            given |= settings.as_dict(computed=False)
+            given |= settings.as_dict(computed=False) | {"objective": settings.objective}
         given["notes"] = dict(given.get("notes") or {})
         source = open_source(given.get("continue_from"), given.get("init"), given.get("freeze"))
         if is_graph(corpus):
@@ -124,7 +123,6 @@ def train(corpus: Source, **given: Any) -> Model:
         return cast(Model, run.model())  # see Model.load
 
 
-@renamed_arguments(world="communicator")
 def resume(
     folder: PathLike | Checkpoint | ViewsCheckpoint,
     corpus: Source | None = None,

@@ -19,7 +19,7 @@ from w2v.evaluation.held_out import GapTest
 from w2v.evaluation.similarity import word_pairs
 from w2v.losses import registry
 from w2v.losses.registry import Settings
-from w2v.options import check_numbers, refuse_unknown, renamed_arguments
+from w2v.options import check_numbers, refuse_unknown
 from w2v.progress import Report, duration, notebook_bar
 from w2v.settings import RENAMED
 from w2v.system.files import PathLike, as_paths, atomic_write, open_regular, translate_os_errors
@@ -111,7 +111,6 @@ class Scorer:
         return mean(score for _, score in scores if score is not None)
 
 
-@renamed_arguments(finished="on_trial")
 def tune(
     corpus: Source,
     *,
@@ -233,7 +232,7 @@ def _fixed_and_choices(
         given |= {"vector_size": max_size}
         choices["vector_size"] = tuple(max(1, round(factor * max_size)) for factor in SIZE_FACTORS)
     if given.get("objective") is not None:
-        registry.find(str(given["objective"]))  # imports the user's loss; raises SettingsError if it is missing
+        registry.find(given["objective"])  # imports the user's loss; raises SettingsError if it is missing
     return given, choices
 
 
