@@ -1,4 +1,4 @@
-"""Options accept values within their limits, and functions accept the old names of their arguments."""
+"""Options accept values within their limits."""
 
 import math
 import re
@@ -11,20 +11,9 @@ import pytest
 import w2v
 from w2v.graph.walks import WalkOptions
 from w2v.losses.registry import FlatSettings
-from w2v.options import (
-    check_numbers,
-    check_whole,
-    options_of,
-    refuse_unknown,
-    suggestion,
-    takes_pair,
-    type_of,
-)
+from w2v.options import check_numbers, check_whole, options_of, refuse_unknown, suggestion, takes_pair, type_of
 from w2v.text.idstore import ReadingOptions
 from w2v.text.phrases import PhraseOptions
-
-VECTORS = w2v.KeyedVectors(["a", "b"], np.eye(2, dtype=np.float32))
-
 
 # The lowest and the highest value of each option for a number; None if there is no highest one.
 LIMITS: dict[type, dict[str, tuple[float, float | None]]] = {

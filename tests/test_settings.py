@@ -251,8 +251,3 @@ def test_defaults_change_only_on_purpose() -> None:
     kinds = {name: Settings(model=name) for name in ("skipgram", "cbow")}
     computed = {name: (kind.window_sides, kind.start_alpha) for name, kind in kinds.items()}
     assert computed == {"skipgram": ((5, 5), 0.05), "cbow": ((8, 8), 0.075)}
-
-
-def test_relevant_is_the_old_name_of_in_effect() -> None:
-    with pytest.warns(DeprecationWarning, match="in_effect"):
-        assert Settings().relevant() == Settings().in_effect()

@@ -148,6 +148,9 @@ def checked_value(kind: type, name: str, value: Any) -> Any:
         if value in keywords or (isinstance(value, str) and "," in value and takes_pair(kind, name)):
             return value
         return _checked_number(name, value, value_type, options_of(kind)[name], keywords)
+    kinds = tuple(part for part in get_args(_hints(kind)[name]) if isinstance(part, type) and part is not str)
+    if value is not None and isinstance(value, kinds):
+        return value  # for instance a Loss
     if not isinstance(value, str | os.PathLike) or not os.fspath(value) or not is_nameable(value):
         raise SettingsError(f"{name} {value!r}: it must be a name or a path")
     return os.fspath(value)

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -159,7 +160,9 @@ def test_subsampled_model_beats_unigram_perplexity(sample: Path, tmp_path: Path)
 
 def test_perplexity_beyond_float64_is_infinite(tmp_path: Path) -> None:
     model = random_model("softmax", tmp_path, scale=0.0)
-    model.inputs[:] = model.outputs[1] = 30  # every word predicts "b" with certainty
+    # Every word predicts "b" with certainty.
+    outputs = np.where(np.arange(len(model.outputs))[:, None] == 1, 30, model.outputs)
+    model = replace(model, inputs=np.full_like(model.inputs, 30), outputs=outputs)
     found = w2v.perplexity(model, [["a", "g"]])
     assert found.cross_entropy_bits == pytest.approx(2700 / math.log(2))
     assert found.perplexity == math.inf
@@ -169,7 +172,8 @@ def test_perplexity_beyond_float64_is_infinite(tmp_path: Path) -> None:
 @pytest.mark.parametrize("loss", ["ns", "class", "huffman"])
 def test_scores_beyond_float32_are_refused(loss: str, kind: str, tmp_path: Path) -> None:
     model = random_model(loss, tmp_path, model=kind)
-    model.inputs, model.outputs = (1e30 * np.ones_like(matrix, np.float32) for matrix in (model.inputs, model.outputs))
+    inputs, outputs = (np.full_like(matrix, 1e30, np.float32) for matrix in (model.inputs, model.outputs))
+    model = replace(model, inputs=inputs, outputs=outputs)
     with pytest.raises(w2v.W2VError, match="predictions are not numbers: its training has diverged"):
         w2v.perplexity(model, LINES)
 
@@ -294,7 +298,7 @@ def test_reading_options_override_those_of_the_training(tmp_path: Path) -> None:
     model = random_model("ns", tmp_path)
     upper = [[word.upper() for word in line] for line in LINES]
     assert w2v.perplexity(model, upper, lower=True) == w2v.perplexity(model, LINES)
-    model.text = TextOptions(lower=True)
+    model = replace(model, text=TextOptions(lower=True))
     assert w2v.perplexity(model, upper) == w2v.perplexity(model, LINES)
     with pytest.raises(w2v.SettingsError, match="windows"):
         w2v.perplexity(model, LINES, windows=3)

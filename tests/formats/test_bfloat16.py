@@ -107,8 +107,9 @@ def test_nan_and_infinity_are_found(bf16_and_float32: tuple[w2v.Model, w2v.Model
         matrix[row, 69] = value
         assert bfloat16.first_non_finite_row(matrix) == row
         assert not divergence.all_finite([model.inputs, matrix])
-    broken = replace(model, inputs=model.inputs.copy())
-    broken.inputs[7, 3] = np.nan
+    inputs = model.inputs.copy()
+    inputs[7, 3] = np.nan
+    broken = replace(model, inputs=inputs)
     for name in ("m.bin", "m.safetensors"):
         with pytest.raises(w2v.W2VError, match=r"row 8 \('.*'\) holds NaN"):
             broken.save(tmp_path / name)

@@ -121,17 +121,3 @@ def test_values_that_json_cannot_represent_are_refused(tmp_path: Path, name: str
     with pytest.raises(W2VError, match=rf"m\.safetensors: its {name}: not written: "):
         w2v.KeyedVectors(["a"], [[1.0]], header=ModelHeader(**fields)).save(tmp_path / "m.safetensors")
     assert not list(tmp_path.iterdir())
-
-
-def test_metadata_is_deprecated(tmp_path: Path) -> None:
-    with pytest.warns(DeprecationWarning, match="use header"):
-        vectors = w2v.KeyedVectors(["a"], [[1.0]], None, {"text": '{"lower": true}', "note": "mine"})
-    assert vectors.header == ModelHeader(text=TextOptions(lower=True), others={"note": "mine"})
-    with pytest.warns(DeprecationWarning, match="use header"):
-        metadata = vectors.metadata
-    assert metadata["note"] == "mine"
-    with pytest.raises(TypeError):
-        metadata["note"] = "other"  # type: ignore[index]
-    with pytest.warns(DeprecationWarning, match="use header"):
-        vectors.metadata = {"note": "other"}
-    assert vectors.header == ModelHeader(others={"note": "other"})

@@ -243,6 +243,15 @@ def test_reported_loss_is_the_mean_over_predictions(
     assert found == pytest.approx([np.mean(losses(*matrices, LOSSES[loss], drawn))])
 
 
+def test_an_error_of_w2v_is_not_called_a_mistake_in_a_users_loss(matrices: tuple[Matrix, Matrix]) -> None:
+    own = copy.copy(LOSSES["ns"])
+    own.is_own = True
+    for loss in (own, LOSSES["ns"]):
+        train(*matrices, loss, 0.1)
+        with pytest.raises(IndexError):  # some words have no input row
+            train(matrices[0][:2], matrices[1], loss, 0.1)
+
+
 def test_words_without_context_are_not_trained(matrices: tuple[Matrix, Matrix]) -> None:
     before = [matrix.copy() for matrix in matrices]
     assert np.isnan(train(*matrices, LOSSES["ns"], 0.5, ids=np.array([3, 0, 1, 8, 0], np.uint32))).all()

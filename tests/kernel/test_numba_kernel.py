@@ -259,7 +259,7 @@ class BiasedHinge(Hinge):
 def test_own_loss_is_trained_saved_and_resumed(text: Path, tmp_path: Path) -> None:
     model = w2v.train([text] * 5, objective=BiasedHinge(), checkpoint=tmp_path / "states", **SMALL | {"epochs": 4})
     assert model.metrics["loss"][0] > model.metrics["loss"][3]
-    assert model.settings.objective == f"{__name__}:BiasedHinge"
+    assert model.settings.as_dict()["objective"] == f"{__name__}:BiasedHinge"
     assert np.abs(model.parameters["bias"]).max() > 0.01
     path = tmp_path / "m.safetensors"
     model.save(path)

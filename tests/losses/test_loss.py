@@ -248,10 +248,3 @@ def test_blocks_get_their_lengths_and_numbers_of_words(
 def test_impossible_blocks_are_refused(blocks: str, expected: str) -> None:
     with pytest.raises(w2v.SettingsError, match=expected):
         blocks_of(blocks, 100, 100)
-
-
-def test_old_names_of_a_users_loss_give_a_warning() -> None:
-    with pytest.warns(DeprecationWarning, match="Old.settings_class is now options_class"):
-        type("Old", (Loss,), {"settings_class": object})
-    with pytest.warns(DeprecationWarning, match="Old.ordered is now supports_deterministic"):
-        type("Old", (Loss,), {"ordered": True})

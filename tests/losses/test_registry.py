@@ -1,5 +1,6 @@
 """Every registered loss fulfils the protocol, and a new loss works everywhere without any other change."""
 
+import pickle
 import re
 import sys
 from dataclasses import make_dataclass, replace
@@ -10,8 +11,9 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import SMALL, make_loss, run_json, train_and_stop
+from tests.helpers import SMALL, Hinge, assert_same, make_loss, run_json, train_and_stop
 from w2v import _kernels
+from w2v.errors import LossNotImported
 from w2v.evaluation.effective_rank import rank
 from w2v.losses import registry
 from w2v.losses.loss import Loss, LossOptions, by_tensor_name
@@ -21,6 +23,7 @@ from w2v.losses.worker import new_worker
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
 from w2v.text.vocabulary import Vocabulary
+from w2v.training.divergence import untrained_loss
 from w2v.training.initialisation import Initialisation
 from w2v.training.planning import memory_needed, plan_run
 
@@ -250,8 +253,67 @@ def test_data_of_another_type_is_refused() -> None:
 class OwnNegatives(NegativeSampling):
     """A user's own loss with the options of a built-in loss."""
 
-    name = Loss.name
-    kernels = ("numba",)
+    @staticmethod
+    def choose(s: Any, centre: int, x: Any) -> int:
+        s.rows[0] = 10**6
+        return 1
+
+
+def test_a_loss_derived_from_a_built_in_one_is_a_users_own(sample: Path) -> None:
+    loss = OwnNegatives().prepared(Vocabulary(["a", "b"], [2, 1]), Settings(objective=OwnNegatives()))
+    assert loss.label == f"objective {__name__}:OwnNegatives"
+    assert untrained_loss(loss) == np.inf
+    for attempt in (w2v.losses.check_gradient, lambda loss: w2v.train(sample, **SMALL, objective=loss)):
+        with pytest.raises(w2v.W2VError, match=r"OwnNegatives: choose, test_registry.py, line \d+: chose row 1000000"):
+            attempt(OwnNegatives())
+
+
+class MarginInData(Hinge):
+    """A loss with objects that differ."""
+
+    def __init__(self, margin: float = 1.0) -> None:
+        self.margin = margin
+
+    def prepare(self) -> None:
+        self.data = {"margin": self.margin, "pair": np.array([1 + 2j])}
+
+
+def test_two_losses_of_a_class_are_two_losses() -> None:
+    vocabulary = Vocabulary(["a", "b"], [2, 1])
+    small, large = (Settings(objective=MarginInData(margin)) for margin in (0.5, 2.0))
+    assert small != large
+    assert small == replace(small)
+    for settings, margin in ((small, 0.5), (large, 2.0), (pickle.loads(pickle.dumps(small)), 0.5)):
+        assert loss_for(settings, vocabulary).data["margin"] == margin
+        assert settings.as_dict()["objective"] == f"{__name__}:MarginInData"
+
+
+def test_a_file_is_not_used_with_another_loss_of_the_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_own_losses", {})
+    vocabulary = Vocabulary(["a", "b"], [2, 1])
+    loss = loss_for(Settings(objective=MarginInData(0.5)), vocabulary)
+    tensors = loss.tensors | loss.stored(loss.new_parameters())
+    settings = Settings(objective=str(loss))
+    with pytest.raises(LossNotImported, match="does not run code that a file names"):
+        loss_for(settings, vocabulary, tensors)
+    registry.register(MarginInData(2.0))
+    with pytest.raises(LossNotImported, match=r"with another loss .*:MarginInData, with other data.margin: give"):
+        loss_for(settings, vocabulary, tensors)
+    registry.register(MarginInData(0.5 + 1e-9))  # another machine may round differently
+    assert loss_for(settings, vocabulary, tensors).data["margin"] == 0.5 + 1e-9
+    with pytest.raises(LossNotImported, match=r"with other data.pair"):
+        loss_for(settings, vocabulary, tensors | {"data.pair": np.zeros(16, np.uint8)})
+
+
+@pytest.mark.slow
+def test_a_run_is_not_resumed_with_another_loss_of_the_class(tmp_path: Path, sample: Path) -> None:
+    loss, options = MarginInData(0.5), SMALL | {"epochs": 1}
+    model = w2v.train(sample, **options, objective=loss, checkpoint=tmp_path / "run")
+    w2v.train(sample, **options, objective=MarginInData(2.0))
+    with pytest.raises(LossNotImported, match=r"MarginInData, with other data\.margin"):
+        w2v.resume(tmp_path / "run", sample)
+    registry.register(loss)
+    assert_same(w2v.resume(tmp_path / "run", sample), model)
 
 
 def test_a_users_loss_can_inherit_the_options_of_a_built_in_loss(sample: Path) -> None:

@@ -45,7 +45,7 @@ def test_each_pair_is_an_arrow(vectors: w2v.KeyedVectors, questions: Path) -> No
 
 def test_only_the_directions_of_vectors_count(vectors: w2v.KeyedVectors, questions: Path) -> None:
     points = analogy_map(vectors, None, questions).axes[0].collections[0].get_offsets()
-    vectors.vectors *= np.arange(1, 10, dtype=np.float32)[:, None]
+    vectors.vectors = vectors.vectors * np.arange(1, 10, dtype=np.float32)[:, None]
     scaled = analogy_map(vectors, None, questions).axes[0].collections[0].get_offsets()
     np.testing.assert_allclose(scaled, points, atol=1e-5)
 

@@ -71,7 +71,7 @@ def test_labels_are_close_to_their_points() -> None:
 def test_models_of_any_size_have_finite_points(words: int, size: int, equal: bool, groups: str, tmp_path: Path) -> None:
     vectors = random_vectors(words, size)
     if equal:
-        vectors.vectors[:], vectors.counts[:] = 0.1, 5  # type: ignore[index]
+        vectors.vectors, vectors.counts = np.full((words, size), 0.1, np.float32), np.full(words, 5)
     picture = word_map(vectors, groups=groups)  # type: ignore[arg-type]
     assert np.isfinite(picture.axes[0].collections[0].get_offsets()).all()
     picture.save(tmp_path / "map.svg")
@@ -263,7 +263,7 @@ def test_areas_of_points_grow_with_the_logarithm_of_the_counts() -> None:
 def test_only_the_directions_of_vectors_count() -> None:
     vectors = random_vectors(8)
     first = word_map(vectors, clusters=2).axes[0].collections[0]
-    vectors.vectors *= np.arange(1, 9, dtype=np.float32)[:, None]
+    vectors.vectors = vectors.vectors * np.arange(1, 9, dtype=np.float32)[:, None]
     scaled = word_map(vectors, clusters=2).axes[0].collections[0]
     np.testing.assert_allclose(scaled.get_offsets(), first.get_offsets(), atol=1e-5)
     np.testing.assert_array_equal(scaled.get_facecolors(), first.get_facecolors())

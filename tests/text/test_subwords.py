@@ -121,8 +121,8 @@ def test_rows_round_trip_through_compose_and_decompose(words: list[str]) -> None
     random = np.random.default_rng(1)
     own, ngrams = (random.normal(size=(n, 5)).astype(np.float32) for n in (len(words), len(rows.buckets)))
     sums = rows.sum_by_row(ngrams)
-    composed, shared = own + sums[: len(words)], sums[len(words) :]
-    rows.compose(composed, shared)
+    shared = sums[len(words) :]
+    composed = rows.compose(own + sums[: len(words)], shared)
     members: dict[tuple[int, ...], list[int]] = {}  # for each set of words, the rows of subwords in exactly these words
     buckets = [[bucket_of(ngram, 40) for ngram in ngrams_of(word, 2, 3)] for word in words]
     for k, word in enumerate(words):

@@ -12,7 +12,6 @@ import pytest
 import w2v
 from tests.helpers import full_disk
 from w2v.evaluation.held_out import GapTest
-from w2v.system import memory
 from w2v.training.checkpoint_folder import BEST_FILE_NAME, CheckpointFolder
 from w2v.training.early_stopping import best_epoch
 
@@ -42,14 +41,6 @@ def test_model_has_the_vectors_of_the_best_epoch(
     np.testing.assert_allclose(model.vectors, scored_vectors[1], atol=1e-6)
     message = "training ended after epoch 4: using the vectors of epoch 2, score on held-out text 0.7000"
     assert message in caplog.messages
-
-
-def test_scoring_with_subwords_can_ignore_memory(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "available", lambda: 1)
-    options = SETTINGS | {"subwords": "3-4", "buckets": 500, "epochs": 2}
-    with pytest.raises(w2v.W2VError, match="ignore-memory"):
-        w2v.train(sample, **options)
-    assert len(w2v.train(sample, **options, ignore_memory=True).metrics["held_out_scores"]) == 2
 
 
 @pytest.mark.parametrize("epoch", [2, 3])

@@ -251,7 +251,7 @@ def test_unusable_vectors_are_refused(sample: Path, vectors: w2v.KeyedVectors, b
         w2v.train(sample, init=vectors, continue_from=base_model)
     with pytest.raises(w2v.W2VError, match="init has no vector for any word of this text"):
         w2v.train(sample, init=w2v.KeyedVectors(["unheard"], np.ones((1, 4))))
-    vectors.vectors[2, 3] = np.nan
+    vectors.vectors = np.where(np.arange(len(vectors))[:, None] == 2, np.nan, vectors.vectors)
     with pytest.raises(w2v.W2VError, match="the vectors of init have NaN or infinite values"):
         w2v.train(sample, init=vectors)
 
@@ -267,7 +267,7 @@ def test_frozen_words_keep_their_vectors(
     text = tmp_path / "text"
     text.write_text(sample.read_text("utf-8")[:100_000], "utf-8")
     if options.get("storage") == "bf16":  # only rounded vectors can be stored unchanged
-        vectors.vectors[:] = vectors.vectors.astype(bfloat16.bfloat16())
+        vectors.vectors = vectors.vectors.astype(bfloat16.bfloat16())  # type: ignore[assignment]
     options = {"init": vectors, "freeze": True, "vector_size": 6, "min_count": 20, "epochs": 3, "workers": 1} | options
     trained = w2v.train(text, **options)
     known = [word for word in vectors.index_to_key if word in trained.wv]

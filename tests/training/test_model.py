@@ -1,6 +1,7 @@
 """A model's word vectors: the same from every file and from Python; training continues from both matrices."""
 
 import pickle
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +128,13 @@ def test_command_explains_why_vectors_cannot_be_combined(sample: Path, tmp_path:
     assert w2v.load(model).vectors.tobytes() == w2v.Model.load(model).inputs.tobytes()
     stderr = run("convert", model, tmp_path / "x.bin", "--vectors", "concatenated", code=2).stderr
     assert "output rows belong to nodes of the tree" in stderr
+
+
+def test_matrices_of_a_model_cannot_be_edited(sample: Path) -> None:
+    model = w2v.train(sample, **SMALL)
+    assert np.shares_memory(model.wv.vectors, model.vectors)
+    for matrix in (model.inputs, model.outputs, model.vectors):
+        with pytest.raises(ValueError, match="read-only"):
+            matrix[0] = 1
+    with pytest.raises(FrozenInstanceError):
+        model.inputs = model.outputs  # type: ignore[misc]

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import make_loss, read_text
+from tests.helpers import assert_same, make_loss, read_text
 from w2v.errors import Diverged
 from w2v.losses.loss import by_tensor_name
 from w2v.losses.registry import LOSSES
@@ -21,6 +22,7 @@ from w2v.training import prepare
 from w2v.training.config import RunConfig
 from w2v.training.initialisation import Initialisation
 from w2v.training.model import matrix_arguments
+from w2v.training.planning import memory_needed
 from w2v.training.run import Run
 
 WORDS = Vocabulary(["one", "two", "three"], [400, 200, 200])
@@ -150,6 +152,22 @@ def test_share_of_a_text_is_its_beginning(new_run: Callable[..., Run]) -> None:
     assert half.model().metrics["tokens_trained"] == 2 * 400
 
 
+def test_models_do_not_change_the_run(new_run: Callable[..., Run]) -> None:
+    run = new_run(subwords="2-3", buckets=50)
+    run.train()
+    run.plan = replace(run.plan, output_words=np.array([0, 1, 1], np.int32))
+    before = {name: array.copy() for name, array in run.parameters.items()}
+    first, second = run.model(), run.model()
+    assert_same(first, second)
+    np.testing.assert_array_equal(first.outputs, before["outputs"][[0, 1, 1]])
+    assert not np.allclose(first.inputs, before["inputs"], atol=1e-4)
+    np.testing.assert_equal(run.make_checkpoint().parameters, before)
+    # The new rows are part of the estimate of memory. The n-gram rows are in memory twice while they are sorted.
+    settings = replace(run.settings, vectors="input")
+    plain = memory_needed(replace(run.plan, output_words=None), replace(settings, subwords=None))
+    assert memory_needed(run.plan, settings) == plain + (2 * 3 + 2 * len(first.ngrams.rows)) * 4 * run.plan.width
+
+
 def test_speed_is_words_per_second(new_run: Callable[..., Run]) -> None:
     run = new_run()
     run.train()
@@ -173,10 +191,10 @@ def test_history_gets_a_row_for_each_200th_of_the_run(new_run: Callable[..., Run
 def test_loss_curve_has_the_mean_since_the_point_before() -> None:
     model = w2v.train([["a", "b", "c"]] * 9, min_count=1, vector_size=2, negative=1, sample=0, epochs=1)
     assert model.loss_curve == [(27, model.metrics["loss"][0])]
-    model.history = np.array([[10, 1, 30, 10], [20, 2, 50, 20], [25, 3, 50, 20], [40, 4, 90, 60]], float)
+    history = np.array([[10, 1, 30, 10], [20, 2, 50, 20], [25, 3, 50, 20], [40, 4, 90, 60]], float)
+    model = replace(model, history=history)
     assert model.loss_curve == [(10, 3), (20, 2), (40, 1)]
-    model.history = np.zeros((0, 4))
-    model.metrics |= {"tokens": 7, "loss": [5.0, None, 3.0]}
+    model = replace(model, history=np.zeros((0, 4)), metrics={"tokens": 7, "loss": [5.0, None, 3.0]})
     assert model.loss_curve == [(7, 5), (21, 3)]
     assert w2v.Model(model.settings, model.vocabulary, model.inputs, model.outputs, model.loss).loss_curve == []
 

@@ -421,9 +421,9 @@ def test_native_file_holds_both_models(model: ViewsModel, model_file: Path, tmp_
         assert_same_views(loaded, model)
         assert loaded.settings.views == "words+subwords"
         assert loaded.settings.vector_size == 11
-        loaded.settings = model.settings  # files do not keep the number of workers
-        for name, view in loaded.views.items():
-            view.settings = model.views[name].settings
+        # Files do not keep the number of workers.
+        for one, other in (loaded, model), *((view, model.views[name]) for name, view in loaded.views.items()):
+            object.__setattr__(one, "settings", other.settings)
         loaded.save(tmp_path / "again.safetensors", force=True)
         assert (tmp_path / "again.safetensors").read_bytes() == model_file.read_bytes()
     model.views["words"].save(tmp_path / "words.safetensors")

@@ -240,6 +240,25 @@ def test_batches_equal_single_queries(ours: KeyedVectors, monkeypatch: pytest.Mo
     assert ours.most_similar_batch([]) == []
 
 
+def test_vectors_can_be_replaced_but_not_edited(tmp_path: Path) -> None:
+    matrix = np.random.default_rng(4).standard_normal((5, 3)).astype(np.float32)
+    vectors = KeyedVectors(WORDS[:5], matrix)
+    found = vectors.most_similar("w1")
+    vectors.save(tmp_path / "vectors.safetensors")
+    matrix *= np.arange(1, 6, dtype=np.float32)[:, None]  # the vectors are a copy
+    assert_same_neighbours(vectors.most_similar("w1"), found)
+    loaded = [load(tmp_path / "vectors.safetensors", mmap) for mmap in (False, True)]
+    for each in (vectors, copy.deepcopy(vectors), pickle.loads(pickle.dumps(vectors)), *loaded):
+        for array in (each.vectors, each.norms):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 9
+        each.vectors = matrix[::-1]
+        np.testing.assert_allclose(each.norms, np.linalg.norm(matrix[::-1], axis=1), rtol=1e-5)
+        assert_same_neighbours(each.most_similar("w1"), KeyedVectors(WORDS[:5], matrix[::-1]).most_similar("w1"))
+        with pytest.raises(W2VError, match=r"^vectors of shape \(4, 3\) do not fit 5 words$"):
+            each.vectors = matrix[:4]
+
+
 def test_zero_vectors_have_cosine_zero_and_ties_keep_their_order() -> None:
     vectors = KeyedVectors(list("abcde"), [[0, 0], [1, 0], [1, 0], [2, 0], [0, 1]])
     assert vectors.most_similar("b", topn=3) == [("c", 1), ("d", 1), ("a", 0)]

@@ -16,14 +16,20 @@ from w2v.text.vocabulary import Vocabulary
 class TrainedModel(Protocol):
     """The attributes and methods of `w2v.Model` that evaluation needs. `w2v.Model` documents them."""
 
-    settings: Settings
-    vocabulary: Vocabulary
-    inputs: NDArray[Any]  # (V, D)
-    outputs: NDArray[Any]  # (R, D)
-    loss: Loss
-    parameters: dict[str, NDArray[Any]]
-    text: TextOptions
-
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+    @property
+    def inputs(self) -> NDArray[Any]: ...  # (V, D)
+    @property
+    def outputs(self) -> NDArray[Any]: ...  # (R, D)
+    @property
+    def loss(self) -> Loss: ...
+    @property
+    def parameters(self) -> dict[str, NDArray[Any]]: ...
+    @property
+    def text(self) -> TextOptions: ...
     def to_float32(self) -> Self: ...
     def log_probabilities(self, rows: Array) -> Array: ...
 

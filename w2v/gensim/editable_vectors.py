@@ -35,7 +35,9 @@ class Removed:
 class EditableVectors(keyed.KeyedVectors):
     """The part of KeyedVectors that adds and changes keys, vectors and attributes; see KeyedVectors."""
 
-    norms: Floats | None  # type: ignore[assignment]
+    # Programs edit these arrays, and reset the norms after a change, as with gensim.
+    vectors: NDArray[Any] = np.zeros((0, 0), REAL)
+    norms: Floats | None = None  # type: ignore[assignment]
 
     vocab = Removed("key_to_index, index_to_key, or get_vecattr(word, 'count')")
     index2word, index2entity = Removed("index_to_key"), Removed("index_to_key")

@@ -32,7 +32,7 @@ from w2v._kernels import END_OF_SENTENCE
 from w2v.kernel.plan import Plan
 from w2v.losses.binding import Functions, bind, functions_of
 from w2v.losses.dry_run import dry_run
-from w2v.losses.loss import Array, Loss, Worker, user_error
+from w2v.losses.loss import Array, Worker, mistakes_in_loss
 from w2v.losses.rows import GOLDEN, below, draw, prefetch, scramble, step, update, update_inputs
 from w2v.losses.worker import as_named_tuple, new_worker
 from w2v.settings import MAX_INPUTS_PER_STEP
@@ -297,7 +297,7 @@ class Kernel:
         self._tokens_before = plan.tokens_before
         self._plan = shared_plan(plan, inputs)
         self._workers = [new_thread(plan, parameters, inputs.shape[1], inputs.dtype) for _ in range(plan.workers)]
-        if plan.loss.name == Loss.name:
+        if plan.loss.is_own:
             trial = new_worker(plan.loss, parameters, 2 * plan.window, inputs.shape[1], inputs.dtype)
             dry_run(plan.loss, trial, len(inputs))
         frozen = ((update, update_inputs),) if plan.frozen_outputs else ()
@@ -325,11 +325,9 @@ class Kernel:
             if position == end:
                 break
             epoch, chunk = divmod(position, self._chunks)
-            try:
-                with np.errstate(over="ignore"):  # random numbers are integers that wrap around
-                    loss, predictions = self._train_chunk(self._plan, self._workers[worker_index], epoch, chunk)
-            except Exception as error:
-                raise user_error(self._loss, "training", error) from error
+            # Random numbers are integers that wrap around.
+            with mistakes_in_loss(self._loss, "training"), np.errstate(over="ignore"):
+                loss, predictions = self._train_chunk(self._plan, self._workers[worker_index], epoch, chunk)
             with self._lock:
                 self.losses[epoch] += loss
                 self.predictions[epoch] += predictions

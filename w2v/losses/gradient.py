@@ -14,8 +14,8 @@ from w2v.errors import SettingsError
 from w2v.losses import rows
 from w2v.losses.binding import bind
 from w2v.losses.dry_run import dry_run
-from w2v.losses.loss import Array, Loss, Worker, call_method, fail, user_error
-from w2v.losses.registry import Settings
+from w2v.losses.loss import Array, Loss, Worker, call_method, fail, mistakes_in_loss
+from w2v.losses.registry import LOSSES, Settings
 from w2v.losses.worker import floats_as, new_worker
 from w2v.system import memory
 from w2v.text.vocabulary import Vocabulary
@@ -63,14 +63,13 @@ def check_gradient(
     """
     if not isinstance(loss, Loss):
         raise SettingsError(f"{loss!r}: it must be a Loss, as in check_gradient(Hinge())")
-    own = f"{type(loss).__module__}:{type(loss).__qualname__}"
-    chosen = {"objective": own} if loss.name == Loss.name else {"loss": loss.name}
+    chosen = {"loss": loss.name} if LOSSES.get(loss.name) is type(loss) else {"objective": loss}
     if vocabulary is None:
         vocabulary = Vocabulary(WORDS, np.arange(2 * len(WORDS), 0, -2))
     loss = loss.prepared(vocabulary, Settings(**{"vector_size": VECTOR_SIZE} | chosen | settings))
     random = np.random.default_rng(seed)
     trial = Trial(loss, random)
-    if loss.name == Loss.name:
+    if loss.is_own:
         dry_run(loss, trial.worker(), len(vocabulary))
     largest: dict[str, float] = {}
     for centre in (0, len(vocabulary) // 2, len(vocabulary) - 1):
@@ -152,11 +151,9 @@ class Trial:
         return {"x": change[:, : self.matrices["x"].shape[1]] / ALPHA, **updates}
 
     def _run(self, worker: Worker, centre: int, change: Array, alpha: float) -> float:
-        try:
-            with np.errstate(over="ignore"):  # The random generator computes with integers that wrap around.
-                return float(self.step(worker, centre, self.x, change, alpha))
-        except Exception as error:
-            raise user_error(self.loss, "step", error, self.step.__code__.co_filename) from error
+        # The random generator computes with integers that wrap around.
+        with mistakes_in_loss(self.loss, "step", self.step.__code__.co_filename), np.errstate(over="ignore"):
+            return float(self.step(worker, centre, self.x, change, alpha))
 
 
 def step_of(loss: Loss) -> FunctionType:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import copy
 import traceback
-import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, W2VError
+from w2v.errors import LossNotImported, SettingsError, W2VError
 from w2v.formats import bfloat16
 from w2v.options import check_options
 from w2v.settings import GeneralOptions
@@ -28,8 +28,11 @@ from w2v.text.vocabulary import Vocabulary
 Array = NDArray[Any]
 Worker = Any  # the state `s` of a thread, a named tuple: see Loss
 Integers = NDArray[np.integer[Any]]
-RENAMED_ATTRIBUTES = {"settings_class": "options_class", "ordered": "supports_deterministic"}
 PREFIX = "parameter."  # A file stores the parameter NAME as the tensor parameter.NAME.
+DATA_PREFIX = "data."  # A file of a user's own loss stores the array or number NAME of `data` as the tensor data.NAME.
+DATA_TOLERANCE = 1e-6  # another machine may compute floats of `data` with this relative difference
+
+PACKAGE, NUMPY = Path(__file__).parents[1], Path(np.__file__).parent  # the folders of code that no user has written
 
 
 class Alpha(NamedTuple):
@@ -87,6 +90,7 @@ class Loss:
         rank_above_size: The highest possible rank of the matrix of log_probabilities, minus D; None if only V limits
             it.
         epochs_by_size: Whether a smaller text gets more epochs by default.
+        is_own: Whether this is a user's own loss. It may be derived from a built-in one.
         vocabulary, settings: The vocabulary and the settings of the run.
         options: The options of the run, an instance of options_class.
         data: Arrays and numbers that the compiled functions read, by name.
@@ -116,6 +120,7 @@ class Loss:
     supports_deterministic: ClassVar[bool] = False
     sequential: ClassVar[bool] = False
 
+    is_own: bool = True  # until `prepared` reads it from the settings
     vocabulary: Vocabulary
     settings: GeneralOptions
     options: Any  # of options_class
@@ -125,19 +130,16 @@ class Loss:
     predrawn: int = 0
     notice: str = ""
 
-    def __init_subclass__(cls) -> None:
-        """Warn if a loss sets an attribute by its old name, which has no effect any more."""
-        for old, new in RENAMED_ATTRIBUTES.items():
-            if old in vars(cls):
-                warnings.warn(f"{cls.__name__}.{old} is now {new}", DeprecationWarning, stacklevel=2)
-
     # -- preparation ----------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        """Return the name of the class, module:Name, by which files and commands refer to a user's own loss."""
+        return f"{type(self).__module__}:{type(self).__qualname__}"
 
     @property
     def label(self) -> str:
         """The name of the loss in messages. A user's own loss is called "objective module:Name"."""
-        own = self.name == Loss.name
-        return f"objective {type(self).__module__}:{type(self).__qualname__}" if own else f"loss {self.name}"
+        return f"objective {self}" if self.is_own else f"loss {self.name}"
 
     @classmethod
     def check(cls, settings: GeneralOptions, options: Any) -> None:
@@ -260,6 +262,8 @@ class Loss:
             parameters: The parameters as `stored` returned them.
             rows: Input rows, (N, D).
         """
+        if not len(parameters["outputs"]):
+            raise W2VError(f"{self.label}: without a parameter outputs, it needs a method log_probabilities")
         return log_softmax(rows @ parameters["outputs"].T.astype(rows.dtype))
 
     def log_probabilities_of(
@@ -323,6 +327,7 @@ class Loss:
 
         Raises:
             SettingsError: The settings do not fit the vocabulary or the loss.
+            LossNotImported: The file was written with another user's own loss of the same name.
             W2VError: The tensors are damaged, or a user's own loss has a mistake.
         """
         self.check_vectors(settings)
@@ -333,6 +338,7 @@ class Loss:
                 "options_class of a built-in loss"
             )
         loss = copy.copy(self)
+        loss.is_own = settings.objective is not None
         loss.vocabulary, loss.settings, loss.options, loss.tensors = vocabulary, settings, settings.loss_options, {}
         if tensors is None:
             call_method(loss, "prepare")
@@ -340,9 +346,29 @@ class Loss:
             call_method(loss, "restore", tensors)
             loss.check_stored(tensors)
         loss._check_arrays("data", loss.data)
+        if loss.is_own:
+            loss.tensors |= loss._data_tensors(tensors or {})
         if not isinstance(loss.max_rows, int) or loss.max_rows < 1:
             raise W2VError(f"{loss.label}: max_rows is {loss.max_rows!r}: it must be a whole number above 0")
         return loss
+
+    def _data_tensors(self, stored: Mapping[str, Array]) -> dict[str, Array]:
+        """Return copies of `data` as the tensors of a file.
+
+        Raise LossNotImported if they differ from the `stored` tensors: losses of one class with different data have the
+        same name.
+        """
+        found = {DATA_PREFIX + name: np.array(value) for name, value in self.data.items()}
+        for name, array in found.items():
+            if array.dtype.kind not in "biuf":
+                found[name] = array.reshape(-1).view(np.uint8)
+            old, tolerance = stored.get(name, found[name]), DATA_TOLERANCE if array.dtype.kind == "f" else 0
+            if old.shape != found[name].shape or not np.allclose(old, found[name], tolerance, 0, equal_nan=True):
+                raise LossNotImported(
+                    f"the file was written with another loss {self}, with other {name}: give that loss to "
+                    "w2v.losses.registry.register"
+                )
+        return found
 
     def new_parameters(self) -> dict[str, Array]:
         """Return `parameters`, or raise W2VError if they are invalid."""
@@ -380,29 +406,35 @@ class Loss:
 
 
 def call_method(loss: Loss, name: str, *arguments: Any) -> Any:
-    """Call a method of a loss. An exception in a user's own loss becomes a W2VError with file and line."""
+    """Call a method of a loss. See `mistakes_in_loss` for exceptions in a user's own loss."""
     function = getattr(loss, name)
-    if loss.name != Loss.name:
+    if not loss.is_own:
         return function(*arguments)
     function = getattr(function, "py_func", function)  # Numba keeps the plain function of a compiled one here.
+    with mistakes_in_loss(loss, name, function.__code__.co_filename), np.errstate(all="ignore"):
+        return function(*arguments)  # The caller checks whether numbers are finite.
+
+
+@contextmanager
+def mistakes_in_loss(loss: Loss, what: str, file: str | None = None) -> Iterator[None]:
+    """Turn an exception in the code of a user's own loss into a W2VError with the line where it was raised.
+
+    If the traceback has lines in `file`, the message names the innermost of them. An exception in code of w2v is not a
+    mistake in the loss, and stays as it is.
+    """
     try:
-        with np.errstate(all="ignore"):  # The caller checks whether numbers are finite.
-            return function(*arguments)
+        yield
     except W2VError:
         raise
     except Exception as error:
-        raise user_error(loss, name, error, function.__code__.co_filename) from error
-
-
-def user_error(loss: Loss, what: str, error: Exception, file: str | None = None) -> W2VError:
-    """Return a W2VError for an exception in a user's own loss, with the line where it was raised.
-
-    If the traceback has lines in `file`, the message names the innermost of them.
-    """
-    frames = traceback.extract_tb(error.__traceback__)
-    frame = next((frame for frame in reversed(frames) if frame.filename == file), frames[-1])
-    place = f"{Path(frame.filename).name}, line {frame.lineno}"
-    return W2VError(f"{loss.label}: {what}, {place}: {type(error).__name__}: {error}")
+        # Compiled modules of w2v have relative file names.
+        paths = [(frame, PACKAGE.parent / frame.filename) for frame in traceback.extract_tb(error.__traceback__)]
+        frames = [frame for frame, path in paths if not any(map(path.is_relative_to, (PACKAGE, NUMPY)))]
+        if not loss.is_own or not frames:
+            raise
+        frame = next((frame for frame in reversed(frames) if frame.filename == file), frames[-1])
+        place = f"{Path(frame.filename).name}, line {frame.lineno}"
+        raise W2VError(f"{loss.label}: {what}, {place}: {type(error).__name__}: {error}") from error
 
 
 def fail(loss: Loss, method: str, message: str) -> None:

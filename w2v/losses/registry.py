@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -115,8 +114,6 @@ class FlatSettings(AllLossOptions, GeneralOptions):
     )
 
     def __post_init__(self) -> None:
-        if isinstance(self.objective, Loss):
-            object.__setattr__(self, "objective", register(self.objective))
         GeneralOptions.__post_init__(self)
 
 
@@ -132,7 +129,7 @@ class Settings(GeneralOptions):
 
     Attributes:
         loss: The name of the loss; "objective" for a user's own loss.
-        objective: The name of a user's own loss, module:Name, or None.
+        objective: A user's own loss; its name, module:Name, if the settings come from a file or a command; or None.
         kernel: "cython" or "numba".
         loss_options: The options of the loss, an instance of its options_class (of AllLossOptions for a user's own
             loss). Each of them can also be read from the settings, as in settings.negative.
@@ -142,7 +139,7 @@ class Settings(GeneralOptions):
     """
 
     loss: str
-    objective: str | None
+    objective: str | Loss | None
     kernel: str
     loss_options: LossOptions
 
@@ -162,7 +159,8 @@ class Settings(GeneralOptions):
 
     def _choose_loss(self) -> None:
         if self.objective is not None:
-            if ":" not in str(self.objective) or not str(self.objective).isprintable():
+            name = str(self.objective)
+            if ":" not in name or not name.isprintable():
                 raise SettingsError(f"objective {one_line(repr(self.objective))}: write module:Name")
             if self.loss not in ("", USER_DEFINED):
                 raise SettingsError(
@@ -253,13 +251,14 @@ class Settings(GeneralOptions):
         return self.workers or processors()
 
     def as_dict(self, computed: bool = True) -> dict[str, Any]:
-        """Return every setting by name.
+        """Return every setting by name, with the name of `objective` instead of the loss itself.
 
         Training computes some settings that are None, such as alpha and workers. With `computed`, they have the value
         that training uses. Files and checkpoints store these values. So a run resumes with the number of workers that
         it began with, even on another machine, and a deterministic run needs this number for the same bits.
         """
         values = vars(self) | vars(self.loss_options)
+        values |= {"objective": self.objective and str(self.objective)}
         if computed:
             values |= {"alpha": self.start_alpha, "min_alpha": self.end_alpha, "workers": self.threads}
             values |= {"vectors": self.word_vectors}
@@ -267,11 +266,6 @@ class Settings(GeneralOptions):
                 values |= {"window": self.window or self.window_size}
             values |= {"views": "words+subwords" if self.has_two_views else "words"}
         return {name: values[name] for name in self.names() if name in values}
-
-    def relevant(self) -> dict[str, Any]:
-        """Return `in_effect`; this is its old name."""
-        warnings.warn("Settings.relevant is now Settings.in_effect", DeprecationWarning, stacklevel=2)
-        return self.in_effect()
 
     def in_effect(self, computed: bool = True) -> dict[str, Any]:
         """Return the settings of `as_dict` that have an effect in this run and are not None.
@@ -353,39 +347,43 @@ def loss_for(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[str, A
     This never imports a user's code.
 
     Raises:
-        LossNotImported: The objective is not registered.
+        LossNotImported: The objective is a name that is not registered, or the file has other data of the loss.
         SettingsError, W2VError: See Loss.prepared.
     """
     if settings.loss in LOSSES:
         return LOSSES[settings.loss]().prepared(vocabulary, settings, tensors)
-    name = str(settings.objective)
-    if name not in _own_losses:
+    objective = settings.objective
+    loss = objective if isinstance(objective, Loss) else _own_losses.get(str(objective))
+    if loss is None:
         raise LossNotImported(
-            f"the model's objective is {name}, and w2v does not run code that a file names: give --objective {name}, "
-            "or in Python call w2v.losses.registry.find"
+            f"the model's objective is {objective}, and w2v does not run code that a file names: give --objective "
+            f"{objective}, or in Python call w2v.losses.registry.find"
         )
-    return _own_losses[name].prepared(vocabulary, settings, tensors)
+    return loss.prepared(vocabulary, settings, tensors)
 
 
 def register(loss: Loss) -> str:
-    """Register a user's own loss, so that settings and models can refer to it, and return its name, module:Name.
+    """Let files that name the class of a user's own loss use this loss, and return the name, module:Name.
+
+    `train` and `tune` do this for the loss that they are given. A loss that is registered later replaces it.
 
     Raises:
         SettingsError: It is not a Loss.
     """
     if not isinstance(loss, Loss):
         raise SettingsError(f"objective {loss!r}: it must be a Loss, or module:Name of one")
-    name = f"{type(loss).__module__}:{type(loss).__qualname__}"
-    _own_losses[name] = loss
-    return name
+    _own_losses[str(loss)] = loss
+    return str(loss)
 
 
-def find(name: str) -> Loss:
-    """Import and register the loss "module:Name"; the module may be in the working directory.
+def find(name: str | Loss) -> Loss:
+    """Import and register the loss "module:Name"; the module may be in the working directory. Register a Loss itself.
 
     Raises:
         SettingsError: The module or the loss cannot be imported, or it is not a Loss.
     """
+    if isinstance(name, Loss):
+        name = register(name)
     if name in _own_losses:
         return _own_losses[name]
     module, _, class_name = name.partition(":")

@@ -45,6 +45,13 @@ def zeros(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]
     return _allocate_aligned(np.zeros, shape, np.dtype(dtype))
 
 
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a view of an array that does not allow edits."""
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
 def row_width(columns: int, dtype: DTypeLike = np.float32) -> int:
     """Round a number of columns up so that a row fills whole cache lines."""
     line = CACHE_LINE // np.dtype(dtype).itemsize

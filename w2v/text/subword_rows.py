@@ -100,9 +100,12 @@ class SubwordRows:
         weights = np.repeat(values.astype(np.float64), np.diff(self.starts))
         return np.bincount(self.rows, weights, len(self.members)).astype(np.float64, copy=False)
 
-    def compose(self, own: NDArray[Any], shared: NDArray[Any]) -> None:
-        """Replace the own rows of the words, (V, D), by the means of their subwords; `shared` are the G other rows."""
-        own[:] = (own + self._sums_of_shared_rows(shared)) / self.sizes[:, np.newaxis]
+    def compose(self, own: NDArray[Any], shared: NDArray[Any]) -> NDArray[Any]:
+        """Return the means of the words' subwords, (V, D), from their own rows, (V, D), and the G shared rows."""
+        means = self._sums_of_shared_rows(shared)
+        means += own
+        means /= self.sizes[:, np.newaxis]
+        return means.astype(own.dtype, copy=False)
 
     def decompose(
         self, inputs: NDArray[Any], shared: NDArray[Any], words: Integers | slice = slice(None)

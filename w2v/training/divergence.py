@@ -47,6 +47,6 @@ def untrained_loss(loss: Loss) -> float:
     The scores of untrained vectors are 0, so an independent output row costs log 2 and a distribution over V words
     costs about log V.
     """
-    if loss.name == Loss.name:
+    if loss.is_own:
         return math.inf
     return max(1.0, min(math.log(2) * loss.expected_rows, math.log(len(loss.vocabulary)) + 2))

@@ -9,11 +9,9 @@ import numpy as np
 
 from w2v.errors import W2VError
 from w2v.evaluation.held_out import GapTest
-from w2v.text.subword_rows import SubwordRows
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.identity import check_identity
-from w2v.training.model import Model, matrix_arguments
 from w2v.vectors.cosines import Floats
 
 log = logging.getLogger("w2v")
@@ -39,13 +37,13 @@ class EarlyStopping:
         """Return True if a run with these scores, one for each finished epoch, should end."""
         return bool(scores) and len(scores) - best_epoch(scores) >= self.patience
 
-    def score_epoch(self, checkpoint: Checkpoint) -> list[float]:
-        """Score the vectors at the end of an epoch, and write the checkpoint if it is the best so far.
+    def score_epoch(self, checkpoint: Checkpoint, vectors: Floats) -> list[float]:
+        """Score the word vectors at the end of an epoch, and write the checkpoint if it is the best so far.
 
         Returns:
             The scores of all epochs so far.
         """
-        scores = [*checkpoint.resume_info.scores, self.held_out.score(word_vectors(checkpoint))]
+        scores = [*checkpoint.resume_info.scores, self.held_out.score(vectors)]
         if best_epoch(scores) == len(scores):
             resume_info = replace(checkpoint.resume_info, scores=scores)
             self.checkpoint_folder.write_best(replace(checkpoint, resume_info=resume_info))
@@ -79,14 +77,3 @@ class EarlyStopping:
 def best_epoch(scores: list[float]) -> int:
     """Return the number, from 1, of the epoch with the highest score; the earliest one if several are equal."""
     return int(np.argmax(scores)) + 1
-
-
-def word_vectors(checkpoint: Checkpoint) -> Floats:
-    """Return the word vectors of a checkpoint, (V, D) or (V, 2D); see Settings.vectors."""
-    settings, vocabulary, parameters = checkpoint.settings, checkpoint.vocabulary, dict(checkpoint.parameters)
-    if settings.ngrams:
-        shared, parameters["inputs"] = parameters.pop("ngrams"), parameters["inputs"].copy()
-        # The run has built the same table of subwords, so there is enough memory for it.
-        subwords = SubwordRows.of(settings.ngrams, vocabulary.words, ignore_memory=True)
-        subwords.compose(parameters["inputs"], shared)
-    return Model(settings, vocabulary, loss=checkpoint.loss, **matrix_arguments(parameters)).vectors

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import NothingToTrain, SettingsError, VectorsWithoutModel, W2VError, pluralise
 from w2v.formats import bfloat16
-from w2v.losses.loss import Loss
+from w2v.losses.loss import DATA_PREFIX, Loss
 from w2v.losses.registry import FlatSettings, Settings, loss_for
 from w2v.options import options_of, suggestion
 from w2v.settings import Freeze
@@ -261,7 +261,10 @@ def initialise_from_model(
         # Copy what the trained model keeps: Windows does not replace the file of the old model while it is mapped.
         old = model.vocabulary
         vocabulary = Vocabulary(old.words.take(np.arange(len(old))), old.counts.copy(), old.key_type)
-        tensors = {name: tensor.copy() for name, tensor in model.loss.tensors.items()}
+        # The data of a user's own loss may depend on settings that have changed.
+        tensors = {
+            name: tensor.copy() for name, tensor in model.loss.tensors.items() if not name.startswith(DATA_PREFIX)
+        }
         loss = loss_for(settings, vocabulary, tensors | model.output_parameters)
         parameters |= _subword_rows(model, vocabulary, slice(None), ignore_memory)
         return Initialisation(vocabulary, loss, parameters)

@@ -22,6 +22,7 @@ from w2v.formats.vector_file import NGRAM_TENSORS, SUBWORD_VIEW, VectorFile, vie
 from w2v.losses.loss import PREFIX, Array, Integers, Loss, by_tensor_name, is_parameter
 from w2v.losses.registry import Settings, loss_for, settings_from, view_settings
 from w2v.settings import WordVectors
+from w2v.system import memory
 from w2v.system.files import PathLike
 from w2v.text.normalise import TextOptions
 from w2v.text.subwords import Ngrams
@@ -130,9 +131,9 @@ class TrainedVectors(HasVectors):
         raise NotImplementedError
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, frozen=True)
 class Model(TrainedVectors):
-    """A trained model.
+    """A trained model. Its matrices cannot be edited, because `vectors` and `wv` are computed from them.
 
     Attributes:
         settings: The settings of the run.
@@ -166,6 +167,10 @@ class Model(TrainedVectors):
     ngrams: Ngrams | None = None
     coordinates: str = ""
 
+    def __post_init__(self) -> None:
+        for name in ("inputs", "outputs"):
+            object.__setattr__(self, name, memory.read_only(getattr(self, name)))
+
     def __repr__(self) -> str:
         rows, size = self.inputs.shape
         return (
@@ -198,7 +203,8 @@ class Model(TrainedVectors):
             return self.inputs
         make = combine_matrices if kind == "combined" else concatenate_matrices
         counts = self.vocabulary.counts if self.loss.log_frequencies else None
-        return make(self.inputs, self.outputs[: len(self.inputs)], counts).astype(self.inputs.dtype, copy=False)
+        vectors = make(self.inputs, self.outputs[: len(self.inputs)], counts)
+        return memory.read_only(vectors.astype(self.inputs.dtype, copy=False))
 
     @cached_property
     def words(self) -> list[str]:
@@ -323,7 +329,8 @@ class Model(TrainedVectors):
         others: dict[str, Any] = {"text": header.text, "ngrams": ngrams, "coordinates": header.coordinates}
         model = cls(settings, vocabulary, loss=loss, metrics=metrics, **others, **matrices)
         if inputs is not stored.vectors:
-            model.vectors = stored.vectors  # vectors computed again may differ in the last bits
+            # Vectors computed again may differ in the last bits.
+            vars(model)["vectors"] = memory.read_only(stored.vectors)
         return model
 
     def to_vector_file(self) -> VectorFile:
@@ -349,7 +356,7 @@ class Model(TrainedVectors):
         return replace(self, settings=settings, coordinates=self.coordinates if kind == "input" else "")
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, frozen=True)
 class ViewsModel(TrainedVectors):
     """A model of several views of the same words, which were trained separately on the same text.
 
@@ -409,6 +416,7 @@ class ViewsModel(TrainedVectors):
         words, counts, rows = self.vocabulary.words, self.vocabulary.counts, np.arange(len(self.vocabulary))
         matrices = [view.vectors for view in self.views.values()]
         vectors = concatenate_unit_vectors(matrices, [rows] * len(matrices), [1.0] * len(matrices))
+        vectors = memory.read_only(vectors)
         return KeyedVectors(words, vectors, counts, tensors=self._ngrams.tensors, header=self._vectors_header)
 
     @property

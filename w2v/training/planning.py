@@ -159,13 +159,18 @@ def numba_kernel() -> Any:
 def memory_needed(plan: Plan, settings: Settings, copies: int = 0) -> int:
     """Return the bytes that a run needs.
 
-    They include the matrices, `copies` copies of the matrices, the threads, and the word vectors that are computed at
-    the end.
+    They include the matrices, `copies` copies of the matrices, the threads, and what Run.model computes: the word
+    vectors, and rows that are not rows of the run.
     """
     rows = input_row_count(plan) + plan.loss.memory_rows
     row_bytes = plan.width * bfloat16.dtype_of(plan.storage).itemsize
-    vectors = memory_of(settings.word_vectors, len(plan.keep_thresholds), plan.vector_size)
-    return rows * row_bytes * (1 + copies) + vectors + threads_memory(plan, settings.kernel)
+    words, new_rows = len(plan.keep_thresholds), 0
+    if plan.output_words is not None:
+        new_rows += words
+    if settings.ngrams and plan.subwords:
+        new_rows += words + 2 * len(plan.subwords.buckets)  # the n-gram rows are computed and then sorted
+    vectors = memory_of(settings.word_vectors, words, plan.vector_size)
+    return (rows * (1 + copies) + new_rows) * row_bytes + vectors + threads_memory(plan, settings.kernel)
 
 
 def input_row_count(plan: Plan) -> int:

@@ -98,7 +98,7 @@ def prepare(
         with collective_errors(communicator):
             settings = config.settings
             if settings.objective is not None and resume_from is None:
-                registry.find(str(settings.objective))  # imports the user's loss; raises SettingsError if it is missing
+                registry.find(settings.objective)  # imports the user's loss; raises SettingsError if it is missing
             bfloat16.dtype_of(settings.storage)  # raises W2VError if the package ml_dtypes is missing
             if vocabulary is None and config.vocabulary is not None:
                 vocabulary = Vocabulary.load(config.vocabulary, settings.min_count, settings.max_vocab)

@@ -221,9 +221,20 @@ class Run(BaseRun):
         )
 
     def model(self) -> Model:
-        """Return the trained model. With subwords this composes the input rows, so the run cannot train further."""
+        """Return the model as trained so far.
+
+        It shares the matrices of the run, except input rows that are composed of subwords and output rows that several
+        words share.
+        """
+        parameters, ngrams, subwords = dict(self.parameters), None, self.plan.subwords
         if self.plan.output_words is not None:  # in the model, each word has a copy of its output row
-            self.parameters["outputs"][:] = self.parameters["outputs"][self.plan.output_words]
+            parameters["outputs"] = parameters["outputs"][self.plan.output_words]
+        if self.settings.ngrams and subwords:
+            own, shared = parameters["inputs"], parameters.pop("ngrams")
+            parameters["inputs"] = subwords.compose(own, shared)
+            order = np.argsort(subwords.buckets)
+            rows = subwords.divide_by_row(own, shared)[order]
+            ngrams = Ngrams(self.settings.ngrams, subwords.buckets[order], rows)
         checkpoint = self.make_checkpoint()
         words = checkpoint.resume_info.tokens_trained
         metrics = {
@@ -249,21 +260,10 @@ class Run(BaseRun):
             metrics=metrics,
             history=self.history,
             text=self.config.text,
-            ngrams=self.compose_subwords(),
+            ngrams=ngrams,
             coordinates=self.coordinates,
-            **matrix_arguments(self.parameters),
+            **matrix_arguments(parameters),
         )
-
-    def compose_subwords(self) -> Ngrams | None:
-        """Replace each input row by the mean of the word's subwords, and return the n-gram rows, if there are any."""
-        subwords, kind = self.plan.subwords, self.settings.ngrams
-        if subwords is None or kind is None:
-            return None
-        own, shared = self.parameters["inputs"], self.parameters.pop("ngrams")
-        rows = subwords.divide_by_row(own, shared)
-        subwords.compose(own, shared)
-        order = np.argsort(subwords.buckets)
-        return Ngrams(kind, subwords.buckets[order], rows[order])
 
     def train(self, report: Report | None = None) -> None:
         """Train to the end, or until early stopping, and write checkpoints, the last one at the end.
@@ -316,7 +316,7 @@ class Run(BaseRun):
     def _score_epoch(self) -> None:
         """Score the epoch if it has just ended and training may stop early."""
         if self.early_stopping and self.kernel.position >= self._next_score_position:
-            self.scores = self.early_stopping.score_epoch(self.make_checkpoint())
+            self.scores = self.early_stopping.score_epoch(self.make_checkpoint(), self.model().vectors)
 
     def _start_meter(self, report: Report | None) -> None:
         constants = {"epochs": self.plan.epochs, "memory": self.peak_memory, "memory_limit": self.memory_limit}

@@ -109,7 +109,7 @@ def train(corpus: Source, **given: Any) -> Model:
                 raise SettingsError("preset has no effect with settings, which have all values")
             if given.get("continue_from") is not None:
                 raise SettingsError("continue_from has its own settings: give only the settings to change")
-            given |= settings.as_dict(computed=False)
+            given |= settings.as_dict(computed=False) | {"objective": settings.objective}
         given["notes"] = dict(given.get("notes") or {})
         source = open_source(given.get("continue_from"), given.get("init"), given.get("freeze"))
         if is_graph(corpus):

@@ -230,7 +230,7 @@ def _fixed_and_choices(
         given |= {"vector_size": max_size}
         choices["vector_size"] = tuple(max(1, round(factor * max_size)) for factor in SIZE_FACTORS)
     if given.get("objective") is not None:
-        registry.find(str(given["objective"]))  # imports the user's loss; raises SettingsError if it is missing
+        registry.find(given["objective"])  # imports the user's loss; raises SettingsError if it is missing
     return given, choices
 
 

@@ -171,7 +171,12 @@ def align(
     coordinates = hashlib.sha256(rotated[0].data).hexdigest()[:16]
     return Alignment(
         [
-            KeyedVectors(source.index_to_key, vectors, source.counts, header=_header(source.header, coordinates))
+            KeyedVectors(
+                source.index_to_key,
+                memory.read_only(vectors),
+                source.counts,
+                header=_header(source.header, coordinates),
+            )
             for source, vectors in zip(sources, rotated, strict=True)
         ],
         fits,
@@ -190,7 +195,12 @@ def in_one_system(sources: Sequence[KeyedVectors]) -> tuple[list[KeyedVectors], 
         alignment = align(sources)
         return alignment.vectors, alignment.fits
     scaled = [
-        KeyedVectors(each.index_to_key, normalise(each.vectors, centre=False), each.counts, header=each.header)
+        KeyedVectors(
+            each.index_to_key,
+            memory.read_only(normalise(each.vectors, centre=False)),
+            each.counts,
+            header=each.header,
+        )
         for each in sources
     ]
     return scaled, []

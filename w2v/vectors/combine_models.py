@@ -78,7 +78,7 @@ def combine(
         log.warning("the n-grams of the models are left out: in the combination, unknown words do not have a vector")
     texts = [source.header.text for source in sources]
     header = ModelHeader(text=texts[0]) if all(text == texts[0] for text in texts) else ModelHeader()
-    return KeyedVectors(chosen, combined, counts, header=header)
+    return KeyedVectors(chosen, memory.read_only(combined), counts, header=header)
 
 
 def _checked_weights(weights: Iterable[float] | None, models: int) -> NDArray[np.float32]:

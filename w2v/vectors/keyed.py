@@ -7,11 +7,9 @@ replaces a file only with `force`. `w2v.gensim` has classes with gensim's argume
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast, get_args
 
 import numpy as np
@@ -25,6 +23,7 @@ from w2v.formats.storage import CompactMatrix
 from w2v.formats.vector_file import VectorFile, check_counts
 from w2v.options import check_whole
 from w2v.progress import Report
+from w2v.system import memory
 from w2v.system.files import Errors, PathLike
 from w2v.text._text import Lookup
 from w2v.text.corpus import Corpus, DataFrameLike, python_values
@@ -51,7 +50,6 @@ Keys = Key | Sequence[Key | tuple[Key, float]]  # a tuple is a key and its weigh
 Word = TypeVar("Word", bound=str | int)
 
 SHOWN_WORDS = 10  # rows of the table in a notebook
-METADATA_DEPRECATED = "KeyedVectors.metadata will be removed: use header, which has named and checked fields"
 
 
 class KeyedVectors:
@@ -61,8 +59,6 @@ class KeyedVectors:
     as text, as on the command line.
 
     Attributes:
-        vectors: float32 (V, D). If a memory-mapped file stores a smaller type, this is a CompactMatrix, which converts
-            rows to float32 when they are read.
         counts: int64 (V,), how often each word occurs in the training text, or None if unknown.
         header: Metadata of a native file, such as the training settings; see ModelHeader.
         tensors: Other arrays of a native file, such as the output layer.
@@ -73,30 +69,22 @@ class KeyedVectors:
         words: Sequence[Any],
         vectors: ArrayLike,
         counts: ArrayLike | None = None,
-        metadata: Mapping[str, str] | None = None,
         tensors: Mapping[str, NDArray[Any]] | None = None,
         *,
         header: ModelHeader | None = None,
     ) -> None:
         """Check and store the words, or the numbers of items, and their vectors.
 
-        `metadata` is deprecated: use `header`.
+        `vectors` are copied, unless they are a read-only array.
 
         Raises:
             W2VError: If the words are neither all strings nor all ints, if the words, vectors and counts differ in
                 number, if a count is negative, or if the counts add up to 2^63 or more.
         """
-        self.vectors: NDArray[np.float32] = (
-            cast(Any, vectors) if isinstance(vectors, CompactMatrix) else np.asarray(vectors, np.float32)
-        )
         self.header = header or ModelHeader()
-        if metadata:
-            warnings.warn(METADATA_DEPRECATED, DeprecationWarning, stacklevel=2)
-            self.header = ModelHeader.from_strings(metadata, "the metadata")
         self.tensors = dict(tensors or {})
         self._words: Sequence[str] = words if isinstance(words, Words) else self._checked_words(words)
-        if self.vectors.ndim != 2 or len(self.vectors) != len(self._words):
-            raise W2VError(f"vectors of shape {self.vectors.shape} do not fit {pluralise(len(self._words), 'word')}")
+        self.vectors = cast(Any, vectors)
         self.counts: NDArray[np.int64] | None = None
         if counts is not None:
             numbers = np.asarray(counts)
@@ -115,17 +103,6 @@ class KeyedVectors:
             if not isinstance(word, str):
                 raise W2VError(f"word {row} is {word!r:.60}: words are strings, or all are ints of 64 bits")
         return keys
-
-    @property
-    def metadata(self) -> Mapping[str, str]:
-        """A read-only view of the header as strings, as a native file stores it. Deprecated: use `header`."""
-        warnings.warn(METADATA_DEPRECATED, DeprecationWarning, stacklevel=2)
-        return MappingProxyType(self.header.to_strings("the metadata"))
-
-    @metadata.setter
-    def metadata(self, strings: Mapping[str, str]) -> None:
-        warnings.warn(METADATA_DEPRECATED, DeprecationWarning, stacklevel=2)
-        self.header = ModelHeader.from_strings(strings, "the metadata")
 
     # -- words and vectors --------------------------------------------------------------------------
 
@@ -160,6 +137,27 @@ class KeyedVectors:
         words = Words.of(self._words)
         return Lookup(words.with_padding(), words.offsets)
 
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """The vectors, float32 (V, D), read-only.
+
+        They can be replaced, but not edited, because `norms` and searches depend on them. If a memory-mapped file
+        stores a smaller type, this is a CompactMatrix, which converts rows to float32 when they are read.
+        """
+        return self._vectors if isinstance(self._vectors, CompactMatrix) else memory.read_only(self._vectors)
+
+    @vectors.setter
+    def vectors(self, vectors: ArrayLike | CompactMatrix) -> None:
+        matrix: Any = vectors
+        if not isinstance(vectors, CompactMatrix):
+            # The caller may edit a writable array later.
+            is_fixed = isinstance(vectors, np.ndarray) and not vectors.flags.writeable
+            matrix = np.asarray(vectors, np.float32) if is_fixed else np.array(vectors, np.float32)
+        if matrix.ndim != 2 or len(matrix) != len(self._words):
+            raise W2VError(f"vectors of shape {matrix.shape} do not fit {pluralise(len(self._words), 'word')}")
+        self._vectors: NDArray[np.float32] = matrix
+        self._norms: Floats | None = None
+
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what cannot be copied or pickled, and is made again when it is used."""
         return {name: value for name, value in vars(self).items() if name != "_lookup"}
@@ -169,10 +167,12 @@ class KeyedVectors:
         """The number of values in a vector, D."""
         return int(self.vectors.shape[1])
 
-    @cached_property
+    @property
     def norms(self) -> Floats:
-        """The length of each vector, (V,) float32."""
-        return lengths(self.vectors)
+        """The length of each vector, (V,) float32, read-only."""
+        if self._norms is None:
+            self._norms = lengths(self.vectors)
+        return memory.read_only(self._norms)
 
     def words_in(self, text: str) -> list[str]:
         """Split a text into words with the normalisation and tokenizer used to train these vectors.
@@ -689,7 +689,7 @@ class KeyedVectors:
     ) -> tuple[float | None, list[Section]]:
         """Return the accuracy on a file of analogy questions and the results of its sections.
 
-        Arguments and errors are the same as in w2v.analogies.
+        Arguments and errors are the same as in w2v.analogies, but `restrict_vocab` has the default of gensim.
         """
         from w2v.evaluation.analogies import analogies as evaluate
 
@@ -794,6 +794,8 @@ def to_keyed_vectors(content: VectorFile, as_stored: bool = False) -> KeyedVecto
     vectors: Any = content.vectors if as_stored else np.asarray(content.vectors, np.float32)
     if as_stored and vectors.dtype != np.float32:
         vectors = CompactMatrix(vectors)
+    if isinstance(vectors, np.ndarray):
+        vectors = memory.read_only(vectors)
     return KeyedVectors(content.words, vectors, content.counts, tensors=content.tensors, header=content.header)
 
 
