@@ -92,12 +92,10 @@ def main() -> None:
     if len(versions) < len(options.python):
         sys.exit(f"these Pythons do not all run: {' '.join(options.python)}")
     for number, (minor, python) in enumerate(versions):
-        locks = [NEWEST_LOCK, OLDEST_LOCK] if minor == OLDEST and not options.part else [NEWEST_LOCK]
-        for lock in locks:
-            oldest = lock == OLDEST_LOCK
-            name = f"{python}{' with the oldest versions' * oldest}"
+        for lock in [NEWEST_LOCK, OLDEST_LOCK][: 1 + (minor == OLDEST and not options.part)]:
+            name = f"{python}{' with the oldest versions' * (lock == OLDEST_LOCK)}"
             print(name, flush=True)
-            environment_python = create_environment(python, f"{number}{'-oldest' * oldest}")
+            environment_python = create_environment(python, f"{number}-{lock.stem}")
             packages = ["w2v", *PART_PACKAGES] if options.part else ["w2v[dev]"]
             install(environment_python, "--constraint", str(lock), "--build-constraint", str(NEWEST_LOCK), *packages)
             tests = PART if options.part else ["tests", *NEED_SOURCES]

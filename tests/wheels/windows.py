@@ -143,8 +143,7 @@ def start(*arguments: str, **options: object) -> subprocess.Popen[str]:
 
 def install_packages() -> None:
     """Install the packages that the tests use. Remove and name each one that cannot be imported under Wine."""
-    project = ["--requirement", ROOT / "pyproject.toml", "--extra", "dev"]
-    install("--constraint", NEWEST_LOCK, "--require-hashes", *project)
+    install("--require-hashes", "--constraint", NEWEST_LOCK, "--requirement", ROOT / "pyproject.toml", "--extra", "dev")
     for package, module in OPTIONAL.items():
         with start("-c", f"import {module}") as python:
             output = python.communicate()[0]
