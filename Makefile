@@ -1,14 +1,24 @@
 # make demo: build, train on the sample corpus, and query the vectors.
 # make test: build, and check style, types and behaviour, without the slow tests. make test-slow: run the slow tests.
 # make demo-real CORPUS=text.txt: the same with your text, and the scores to expect from a text of its size.
+# make lock: renew requirements.lock. make test-newest: make test with the newest versions of all packages.
 # make bench CORPUS=... QUESTIONS=... PAIRS=...: measure speed and quality, and compare them with gensim's.
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
-PIP := $(RUN)/python -m pip install --quiet --disable-pip-version-check
+PIP := -m pip install --quiet --disable-pip-version-check
+# pip checks the versions and hashes of all packages that it installs, also to build others, and refuses packages that
+# requirements.lock does not have.
+LOCKED := --constraint requirements.lock --build-constraint requirements.lock
+INSTALL := $(RUN)/python $(PIP) $(LOCKED)
+# Creates the environment $(1), with the pip of requirements.lock: older ones do not take hashes from a constraints file.
+define CREATE
+@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
+@sed -n '/^pip==/,/# via/p' requirements.lock | $(1)/bin/python $(PIP) --require-hashes --requirement /dev/stdin
+endef
 # Prints the dependencies of w2v. The build installs them while it compiles w2v.
 DEPENDENCIES := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")
-SOURCES := setup.py pyproject.toml $(shell find w2v -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name '*.c')
+SOURCES := setup.py pyproject.toml requirements.lock $(shell find w2v -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name '*.c')
 export PATH := $(abspath $(RUN)):$(PATH)
 # make 3.81, which macOS has, looks for simple commands in the old PATH, unless SHELL differs from the default.
 ifeq ($(MAKE_VERSION),3.81)
@@ -17,7 +27,7 @@ endif
 # Keep compiled bytecode even where this variable forbids it: the tests start many programs, and each would compile w2v.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: build demo demo-real test test-slow cluster browser compat docs faults faults-short fuzz sanitize bench wheels wheels-test wheels-test-arm64 wheels-test-windows clean
+.PHONY: build demo demo-real lock test test-newest test-slow cluster browser compat docs faults faults-short fuzz sanitize bench wheels wheels-test wheels-test-arm64 wheels-test-windows clean
 build: $(VENV)/.built
 
 # If the machine lacks a tool, one line names it.
@@ -27,16 +37,16 @@ $(VENV)/.built: $(SOURCES)
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "w2v needs Python's venv module; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@command -v $(firstword $(CC)) >/dev/null || { echo "w2v needs a C compiler: $(firstword $(CC)) is not installed; on Debian and Ubuntu: apt install gcc" >&2; exit 1; }
 	@test -e "`$(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))'`/Python.h" || { echo "w2v needs Python's C headers: Python.h is missing; on Debian and Ubuntu: apt install python3-dev" >&2; exit 1; }
-	@test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "building w2v in $(VENV): about a minute"
-	@$(RUN)/python -c '$(DEPENDENCIES)' | $(PIP) --requirement /dev/stdin & others=$$!; \
-	$(PIP) --no-deps --editable . && wait $$others
+	$(call CREATE,$(VENV))
+	@$(RUN)/python -c '$(DEPENDENCIES)' | $(INSTALL) --requirement /dev/stdin & others=$$!; \
+	$(RUN)/python $(PIP) --no-deps --build-constraint requirements.lock --editable . && wait $$others
 	@touch $@
 
 # The dependencies of the checks. w2v itself is already installed, so this does not build it again.
 $(VENV)/.checks: $(VENV)/.built
 	@echo "installing the dependencies of the checks"
-	@$(PIP) 'w2v[dev]'
+	@$(INSTALL) 'w2v[dev]'
 	@touch $@
 
 sample.txt: $(VENV)/.built $(wildcard w2v/data/*)
@@ -50,7 +60,7 @@ demo: sample.txt
 
 # CORPUS is your text; by default, a text in ../shared. QUESTIONS and PAIRS are optional, as in make bench.
 demo-real: $(VENV)/.built
-	@$(PIP) 'w2v[tokenize]'
+	@$(INSTALL) 'w2v[tokenize]'
 	@python bench/demo.py $(CORPUS) $(if $(QUESTIONS),--questions $(QUESTIONS)) $(if $(PAIRS),--pairs $(PAIRS))
 
 PYTEST = python -m pytest -n auto --maxprocesses 8 --dist worksteal
@@ -63,6 +73,27 @@ test: $(VENV)/.checks
 	$(PYTEST) -m 'not slow and not cluster'; tests=$$?; \
 	wait $$types && exit $$tests
 
+# Write the newest versions of all packages to requirements.lock, for Python 3.11 to 3.14, Linux, macOS and Windows. The
+# second command adds libraries that ask for other versions of some packages. tests/wheels/oldest.lock has the oldest
+# versions that pyproject.toml allows for users, and the newest ones of the packages of the tests, for Python 3.11.
+COMPILE := build/lock/bin/python -m uv pip compile --quiet --upgrade --python-version 3.11 --generate-hashes \
+--no-emit-index-url --custom-compile-command 'make lock'
+OLDEST := tests/wheels/oldest.lock
+lock: build/lock/.built
+	@echo "looking for the newest versions of all packages"
+	@$(COMPILE) pyproject.toml --all-extras --group pip --group lock --group tools --group locked \
+	--universal --output-file requirements.lock
+	@$(COMPILE) --group libraries --no-deps --constraint requirements.lock --universal --no-header >>requirements.lock
+	@$(COMPILE) pyproject.toml --extra all --python-platform linux --resolution lowest-direct --output-file $(OLDEST)
+	@$(COMPILE) pyproject.toml --extra dev --python-platform linux --constraint $(OLDEST) --output-file $(OLDEST)
+
+# Run make test with the newest versions of all packages, in a copy of the files that git knows.
+test-newest:
+	@rm -rf build/newest && mkdir -p build/newest
+	@git ls-files -z | tar -c --null -T - | tar -x -C build/newest
+	$(MAKE) -C build/newest lock
+	$(MAKE) -C build/newest test
+
 # The tests that take some seconds each or compile a loss with Numba, which `make test` leaves out.
 test-slow: $(VENV)/.checks
 	$(PYTEST) -m 'slow and not cluster'
@@ -73,16 +104,22 @@ cluster: $(VENV)/.checks
 
 # Tests of w2v explore in a real browser. They install Debian's Chromium if necessary, or print one line if that fails.
 browser: $(VENV)/.checks
+	@$(INSTALL) 'w2v[browser]'
 	python tests/browser/run.py
 
 # Run gensim's own tests, libraries and programs that use gensim, with w2v.gensim; compare w2v.fasttext with fastText;
-# exchange models with Spark, for which it installs pyspark and Java if it can.
-compat: $(VENV)/.checks
+# exchange models with Spark, for which it installs Java if it can.
+compat: $(VENV)/.checks build/libraries/.built
+	@$(INSTALL) 'w2v[spark]'
 	python tests/compat/run.py
 	python tests/compat/libraries.py
 	python tests/compat/programs.py
 	python tests/compat/fasttext_calls.py
 	python tests/compat/spark.py
+
+build/libraries/.built: $(VENV)/.checks
+	@$(INSTALL) --no-deps --upgrade --target build/libraries --group libraries
+	@touch $@
 
 # Builds that detect errors: checked, sanitize (addresses, undefined behaviour), thread. Each has its own tree of real
 # folders with links to the source files. If the folders were links, the modules would be built among the sources.
@@ -91,7 +128,7 @@ build/%/.built: $(SOURCES) $(shell find w2v -type d ! -name __pycache__) $(VENV)
 	@rm -rf build/$*/w2v
 	@find w2v -type d ! -name __pycache__ -exec mkdir -p build/$*/{} ';'
 	@find w2v -type f ! -name '*.so' ! -path '*/__pycache__/*' -exec ln -s $(CURDIR)/{} build/$*/{} ';'
-	@ln -sfn $(addprefix $(CURDIR)/,tests docs bench README.md CONTRIBUTING.md CHANGELOG.md LICENSE MANIFEST.in Makefile pyproject.toml setup.py) build/$*
+	@ln -sfn $(addprefix $(CURDIR)/,tests docs bench README.md CONTRIBUTING.md CHANGELOG.md LICENSE MANIFEST.in Makefile pyproject.toml requirements.lock setup.py) build/$*
 	@W2V_BUILD=$* $(RUN)/python setup.py --quiet build_ext --build-lib build/$* --build-temp build/$*/temp
 	@touch $@
 
@@ -101,7 +138,7 @@ docs: $(VENV)/.docs
 	@echo "the site: build/docs/index.html"
 
 $(VENV)/.docs: $(VENV)/.built
-	@$(PIP) 'w2v[docs]'
+	@$(INSTALL) 'w2v[docs]'
 	@touch $@
 
 # Inject system failures and kills, and try forged and fuzzed files, for some hours: make faults KILLS=1000 SECONDS=60
@@ -118,7 +155,7 @@ fuzz: $(VENV)/.faults
 	python tests/faults/fuzz.py $(SECONDS)
 
 $(VENV)/.faults: $(VENV)/.checks
-	@$(PIP) 'w2v[faults]'
+	@$(INSTALL) 'w2v[faults]'
 	@mkdir -p build
 	@touch $@
 
@@ -129,7 +166,7 @@ sanitize: build/checked/.built build/sanitize/.built build/thread/.built
 # Measure speed and quality, in twenty minutes on an idle machine. The full quality table takes longer: bench/quality.py.
 bench: build
 	@test -n "$(CORPUS)" -a -n "$(QUESTIONS)" -a -n "$(PAIRS)" || { echo "name the files: make bench CORPUS=text8.txt QUESTIONS=questions-words.txt PAIRS='WS-353.txt SimLex.txt'" >&2; exit 1; }
-	@$(PIP) 'w2v[bench]'
+	@$(INSTALL) 'w2v[bench]'
 	@mkdir -p build/bench
 	python bench/step.py --json build/bench/step.json
 	python bench/limit.py $(CORPUS) --share 0.25 --json build/bench/limit.json
@@ -172,9 +209,9 @@ wheels-test-windows: build/tools/.built
 $(ARM64):
 	sh tests/wheels/debian.sh build/arm64 arm64 trixie python3.13
 
-build/tools/.built: tests/wheels/requirements.txt
-	@$(PYTHON) -m venv build/tools
-	@build/tools/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+build/lock/.built build/tools/.built: build/%/.built: requirements.lock
+	$(call CREATE,build/$*)
+	@build/$*/bin/python $(PIP) $(LOCKED) --group $*
 	@touch $@
 
 clean:

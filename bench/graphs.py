@@ -5,7 +5,7 @@
     python bench/graphs.py read                       # time and memory of reading an edge list, only with w2v
     python bench/graphs.py large                      # from an edge list to vectors, only with w2v
 
-FOLDER has WordNet's data.noun, as in Debian's package wordnet-base. PecanPy 2.0.9 is installed in build/pecanpy. Its
+FOLDER has WordNet's data.noun, as in Debian's package wordnet-base. `make build/libraries/.built` installs PecanPy. Its
 SparseOTF is compiled by Numba before the clock starts, and gensim trains on its walks. Each measurement runs in a
 process of its own, with two threads.
 """
@@ -33,20 +33,12 @@ from numpy.typing import NDArray
 
 from w2v.system.memory import peak_resident_bytes
 
-FOLDER = Path(__file__).parents[1] / "build/pecanpy"
-PACKAGES = ("pecanpy==2.0.9", "numba-progress==1.1.0", "tqdm")
+FOLDER = Path(__file__).parents[1] / "build/libraries"
 THREADS = 2
 CLOCKS = ("seconds", "cpu")
 HELD_OUT = 0.2  # share of the edges of WordNet to predict
 
 Edges = NDArray[np.int64]  # (edges, 2)
-
-
-def install_pecanpy() -> None:
-    """Install PecanPy without its dependencies, because it asks for an old NumPy that it does not need."""
-    if not (FOLDER / "pecanpy").exists():
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(FOLDER), *PACKAGES]
-        subprocess.run(command, check=True)
 
 
 def in_child(function: str, *arguments: object) -> dict[str, Any]:
@@ -282,8 +274,6 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results to this file")
     arguments = parser.parse_args()
-    if arguments.measurement in ("walks", "tasks"):
-        install_pecanpy()
     measure = MEASUREMENTS[arguments.measurement]
     results = []
     with tempfile.TemporaryDirectory(prefix="w2v-graphs-") as name:

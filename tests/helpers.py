@@ -1,6 +1,7 @@
 """Helpers of several test files: the command line, stopped runs, models with a known solution, vector files, texts."""
 
 import errno
+import importlib.util
 import itertools
 import json
 import os
@@ -15,7 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
-from typing import Any, get_args
+from typing import Any, NoReturn, get_args
 
 import click
 import numpy as np
@@ -55,6 +56,26 @@ CYTHON_LOSSES = [name for name, kind in LOSSES.items() if "cython" in kind.kerne
 # Numba compiles the losses that are not in CYTHON_LOSSES, which takes some seconds for each.
 ALL_LOSSES = [pytest.param(name, marks=[pytest.mark.slow] * (name not in CYTHON_LOSSES)) for name in LOSSES]
 MODELS = [{"model": model, "loss": loss} for model in get_args(ModelName) for loss in CYTHON_LOSSES]
+
+# -- gensim, which has no wheel for the newest Python -------------------------------------------
+
+
+class MissingModule:
+    """A stand-in for a module, and for everything in it. A test that calls something in it is skipped."""
+
+    __name__ = "missing"
+
+    def __getattr__(self, name: str) -> "MissingModule":
+        return self() if name.startswith("__") else self
+
+    def __call__(self, *arguments: object, **options: object) -> NoReturn:
+        pytest.skip("gensim is not installed")
+
+
+def import_gensim(name: str = "gensim") -> Any:
+    """Return a module of gensim, or a stand-in."""
+    return importlib.import_module(name) if importlib.util.find_spec("gensim") else MissingModule()
+
 
 # -- the command line -----------------------------------------------------------------------
 

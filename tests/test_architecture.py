@@ -7,19 +7,27 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from packaging.markers import Marker
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 import w2v
 from w2v.errors import IS_ON_PYPI
 
 ROOT = Path(__file__).parents[1]
 PACKAGE, TESTS = ROOT / "w2v", ROOT / "tests"
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+EXTRAS = SETTINGS["project"]["optional-dependencies"]
+# A version in a lock file, with the condition for it, and the hashes of its files.
+PIN = re.compile(r"^([\w.-]+)==(\S+)(?: ; (.*?))?((?: \\\n    --hash=sha256:[0-9a-f]{64})+)\n", re.MULTILINE)
 # The layers in order, most of them folders. Each imports only from earlier ones. "base" has the files directly in
 # w2v/, without the kernel.
 LAYERS = [
@@ -181,8 +189,52 @@ def test_names_are_imported_from_the_modules_that_define_them() -> None:
 
 
 def test_pyproject_lists_every_package() -> None:
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    assert set(settings["tool"]["setuptools"]["packages"]) == PACKAGES
+    assert set(SETTINGS["tool"]["setuptools"]["packages"]) == PACKAGES
+
+
+def locked_versions(lock: Path, environment: dict[str, str]) -> dict[str, str]:
+    """Return the version of each package that a lock file has for these values of the variables in its conditions."""
+    pins = PIN.findall(lock.read_text("utf-8"))
+    chosen = [pin[:2] for pin in pins if not pin[2] or Marker(pin[2]).evaluate(environment)]
+    assert len(dict(chosen)) == len(chosen), "a package has two versions"
+    return dict(chosen)
+
+
+def requirements(lists: Iterable[list[str]], environment: dict[str, str]) -> Iterator[tuple[str, Requirement]]:
+    """Yield the requirements for an environment, each with the name of its package in a lock file."""
+    for requirement in (Requirement(line) for lines in lists for line in lines):
+        if requirement.name != "w2v" and (not requirement.marker or requirement.marker.evaluate(environment)):
+            yield canonicalize_name(requirement.name), requirement
+
+
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
+@pytest.mark.parametrize(
+    ("system", "machine"),
+    [("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64"), ("darwin", "x86_64"), ("win32", "AMD64")],
+)
+def test_every_requirement_is_locked(python: str, system: str, machine: str) -> None:
+    """If this fails, run `make lock`."""
+    environment = {"python_version": python, "python_full_version": f"{python}.9", "sys_platform": system}
+    environment |= {"platform_machine": machine, "os_name": "nt" if system == "win32" else "posix"}
+    versions = locked_versions(ROOT / "requirements.lock", environment)
+    extras, groups = EXTRAS.values(), SETTINGS["dependency-groups"].values()
+    lists = [SETTINGS["build-system"]["requires"], SETTINGS["project"]["dependencies"], *extras, *groups]
+    for name, requirement in requirements(lists, environment):
+        assert requirement.specifier.contains(versions[name]), requirement
+
+
+def test_oldest_versions_are_locked() -> None:
+    """If this fails, run `make lock`."""
+    versions = locked_versions(TESTS / "wheels" / "oldest.lock", {})
+    extras = [EXTRAS[name] for name in Requirement(*EXTRAS["all"]).extras]
+    for name, requirement in requirements([SETTINGS["project"]["dependencies"], *extras], {}):
+        assert [Version(versions[name])] == [Version(bound.version) for bound in requirement.specifier]
+
+
+@pytest.mark.parametrize("lock", [ROOT / "requirements.lock", TESTS / "wheels" / "oldest.lock"])
+def test_lock_files_have_only_versions_and_hashes(lock: Path) -> None:
+    """pip takes the packages from the index of the user, not from where `make lock` found them."""
+    assert re.fullmatch(r"(?: *#.*\n)*", PIN.sub("", lock.read_text("utf-8")))
 
 
 def test_only_the_folder_system_asks_for_the_operating_system() -> None:

@@ -1,6 +1,5 @@
-"""Run the browser tests. Install their packages and a browser if possible; otherwise print one line and skip them."""
+"""Run the browser tests. Install a browser if possible; otherwise print one line and skip them."""
 
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -11,9 +10,6 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def main() -> None:
-    if not install_packages():
-        print("browser tests skipped: playwright and axe-playwright-python cannot be installed")
-        return
     program = find_or_install_browser()
     if program is None:
         print("browser tests skipped: Chromium is missing; on Debian: apt install chromium")
@@ -21,13 +17,6 @@ def main() -> None:
     # explore.py does not match pytest's file pattern, so that `make test` needs no browser.
     tests = [sys.executable, "-m", "pytest", str(Path(__file__).with_name("explore.py"))]
     sys.exit(subprocess.call(tests, env=os.environ | {"CHROMIUM": program}))
-
-
-def install_packages() -> bool:
-    """Install playwright and axe if they are missing. Return whether they can be imported."""
-    if not importlib.util.find_spec("playwright") or not importlib.util.find_spec("axe_playwright_python"):
-        return run_silently([sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "w2v[browser]"])
-    return True
 
 
 def find_or_install_browser() -> str | None:

@@ -4,8 +4,7 @@
 
 Each library learns vectors for the nodes of a graph with 8 communities. Its quality is the share of a node's ten
 nearest nodes that belong to the node's own community; for WEFE it is the effect size of WEAT between two communities.
-The libraries are installed in build/libraries from the package index, without their dependencies except those named
-here. Exits with 1 if a library fails, or learns less with w2v.
+`make build/libraries/.built` installs the libraries. Exits with 1 if a library fails, or learns less with w2v.
 """
 
 from __future__ import annotations
@@ -109,19 +108,15 @@ def with_wefe(graph: Any) -> float:
     return float(effect["result"])
 
 
-KARATECLUB = "karateclub==1.3.3 networkx tqdm python-louvain pygsp Levenshtein rapidfuzz six"
-LIBRARIES = {  # for each, the function that runs it, and the packages to install
-    "node2vec": (with_node2vec, "node2vec==0.5.0 networkx joblib tqdm"),
-    "fastnode2vec": (with_fastnode2vec, "fastnode2vec==0.0.7 networkx tqdm"),
-    "pecanpy": (with_pecanpy, "pecanpy==2.0.9 networkx numba-progress tqdm"),
-    "karateclub": (partial(with_karateclub, "DeepWalk", 32, 3), KARATECLUB),
-    "walklets": (partial(with_karateclub, "Walklets", 16, 2), KARATECLUB),
-    "keybert": (with_keybert, "keybert==0.9.0 networkx tqdm packaging"),
-    "bertopic": (with_bertopic, "bertopic==0.17.4 networkx tqdm packaging hdbscan plotly narwhals"),
-    "wefe": (
-        with_wefe,
-        "wefe==1.0.1 networkx tqdm semantic_version plotly narwhals requests urllib3 idna certifi charset-normalizer",
-    ),
+LIBRARIES = {  # the function that runs each
+    "node2vec": with_node2vec,
+    "fastnode2vec": with_fastnode2vec,
+    "pecanpy": with_pecanpy,
+    "karateclub": partial(with_karateclub, "DeepWalk", 32, 3),
+    "walklets": partial(with_karateclub, "Walklets", 16, 2),
+    "keybert": with_keybert,
+    "bertopic": with_bertopic,
+    "wefe": with_wefe,
 }
 
 # -- a run ------------------------------------------------------------------------------------------
@@ -133,20 +128,9 @@ def run(name: str, implementation: str) -> None:
     if implementation == "w2v":
         importlib.import_module("w2v.gensim").install()
     graph = importlib.import_module("networkx").planted_partition_graph(COMMUNITIES, NODES, 0.3, 0.01, seed=1)
-    score = LIBRARIES[name][0](graph)
+    score = LIBRARIES[name](graph)
     usage = resource.getrusage(resource.RUSAGE_SELF)
     print(json.dumps({"quality": score, "seconds": usage.ru_utime + usage.ru_stime}))
-
-
-def install(name: str) -> bool:
-    """Install a library if it is missing; return whether it is installed."""
-    if not (FOLDER / LIBRARIES[name][1].split("==")[0]).exists():
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--upgrade", "--target", str(FOLDER)]
-        done = subprocess.run([*command, *LIBRARIES[name][1].split()], capture_output=True, text=True)
-        if done.returncode:
-            print(f"{name}: skipped, because it cannot be installed: {done.stderr.strip().splitlines()[-1]}")
-            return False
-    return True
 
 
 def main() -> int:
@@ -155,8 +139,6 @@ def main() -> int:
     if unknown := set(names) - LIBRARIES.keys():
         sys.exit(f"unknown library: {', '.join(unknown)}; choose from {', '.join(LIBRARIES)}")
     for name in names:
-        if not install(name):
-            continue
         results = {}
         for implementation in ("gensim", "w2v"):
             path = os.pathsep.join([str(FOLDER), os.environ.get("PYTHONPATH", "")])

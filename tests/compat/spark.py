@@ -2,14 +2,13 @@
 
     python tests/compat/spark.py
 
-Installs pyspark and, on Debian and Ubuntu as root, Java, if they are missing. Prints one line if it cannot. Exits with
-1 if a vector or a nearest word differs.
+Installs Java, on Debian and Ubuntu as root, if it is missing. Prints one line if it cannot. Exits with 1 if a vector or
+a nearest word differs.
 """
 
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -105,13 +104,6 @@ def checks(folder: Path) -> Iterator[tuple[str, bool]]:
     spark.stop()
 
 
-def install_pyspark() -> bool:
-    """Install pyspark if it is missing. Return whether it can be imported."""
-    if not importlib.util.find_spec("pyspark"):
-        return run_silently([sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "w2v[spark]"])
-    return True
-
-
 def install_java() -> bool:
     """Install Debian's Java if there is none. Return whether Java starts."""
     if find_java() is None and shutil.which("apt-get") and os.geteuid() == 0:
@@ -133,9 +125,6 @@ def run_silently(command: list[str]) -> bool:
 
 
 def main() -> int:
-    if not install_pyspark():
-        print("Spark: skipped, because pyspark cannot be installed")
-        return 0
     if not install_java():
         print("Spark: skipped, because Java is missing; on Debian and Ubuntu: apt install default-jre-headless")
         return 0

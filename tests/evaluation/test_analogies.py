@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gensim.models import KeyedVectors as GensimVectors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.helpers import related_vectors, run
+from tests.helpers import import_gensim, related_vectors, run
 from w2v.errors import SettingsError, W2VError
 from w2v.evaluation import analogies as analogies_module
 from w2v.evaluation.analogies import Section, analogies, section_pairs
@@ -19,6 +18,7 @@ from w2v.evaluation.evaluate import evaluate
 from w2v.vectors import _search
 from w2v.vectors.keyed import KeyedVectors
 
+GensimVectors = import_gensim("gensim.models").KeyedVectors
 Question = tuple[str, str, str, str]
 
 

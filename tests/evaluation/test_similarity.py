@@ -6,10 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gensim.models import KeyedVectors as GensimVectors
 
 import w2v
-from tests.helpers import SMALL, related_vectors
+from tests.helpers import SMALL, import_gensim, related_vectors
 from w2v.errors import W2VError
 from w2v.evaluation import similarity as similarity_module
 from w2v.evaluation.similarity import MAX_LINE_BYTES, rated_pairs, word_pairs
@@ -29,7 +28,7 @@ def test_evaluation_does_not_change_vectors(tmp_path: Path) -> None:
 
 def test_correlations_equal_gensim(tmp_path: Path) -> None:
     vectors = related_vectors(40)
-    gensim_vectors = GensimVectors(8)
+    gensim_vectors = import_gensim("gensim.models").KeyedVectors(8)
     gensim_vectors.add_vectors(vectors.index_to_key, vectors.vectors)
     scores = np.random.default_rng(1).integers(0, 9, 40)  # with ties
     lines = [f"a{row}\tb{row // 2}\t{score}" for row, score in enumerate(scores)] + ["a1\tnowhere\t3"]

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gensim.models.fasttext import load_facebook_vectors
 
 import w2v
-from tests.helpers import SMALL, assert_refused, run, run_json
+from tests.helpers import SMALL, assert_refused, import_gensim, run, run_json
 from w2v.formats import fasttext as ours
 from w2v.formats import table
 from w2v.progress import Progress
@@ -51,7 +50,8 @@ def test_fasttext_and_gensim_load_written_models(
     model = w2v.train(sample, **OPTIONS | options)
     path = tmp_path / "model.ft.bin"
     model.save(path)
-    loaded, gensim = fasttext.load_model(str(path)), load_facebook_vectors(str(path))
+    gensim = import_gensim("gensim.models.fasttext").load_facebook_vectors(str(path))
+    loaded = fasttext.load_model(str(path))
     again = w2v.load(path)
     assert loaded.get_words() == gensim.index_to_key == again.index_to_key == model.words
     for word in [*model.words[:50], *(UNKNOWN if options else [])]:

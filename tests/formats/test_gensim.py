@@ -6,12 +6,8 @@ import shutil
 from pathlib import Path
 from typing import Any, ClassVar
 
-import gensim
 import numpy as np
 import pytest
-from gensim.models import Doc2Vec, FastText, Word2Vec
-from gensim.models import KeyedVectors as GensimVectors
-from gensim.models.doc2vec import TaggedDocument
 
 import w2v
 from tests.helpers import assert_memory_below, assert_refused, run
@@ -24,6 +20,8 @@ from w2v.text.subwords import Subwords
 from w2v.text.words import Words
 from w2v.vectors.keyed import to_keyed_vectors
 
+gensim = pytest.importorskip("gensim")
+FastText, Word2Vec, GensimVectors = gensim.models.FastText, gensim.models.Word2Vec, gensim.models.KeyedVectors
 SENTENCES = [["some", "wörds", "and", "others"], ["wörds", "and", "more"]] * 9
 SETTINGS: dict[str, Any] = {"vector_size": 4, "min_count": 1, "workers": 1, "epochs": 1}
 SHIPPED = Path(gensim.__file__).parent / "test" / "test_data"
@@ -40,8 +38,8 @@ NEGATIVE = [name for name in OLD if name not in ("w2v-lee-v0.12.0", "old_keyedve
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
 @pytest.mark.parametrize("kind", ["Word2Vec", "KeyedVectors", "Doc2Vec"])
 def test_files_of_gensim_4_are_read(tmp_path: Path, kind: str, protocol: int, options: dict[str, Any]) -> None:
-    documents = [TaggedDocument(words, [row]) for row, words in enumerate(SENTENCES)]
-    model = Doc2Vec(documents, **SETTINGS) if kind == "Doc2Vec" else Word2Vec(SENTENCES, sg=1, **SETTINGS)
+    documents = [gensim.models.doc2vec.TaggedDocument(words, [row]) for row, words in enumerate(SENTENCES)]
+    model = gensim.models.Doc2Vec(documents, **SETTINGS) if kind == "Doc2Vec" else Word2Vec(SENTENCES, sg=1, **SETTINGS)
     saved = model.wv if kind == "KeyedVectors" else model
     saved.save(str(tmp_path / "it's.kv"), pickle_protocol=protocol, **options)
     found = w2v.load(tmp_path / "it's.kv")

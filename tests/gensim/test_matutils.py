@@ -4,10 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gensim import matutils as theirs
 from scipy.sparse import csr_matrix
 
+from tests.helpers import import_gensim
 from w2v.gensim import matutils
+
+theirs = import_gensim("gensim.matutils")
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2", "unique"])

@@ -4,11 +4,12 @@ import bz2
 from pathlib import Path
 
 import pytest
-from gensim.models import word2vec as theirs
 
+from tests.helpers import import_gensim
 from w2v.gensim import sentences
 from w2v.gensim.sentences import BrownCorpus, LineSentence, Text8Corpus
 
+theirs = import_gensim("gensim.models.word2vec")
 LINES = [[f"w{number * place % 11}" for place in range(1 + number % 9)] for number in range(60)]
 
 

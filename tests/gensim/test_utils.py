@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import pytest
-from gensim import utils as theirs
 
+from tests.helpers import import_gensim
 from w2v.gensim import utils
 from w2v.gensim.sentences import LineSentence
 
+theirs = import_gensim("gensim.utils")
 TEXTS = [
     "Hello, World! 42 times",
     "Größe _x_ a I\u0301 café naïve",

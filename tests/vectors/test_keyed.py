@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gensim.models import KeyedVectors as GensimVectors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import w2v
+from tests.helpers import import_gensim
 from w2v.errors import SettingsError, W2VError
 from w2v.formats.header import ModelHeader
 from w2v.formats.storage import CompactMatrix
@@ -24,6 +24,7 @@ from w2v.text.words import Words
 from w2v.vectors.keyed import KeyedVectors, load, to_keyed_vectors
 from w2v.vectors.unknown_words import UnknownWordError
 
+GensimVectors = import_gensim("gensim.models").KeyedVectors
 WORDS = [f"w{row}" for row in range(200)]
 
 

@@ -4,14 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import gensim
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
 
 import w2v
-from tests.helpers import run, run_json
+from tests.helpers import import_gensim, run, run_json
 from w2v.text import long_table
 from w2v.text.corpus import Corpus
 from w2v.vectors import approximate, recommend
@@ -28,7 +27,7 @@ def vectors() -> w2v.KeyedVectors:
 
 @pytest.fixture(scope="module")
 def theirs() -> Any:
-    keyed = gensim.models.KeyedVectors(8)
+    keyed = import_gensim("gensim.models").KeyedVectors(8)
     keyed.add_vectors(ITEMS, VECTORS)
     return keyed
 

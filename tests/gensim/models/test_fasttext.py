@@ -5,11 +5,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-import gensim
 import numpy as np
 import pytest
 
 import w2v
+from tests.helpers import import_gensim
 from w2v.data import make
 from w2v.gensim.models import FastText, KeyedVectors
 from w2v.gensim.models.fasttext import (
@@ -20,6 +20,7 @@ from w2v.gensim.models.fasttext import (
     save_facebook_model,
 )
 
+gensim = import_gensim()
 SENTENCES = [line.split() for line in make.corpus(20_000, seed=1)]
 UNKNOWN = "kingdomish"
 gensim_load = gensim.models.fasttext.load_facebook_model

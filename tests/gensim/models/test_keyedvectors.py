@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import gensim.models
 import numpy as np
 import pytest
 
 import w2v
+from tests.helpers import import_gensim
 from w2v.formats import native
 from w2v.gensim import vector_files
 from w2v.gensim.models import keyedvectors
@@ -21,6 +21,7 @@ from w2v.gensim.models.keyedvectors import KeyedVectors
 # gensim warns about its own deprecated members.
 pytestmark = pytest.mark.filterwarnings("ignore:Call to deprecated:DeprecationWarning")
 
+gensim = import_gensim()
 WORDS = [f"w{row}" for row in range(40)]
 VECTORS = np.random.default_rng(3).normal(size=(len(WORDS), 8)).astype(np.float32)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gensim.models import phrases as theirs
 
+from tests.helpers import import_gensim
 from w2v import W2VError
 from w2v.gensim.models import phrases as ours_module
 from w2v.gensim.models.phrases import (
@@ -21,6 +21,7 @@ from w2v.gensim.models.phrases import (
 )
 from w2v.gensim.test.utils import datapath
 
+theirs = import_gensim("gensim.models.phrases")
 RANDOM = np.random.default_rng(2)
 WORDS = ["new", "york", "of", "the", "times", "a", "state", "city", "and", "x"]
 SENTENCES = [[WORDS[k] for k in RANDOM.zipf(1.3, 9) % len(WORDS)] + ["new", "york"] for _ in range(80)]
@@ -35,8 +36,8 @@ SENTENCES = [[WORDS[k] for k in RANDOM.zipf(1.3, 9) % len(WORDS)] + ["new", "yor
     ],
 )
 def test_phrases_match_gensim(options: dict[str, Any]) -> None:
-    assert theirs.ENGLISH_CONNECTOR_WORDS - {""} == ENGLISH_CONNECTOR_WORDS
     ours, expected = Phrases(SENTENCES, **options), theirs.Phrases(SENTENCES, **options)
+    assert theirs.ENGLISH_CONNECTOR_WORDS - {""} == ENGLISH_CONNECTOR_WORDS
     assert ours.vocab == expected.vocab
     assert ours.export_phrases() == pytest.approx(expected.export_phrases())
     assert ours.export_phrases()

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
-import gensim
 import numpy as np
 import pytest
 
 import w2v
+from tests.helpers import import_gensim
 from w2v.formats import native
 from w2v.gensim import training
 from w2v.gensim.model_file import content_of
@@ -31,6 +31,7 @@ from w2v.progress import Progress
 # gensim warns about its own deprecated members.
 pytestmark = pytest.mark.filterwarnings("ignore:Call to deprecated:DeprecationWarning")
 
+gensim = import_gensim()
 RANDOM = np.random.default_rng(7)
 SENTENCES = [[f"w{k}" for k in RANDOM.zipf(1.4, 12) % 60] for _ in range(400)]
 SMALL: dict[str, Any] = {"vector_size": 12, "min_count": 2, "workers": 1, "epochs": 3, "sample": 0.01}

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from gensim.test import utils as theirs
 
 from w2v.gensim.test import utils
 
 
 def test_texts_and_paths_match_gensim() -> None:
+    theirs = pytest.importorskip("gensim.test.utils")
     assert utils.common_texts == theirs.common_texts
     assert utils.datapath("questions-words.txt") == theirs.datapath("questions-words.txt")
     with pytest.raises(FileNotFoundError, match="none: gensim's test data"):
