@@ -24,7 +24,6 @@ from w2v.plotting.figure import (
     Picture,
     TextFormatter,
     add_legend,
-    blend,
     colour_of,
     families_for,
     format_of,
@@ -213,11 +212,6 @@ def test_colours_of_groups_are_first_pure_then_lighter_then_repeated() -> None:
     colours = [colour_of(number) for number in range(3 * size)]
     assert colours[:size] == colours[2 * size :] == pure
     np.testing.assert_allclose(colours[size : 2 * size], (np.array(pure) + 1) / 2)
-
-
-def test_blend_mixes_a_share_of_the_other_colour() -> None:
-    assert blend("black", "white", 0.25) == (0.25, 0.25, 0.25)
-    assert blend("#ff0000", "#0000ff", 0.25) == (0.75, 0, 0.25)
 
 
 @pytest.mark.parametrize(("groups", "last"), [(30, "group 29"), (31, "and 1 more"), (45, "and 15 more")])
