@@ -520,7 +520,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[list[Path]]:
         paths = [valid]
         for number, hostile in enumerate(HOSTILE.values()):
             numbers = {name: hostile[name] // share for name in ("mixtures", "classes", "negative") if name in hostile}
-            changed, size = hostile | numbers, hostile.get("vector_size", 4)
+            changed, size = {"vectors": "input"} | hostile | numbers, hostile.get("vector_size", 4)
             if size <= 512:  # otherwise the vectors contradict the settings
                 arrays["vectors"] = np.ones((3, size), np.float32)
             paths.append(valid.with_name(f"{number} {share}.safetensors"))
