@@ -11,8 +11,8 @@ import struct
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
@@ -430,15 +430,30 @@ DESCENDING_COUNTS = st.lists(st.integers(1, 20) | st.integers(1, 10**12), min_si
 )
 
 
-@contextmanager
-def assert_memory_below(limit: float) -> Iterator[None]:
-    """Assert that a `with` block allocates less than `limit` bytes in Python and NumPy at any time."""
+MEMORY_NOISE = 4 << 20  # bytes by which peaks of the same work differ: pages, and the gaps in a heap
+
+
+def memory_of(use: Callable[[], object]) -> int:
+    """Return the peak of the memory in bytes that a function allocates in Python and NumPy."""
     tracemalloc.start()
     try:
-        yield
-        assert tracemalloc.get_traced_memory()[1] < limit
+        use()
+        return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def assert_memory_grows(small: tuple[int, int], large: tuple[int, int], at_most: float) -> None:
+    """Assert that the memory for a large input exceeds that for a small one by at most `at_most` times its growth.
+
+    The difference does not have what depends on the machine: libraries, their buffers, and the heap of a process.
+
+    Args:
+        small: The size of an input and the peak memory for it, in bytes.
+        large: The same for a larger input of the same kind.
+    """
+    input_growth, growth = (after - before for before, after in zip(small, large, strict=True))
+    assert growth <= at_most * input_growth + MEMORY_NOISE, f"{growth / 1e6:,.1f} MB for {input_growth / 1e6:,.1f} MB"
 
 
 # -- vector files -------------------------------------------------------------------------

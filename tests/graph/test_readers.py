@@ -7,6 +7,7 @@ import lzma
 import re
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import scipy.io
 import scipy.sparse
 import zstandard
 
-from tests.faults.peak import bounded
+from tests.helpers import assert_memory_grows, memory_of
 from w2v.errors import W2VError
 from w2v.formats import npy
 from w2v.graph.graph import Graph, is_graph
@@ -270,10 +271,15 @@ def test_forged_sizes_are_refused_before_allocation(tmp_path: Path) -> None:
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("indptr.npy", npy.header((1 << 27,), "|i1") + bytes(1 << 27))
     market = b"%%MatrixMarket matrix coordinate real general\n999999999 999999999 1\n1 2 1\n"
+
+    def refuse(content: bytes, message: str) -> None:
+        with pytest.raises(W2VError, match=message):
+            read(tmp_path / "forged", content)
+
+    ordinary = memory_of(partial(read, tmp_path / "edges", "a b\n"))
     cases = [((tmp_path / "graph.npz").read_bytes(), "truncated"), (bomb.getvalue(), "refused: indptr.npy declares")]
     for content, message in [*cases, (market, "refused: it declares 999,999,999 rows")]:
-        with bounded(64 << 20), pytest.raises(W2VError, match=message):
-            read(tmp_path / "forged", content)
+        assert_memory_grows((4, ordinary), (len(content), memory_of(partial(refuse, content, message))), 6)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -93,12 +93,12 @@ def test_picture_shows_each_view(sample: Path) -> None:
     assert [label.get_text() for label in legend.get_texts()] == ["words", "subwords"]
 
 
-def test_resumed_command_draws_each_view(sample: Path, tmp_path: Path) -> None:
-    states, plot = tmp_path / "states", tmp_path / "run.svg"
-    command = [sample, "-o", tmp_path / "m.safetensors", "--plot", plot, "--views", "words+subwords", *QUICK]
-    interrupt(*command, "--checkpoint", states)
+@pytest.mark.parametrize("views", [[], ["--views", "words+subwords"]], ids=["one", "views"])
+def test_resumed_command_draws_the_run(views: list[str], sample: Path, tmp_path: Path) -> None:
+    states, plot, model = tmp_path / "states", tmp_path / "run.svg", tmp_path / "m.safetensors"
+    interrupt(sample, "-o", model, "--plot", plot, "--checkpoint", states, *views, *QUICK)
     assert not plot.exists()
-    run("train", sample, "--resume", states, "-o", tmp_path / "m.safetensors", "--plot", plot)
+    run("train", sample, "--resume", states, "-o", model, "--plot", plot)
     assert b"<svg" in plot.read_bytes()
 
 
@@ -122,14 +122,6 @@ def test_train_command_saves_the_model_before_drawing(
     monkeypatch.setattr("w2v.plotting.curves.run_picture", lambda *_: 1 / 0)  # an unforeseen error
     run("train", sample, "-o", tmp_path / "saved.bin", "--plot", tmp_path / "b.svg", *QUICK, code=1)
     assert (tmp_path / "saved.bin").exists()
-
-
-def test_resumed_command_draws_the_run(sample: Path, tmp_path: Path) -> None:
-    states, plot = tmp_path / "states", tmp_path / "run.png"
-    interrupt(sample, "-o", tmp_path / "m.bin", "--plot", plot, "--checkpoint", states, *QUICK)
-    assert not plot.exists()
-    run("train", sample, "--resume", states, "-o", tmp_path / "m.bin", "--plot", plot)
-    assert plot.read_bytes()[1:4] == b"PNG"
 
 
 def test_spectrum_is_relative_to_the_first_singular_value() -> None:

@@ -41,7 +41,6 @@ def analogy_map(
     check_numbers(top=top)
     name, pairs = section_pairs(vectors, questions, section)
     rows, ends = np.unique(pairs[:top], return_inverse=True)
-    ends = ends.reshape(-1, 2)
     points = project(unit(vectors.vectors[rows]))
     words = [vectors.index_to_key[row] for row in rows]
 

@@ -71,6 +71,7 @@ def place_labels(
             linecolor="#999999",
             linewidth=0.4,
             path_effects=[withStroke(linewidth=HALO, foreground="white")],
+            va="bottom",  # textalloc reserves a box from the bottom of the text up, not from its baseline up
             **obstacles,
             **formatter.style,
         )
