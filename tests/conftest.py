@@ -73,6 +73,14 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def short_text(sample: Path) -> Path:
+    """Return a text of 10,000 words, for tests that need only some text."""
+    path = sample.with_name("short.txt")
+    path.write_text("".join(make.corpus(10_000, seed=1)), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
 def model(sample: Path) -> Path:
     """Return a native file of a model trained on 300,000 words. It knows the words of all bundled questions."""
     path = sample.with_name("model.safetensors")

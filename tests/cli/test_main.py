@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import IS_ROOT, PROGRAM, QUICK, Terminal, command_of, run, run_json, start, write_with_strings
+from tests.helpers import IS_ROOT, PROGRAM, QUICK, command_of, run, run_json, write_with_strings
 from w2v.cli import console, outputs
 from w2v.cli import main as cli
 from w2v.graph.walks import WalkOptions
@@ -63,14 +63,14 @@ TAKES_SETTINGS = {*cli.GROUPS["Prepare"], *cli.GROUPS["Train"]}
 
 @pytest.mark.parametrize("command", cli.COMMANDS)
 def test_all_commands_have_help_errors_json_and_quiet(
-    command: str, sample: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, short_text: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Help has an example, errors name the wrong argument and nothing is written, --json and --quiet work."""
     monkeypatch.chdir(tmp_path)
     shown = run(command, "--help").stdout
     assert f"\n  w2v {command} " in shown == run(command, "-h").stdout
     assert f"\n  {command} " in run().stdout
-    inputs = {"corpus": sample, "other": sample.with_name("[c]orpus.txt"), "model": model}  # other: a pattern
+    inputs = {"corpus": short_text, "other": short_text.with_name("[s]hort.txt"), "model": model}  # other: a pattern
     arguments = ARGUMENTS[command].format(**inputs).split()
     assert "No such option '--unknown'" in run(command, *arguments, "--unknown", code=2).stderr
     if command != "info":
@@ -141,20 +141,20 @@ def test_json_of_train_has_metrics(sample: Path, tmp_path: Path) -> None:
         ("--sample 0 --max-vocab 100 --seed 7", {"sample": 0, "max_vocab": 100, "seed": 7}),
     ],
 )
-def test_options_set_the_settings(options: str, expected: dict[str, Any], sample: Path, tmp_path: Path) -> None:
-    settings = run_json("train", sample, "-o", tmp_path / "m.bin", *QUICK, *options.split())["settings"]
+def test_options_set_the_settings(options: str, expected: dict[str, Any], short_text: Path, tmp_path: Path) -> None:
+    settings = run_json("train", short_text, "-o", tmp_path / "m.bin", *QUICK, *options.split())["settings"]
     assert settings.items() >= expected.items()
 
 
-def test_model_does_not_depend_on_the_source_of_the_text(sample: Path, tmp_path: Path) -> None:
-    text = sample.read_bytes()
+def test_model_does_not_depend_on_the_source_of_the_text(short_text: Path, tmp_path: Path) -> None:
+    text = short_text.read_bytes()
     half = text.index(b"\n", len(text) // 2) + 1
     folder = tmp_path / "texts"
     folder.mkdir()
     (folder / "1.txt").write_bytes(text[:half])
     (folder / "2").write_bytes(bz2.compress(text[half:]))
     (tmp_path / "all.gz").write_bytes(gzip.compress(text))
-    sources = [[sample], [tmp_path / "all.gz"], [folder], [f"{folder}/*"], ["-"]]
+    sources = [[short_text], [tmp_path / "all.gz"], [folder], [f"{folder}/*"], ["-"]]
     sources.append([folder / "1.txt", folder / "2"])
     models = set()
     for number, source in enumerate(sources):
@@ -863,15 +863,6 @@ def test_ignored_signals_stay_ignored(model: Path) -> None:
     assert process.returncode == 0
 
 
-def test_broken_pipe_causes_no_message(model: Path) -> None:
-    with start("query", model, "the", "--topn", 3000) as process:
-        process.stdout.read(10)
-        process.stdout.close()
-        assert process.stderr.read() == b""
-        process.wait()
-    assert process.returncode == 1
-
-
 def test_characters_that_the_encoding_lacks_are_escaped(tmp_path: Path) -> None:
     w2v.KeyedVectors(["a", "ж"], np.eye(2, dtype=np.float32) + 1).save(tmp_path / "m.txt")
     command = [*PROGRAM, "query", tmp_path / "m.txt", "a"]
@@ -889,18 +880,6 @@ def test_query_imports_no_slow_module(model: Path) -> None:
         "assert not {'scipy', 'zstandard', 'gensim', 'matplotlib', 'rich.live', 'ml_dtypes'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script, model], check=True, stdout=subprocess.PIPE)
-
-
-def test_terminal_shows_a_bar(sample: Path, tmp_path: Path) -> None:
-    output = tmp_path / "metrics"
-    script = f"import sys; sys.stdout = open({str(output)!r}, 'w'); {PROGRAM[2]}"
-    with Terminal("-c", script, "train", sample, "-o", tmp_path / "m.bin", "--json", "--epochs", 3) as terminal:
-        assert terminal.wait() == 0
-    assert json.loads(output.read_text())["tokens"] > 0
-    for expected in (b"read", b"train", b"100%", b"M words/s"):
-        assert expected in terminal.shown
-    erase_line = b"\x1b[2K"  # a message replaces the bar, which is drawn again below it
-    assert erase_line + b"w2v: train: needs about" in terminal.shown
 
 
 def test_arguments_after_two_dashes_are_not_read_as_options_of_other_programs(tmp_path: Path) -> None:
