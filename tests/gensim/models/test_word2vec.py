@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -883,7 +884,7 @@ def test_progress_is_logged_at_most_once_per_delay(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = iter([100.0, 101.0, 102.5, 103.0, 104.5, 105.0, 107.0, 109.0, 111.0])
-    monkeypatch.setattr(training.time, "perf_counter", lambda: next(times))
+    monkeypatch.setattr(training, "time", SimpleNamespace(perf_counter=lambda: next(times)))
     caplog.set_level("INFO", "gensim.models.word2vec")
     log = training.ProgressLog(2.0)
     for number in range(6):
