@@ -907,26 +907,6 @@ def test_score_stops_after_the_given_number_of_sentences() -> None:
     np.testing.assert_array_equal(model.score(iter(SENTENCES), 3), scores[:3])
 
 
-def test_predictions_are_ten_by_default(model: Word2Vec) -> None:
-    found = model.predict_output_word(["w1"])
-    assert found is not None
-    assert len(found) == 10
-    assert [share for _, share in found] == sorted((share for _, share in found), reverse=True)
-
-
-def test_vector_size_of_a_loaded_model_is_the_size_of_its_vectors(tmp_path: Path, model: Word2Vec) -> None:
-    """Files of gensim 3.2 may lack the model's own vector_size."""
-    content = content_of(model)
-    assert content.header.gensim
-    attributes = {name: value for name, value in content.header.gensim.attributes.items() if name != "vector_size"}
-    header = replace(content.header, gensim=replace(content.header.gensim, attributes=attributes))
-    native.write(tmp_path / "old", replace(content, header=header))
-    loaded = Word2Vec.load(tmp_path / "old")
-    assert loaded.vector_size == loaded.layer1_size == 12
-    train(loaded)
-    assert loaded.wv.vectors.shape == (len(loaded.wv), 12)
-
-
 @pytest.mark.parametrize("options", [{"dm": 1}, {"dm": 0, "dbow_words": 1}])
 def test_words_of_a_doc2vec_model_are_loaded(tmp_path: Path, options: dict[str, Any]) -> None:
     documents = [gensim.models.doc2vec.TaggedDocument(sentence, [row]) for row, sentence in enumerate(SENTENCES)]
