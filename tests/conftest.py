@@ -25,11 +25,15 @@ pytest.register_assert_rewrite("tests.helpers")
 assert_modules_of_variant()
 
 # Tests must not depend on speed, so Hypothesis gets no time limits: a busy machine or a sanitizer can make them slow.
-# By default, each run tries the same examples. HYPOTHESIS_PROFILE=random tries others.
+# By default, each run tries the same examples. HYPOTHESIS_PROFILE=random tries others, and more of them.
 NO_TIME_LIMITS: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("same", derandomize=True, **NO_TIME_LIMITS)
+settings.register_profile("same", derandomize=True, max_examples=50, **NO_TIME_LIMITS)
 settings.register_profile("random", **NO_TIME_LIMITS)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+# openTSNE imports pynndescent only to know whether it is installed, and w2v never makes openTSNE use it. On a fresh
+# machine, that import compiles for half a minute.
+sys.modules["pynndescent"] = None  # type: ignore[assignment]
 
 # In the background, a shell makes programs ignore Ctrl-C, and nohup makes them ignore the end of the terminal. The
 # programs that tests start would inherit this, but the tests must be able to stop them.
@@ -69,6 +73,14 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a text of 100,000 words."""
     path = tmp_path_factory.mktemp("sample") / "corpus.txt"
     path.write_text("".join(make.corpus(100_000, seed=1)), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def short_text(sample: Path) -> Path:
+    """Return a text of 10,000 words, for tests that need only some text."""
+    path = sample.with_name("short.txt")
+    path.write_text("".join(make.corpus(10_000, seed=1)), "utf-8")
     return path
 
 

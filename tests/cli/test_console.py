@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,18 +26,17 @@ TRAINING = Progress(
 )
 
 
-@pytest.fixture
-def training(sample: Path, tmp_path: Path) -> Iterator[Terminal]:
-    """Yield a terminal that shows the progress bar of an endless training."""
+def test_bar_shows_the_progress_and_ctrl_c_leaves_the_terminal_clean(sample: Path, tmp_path: Path) -> None:
     options = ["-o", tmp_path / "m.bin", "--epochs", 100_000, "--vector-size", 8]
-    with Terminal("-m", "w2v", "train", sample, *options) as terminal:
-        terminal.read_until(b"words/s")
-        yield terminal
-
-
-def test_ctrl_c_leaves_the_terminal_clean(training: Terminal) -> None:
-    training.type(b"\x03")
-    assert training.wait() == 130
+    with Terminal("-m", "w2v", "train", sample, *options) as training:
+        training.read_until(b", loss ")
+        training.read_until(b"\r")
+        bar = ESCAPE.sub(b"", training.shown).decode()
+        training.type(b"\x03")
+        assert training.wait() == 130
+    assert re.search(r"train .* 0%, [\d:]+ left, epoch \d+/100000, [\d.]+ [kM] words/s, loss [\d.]+\s", bar)
+    erase_line = b"\x1b[2K"  # a message replaces the bar, which is drawn again below it
+    assert erase_line + b"w2v: train: needs about " in training.shown
     note = b"nothing was saved; with --checkpoint DIR, a run can be resumed after Ctrl-C"
     assert training.shown.endswith(b"w2v: stopped by Ctrl-C; " + note + b"\r\n")
     assert b"[?25" not in ESCAPE.sub(b"", training.shown)  # every escape sequence is whole
@@ -66,14 +64,6 @@ def test_cursor_is_visible_after_two_ctrl_c() -> None:
         assert terminal.wait() == -signal.SIGINT
 
 
-def test_bar_shows_the_progress_of_training(training: Terminal) -> None:
-    training.read_until(b", loss ")
-    training.read_until(b"\r")
-    shown = ESCAPE.sub(b"", training.shown).decode()
-    assert "w2v: train: needs about " in shown
-    assert re.search(r"train .* 0%, [\d:]+ left, epoch \d+/100000, [\d.]+ [kM] words/s, loss [\d.]+\s", shown)
-
-
 @pytest.mark.parametrize(
     ("width", "expected"),
     [
@@ -98,8 +88,7 @@ def test_narrow_terminal_shows_fewer_values_and_then_no_bar(width: int, expected
     assert len(line.rstrip()) == (width - 2 if "━" in line else 5)
 
 
-@pytest.mark.parametrize("width", [80, 100])
-def test_trials_of_tuning_are_printed_above_the_bar(width: int, sample: Path, tmp_path: Path) -> None:
+def test_trials_of_tuning_are_printed_above_the_bar(sample: Path, tmp_path: Path) -> None:
     (tmp_path / "text").write_text(sample.read_text("utf-8")[:200_000], "utf-8")
     before = """if True:
         from w2v.training import successive_halving as search
@@ -107,12 +96,12 @@ def test_trials_of_tuning_are_printed_above_the_bar(width: int, sample: Path, tm
         search.CHOICES = {"window": (9,), "negative": (4,), "sample": (0.003,), "alpha": (0.5,), "min_alpha": (0.1,)}
         """
     script = before + PROGRAM[2]
-    with Terminal("-c", script, "tune", tmp_path / "text", "-o", tmp_path / "m.bin", *QUICK, width=width) as terminal:
+    with Terminal("-c", script, "tune", tmp_path / "text", "-o", tmp_path / "m.bin", *QUICK) as terminal:
         assert terminal.wait() == 0, terminal.shown
     rows = re.findall(rb"\r\x1b\[2K( +(\d+) +\d+%[^\r\x1b]*(?:\r\n {44}[^\r\x1b]*)*)", terminal.shown)
     # The rows are the defaults, then a candidate with 1/9, 1/3 and all of the epochs.
     assert b"".join(number for _, number in rows) == b"1234"
-    assert all(len(line) <= width for row, _ in rows for line in row.split(b"\r\n"))
+    assert all(len(line) <= 80 for row, _ in rows for line in row.split(b"\r\n"))
     assert rows[3][0].split()[6:] == b"window=9 negative=4 sample=0.003 alpha=0.0375 min_alpha=0.00375".split()
     assert b"w2v: tuning takes about 10 minutes\r\n" in terminal.shown
     assert b"tune " not in ESCAPE.sub(b"", terminal.shown.rsplit(b"\x1b[2K", 1)[1])  # the bar is gone
@@ -132,19 +121,6 @@ def test_progress_is_logged_without_a_terminal(
         "train: 0%, epoch 1/5, alpha 0.05",
         "train: 25%, 1:02:05 left, epoch 2/5, 1.28 M words/s, loss 2.346, alpha 0.041, needs about 230 MB",
     ]
-
-
-def test_progress_is_logged_every_ten_seconds(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    logged = []
-    with console.ProgressPrinter() as report:
-        for second in range(100, 126):
-            monkeypatch.setattr("time.monotonic", lambda now=second: now)
-            report(TRAINING)
-            if capsys.readouterr().err:
-                logged.append(second)
-    assert logged == [110, 120]
 
 
 def test_quiet_hides_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -179,7 +155,7 @@ def run_redirected(redirections: str, *arguments: object) -> subprocess.Complete
     return subprocess.run(command, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("redirections", ["2>&-", pytest.param("2>/dev/full", marks=needs_full_device), "2>&- <&-"])
+@pytest.mark.parametrize("redirections", ["2>&-", pytest.param("2>/dev/full", marks=needs_full_device)])
 def test_run_continues_if_standard_error_cannot_be_written(redirections: str, sample: Path, tmp_path: Path) -> None:
     output = tmp_path / "m.bin"
     process = run_redirected(redirections, "train", sample, *QUICK, "-o", output)
@@ -188,19 +164,14 @@ def test_run_continues_if_standard_error_cannot_be_written(redirections: str, sa
     assert "words at" in process.stdout
 
 
-@pytest.mark.parametrize(
-    ("redirections", "argument", "code"),
-    [("2>&-", "nosuchword", 1), pytest.param("2>/dev/full", "--no-such-option", 2, marks=needs_full_device)],
-)
-def test_exit_codes_are_kept_if_standard_error_cannot_be_written(
-    redirections: str, argument: str, code: int, model: Path
-) -> None:
-    assert run_redirected(redirections, "query", model, argument).returncode == code
+@needs_full_device
+def test_exit_code_is_kept_if_standard_error_cannot_be_written(model: Path) -> None:
+    assert run_redirected("2>/dev/full", "query", model, "--no-such-option").returncode == 2
 
 
 TRAIN = "train {sample} --epochs 1 --vector-size 8 -o {out}"
-WITH_CLOSED_OUTPUT = [TRAIN, "vocab {sample} -o {out}", "--help", "--version", "query {model} the", "analogy {model}"]
-WITH_FULL_OUTPUT = [TRAIN, "--help", "info --json", "query {model} the"]
+WITH_CLOSED_OUTPUT = [TRAIN, "--help", "query {model} the"]
+WITH_FULL_OUTPUT = [TRAIN, "info --json"]
 
 
 @pytest.mark.parametrize(
@@ -237,13 +208,7 @@ def test_closed_standard_input_is_reported_in_one_line(model: Path, tmp_path: Pa
         assert (process.returncode, process.stderr) == (1, "w2v: cannot read standard input: Bad file descriptor\n")
 
 
-@pytest.mark.parametrize("arguments", [["info"], ["info", "--json"], ["--help"]])
-def test_shell_pipe_that_is_closed_causes_no_message(arguments: list[str]) -> None:
-    process = run_redirected("| true", *arguments)
-    assert (process.returncode, process.stderr) == (0, "")  # the exit code and the errors of `true`
-
-
-@pytest.mark.parametrize("arguments", [["info"], ["info", "--json"], ["--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["info", "--json"]])
 def test_closed_pipe_causes_no_message(arguments: list[str]) -> None:
     reader, writer = os.pipe()
     os.close(reader)

@@ -186,16 +186,6 @@ def test_bundled_questions_are_well_formed() -> None:
     assert any(section.name.startswith("gram") for section in result.sections)
 
 
-def test_a_word_of_the_question_in_another_case_is_not_an_answer(tmp_path: Path) -> None:
-    rows = np.eye(5)
-    rows[3] = [0, 0.4, 0.4, 0.8, 0]  # d has the score 0.8, and C, which is c in another case, has 1
-    rows[4] = [0, 0, 1, 0, 0.01]
-    (tmp_path / "questions").write_text(": some\na b c d\n")
-    for method in ("add", "mul"):
-        vectors = KeyedVectors(["a", "b", "c", "d", "C"], rows)
-        assert analogies(vectors, tmp_path / "questions", method=method).accuracy == 1
-
-
 def test_names_of_sections_need_no_space_after_the_colon(tmp_path: Path) -> None:
     (tmp_path / "questions").write_text(":one\na0 b0 a1 b1\n:  grams  of two \na0 b0 a2 b2\n:gram3\na1 b1 a2 b2\n")
     result = analogies(related_vectors(5), tmp_path / "questions")
@@ -240,13 +230,3 @@ def test_distinct_pairs_of_a_section_are_in_file_order(tmp_path: Path) -> None:
     ):
         found = section_pairs(vectors, path, section, case_insensitive)
         assert (found[0], found[1].tolist()) == (name, pairs)
-
-
-def test_number_of_sections_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analogies_module, "MAX_SECTIONS", 2)
-    vectors = KeyedVectors(list("abcd"), np.eye(4))
-    (path := tmp_path / "questions").write_text(": one\na b c d\n: two\n")
-    assert [section.name for section in analogies(vectors, path).sections] == ["one", "two"]
-    path.write_text(": one\na b c d\n: two\n: three\n")
-    with pytest.raises(W2VError, match="questions: more than 2 sections"):
-        analogies(vectors, path)

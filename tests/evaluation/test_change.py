@@ -150,13 +150,6 @@ def test_a_baseline_of_one_text_or_of_larger_texts_gives_a_warning(caplog: pytes
         assert "have 3.0 times as many words as" in caplog.messages[0]
 
 
-def test_no_distance_is_below_zero() -> None:
-    model = noisy_model(1)
-    for word in change(model, model, topn=WORDS).words:
-        assert word.cosine.value >= 0
-        assert word.neighbourhood.value >= 0
-
-
 def test_words_are_compared_within_the_limits() -> None:
     first, second = noisy_model(1), noisy_model(2)
     assert change(first, second, restrict_vocab=100).compared == 100
@@ -199,8 +192,9 @@ def test_without_counts_the_ranks_give_the_frequencies() -> None:
 
 def test_equal_models_have_no_distance() -> None:
     first = noisy_model(1)
-    for word in change(first, first, baseline=[noisy_model(2)]).words:
-        assert word.cosine.value == pytest.approx(0, abs=1e-5)
+    for word in change(first, first, baseline=[noisy_model(2)], topn=WORDS).words:
+        assert 0 <= word.cosine.value < 1e-5
+        assert word.neighbourhood.value >= 0
         assert np.isfinite([word.cosine.z, word.neighbourhood.z]).all()
 
 

@@ -30,7 +30,7 @@ from w2v.text.words import Words
 
 
 @given(numbers=st.lists(FINITE | st.floats(-2, 2, width=32), min_size=1, max_size=50))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_text_numbers_are_short_and_exact(numbers: list[float]) -> None:
     vectors = np.array([numbers], np.float32)
     out = np.empty(17 * len(numbers) + 2, np.uint8)
@@ -55,7 +55,7 @@ numerals = st.one_of(
 
 
 @given(texts=st.lists(numerals, min_size=1, max_size=6))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_numbers_are_read_as_python_reads_them(texts: list[str]) -> None:
     check_numbers(texts)
 
@@ -225,7 +225,7 @@ def test_invalid_utf8_can_be_replaced_or_ignored(tmp_path: Path) -> None:
 
 def test_gzip_that_expands_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "v.txt.gz"
-    path.write_bytes(gzip.compress(b"2 1000000\na" + b" 0" * 1_000_000 + b"\nb" + b" 0" * 1_000_000))
+    path.write_bytes(gzip.compress(b"1 300000\na" + b" 0" * 300_000))
     assert not read(path).vectors.any()
     monkeypatch.setattr(decompress, "MAX_UNPACKED_BYTES", 0)
     with pytest.raises(W2VError, match="its gzip data grows more than 500:1; if you trust it, unpack it yourself"):
@@ -235,11 +235,11 @@ def test_gzip_that_expands_too_much_is_refused(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize("extension", ["txt.gz", "bin.gz"])
 def test_compressed_zeros_are_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str) -> None:
     path = tmp_path / f"v.{extension}"
-    write(path, VectorFile(Words.of(map(str, range(40))), np.zeros((40, 100_000), np.float32)))
-    assert 100 * path.stat().st_size < 40 * 100_000 * 2
+    write(path, VectorFile(Words.of(map(str, range(40))), np.zeros((40, 20_000), np.float32)))
+    assert 100 * path.stat().st_size < 40 * 20_000 * 2
     monkeypatch.setattr(decompress, "MAX_UNPACKED_BYTES", 0)  # only the ratio counts, as for larger files
     back = read(path)
-    assert back.vectors.shape == (40, 100_000)
+    assert back.vectors.shape == (40, 20_000)
     assert not back.vectors.any()
 
 
@@ -282,7 +282,7 @@ def test_unreadable_paths_are_named(tmp_path: Path) -> None:
 
 
 @given(data=st.binary(max_size=300), prefix=st.sampled_from([b"", b"3 2\n", b"2 1\na ", b"a 1\n", b"\x1f\x8b\x08\0"]))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes, prefix: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "noise"
     path.write_bytes(prefix + data)

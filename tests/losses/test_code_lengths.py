@@ -37,7 +37,7 @@ def test_tree_command_compares_a_tree_from_a_file(tmp_path: Path) -> None:
 
 def test_tree_command_shows_the_same_for_a_text_and_its_vocabulary(sample: Path, model: Path, tmp_path: Path) -> None:
     run("vocab", sample, "-o", tmp_path / "words", "--quiet")
-    options = ["--max-vocab", 1000, "--word", "france", "--word", "the", "--tree", "clustered", "--tree-vectors", model]
+    options = ["--max-vocab", 500, "--word", "france", "--word", "the", "--tree", "clustered", "--tree-vectors", model]
     found = run_json("tree", sample, *options)
     assert found == run_json("tree", tmp_path / "words", *options)
     assert found == run_json("tree", "-", *options, stdin=sample.read_bytes())

@@ -196,7 +196,7 @@ def test_lines_with_commas_are_text_unless_they_form_a_table(text: bytes) -> Non
 
 
 def test_text_files_are_not_mistaken_for_tables(sample: Path) -> None:
-    for file in (sample, *Path(__file__).parents[2].glob("**/*.md")):
+    for file in (sample, *(Path(__file__).parents[2] / "docs").glob("*.md")):
         refuse_table(file.name, file.read_bytes())
         assert kind_of(file.read_bytes(), min_lines=10) == ""
 

@@ -49,7 +49,7 @@ READINGS = st.tuples(st.just("strict"), text_bytes(WORDS)) | st.tuples(
 
 
 @example(("ignore", b"\xff \xfe\n\xff a\xe9 \xff\n"), [], 1)  # the first sentence has no word left
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(READINGS, DIVISIONS, st.integers(1, 5))
 def test_blocks_scanned_in_any_order_match_the_reference(
     reading: tuple[str, bytes], divisions: list[int], ahead: int

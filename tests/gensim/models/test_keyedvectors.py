@@ -45,7 +45,6 @@ def theirs() -> Any:
 @pytest.mark.parametrize(
     "query",
     [
-        lambda wv: wv.most_similar("w1", topn=3),
         lambda wv: wv.most_similar(positive=["w1", ("w2", 0.5)], negative=["w3"], topn=4),
         lambda wv: wv.most_similar(positive=[VECTORS[5], 7], topn=4),
         lambda wv: wv.most_similar("w1", topn=5, clip_start=10, clip_end=30),
@@ -64,7 +63,6 @@ def theirs() -> Any:
         lambda wv: wv.distances(word_or_vector="w1", other_words=["w2", "w3"]),
         lambda wv: wv.cosine_similarities(VECTORS[0], VECTORS[1:]),
         lambda wv: wv.rank(key1="w1", key2="w2"),
-        lambda wv: wv.relative_cosine_similarity("w1", "w2"),
         lambda wv: wv.get_mean_vector(["w1", 2, "unknown"], weights=[1, 2, 3]),
         lambda wv: wv.get_mean_vector(["unknown"]),
         lambda wv: wv.get_vector("w1", norm=True),
@@ -81,15 +79,12 @@ def theirs() -> Any:
         lambda wv: wv.most_similar("w1", topn=-3),
         lambda wv: wv.most_similar("w1", topn=None, clip_start=5, clip_end=20),
         lambda wv: wv.most_similar("w1", topn=None, restrict_vocab=7),
-        lambda wv: wv.most_similar_cosmul("w1"),
         lambda wv: wv.most_similar_cosmul(VECTORS[5], "w3"),
         lambda wv: wv.most_similar_cosmul("w1", topn=0),
-        lambda wv: wv.similar_by_key("w1"),
         lambda wv: wv.similar_by_word("w1", 3, restrict_vocab=9),
         lambda wv: wv.similar_by_vector(VECTORS[4], restrict_vocab=9),
         lambda wv: wv.most_similar_to_given("w1", ["w2", "w3", "w9"]),
         lambda wv: wv.closer_than("w1", "w2"),
-        lambda wv: wv.words_closer_than("w1", "w2"),
         lambda wv: wv.doesnt_match(["w1", "w2", "w3", "unknown"]),
         lambda wv: wv.rank_by_centrality(["w1", "w2", "w3", "unknown"], use_norm=False),
         lambda wv: wv.relative_cosine_similarity("w1", "w2", topn=3),
@@ -444,13 +439,6 @@ def test_intersect_replaces_and_locks_vectors(tmp_path: Path, ours: KeyedVectors
     assert np.flatnonzero((ours.vectors == 1).all(axis=1)).tolist() == [2, 5]
     assert np.flatnonzero(ours.vectors_lockf == 0.25).tolist() == [2, 5]
     assert len(ours) == len(WORDS)
-
-
-def test_word_movers_distance_of_single_words_is_euclidean(ours: KeyedVectors) -> None:
-    pytest.importorskip("ot")
-    assert ours.wmdistance(["w1", "w2"], ["w2", "w1"]) == 0
-    assert ours.wmdistance(["w1"], ["w2"], norm=False) == pytest.approx(np.linalg.norm(VECTORS[1] - VECTORS[2]))
-    assert ours.wmdistance(["w1"], ["unknown"]) == np.inf
 
 
 def test_intersecting_changes_the_nearest_words(tmp_path: Path, ours: KeyedVectors) -> None:

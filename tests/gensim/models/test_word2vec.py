@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -884,7 +885,7 @@ def test_progress_is_logged_at_most_once_per_delay(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = iter([100.0, 101.0, 102.5, 103.0, 104.5, 105.0, 107.0, 109.0, 111.0])
-    monkeypatch.setattr(training.time, "perf_counter", lambda: next(times))
+    monkeypatch.setattr(training, "time", SimpleNamespace(perf_counter=lambda: next(times)))
     caplog.set_level("INFO", "gensim.models.word2vec")
     log = training.ProgressLog(2.0)
     for number in range(6):
@@ -905,26 +906,6 @@ def test_score_stops_after_the_given_number_of_sentences() -> None:
     assert scores.dtype == np.float32
     np.testing.assert_array_equal(model.score(SENTENCES, total_sentences=5), scores)
     np.testing.assert_array_equal(model.score(iter(SENTENCES), 3), scores[:3])
-
-
-def test_predictions_are_ten_by_default(model: Word2Vec) -> None:
-    found = model.predict_output_word(["w1"])
-    assert found is not None
-    assert len(found) == 10
-    assert [share for _, share in found] == sorted((share for _, share in found), reverse=True)
-
-
-def test_vector_size_of_a_loaded_model_is_the_size_of_its_vectors(tmp_path: Path, model: Word2Vec) -> None:
-    """Files of gensim 3.2 may lack the model's own vector_size."""
-    content = content_of(model)
-    assert content.header.gensim
-    attributes = {name: value for name, value in content.header.gensim.attributes.items() if name != "vector_size"}
-    header = replace(content.header, gensim=replace(content.header.gensim, attributes=attributes))
-    native.write(tmp_path / "old", replace(content, header=header))
-    loaded = Word2Vec.load(tmp_path / "old")
-    assert loaded.vector_size == loaded.layer1_size == 12
-    train(loaded)
-    assert loaded.wv.vectors.shape == (len(loaded.wv), 12)
 
 
 @pytest.mark.parametrize("options", [{"dm": 1}, {"dm": 0, "dbow_words": 1}])
