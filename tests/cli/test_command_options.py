@@ -504,8 +504,8 @@ CALLS = [
         "compare",
         "cli.commands.evaluation:compare_models",
         "old.bin old.bin",
-        {"top": 10_000, "show": 0},
-        {"--top 7": {"top": 7}, "--show 7": {"show": 7}, "--words 7": {"show": 7}},
+        {"top": 10_000},
+        {"--top 7": {"top": 7}},
     ),
     Call("perplexity", "cli.commands.evaluation:measure_perplexity", "old.safetensors text", {}, READING),
     Call(
@@ -814,7 +814,6 @@ def test_objective_option_imports_the_loss(command: str, folder: Path, monkeypat
             None,
         ),
         ("compare old.bin old.bin", "cli.commands.evaluation:compare_models", "--top", 1, None),
-        ("compare old.bin old.bin", "cli.commands.evaluation:compare_models", "--show", 0, None),
         ("rank old.safetensors", "cli.commands.evaluation:measure_rank", "--contexts", 2, None),
         ("rank old.safetensors", "cli.commands.evaluation:measure_rank", "--targets", 2, None),
         ("plot old.bin -o new.svg", "plotting.word_map:word_map", "--top", 1, None),

@@ -11,7 +11,7 @@ import pytest
 
 from w2v.cli import printing
 from w2v.evaluation.analogies import AnalogyResult, Section
-from w2v.evaluation.compare import Band, ChangedWord, Comparison
+from w2v.evaluation.compare import Band, Comparison
 from w2v.evaluation.effective_rank import EffectiveRank
 from w2v.evaluation.evaluate import EvaluationResult, Score
 from w2v.evaluation.perplexity import Perplexity
@@ -43,7 +43,7 @@ EVALUATION = [
 ]
 COMPARISON = Comparison(
     shared=1234, only_first=1, only_second=2345, bands=[Band(1, 100, 90, 0.5), Band(101, 1234, 1000, 0.25)],
-    moved=[ChangedWord("bank", 1.5, ["river", "shore"], ["money", "loan"])], results=EVALUATION,
+    results=EVALUATION,
 )  # fmt: skip
 RANK = EffectiveRank(
     rank=7,
@@ -215,7 +215,7 @@ every item of q and p has a word that two lacks: {OTHER_SETS}
             id="evaluation of models that lack words",
         ),
         pytest.param(
-            lambda: printing.print_comparison(["one", "two"], replace(COMPARISON, moved=[], results=EVALUATION[2:])),
+            lambda: printing.print_comparison(["one", "two"], replace(COMPARISON, results=EVALUATION[2:])),
             """\
 1,234 words in both models, 1 only in one, 2,345 only in two
 frequency rank  words compared  same among the 10 nearest
@@ -232,10 +232,6 @@ not compared, because a model lacks the words: text, gaps
 frequency rank  words compared  same among the 10 nearest
 1-100                       90                      50.0%
 101-1,234                1,000                      25.0%
-words whose neighbours differ most, with the distance of their neighbours: from 0 (the same) to 2
-bank (distance 1.500)
-  one  river shore
-  two  money loan
 {EVALUATION_TABLE}{EVALUATION_NOTES}not compared, because a model lacks the words: text, gaps
 """,
             id="comparison",

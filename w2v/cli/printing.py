@@ -237,18 +237,11 @@ def _difference(score: Score) -> str:
 
 
 def print_comparison(names: Sequence[str], result: Comparison) -> None:
-    """Print the numbers of words, the overlap by frequency, the words that differ most, and the scores."""
+    """Print the numbers of words, the overlap by frequency, and the scores."""
     only = f"{result.only_first:,} only in {names[0]}, {result.only_second:,} only in {names[1]}"
     print_line(f"{pluralise(result.shared, 'word')} in both models, {only}")
     rows = [(f"{band.first:,}-{band.last:,}", f"{band.words:,}", percent(band.overlap)) for band in result.bands]
     print_table(rows, ("frequency rank", "words compared", "same among the 10 nearest"))
-    if result.moved:
-        print_line("words whose neighbours differ most, with the distance of their neighbours: from 0 (the same) to 2")
-    for moved in result.moved:
-        print_line(f"{moved.word} (distance {moved.distance:.3f})")
-        print_table(
-            [(f"  {name}", " ".join(near)) for name, near in zip(names, (moved.first, moved.second), strict=True)]
-        )
     scored = [one for one in result.results if all(score.value is not None for score in one.scores)]
     left_out = [f"{one.name}, {one.measure}" for one in result.results if one not in scored]
     if scored:

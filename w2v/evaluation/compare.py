@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,6 @@ from numpy.typing import NDArray
 
 from w2v.display import Result
 from w2v.errors import W2VError, pluralise
-from w2v.evaluation.change import neighbourhood_distances
 from w2v.evaluation.evaluate import NEIGHBOURS, EvaluationResult, evaluate
 from w2v.options import check_numbers
 from w2v.progress import Meter, Report
@@ -39,24 +37,6 @@ class Band:
 
 
 @dataclass(frozen=True)
-class ChangedWord:
-    """A word with different neighbours in the two models.
-
-    Attributes:
-        word: The word.
-        distance: The local neighbourhood measure of Hamilton, Leskovec & Jurafsky 2016 ("Cultural Shift or Linguistic
-            Drift?"), 0 to 2. Take all words that are among its nearest neighbours in either model. The word's cosines
-            with them in one model are a vector; the distance is 1 minus the cosine of the two models' vectors.
-        first, second: The nearest neighbours in each model.
-    """
-
-    word: str
-    distance: float
-    first: list[str]
-    second: list[str]
-
-
-@dataclass(frozen=True)
 class Comparison(Result):
     """The differences between two models.
 
@@ -64,7 +44,6 @@ class Comparison(Result):
         shared: Number of words in both models.
         only_first, only_second: Number of words in only one of the models.
         bands: The overlap of neighbours by word frequency.
-        moved: Deprecated: the words whose neighbours differ most, in descending order of their distance.
         results: The scores of both models, see w2v.evaluate.
     """
 
@@ -72,7 +51,6 @@ class Comparison(Result):
     only_first: int
     only_second: int
     bands: list[Band]
-    moved: list[ChangedWord]
     results: list[EvaluationResult]
 
     @property
@@ -86,7 +64,6 @@ def compare(
     second: KeyedVectors | HasWordVectors,
     *,
     top: int = 10_000,
-    show: int = 0,
     progress: Report | None = None,
 ) -> Comparison:
     """Compare the 10 nearest neighbours of words that two models share.
@@ -97,18 +74,13 @@ def compare(
         first, second: Vectors, or models that have them.
         top: Compare this many shared words, the first in the first model, which are its most frequent. A sample of the
             other shared words is compared, too.
-        show: Deprecated: number of words to list whose neighbours differ most, among the first `top`. `w2v.change`
-            also says which of them differ by more than noise.
         progress: Called in the phases "compare" and "evaluate".
 
     Raises:
         W2VError: If the models share fewer than two words.
-        SettingsError: If `top` or `show` is impossible.
+        SettingsError: If `top` is impossible.
     """
-    check_numbers(top=top, show=show)
-    if show:
-        message = "the argument show of compare will be removed: use w2v.change"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
+    check_numbers(top=top)
     models = vectors_of(first), vectors_of(second)
     shared = [word for word in models[0].index_to_key if models[1].is_known(word)]
     if len(shared) < 2:
@@ -121,17 +93,11 @@ def compare(
     nearest = [nearest_rows(each, rows, NEIGHBOURS, Meter(progress, "compare")) for each in vectors]
     in_both = (nearest[0][:, :, None] == nearest[1][:, None, :]).any(axis=2)  # (n, k): is a neighbour in both models
     overlaps = in_both.mean(axis=1)
-    distances = neighbourhood_distances(vectors, rows[:head], [each[:head] for each in nearest])
-    moved = np.argsort(-distances, kind="stable")[:show]
     return Comparison(
         shared=len(shared),
         only_first=len(models[0]) - len(shared),
         only_second=len(models[1]) - len(shared),
         bands=_bands(rows, overlaps, len(shared)),
-        moved=[
-            ChangedWord(shared[row], float(distances[row]), *([shared[near] for near in each[row]] for each in nearest))
-            for row in moved.tolist()
-        ],
         results=evaluate(*models, progress=progress),
     )
 

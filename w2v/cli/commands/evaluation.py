@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -96,10 +95,9 @@ def evaluate(models: tuple[Path, ...], progress: Report, held_out: Path | None, 
 @click.argument("first", type=FILE)
 @click.argument("second", type=FILE)
 @options.number_option("--top", default=10_000, show_default=True, help="Compare the N most frequent words.")
-@options.number_option("--show", formerly=["--words"], default=0, hidden=True)  # w2v change replaces it
 @options.ERRORS
 @options.REPORTING
-def compare(first: Path, second: Path, errors: Errors, progress: Report, **numbers: Any) -> Result:
+def compare(first: Path, second: Path, top: int, errors: Errors, progress: Report) -> Result:
     """Show how two models of one text differ, such as a model and its compressed copy.
 
     First comes the share of a word's 10 nearest neighbours that are the same in both models, by the frequency rank of
@@ -113,9 +111,7 @@ def compare(first: Path, second: Path, errors: Errors, progress: Report, **numbe
     w2v compare old.bin new.bin --top 2000 --json
     """
     models = [load(path, errors=errors, progress=progress) for path in (first, second)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of --show
-        result = compare_models(*models, **numbers, progress=progress)
+    result = compare_models(*models, top=top, progress=progress)
     names = [str(first), str(second)]
     return {"models": names} | asdict(result), lambda _: print_comparison(names, result)
 

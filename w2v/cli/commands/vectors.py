@@ -417,7 +417,7 @@ def convert(
     comparison = None
     if check:
         pair = to_keyed_vectors(stored), to_keyed_vectors(reduced)
-        comparison = compare(*pair, show=0, progress=progress)
+        comparison = compare(*pair, progress=progress)
         reduced = replace(reduced, header=replace(reduced.header, scores=comparison.second_scores))
     table.write(output, reduced, force, progress)
     lost = table.describe_lost_parts(output, stored, reduced)
