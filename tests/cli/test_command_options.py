@@ -689,7 +689,7 @@ def plain_values(name: str, value: Any) -> Arguments:
     if isinstance(value, Settings):
         return value.as_dict(computed=False)
     if isinstance(value, RunConfig | ReadingOptions | PhraseOptions | WalkOptions):
-        parts = [plain_values(field.name, getattr(value, field.name)) for field in fields(value)]
+        parts = [plain_values(field.name, getattr(value, field.name)) for field in fields(value) if field.compare]
         return {key: each for part in parts for key, each in part.items()}
     if isinstance(value, tuple | list | frozenset):
         value = [str(each) if isinstance(each, Path) else each for each in value]
