@@ -144,7 +144,7 @@ class KeyedVectors:
         They can be replaced, but not edited, because `norms` and searches depend on them. If a memory-mapped file
         stores a smaller type, this is a CompactMatrix, which converts rows to float32 when they are read.
         """
-        return self._vectors if isinstance(self._vectors, CompactMatrix) else memory.read_only(self._vectors)
+        return self._vectors
 
     @vectors.setter
     def vectors(self, vectors: ArrayLike | CompactMatrix) -> None:
@@ -152,7 +152,7 @@ class KeyedVectors:
         if not isinstance(vectors, CompactMatrix):
             # The caller may edit a writable array later.
             is_fixed = isinstance(vectors, np.ndarray) and not vectors.flags.writeable
-            matrix = np.asarray(vectors, np.float32) if is_fixed else np.array(vectors, np.float32)
+            matrix = memory.read_only(np.asarray(vectors, np.float32) if is_fixed else np.array(vectors, np.float32))
         if matrix.ndim != 2 or len(matrix) != len(self._words):
             raise W2VError(f"vectors of shape {matrix.shape} do not fit {pluralise(len(self._words), 'word')}")
         self._vectors: NDArray[np.float32] = matrix
@@ -161,6 +161,11 @@ class KeyedVectors:
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what cannot be copied or pickled, and is made again when it is used."""
         return {name: value for name, value in vars(self).items() if name != "_lookup"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _norms=None)
+        if isinstance(self._vectors, np.ndarray):  # a copy by pickle can be edited
+            self._vectors.setflags(write=False)
 
     @property
     def vector_size(self) -> int:
@@ -171,8 +176,8 @@ class KeyedVectors:
     def norms(self) -> Floats:
         """The length of each vector, (V,) float32, read-only."""
         if self._norms is None:
-            self._norms = lengths(self.vectors)
-        return memory.read_only(self._norms)
+            self._norms = memory.read_only(lengths(self.vectors))
+        return self._norms
 
     def words_in(self, text: str) -> list[str]:
         """Split a text into words with the normalisation and tokenizer used to train these vectors.
