@@ -1,11 +1,9 @@
 """A limit for the memory of a piece of code, fast enough for millions of uses."""
 
-import sys
+import resource
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-
-from w2v.system.memory import peak_resident_bytes
 
 RESET = Path("/proc/self/clear_refs")
 SLACK = 8 << 20  # bytes; a peak that has risen by more is reset before the next use
@@ -28,8 +26,4 @@ def bounded(limit: int) -> Iterator[None]:
 
 
 def _peak() -> int:
-    if sys.platform == "win32":
-        return peak_resident_bytes()
-    import resource
-
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
