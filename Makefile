@@ -68,8 +68,7 @@ PYTEST = python -m pytest -n auto --maxprocesses 8 --dist worksteal
 test: $(VENV)/.checks
 	ruff check .
 	ruff format --check .
-	cython-lint w2v
-	mypy & types=$$!; \
+	{ cython-lint w2v && mypy; } & types=$$!; \
 	$(PYTEST) -m 'not slow and not cluster'; tests=$$?; \
 	wait $$types && exit $$tests
 

@@ -98,9 +98,6 @@ def test_run_is_repeated_from_saved_config(sample: Path, tmp_path: Path) -> None
     third = tmp_path / "3.bin"
     run("train", sample, "--config", first, "-o", third, "--workers", 1)  # the settings stored in a model
     assert third.read_bytes() == second.read_bytes()
-    assert "exists" in run("train", "--config", file, "-o", tmp_path / "4.bin", "--save-config", first, code=1).stderr
-    error = run("train", "--config", file, "-o", tmp_path / "4.bin", "--save-config", file, "--force", code=2).stderr
-    assert "is named twice" in error
 
 
 @pytest.mark.parametrize("source", ["run.toml", "m.safetensors"])

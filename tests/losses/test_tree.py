@@ -131,10 +131,6 @@ def text(tmp_path: Path) -> Path:
         (b"a 00\nb 01\nc 10\nd 11\na 11\n", "tree, line 5: 'a' already has a code"),
         (b"a 00\nb 01\nc 10\nd 110\ne 111\n", "tree, line 5: 'e' is not in the vocabulary"),
         (b"a 00\nb 02\nc 10\nd 11\n", "tree, line 2: not a word and its code"),
-        (b"a 00\nb\nc 10\nd 11\n", "tree, line 2: not a word and its code"),
-        (b"a 00\n\nb 0 1\nc 10\nd 11\n", "tree, line 3: not a word and its code"),
-        (b"a " + b"0" * 1025, "tree, line 1: not a word and its code of at most 1024"),
-        (b"\xff 0\n", "tree, line 1: b'\\xff' is not UTF-8"),
     ],
 )
 def test_commands_refuse_bad_trees(codes: bytes, expected: str, text: Path, tmp_path: Path) -> None:
@@ -205,11 +201,6 @@ def test_codes_are_read_line_by_line(tmp_path: Path) -> None:
 def test_malformed_code_files_are_refused(tmp_path: Path, data: bytes, message: str) -> None:
     (tmp_path / "codes").write_bytes(data)
     with pytest.raises(W2VError, match=f"codes(, | ).*{message}" if "codes" not in message else message):
-        list(read_codes(tmp_path / "codes"))
-
-
-def test_a_missing_code_file_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(W2VError, match=r"cannot read .*codes: No such file"):
         list(read_codes(tmp_path / "codes"))
 
 

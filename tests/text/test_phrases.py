@@ -375,8 +375,6 @@ def test_wrong_options_of_the_command_are_refused(tmp_path: Path) -> None:
     assert "more than 0" in run(*given, "--threshold", "-1", code=2).stderr
     assert "not a file of w2v phrases" in run(*given, "--read-phrases", path, code=1).stderr
     assert "cannot read" in run(*given, "--connectors", tmp_path / "none", code=1).stderr
-    assert "is named twice" in run("phrases", path, "-o", path, "--force", code=2).stderr
-    assert "is named twice" in run(*given, "--save-phrases", tmp_path / "out", code=2).stderr
     assert not (tmp_path / "out").exists()
 
 

@@ -318,10 +318,5 @@ def test_a_later_session_that_the_type_does_not_hold_is_refused(files: Path, mon
 def test_wrong_files_are_refused_in_one_line(files: Path) -> None:
     error = run("recommend", "m.bin", "s.txt", "-o", "top.txt", code=2).stderr
     assert "top.txt: unknown extension: use one of .parquet, .arrow, .jsonl" in error
-    Path("top.jsonl").write_text("mine")
-    assert "add --force" in run("recommend", "m.bin", "s.txt", "-o", "top.jsonl", code=1).stderr
-    assert Path("top.jsonl").read_text() == "mine"
-    run("recommend", "m.bin", "s.txt", "-o", "top.jsonl", "--force", "--quiet")
-    assert Path("top.jsonl").read_text() != "mine"
     Path("bad.txt").write_bytes(b"i1\n\xff\n")
     assert "bad.txt: byte 3, in b'\\xff', is not UTF-8" in run("recommend", "m.bin", "bad.txt", code=1).stderr
