@@ -55,7 +55,8 @@ def request(server: Server, method: str, path: str = "", body: Any = None, **hea
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port)
     try:
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.request(method, path or server.path, None if body is None else json.dumps(body), headers)
+        body = json.dumps(body) if isinstance(body, dict | list) else body
+        connection.request(method, path or server.path, body, headers)
         response = connection.getresponse()
         return response.status, response.read().decode()
     finally:
@@ -122,8 +123,11 @@ def test_invalid_queries_are_errors(server: Server) -> None:
         {"question": "complete", "model": 0, "text": "a", "n": 10**9}, {"question": "vector", "model": 0, "word": 5},
         {"question": "nearest", "model": 0, "plus": [], "minus": [], "method": "x", "n": 1},
         {"question": "map", "model": 0, "more": 1},
+        {"question": "nearest", "model": 0, "plus": ["a"] * 101, "minus": [], "method": "mul", "n": 1},
     ):  # fmt: skip
         assert request(server, "POST", body=body)[0] == 400, body
+    for text in (b'{"question": "map", "model": ' + b"[" * 200_000, b"[" * 200_000, b"\xff", b'"\\ud800"'):
+        assert request(server, "POST", body=text)[0] == 400, text[:40]
     assert request(server, "PUT", body={})[0] == 501
 
 
