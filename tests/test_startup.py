@@ -73,11 +73,7 @@ def test_unbuilt_sources_give_way_to_the_installed_package(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ["-m", "w2v", "info"],
-        ["-Bmw2v", "encode", "{model}", "-o", "{out}.parquet"],
-        ["-m", "w2v.data.make", "--help"],
-    ],
+    [["-m", "w2v", "info"], ["-Bmw2v", "encode", "{model}", "-o", "{out}.parquet"], ["-m", "w2v.data.make", "--help"]],
 )
 def test_modules_of_the_working_directory_are_not_imported(arguments: list[str], model: Path, tmp_path: Path) -> None:
     """`python -m w2v` may run in a folder of unknown origin."""

@@ -134,19 +134,6 @@ def test_progress_is_logged_without_a_terminal(
     ]
 
 
-def test_progress_is_logged_every_ten_seconds(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    logged = []
-    with console.ProgressPrinter() as report:
-        for second in range(100, 126):
-            monkeypatch.setattr("time.monotonic", lambda now=second: now)
-            report(TRAINING)
-            if capsys.readouterr().err:
-                logged.append(second)
-    assert logged == [110, 120]
-
-
 def test_quiet_hides_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(console, "LOG_EVERY", 0)
     with console.ProgressPrinter(quiet=True) as report:
@@ -235,12 +222,6 @@ def test_closed_standard_input_is_reported_in_one_line(model: Path, tmp_path: Pa
     for arguments in (["query", model], ["train", "-", "-o", tmp_path / "m.bin"]):
         process = run_redirected("<&-", *arguments)
         assert (process.returncode, process.stderr) == (1, "w2v: cannot read standard input: Bad file descriptor\n")
-
-
-@pytest.mark.parametrize("arguments", [["info"], ["info", "--json"], ["--help"]])
-def test_shell_pipe_that_is_closed_causes_no_message(arguments: list[str]) -> None:
-    process = run_redirected("| true", *arguments)
-    assert (process.returncode, process.stderr) == (0, "")  # the exit code and the errors of `true`
 
 
 @pytest.mark.parametrize("arguments", [["info"], ["info", "--json"], ["--help"]])
@@ -345,11 +326,6 @@ def test_text_of_files_cannot_control_the_terminal(arguments: list[str], hostile
 def test_harmless_text_and_json_are_printed_unchanged(hostile: Path) -> None:
     assert "می\u200cروم" in run("query", hostile, "plain").stdout
     assert {each["word"] for each in run_json("query", hostile, "plain")["found"]} == {*HOSTILE} - {"plain"}
-
-
-def test_errors_cannot_control_the_terminal(hostile: Path) -> None:
-    for arguments in (["query", hostile, "\x1b[31mno"], ["info", "\x1b[31m"]):
-        assert "\\x1b[31m" in run(*arguments, code=1).stderr
 
 
 # -- signals --------------------------------------------------------------------------------

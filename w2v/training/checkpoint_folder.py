@@ -321,7 +321,7 @@ def latest(folder: PathLike) -> Checkpoint:
     with translate_os_errors(folder):
         paths = files(Path(folder).absolute())
     if not paths:
-        raise W2VError(f"{one_line(folder)} holds no checkpoint")
+        raise W2VError(f"{folder} holds no checkpoint")
     for path in reversed(paths):
         try:
             return read_checkpoint(path)
