@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from w2v.display import Page, html_table
-from w2v.errors import SettingsError, W2VError, one_line, pluralise
+from w2v.errors import SettingsError, W2VError, pluralise
 from w2v.formats import table, word2vec
 from w2v.formats.header import ModelHeader
 from w2v.formats.storage import CompactMatrix
-from w2v.formats.vector_file import VectorFile, check_counts
+from w2v.formats.vector_file import VectorFile, as_floats, check_counts
 from w2v.options import check_whole
 from w2v.progress import Report
 from w2v.system.files import Errors, PathLike
@@ -84,17 +84,17 @@ class KeyedVectors:
 
         Raises:
             W2VError: If the words are neither all strings nor all ints, if the words, vectors and counts differ in
-                number, if a count is negative, or if the counts add up to 2^63 or more.
+                number, if a value is beyond float32, if a count is negative, or if the counts add up to 2^63 or more.
         """
-        self.vectors: NDArray[np.float32] = (
-            cast(Any, vectors) if isinstance(vectors, CompactMatrix) else np.asarray(vectors, np.float32)
-        )
         self.header = header or ModelHeader()
         if metadata:
             warnings.warn(METADATA_DEPRECATED, DeprecationWarning, stacklevel=2)
             self.header = ModelHeader.from_strings(metadata, "the metadata")
         self.tensors = dict(tensors or {})
         self._words: Sequence[str] = words if isinstance(words, Words) else self._checked_words(words)
+        self.vectors: NDArray[np.float32] = (
+            cast(Any, vectors) if isinstance(vectors, CompactMatrix) else as_floats(vectors, words=self._words)
+        )
         if self.vectors.ndim != 2 or len(self.vectors) != len(self._words):
             raise W2VError(f"vectors of shape {self.vectors.shape} do not fit {pluralise(len(self._words), 'word')}")
         self.counts: NDArray[np.int64] | None = None
@@ -358,11 +358,13 @@ class KeyedVectors:
         if isinstance(key, str | int | np.integer):
             return self.get_vector(key, norm)
         try:
-            vector = np.asarray(key, np.float32)
+            vector = as_floats(key) if np.ndim(key) else np.zeros((), np.float32)
+        except W2VError:
+            raise
         except (TypeError, ValueError):
             vector = np.zeros((), np.float32)
         if not vector.ndim:
-            raise W2VError(f"{one_line(repr(key))[:60]} is neither a word nor a vector")
+            raise W2VError(f"{key!r:.60} is neither a word nor a vector")
         if vector.shape != (self.vector_size,):
             raise W2VError(f"a vector of shape {vector.shape}: the model's vectors have {self.vector_size} values")
         return vector
@@ -757,7 +759,7 @@ def vectors_of(model: KeyedVectors | HasWordVectors) -> KeyedVectors:
     """
     vectors = getattr(model, "wv", model)
     if not hasattr(vectors, "words_in"):
-        raise W2VError(f"{one_line(repr(model))[:60]} is not a model: give one, such as w2v.load('model.bin')")
+        raise W2VError(f"{model!r:.60} is not a model: give one, such as w2v.load('model.bin')")
     return cast(KeyedVectors, vectors)
 
 
