@@ -18,8 +18,10 @@ from w2v.errors import (
     install_command,
     malformed_lines,
     one_line,
+    optional_package,
     pluralise,
 )
+from w2v.vectors.unknown_words import UnknownWordError
 
 PACKAGE = Path(errors.__file__).parent
 
@@ -39,7 +41,7 @@ def test_every_extra_in_the_code_exists_and_has_packages() -> None:
     code = "".join(path.read_text("utf-8") for path in PACKAGE.rglob("*.py"))
     named = {
         *re.findall(r"\binstall_command\('(\w+)'\)", code),
-        *re.findall(r"\bimport_optional\(\s*\S.*?, \"(\w+)\"", code),
+        *re.findall(r"\b(?:import_optional|optional_package)\(\s*\S.*?, \"(\w+)\"", code),
     }
     assert {"plot", "maps", "numba", "parquet", "tokenize", "zstd"} <= named <= {*extras}
     for extra in named:
@@ -53,6 +55,16 @@ def test_command_installs_an_extra_from_uninstalled_sources(monkeypatch: pytest.
 
     monkeypatch.setattr(metadata, "requires", missing)
     assert install_command("plot") == "pip install '.[plot]' in the folder of w2v's sources"
+
+
+def test_messages_of_errors_and_warnings_are_printable() -> None:
+    kinds = [W2VError, TextWarning]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    assert len(kinds) > 8
+    for kind in kinds:
+        error = kind(["a\x1b[2J\n\u202e"], {}) if kind is UnknownWordError else kind("a\x1b[2J\n\u202e")
+        assert str(error).strip("'").endswith(r"a\x1b[2J\n\u202e")
 
 
 def test_message_of_an_error_is_one_short_printable_line() -> None:
@@ -72,6 +84,8 @@ def test_message_of_an_error_is_one_short_printable_line() -> None:
         (OSError(2, "No such file"), "No such file"),
         (OSError("text only"), "text only"),
         (KeyError("name"), "internal error: KeyError: 'name'"),
+        (SystemError("no exception"), "probably out of memory: no exception"),
+        (ImportError("Help!\nx.so: failed to map segment"), "probably out of memory: x.so: failed to map segment"),
     ],
 )
 def test_errors_are_described_without_a_traceback(error: Exception, message: str) -> None:
@@ -90,9 +104,12 @@ def test_warning_about_a_text_points_at_the_line_that_called_w2v() -> None:
     assert {warning.filename for warning in caught} == {__file__}
 
 
+def test_a_package_that_does_not_fit_in_memory_is_not_to_be_installed() -> None:
+    with pytest.raises(ImportError, match="failed to map"), optional_package("more is needed", "maps"):
+        raise ImportError("x.so: failed to map segment from shared object")
+
+
 def test_import_of_optional_modules_returns_the_first() -> None:
     assert import_optional("more is needed", "maps", "json", "csv").__name__ == "json"
-    with pytest.raises(W2VError, match="more is needed"):
-        import_optional("more is needed", "maps", "json", "w2v.nosuch")
-    with pytest.raises(SettingsError):
-        import_optional("more is needed", "maps", "w2v.nosuch", kind=SettingsError)
+    with pytest.raises(SettingsError, match="more is needed"):
+        import_optional("more is needed", "maps", "json", "w2v.nosuch", kind=SettingsError)

@@ -80,21 +80,29 @@ def test_unbuilt_sources_give_way_to_the_installed_package(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("module", "arguments"),
-    [("w2v", ["info"]), ("w2v", ["encode", "{model}", "-o", "{out}.parquet"]), ("w2v.data.make", ["--help"])],
+    "arguments",
+    [["-m", "w2v", "info"], ["-Bmw2v", "encode", "{model}", "-o", "{out}.parquet"], ["-m", "w2v.data.make", "--help"]],
 )
-def test_modules_of_the_working_directory_are_not_imported(
-    module: str, arguments: list[str], model: Path, tmp_path: Path
-) -> None:
+def test_modules_of_the_working_directory_are_not_imported(arguments: list[str], model: Path, tmp_path: Path) -> None:
     """`python -m w2v` may run in a folder of unknown origin."""
     own = {path.stem for path in Path(w2v.__file__).parent.iterdir()}
     names = ["pathlib", "json", "numpy", "click", "rich", "scipy", "pyarrow", "msgspec", "numba", "sitecustomize"]
     for name in [*names, *(own - {"__init__", "__main__"})]:
         (tmp_path / f"{name}.py").write_text("raise SystemExit(f'{__file__} was imported')")
     places = {"model": model, "out": tmp_path / "out"}
-    program = [sys.executable, "-m", module, *(argument.format(**places) for argument in arguments)]
+    program = [sys.executable, *(argument.format(**places) for argument in arguments)]
     done = subprocess.run(program, cwd=tmp_path, input="king\n", capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_another_program_that_imports_w2v_keeps_its_path(tmp_path: Path) -> None:
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "__init__.py").write_text("import w2v")
+    (tmp_path / "program" / "__main__.py").write_text("import mine")
+    (tmp_path / "mine.py").touch()
+    for arguments in (["-m", "program"], ["-mprogram", "-m", "w2v"]):
+        done = subprocess.run([sys.executable, *arguments], cwd=tmp_path, capture_output=True, text=True)
+        assert done.stderr == ""
 
 
 def test_numba_reads_no_machine_code_from_the_working_directory(tmp_path: Path) -> None:

@@ -7,8 +7,13 @@ import sys
 
 if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
     # `python -m w2v` puts the working directory first in sys.path, so a numpy.py or pyarrow.py there would be imported
-    # instead of the real package. This file runs before all other imports of the program.
-    del sys.path[0]
+    # instead of the real package. This file runs before all other imports of the program. Another program that imports
+    # w2v this early, from the `__init__` of its own package, keeps its path.
+    _program = sys.orig_argv[-len(sys.argv)]  # the last argument of Python itself, such as "w2v" or "-mw2v"
+    if _program.startswith("-"):
+        _program = _program.partition("m")[2]
+    if _program.partition(".")[0] == "w2v":
+        del sys.path[0]
 
 from importlib import import_module
 from importlib.machinery import PathFinder

@@ -12,10 +12,20 @@ from typing import Any
 # Control characters, line and paragraph separators, characters that change the text direction, and lone surrogates.
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
+# What the dynamic linker says if a shared library does not fit in memory.
+UNMAPPED_LIBRARY = re.compile(r"\S+: (failed to map segment|cannot map zero-fill pages|cannot create shared object).*")
+
 IS_ON_PYPI = False  # whether the package index has w2v, so that pip can install its extras by name
 
 
-class W2VError(ValueError):
+class _Printable(Exception):
+    """An exception with a printable message: the names of words and files in it may contain control characters."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
+
+
+class W2VError(_Printable, ValueError):
     """The user's data cannot be used. The message is one line: what was found, where, and what to do."""
 
 
@@ -47,7 +57,7 @@ class LossNotImported(W2VError):
     """A file needs a user-defined loss that has not been imported."""
 
 
-class TextWarning(UserWarning):
+class TextWarning(_Printable, UserWarning):
     """A text is usable, but the vectors would be better if it or an option were changed. The message says which."""
 
 
@@ -75,23 +85,32 @@ def issue_text_warning(line: str) -> None:
     warnings.warn(line, TextWarning, level)
 
 
-def import_optional(purpose: str, extra: str, *modules: str, kind: type[W2VError] = W2VError) -> Any:
-    """Import modules of an optional package and return the first.
+@contextmanager
+def optional_package(purpose: str, extra: str, kind: type[W2VError] = W2VError, hint: str = "") -> Iterator[None]:
+    """Turn an ImportError in a `with` block into an error that says how to install the package.
 
     Args:
         purpose: The beginning of the error message, such as "the Numba kernel needs Numba".
         extra: The extra of this package that installs the modules.
-        modules: The names of the modules.
         kind: The class of the error.
+        hint: The end of the error message.
 
     Raises:
-        W2VError: If a module is missing. The message says how to install it.
+        W2VError: If a module is missing.
+        ImportError: If a module exists, but probably does not fit in memory.
     """
     try:
-        first, *_ = map(import_module, modules)
+        yield
     except ImportError as error:
-        raise kind(f"{purpose}: {install_command(extra)}") from error
-    return first
+        if UNMAPPED_LIBRARY.search(str(error)):
+            raise
+        raise kind(f"{purpose}: {install_command(extra)}{hint}") from error
+
+
+def import_optional(purpose: str, extra: str, *modules: str, kind: type[W2VError] = W2VError) -> Any:
+    """Import modules of an optional package and return the first. The other arguments are as in `optional_package`."""
+    with optional_package(purpose, extra, kind):
+        return next(iter([import_module(module) for module in modules]))
 
 
 def install_command(extra: str) -> str:
@@ -128,12 +147,29 @@ def one_line(error: object) -> str:
     return printable(str(error)[:300] or type(error).__name__)[:300]
 
 
+@contextmanager
+def translate_errors(message: str, *kinds: type[Exception], to: type[W2VError] = W2VError) -> Iterator[None]:
+    """Turn errors of some kinds in a `with` block into an error with `message` and their own message, in one line.
+
+    Raises:
+        W2VError: If the block raises such an error. `to` is its class.
+    """
+    try:
+        yield
+    except kinds as error:
+        raise to(f"{message}: {one_line(error)}") from error
+
+
 def error_message(error: Exception) -> str:
     """Return the message of an error for users, without a traceback."""
     if isinstance(error, W2VError):
         return str(error)
     if isinstance(error, MemoryError):
         return "out of memory"
+    if isinstance(error, ImportError | OSError) and (unmapped := UNMAPPED_LIBRARY.search(str(error))):
+        return f"probably out of memory: {unmapped[0]}"
+    if isinstance(error, SystemError):  # an allocation failed in Python's compiler, for instance, which does not say so
+        return f"probably out of memory: {error}"
     if isinstance(error, OSError):
         return ": ".join(map(str, filter(None, (error.filename, error.strerror or str(error)))))
     return f"internal error: {type(error).__name__}: {error}"  # a bug in w2v

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import W2VError, install_command
+from w2v.errors import optional_package
 from w2v.system.files import PathLike
 from w2v.text.corpus import python_values
 from w2v.text.words import is_missing
@@ -18,12 +18,10 @@ from w2v.training.train import train
 from w2v.vectors.encode import Weights
 from w2v.vectors.keyed import KeyedVectors, load, vectors_of
 
-try:
+with optional_package("w2v.sklearn needs scikit-learn", "sklearn"):
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     from sklearn.utils import Tags
     from sklearn.utils.validation import check_is_fitted
-except ImportError:
-    raise W2VError(f"w2v.sklearn needs scikit-learn: {install_command('sklearn')}") from None
 
 Texts = Iterable[str] | Iterable[Sequence[str]]
 

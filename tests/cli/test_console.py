@@ -312,11 +312,6 @@ def test_harmless_text_and_json_are_printed_unchanged(hostile: Path) -> None:
     assert {each["word"] for each in run_json("query", hostile, "plain")["found"]} == {*HOSTILE} - {"plain"}
 
 
-def test_errors_cannot_control_the_terminal(hostile: Path) -> None:
-    for arguments in (["query", hostile, "\x1b[31mno"], ["info", "\x1b[31m"]):
-        assert "\\x1b[31m" in run(*arguments, code=1).stderr
-
-
 # -- signals --------------------------------------------------------------------------------
 
 

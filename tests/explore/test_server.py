@@ -55,7 +55,8 @@ def request(server: Server, method: str, path: str = "", body: Any = None, **hea
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port)
     try:
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.request(method, path or server.path, None if body is None else json.dumps(body), headers)
+        body = json.dumps(body) if isinstance(body, dict | list) else body
+        connection.request(method, path or server.path, body, headers)
         response = connection.getresponse()
         return response.status, response.read().decode()
     finally:
@@ -88,12 +89,17 @@ def test_host_header_must_name_this_machine(server: Server) -> None:
 
 def test_host_option_serves_other_addresses() -> None:
     with Server("0.0.0.0", 0) as everywhere:
+        assert everywhere.url == f"http://{socket.gethostname()}:{everywhere.server_port}{everywhere.path}"
         assert everywhere.is_own_host("192.168.1.2:8000")
         assert everywhere.is_own_host("[fe80::1]:8000")
         assert everywhere.is_own_host(socket.gethostname())
         assert not everywhere.is_own_host("evil.example")
     with Server("127.0.0.2", 0) as one:
         assert one.is_own_host("127.0.0.2:80")
+        one._host = "My-Machine"
+        assert one.is_own_host("my-machine:8000")
+        assert one.is_own_host("MY-MACHINE")
+        one._host = "127.0.0.2"
         assert not one.is_own_host("127.0.0.1")
         assert one.url.startswith("http://127.0.0.2:")
 
@@ -122,8 +128,11 @@ def test_invalid_queries_are_errors(server: Server) -> None:
         {"question": "complete", "model": 0, "text": "a", "n": 10**9}, {"question": "vector", "model": 0, "word": 5},
         {"question": "nearest", "model": 0, "plus": [], "minus": [], "method": "x", "n": 1},
         {"question": "map", "model": 0, "more": 1},
+        {"question": "nearest", "model": 0, "plus": ["a"] * 101, "minus": [], "method": "mul", "n": 1},
     ):  # fmt: skip
         assert request(server, "POST", body=body)[0] == 400, body
+    for text in (b'{"question": "map", "model": ' + b"[" * 200_000, b"[" * 200_000, b"\xff", b'"\\ud800"'):
+        assert request(server, "POST", body=text)[0] == 400, text[:40]
     assert request(server, "PUT", body={})[0] == 501
 
 
@@ -141,8 +150,9 @@ def test_idle_connections_do_not_lock_out_the_user(server: Server, monkeypatch: 
         get(user, server)
         idle = [stack.enter_context(connect(server)) for _ in range(MAX_UNAUTHENTICATED + 5)]
         assert [one.recv(1) for one in idle[:5]] == 5 * [b""]  # closed
-        for one in (user, idle[-1], connect(server)):
-            get(stack.enter_context(one), server)
+        for one in (user, idle[5]):
+            get(one, server)
+        get(stack.enter_context(connect(server)), server)
 
 
 def test_first_request_has_a_shorter_timeout(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,14 +295,6 @@ def test_ctrl_c_stops_the_server_immediately(model: Path) -> None:
         assert_one_line(process.stderr.read())
 
 
-def test_host_names_are_compared_without_case() -> None:
-    with Server("localhost", 0) as named:
-        named._host = "My-Machine"
-        assert named.is_own_host("my-machine:8000")
-        assert named.is_own_host("MY-MACHINE")
-        assert not named.is_own_host("other-machine")
-
-
 def test_a_refused_connection_is_closed(server: Server) -> None:
     with connect(server) as connection:
         connection.settimeout(60)
@@ -300,14 +302,6 @@ def test_a_refused_connection_is_closed(server: Server) -> None:
         answer = connection.makefile("rb").read()  # to its end
     assert answer.startswith(b"HTTP/1.1 403")
     assert b"\r\nConnection: close\r\n" in answer
-
-
-def test_threads_of_connections_do_not_keep_the_process_alive(server: Server) -> None:
-    with connect(server) as connection:
-        get(connection, server)
-        threads = [thread for thread in threading.enumerate() if "process_request_thread" in thread.name]
-        assert threads
-        assert all(thread.daemon for thread in threads)
 
 
 def test_closed_connections_are_forgotten() -> None:
@@ -333,16 +327,6 @@ def test_the_oldest_idle_connection_is_closed_first() -> None:
             one._close_oldest()
             assert pairs[number][1].recv(1) == b""
         one._close_oldest()  # there are none left
-
-
-def test_no_more_than_the_allowed_connections_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socketserver.ThreadingMixIn, "process_request", lambda *_: None)
-    with Server("127.0.0.1", 0) as one, ExitStack() as stack:
-        pairs = [tuple(map(stack.enter_context, socket.socketpair())) for _ in range(MAX_UNAUTHENTICATED + 2)]
-        for ours, _ in pairs:
-            one.process_request(ours, None)
-        assert list(one.unauthenticated) == [ours for ours, _ in pairs[2:]]
-        assert [theirs.recv(1) for _, theirs in pairs[:2]] == [b"", b""]
 
 
 def test_queries_are_answered_up_to_their_limits(server: Server) -> None:
@@ -371,8 +355,6 @@ def test_responses_forbid_caching_framing_and_referrers(server: Server) -> None:
 def test_url_has_the_host_and_port_of_the_server() -> None:
     with Server("127.0.0.1", 0) as one:
         assert one.url == f"http://127.0.0.1:{one.server_port}{one.path}"
-    with Server("0.0.0.0", 0) as everywhere:
-        assert everywhere.url == f"http://{socket.gethostname()}:{everywhere.server_port}{everywhere.path}"
     with Server("::1", 0) as six:
         assert six.url == f"http://[::1]:{six.server_port}{six.path}"
         assert six.is_own_host("[::1]:99")

@@ -13,6 +13,7 @@ from pyarrow import feather, parquet
 
 import w2v
 from tests.helpers import assert_refused
+from w2v.formats import native
 from w2v.text import declared_sizes, tables
 
 WORDS = ["the", "köln", "a b"]
@@ -48,6 +49,19 @@ def test_tables_of_other_tools_are_read(tmp_path: Path, kind: Any, compression: 
         assert found.index_to_key == WORDS
         np.testing.assert_array_equal(found.vectors, rows)
         assert found.counts is None
+
+
+def test_files_with_numbers_beyond_float32_are_refused(tmp_path: Path) -> None:
+    matrix = np.array([[1, 2], [3, 1e300]])
+    np.save(tmp_path / "m.npy", matrix)
+    (tmp_path / "m.words.txt").write_text("a\nb\n")
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), 2)
+    parquet.write_table(pa.table({"word": ["a", "b"], "vector": lists}), tmp_path / "m.parquet")
+    w2v.KeyedVectors(["a", "b"], np.eye(2)).save(tmp_path / "m.model2vec")
+    native.write_native(tmp_path / "m.model2vec" / "model.safetensors", {"embeddings": matrix}, {})
+    for name in ("m.npy", "m.parquet", "m.model2vec"):
+        with pytest.raises(w2v.W2VError, match=rf"{name}: row 2 \('b'\) holds 1e\+300, beyond 3.4e\+38"):
+            w2v.load(tmp_path / name)
 
 
 LISTS = pa.FixedSizeListArray.from_arrays(pa.array([1.0, 2, 3, 4], pa.float32()), 2)

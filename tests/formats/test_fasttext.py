@@ -1,9 +1,7 @@
 """fastText model files: fastText and gensim read the files that w2v writes, and w2v reads the files of fastText."""
 
-import shutil
 import struct
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,7 @@ from w2v.formats import fasttext as ours
 from w2v.formats import table
 from w2v.progress import Progress
 from w2v.settings import MAX_SENTENCE_CONTEXT
+from w2v.system import files
 
 UNKNOWN = ["kingdomly", "qüeens", "zzz", "x"]
 OPTIONS: dict[str, Any] = SMALL | {"vector_size": 20, "epochs": 1, "workers": 1, "max_vocab": 400}
@@ -124,8 +123,8 @@ def test_models_that_fasttext_cannot_represent_are_refused(tmp_path: Path) -> No
 def test_writing_checks_the_disk_space_for_all_buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [["one", "two", "three", "four"]] * 9
     model = w2v.train(lines, vector_size=3, min_count=1, epochs=1, subwords="3-4", buckets=(1 << 31) - 1, sample=0)
-    monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=1 << 30))
-    refused = "with a row for each of 2,147,483,647 buckets, it takes 25,769,803,860 bytes, but only 1,073,741,824 are"
+    monkeypatch.setattr(files, "free_disk_space", lambda *_: 1 << 30)
+    refused = "a row for each of 2,147,483,647 buckets needs about 25,770 MB more on disk, but .* has only 1,074 MB"
     with pytest.raises(w2v.W2VError, match=refused):
         model.save(tmp_path / "m.ft.bin")
     assert not list(tmp_path.iterdir())

@@ -3,6 +3,7 @@
 import pickle
 import pickletools
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -142,13 +143,11 @@ def test_deeply_nested_values_do_not_crash(tmp_path: Path) -> None:
 
 
 @given(content=st.binary(max_size=60))
-def test_random_bytes_are_read_or_refused_in_one_line(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+def test_random_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "any"
     path.write_bytes(b"\x80\x04" + content)
-    try:
+    with suppress(W2VError):  # some of the bytes are valid pickles
         pickles.read(path)
-    except W2VError as error:
-        assert "\n" not in str(error)  # noqa: PT017 - some of the bytes are valid pickles
 
 
 def test_integers_of_up_to_1024_bits_are_read(tmp_path: Path) -> None:

@@ -101,8 +101,9 @@ def test_converted_files_keep_small_types_where_the_format_can(path: Path) -> No
 def test_types_and_scales_that_do_not_fit_are_refused(path: Path) -> None:
     problem = run("convert", path, path.with_name("m.npy"), "--storage", "int8", code=2).stderr
     assert "m.npy: this format cannot store int8: use .safetensors" in problem
-    with pytest.raises(w2v.SettingsError, match="a value is beyond 65,504"):
-        to_storage(np.array([[1e5]], np.float32), "f16")
+    for storage, number, other in (("f16", 1e5, "bf16"), ("bf16", 3.4e38, "float32")):
+        with pytest.raises(w2v.SettingsError, match=rf"storage {storage}: .* is too large for it: choose {other}"):
+            to_storage(np.array([[number]], np.float32), storage)
     run("convert", path, path.with_name("small.safetensors"), "--storage", "int8")
     tensors, metadata = native.read_native(path.with_name("small.safetensors"))
     for scales, message in (

@@ -161,9 +161,8 @@ def test_several_edge_lists_are_one_graph(tmp_path: Path) -> None:
 def test_bad_lines_are_refused_with_file_and_line(
     text: str | bytes, options: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(W2VError, match=re.escape(message)) as error:
+    with pytest.raises(W2VError, match=re.escape(message)):
         read(tmp_path / "edges", text, **options)
-    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
 """Random walks: their transition frequencies, starts, ends, and independence of the number of threads."""
 
+import os
 from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -10,9 +12,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from w2v.errors import SettingsError
+from w2v.errors import SettingsError, W2VError
 from w2v.graph.graph import Graph
-from w2v.graph.walks import WalkOptions, walk_blocks, walk_store
+from w2v.graph.walks import WalkOptions, walk_blocks, walk_store, write_walks
+from w2v.system import files
+from w2v.text import idstore
 from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID
 
 SIGNIFICANCE = 1e-6  # the seeds are fixed, so a test that passes once always passes
@@ -79,7 +83,7 @@ def check_frequencies(graph: Graph, walks: list[list[int]], p: float, q: float) 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
 @pytest.mark.parametrize(
-    ("p", "q"), [(1, 1), (0.25, 4), (4, 0.25), (1e-3, 1), (0.5, 0.01), (1e6, 1), (1, 1e4), (1e6, 1e6)]
+    ("p", "q"), [(1, 1), (0.25, 4), (4, 0.25), (1e-9, 1), (0.5, 1e-9), (1e9, 1), (1, 1e4), (1e9, 1e9)]
 )
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 def test_transitions_have_the_probabilities_of_node2vec(p: float, q: float, weighted: bool, directed: bool) -> None:
@@ -128,16 +132,6 @@ def test_walks_follow_edges_and_end_at_dead_ends() -> None:
     assert [3] in walks
 
 
-def test_isolated_nodes_are_walks_of_one_node() -> None:
-    source = nx.Graph([(0, 1)])
-    source.add_node(2)
-    graph = Graph.of(source, weighted=False, directed=False)
-    walks = walks_of(graph, num_walks=3, walk_length=4)
-    assert graph.isolated == 1
-    assert walks.count([2]) == 3
-    assert walks.count([0, 1, 0, 1]) == 3
-
-
 @pytest.mark.parametrize("options", [{}, {"p": 0.5, "q": 2.0}])
 def test_walks_are_the_same_for_any_number_of_threads(options: dict[str, Any]) -> None:
     graph = Graph.of(nx.gnp_random_graph(3000, 0.002, seed=1), weighted=False, directed=False)
@@ -159,7 +153,21 @@ def test_store_has_the_walks_and_counts_of_nodes() -> None:
         assert store.words(np.arange(FIRST_TYPE, 36)).tolist() == [str(node) for node in range(34)]
 
 
-@pytest.mark.parametrize("wrong", [{"p": 0}, {"q": -1}, {"walk_length": 0}, {"num_walks": 0}, {"delimiter": "::"}])
+def test_insufficient_disk_space_is_noticed_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(idstore, "SPACE_CHECK_BLOCKS", 1)
+    monkeypatch.setattr(files, "free_disk_space", lambda *_: 1_600_000)
+    graph, options = Graph.of(nx.karate_club_graph(), weighted=False, directed=False), WalkOptions(num_walks=1000)
+    refused = rf"needs about (10|6) MB more on disk, but {tmp_path} has only 2 MB"
+    with pytest.raises(W2VError, match=refused):
+        walk_store(graph, options, folder=tmp_path)
+    with pytest.raises(W2VError, match=refused):
+        write_walks(graph, tmp_path / "walks.txt", options)
+    assert not list(tmp_path.iterdir())
+    with Path(os.devnull).open("wb") as device:
+        files.check_disk_space(device, tmp_path, 1e18, "a device")
+
+
+@pytest.mark.parametrize("wrong", [{"p": 9e-10}, {"q": 0}, {"walk_length": 0}, {"num_walks": 0}, {"delimiter": "::"}])
 def test_impossible_options_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(SettingsError, match=next(iter(wrong))):
         WalkOptions(**wrong)

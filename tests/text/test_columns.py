@@ -126,7 +126,6 @@ def test_malformed_tables_are_refused(tmp_path: Path, content: bytes, message: s
         read_text(Corpus(path), column="t")
     assert str(error.value).startswith(f"{path}")
     assert message.replace("\\\\", "\\") in str(error.value)
-    assert "\n" not in str(error.value)
 
 
 TABLES = {

@@ -54,9 +54,8 @@ def with_final_newline(content: bytes) -> bytes:
 
 
 def assert_refused(source: Any, message: str, **options: Any) -> None:
-    with pytest.raises(W2VError, match=message) as caught:
+    with pytest.raises(W2VError, match=message):
         text(source, **options)
-    assert "\n" not in str(caught.value)
 
 
 @compressions
@@ -220,10 +219,9 @@ def test_a_change_while_a_file_is_read_is_an_error(
             file.seek(0, os.SEEK_END if change == "grown" else os.SEEK_SET)
             file.write(path.read_bytes()[:2000])
     os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
-    with pytest.raises(W2VError, match=r"text changed while it was read|truncated|damaged") as caught:
+    with pytest.raises(W2VError, match=r"text changed while it was read|truncated|damaged"):
         for _ in blocks:
             pass
-    assert "\n" not in str(caught.value)
 
 
 def test_a_change_before_a_file_is_read_is_an_error(tmp_path: Path) -> None:
@@ -433,7 +431,6 @@ def test_impossible_paths_are_refused(
     Path("file").write_text("x")
     with pytest.raises(W2VError) as caught:
         reader(path, w2v.KeyedVectors(["a"], [[1]]))
-    assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 500
 
 

@@ -24,12 +24,15 @@ from hypothesis import strategies as st
 
 from tests.helpers import IS_ROOT, LATIN_1, WORDS, full_disk, read_text, reference_ids, text_bytes
 from w2v.errors import SettingsError, W2VError
+from w2v.system import files
 from w2v.system.files import text_start
-from w2v.text import corpus, idstore
+from w2v.text import corpus, idstore, long_table, phrases
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, TypeCounts, store_of_ids
 from w2v.text.normalise import Digits, Normaliser, Normalize, TextOptions, Tokenize
+from w2v.text.phrases import PhraseOptions
+from w2v.text.tagging import join_tagged
 from w2v.text.words import Words
 
 
@@ -357,19 +360,16 @@ def test_insufficient_disk_space_is_noticed_early(
     monkeypatch.setattr(corpus, "BLOCK_BYTES", 16)
     seen = []
 
-    def free(size: int) -> None:
-        monkeypatch.setattr(idstore, "free_disk_space", lambda *_: size)
-
     def read() -> IdStore:
         cache = scratch if cached else None
         return read_text(Corpus(text), cache=cache, progress=lambda now: seen.append(now.done / now.total))
 
-    free(8_000)
-    with pytest.raises(W2VError, match=r"need about 0 MB on disk, and .*scratch has 0 MB; name another folder with --"):
+    monkeypatch.setattr(files, "free_disk_space", lambda *_: 8_000)
+    with pytest.raises(W2VError, match=r"needs about 0 MB more on disk, but .*scratch has only 0 MB; name another"):
         read()
     assert 0.1 < seen[-1] < 0.3
     assert list(scratch.iterdir()) == []
-    free(16_000)
+    monkeypatch.setattr(files, "free_disk_space", lambda *_: 16_000)
     assert read().tokens == 3_000
 
 
@@ -454,7 +454,7 @@ def test_each_user_has_separate_caches(text: Path, tmp_path: Path, monkeypatch: 
     assert len(list((tmp_path / "cache").iterdir())) == 2
 
 
-@pytest.mark.parametrize("plant", ["link", "dangling link", "pipe"])
+@pytest.mark.parametrize("plant", ["link", "link to a valid cache", "dangling link", "pipe"])
 def test_planted_links_and_pipes_in_a_shared_cache_are_replaced(text: Path, tmp_path: Path, plant: str) -> None:
     cache, victim = tmp_path / "cache", tmp_path / "victim"
     read_text(Corpus(text), cache=cache).close()
@@ -465,12 +465,13 @@ def test_planted_links_and_pipes_in_a_shared_cache_are_replaced(text: Path, tmp_
         os.mkfifo(path)
     else:
         path.symlink_to(victim)
-    if plant == "link":
-        victim.write_bytes(b"mine")
+    target = {"link": b"mine", "link to a valid cache": content}.get(plant)
+    if target:
+        victim.write_bytes(target)
     assert not read_text(Corpus(text), cache=cache).reused
     assert path.read_bytes() == content
     assert not path.is_symlink()
-    assert victim.read_bytes() == b"mine" if plant == "link" else not victim.exists()
+    assert victim.read_bytes() == target if target else not victim.exists()
 
 
 PEAK = """
@@ -537,7 +538,7 @@ def test_concat_adds_the_numbers_of_pruned_types(tmp_path: Path) -> None:
 
 def test_ids_from_elsewhere_keep_the_type_of_their_keys(tmp_path: Path) -> None:
     words = Words.of(["", "", "7", "9"])
-    pieces = [np.array([2, 3], np.uint32), np.array([2, 0], np.uint32)]
+    pieces = [(np.array([2, 3], np.uint32), 0.5), (np.array([2, 0], np.uint32), 1)]
     counts = np.array([1, 0, 2, 1])
     with store_of_ids(pieces, lambda: (counts, words), tmp_path, key_type="int", is_text=False) as store:
         assert (store.key_type, store.is_text, store.tokens) == ("int", False, 3)
@@ -560,23 +561,19 @@ def test_merged_types_are_numbers_if_all_parts_have_numbers(key_types: list[Any]
     assert (found.key_type, found.is_text) == (merged, False)
 
 
-def test_a_link_to_a_valid_cache_is_not_followed(text: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    read_text(Corpus(text), cache=cache).close()
-    assert read_text(Corpus(text), cache=cache).reused
-    (path,) = cache.iterdir()
-    path.rename(tmp_path / "moved")
-    path.symlink_to(tmp_path / "moved")
-    assert not read_text(Corpus(text), cache=cache).reused
-    assert not path.is_symlink()
-
-
-def test_the_error_for_insufficient_disk_space_gives_both_sizes(
+def test_every_temporary_store_checks_the_disk_space(
     text: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(corpus, "BLOCK_BYTES", 1000)
-    monkeypatch.setattr(idstore, "SPACE_CHECK_BLOCKS", 10)
-    text.write_text("a b a\n" * 250_000)  # each line takes 16 bytes of ids
-    monkeypatch.setattr(idstore, "free_disk_space", lambda *_: 2_980_000)
-    with pytest.raises(W2VError, match=r"need about 4 MB on disk, and .*scratch has 3 MB; name another folder"):
-        read_text(Corpus(text))
+    table = text.with_name("table.csv")
+    table.write_text("i,s\n" + "1,1\n" * 100)
+    with read_text(Corpus(text)) as store:
+        for module, name in ((idstore, "SPACE_CHECK_BLOCKS"), (phrases, "PIECE_IDS"), (long_table, "ROWS_IN_MEMORY")):
+            monkeypatch.setattr(module, name, 1)
+        monkeypatch.setattr(files, "free_disk_space", lambda *_: 0)
+        for write in (
+            lambda: join_tagged({"1": store, "2": store}, ["a"], scratch),
+            lambda: phrases._join_phrases(store, PhraseOptions(), ["a b"], scratch, 1, None),
+            lambda: read_text(Corpus(table), item="i", session="s"),
+        ):
+            with pytest.raises(W2VError, match="needs about 0 MB more on disk"):
+                write()

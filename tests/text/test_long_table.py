@@ -164,7 +164,6 @@ def test_unsuitable_tables_are_refused(
     with pytest.raises(W2VError, match=message) as caught:
         read_text(Corpus(tmp_path / "a"), **NAMES)
     assert str(caught.value).startswith(str(tmp_path / "a"))
-    assert "\n" not in str(caught.value)
 
 
 def test_fractions_after_a_block_of_whole_numbers_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -196,9 +196,8 @@ def test_folders_that_spark_writes_are_read(tmp_path: Path) -> None:
 )
 def test_unsuitable_columns_are_refused(tmp_path: Path, column: Any, message: str) -> None:
     parquet.write_table(pyarrow.table({"x": column}), tmp_path / "x.parquet")
-    with pytest.raises(W2VError, match=f"^{re.escape(str(tmp_path / 'x.parquet'))}[,:] {message}") as caught:
+    with pytest.raises(W2VError, match=f"^{re.escape(str(tmp_path / 'x.parquet'))}[,:] {message}"):
         read_text(Corpus(tmp_path / "x.parquet"), column="x")
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +214,6 @@ def test_unsuitable_rows_of_json_are_refused(tmp_path: Path, rows: str, message:
     with pytest.raises(W2VError, match=message) as caught:
         read_text(Corpus(tmp_path / "x.jsonl"), column="x")
     assert str(caught.value).startswith(str(tmp_path / "x.jsonl"))
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("at_once", [1, 5, 1000])

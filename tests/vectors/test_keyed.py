@@ -19,6 +19,7 @@ from w2v.errors import SettingsError, W2VError
 from w2v.formats.header import ModelHeader
 from w2v.formats.storage import CompactMatrix
 from w2v.formats.vector_file import VectorFile
+from w2v.gensim.models.keyedvectors import KeyedVectors as FacadeVectors
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.vectors.keyed import KeyedVectors, load, to_keyed_vectors
@@ -26,6 +27,16 @@ from w2v.vectors.unknown_words import UnknownWordError
 
 GensimVectors = import_gensim("gensim.models").KeyedVectors
 WORDS = [f"w{row}" for row in range(200)]
+
+
+@pytest.mark.parametrize("number", [-1e300, np.longdouble("1e4000"), 10**39, 10**400], ids=str)
+def test_numbers_beyond_float32_are_refused(number: Any) -> None:
+    beyond = r"beyond 3\.4e\+38, the largest float32: scale the vectors"
+    for make in (KeyedVectors, FacadeVectors(2).add_vectors):
+        with pytest.raises(W2VError, match=rf"^(row 2 \('b'\) holds -?1\S+,|a number is) {beyond}"):
+            make(["a", "b"], [[1, 2], [3, number]])
+    with pytest.raises(W2VError, match=beyond):
+        KeyedVectors(["a", "b"], np.eye(2)).similar_by_vector(np.array([1, number]))
 
 
 @pytest.fixture(scope="module")

@@ -106,10 +106,9 @@ def new_run(given: Mapping[str, Any], communicator: Communicator | None) -> tupl
     options = {name: value for name, value in file_options.items() if name not in replaced} | chosen
     objective = options.get("objective")
     if objective != given["objective"]:
-        file_objective = one_line(objective)
         raise SettingsError(
-            f"{given['config']}: its objective is {file_objective}, and w2v does not run code that a file names: if "
-            f"you trust that code, add --objective {file_objective}"
+            f"{given['config']}: its objective is {objective}, and w2v does not run code that a file names: if "
+            f"you trust that code, add --objective {objective}"
         )
     if run_options.get("continue_from") and run_options.get("vocab", RunConfig.vocab) == "old":
         # The config file may come from a run that chose words from its text. With the words of the old model,

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from w2v.errors import W2VError
+from w2v.errors import W2VError, error_message, one_line
 from w2v.explore.explorer import Explorer
 from w2v.system.sockets import REUSE_ADDRESS
 from w2v.vectors.query import Method
@@ -32,6 +32,7 @@ LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 EVERY_ADDRESS = {"", "0.0.0.0", "::"}
 MAX_BYTES = 1 << 20  # size of a query
 MAX_RESULTS = 1000
+MAX_WORDS = 100  # words on each side of a query: 3CosMul searches the whole vocabulary for each of them
 MAX_UNAUTHENTICATED = 32  # connections that have not sent the token yet
 FIRST_TIMEOUT, TIMEOUT = 5, 60  # seconds to wait for a connection's first request, and for each later one
 ACCEPT_PAUSE = 0.1  # seconds to wait after a connection could not be accepted
@@ -49,6 +50,7 @@ HEADERS = {
 
 ResultCount = Annotated[int, msgspec.Meta(ge=1, le=MAX_RESULTS)]
 ModelIndex = Annotated[int, msgspec.Meta(ge=0)]
+QueryWords = Annotated[list[str], msgspec.Meta(max_length=MAX_WORDS)]
 
 
 class Query(msgspec.Struct, tag_field="question", tag=str.lower, forbid_unknown_fields=True):
@@ -72,8 +74,8 @@ class Complete(Query):
 
 
 class Nearest(Query):
-    plus: list[str]
-    minus: list[str]
+    plus: QueryWords
+    minus: QueryWords
     method: Method
     n: ResultCount
 
@@ -257,16 +259,16 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             query = msgspec.json.decode(self.rfile.read(int(length)), type=Complete | Nearest | Vector | Map)
             explorer = self.server.explorers[query.model]
-        except (msgspec.DecodeError, IndexError) as error:
-            self._refuse(400, f"not a query: {error}")
+        except (ValueError, RecursionError, IndexError) as error:
+            self._refuse(400, f"not a query: {one_line(error)}")
             return
         response: dict[str, Any]
         try:
             response = {"answer": query.answer(explorer)}
         except UnknownWordError:
             response = {"error": "not in the vocabulary"}  # the page adds the word and suggests others
-        except W2VError as error:
-            response = {"error": str(error)}
+        except (W2VError, MemoryError) as error:
+            response = {"error": error_message(error)}
         self._send(200, "application/json", msgspec.json.encode(response))
 
     def _authenticate(self) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from w2v.errors import text_warnings_to
 from w2v.formats import fasttext
-from w2v.formats.vector_file import VectorFile
+from w2v.formats.vector_file import VectorFile, as_floats
 from w2v.system.files import PathLike, atomic_write, check_files_unchanged
 from w2v.system.threads import processors
 from w2v.text.subword_rows import own_rows
@@ -231,7 +231,7 @@ class _FastText:
         Raises:
             ValueError: The numbers of rows differ from the model's.
         """
-        inputs, outputs = (np.ascontiguousarray(each, np.float32) for each in (input_matrix, output_matrix))
+        inputs, outputs = (np.ascontiguousarray(as_floats(each)) for each in (input_matrix, output_matrix))
         count, subwords = len(self.words), self._content.header.subwords
         rows = len(self._inputs) if self._inputs is not None else count + (subwords.buckets if subwords else 0)
         if inputs.ndim != 2 or outputs.shape != (count, inputs.shape[1]) or len(inputs) != rows:

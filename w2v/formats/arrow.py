@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from w2v.errors import W2VError, import_optional, one_line
+from w2v.errors import W2VError, import_optional, one_line, translate_errors
 from w2v.formats.bfloat16 import float32_blocks
 from w2v.formats.header import ModelHeader
-from w2v.formats.vector_file import Array, VectorFile, check_content, validate
+from w2v.formats.vector_file import Array, VectorFile, as_floats, check_content, validate
 from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Meter, Report
 from w2v.system import memory
@@ -126,20 +124,15 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     Words may be text, or integers, which stay numbers.
     """
     pa = import_pyarrow(path)
-    with translate_errors(path, pa), translate_os_errors(path), open_regular(path) as file:
+    with (
+        translate_errors(f"{path}: damaged", pa.ArrowException, UnicodeDecodeError),
+        translate_os_errors(path),
+        open_regular(path) as file,
+    ):
         size = os.fstat(file.fileno()).st_size
         table = (Parquet if file.peek(4).startswith(b"PAR1") else Arrow)(str(path), file, size, pa)
         content = read_table(path, pa, table, max_content(size), limit, Meter(progress, "load"))
         return validate(path, content, errors)
-
-
-@contextmanager
-def translate_errors(path: PathLike, pa: Any) -> Iterator[None]:
-    """Turn the errors of damaged values in a `with` block into W2VError."""
-    try:
-        yield
-    except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise W2VError(f"{path}: damaged: {one_line(error)}") from error
 
 
 def read_table(path: PathLike, pa: Any, table: Table, max_bytes: int, limit: int | None, meter: Meter) -> VectorFile:
@@ -176,7 +169,7 @@ def read_table(path: PathLike, pa: Any, table: Table, max_bytes: int, limit: int
         if counts is not None:
             column = batch.column(COUNT).cast(pa.int64())
             counts[start : start + len(batch)] = as_numpy(column.fill_null(0) if column.null_count else column)
-    vectors: NDArray[np.float32] = memory.empty((rows, size))
+    vectors = memory.empty((rows, size), np.float64 if pa.types.is_float64(kind.value_type) else np.float32)
     for start, batch in _first_rows(path, table, [VECTOR], rows_per_batch(size), rows):
         column, end = batch.column(VECTOR), start + len(batch)
         values, lengths = column.flatten(), pa.compute.list_value_length(column)
@@ -186,7 +179,7 @@ def read_table(path: PathLike, pa: Any, table: Table, max_bytes: int, limit: int
         vectors[start:end] = as_numpy(values).reshape(-1, size)
         meter(end, rows)
     header = ModelHeader(key_type="int" if pa.types.is_integer(table.schema.field(WORD).type) else "str")
-    return VectorFile(words.words, vectors, counts, header=header)
+    return VectorFile(words.words, as_floats(vectors, path, words.words), counts, header=header)
 
 
 def _first_rows(path: PathLike, table: Table, columns: list[str], step: int, rows: int) -> Iterator[tuple[int, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import struct
 from dataclasses import asdict, dataclass
 from io import BufferedReader
@@ -23,7 +22,7 @@ from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Meter, Report
 from w2v.settings import MAX_SENTENCE_CONTEXT, WHOLE_SENTENCE
 from w2v.system import memory, schema
-from w2v.system.files import FASTTEXT, Errors, PathLike, atomic_write, translate_os_errors
+from w2v.system.files import FASTTEXT, Errors, PathLike, atomic_write, check_disk_space, translate_os_errors
 from w2v.text.subword_rows import own_rows
 from w2v.text.subwords import MAX_LENGTH, Ngrams, Subwords
 from w2v.text.words import MAX_WORD_BYTES, Words
@@ -251,15 +250,9 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         outputs = np.broadcast_to(np.float32(0), vectors.shape)
     buckets = int(fields["buckets"])
     size = 4 * vectors.shape[1] * (2 * len(words) + buckets)
-    with translate_os_errors(path):
-        free = shutil.disk_usage(Path(path).resolve().parent).free
-    if size > free:
-        raise W2VError(
-            f"{path}: not written: with a row for each of {buckets:,} buckets, it takes {size:,} bytes, but only "
-            f"{free:,} are free"
-        )
     meter, total = Meter(progress, "save"), len(words) + buckets
     with atomic_write(path, replace) as file:
+        check_disk_space(file, Path(path).resolve().parent, size, f"a file with a row for each of {buckets:,} buckets")
         file.write(HEAD.pack(*(fields[name] for name in FIELDS)))
         for word, count in zip(words, counts.tolist(), strict=True):
             file.write(word.encode() + b"\0" + ENTRY.pack(count, 0))

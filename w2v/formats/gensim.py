@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import W2VError, one_line
+from w2v.errors import W2VError, one_line, translate_errors
 from w2v.formats import pickles
 from w2v.formats.header import GensimObject, ModelHeader
 from w2v.formats.npy import read_array
 from w2v.formats.pickles import DictItems, PickledObject
-from w2v.formats.vector_file import Array, VectorFile, validate
+from w2v.formats.vector_file import Array, VectorFile, as_floats, validate
 from w2v.progress import Report
 from w2v.system.files import PICKLE, Errors, PathLike
 from w2v.text.subwords import MAX_BUCKETS, MAX_LENGTH, Integers, Ngrams, Subwords
@@ -140,8 +140,7 @@ class _Part:
                 continue
             if array.ndim != 2 or array.dtype.kind != "f" or not array.shape[1]:
                 raise W2VError(f"{self.path}: damaged: a matrix of shape {array.shape} and type {array.dtype}")
-            with np.errstate(over="ignore"):  # values beyond float32 become infinite and are refused
-                return np.ascontiguousarray(array, np.float32)
+            return np.ascontiguousarray(as_floats(array, self.path))
         return None
 
 
@@ -171,10 +170,8 @@ def _read_words(path: PathLike, part: _Part) -> tuple[Words, NDArray[np.bool_]]:
     if sum(len(name) for name in names if isinstance(name, str | bytes)) > Path(path).stat().st_size:
         raise W2VError(f"{path}: damaged: its words have more characters than the file, so one appears twice")
     is_integer = np.array([isinstance(name, int) for name in names], bool)
-    try:
+    with translate_errors(str(path), W2VError):
         words = Words.of(str(name) if isinstance(name, int) else name for name in names)
-    except W2VError as error:
-        raise W2VError(f"{path}: {error}") from error
     return words, is_integer
 
 
@@ -241,7 +238,7 @@ def _read_ngrams(
         return None
     if longest > MAX_LENGTH or not 1 <= count <= MAX_BUCKETS:
         raise W2VError(f"{path}: damaged: n-grams of up to {longest:,} characters in {count:,} buckets")
-    try:
+    with translate_errors(f"{path}: damaged: its n-grams", ValueError, TypeError, LookupError):
         subwords = Subwords(max(1, shortest), longest, count)
         subwords.check_words(words)
         buckets, row_numbers = _bucket_rows(part, len(rows), count)
@@ -250,8 +247,6 @@ def _read_ngrams(
         buckets, first = np.unique(buckets, return_index=True)
         if len(buckets) > len(rows):
             raise ValueError(f"{len(buckets):,} buckets have only {len(rows):,} rows")
-    except (ValueError, TypeError, LookupError) as error:
-        raise W2VError(f"{path}: damaged: its n-grams: {one_line(error)}") from error
     chosen = row_numbers[first]
     rows = rows if np.array_equal(chosen, np.arange(len(rows))) else rows[chosen]
     ngrams = Ngrams(subwords, buckets.astype(np.int32), rows)
@@ -330,7 +325,7 @@ def _rehash(old: Ngrams, words: Words) -> Ngrams | None:
 
 def _read_array(path: PathLike, value: Any) -> Array:
     """Return the array that a pickle describes. Raise W2VError if it does not hold numbers."""
-    try:
+    with translate_errors(f"{path}: damaged: not an array of numbers", ValueError, TypeError, LookupError):
         if not isinstance(value, PickledObject):
             raise ValueError("not an array")
         if value.name.endswith("._frombuffer"):
@@ -344,8 +339,6 @@ def _read_array(path: PathLike, value: Any) -> Array:
         if not isinstance(shape, tuple) or not all(type(length) is int and 0 <= length < 1 << 60 for length in shape):
             raise ValueError("a shape that is not a tuple of lengths")
         array = np.frombuffer(content, dtype).reshape(shape, order="F" if by_columns else "C")
-    except (ValueError, TypeError, LookupError) as error:
-        raise W2VError(f"{path}: damaged: not an array of numbers: {one_line(error)}") from error
     return array.astype(dtype.newbyteorder("="))  # a copy, since the bytes of the pickle are read-only
 
 

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from w2v.errors import SettingsError, W2VError, one_line
+from w2v.errors import SettingsError, W2VError, one_line, translate_errors
 from w2v.formats import bfloat16, storage
 from w2v.formats.header import ModelHeader
 from w2v.formats.vector_file import Array, VectorFile, check_content, validate
@@ -82,10 +82,8 @@ def _vector_file(path: PathLike, tensors: dict[str, Array], metadata: dict[str, 
         or (counts is not None and (counts.dtype != np.int64 or counts.shape != (rows,)))
     ):  # fmt: skip
         raise W2VError(f"{path}: damaged: its arrays are inconsistent")
-    try:
+    with translate_errors(str(path), W2VError):
         words = Words(blob, np.array(offsets))  # a copy, since a mapped file may change after the check
-    except W2VError as error:
-        raise W2VError(f"{path}: {error}") from error
     return VectorFile(words, vectors, counts, tensors, ModelHeader.from_strings(metadata, path))
 
 

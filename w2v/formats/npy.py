@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import TruncatedFile, W2VError, one_line
 from w2v.formats.bfloat16 import float32_blocks
-from w2v.formats.vector_file import VectorFile, check_content, validate
+from w2v.formats.vector_file import VectorFile, as_floats, check_content, validate
 from w2v.formats.word_lists import read_words, write_words_with_matrix
 from w2v.progress import Meter, Report
 from w2v.system import memory
@@ -67,9 +67,8 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     array = read_array(path)
     if array.ndim != 2 or array.dtype.kind != "f":
         raise W2VError(f"{path}: an array of type {array.dtype} and shape {array.shape}: expected a matrix of floats")
-    with np.errstate(over="ignore"):  # values beyond float32 become infinite and are refused
-        vectors = array.astype(np.float32, order="C", copy=False)
-    words, counts = read_words(Path(path).with_suffix(WORDS_SUFFIX), len(vectors))
+    words, counts = read_words(Path(path).with_suffix(WORDS_SUFFIX), len(array))
+    vectors = np.ascontiguousarray(as_floats(array, path, words))
     return validate(path, VectorFile(words, vectors, counts), errors)
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError, import_optional, one_line
 from w2v.formats import npy
-from w2v.formats.vector_file import VectorFile, check_content, expand_shared_rows, validate
+from w2v.formats.vector_file import VectorFile, as_floats, check_content, expand_shared_rows, validate
 from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Report
 from w2v.system import schema
@@ -77,9 +77,9 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     if matrix.ndim != 2 or matrix.dtype.kind != "f" or (len(rows) and rows.max() >= len(matrix)):
         raise W2VError(f"{path}: damaged: its words do not fit its matrix of shape {matrix.shape}")
     if np.array_equal(rows, np.arange(len(matrix))):
-        vectors = matrix.astype(np.float32, copy=False)
+        vectors = as_floats(matrix, path, words)
     else:
-        vectors = expand_shared_rows(path, matrix, rows, sum((folder / name).stat().st_size for name in FILES))
+        vectors = expand_shared_rows(path, matrix, rows, sum((folder / name).stat().st_size for name in FILES), words)
     return validate(path, VectorFile(words, vectors), errors)
 
 

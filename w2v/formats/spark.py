@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from w2v.errors import W2VError, one_line
+from w2v.errors import W2VError, one_line, translate_errors
 from w2v.formats import arrow
 from w2v.formats.bfloat16 import float32_blocks
 from w2v.formats.vector_file import VectorFile, check_content, validate
@@ -126,7 +126,7 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     paths = _part_files(Path(path) / DATA)
     if not paths:
         raise W2VError(f"{path}: damaged: its folder {DATA} has no part files")
-    with arrow.translate_errors(path, pa), translate_os_errors(path):
+    with translate_errors(f"{path}: damaged", pa.ArrowException, UnicodeDecodeError), translate_os_errors(path):
         parts = _PartFiles(path, paths, pa)
         content = arrow.read_table(path, pa, parts, max_content(parts.size), limit, Meter(progress, "load"))
         return validate(path, content, errors)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError, one_line
 from w2v.formats import bfloat16, native
-from w2v.formats.vector_file import Array, VectorFile, check_content, expand_shared_rows, validate
+from w2v.formats.vector_file import Array, VectorFile, as_floats, check_content, expand_shared_rows, validate
 from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Meter, Report
 from w2v.system import schema
@@ -141,12 +141,12 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     try:
         rows = _matrix_rows(tensors["mapping"], numbers) if "mapping" in tensors else numbers
         size = sum(file.stat().st_size for file in (matrix_path, tokenizer_path))
-        vectors = expand_shared_rows(path, matrix, rows, size)
+        vectors = expand_shared_rows(path, matrix, rows, size, words)
         if "weights" in tensors:
-            vectors *= tensors["weights"].astype(np.float32)[numbers, np.newaxis]
-    except W2VError:
-        raise
+            vectors *= as_floats(tensors["weights"], path)[numbers, np.newaxis]
     except (LookupError, ValueError) as error:
+        if isinstance(error, W2VError):
+            raise
         raise W2VError(f"{path}: damaged: its tokens do not fit its matrix: {one_line(error)}") from error
     return validate(path, VectorFile(words, vectors), errors)
 

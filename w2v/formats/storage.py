@@ -82,8 +82,9 @@ def to_storage(matrix: NDArray[Any], storage: FileStorage) -> NDArray[Any]:
             continue
         with np.errstate(over="ignore"):
             rows[part] = block
-        if storage == "f16" and np.isinf(rows[part]).any():
-            raise SettingsError("storage f16: a value is beyond 65,504, the largest float16 number: choose bf16")
+        if np.isinf(rows[part]).any():
+            other = "bf16" if storage == "f16" else "float32"
+            raise SettingsError(f"storage {storage}: {np.abs(block).max():.6g} is too large for it: choose {other}")
     return cast(NDArray[Any], CompactMatrix(rows, scales)) if storage == "int8" else rows
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from w2v.errors import W2VError, pluralise
+from w2v.errors import W2VError, pluralise, translate_errors
 from w2v.formats import storage
 from w2v.formats.bfloat16 import first_non_finite_row
 from w2v.formats.header import ModelHeader
@@ -146,7 +146,36 @@ def check_counts(where: object, words: Sequence[str], counts: NDArray[Any]) -> N
         raise W2VError(f"{start}the counts add up to more than {MAX_COUNT}")
 
 
-def expand_shared_rows(path: PathLike, matrix: Array, rows: NDArray[Any], size: int) -> NDArray[np.float32]:
+def as_floats(
+    matrix: ArrayLike, where: object = "", words: Sequence[Any] = (), dtype: DTypeLike = np.float32
+) -> NDArray[Any]:
+    """Return an array of numbers, such as a matrix (V, D), with another dtype: by default float32.
+
+    Args:
+        matrix: The numbers.
+        where: The start of error messages; it may be empty.
+        words: The words of the rows, for error messages.
+        dtype: A type of floats.
+
+    Raises:
+        W2VError: If a number would become infinite.
+    """
+    start = f"{where}: " if where else ""
+    largest = f"beyond {np.finfo(dtype).max:.2g}, the largest {np.dtype(dtype)}: scale the vectors"
+    numbers = np.asarray(matrix)
+    # OverflowError: an int that even a Python float cannot hold
+    with np.errstate(over="ignore"), translate_errors(f"{start}a number is {largest}", OverflowError):
+        floats: NDArray[Any] = np.asarray(numbers, dtype)
+    if floats is not numbers and (infinite := np.isinf(floats)).any():
+        for index in np.argwhere(infinite & (np.abs(numbers) != np.inf))[:1].tolist():
+            word = f" ({words[index[0]]!r:.60})" if index[0] < len(words) else ""
+            raise W2VError(f"{start}row {index[0] + 1}{word} holds {numbers[tuple(index)]!s}, {largest}")
+    return floats
+
+
+def expand_shared_rows(
+    path: PathLike, matrix: Array, rows: NDArray[Any], size: int, words: Words
+) -> NDArray[np.float32]:
     """Return the vector of each word, float32 (V, D), from a matrix with rows that several words may share.
 
     Args:
@@ -154,17 +183,18 @@ def expand_shared_rows(path: PathLike, matrix: Array, rows: NDArray[Any], size: 
         matrix: The rows.
         rows: The row of each word, integers (V,).
         size: The size of the files in bytes.
+        words: The words, for the error message.
 
     Raises:
-        W2VError: If the vectors would take more than MAX_SHARED_BYTES and more than MAX_SHARED_RATIO times `size`.
+        W2VError: If the vectors would take more than MAX_SHARED_BYTES and more than MAX_SHARED_RATIO times `size`, or
+            if a value is beyond float32.
     """
     if 4 * len(rows) * matrix.shape[1] > max(MAX_SHARED_BYTES, MAX_SHARED_RATIO * size):
         raise W2VError(
             f"{path}: refused: {pluralise(len(rows), 'word')} share {pluralise(len(matrix), 'vector')}: a copy for "
             f"each word would take more than {MAX_SHARED_RATIO} times the size of the file"
         )
-    vectors: NDArray[np.float32] = np.take(matrix, rows, axis=0).astype(np.float32, copy=False)
-    return vectors
+    return as_floats(np.take(matrix, rows, axis=0), path, words)
 
 
 def check_unique(path: PathLike, words: Words) -> None:

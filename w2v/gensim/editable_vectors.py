@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from w2v.formats.header import ModelHeader
+from w2v.formats.vector_file import as_floats
 from w2v.vectors import keyed
 from w2v.vectors.cosines import Floats, lengths, unit
 
@@ -179,7 +180,7 @@ class EditableVectors(keyed.KeyedVectors):
         """Append keys with vectors and the attributes `extras`. Change known keys only with `replace`."""
         if isinstance(keys, str | int | np.integer):
             keys, weights = [keys], np.reshape(weights, (1, -1))
-        weights = np.asarray(weights)
+        weights = as_floats(weights, words=keys, dtype=self.vectors.dtype)
         if weights.shape != (len(keys), self.vector_size):
             raise ValueError(
                 f"weights of shape {weights.shape}: {len(keys)} keys need shape {(len(keys), self.vector_size)}"
@@ -190,7 +191,7 @@ class EditableVectors(keyed.KeyedVectors):
         for position in np.flatnonzero(new).tolist():
             self.key_to_index[keys[position]] = len(self.index_to_key)
             self.index_to_key.append(keys[position])
-        self.vectors = np.vstack([self.vectors, weights[new].astype(self.vectors.dtype)])
+        self.vectors = np.vstack([self.vectors, weights[new]])
         self.allocate_vecattrs()
         written = new | bool(replace)
         rows = [self.key_to_index[key] for key, is_written in zip(keys, written, strict=True) if is_written]

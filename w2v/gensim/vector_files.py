@@ -15,7 +15,7 @@ import numpy as np
 
 from w2v.errors import W2VError
 from w2v.formats import gensim, native, table, word2vec
-from w2v.formats.vector_file import Array, VectorFile
+from w2v.formats.vector_file import Array, VectorFile, as_floats
 from w2v.gensim.utils import gensim_exceptions, unpacked
 from w2v.options import check_whole
 from w2v.system.files import PICKLE, Errors, PathLike, atomic_write_together
@@ -115,7 +115,7 @@ def write_word2vec(
     for key in keys:
         if key != key.strip():
             raise W2VError(f"{path}: not written: the key {key!r:.60} begins or ends with white space")
-    content = VectorFile(Words.of(keys), vectors.astype(np.float32, copy=False))
+    content = VectorFile(Words.of(keys), as_floats(vectors, path, keys))
     blocks = word2vec.encode_rows(path, content, binary=binary, separators=b" \t\n\r" if binary else b"\t\n\r")
     paths = [path] if vocabulary is None else [vocabulary[0], path]
     with open_outputs(paths, append) as (*vocabulary_file, raw), word2vec.compress_by_name(path, raw) as out:

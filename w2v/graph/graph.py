@@ -274,7 +274,7 @@ def _checked_weights(where: str, weights: NDArray[Any], size: int) -> NDArray[np
     wrong = ~((found >= 0) & (found < np.inf))
     if wrong.any():
         raise W2VError(
-            f"{where}: an edge has the weight {weights[wrong][0]}: weights must be 0 or more; leave out weighted to "
+            f"{where}: an edge has the weight {weights[wrong][0]}: weights are from 0 to 3.4e38; leave out weighted to "
             "ignore them"
         )
     return found

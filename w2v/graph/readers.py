@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, W2VError, one_line, pluralise
+from w2v.errors import SettingsError, W2VError, one_line, pluralise, translate_errors
 from w2v.formats.npy import NUMBERS, read_open
 from w2v.graph._edges import BadLine, split_edges
 from w2v.graph.graph import Graph, named_once, number_names
@@ -56,9 +56,11 @@ MANY_NODES = 1 << 18  # a Matrix Market file of any size may declare this many n
 PROBLEMS = {  # why a line is not an edge, and what to do; see _edges.pyx
     "field": "has only one field, and an edge has two nodes: name the character between them with --delimiter",
     "weight": "has no weight: leave out --weighted, or give each edge a third field",
-    "number": "has a weight that is not a number of 0 or more; begin a header line with #",
+    "number": "has a weight that is not a number from 0 to 3.4e38; begin a header line with #",
     "empty": "has an empty field: give each node a name, or name another --delimiter",
 }
+
+ARCHIVE_ERRORS = (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, LookupError)
 
 log = logging.getLogger("w2v")
 
@@ -226,7 +228,7 @@ class _EdgeReader:
             rows = np.array([0, 0, *(int(name) for name in names)], np.int64)
         except (ValueError, OverflowError):
             wrong = next(name for name in names if not re.fullmatch(r"\d{1,18}", name, re.ASCII))
-            raise W2VError(f"{where}: {one_line(wrong)!r:.60} is not the number of a row") from None
+            raise W2VError(f"{where}: {wrong!r:.60} is not the number of a row") from None
         if len(names) and not 1 <= rows[FIRST_TYPE:].min() <= rows.max() <= header.nodes:
             wrong_row = next(row for row in rows[FIRST_TYPE:].tolist() if not 1 <= row <= header.nodes)
             raise W2VError(f"{where}: row {wrong_row} does not exist: its header declares {header.nodes:,} rows")
@@ -316,7 +318,7 @@ class _EdgeReader:
     def _bad_line(self, block: _Block, position: int, problem: str) -> W2VError:
         line = block.text[position : position + 200].split(b"\n")[0].decode(errors="replace").strip()
         number = block.line + block.text.count(b"\n", 0, position)
-        return W2VError(f"{block.name}, line {number}: {one_line(line)[:60]!r} {problem}")
+        return W2VError(f"{block.name}, line {number}: {line[:60]!r} {problem}")
 
     def _not_utf8(self, block: _Block) -> W2VError:
         for number, line in enumerate(block.text.split(b"\n"), block.line):
@@ -395,12 +397,9 @@ def _read_npz(name: str, options: GraphOptions, workers: int) -> Graph:
         try:
             with zipfile.ZipFile(file) as archive:
                 arrays = {info.filename: _member(name, archive, info) for info in archive.infolist()[:20]}
-        except W2VError:
-            raise
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, LookupError) as error:
-            raise W2VError(f"{name}: a damaged archive: {one_line(error)}") from error
         except Exception as error:
-            if type(error).__module__ not in ("zlib", "lzma", "struct"):
+            is_damage = isinstance(error, ARCHIVE_ERRORS) or type(error).__module__ in ("zlib", "_lzma", "struct")
+            if isinstance(error, W2VError) or not is_damage:
                 raise
             raise W2VError(f"{name}: a damaged archive: {one_line(error)}") from error
     form = arrays.get("format.npy")
@@ -427,10 +426,10 @@ def _member(name: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArr
     if not info.filename.endswith(".npy"):
         return None
     if info.file_size > max_unpacked(info.compress_size):
-        raise W2VError(f"{name}: refused: {one_line(info.filename)} declares {info.file_size:,} bytes")
+        raise W2VError(f"{name}: refused: {info.filename} declares {info.file_size:,} bytes")
     with archive.open(info) as member:
         stream = cast(BufferedIOBase, member)
-        return read_open(f"{name}, {one_line(info.filename)}", stream, info.file_size, NUMBERS + "bUS")
+        return read_open(f"{name}, {info.filename}", stream, info.file_size, NUMBERS + "bUS")
 
 
 def _ids(name: str, ids: NDArray[Any] | None) -> tuple[Words | None, KeyType]:
@@ -439,8 +438,6 @@ def _ids(name: str, ids: NDArray[Any] | None) -> tuple[Words | None, KeyType]:
         return None, "int"
     if ids.ndim != 1 or ids.dtype.kind not in "USiu":
         raise W2VError(f"{name}: its IDs are not a row of names")
-    try:
+    with translate_errors(f"{name}: its IDs are not text", ValueError, SystemError):
         names = [each.decode() if isinstance(each, bytes) else str(each) for each in ids.tolist()]
-    except (ValueError, SystemError) as error:
-        raise W2VError(f"{name}: its IDs are not text: {one_line(error)}") from error
     return named_once(name, names), "str" if ids.dtype.kind in "US" else "int"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +16,16 @@ from w2v.graph.readers import GraphOptions
 from w2v.options import option
 from w2v.progress import Meter, Report
 from w2v.settings import GRAPH
-from w2v.system.files import PathLike, atomic_write, temporary_folder
+from w2v.system.files import PathLike, atomic_write, check_disk_space, temporary_folder
 from w2v.system.threads import map_in_order
 from w2v.text._phrases import ids_to_text
-from w2v.text._text import FIRST_TYPE
+from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID
 from w2v.text.idstore import IdStore, store_of_ids
 from w2v.text.words import Words
 
 IDS_AT_ONCE = 1 << 18  # approximate number of ids that a thread makes at a time
 SPACE = b" \t\n\v\f\r"
+MIN_BIAS, MAX_BIAS = 1e-9, 1e9  # of p and q: their reciprocals, multiplied by sums of weights, stay precise in float64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,18 +49,16 @@ class WalkOptions(GraphOptions):
         1.0,
         "Return parameter of node2vec: above 1, a walk seldom goes straight back to the node that it came from.",
         GRAPH,
-        minimum=0,
-        positive=True,
-        maximum=1e9,
+        minimum=MIN_BIAS,
+        maximum=MAX_BIAS,
         flags=("-p", "--p"),
     )
     q: float = option(
         1.0,
         "In-out parameter of node2vec: above 1, a walk stays near the node that it came from; below 1, it goes away.",
         GRAPH,
-        minimum=0,
-        positive=True,
-        maximum=1e9,
+        minimum=MIN_BIAS,
+        maximum=MAX_BIAS,
         flags=("-q", "--q"),
     )
 
@@ -112,12 +112,13 @@ def walk_store(
     Raises:
         W2VError: If the folder is not writable or has no space left.
     """
-    counts = np.zeros(graph.nodes + FIRST_TYPE, np.int64)
+    options = options or WalkOptions()
+    counts, walks = np.zeros(graph.nodes + FIRST_TYPE, np.int64), graph.nodes * options.num_walks
 
-    def counted() -> Iterator[NDArray[np.uint32]]:
+    def counted() -> Iterator[tuple[NDArray[np.uint32], float]]:
         for ids in walk_blocks(graph, options, seed=seed, workers=workers, progress=progress):
             count_ids(ids, counts)
-            yield ids
+            yield ids, int(counts[SENTENCE_END_ID]) / walks
 
     return store_of_ids(
         counted(),
@@ -151,11 +152,16 @@ def write_walks(
     if graph.names.contain_any(SPACE):
         name = next(name for name in graph.names if any(space in name for space in SPACE.decode()))
         raise W2VError(f"cannot write {path}: the name {name[:60]!r} contains white space, which separates nodes there")
-    words, written = _words_of_ids(graph), 0
+    options = options or WalkOptions()
+    words, folder = _words_of_ids(graph), Path(path).resolve().parent
+    written = walks = size = 0
     with atomic_write(path, force) as file:
         for ids in walk_blocks(graph, options, seed=seed, workers=workers, progress=progress):
-            file.write(ids_to_text(ids, words.blob, words.offsets).data)
+            size += file.write(ids_to_text(ids, words.blob, words.offsets).data)
             written += int(np.count_nonzero(ids))
+            walks += int(np.count_nonzero(ids == SENTENCE_END_ID))
+            rest = graph.nodes * options.num_walks / walks - 1
+            check_disk_space(file, folder, rest * size, "a file of all walks")
     return written
 
 

@@ -23,17 +23,18 @@ from typing import Any
 
 import numpy as np
 
-from w2v.errors import SettingsError, W2VError, install_command, one_line
+from w2v.errors import SettingsError, W2VError, one_line, optional_package
 
-try:
-    import numba
-    from numba.core.registry import cpu_target
-    from numba.misc.appdirs import AppDirs
-except ImportError as error:
-    raise SettingsError(f"the Numba kernel needs Numba: {install_command('numba')}") from error
-except Exception as error:  # invalid values of Numba's environment variables
-    message = one_line(str(error).partition("Traceback")[0])
-    raise SettingsError(f"Numba cannot be used: {message} (see the variables NUMBA_…)") from error
+with optional_package("the Numba kernel needs Numba", "numba", SettingsError):
+    try:
+        import numba
+        from numba.core.registry import cpu_target
+        from numba.misc.appdirs import AppDirs
+    except ImportError:
+        raise
+    except Exception as error:  # invalid values of Numba's environment variables
+        message = one_line(str(error).partition("Traceback")[0])
+        raise SettingsError(f"Numba cannot be used: {message} (see the variables NUMBA_…)") from error
 if getattr(numba.config, "DISABLE_JIT", 0):
     raise SettingsError("the Numba kernel cannot run uncompiled: unset NUMBA_DISABLE_JIT")
 

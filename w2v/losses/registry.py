@@ -28,7 +28,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from w2v.errors import LossNotImported, SettingsError, VersionMismatch, W2VError, one_line
+from w2v.errors import LossNotImported, SettingsError, VersionMismatch, translate_errors
 from w2v.losses.charcnn import CharacterCNN
 from w2v.losses.class_softmax import ClassOptions, ClassSoftmax
 from w2v.losses.dsoftmax import BlockOptions, DifferentiatedSoftmax
@@ -161,11 +161,9 @@ class Settings(GeneralOptions):
         if self.objective is not None:
             name = str(self.objective)
             if ":" not in name or not name.isprintable():
-                raise SettingsError(f"objective {one_line(repr(self.objective))}: write module:Name")
+                raise SettingsError(f"objective {self.objective!r}: write module:Name")
             if self.loss not in ("", USER_DEFINED):
-                raise SettingsError(
-                    f"objective {one_line(self.objective)} replaces loss {self.loss}: give only one of them"
-                )
+                raise SettingsError(f"objective {self.objective} replaces loss {self.loss}: give only one of them")
             object.__setattr__(self, "loss", USER_DEFINED)
         elif self.loss == USER_DEFINED:
             raise SettingsError(f"loss {USER_DEFINED}: name your loss with objective, as module:Name")
@@ -175,7 +173,7 @@ class Settings(GeneralOptions):
     def _check(self) -> None:
         """Choose the kernel, and raise SettingsError for settings that the loss or the kernel does not allow."""
         kind = self.loss_class
-        loss = f"objective {one_line(self.objective)}" if self.objective else f"loss {self.loss}"
+        loss = f"objective {self.objective}" if self.objective else f"loss {self.loss}"
         if not self.kernel:
             object.__setattr__(self, "kernel", kind.kernels[0])
         if self.kernel not in kind.kernels:
@@ -323,13 +321,9 @@ def settings_from(stored: Mapping[str, Any], where: object, **missing: Any) -> S
     """
     values = {"views": "words"} | missing | dict(stored)  # older versions trained one model
     for name in values.keys() - {*Settings.names()}:
-        raise VersionMismatch(
-            f"{where}: w2v {__version__} does not know {one_line(name)[:60]!r}: use the version that wrote it"
-        )
-    try:
+        raise VersionMismatch(f"{where}: w2v {__version__} does not know {name[:60]!r}: use the version that wrote it")
+    with translate_errors(f"{where}: damaged", SettingsError):
         return Settings(**values)
-    except SettingsError as error:
-        raise W2VError(f"{where}: damaged: {one_line(error)}") from error
 
 
 def only_with(name: str) -> tuple[str, tuple[str, ...]] | None:

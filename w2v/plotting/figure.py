@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, W2VError, install_command, pluralise, printable
+from w2v.errors import SettingsError, optional_package, pluralise, printable
 from w2v.system.files import PathLike, atomic_write
 
-try:
+with optional_package("a picture needs matplotlib", "plot"):
     import matplotlib as mpl
     from matplotlib import font_manager
     from matplotlib.axes import Axes
@@ -25,8 +25,6 @@ try:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
     from matplotlib.text import Text
-except ImportError as error:
-    raise W2VError(f"a picture needs matplotlib: {install_command('plot')}") from error
 
 EXTENSIONS = (".png", ".svg", ".pdf")
 DOTS_PER_INCH = 150

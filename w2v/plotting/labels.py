@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from w2v.errors import W2VError, install_command
+from w2v.errors import optional_package
 from w2v.plotting.figure import TextFormatter, blend
 
-try:
+with optional_package("a picture with labels needs textalloc", "plot"):
     import textalloc
     from matplotlib.patheffects import withStroke
-except ImportError as error:
-    raise W2VError(f"a picture with labels needs textalloc: {install_command('plot')}") from error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

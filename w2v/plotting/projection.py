@@ -7,13 +7,14 @@ import tempfile
 import warnings
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, W2VError, install_command, one_line
+from w2v.errors import SettingsError, W2VError, one_line, optional_package
 from w2v.progress import Meter, Report
 from w2v.system.files import temporary_folder, user_id
 
@@ -80,24 +81,20 @@ def principal_components(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _library(method: Projection) -> Any:
     """Import the library of a method; return None for PCA, which needs none."""
-    try:
-        if method == "tsne":
-            import openTSNE
-
-            return openTSNE
-        if method == "umap":
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # umap warns that Tensorflow is missing, which is not needed here
-                _secure_numba_cache()
-                import umap
-
-            return umap
-    except ImportError as error:
-        name = "t-SNE needs openTSNE" if method == "tsne" else "UMAP needs umap-learn"
-        raise W2VError(f"{name}: {install_command('maps')}, or use the method pca") from error
-    except Exception as error:  # Numba reads its environment variables on import, and raises many kinds of errors
-        raise W2VError(f"{method} cannot be used: {one_line(error)}") from error
-    return None
+    if method == "pca":
+        return None
+    name = "t-SNE needs openTSNE" if method == "tsne" else "UMAP needs umap-learn"
+    with optional_package(name, "maps", hint=", or use the method pca"), warnings.catch_warnings():
+        try:
+            if method == "tsne":
+                return import_module("openTSNE")
+            warnings.simplefilter("ignore")  # umap warns that Tensorflow is missing, which is not needed here
+            _secure_numba_cache()
+            return import_module("umap")
+        except ImportError:
+            raise
+        except Exception as error:  # Numba reads its environment variables on import, and raises many kinds of errors
+            raise W2VError(f"{method} cannot be used: {one_line(error)}") from error
 
 
 def _secure_numba_cache() -> None:

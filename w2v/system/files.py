@@ -23,6 +23,7 @@ if sys.platform == "win32":
     NO_FOLLOW = NO_WAIT = 0  # Windows has no pipes with paths of this kind, and only administrators create links
 else:
     NO_FOLLOW, NO_WAIT = os.O_NOFOLLOW, os.O_NONBLOCK  # flags of os.open: refuse links, and do not wait for a pipe
+ANOTHER_FOLDER = "; name another folder with --cache or TMPDIR"
 EXISTS = "File exists; name another file, or replace it with force=True"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SIGNATURE_BYTES = 512  # enough of a file's start to recognise every signature below
@@ -361,6 +362,27 @@ def free_disk_space(file: BinaryIO, folder: Path) -> int:
         return shutil.disk_usage(folder).free
     disk = os.fstatvfs(file.fileno())
     return disk.f_bavail * disk.f_frsize
+
+
+def check_disk_space(file: BinaryIO, folder: PathLike, needed: float, what: str, hint: str = "") -> None:
+    """Check that the disk of an open file in a folder has space for `needed` more bytes.
+
+    Args:
+        file: The file. The space for a device or pipe is not checked.
+        folder: The folder, for the message.
+        needed: The number of bytes.
+        what: What needs the bytes, at the start of the message.
+        hint: What to do, at the end of the message.
+
+    Raises:
+        W2VError: If it has not.
+    """
+    free = free_disk_space(file, Path(folder))
+    if needed > free and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        raise W2VError(
+            f"{what} needs about {needed / 1e6:,.0f} MB more on disk, but {os.fspath(folder)} has only "
+            f"{free / 1e6:,.0f} MB{hint}"
+        )
 
 
 def create_folders(path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from w2v.errors import W2VError, one_line
+from w2v.errors import translate_errors
 from w2v.system.files import open_regular, translate_os_errors
 
 T = TypeVar("T")
@@ -31,10 +31,8 @@ def decode(kind: type[T], text: str | bytes, where: object) -> T:
     Raises:
         W2VError: If the text is not JSON, or does not match the type.
     """
-    try:
+    with translate_errors(f"{where}: damaged", ValueError, RecursionError):
         value = json.loads(text)  # msgspec would refuse lone surrogates, which file names may contain
-    except (ValueError, RecursionError) as error:
-        raise W2VError(f"{where}: damaged: {one_line(error)}") from error
     return convert(kind, value, where)
 
 
@@ -46,10 +44,8 @@ def read(kind: type[T], path: Path, decoder: Callable[..., T] = msgspec.json.dec
     """
     with translate_os_errors(path), open_regular(path) as file:
         content = file.read()
-    try:
+    with translate_errors(f"{path}: damaged", ValueError, RecursionError, OverflowError):
         return decoder(content, type=kind)
-    except (ValueError, RecursionError, OverflowError) as error:
-        raise W2VError(f"{path}: damaged: {one_line(error)}") from error
 
 
 def iter_json_strings(
@@ -74,7 +70,7 @@ def iter_json_strings(
     begin = re.compile(rb"\s*([\[{])\s*([\]}]\s*)?").match(data)
     position = begin.end() if begin else 0
     end = b"," if begin and not begin[2] else b""
-    try:
+    with translate_errors(f"{where}: damaged", ValueError):
         while end == b",":
             match = item.match(data, position)
             if not match:
@@ -85,8 +81,6 @@ def iter_json_strings(
             yield value, match[2]
         if not begin or position != len(data):
             raise ValueError(f"the list does not end at byte {position:,}")
-    except ValueError as error:
-        raise W2VError(f"{where}: damaged: {one_line(error)}") from error
 
 
 def convert(kind: type[T], value: Any, where: object) -> T:
@@ -95,10 +89,8 @@ def convert(kind: type[T], value: Any, where: object) -> T:
     Raises:
         W2VError: If the value does not match the type.
     """
-    try:
+    with translate_errors(f"{where}: damaged", ValueError, RecursionError):
         return msgspec.convert(value, kind)
-    except (ValueError, RecursionError) as error:
-        raise W2VError(f"{where}: damaged: {one_line(error)}") from error
 
 
 def encode(value: Any, where: object) -> str:
@@ -111,7 +103,5 @@ def encode(value: Any, where: object) -> str:
     Raises:
         W2VError: If JSON cannot represent the value.
     """
-    try:
+    with translate_errors(f"{where}: not written", TypeError, ValueError, RecursionError):
         return json.dumps(value, default=msgspec.to_builtins)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise W2VError(f"{where}: not written: {one_line(error)}") from error

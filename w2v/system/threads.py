@@ -42,7 +42,7 @@ def _translate_start_errors() -> Iterator[None]:
     except RuntimeError as error:
         if str(error) != NO_THREAD:
             raise
-        advice = "close other programs, raise ulimit -u, or lower workers"
+        advice = "close other programs, raise ulimit -u or -v, or lower workers"
         raise NoThread(f"cannot start another thread: {advice}") from error
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from w2v.errors import W2VError, one_line
+from w2v.errors import W2VError, one_line, translate_errors
 from w2v.system.files import ARROW, ARROW_STREAM, PARQUET, SIGNATURE_BYTES
 from w2v.text.declared_sizes import max_content
 from w2v.text.decompress import MAX_RATIO
@@ -121,10 +121,8 @@ def columnar_texts(
         raise W2VError(f"{where}: column {column[:100]!r} holds {one_line(kind)}, neither text nor lists{advice}")
     done, bytes_left = 0, max_content(size)
     for batch in table.batches([column], ROWS_AT_ONCE):
-        try:
+        with translate_errors(f"{where}: damaged", UnicodeDecodeError):
             values = batch.column(0).to_pylist()
-        except UnicodeDecodeError as error:
-            raise W2VError(f"{where}: damaged: {one_line(error)}") from error
         for text in values:
             done += 1
             value = None if text is None else text.encode()

@@ -23,14 +23,15 @@ from w2v.options import check_whole, option, options_of
 from w2v.progress import Meter, Report
 from w2v.settings import TEXT
 from w2v.system.files import (
+    ANOTHER_FOLDER,
     IDS_SIGNATURE,
     NO_FOLLOW,
     NO_WAIT,
     Errors,
     PathLike,
     atomic_write,
+    check_disk_space,
     create_folders,
-    free_disk_space,
     is_own,
     reserve_space,
     temporary_folder,
@@ -418,7 +419,7 @@ def _write(
     meter = Meter(progress, "read")
     if reading.long_table:
         rows = cast(Iterator[RowBlock], blocks)
-        blocks = sessions_of_table(rows, folder, reading.errors, workers, lambda done: meter(done, corpus.total_bytes))
+        blocks = sessions_of_table(rows, folder, reading.errors, workers, meter, corpus.total_bytes)
     pruned = threshold = done = 0
     kinds: set[str | None] = set()  # the types of the keys of items, and "text" for words of a text
 
@@ -481,7 +482,8 @@ def sessions_of_table(
     folder: Path,
     errors: Errors,
     workers: int,
-    report: Callable[[int], None],
+    meter: Meter,
+    total_bytes: int | None,
     with_names: bool = False,
 ) -> Iterator[SessionBlock]:
     """Yield the sessions of a long table, in the order of their first rows.
@@ -491,7 +493,8 @@ def sessions_of_table(
         folder: The folder for temporary files.
         errors: What to do with items and names that are not UTF-8.
         workers: The number of threads.
-        report: Called with the number of bytes read so far.
+        meter: Gets the number of bytes read so far.
+        total_bytes: The size of the table in bytes; None if it is unknown.
         with_names: Whether the blocks have the names of their sessions.
     """
     types = Types(errors), Types(errors)  # of items and of sessions
@@ -502,8 +505,8 @@ def sessions_of_table(
     with contextlib.ExitStack() as stack:
         rows: Rows | None = None
         key_types: tuple[set[str | None], ...] = set(), set()  # of items and of sessions
-        for block, scans in map_in_order(scan, blocks, workers):
-            report(block.bytes_done)
+        for number, (block, scans) in enumerate(map_in_order(scan, blocks, workers), 1):
+            meter(block.bytes_done, total_bytes)
             if not len(block):
                 continue
             ids = []
@@ -521,6 +524,8 @@ def sessions_of_table(
                 if rows is None:
                     rows = stack.enter_context(contextlib.closing(Rows(folder, block.order_type)))
                 rows.add(ids[0], ids[1], block.order_for(rows.order_type))
+                if number % SPACE_CHECK_BLOCKS == 0 and total_bytes:
+                    rows.check_space(block.bytes_done / total_bytes)
         if rows is None:
             return
         all_items = _keys_of_types(types[0], key_types[0])
@@ -562,7 +567,7 @@ def _write_types(
 
 
 def store_of_ids(
-    pieces: Iterable[NDArray[np.uint32]],
+    pieces: Iterable[tuple[NDArray[np.uint32], float]],
     types: Callable[[], tuple[NDArray[np.int64], Words]],
     folder: Path,
     *,
@@ -574,7 +579,7 @@ def store_of_ids(
     """Create a store of ids that do not come from the text reader, in an unnamed temporary file in a folder.
 
     Args:
-        pieces: The ids, uint32.
+        pieces: The ids, uint32, in pieces, each with the share of all ids up to its end, from 0 to 1.
         types: Called after the last piece; returns the counts, int64 (types + 2,), and words of all ids. Ids 0 and 1
             have empty words; see TypeCounts.
         folder: The folder of the temporary file.
@@ -584,13 +589,15 @@ def store_of_ids(
         is_text: See TypeCounts.
 
     Raises:
-        W2VError: If the folder is not writable.
+        W2VError: If the folder is not writable, or its disk is too small.
     """
     _create_folder(folder)
     with _temporary(folder) as file:
-        for ids in pieces:
+        for number, (ids, share) in enumerate(pieces, 1):
             with _translate_write_errors(folder):
                 _write_all(file, ids.data)
+                if number % SPACE_CHECK_BLOCKS == 0:
+                    _check_space(file, folder, share)
         counts, words = types()
         with _translate_write_errors(folder):
             footer = IdFileFooter(cache_key, int(counts.sum()), len(counts), pruned, key_type, is_text)
@@ -610,13 +617,7 @@ def _temporary(folder: Path) -> BinaryIO:
 
 def _check_space(file: BinaryIO, folder: Path, share: float) -> None:
     """Raise W2VError if the disk is too small for all ids. `share` is the share of the ids written so far."""
-    written = file.tell()
-    needed, limit = written / share, written + free_disk_space(file, folder)
-    if needed > limit:
-        raise W2VError(
-            f"the ids of the text need about {needed / 1e6:,.0f} MB on disk, and {folder} has {limit / 1e6:,.0f} MB; "
-            "name another folder with --cache or TMPDIR"
-        )
+    check_disk_space(file, folder, file.tell() / share - file.tell(), "the text, as ids,", ANOTHER_FOLDER)
 
 
 @contextlib.contextmanager
@@ -673,4 +674,4 @@ def _round_up(size: int) -> int:
 
 def _translate_write_errors(folder: Path) -> contextlib.AbstractContextManager[None]:
     """Turn system errors in a `with` block into W2VError."""
-    return translate_os_errors(folder, "write ids to", "; name another folder with --cache or TMPDIR")
+    return translate_os_errors(folder, "write ids to", ANOTHER_FOLDER)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError, one_line
+from w2v.system.files import ANOTHER_FOLDER, check_disk_space
 from w2v.text._text import FIRST_TYPE
 from w2v.text.sessions import Keys, Place, check_key_type, keys_of_array, keys_of_objects
 from w2v.text.tables import as_numpy, is_text, validity
@@ -254,6 +255,12 @@ class Rows:
         for file, values in zip(self._files, (items, sessions, order), strict=False):
             assert values is not None
             file.write(np.ascontiguousarray(values).data)
+
+    def check_space(self, share: float) -> None:
+        """Raise W2VError if the disk is too small for the table. `share` is the share of the rows added so far."""
+        items, written = self._files[0], sum(file.tell() for file in self._files)
+        copies = 1 + (items.tell() / share > ROWS_IN_MEMORY * np.dtype(self._types[0]).itemsize)  # see `sessions`
+        check_disk_space(items, self._folder, copies * written / share - written, "the table", ANOTHER_FOLDER)
 
     def close(self) -> None:
         """Close the files, which frees their disk space."""

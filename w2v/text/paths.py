@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from w2v.errors import W2VError, one_line
+from w2v.errors import W2VError
 from w2v.system.files import PathLike, is_nameable, translate_os_errors
 
 MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4095  # limits of Linux for a file name and for a path
@@ -43,7 +43,7 @@ def named_files(path: PathLike) -> list[str]:
     """
     files: dict[tuple[int, int] | str, str] = {}
     if not _is_short(name := os.fspath(path)):
-        raise W2VError(f"{one_line(name[:60])!r}… is too long for a path{_hint(path)}")
+        raise W2VError(f"{name[:60]!r}… is too long for a path{_hint(path)}")
     with translate_os_errors(path):
         for file in _matches(path):
             files.setdefault(_identity(file), file)

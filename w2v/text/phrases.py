@@ -523,11 +523,13 @@ def _join_phrases(
     numbers[:FIRST_TYPE] = range(FIRST_TYPE)
     size = FIRST_TYPE
 
-    def new_ids() -> Iterator[Ids]:
+    def new_ids() -> Iterator[tuple[Ids, float]]:
         nonlocal size
-        for ids in map_in_order(joiner.join, _pieces(store, Meter(progress, "join"), joiner.next_boundary), workers):
+        done, pieces = 0, _pieces(store, Meter(progress, "join"), joiner.next_boundary)
+        for ids, length in map_in_order(lambda piece: (joiner.join(piece), len(piece)), pieces, workers):
             size = renumber(ids, numbers, counts, size)
-            yield ids
+            done += length
+            yield ids, done / len(store.ids)
 
     def counts_and_words() -> tuple[NDArray[np.int64], Words]:
         seen, order = np.flatnonzero(numbers), np.zeros(size, np.int64)

@@ -88,13 +88,9 @@ class ColumnarFile:
         """Turn the errors that damaged files cause into W2VError."""
         try:
             yield
-        except W2VError:
-            raise
-        except OSError as error:
-            if error.errno:  # the error comes from the system, not from pyarrow
+        except (self._pyarrow.ArrowException, OSError, *DAMAGE) as error:
+            if isinstance(error, W2VError) or (isinstance(error, OSError) and error.errno):  # not from pyarrow
                 raise
-            raise W2VError(f"{self._where}: damaged: {one_line(error)}") from error
-        except (self._pyarrow.ArrowException, *DAMAGE) as error:
             raise W2VError(f"{self._where}: damaged: {one_line(error)}") from error
 
 

@@ -84,12 +84,14 @@ def join_tagged(stores: Mapping[str, IdStore], words: Sequence[str], folder: Pat
     joined = reduce(TypeCounts.concat, renamed)
     lookup = Lookup(joined.strings, joined.offsets)
 
-    def pieces() -> Iterator[NDArray[np.uint32]]:
+    def pieces() -> Iterator[tuple[NDArray[np.uint32], float]]:
+        done, total = 0, sum(len(store.ids) for store in stores.values())
         for store, types in zip(stores.values(), renamed, strict=True):
             new_ids = lookup.rows(types.strings, types.offsets)
             new_ids[:FIRST_TYPE] = range(FIRST_TYPE)
             for ids in store.pieces():
-                yield new_ids[ids].astype(np.uint32)
+                done += len(ids)
+                yield new_ids[ids].astype(np.uint32), done / total
 
     types = joined.counts, joined.types
     return store_of_ids(pieces(), lambda: types, folder, pruned=joined.pruned, is_text=joined.is_text)

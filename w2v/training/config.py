@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from w2v.errors import SettingsError, W2VError, one_line
+from w2v.errors import SettingsError, W2VError, translate_errors
 from w2v.formats import table
 from w2v.graph.walks import WalkOptions
 from w2v.losses.hierarchical_softmax import TREES
@@ -234,7 +234,7 @@ class RunConfig:
         """
         names = {each.name for each in fields(cls)} - {"settings"}
         for name in sorted(names ^ values.keys()):
-            raise W2VError(f"its config: damaged: {one_line(name)} is missing or unknown")
+            raise W2VError(f"its config: damaged: {name:.60} is missing or unknown")
         values = {**values, "corpus": tuple(convert(list[str], values["corpus"], "its corpus"))}
         values["reading"] = _stored_options(ReadingOptions, values["reading"], cache=None)
         values["walks"] = values["walks"] and _stored_options(WalkOptions, values["walks"])
@@ -311,7 +311,7 @@ def read_options(path: Path) -> dict[str, Any]:
         values, names = _options_of_model(path), [*Settings.names(), *options_of(TextOptions)]
     else:
         values, names = _options_of_toml(path), [*kinds, *OTHERS_IN_FILES]
-    try:
+    with translate_errors(str(path), SettingsError, to=SettingsError):
         refuse_unknown(values, names, RENAMED)
         others = {name: values.pop(name) for name in OTHERS_IN_FILES if name in values}
         if isinstance(corpus := others.get("corpus"), str | list):
@@ -321,19 +321,17 @@ def read_options(path: Path) -> dict[str, Any]:
         RunConfig(**{name: value for name, value in others.items() if name not in ("graph", "preset")})
         checked = {name: checked_value(kinds[name], name, join_pair(name, value)) for name, value in values.items()}
         return (_drop_computed_options(checked) if is_model else checked) | others
-    except SettingsError as error:
-        raise SettingsError(f"{path}: {one_line(error)}") from error
 
 
 def _options_of_toml(path: Path) -> dict[str, Any]:
     with translate_os_errors(path), path.open("rb") as file:
         text = file.read(MAX_TOML_BYTES + 1)
-    try:
+    with translate_errors(
+        f"{path} is not a TOML file of settings", ValueError, RecursionError
+    ):  # not UTF-8, or not TOML
         if len(text) > MAX_TOML_BYTES:
             raise ValueError(f"it has more than {MAX_TOML_BYTES:,} bytes")
         return tomllib.loads(text.decode())
-    except (ValueError, RecursionError) as error:  # not UTF-8, or not TOML
-        raise W2VError(f"{path} is not a TOML file of settings: {one_line(error)}") from error
 
 
 def _options_of_model(path: Path) -> dict[str, Any]:

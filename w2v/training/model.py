@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.display import Page, html_curve, html_table
-from w2v.errors import VectorsWithoutModel, W2VError, one_line, pluralise
+from w2v.errors import VectorsWithoutModel, W2VError, pluralise, translate_errors
 from w2v.evaluation.analogies import AnalogyResult, analogies
 from w2v.formats import bfloat16, table
 from w2v.formats.header import ModelHeader, ViewHeader
@@ -318,10 +318,8 @@ class Model(TrainedVectors):
         inputs = stored.tensors.pop(INPUTS_TENSOR, stored.vectors)
         if not bfloat16.is_training_dtype(inputs) or inputs.shape != (len(vocabulary), settings.vector_size):
             raise W2VError(f"{path}: damaged: its input rows have shape {inputs.shape} and type {inputs.dtype}")
-        try:
+        with translate_errors(str(path), W2VError):
             loss = loss_for(settings, vocabulary, stored.tensors | output_parameters)
-        except W2VError as error:
-            raise W2VError(f"{path}: {one_line(error)}") from error
         matrices = matrix_arguments({"inputs": inputs} | output_parameters)
         ngrams = Ngrams.from_file(stored.tensors, header.subwords, settings.vector_size, path)
         if (ngrams.subwords if ngrams else None) != settings.ngrams:

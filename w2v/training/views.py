@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from w2v.errors import W2VError, one_line
+from w2v.errors import W2VError, translate_errors
 from w2v.losses.registry import DEFAULT_LOSS, Settings, settings_from, view_settings
 from w2v.progress import Progress, Report, notebook_bar
 from w2v.settings import DEFAULT_NGRAMS
@@ -216,10 +216,8 @@ def latest_checkpoint(folder: PathLike) -> Checkpoint | ViewsCheckpoint:
     with translate_os_errors(path), open_regular(path) as file:
         stored = decode(_Description, file.read(), path)
     settings = settings_from(stored.settings, f"{path}: its settings")
-    try:
+    with translate_errors(f"{path}: damaged", W2VError):
         config = RunConfig.from_stored(stored.config, settings)
-    except W2VError as error:
-        raise W2VError(f"{path}: damaged: {one_line(error)}") from error
     if not settings.has_two_views:
         raise W2VError(f"{path}: damaged: it describes a run of one view")
     views = {name: latest(path.parent / name) for name in view_settings(settings)}

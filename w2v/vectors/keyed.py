@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from w2v.display import Page, html_table
-from w2v.errors import SettingsError, W2VError, one_line, pluralise
+from w2v.errors import SettingsError, W2VError, pluralise
 from w2v.formats import table, word2vec
 from w2v.formats.header import ModelHeader
 from w2v.formats.storage import CompactMatrix
-from w2v.formats.vector_file import VectorFile, check_counts
+from w2v.formats.vector_file import VectorFile, as_floats, check_counts
 from w2v.options import check_whole
 from w2v.progress import Report
 from w2v.system import memory
@@ -79,7 +79,7 @@ class KeyedVectors:
 
         Raises:
             W2VError: If the words are neither all strings nor all ints, if the words, vectors and counts differ in
-                number, if a count is negative, or if the counts add up to 2^63 or more.
+                number, if a value is beyond float32, if a count is negative, or if the counts add up to 2^63 or more.
         """
         self.header = header or ModelHeader()
         self.tensors = dict(tensors or {})
@@ -152,7 +152,9 @@ class KeyedVectors:
         if not isinstance(vectors, CompactMatrix):
             # The caller may edit a writable array later.
             is_fixed = isinstance(vectors, np.ndarray) and not vectors.flags.writeable
-            matrix = memory.read_only(np.asarray(vectors, np.float32) if is_fixed else np.array(vectors, np.float32))
+            numbers = np.asarray(vectors)
+            floats = as_floats(numbers, words=self._words)
+            matrix = memory.read_only(floats if is_fixed or floats is not numbers else floats.copy())
         if matrix.ndim != 2 or len(matrix) != len(self._words):
             raise W2VError(f"vectors of shape {matrix.shape} do not fit {pluralise(len(self._words), 'word')}")
         self._vectors: NDArray[np.float32] = matrix
@@ -363,11 +365,13 @@ class KeyedVectors:
         if isinstance(key, str | int | np.integer):
             return self.get_vector(key, norm)
         try:
-            vector = np.asarray(key, np.float32)
+            vector = as_floats(key) if np.ndim(key) else np.zeros((), np.float32)
+        except W2VError:
+            raise
         except (TypeError, ValueError):
             vector = np.zeros((), np.float32)
         if not vector.ndim:
-            raise W2VError(f"{one_line(repr(key))[:60]} is neither a word nor a vector")
+            raise W2VError(f"{key!r:.60} is neither a word nor a vector")
         if vector.shape != (self.vector_size,):
             raise W2VError(f"a vector of shape {vector.shape}: the model's vectors have {self.vector_size} values")
         return vector
@@ -762,7 +766,7 @@ def vectors_of(model: KeyedVectors | HasWordVectors) -> KeyedVectors:
     """
     vectors = getattr(model, "wv", model)
     if not hasattr(vectors, "words_in"):
-        raise W2VError(f"{one_line(repr(model))[:60]} is not a model: give one, such as w2v.load('model.bin')")
+        raise W2VError(f"{model!r:.60} is not a model: give one, such as w2v.load('model.bin')")
     return cast(KeyedVectors, vectors)
 
 

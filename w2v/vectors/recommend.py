@@ -126,14 +126,8 @@ class Recommender:
         )
         if long_table:
             table, meter = cast(Iterator[RowBlock], blocks), Meter(progress, "read")
-            blocks = sessions_of_table(
-                table,
-                temporary_folder(None),
-                errors,
-                processors(),
-                lambda done: meter(done, sessions.total_bytes),
-                with_names=True,
-            )
+            folder, total = temporary_folder(None), sessions.total_bytes
+            blocks = sessions_of_table(table, folder, errors, processors(), meter, total, with_names=True)
         for block in blocks:
             if isinstance(block, SessionBlock):
                 yield self._lookup.find(block.items)[0], block.names, block.bytes_done

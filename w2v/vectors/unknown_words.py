@@ -36,7 +36,7 @@ class UnknownWordError(W2VError, KeyError):
         named = ", ".join(f"{_quoted(word)}{_hint(word, self._known)}" for word in self.args[:MAX_NAMED])
         more = len(self.args) - MAX_NAMED
         of_model = f" of {self._model}" if self._model else ""
-        return f"not in the vocabulary{of_model}: {named}{f' and {more:,} more' if more > 0 else ''}"
+        return printable(f"not in the vocabulary{of_model}: {named}{f' and {more:,} more' if more > 0 else ''}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.args, {}, self._model)  # the vocabulary may be large, so it is not pickled
@@ -67,8 +67,8 @@ def suggestions(word: str, known: Mapping[Any, int]) -> list[str]:
 
 def _quoted(word: Any) -> str:
     if isinstance(word, str):
-        return printable(repr(word[:MAX_CHARACTERS]))
-    return str(int(word)) if isinstance(word, int | np.integer) else printable(f"{word!r:.60}")
+        return repr(word[:MAX_CHARACTERS])
+    return str(int(word)) if isinstance(word, int | np.integer) else f"{word!r:.60}"
 
 
 def _hint(word: Any, known: Mapping[Any, int]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from w2v.errors import W2VError
-from w2v.formats.vector_file import VectorFile
+from w2v.formats.vector_file import VectorFile, as_floats
 from w2v.gensim import attributes, utils, vector_files
 from w2v.gensim.editable_vectors import REAL, Key
 from w2v.gensim.evaluation import EvaluationMethods
@@ -217,7 +217,7 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
         saved = {name: complete[name] for name in complete.keys() - {"count", *TREE_ATTRIBUTES}}
         tensors |= attributes.pack(KEY_ATTRIBUTES, saved)
         tensors |= attributes.pack(USER_ATTRIBUTES, attributes.user_attributes(self, vars(KeyedVectors(1))))
-        return VectorFile(words, self.vectors.astype(REAL, copy=False), self.counts, tensors)
+        return VectorFile(words, as_floats(self.vectors, words=words), self.counts, tensors)
 
     def save(self, fname_or_handle: PathLike | BinaryIO, **_: Any) -> None:
         """Write w2v's native format, whatever the name of the file. gensim's arguments for pickles have no effect.
