@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import QUICK, Stop, run, run_json, start
+from tests.helpers import QUICK, Hinge, Stop, run, run_json, start
 from w2v.progress import Progress
 from w2v.text.corpus import Corpus
 from w2v.training import successive_halving
@@ -190,6 +190,23 @@ def test_state_file_of_other_sizes_or_files_is_refused(tmp_path: Path) -> None:
     for change, message in changes:
         with pytest.raises(w2v.W2VError, match=f"state.json belongs to another run, with {message}: give"):
             w2v.tune(TEXT, state=state, on_trial=stop_after(2), **{"max_size": 8, **small, **change})
+
+
+class HingeWithData(Hinge):
+    def __init__(self, margin: float) -> None:
+        self.margin = margin
+
+    def prepare(self) -> None:
+        super().prepare()
+        self.data = {**self.data, "margin": self.margin}
+
+
+@pytest.mark.slow
+def test_trials_of_another_loss_of_the_same_class_are_refused(tmp_path: Path) -> None:
+    state = tmp_path / "state.json"
+    tune_and_stop(1, state, objective=HingeWithData(1.0))
+    with pytest.raises(w2v.W2VError, match="with different data of the objective: give the same"):
+        tune_and_stop(3, state, objective=HingeWithData(2.0))
 
 
 def test_questions_are_matched_by_their_content(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from w2v.evaluation.analogies import analogies
 from w2v.evaluation.held_out import GapTest
 from w2v.evaluation.similarity import word_pairs
 from w2v.losses import registry
-from w2v.losses.registry import Settings
+from w2v.losses.registry import Settings, loss_for
 from w2v.options import check_numbers, refuse_unknown
 from w2v.progress import Report, duration, notebook_bar
 from w2v.settings import RENAMED
@@ -28,6 +28,7 @@ from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import ReadingOptions
 from w2v.text.text_checks import warn_about_text
 from w2v.text.vocabulary import Vocabulary
+from w2v.training.checkpoint import checksum
 from w2v.training.config import RunConfig
 from w2v.training.identity import Identity, check_identity, checksum_of_files, identity_of
 from w2v.training.model import Model
@@ -165,6 +166,8 @@ def tune(
         about = {name: getattr(settings, name, value) for name, value in given.items()} | {"max_size": max_size}
         inputs = {"text": store.checksum()}
         inputs |= {"questions": checksum_of_files(questions), "pairs": checksum_of_files(pairs)}
+        if settings.objective is not None:
+            inputs["data of the objective"] = checksum(loss_for(settings, vocabulary).tensors, "")
         stored = _read_state(state, identity_of(config.run_id, inputs, about))
         read_seconds = budget.used
         budget.started -= sum(trial.seconds for trial in stored.trials)  # the time of earlier trials counts
