@@ -306,21 +306,6 @@ def test_training_continues_in_another_storage(
             np.testing.assert_allclose(new, old, rtol=2**-7 if after == "bf16" else 0, atol=1e-6)
 
 
-def test_the_train_command_takes_storage_bf16(sample: Path, tmp_path: Path) -> None:
-    options = [*QUICK, "--storage", "bf16", "--vectors", "input"]
-    info = run_json("train", sample, "-o", tmp_path / "half.safetensors", *options)
-    assert info["settings"]["storage"] == "bf16"
-    model = w2v.Model.load(tmp_path / "half.safetensors")
-    assert model.inputs.dtype == BFLOAT16
-    run("train", sample, "-o", tmp_path / "half.bin", *options)
-    np.testing.assert_array_equal(w2v.load(tmp_path / "half.bin").vectors, to_float32(model.inputs))
-    more = tmp_path / "more.safetensors"
-    run("train", sample, "-o", more, "--continue", tmp_path / "half.safetensors", "--storage", "float32")
-    assert w2v.Model.load(more).inputs.dtype == np.float32
-    numba = ["--continue", tmp_path / "half.safetensors", "--kernel", "numba"]
-    assert "storage bf16: kernel numba supports only float32" in run("train", sample, *numba, code=2).stderr
-
-
 # -- blocks ---------------------------------------------------------------------------------
 
 
@@ -342,11 +327,3 @@ def test_blocks_are_contiguous_float32_and_cover_all_rows(monkeypatch: pytest.Mo
     ((start, whole),) = bfloat16.float32_blocks(matrix)
     assert start == 0
     assert whole is matrix
-
-
-def test_the_first_row_with_an_infinite_value_is_found() -> None:
-    matrix = np.ones((10, 5), np.float32)
-    assert bfloat16.first_non_finite_row(matrix) == -1
-    matrix[[4, 8], [0, 4]] = np.inf, np.nan
-    assert bfloat16.first_non_finite_row(matrix) == 4
-    assert bfloat16.first_non_finite_row(matrix[5:]) == 3

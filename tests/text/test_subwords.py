@@ -1,9 +1,6 @@
 """N-grams of words: their buckets, their rows, and the vectors of unknown words."""
 
-import json
-import re
 import tracemalloc
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +11,6 @@ from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import SMALL, run
-from w2v.errors import W2VError
-from w2v.formats.header import ModelHeader
-from w2v.formats.native import read_native, write_native
 from w2v.system import memory
 from w2v.text import subwords as subwords_module
 from w2v.text.subword_rows import SubwordRows
@@ -155,21 +149,6 @@ def test_ngrams_compose_matches_the_definition(words: list[str], buckets: int) -
     np.testing.assert_allclose(own, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("lengths", [(1, 100), (1, 10**20), (0, 3), (4, 3)])
-def test_a_file_with_impossible_ngram_lengths_is_refused(
-    model: w2v.Model, tmp_path: Path, lengths: tuple[int, int]
-) -> None:
-    path = tmp_path / "m.safetensors"
-    model.save(path)
-    arrays, metadata = read_native(path)
-    subwords = json.dumps({"shortest": lengths[0], "longest": lengths[1], "buckets": 3000})
-    write_native(path, arrays, metadata | {"subwords": subwords})
-    with pytest.raises(w2v.W2VError, match="its subwords: damaged"):
-        w2v.load(path).get_vector("unknown")
-    with pytest.raises(w2v.W2VError, match=f"{re.escape(str(path))}: its subwords: damaged"):
-        w2v.Model.load(path)
-
-
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> w2v.Model:
     return w2v.train(sample, **OPTIONS)
@@ -212,13 +191,6 @@ def test_combined_vectors_have_no_vectors_for_unknown_words(model: w2v.Model, ki
         np.testing.assert_array_equal(vectors["king"], other.vectors[model.words.index("king")])
 
 
-def test_pairs_of_unknown_words_are_rated(model: w2v.Model, tmp_path: Path) -> None:
-    pairs = tmp_path / "pairs.txt"
-    pairs.write_text("king\tkingdomes\t9\nking\tqueenish\t5\nthe\tkings\t1\n")
-    result = w2v.word_pairs(model, pairs)
-    assert (result.found, result.unknown) == (3, [])
-
-
 @pytest.mark.parametrize("words", ["old", "union"])
 def test_training_can_be_continued(model: w2v.Model, words: str, tmp_path: Path) -> None:
     lines = [["king", "queen", "kingship"], ["queen", "kingship", "king"]] * 20
@@ -240,20 +212,6 @@ def test_the_command_trains_and_queries_subwords(sample: Path, tmp_path: Path) -
     run("train", sample, "-o", path, "--subwords", "3-4", "--vector-size", 20, "--epochs", 2)
     assert "queen" in run("query", path, "queenish", "--restrict-vocab", 300, "--topn", 20).stdout
     assert "not in the vocabulary" in run("plot", path, "queenish", "-o", tmp_path / "p.svg", code=1).stderr
-
-
-@pytest.mark.parametrize(
-    "change", [{"longest": 10**20}, {"longest": 100}, {"shortest": 0}, {"shortest": 5}, {"buckets": 1 << 31}], ids=str
-)
-def test_impossible_ngrams_of_a_file_are_refused(model: w2v.Model, tmp_path: Path, change: dict[str, int]) -> None:
-    header = ModelHeader(subwords=replace(model.ngrams.subwords, **change))
-    vectors = w2v.KeyedVectors(model.words, model.inputs, tensors=model.ngrams.tensors, header=header)
-    vectors.save(tmp_path / "m.safetensors")
-    for mmap in (False, True):
-        with pytest.raises(
-            W2VError, match=r"m\.safetensors: its subwords: damaged: n-grams of \d+ to \d+ characters in"
-        ):
-            w2v.load(tmp_path / "m.safetensors", mmap)
 
 
 @pytest.mark.parametrize("size", [1, 7, 8, 9, 1000])
