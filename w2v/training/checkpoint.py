@@ -181,10 +181,9 @@ def read_checkpoint(path: Path) -> Checkpoint:
     if "run" not in arrays or "settings" not in metadata:
         raise W2VError(f"{path} is not a checkpoint")
     if (found := metadata.get("checkpoint_format", "none")) != str(CHECKPOINT_FORMAT):
-        writer = one_line(f"w2v {metadata.get('package_version', '')}")[:40]
         raise VersionMismatch(
-            f"{path} has checkpoint format {one_line(found)[:20]}, and this w2v resumes format {CHECKPOINT_FORMAT}: "
-            f"resume with the version that wrote it, {writer}"
+            f"{path} has checkpoint format {found:.20}, and this w2v resumes format {CHECKPOINT_FORMAT}: resume with "
+            f"the version that wrote it, w2v {metadata.get('package_version', ''):.40}"
         )
     try:
         if checksum(arrays, metadata["settings"]) != metadata.get("checksum"):

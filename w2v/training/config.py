@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from w2v.errors import SettingsError, W2VError, translate_errors
 from w2v.formats import table
@@ -50,7 +50,6 @@ OTHERS_IN_FILES = (
 )  # what a settings file may also have
 MODEL_SUFFIX = ".safetensors"
 MAX_TOML_BYTES = 1 << 20
-Options = TypeVar("Options", ReadingOptions, WalkOptions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,7 +258,7 @@ class RunConfig:
                     file.write(_toml_line(path, name, value))
 
 
-def _stored_options(kind: type[Options], stored: object, **others: Any) -> Options:
+def _stored_options(kind: Any, stored: object, **others: Any) -> Any:
     """Return options from the values in a checkpoint. Raise W2VError if they are damaged."""
     values = convert(dict[str, Any], stored, "its config")
     refuse_unknown(values, options_of(kind), {})

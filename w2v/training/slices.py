@@ -260,9 +260,12 @@ class _Runs:
         """
         path = self.path(name)
         if self.resume and path.exists():
-            model = load(path)
-            if checksum({"vectors": model.vectors}, "") == self.state.models.get(name):
-                return model
+            try:
+                finished = Model.load(path, mmap=True)
+            except W2VError as error:
+                raise W2VError(f"{error}; remove the file to train it again, or {START_AGAIN}") from None
+            if checksum({"vectors": finished.vectors}, "") == self.state.models.get(name):
+                return finished
             if not self.force:
                 raise W2VError(f"{path} was not written by this call: remove it, or {START_AGAIN}")
         log.info("training %s", f"the slice {name}" if compass else f"the model {name} on all slices")
@@ -270,7 +273,6 @@ class _Runs:
             model = self._train(name, source, options, compass)
         if name == COMPASS:
             model = with_coordinates(model)
-        if not compass:
             self.state.models.clear()  # slices that were trained with another compass do not count as finished
         # The state is written first: a model without its checksum would be taken for a model of another call.
         self.state.models[name] = checksum({"vectors": model.vectors}, "")
@@ -284,12 +286,13 @@ class _Runs:
         """Train a model, or resume its run from a checkpoint."""
         folder, run_id = self.checkpoint and self.checkpoint / name, self.state.identity.run_id
         arguments: dict[str, Any] = {"progress": self.progress, "replace_checkpoints": self.force}
-        resumed = latest_checkpoint(folder) if folder and self.resume and has_checkpoint(folder) else None
+        resumed = None
+        if folder and self.resume and (checkpoint_files(folder) or (folder / VIEWS_FILE_NAME).exists()):
+            resumed = latest_checkpoint(folder)
         if resumed and (resumed.config.run_id == run_id or not self.force):
             check_identity(resumed.path, Identity(resumed.config.run_id), Identity(run_id), START_AGAIN)
-            phrases, cache = options.get("phrases", False), options.get("cache")
             others = {key: options[key] for key in ("ignore_memory", "checkpoint_every") if key in options}
-            config = resumed_config(resumed, phrases, cache, **others)
+            config = resumed_config(resumed, options.get("phrases", False), options.get("cache"), **others)
             arguments["resume_from"] = resumed
         else:
             config = replace(RunConfig.from_options({**options, "checkpoint": folder}, compass), run_id=run_id)
@@ -323,23 +326,6 @@ def words_to_tag(words: PathLike | Collection[str]) -> list[str]:
     if not words:
         raise W2VError("tag_words has no words" if name is None else f"{name}: no words to tag: write some into it")
     return list(dict.fromkeys(words))
-
-
-def load(path: Path) -> Model | ViewsModel:
-    """Return a finished model.
-
-    Raises:
-        W2VError: The file is damaged or is not a model.
-    """
-    try:
-        return Model.load(path, mmap=True)
-    except W2VError as error:
-        raise W2VError(f"{error}; remove the file to train it again, or {START_AGAIN}") from None
-
-
-def has_checkpoint(folder: Path) -> bool:
-    """Return True if a run has written a checkpoint to this folder."""
-    return bool(checkpoint_files(folder)) or (folder / VIEWS_FILE_NAME).exists()
 
 
 def with_coordinates(model: Model | ViewsModel) -> Model | ViewsModel:
