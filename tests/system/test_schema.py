@@ -52,6 +52,7 @@ def assert_short_line(error: W2VError) -> None:
 
 @pytest.fixture(scope="module")
 def forger(tmp_path_factory: pytest.TempPathFactory) -> forge.Forger:
+    pytest.importorskip("gensim")
     return forge.Forger(tmp_path_factory.mktemp("forged"))
 
 
