@@ -21,7 +21,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import gensim
 import numpy as np
 
 import w2v
@@ -154,6 +153,8 @@ class Forger:
         model.save(folder / "gensim")
         self.word2vec = read_native(folder / "gensim")
         small: dict[str, Any] = {"vector_size": 2, "min_count": 1, "epochs": 1}
+        import gensim  # has no wheel for the newest Python
+
         gensim_models = (
             gensim.models.Word2Vec(sentences, **small),
             gensim.models.FastText(sentences, min_n=1, max_n=2, bucket=3, **small),

@@ -26,7 +26,7 @@ def test_unitvec_matches_gensim(norm: Any, vector: np.ndarray) -> None:
 
 def test_sparse_vectors_are_divided_as_by_gensim(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = [(0, 3.0), (2, 4.0)]
-    assert matutils.unitvec(pairs) == theirs.unitvec(pairs) == [(0, pytest.approx(0.6)), (2, pytest.approx(0.8))]
+    assert theirs.unitvec(pairs) == matutils.unitvec(pairs) == [(0, pytest.approx(0.6)), (2, pytest.approx(0.8))]
     np.testing.assert_allclose(matutils.unitvec(csr_matrix([[3.0, 0, 4]])).toarray(), [[0.6, 0, 0.8]])
     monkeypatch.setattr(matutils, "has_gensim", lambda: False)
     with pytest.raises(ValueError, match=r"no matutils\.unitvec of type list, only word vectors"):

@@ -47,6 +47,7 @@ def checkpoint_file(text: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def forger(tmp_path_factory: pytest.TempPathFactory) -> forge.Forger:
+    pytest.importorskip("gensim")
     return forge.Forger(tmp_path_factory.mktemp("forged"))
 
 

@@ -19,9 +19,8 @@ from w2v.gensim.models.phrases import (
     npmi_scorer,
     original_scorer,
 )
-from w2v.gensim.test.utils import datapath
 
-theirs = import_gensim("gensim.models.phrases")
+theirs, datapath = import_gensim("gensim.models.phrases"), import_gensim("gensim.test.utils").datapath
 RANDOM = np.random.default_rng(2)
 WORDS = ["new", "york", "of", "the", "times", "a", "state", "city", "and", "x"]
 SENTENCES = [[WORDS[k] for k in RANDOM.zipf(1.3, 9) % len(WORDS)] + ["new", "york"] for _ in range(80)]
