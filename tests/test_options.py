@@ -39,8 +39,8 @@ LIMITS: dict[type, dict[str, tuple[float, float | None]]] = {
     WalkOptions: {
         "walk_length": (1, 2**20),
         "num_walks": (1, 2**20),
-        "p": (5e-324, 1e9),
-        "q": (5e-324, 1e9),
+        "p": (1e-9, 1e9),
+        "q": (1e-9, 1e9),
     },
     PhraseOptions: {
         "threshold": (5e-324, None),

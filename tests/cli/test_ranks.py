@@ -26,7 +26,7 @@ def test_only_the_root_writes_files_and_messages(
 
     @contextmanager
     def prepare(*_: Any, **__: Any) -> Iterator[Any]:
-        yield SimpleNamespace(train=reports.append, model=lambda: trained, checkpoint_folder=None)
+        yield SimpleNamespace(train=reports.append, model=lambda: trained, checkpoint_folders=[])
 
     monkeypatch.setattr(training, "join_ranks", join_ranks)
     monkeypatch.setattr(training, "prepare", prepare)

@@ -405,7 +405,7 @@ def test_a_run_with_phrases_can_be_resumed(tmp_path: Path) -> None:
             state.unlink()
     w2v.train(path, phrases=table, checkpoint=states, epochs=1, vector_size=8, workers=1)
     Phrases.find(path, threshold=1).save(table, force=True)
-    with pytest.raises(W2VError, match="is not the text that this run was started with"):
+    with pytest.raises(W2VError, match="belongs to another run, with different text"):
         w2v.resume(states, path, phrases=table)
 
 
