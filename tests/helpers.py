@@ -280,7 +280,7 @@ def pairs() -> tuple[list[list[str]], np.ndarray]:
     size, random = 20, np.random.default_rng(5)
     joint = random.gamma(0.7, size=(size, size)) + 0.05
     joint = joint + joint.T
-    sentences = random.choice(size * size, 40_000, p=(joint / joint.sum()).ravel())
+    sentences = random.choice(size * size, 100_000, p=(joint / joint.sum()).ravel())
     counts = np.bincount(sentences, minlength=size * size).reshape(size, size)
     return [[f"w{k // size}", f"w{k % size}"] for k in sentences.tolist()], counts + counts.T
 

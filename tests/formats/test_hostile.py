@@ -478,7 +478,6 @@ COMMANDS = {
     "compare": "compare MODEL MODEL",
     "change": "change MODEL MODEL --min-count 1",
     "align": "align MODEL MODEL -o OUT.aligned --force",
-    "config": "train CORPUS --config MODEL -o OUT.safetensors --force",
 }
 
 
@@ -521,9 +520,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[list[Path]]:
 
 
 @needs_peak
-@pytest.mark.parametrize(
-    "command", [pytest.param(name, marks=[pytest.mark.slow] * (name == "config")) for name in COMMANDS]
-)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_memory_of_commands_is_bounded(
     tmp_path: Path, attempt: Callable[..., tuple[list[str], int]], models: list[list[Path]], command: str
 ) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import w2v
-from w2v.kernel import loop, numba_kernel
+from tests.helpers import ALL_LOSSES
 from w2v.losses.registry import LOSSES, FlatSettings
 from w2v.options import choices_of, options_of, type_of
 from w2v.settings import GeneralOptions
@@ -34,18 +34,13 @@ def edges(kind: type, name: str) -> list[Any]:
 
 
 def trains(text: list[list[str]], **chosen: Any) -> bool:
-    """Train with these settings and check the model. Return False if w2v refuses the settings.
-
-    The Numba kernel's loop is interpreted: compiling it would take longer than all of the training.
-    """
+    """Train with these settings and check the model. Return False if w2v refuses the settings."""
     base = {"min_count": 1, "sample": 0, "vector_size": 4, "workers": 1, "epochs": 2}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(numba_kernel, "Kernel", loop.Kernel)
-        try:
-            model = w2v.train(text, **(base | chosen))
-            result = w2v.perplexity(model, text)
-        except w2v.W2VError:
-            return False
+    try:
+        model = w2v.train(text, **(base | chosen))
+        result = w2v.perplexity(model, text)
+    except w2v.W2VError:
+        return False
     assert np.isfinite(model.wv.vectors).all()
     assert model.wv.vectors.any(axis=1).all()
     assert result.perplexity > 0.999
@@ -63,7 +58,7 @@ def test_possible_settings_train_or_are_refused(loss: str, data: st.DataObject) 
     trains(data.draw(TEXT), **{"loss": loss} | chosen)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", ALL_LOSSES)
 def test_default_settings_train_a_tiny_text(loss: str) -> None:
     assert trains([["a", "b"], ["a", "c"]] * 5, loss=loss)
 
