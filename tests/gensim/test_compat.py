@@ -97,6 +97,12 @@ def test_one_import_and_one_call_replace_gensim() -> None:
     assert done.stderr == "not saved: the attribute note, which is neither an array of numbers nor JSON\n"
 
 
+def test_our_module_is_imported_even_after_gensims() -> None:
+    pytest.importorskip("gensim.test.utils")
+    program = "import gensim.test.utils; from w2v.gensim.test import utils; print(utils.__name__)"
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "w2v.gensim.test.utils\n"
+
+
 def test_arguments_of_fasttext_and_matutils_match_gensim() -> None:
     for module, names in (
         (

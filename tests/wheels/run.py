@@ -52,8 +52,7 @@ def create_environment(python: str, name: str) -> str:
     folder = BUILD / name
     subprocess.run([python, "-m", "venv", "--without-pip", folder], check=True)
     environment_python = str(folder / "bin" / "python")
-    only_dist = ["--no-index", "--find-links", str(ROOT / "dist")]
-    install(environment_python, *only_dist, "--only-binary", ":all:", "--no-deps", "w2v")
+    install(environment_python, "--only-binary=w2v", "--no-index", f"--find-links={ROOT / 'dist'}", "--no-deps", "w2v")
     return environment_python
 
 
@@ -63,7 +62,7 @@ def minor_version(python: str) -> int | None:
     return int(done.stdout) if done.returncode == 0 else None
 
 
-def install(python: str, *arguments: str) -> None:
+def install(python: str, *arguments: str | Path) -> None:
     """Install packages for this Python."""
     subprocess.run([sys.executable, "-m", "pip", "--python", python, "install", "--quiet", *arguments], check=True)
 
@@ -97,7 +96,7 @@ def main() -> None:
             print(name, flush=True)
             environment_python = create_environment(python, f"{number}-{lock.stem}")
             packages = ["w2v", *PART_PACKAGES] if options.part else ["w2v[dev]"]
-            install(environment_python, "--constraint", str(lock), "--build-constraint", str(NEWEST_LOCK), *packages)
+            install(environment_python, "--constraint", lock, "--build-constraint", NEWEST_LOCK, *packages)
             tests = PART if options.part else ["tests", *NEED_SOURCES]
             checks = [[*PYTEST, *tests], ["-m", "mypy.stubtest", *STUBS]]
             for check in checks[: 1 + (not options.part)]:

@@ -163,7 +163,7 @@ def attributes_of(module: str) -> Callable[[str], Any]:
             return []  # as for a package, `from module import name` then asks Finder for a missing name
         if name == "__all__":
             return _public_names(module)
-        if name.startswith("__"):
+        if name.startswith("__") or has_module(f"{inner}.{name}".removeprefix(".")):
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         if not has_gensim():
             raise AttributeError(missing(f"{inner}.{name}".removeprefix(".")))
