@@ -15,7 +15,7 @@ from w2v.options import check_numbers, check_whole, options_of, refuse_unknown, 
 from w2v.text.idstore import ReadingOptions
 from w2v.text.phrases import PhraseOptions
 
-# The lowest and the highest value of each option for a number; None if there is no highest one.
+# The lowest and the highest value of each option for a number; None if it has no upper limit.
 LIMITS: dict[type, dict[str, tuple[float, float | None]]] = {
     FlatSettings: {
         "vector_size": (1, 1_048_576),

@@ -223,7 +223,7 @@ def test_legend_lists_at_most_30_groups_in_their_colours(groups: int, last: str)
     assert [line.get_color() for line in legend.get_lines()[:30]] == [colour_of(number) for number in range(30)]
     markers = [line.get_marker() for line in legend.get_lines()]
     assert len(set(markers[:30])) == 1
-    assert "o" not in markers[30:]  # the last line is no group
+    assert "o" not in markers[30:]  # the last line is not a group
 
 
 def test_legend_shortens_names_and_fits_the_width() -> None:

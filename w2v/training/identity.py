@@ -61,7 +61,7 @@ def check_identity(where: object, stored: Identity, expected: Identity, remedy: 
         where: The name of the state in the message, such as a path.
         stored: The identity in the state.
         expected: The identity of the run.
-        remedy: What the user can do, for the message.
+        remedy: Advice for the user, at the end of the message.
 
     Raises:
         W2VError: The identities differ. The message names the first difference.
@@ -79,7 +79,7 @@ def check_identity(where: object, stored: Identity, expected: Identity, remedy: 
 
 
 def _first_difference(stored: Mapping[str, str], expected: Mapping[str, str]) -> tuple[str, str, str] | None:
-    """Return the first name with different values, and both values; "" stands for a missing value."""
+    """Return the first name with different values, and both values. A missing value is ""."""
     values = ((name, stored.get(name, ""), expected.get(name, "")) for name in sorted({*stored, *expected}))
     return next((value for value in values if value[1] != value[2]), None)
 

@@ -314,7 +314,7 @@ def words_to_tag(words: PathLike | Collection[str]) -> list[str]:
     """Return the words of a file or of a collection, each once.
 
     Raises:
-        W2VError: The file cannot be read or is not UTF-8, or there are no words.
+        W2VError: The file cannot be read, is not UTF-8, or contains no words.
     """
     name = None
     if isinstance(words, str | os.PathLike):
