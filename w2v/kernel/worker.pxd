@@ -85,7 +85,7 @@ cdef struct Window:
 
 cdef struct Sizes:
     # The numbers that determine the memory of a worker.
-    int64_t window         # maximum number of context words on one side
+    int64_t window_size    # maximum number of context words on one side
     int64_t n              # maximum number of context words in a window
     int64_t kept           # maximum number of kept words of a chunk, with the words around it
     int64_t width          # values in a row
@@ -233,7 +233,7 @@ cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept n
 cdef inline int64_t lay_out_window(Window *w, Sizes s, uintptr_t start) noexcept nogil:
     """Point a window at its arrays, which begin at `start`, aligned to a cache line, and return their size."""
     cdef uintptr_t at = start
-    w.inputs = <float **>bump_allocate(&at, 2 * s.window * sizeof(float *))
+    w.inputs = <float **>bump_allocate(&at, 2 * s.window_size * sizeof(float *))
     w.group_starts = <int32_t *>bump_allocate(&at, (s.n + 1) * sizeof(int32_t))
     w.outputs = <float **>bump_allocate(&at, (s.output_sets * s.m + 1) * sizeof(float *))
     w.target = <float *>bump_allocate(&at, s.columns * sizeof(float))
@@ -262,14 +262,14 @@ cdef inline uint64_t draw(Worker *worker) noexcept nogil:
     return scramble(worker.random)
 
 
-cdef inline void set_inputs(Worker *worker, Window *w, int64_t window) noexcept nogil:
+cdef inline void set_inputs(Worker *worker, Window *w, int64_t window_size) noexcept nogil:
     """Set the input rows of the context words.
 
     Both loops run as often as for the largest window, because the processor can predict a constant number. The rows
     that the first loop reads beyond the centre word are overwritten; those beyond the window are not used.
     """
     cdef int64_t k, before = w.centre_index - w.left
-    for k in range(window):
+    for k in range(window_size):
         w.inputs[k] = worker.kept.rows[w.left + k]
-    for k in range(window):
+    for k in range(window_size):
         w.inputs[before + k] = worker.kept.rows[w.centre_index + 1 + k]

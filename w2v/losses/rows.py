@@ -195,8 +195,8 @@ def shifted_exponentials(scores: Array, out: Array) -> tuple[float, float]:
 # -- drawing words --------------------------------------------------------------------------
 
 
-def draw_words(s: Worker, centre: int, blocks: int, counted: bool) -> int:
-    """Fill s.rows with the centre word and `blocks` times K drawn words, and return the number of rows.
+def draw_words(s: Worker, centre: int, batches: int, counted: bool) -> int:
+    """Fill s.rows with the centre word and `batches` times K drawn words, and return the number of rows.
 
     The K random numbers in s.random were drawn in advance, so that the rows of their words can be prefetched. When a
     drawn word is already in the rows, its weight increases by 1 with `counted`; without it, another word is drawn.
@@ -204,7 +204,7 @@ def draw_words(s: Worker, centre: int, blocks: int, counted: bool) -> int:
     size = len(s.data.alias_table)
     s.rows[0], s.target[0], s.weight[0] = centre, 1, 1
     m = 1
-    for _ in range(blocks):
+    for _ in range(batches):
         for k in range(1, len(s.random)):
             word, tries = draw_from(s.data.alias_table, s.random[k]), 0
             at = index_of(s.rows, word, m)
@@ -236,13 +236,13 @@ def index_of(rows: Array, word: int, m: int) -> int:
     return m
 
 
-def set_importance(s: Worker, m: int, blocks: int) -> None:
-    """Set the offsets of sampled softmax: the logarithm of a word's expected count in `blocks` times K draws.
+def set_importance(s: Worker, m: int, batches: int) -> None:
+    """Set the offsets of sampled softmax: the logarithm of a word's expected count in `batches` times K draws.
 
     The logarithm of the weight is subtracted, so that a word with weight k counts k times in the softmax.
     """
     for j in range(m):
-        s.offset[j] = s.data.offsets[s.rows[j]] + math.log(blocks) - math.log(s.weight[j])
+        s.offset[j] = s.data.offsets[s.rows[j]] + math.log(batches) - math.log(s.weight[j])
 
 
 def effective_samples(scores: Array, weight: Array, room: Array) -> float:
