@@ -96,9 +96,9 @@ def run(*arguments: object, code: int = 0, stdin: str | bytes | None = None) -> 
     return result
 
 
-def explorer_of(vectors: w2v.KeyedVectors, top: int, index: ApproximateIndex | None = None) -> Explorer:
-    """Return the explorer of a model with a map of its first `top` words."""
-    return Explorer(vectors, word_maps([vectors], top, "pca")[0], index)
+def explorer_of(vectors: w2v.KeyedVectors, size: int, index: ApproximateIndex | None = None) -> Explorer:
+    """Return the explorer of a model with a map of its first `size` words."""
+    return Explorer(vectors, word_maps([vectors], size, "pca")[0], index)
 
 
 def run_json(*arguments: object, **options: Any) -> dict[str, Any]:

@@ -890,9 +890,9 @@ def test_help_shows_the_defaults(command: str) -> None:
         ("phrases", "output threshold min-count passes connectors save-phrases read-phrases workers lower tokenize"),
         ("vocab", "output min-count max-vocab workers lower tokenize"),
         ("tree", "min-count max-vocab workers tree tree-vectors word vocabulary lower tokenize"),
-        ("plot", "output words top skip method groups analogies slices word"),
+        ("plot", "output words topn skip method groups analogies slices word"),
         ("evaluate", "questions pairs held-out restrict-vocab method seed lower tokenize"),
-        ("explore", "output top method port host approximate slices open"),
+        ("explore", "output restrict-vocab method port host approximate slices open"),
         ("rank", "contexts targets output view"),
     ],
 )  # fmt: skip

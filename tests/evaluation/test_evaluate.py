@@ -366,9 +366,9 @@ def test_questions_and_pairs_of_either_method_are_scored(pairs: Path, tmp_path: 
     (tmp_path / "questions").write_text("".join(f"A{row} b{row} a{row + 7} B{row + 7}\n" for row in range(50)))
     vectors = noisy_vectors(1, 1.0)
     for method in ("add", "mul"):
-        for top in (50, 100):
-            found = evaluate(vectors, questions=tmp_path / "questions", restrict_vocab=top, method=method)[1]  # type: ignore[arg-type]
-            expected = w2v.analogies(vectors, tmp_path / "questions", top, method)  # type: ignore[arg-type]
+        for size in (50, 100):
+            found = evaluate(vectors, questions=tmp_path / "questions", restrict_vocab=size, method=method)[1]  # type: ignore[arg-type]
+            expected = w2v.analogies(vectors, tmp_path / "questions", size, method)  # type: ignore[arg-type]
             assert (found.name, found.measure) == ("questions", "accuracy")
             assert (found.scores[0].value, found.scores[0].items) == (expected.accuracy, expected.answered)
     pairs.write_text(pairs.read_text().upper())

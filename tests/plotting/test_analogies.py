@@ -100,7 +100,7 @@ def test_both_ends_of_every_arrow_have_labels_even_without_space(tmp_path: Path)
     assert picture.axes[0].get_xticks().size == picture.axes[0].get_yticks().size == 0
 
 
-def test_section_and_top_select_pairs(vectors: w2v.KeyedVectors, questions: Path) -> None:
+def test_section_and_topn_select_pairs(vectors: w2v.KeyedVectors, questions: Path) -> None:
     assert analogy_map(vectors, "$x$", questions).words == 4
     assert analogy_map(vectors, "pairs", questions, topn=1).words == 2
     for section, file, message in (
@@ -110,7 +110,7 @@ def test_section_and_top_select_pairs(vectors: w2v.KeyedVectors, questions: Path
     ):
         with pytest.raises(w2v.W2VError, match=message):
             analogy_map(vectors, section, file)
-    with pytest.raises(w2v.SettingsError, match=r"^top 0: it must be a whole number, 1 or more$"):
+    with pytest.raises(w2v.SettingsError, match=r"^topn 0: it must be a whole number, 1 or more$"):
         analogy_map(vectors, topn=0)
 
 
