@@ -64,10 +64,10 @@ Sequence.   In hierarchical softmax, all context words of a window use the nodes
             words before word i have moved this row by alpha Σ_k<i E_k x_k. This adds alpha Σ_k<i E_k (x_k · x_i) to the
             score of word i. The products x_k · x_i are the matrix G = X Xᵀ. So the step still consists of matrix
             products, and gives the same result as one step per word.
-Subwords.   With subwords (Bojanowski et al. 2017) the input row of a word is the mean of its parts: its own row and the
-            rows of its n-grams. n-grams that occur in exactly the same words share one row; see SubwordRows. `compose`
-            computes the mean of each distinct word of a chunk. The steps update these means, and `update_subwords` adds
-            their changes to the parts at the end of the chunk. An n-gram receives only a share of each change. Many
+Subwords.   With subwords (Bojanowski et al. 2017) the input row of a word is the mean of its own row and the rows of
+            its n-grams. n-grams that occur in exactly the same words share one row; see SubwordRows. `compose` computes
+            the mean of each distinct word of a chunk. The steps update these means, and `update_subwords` adds their
+            changes to these rows at the end of the chunk. An n-gram receives only a share of each change. Many
             words of a chunk contain it, and all compute their changes from its value before the chunk, so the sum of
             the full changes would overshoot.
 Prefetching. Output rows are accessed at random, and the matrix is larger than any cache. So the rows of a window are
@@ -101,7 +101,7 @@ from w2v.kernel.deterministic cimport (
 )
 from w2v.kernel.worker cimport (
     BLOCK_OUTPUTS, CACHE_LINE, LOOKAHEAD, NO_WORD, RECENT_SLOTS, STEP_PANEL, UNUSED_OFFSET, ComposedRows, KeptWords,
-    Sizes, Step, StepFunctions, StepParts, Window, Worker, bump_allocate, draw, lay_out, lay_out_window, power_of_2,
+    Sizes, Step, StepFunctions, StepMatrix, Window, Worker, bump_allocate, draw, lay_out, lay_out_window, power_of_2,
     scramble, set_inputs, size_of, step_choose, step_column, step_columns, step_loss_start, step_loss_total,
 )
 
@@ -143,7 +143,7 @@ cdef enum:
     MIN_CHUNKS_TO_COPY = 64    # chunks per worker: with fewer, copies would be merged too rarely, so none are made
     MAX_REDRAWS = 64           # redraw a repeated negative at most this often, then take the next unused word
     IDS_AHEAD = 16             # words are prefetched this many ids before they are read
-    WORDS_AHEAD = 3            # the parts of a word are prefetched this many words before they are read
+    WORDS_AHEAD = 3            # the subwords of a word are prefetched this many words before they are read
     MAX_PREFETCHED_ROWS = 64   # prefetch no more output rows: the first would be evicted before the step uses them
     BITS_PER_ROW = 16          # bits of a row set for each row that workers may touch; fewer cause more needless copies
 
@@ -220,9 +220,9 @@ cdef inline int32_t alias_of(const uint32_t *alias_table, uint64_t random, uint6
     return <int32_t>(entry ^ ((entry ^ alias) & -<uint32_t>(chance > threshold)))
 
 
-cdef inline int64_t round_up(int64_t count, int64_t part) noexcept nogil:
-    """Round `count` up to a multiple of `part`."""
-    return (count + part - 1) // part * part
+cdef inline int64_t round_up(int64_t count, int64_t unit) noexcept nogil:
+    """Round `count` up to a multiple of `unit`."""
+    return (count + unit - 1) // unit * unit
 
 
 cdef inline int64_t round_up_to_blocks(int64_t rows) noexcept nogil:
@@ -291,9 +291,9 @@ cdef class Kernel:
     cdef float start_alpha, end_alpha
     cdef uint64_t seed
     cdef const StepFunctions *functions
-    cdef const int64_t[::1] part_starts      # index in `parts` of each word's first part; see SubwordRows
-    cdef const int32_t[::1] parts, subword_counts
-    cdef const float[::1] shares             # the share of a word's change that each of its parts receives
+    cdef const int64_t[::1] subword_starts   # SubwordRows.starts
+    cdef const int32_t[::1] subword_rows, subword_counts
+    cdef const float[::1] shares             # the share of a word's change that each of its subwords receives
     cdef bint has_subwords                   # whether input rows are composed of subwords
     cdef int64_t hot, first_hot              # each worker copies output rows first_hot to first_hot + hot
     cdef bint deterministic                  # whether several threads give the same bits on every run
@@ -343,8 +343,8 @@ cdef class Kernel:
             self.step_width = round_up(plan.vector_size, self.functions.lanes)
         self.has_subwords = plan.subwords is not None
         if self.has_subwords:
-            self.part_starts, self.parts, self.shares = plan.subwords.starts, plan.subwords.rows, plan.shares
-            self.subword_counts = plan.subwords.subword_counts
+            self.subword_starts, self.subword_rows, self.shares = plan.subwords.starts, plan.subwords.rows, plan.shares
+            self.subword_counts = plan.subwords.counts
         self.hot = self.sizes.hot if epochs * self.chunks >= MIN_CHUNKS_TO_COPY * workers else 0
         self.first_hot = self.outputs.shape[0] - self.hot if self.kind.hot_at_end else 0
         self.worker_losses = np.zeros((workers, epochs))
@@ -384,9 +384,9 @@ cdef class Kernel:
                 worker.draws.words[k] = NO_WORD
         worker.step.loss = worker.loss
         worker.step.width = self.step_width
-        worker.step.bfloat16 = worker.composed.parts.bfloat16 = self.sizes.bfloat16
-        worker.composed.parts.rows, worker.composed.parts.row_bytes = &self.inputs[0, 0], self.sizes.row_bytes
-        worker.composed.parts.width = self.step_width
+        worker.step.bfloat16 = worker.composed.matrix.bfloat16 = self.sizes.bfloat16
+        worker.composed.matrix.rows, worker.composed.matrix.row_bytes = &self.inputs[0, 0], self.sizes.row_bytes
+        worker.composed.matrix.width = self.step_width
         worker.step.pooled = self.cbow
         worker.step.frozen_outputs = self.sizes.frozen_outputs
         worker.step.sequential = self.kind.sequential and not self.sizes.frozen_outputs
@@ -605,22 +605,22 @@ cdef class Kernel:
         cdef int64_t k, start
         cdef int32_t word
         for k in range(composed.count):
-            self.prefetch_parts(composed, k)
+            self.prefetch_subwords(composed, k)
             word = composed.words[k]
-            start = self.part_starts[word]
+            start = self.subword_starts[word]
             self.functions.compose(
-                &composed.parts, self.part_starts[word + 1] - start, &self.parts[start],
+                &composed.matrix, self.subword_starts[word + 1] - start, &self.subword_rows[start],
                 <float>1 / self.subword_counts[word], composed.rows + k * self.sizes.row_bytes,
                 composed.rows_before + k * self.sizes.row_bytes, <uint32_t>draw(worker) if self.sizes.bfloat16 else 0,
             )
 
-    cdef inline void prefetch_parts(self, const ComposedRows *composed, int64_t k) noexcept nogil:
-        """Prefetch the lists of the parts of later words, which are read at random."""
+    cdef inline void prefetch_subwords(self, const ComposedRows *composed, int64_t k) noexcept nogil:
+        """Prefetch the lists of the subwords of later words, which are read at random."""
         cdef int64_t start
         if k + 2 * WORDS_AHEAD < composed.count:
-            prefetch(&self.part_starts[composed.words[k + 2 * WORDS_AHEAD]])
-            start = self.part_starts[composed.words[k + WORDS_AHEAD]]
-            prefetch(&self.parts[start])
+            prefetch(&self.subword_starts[composed.words[k + 2 * WORDS_AHEAD]])
+            start = self.subword_starts[composed.words[k + WORDS_AHEAD]]
+            prefetch(&self.subword_rows[start])
             prefetch(&self.shares[start])
 
     cdef void update_subwords(self, Worker *worker, Worker *other, int64_t begin, int64_t end) noexcept nogil:
@@ -628,18 +628,18 @@ cdef class Kernel:
         cdef const ComposedRows *composed = &other.composed
         cdef int64_t k, start
         cdef int32_t word
-        cdef StepParts parts = worker.composed.parts
+        cdef StepMatrix matrix = worker.composed.matrix
         if begin == end:
             return
-        parts.rows += begin
-        parts.width = min(end * self.sizes.width // self.sizes.row_bytes, parts.width)
-        parts.width -= begin * self.sizes.width // self.sizes.row_bytes
+        matrix.rows += begin
+        matrix.width = min(end * self.sizes.width // self.sizes.row_bytes, matrix.width)
+        matrix.width -= begin * self.sizes.width // self.sizes.row_bytes
         for k in range(composed.count):
-            self.prefetch_parts(composed, k)
+            self.prefetch_subwords(composed, k)
             word = composed.words[k]
-            start = self.part_starts[word]
+            start = self.subword_starts[word]
             self.functions.update_subwords(
-                &parts, self.part_starts[word + 1] - start, &self.parts[start], &self.shares[start],
+                &matrix, self.subword_starts[word + 1] - start, &self.subword_rows[start], &self.shares[start],
                 composed.rows + k * self.sizes.row_bytes + begin,
                 composed.rows_before + k * self.sizes.row_bytes + begin,
                 <uint32_t>draw(worker) if self.sizes.bfloat16 else 0,

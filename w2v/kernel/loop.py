@@ -167,8 +167,8 @@ def compose(plan: Any, s: Worker, end: int) -> int:
         scale = s.composed.dtype.type(1) / s.composed.dtype.type(plan.subword_counts[word])
         for d in range(width):
             s.composed[k, d] = 0
-        for part in range(plan.part_starts[word], plan.part_starts[word + 1]):
-            row = plan.parts[part]
+        for at in range(plan.subword_starts[word], plan.subword_starts[word + 1]):
+            row = plan.subword_rows[at]
             for d in range(width):
                 s.composed[k, d] += scale * plan.inputs[row, d]
         for d in range(width):
@@ -180,8 +180,8 @@ def update_subwords(plan: Any, s: Worker, count: int) -> None:
     """Add to each subword its share of the changes of the first `count` composed rows."""
     for k in range(count):
         word = s.distinct[k]
-        for part in range(plan.part_starts[word], plan.part_starts[word + 1]):
-            row, share = plan.parts[part], plan.shares[part]
+        for at in range(plan.subword_starts[word], plan.subword_starts[word + 1]):
+            row, share = plan.subword_rows[at], plan.shares[at]
             for d in range(s.composed.shape[1]):
                 plan.inputs[row, d] += share * (s.composed[k, d] - s.composed_before[k, d])
 
@@ -199,7 +199,7 @@ def train_chunk(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, in
     end = collect(plan, s, key_of(plan.seed, epoch, SUBSAMPLING), first_token, end_token)
     if plan.whole_sentences:
         shuffle_long_sentences(plan, s, end)
-    has_subwords = len(plan.parts) > 0
+    has_subwords = len(plan.subword_rows) > 0
     count = compose(plan, s, end) if has_subwords else 0
     inputs = s.composed if has_subwords else plan.inputs
     as_float, one = s.x.dtype.type, s.x.dtype.type(1)
@@ -240,7 +240,7 @@ def find_context(plan: Any, s: Worker, centre: int) -> int:
     The rows of their input vectors are written to s.context. With `shrink_windows`, the window has a random size, so
     that near words are in it more often.
     """
-    kept, has_subwords = s.kept, len(plan.parts) > 0
+    kept, has_subwords = s.kept, len(plan.subword_rows) > 0
     size, left, right = plan.window_size, centre, centre
     if plan.shrink_windows:
         size -= below(draw(s.random), plan.window_size)
@@ -351,19 +351,19 @@ def shared_plan(plan: Plan, inputs: Array) -> Any:
     """Return a named tuple with the data of a Plan that all threads read, and the input matrix, which they update.
 
     Most fields have the same names as in Plan. The others are corrected_gradient, whether `cbow_gradient` is corrected;
-    inputs_per_step, the number of context words that take a step together; and part_starts, parts and subword_counts,
-    which are `starts`, `rows` and `subword_counts` of the SubwordRows. They are empty without subwords. output_words is
-    empty if it is None in Plan.
+    inputs_per_step, the number of context words that take a step together; and subword_starts, subword_rows and
+    subword_counts, which are `starts`, `rows` and `counts` of the SubwordRows. They are empty without subwords.
+    output_words is empty if it is None in Plan.
     """
-    names = ("ids", "word_of_type", "tokens_before", "keep_thresholds", "cbow", "window_size", "sides_by_size")
-    names += ("shrink_windows", "whole_sentences", "epochs", "chunk_size")
+    names: tuple[str, ...] = ("ids", "word_of_type", "tokens_before", "keep_thresholds", "cbow", "window_size")
+    names += ("sides_by_size", "shrink_windows", "whole_sentences", "epochs", "chunk_size")
     fields: dict[str, Any] = {name: getattr(plan, name) for name in names} | {"inputs": inputs}
     fields |= {"corrected_gradient": plan.cbow_gradient == "corrected"}
     fields |= {"output_words": np.empty(0, np.int32) if plan.output_words is None else plan.output_words}
     fields |= {"inputs_per_step": 1 if plan.per_pair or plan.loss.sequential else MAX_INPUTS_PER_STEP}
-    parts, shares = (plan.subwords, plan.shares) if plan.subwords else (NO_SUBWORDS, np.empty(0, np.float32))
-    fields |= {"part_starts": parts.starts, "parts": parts.rows, "shares": shares}
-    fields |= {"subword_counts": parts.subword_counts}
+    subwords, shares = (plan.subwords, plan.shares) if plan.subwords else (NO_SUBWORDS, np.empty(0, np.float32))
+    fields |= {"subword_starts": subwords.starts, "subword_rows": subwords.rows, "shares": shares}
+    fields |= {"subword_counts": subwords.counts}
     fields |= {name: inputs.dtype.type(getattr(plan, name)) for name in ("start_alpha", "end_alpha")}
     return as_named_tuple("plan", fields | {"seed": np.uint64(plan.seed)})
 

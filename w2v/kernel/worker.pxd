@@ -31,7 +31,7 @@ cdef extern from "step.h" nogil:
         int bfloat16
         uint64_t random
         StepLoss *loss
-    ctypedef struct StepParts:
+    ctypedef struct StepMatrix:
         char *rows
         int64_t row_bytes, width
         int bfloat16
@@ -40,10 +40,10 @@ cdef extern from "step.h" nogil:
         int64_t lanes
         void (*step)(const Step *step) noexcept nogil
         void (*compose)(
-            const StepParts *parts, int64_t n, const int32_t *rows, float scale, void *to, void *copy, uint32_t random
+            const StepMatrix *matrix, int64_t n, const int32_t *rows, float scale, void *to, void *copy, uint32_t random
         ) noexcept nogil
         void (*update_subwords)(
-            const StepParts *parts, int64_t n, const int32_t *rows, const float *shares, const void *now,
+            const StepMatrix *matrix, int64_t n, const int32_t *rows, const float *shares, const void *now,
             const void *then, uint32_t random
         ) noexcept nogil
     int64_t step_column(int64_t j)
@@ -133,7 +133,7 @@ cdef struct Draws:
 
 cdef struct ComposedRows:
     # The input rows of the chunk's distinct words. Each is the mean of the rows of the word's subwords.
-    StepParts parts        # the input matrix
+    StepMatrix matrix      # the input matrix
     int32_t *slots         # (V): the index of a word among the distinct words; undefined for words outside the chunk
     int32_t *words         # the distinct words
     int64_t count          # their number
@@ -218,7 +218,7 @@ cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept n
     copies.index_of_key = HashTable(<Slot *>bump_allocate(&at, slots * sizeof(Slot)), slots - 1)
     copies.touched_rows = <uint64_t *>bump_allocate(&at, s.set_bits // 8)
     copies.shared_rows = <uint64_t *>bump_allocate(&at, s.set_bits // 8)
-    composed.parts.scratch = <float *>bump_allocate(&at, 2 * s.width * sizeof(float) if s.composed else 0)
+    composed.matrix.scratch = <float *>bump_allocate(&at, 2 * s.width * sizeof(float) if s.composed else 0)
     composed.slots = <int32_t *>bump_allocate(&at, s.vocabulary_size * sizeof(int32_t))
     composed.words = <int32_t *>bump_allocate(&at, s.composed * sizeof(int32_t))
     composed.rows = <char *>bump_allocate(&at, s.composed * s.row_bytes)

@@ -17,7 +17,7 @@ from w2v.losses.loss import Array, Integers, Worker
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ divided by the golden ratio: SplitMix64's increment
 MULTIPLIER_1, MULTIPLIER_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 HALF, HALF_MASK = np.uint64(32), np.uint64(0xFFFFFFFF)  # half of the 64 bits
-REDRAWS = 64  # After drawing this many words that are already in the rows, take the next word that is not.
+MAX_REDRAWS = 64  # After drawing this many words that are already in the rows, take the next word that is not.
 SCORE_BLOCK = 64  # `logistic` pads scores to a multiple of this. A product of 64 factors up to 2 does not overflow.
 
 
@@ -210,7 +210,7 @@ def draw_words(s: Worker, centre: int, batches: int, counted: bool) -> int:
             at = index_of(s.rows, word, m)
             while at < m and not counted:
                 tries += 1
-                word = draw_from(s.data.alias_table, draw(s.random)) if tries < REDRAWS else (word + 1) % size
+                word = draw_from(s.data.alias_table, draw(s.random)) if tries < MAX_REDRAWS else (word + 1) % size
                 at = index_of(s.rows, word, m)
             if at < m:
                 s.weight[at] += 1

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import SettingsError
-from w2v.losses import _trees
+from w2v.losses import _tree
 from w2v.losses.loss import Alpha, Array, Integers, Loss, LossOptions, Worker, log_softmax
 from w2v.losses.rows import draw_words, effective_samples, logistic, prefetch_draws, set_importance, softmax
 from w2v.options import option
@@ -74,7 +74,7 @@ class SamplingLoss(Loss):
         """
         return np.zeros(len(weights), np.float32)
 
-    def updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
+    def expected_updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
         noise = noise_weights(self.vocabulary.counts, self.options.ns_exponent) / len(words)
         return words + self.negative * noise
 
@@ -252,7 +252,7 @@ def noise_weights(counts: Integers, exponent: float) -> NDArray[np.float64]:
 def alias_table(weights: NDArray[np.float64]) -> NDArray[np.uint32]:
     """Return the alias table of weights with mean 1 (Vose 1991): uint32 (V, 2), see SamplingLoss."""
     table: NDArray[Any] = np.empty((len(weights), 2), np.uint32)
-    _trees.fill_alias(weights.copy(), table, np.empty(len(weights), np.int64))  # a copy, since it is overwritten
+    _tree.fill_alias(weights.copy(), table, np.empty(len(weights), np.int64))  # a copy, since it is overwritten
     return table
 
 
