@@ -74,7 +74,7 @@ modules = cythonize(
         extension("formats._formats", depends=["text/_text.h"]),
         extension("vectors._search"),
         *([] if PLATFORM.startswith("win") else [extension("system._bus_error")]),
-        extension("losses._trees"),
+        extension("losses._tree"),
         extension("graph._edges"),
         extension("graph._walks", depends=["text/_text.h"]),
     ],

@@ -94,7 +94,7 @@ def browser_times(program: str, repeats: int) -> tuple[list[float], list[float]]
     opening, keystrokes = [], []
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder) / "page.html"
-        random_vectors(FILE_WORDS).explore(top=FILE_WORDS).save(path)
+        random_vectors(FILE_WORDS).explore(restrict_vocab=FILE_WORDS).save(path)
         browser = playwright.chromium.launch(executable_path=program)
         for _ in range(repeats):
             page = browser.new_page()

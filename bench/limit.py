@@ -75,8 +75,8 @@ def count_windows(text: Text, settings: Settings) -> tuple[float, NDArray[np.int
     position = np.arange(len(ends))
     left = position - np.maximum.accumulate(np.where(ends, position, -1)) - 1
     right = np.minimum.accumulate(np.where(ends, position, len(ends))[::-1])[::-1] - position - 1
-    reaches = range(1, settings.window_size + 1)
-    contexts = [np.minimum(left, reach) + np.minimum(right, reach) for reach in reaches]
+    window_sizes = range(1, settings.window_size + 1)
+    contexts = [np.minimum(left, size) + np.minimum(right, size) for size in window_sizes]
     sizes = np.concatenate([each[~ends] for each in contexts])
     nonempty = sizes[sizes > 0]
     trained_words = text.store.counts @ np.append(keep, 0)[text.store.remap(text.vocabulary.words)]

@@ -96,9 +96,9 @@ def run(*arguments: object, code: int = 0, stdin: str | bytes | None = None) -> 
     return result
 
 
-def explorer_of(vectors: w2v.KeyedVectors, top: int, index: ApproximateIndex | None = None) -> Explorer:
-    """Return the explorer of a model with a map of its first `top` words."""
-    return Explorer(vectors, word_maps([vectors], top, "pca")[0], index)
+def explorer_of(vectors: w2v.KeyedVectors, size: int, index: ApproximateIndex | None = None) -> Explorer:
+    """Return the explorer of a model with a map of its first `size` words."""
+    return Explorer(vectors, word_maps([vectors], size, "pca")[0], index)
 
 
 def run_json(*arguments: object, **options: Any) -> dict[str, Any]:
@@ -364,8 +364,8 @@ def new_plan(loss: Loss, *, alpha: float, **settings: Any) -> Plan:
     """Return a plan; by default, of skip-gram with one worker for one epoch at a constant learning rate."""
     defaults = {
         "tokens_before": np.zeros(2, np.int64), "keep_thresholds": np.full(len(loss.vocabulary), 2**32 - 1, np.uint32),
-        "cbow": False, "corrected": True, "shrink_windows": True, "per_pair": False, "end_alpha": alpha, "epochs": 1,
-        "seed": 2, "storage": "float32", "chunk_size": 1000, "workers": 1, "instruction_set": "baseline",
+        "cbow": False, "cbow_gradient": "corrected", "shrink_windows": True, "per_pair": False, "end_alpha": alpha,
+        "epochs": 1, "seed": 2, "storage": "float32", "chunk_size": 1000, "workers": 1, "instruction_set": "baseline",
     }  # fmt: skip
     return Plan(loss=loss, start_alpha=alpha, **defaults | settings)
 
@@ -411,10 +411,10 @@ def python_worker(loss: Loss, outputs: np.ndarray | None = None, inputs: int = 1
 def plan_without_text(loss: Loss, settings: Settings, chunk_size: int) -> Plan:
     """Return a plan for a run with these settings, without a text."""
     return new_plan(
-        loss, alpha=1, chunk_size=chunk_size, cbow=settings.model == "cbow", corrected=False,
-        **dict.fromkeys(("ids", "word_of_type", "keep_thresholds"), np.zeros(0, np.int64)), sides=settings.window_sides,
-        per_pair=settings.per_pair, vector_size=settings.vector_size, storage=settings.storage,
-        workers=settings.threads,
+        loss, alpha=1, chunk_size=chunk_size, cbow=settings.model == "cbow", cbow_gradient="faithful",
+        **dict.fromkeys(("ids", "word_of_type", "keep_thresholds"), np.zeros(0, np.int64)),
+        window_sides=settings.window_sides, per_pair=settings.per_pair, vector_size=settings.vector_size,
+        storage=settings.storage, workers=settings.threads,
     )  # fmt: skip
 
 

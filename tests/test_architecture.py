@@ -151,7 +151,7 @@ def test_imports_of_every_kind_are_detected() -> None:
     assert list(python_imports(ast.parse(python))) == [
         Import("a", (), True), Import("b", (), False), Import("e", ("f",), True), Import("w2v.errors", (), True)
     ]  # fmt: skip
-    assert {"w2v._kernels", "w2v.kernel.worker", "w2v.losses._trees", "w2v.data.make"} < MODULES
+    assert {"w2v._kernels", "w2v.kernel.worker", "w2v.losses._tree", "w2v.data.make"} < MODULES
     assert "w2v.kernel.worker" in imported_modules(PACKAGE / "_kernels.pyx")
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers import make_loss, train_in_python, training_plan
-from w2v._kernels import MAX_CHUNK_IDS, Kernel, step_for
+from w2v._kernels import MAX_CHUNK_SIZE, Kernel, step_for
 from w2v.errors import W2VError
 from w2v.formats import bfloat16
 from w2v.kernel.plan import INSTRUCTION_SETS, Plan
@@ -65,8 +65,8 @@ def run_arguments(
     arguments = {
         "ids": ids, "word_of_type": words, "inputs": inputs, "outputs": outputs, "loss": chosen,
         "keep_thresholds": thresholds(np.minimum(1, np.sqrt(sample / share) + sample / share).astype(np.float32)),
-        "cbow": False, "corrected": True, "sides": (4, 4), "shrink_windows": True, "per_pair": False,
-        "alpha": 0.1, "end_alpha": 0.001, "epochs": 2, "seed": 5, "chunk_size": MAX_CHUNK_IDS,
+        "cbow": False, "cbow_gradient": "corrected", "window_sides": (4, 4), "shrink_windows": True, "per_pair": False,
+        "alpha": 0.1, "end_alpha": 0.001, "epochs": 2, "seed": 5, "chunk_size": MAX_CHUNK_SIZE,
         "vector_size": dimensions, "storage": "float32",
     }  # fmt: skip
     return arguments | settings
@@ -124,8 +124,8 @@ def assert_equals_loop(arguments: dict[str, Any], instruction_sets: Sequence[str
 MODELS = [
     {"cbow": False, "per_pair": False},
     {"cbow": False, "per_pair": True},
-    {"cbow": True, "corrected": True},
-    {"cbow": True, "corrected": False},
+    {"cbow": True, "cbow_gradient": "corrected"},
+    {"cbow": True, "cbow_gradient": "faithful"},
 ]
 
 
@@ -147,7 +147,7 @@ def test_kernel_equals_loop_with_frozen_outputs(loss: str, model: dict[str, Any]
 
 def test_kernel_equals_loop_with_frozen_outputs_in_other_shapes() -> None:
     for dimensions, sides in product([1, 16, 33, 148], [(1, 1), (7, 7)]):
-        assert_equals_loop(run_arguments("ns", frozen_outputs=True, dimensions=dimensions, sides=sides), SETS)
+        assert_equals_loop(run_arguments("ns", frozen_outputs=True, dimensions=dimensions, window_sides=sides), SETS)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
@@ -184,7 +184,7 @@ def test_kernel_equals_loop_with_subwords(loss: dict[str, Any], model: dict[str,
 @pytest.mark.parametrize("sides", [(5, 0), (0, 3), (2, 5)], ids=str)
 def test_kernel_equals_loop_for_uneven_windows(sides: tuple[int, int]) -> None:
     for model in MODELS:
-        assert_equals_loop(run_arguments({"loss": "ns"}, sides=sides, **model), SETS)
+        assert_equals_loop(run_arguments({"loss": "ns"}, window_sides=sides, **model), SETS)
 
 
 WHOLE: dict[str, Any] = {"whole_sentences": True, "shrink_windows": False}
@@ -194,13 +194,13 @@ WHOLE: dict[str, Any] = {"whole_sentences": True, "shrink_windows": False}
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_kernel_equals_loop_for_windows_of_whole_sentences(loss: dict[str, Any]) -> None:
     """Some sentences of the text are longer than the windows, some are shorter, and some cross the ends of chunks."""
-    for model, (size, chunk) in product(MODELS, [(3, 1000), (20, 1000), (6, 7), (1, 40)]):
-        arguments = run_arguments(loss, epochs=1, alpha=0.2, sides=(size, size), chunk_size=chunk, **WHOLE, **model)
+    for model, (sides, chunk) in product(MODELS, [((3, 3), 1000), ((20, 20), 1000), ((6, 6), 7), ((1, 1), 40)]):
+        arguments = run_arguments(loss, epochs=1, alpha=0.2, window_sides=sides, chunk_size=chunk, **WHOLE, **model)
         assert_equals_loop(arguments)
 
 
 def test_kernel_equals_loop_for_whole_sentences_with_subwords_and_deterministic_workers() -> None:
-    arguments = run_arguments("ns", alpha=0.03, sides=(6, 6), deterministic=True, **WHOLE)
+    arguments = run_arguments("ns", alpha=0.03, window_sides=(6, 6), deterministic=True, **WHOLE)
     arguments["loss"].curvature = 0
     assert_equals_loop(add_subwords(arguments, chunk_size=25), workers=3)
 
@@ -217,9 +217,9 @@ def count_pairs(sentences: Sequence[Sequence[int]], window: int, chunk_size: int
     inputs[:, :size] = np.eye(size)
     arguments = {
         "ids": ids, "word_of_type": np.arange(-1, size, dtype=np.int32), "inputs": inputs, "outputs": outputs,
-        "loss": make_loss(np.ones(size, np.int64), "softmax"), "cbow": False, "corrected": True, "per_pair": True,
-        "sides": (window, window), "alpha": alpha, "end_alpha": alpha, "epochs": epochs, "seed": 1,
-        "chunk_size": chunk_size, "vector_size": size, "storage": "float32", **WHOLE,
+        "loss": make_loss(np.ones(size, np.int64), "softmax"), "cbow": False, "cbow_gradient": "corrected",
+        "per_pair": True, "window_sides": (window, window), "alpha": alpha, "end_alpha": alpha, "epochs": epochs,
+        "seed": 1, "chunk_size": chunk_size, "vector_size": size, "storage": "float32", **WHOLE,
     }  # fmt: skip
     kernel = train(arguments)
     changes = outputs[:, :size].T.astype(np.float64) / alpha  # (context word, predicted word)
@@ -255,11 +255,11 @@ def test_items_of_a_long_session_are_drawn_equally_often(window: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("dimensions", "window"), list(product([1, 16, 33, 48], [1, 7])))
-def test_kernel_equals_loop_in_other_shapes(dimensions: int, window: int) -> None:
+@pytest.mark.parametrize(("dimensions", "sides"), list(product([1, 16, 33, 48], [(1, 1), (7, 7)])))
+def test_kernel_equals_loop_in_other_shapes(dimensions: int, sides: tuple[int, int]) -> None:
     for loss in LOSSES:
         assert_equals_loop(
-            run_arguments(loss, size=80, dimensions=dimensions, sides=(window, window), shrink_windows=False), SETS
+            run_arguments(loss, size=80, dimensions=dimensions, window_sides=sides, shrink_windows=False), SETS
         )
 
 
@@ -267,7 +267,7 @@ def test_kernel_equals_loop_in_other_shapes(dimensions: int, window: int) -> Non
 @pytest.mark.parametrize("model", MODELS, ids=str)
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_kernel_equals_loop_where_windows_take_several_steps(loss: dict[str, Any], model: dict[str, Any]) -> None:
-    arguments = run_arguments(loss, sides=(MAX_INPUTS_PER_STEP + 3, 2), **model)
+    arguments = run_arguments(loss, window_sides=(MAX_INPUTS_PER_STEP + 3, 2), **model)
     assert_equals_loop(arguments | {"ids": arguments["ids"][arguments["ids"] != 0]})
 
 
@@ -297,7 +297,7 @@ def test_kernel_equals_loop_for_paths_of_any_length(cbow: bool) -> None:
 
 @pytest.mark.slow
 def test_windows_cross_chunk_borders() -> None:
-    assert_equals_loop(run_arguments("ns", size=MAX_CHUNK_IDS + 500, dimensions=3, epochs=1, alpha=0.01))
+    assert_equals_loop(run_arguments("ns", size=MAX_CHUNK_SIZE + 500, dimensions=3, epochs=1, alpha=0.01))
     assert_equals_loop(run_arguments("nce", chunk_size=7))
     assert_equals_loop(run_arguments("hs", chunk_size=1))
 
@@ -312,7 +312,7 @@ def test_padding_stays_zero(instruction_set: str) -> None:
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 8])
 def test_every_token_is_trained_once_per_epoch(workers: int) -> None:
-    arguments = run_arguments("ns", size=5 * MAX_CHUNK_IDS + 77, dimensions=2, epochs=3)
+    arguments = run_arguments("ns", size=5 * MAX_CHUNK_SIZE + 77, dimensions=2, epochs=3)
     kernel = train(arguments, workers)
     known = int((arguments["word_of_type"][arguments["ids"]] >= 0).sum())
     assert kernel.tokens_trained == 3 * known

@@ -99,7 +99,7 @@ def test_wrong_numbers_are_named_with_their_limits() -> None:
         with pytest.raises(w2v.SettingsError, match=f"^{name} {value!r}: it must be {re.escape(allowed)}$"):
             FlatSettings(**{name: value})
     check_whole(2, topn=2)
-    check_numbers(seed=0, top=1)
+    check_numbers(seed=0, topn=1)
     for check in lambda: check_whole(2, rows=3, topn=1), lambda: check_numbers(seed=0, targets=1):
         with pytest.raises(w2v.SettingsError, match=r"^(topn|targets) 1: it must be a whole number, 2 or more$"):
             check()

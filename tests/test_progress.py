@@ -8,7 +8,7 @@ import pytest
 import w2v
 from tests.helpers import SMALL, train_and_stop
 from w2v.evaluation.compare import compare
-from w2v.evaluation.effective_rank import rank
+from w2v.evaluation.effective_rank import effective_rank
 from w2v.evaluation.evaluate import evaluate
 from w2v.formats import row_blocks, table
 from w2v.progress import PHASES, Meter, NotebookBar, Progress, duration, formatted_values, quantity
@@ -117,8 +117,8 @@ def test_other_long_work_reports_until_its_end(model: Path, tmp_path: Path, monk
         "load": lambda report: w2v.load(text, progress=report),
         "answer": lambda report: w2v.analogies(vectors, progress=report),
         "evaluate": lambda report: evaluate(vectors, progress=report),
-        "compare": lambda report: compare(vectors, vectors, top=100, progress=report),
-        "predict": lambda report: rank(w2v.Model.load(model), 100, 50, report),
+        "compare": lambda report: compare(vectors, vectors, restrict_vocab=100, progress=report),
+        "predict": lambda report: effective_rank(w2v.Model.load(model), 100, 50, report),
     }
     for phase, function in work.items():
         reports = []

@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.evaluation.analogies import analogy as analogy
     from w2v.evaluation.change import change as change
     from w2v.evaluation.compare import compare as compare
-    from w2v.evaluation.effective_rank import rank as rank
+    from w2v.evaluation.effective_rank import effective_rank as effective_rank
     from w2v.evaluation.evaluate import evaluate as evaluate
     from w2v.evaluation.perplexity import Perplexity as Perplexity
     from w2v.evaluation.perplexity import perplexity as perplexity
@@ -76,11 +76,11 @@ _MODULES = {  # the module of each public name
     "change": "w2v.evaluation.change",
     "combine": "w2v.vectors.combine_models",
     "compare": "w2v.evaluation.compare",
+    "effective_rank": "w2v.evaluation.effective_rank",
     "evaluate": "w2v.evaluation.evaluate",
     "load": "w2v.vectors.keyed",
     "losses": "w2v.losses",
     "perplexity": "w2v.evaluation.perplexity",
-    "rank": "w2v.evaluation.effective_rank",
     "resume": "w2v.training.train",
     "similarity": "w2v.evaluation.similarity",
     "slices": "w2v.training.slices",

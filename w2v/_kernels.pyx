@@ -48,9 +48,10 @@ Randomness. All random numbers are hashes. Whether a token is subsampled depends
             neighbouring chunks agree on it. Window sizes and negatives depend on (seed, epoch, chunk). So the state of
             a run is its matrices, the number of finished chunks and the sums of their losses. A run that is stopped
             between two chunks and resumed gives the same result as a run that was never stopped.
-Sessions.   With `whole_sentences`, every other word of a sentence is context, up to `window` words. If a sentence is
-            longer, its words in the chunk are shuffled, so the words next to the centre word are drawn at random. The
-            window is moved so that it stays inside the sentence, and has `window` context words for each centre word.
+Sessions.   With `whole_sentences`, every other word of a sentence is context, up to `window_size` words. If a sentence
+            is longer, its words in the chunk are shuffled, so the words next to the centre word are drawn at random.
+            The window is moved so that it stays inside the sentence, and has `window_size` context words for each
+            centre word.
 Sharing.    The K negatives are drawn once per window and shared by its context words (Ji et al. 2016). This turns
             scattered dot products into a small matrix product. With `per_pair`, each context word takes a step with its
             own negatives, as in word2vec.c. A step computes all changes of an output row from its old value, and the
@@ -63,10 +64,10 @@ Sequence.   In hierarchical softmax, all context words of a window use the nodes
             words before word i have moved this row by alpha Σ_k<i E_k x_k. This adds alpha Σ_k<i E_k (x_k · x_i) to the
             score of word i. The products x_k · x_i are the matrix G = X Xᵀ. So the step still consists of matrix
             products, and gives the same result as one step per word.
-Subwords.   With subwords (Bojanowski et al. 2017) the input row of a word is the mean of its parts: its own row and the
-            rows of its n-grams. n-grams that occur in exactly the same words share one row; see SubwordRows. `compose`
-            computes the mean of each distinct word of a chunk. The steps update these means, and `update_subwords` adds
-            their changes to the parts at the end of the chunk. An n-gram receives only a share of each change. Many
+Subwords.   With subwords (Bojanowski et al. 2017) the input row of a word is the mean of its own row and the rows of
+            its n-grams. n-grams that occur in exactly the same words share one row; see SubwordRows. `compose` computes
+            the mean of each distinct word of a chunk. The steps update these means, and `update_subwords` adds their
+            changes to these rows at the end of the chunk. An n-gram receives only a share of each change. Many
             words of a chunk contain it, and all compute their changes from its value before the chunk, so the sum of
             the full changes would overshoot.
 Prefetching. Output rows are accessed at random, and the matrix is larger than any cache. So the rows of a window are
@@ -100,7 +101,7 @@ from w2v.kernel.deterministic cimport (
 )
 from w2v.kernel.worker cimport (
     BLOCK_OUTPUTS, CACHE_LINE, LOOKAHEAD, NO_WORD, RECENT_SLOTS, STEP_PANEL, UNUSED_OFFSET, ComposedRows, KeptWords,
-    Sizes, Step, StepFunctions, StepParts, Window, Worker, bump_allocate, draw, lay_out, lay_out_window, power_of_2,
+    Sizes, Step, StepFunctions, StepMatrix, Window, Worker, bump_allocate, draw, lay_out, lay_out_window, power_of_2,
     scramble, set_inputs, size_of, step_choose, step_column, step_columns, step_loss_start, step_loss_total,
 )
 
@@ -132,7 +133,7 @@ cdef extern from * nogil:
     int64_t equal_pairs "w2v_equal_pairs"(const int32_t *words, int64_t count)
 
 cpdef enum:
-    MAX_CHUNK_IDS = 16384
+    MAX_CHUNK_SIZE = 16384
     END_OF_SENTENCE = -1  # marks the end of a sentence among a chunk's kept words
 
 cdef enum:
@@ -142,18 +143,18 @@ cdef enum:
     MIN_CHUNKS_TO_COPY = 64    # chunks per worker: with fewer, copies would be merged too rarely, so none are made
     MAX_REDRAWS = 64           # redraw a repeated negative at most this often, then take the next unused word
     IDS_AHEAD = 16             # words are prefetched this many ids before they are read
-    WORDS_AHEAD = 3            # the parts of a word are prefetched this many words before they are read
+    WORDS_AHEAD = 3            # the subwords of a word are prefetched this many words before they are read
     MAX_PREFETCHED_ROWS = 64   # prefetch no more output rows: the first would be evicted before the step uses them
     BITS_PER_ROW = 16          # bits of a row set for each row that workers may touch; fewer cause more needless copies
 
 # The maximum of ids × output rows × width × window for a chunk, so that training it takes a fraction of a second.
 cdef int64_t CHUNK_WORK = 1 << 30
-cdef int64_t MAX_BATCHES = settings.MAX_ADAPTIVE_BLOCKS  # a prediction draws at most this many times K words
+cdef int64_t MAX_BATCHES = settings.MAX_ADAPTIVE_BATCHES  # a prediction draws at most this many times K words
 
 
-def chunk_ids(double rows, int64_t width, int64_t window) -> int:
+def chunk_size(double rows, int64_t width, int64_t window_size) -> int:
     """Return the number of ids in a chunk if a prediction uses about `rows` output rows."""
-    return max(1, min(MAX_CHUNK_IDS, <int64_t>(CHUNK_WORK / (rows * width * window))))
+    return max(1, min(MAX_CHUNK_SIZE, <int64_t>(CHUNK_WORK / (rows * width * window_size))))
 
 
 cdef enum OutputRows:  # how the output rows that predict a word are chosen
@@ -193,14 +194,14 @@ LOSS_KINDS = {
     ),
 }
 
-cdef enum Stream:     # the purpose of a random number: numbers for different purposes are independent
+cdef enum Purpose:    # the purpose of a random number: numbers for different purposes are independent
     SUBSAMPLING = 1
     WINDOWS = 2
 
 
-cdef inline uint64_t key_of(uint64_t seed, uint64_t epoch, uint64_t stream) noexcept nogil:
+cdef inline uint64_t key_of(uint64_t seed, uint64_t epoch, uint64_t purpose) noexcept nogil:
     """Return the key with which hash_of computes the random numbers of an epoch for one purpose."""
-    return scramble(scramble(seed) + (epoch << 8) + stream)
+    return scramble(scramble(seed) + (epoch << 8) + purpose)
 
 
 cdef inline uint64_t hash_of(uint64_t key, uint64_t counter) noexcept nogil:
@@ -219,9 +220,9 @@ cdef inline int32_t alias_of(const uint32_t *alias_table, uint64_t random, uint6
     return <int32_t>(entry ^ ((entry ^ alias) & -<uint32_t>(chance > threshold)))
 
 
-cdef inline int64_t round_up(int64_t count, int64_t part) noexcept nogil:
-    """Round `count` up to a multiple of `part`."""
-    return (count + part - 1) // part * part
+cdef inline int64_t round_up(int64_t count, int64_t unit) noexcept nogil:
+    """Round `count` up to a multiple of `unit`."""
+    return (count + unit - 1) // unit * unit
 
 
 cdef inline int64_t round_up_to_blocks(int64_t rows) noexcept nogil:
@@ -265,7 +266,7 @@ cdef class Kernel:
     cdef const int32_t[::1] word_of_type
     cdef const int32_t[::1] output_words     # see Plan
     cdef bint shares_outputs                 # whether words share output rows
-    cdef const uint32_t[::1] keep_threshold
+    cdef const uint32_t[::1] keep_thresholds
     cdef char[:, ::1] inputs                 # (V or more, bytes in a row)
     cdef char[:, ::1] outputs                # (R, bytes in a row)
     cdef const uint32_t[:, ::1] alias_table
@@ -275,7 +276,7 @@ cdef class Kernel:
     cdef const float[::1] offsets
     cdef const int32_t[::1] class_of
     cdef LossKind kind
-    cdef int window, negative, shrink, cbow, corrected, adaptive
+    cdef int window_size, negative, shrink_windows, cbow, corrected_gradient, adaptive
     cdef bint whole_sentences                # see Plan
     cdef int split_at_repeats                # whether a repeated context word begins a new step
     cdef int track_repeats                   # whether steps need to know that a context word repeats
@@ -286,13 +287,13 @@ cdef class Kernel:
     cdef int64_t prefetch_distance           # how many windows ahead of the step its rows are prefetched; 0: not at all
     cdef Sizes sizes
     cdef const int64_t[::1] tokens_before
-    cdef const int32_t[:, ::1] reaches       # words to the left and right by window size; see Plan.reaches
+    cdef const int32_t[:, ::1] sides_by_size  # see Plan
     cdef float start_alpha, end_alpha
     cdef uint64_t seed
     cdef const StepFunctions *functions
-    cdef const int64_t[::1] part_starts      # index in `parts` of each word's first part; see SubwordRows
-    cdef const int32_t[::1] parts, subword_counts
-    cdef const float[::1] shares             # the share of a word's change that each of its parts receives
+    cdef const int64_t[::1] subword_starts   # SubwordRows.starts
+    cdef const int32_t[::1] subword_rows, subword_counts
+    cdef const float[::1] shares             # the share of a word's change that each of its subwords receives
     cdef bint has_subwords                   # whether input rows are composed of subwords
     cdef int64_t hot, first_hot              # each worker copies output rows first_hot to first_hot + hot
     cdef bint deterministic                  # whether several threads give the same bits on every run
@@ -309,7 +310,7 @@ cdef class Kernel:
         cdef int64_t k, workers = plan.workers, epochs = plan.epochs
         loss, data = plan.loss, plan.loss.data
         self.ids, self.word_of_type, self.tokens_before = plan.ids, plan.word_of_type, plan.tokens_before
-        self.keep_threshold = plan.keep_thresholds
+        self.keep_thresholds = plan.keep_thresholds
         self.shares_outputs = plan.output_words is not None
         if self.shares_outputs:
             self.output_words = plan.output_words
@@ -327,9 +328,9 @@ cdef class Kernel:
         self.deterministic = self.sizes.set_bits > 0
         self.prefetch_distance = 0 if self.adaptive else LOOKAHEAD
         self.fill_ahead = self.sizes.windows if self.deterministic else self.prefetch_distance
-        self.cbow, self.corrected = plan.cbow, plan.corrected
-        self.window, self.shrink, self.reaches = plan.window, plan.shrink_windows, plan.reaches
-        self.whole_sentences = plan.whole_sentences
+        self.cbow, self.corrected_gradient = plan.cbow, plan.cbow_gradient == "corrected"
+        self.window_size, self.sides_by_size = plan.window_size, plan.sides_by_size
+        self.shrink_windows, self.whole_sentences = plan.shrink_windows, plan.whole_sentences
         self.split_at_repeats = self.kind.sequential and not self.cbow
         self.track_repeats = self.sizes.bfloat16 or not self.cbow  # a mean of float32 rows may contain a row twice
         self.start_alpha, self.end_alpha, self.epochs, self.seed = plan.start_alpha, plan.end_alpha, epochs, plan.seed
@@ -342,8 +343,8 @@ cdef class Kernel:
             self.step_width = round_up(plan.vector_size, self.functions.lanes)
         self.has_subwords = plan.subwords is not None
         if self.has_subwords:
-            self.part_starts, self.parts, self.shares = plan.subwords.starts, plan.subwords.rows, plan.shares
-            self.subword_counts = plan.subwords.sizes
+            self.subword_starts, self.subword_rows, self.shares = plan.subwords.starts, plan.subwords.rows, plan.shares
+            self.subword_counts = plan.subwords.counts
         self.hot = self.sizes.hot if epochs * self.chunks >= MIN_CHUNKS_TO_COPY * workers else 0
         self.first_hot = self.outputs.shape[0] - self.hot if self.kind.hot_at_end else 0
         self.worker_losses = np.zeros((workers, epochs))
@@ -383,9 +384,9 @@ cdef class Kernel:
                 worker.draws.words[k] = NO_WORD
         worker.step.loss = worker.loss
         worker.step.width = self.step_width
-        worker.step.bfloat16 = worker.composed.parts.bfloat16 = self.sizes.bfloat16
-        worker.composed.parts.rows, worker.composed.parts.row_bytes = &self.inputs[0, 0], self.sizes.row_bytes
-        worker.composed.parts.width = self.step_width
+        worker.step.bfloat16 = worker.composed.matrix.bfloat16 = self.sizes.bfloat16
+        worker.composed.matrix.rows, worker.composed.matrix.row_bytes = &self.inputs[0, 0], self.sizes.row_bytes
+        worker.composed.matrix.width = self.step_width
         worker.step.pooled = self.cbow
         worker.step.frozen_outputs = self.sizes.frozen_outputs
         worker.step.sequential = self.kind.sequential and not self.sizes.frozen_outputs
@@ -494,7 +495,7 @@ cdef class Kernel:
         cdef Worker *worker = self.team.workers[worker_index]
         cdef int64_t first_token = min(chunk * self.chunk_size, self.id_count)
         cdef int64_t end_token = min(first_token + self.chunk_size, self.id_count)
-        cdef int64_t first = self.window + 1, end, centre  # indices of kept words
+        cdef int64_t first = self.window_size + 1, end, centre  # indices of kept words
         cdef int64_t tokens_before = epoch * self.tokens_before[self.chunks] + self.tokens_before[chunk]
         worker.loss.total = 0
         worker.random = hash_of(key_of(self.seed, epoch, WINDOWS), chunk)
@@ -517,12 +518,12 @@ cdef class Kernel:
             worker.predictions += self.fill_window(worker, self.window_at(worker, worker.filled), centre, tokens_before)
             worker.filled += 1
             if worker.filled > self.fill_ahead:
-                self.update_next(worker)
+                self.train_next_window(worker)
         if self.deterministic:
             self.compose(worker)
             copy_shared_rows(&self.team, worker_index)
         while worker.done < worker.filled:
-            self.update_next(worker)
+            self.train_next_window(worker)
         worker.chunk_loss = step_loss_total(worker.loss)
         atomic_add(&self.counters.tokens, worker.kept.known)
         if self.deterministic:
@@ -541,10 +542,10 @@ cdef class Kernel:
         """Return the place of window k of the chunk."""
         return &worker.windows[k if self.deterministic else <uint32_t>k % (LOOKAHEAD + 1)]
 
-    cdef inline void update_next(self, Worker *worker) noexcept nogil:
-        """Update the next window of the chunk, and prefetch the rows of a later window."""
+    cdef inline void train_next_window(self, Worker *worker) noexcept nogil:
+        """Take the steps of the next window of the chunk, and prefetch the rows of a later window."""
         cdef int64_t later = worker.done + self.prefetch_distance
-        self.update(
+        self.take_steps(
             worker, self.window_at(worker, worker.done),
             self.window_at(worker, later) if self.prefetch_distance and later < worker.filled else NULL,
         )
@@ -604,22 +605,22 @@ cdef class Kernel:
         cdef int64_t k, start
         cdef int32_t word
         for k in range(composed.count):
-            self.prefetch_parts(composed, k)
+            self.prefetch_subwords(composed, k)
             word = composed.words[k]
-            start = self.part_starts[word]
+            start = self.subword_starts[word]
             self.functions.compose(
-                &composed.parts, self.part_starts[word + 1] - start, &self.parts[start],
+                &composed.matrix, self.subword_starts[word + 1] - start, &self.subword_rows[start],
                 <float>1 / self.subword_counts[word], composed.rows + k * self.sizes.row_bytes,
                 composed.rows_before + k * self.sizes.row_bytes, <uint32_t>draw(worker) if self.sizes.bfloat16 else 0,
             )
 
-    cdef inline void prefetch_parts(self, const ComposedRows *composed, int64_t k) noexcept nogil:
-        """Prefetch the lists of the parts of later words, which are read at random."""
+    cdef inline void prefetch_subwords(self, const ComposedRows *composed, int64_t k) noexcept nogil:
+        """Prefetch the lists of the subwords of later words, which are read at random."""
         cdef int64_t start
         if k + 2 * WORDS_AHEAD < composed.count:
-            prefetch(&self.part_starts[composed.words[k + 2 * WORDS_AHEAD]])
-            start = self.part_starts[composed.words[k + WORDS_AHEAD]]
-            prefetch(&self.parts[start])
+            prefetch(&self.subword_starts[composed.words[k + 2 * WORDS_AHEAD]])
+            start = self.subword_starts[composed.words[k + WORDS_AHEAD]]
+            prefetch(&self.subword_rows[start])
             prefetch(&self.shares[start])
 
     cdef void update_subwords(self, Worker *worker, Worker *other, int64_t begin, int64_t end) noexcept nogil:
@@ -627,18 +628,18 @@ cdef class Kernel:
         cdef const ComposedRows *composed = &other.composed
         cdef int64_t k, start
         cdef int32_t word
-        cdef StepParts parts = worker.composed.parts
+        cdef StepMatrix matrix = worker.composed.matrix
         if begin == end:
             return
-        parts.rows += begin
-        parts.width = min(end * self.sizes.width // self.sizes.row_bytes, parts.width)
-        parts.width -= begin * self.sizes.width // self.sizes.row_bytes
+        matrix.rows += begin
+        matrix.width = min(end * self.sizes.width // self.sizes.row_bytes, matrix.width)
+        matrix.width -= begin * self.sizes.width // self.sizes.row_bytes
         for k in range(composed.count):
-            self.prefetch_parts(composed, k)
+            self.prefetch_subwords(composed, k)
             word = composed.words[k]
-            start = self.part_starts[word]
+            start = self.subword_starts[word]
             self.functions.update_subwords(
-                &parts, self.part_starts[word + 1] - start, &self.parts[start], &self.shares[start],
+                &matrix, self.subword_starts[word + 1] - start, &self.subword_rows[start], &self.shares[start],
                 composed.rows + k * self.sizes.row_bytes + begin,
                 composed.rows_before + k * self.sizes.row_bytes + begin,
                 <uint32_t>draw(worker) if self.sizes.bfloat16 else 0,
@@ -703,12 +704,12 @@ cdef class Kernel:
     # -- the words of a chunk -------------------------------------------------------------------
 
     cdef int64_t collect(self, Worker *worker, uint64_t key, int64_t first_token, int64_t end_token) noexcept nogil:
-        """Collect the chunk's words that subsampling keeps, from index window + 1 on, and return their end.
+        """Collect the chunk's words that subsampling keeps, from index window_size + 1 on, and return their end.
 
         Also collect the words of the neighbouring chunks that a window can reach, before and after them, and put an
         END_OF_SENTENCE on both sides.
         """
-        cdef int64_t first = self.window + 1, end = first, start, k, token
+        cdef int64_t first = self.window_size + 1, end = first, start, k, token
         cdef int32_t word
         cdef KeptWords *kept = &worker.kept
         kept.known = kept.start = kept.end = 0
@@ -737,7 +738,7 @@ cdef class Kernel:
         kept.words[k] = END_OF_SENTENCE
         start = k
         k, token = end, end_token
-        while k < end + self.window and token < self.id_count and self.ids[token] != SENTENCE_END_ID:
+        while k < end + self.window_size and token < self.id_count and self.ids[token] != SENTENCE_END_ID:
             word = self.word_of_type[self.ids[token]]
             if word >= 0 and self.is_kept(key, token, word):
                 kept.words[k] = word
@@ -749,10 +750,10 @@ cdef class Kernel:
         return end
 
     cdef inline void prefetch_word(self, int64_t token) noexcept nogil:
-        """Prefetch the entries of later ids in `word_of_type` and `keep_threshold`, which are read at random."""
+        """Prefetch the entries of later ids in `word_of_type` and `keep_thresholds`, which are read at random."""
         if token + 2 * IDS_AHEAD < self.id_count:
             prefetch(&self.word_of_type[self.ids[token + 2 * IDS_AHEAD]])
-            prefetch(&self.keep_threshold[max(self.word_of_type[self.ids[token + IDS_AHEAD]], 0)])
+            prefetch(&self.keep_thresholds[max(self.word_of_type[self.ids[token + IDS_AHEAD]], 0)])
 
     cdef void find_sentences(self, KeptWords *kept, int64_t start, int64_t end) noexcept nogil:
         """Count the words before and after each word in its sentence; `start` and `end` are ends of sentences."""
@@ -771,13 +772,13 @@ cdef class Kernel:
         cdef int32_t *words = worker.kept.words
         cdef int64_t k, j
         for k in range(end - 1, first - 1, -1):  # Fisher-Yates, in each sentence from its end to its beginning
-            if words[k] == END_OF_SENTENCE or worker.kept.before[k] + worker.kept.after[k] <= self.window:
+            if words[k] == END_OF_SENTENCE or worker.kept.before[k] + worker.kept.after[k] <= self.window_size:
                 continue
             j = k - high_half(draw(worker), min(worker.kept.before[k], k - first) + 1)
             words[k], words[j] = words[j], words[k]
 
     cdef inline bint is_kept(self, uint64_t key, int64_t token, int32_t word) noexcept nogil:
-        return <uint32_t>(hash_of(key, token) >> 32) <= self.keep_threshold[word]
+        return <uint32_t>(hash_of(key, token) >> 32) <= self.keep_thresholds[word]
 
     cdef void find_repeats(self, Worker *worker, int64_t end) noexcept nogil:
         """Find words that occur twice within the reach of one window.
@@ -791,8 +792,8 @@ cdef class Kernel:
         cdef int64_t k, j, first, slot
         memset(kept.recent, 0, RECENT_SLOTS * sizeof(int32_t))
         kept.latest_repeat[0] = 0
-        for k in range(1, end + self.window):
-            first = max(k - 2 * self.window, 1)
+        for k in range(1, end + self.window_size):
+            first = max(k - 2 * self.window_size, 1)
             slot = words[k] & (RECENT_SLOTS - 1)
             j = kept.recent[slot]
             kept.recent[slot] = <int32_t>k
@@ -808,16 +809,16 @@ cdef class Kernel:
 
         Return the number of its predictions.
         """
-        cdef int64_t reach = self.window, left, right
+        cdef int64_t size = self.window_size, left, right
         cdef int32_t word = worker.kept.words[centre]
         w.alpha = self.learning_rate(tokens_before + worker.kept.token_number[centre])
-        if self.shrink:
-            reach -= high_half(draw(worker), self.window)
-        left = centre - min(self.reaches[0, reach], worker.kept.before[centre])
-        right = centre + min(self.reaches[1, reach], worker.kept.after[centre])
-        if self.whole_sentences:  # a window of `window` + 1 words, moved so that it stays inside the sentence
-            left = max(left, min(centre - self.window // 2, right - self.window))
-            right = min(right, left + self.window)
+        if self.shrink_windows:
+            size -= high_half(draw(worker), self.window_size)
+        left = centre - min(self.sides_by_size[0, size], worker.kept.before[centre])
+        right = centre + min(self.sides_by_size[1, size], worker.kept.after[centre])
+        if self.whole_sentences:  # a window of `window_size` + 1 words, moved so that it stays inside the sentence
+            left = max(left, min(centre - self.window_size // 2, right - self.window_size))
+            right = min(right, left + self.window_size)
         self.form_groups(worker, w, left, centre, right)
         if w.n == 0:
             return 0
@@ -847,7 +848,7 @@ cdef class Kernel:
             w.groups = w.n > 0
             w.group_starts[0], w.group_starts[1] = 0, <int32_t>w.n
         if not self.deterministic:
-            set_inputs(worker, w, self.window)
+            set_inputs(worker, w, self.window_size)
 
     cdef void form_several_groups(self, Worker *worker, Window *w, int64_t right) noexcept nogil:
         """Set the groups if there are too many words for one step, or if a word may occur twice."""
@@ -898,7 +899,7 @@ cdef class Kernel:
         if self.kind.rows == PATH:
             self.prefetch_path(worker.kept.words, centre)
         # After the end of a sentence, this may be a row that no window uses. Prefetching it does no harm.
-        w.outputs[(w.output_sets - 1) * self.max_rows + w.m] = worker.kept.rows[centre + self.window]
+        w.outputs[(w.output_sets - 1) * self.max_rows + w.m] = worker.kept.rows[centre + self.window_size]
 
     cdef inline float *output_row(self, Worker *worker, int64_t row) noexcept nogil:
         """Return the address of an output row for this worker: in its copies if it is hot, otherwise in the matrix."""
@@ -1013,7 +1014,7 @@ cdef class Kernel:
             read(&self.nodes[self.starts[kept[centre + 1]]])
             prefetch(&self.nodes[self.starts[kept[centre + 1] + 1] - 1])
             prefetch(&self.codes[self.starts[kept[centre + 1]]])
-        if self.window > 1 and kept[centre + 2] >= 0:
+        if self.window_size > 1 and kept[centre + 2] >= 0:
             prefetch(&self.starts[kept[centre + 2]])
 
     cdef void choose_class(self, Worker *worker, Window *w) noexcept nogil:
@@ -1047,7 +1048,7 @@ cdef class Kernel:
 
     # -- the step -------------------------------------------------------------------------------
 
-    cdef void update(self, Worker *worker, Window *w, Window *later) noexcept nogil:
+    cdef void take_steps(self, Worker *worker, Window *w, Window *later) noexcept nogil:
         """Take a step for each group of the window, at the learning rate that `fill_window` has set.
 
         During the step, prefetch the rows of the `later` window.
@@ -1056,7 +1057,7 @@ cdef class Kernel:
         cdef int64_t group, output_set
         step.m, step.target, step.alpha = w.m, w.target, w.alpha
         step.repeats = w.repeats
-        step.gradient_scale = 1.0 / w.n if self.corrected and w.n else 1.0
+        step.gradient_scale = 1.0 / w.n if self.corrected_gradient and w.n else 1.0
         for group in range(w.groups):
             output_set = group if w.output_sets > 1 else 0
             step.n = w.group_starts[group + 1] - w.group_starts[group]
@@ -1092,8 +1093,8 @@ cdef Sizes sizes_of(plan) except *:
     cdef LossKind kind = LOSS_KINDS[plan.loss.branch]
     cdef int64_t classes
     cdef Sizes s
-    s.kept, s.width = plan.chunk_size + 2 * (plan.window + 1), plan.width
-    s.window, s.n, s.m = plan.window, plan.max_context, plan.loss.max_rows
+    s.kept, s.width = plan.chunk_size + 2 * (plan.window_size + 1), plan.width
+    s.window_size, s.n, s.m = plan.window_size, plan.max_context, plan.loss.max_rows
     s.bfloat16 = plan.storage == "bf16"
     s.row_bytes = s.width * (sizeof(uint16_t) if s.bfloat16 else sizeof(float))
     if kind.rows == CLASSES:

@@ -23,7 +23,7 @@ Views = Literal["auto", "words", "words+subwords"]
 Preset = Literal["items", "graph"]
 
 MAX_INPUTS_PER_STEP = 16  # maximum number of context words that a training step combines (bench/NOTES.md)
-MAX_ADAPTIVE_BLOCKS = 16  # adaptive_samples draws at most this many blocks of `negative` words for a prediction
+MAX_ADAPTIVE_BATCHES = 16  # adaptive_samples draws at most this many times `negative` words for a prediction
 
 MAX_WINDOW = 1 << 14
 WHOLE_SENTENCE = "all"  # the window that is the whole sentence: for items, the session

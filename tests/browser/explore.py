@@ -372,7 +372,7 @@ def test_unknown_word_is_reported_with_suggestions(page: Page, url: str) -> None
     expect(page.locator(".error p").first).to_have_text("frnce: not in the vocabulary")
     visit(page, url, {"view": "compare", "list": ["king", "frnce"]})
     expect(page.locator(".error")).to_have_text("frnce: not in the vocabulary")
-    page.goto(f"{url}#view=none&n=7&at=x,y&at=&word=frnce")
+    page.goto(f"{url}#view=none&topn=7&at=x,y&at=&word=frnce")
     expect(page.locator("canvas")).to_be_visible()
 
 
@@ -617,7 +617,7 @@ def test_small_models_show_no_nan(browser: Browser, tmp_path: Path, source: str,
 
 def test_notebook_shows_the_page_in_a_frame(browser: Browser, model: Path, tmp_path: Path) -> None:
     notebook = tmp_path / "notebook.html"
-    output = w2v.load(model).explore(top=1000)._repr_html_()
+    output = w2v.load(model).explore(restrict_vocab=1000)._repr_html_()
     notebook.write_text(
         f"<!doctype html><meta charset=utf-8><title>notebook</title><main><h2>In a cell</h2></main>{output}", "utf-8"
     )

@@ -42,7 +42,7 @@ def completions(line: str, shell: str = "bash") -> list[str]:
         ("w2v analogy mo", ["file,mo"]),
         ("w2v analogy m.bin --method ", ["plain,add", "plain,mul"]),
         ("w2v perplexity m.safetensors a.txt b", ["file,b"]),
-        ("w2v query m.bin --top", ["plain,--topn"]),
+        ("w2v query m.bin --to", ["plain,--topn"]),
         ("w2v convert m.bin ou", ["file,ou"]),
         ("w2v vocab a.txt -o wo", ["file,wo"]),
     ],

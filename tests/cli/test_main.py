@@ -57,7 +57,7 @@ ARGUMENTS = {
     "perplexity": "{model} {corpus}",
     "rank": "{model} --contexts 9 --targets 9 -o out.svg",
     "plot": "{model} king queen -o out.svg",
-    "explore": "{model} --top 9 -o out.html",
+    "explore": "{model} --restrict-vocab 9 -o out.html",
 }
 TAKES_SETTINGS = {*cli.GROUPS["Prepare"], *cli.GROUPS["Train"]}
 
@@ -273,14 +273,13 @@ def test_analogy_reports_accuracy(model: Path) -> None:
     assert 0 <= result["semantic"] <= 1
     assert 0 <= result["syntactic"] <= 1
     assert result["questions"] == result["answered"] == sum(part["total"] for part in result["sections"])
-    assert result["top"] == len(w2v.load(model))
+    assert result["restrict_vocab"] == len(w2v.load(model))
     assert result["malformed"] == 0
     shown = run("analogy", model).stdout
     for expected in ("country-capital", "semantic", f"{result['accuracy']:.1%}", "3CosAdd: cos(x, b)", "100.0%"):
         assert expected in shown
     assert run_json("analogy", model, "--method", "mul")["formula"].startswith("3CosMul")
-    for option in ("--restrict-vocab", "--top"):
-        assert run_json("analogy", model, option, 100)["top"] == 100
+    assert run_json("analogy", model, "--restrict-vocab", 100)["restrict_vocab"] == 100
 
 
 def test_similarity_reports_correlations(model: Path) -> None:
@@ -345,7 +344,6 @@ def test_query_shows_counts_and_vectors_and_restricts_the_vocabulary(model: Path
     assert result["vectors"] == {word: vectors[word].tolist() for word in ("king", "man")}
     for method in ("add", "mul"):
         found = run_json("query", model, "king", "--restrict-vocab", 30, "--method", method)["found"]
-        assert found == run_json("query", model, "king", "--top", 30, "--method", method)["found"]
         assert {one["word"] for one in found} <= set(vectors.index_to_key[:30])
         assert len(found) == 10
     first = result["found"][0]
@@ -516,8 +514,8 @@ def test_similar_names_are_suggested(command: str, expected: str) -> None:
         ("convert {model} -", "-: outputs cannot be written to standard output"),
         ("tree {corpus} {corpus} --vocabulary", "--vocabulary takes one file"),
         ("tree {corpus} --vocabulary --lower", "--lower has no effect with a file of words and counts"),
-        ("analogy {model} --top 0", "restrict_vocab 0: it must be a whole number, 1 or more"),
-        ("plot {model} -o new.png --analogies --top 0", "top 0: it must be a whole number, 1 or more"),
+        ("analogy {model} --restrict-vocab 0", "restrict_vocab 0: it must be a whole number, 1 or more"),
+        ("plot {model} -o new.png --analogies --topn 0", "topn 0: it must be a whole number, 1 or more"),
         ("train {corpus} -minCount 2", "-minCount 2: write --min-count 2"),
         ("train -train {corpus}", ": write "),
         ("train {corpus} --window 5;0", "window '5;0': write how many words before and after the centre"),
@@ -566,8 +564,8 @@ READING += "--errors=strict --max-types=9"
     ("command", "cause", "others"),
     [
         ("explore m -o page.html", "--output", "--port=9 --host=localhost --approximate"),
-        ("plot m king -o out.svg", "WORDS", "--words=list --top=9 --skip=9"),
-        ("plot m -o out.svg --words list", "--words", "--top=9 --skip=9"),
+        ("plot m king -o out.svg", "WORDS", "--words=list --topn=9 --skip=9"),
+        ("plot m -o out.svg --words list", "--words", "--topn=9 --skip=9"),
         (
             "plot m -o out.svg --analogies",
             "--analogies",

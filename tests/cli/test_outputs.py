@@ -26,9 +26,9 @@ OUTPUTS = {
     ("train", "save_config"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--save-config", "{out}"],
     ("train", "plot"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--plot", "{out}.svg"],
     ("walks", "output"): ["walks", "{corpus}", "--delimiter", "space", "--walks", "1", "-o", "{out}"],
-    ("plot", "output"): ["plot", "{model}", "--top", "9", "-o", "{out}.svg"],
+    ("plot", "output"): ["plot", "{model}", "--topn", "9", "-o", "{out}.svg"],
     ("rank", "output"): ["rank", "{model}", "--contexts", "9", "--targets", "9", "-o", "{out}.svg"],
-    ("explore", "output"): ["explore", "{model}", "--top", "9", "-o", "{out}.html"],
+    ("explore", "output"): ["explore", "{model}", "--restrict-vocab", "9", "-o", "{out}.html"],
     ("convert", "output"): ["convert", "{model}", "{out}.txt"],
     ("combine", "output"): ["combine", "{model}", "{model}", "-o", "{out}.bin"],
     ("encode", "output"): ["encode", "{model}", "{corpus}", "-o", "{out}.npy"],
@@ -88,7 +88,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(training, "prepare", fail)
     monkeypatch.setattr(Corpus, "blocks", fail)
-    monkeypatch.setattr(evaluation, "measure_rank", fail)
+    monkeypatch.setattr(evaluation, "effective_rank", fail)
     monkeypatch.setattr("w2v.formats.table.read", fail)
 
 
@@ -327,7 +327,7 @@ def test_output_cannot_replace_a_file_of_a_model_that_is_read(
 @pytest.mark.parametrize("name", ["a.npy", "a.tsv"])
 def test_model_of_several_files_can_replace_itself(models: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(models)
-    run("convert", name, name, "--force", "--top", 2)
+    run("convert", name, name, "--force", "--max-vocab", 2)
     assert w2v.load(name).index_to_key == ["a", "b"]
 
 

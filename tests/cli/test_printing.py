@@ -25,7 +25,7 @@ OTHER_SETS = (
 )
 ANALOGIES = AnalogyResult(
     accuracy=0.125, semantic=0.25, syntactic=None, answered=1600, questions=3200, malformed=3, first_malformed=7,
-    top=30_000, method="add",
+    restrict_vocab=30_000, method="add",
     sections=[Section("capitals", 150, 400, 2000), Section("family", 50, 1200, 1200)],
 )  # fmt: skip
 PAIRS = PairsResult(

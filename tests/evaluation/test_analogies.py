@@ -32,11 +32,11 @@ def all_questions(rows: range) -> list[Question]:
     return [(f"a{i}", f"b{i}", f"a{j}", f"b{j}") for i in rows for j in rows if i != j]
 
 
-def slow_answer(vectors: KeyedVectors, question: Question, top: int, method: str, fold: bool) -> bool:
+def slow_answer(vectors: KeyedVectors, question: Question, restrict_vocab: int, method: str, fold: bool) -> bool:
     """Return True if a question is answered correctly, computed in float64 over every candidate."""
-    unit = vectors.vectors[:top].astype(np.float64)
+    unit = vectors.vectors[:restrict_vocab].astype(np.float64)
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
-    names = [word.lower() if fold else word for word in vectors.index_to_key[:top]]
+    names = [word.lower() if fold else word for word in vectors.index_to_key[:restrict_vocab]]
     a, b, c = (unit @ unit[names.index(word)] for word in question[:3])
     scores = b - a + c if method == "add" else (1 + b) / 2 * (1 + c) / 2 / ((1 + a) / 2 + 1e-6)
     order = [names[row] for row in np.argsort(-scores) if names[row] not in question[:3]]
@@ -45,10 +45,10 @@ def slow_answer(vectors: KeyedVectors, question: Question, top: int, method: str
 
 @pytest.mark.parametrize("method", ["add", "mul"])
 @pytest.mark.parametrize(("width", "questions"), [(1, 5), (7, 50), (1024, 1 << 15)])
-@given(seed=st.integers(0, 1000), top=st.integers(4, 60))
+@given(seed=st.integers(0, 1000), restrict_vocab=st.integers(4, 60))
 @settings(max_examples=10)
 def test_answers_equal_the_slow_reference(
-    tmp_path_factory: pytest.TempPathFactory, method: str, width: int, questions: int, seed: int, top: int
+    tmp_path_factory: pytest.TempPathFactory, method: str, width: int, questions: int, seed: int, restrict_vocab: int
 ) -> None:
     vectors = related_vectors(30, seed=seed)
     sections = {"one": all_questions(range(8)), "gram2-two": all_questions(range(20, 26))}
@@ -56,18 +56,18 @@ def test_answers_equal_the_slow_reference(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_search, "WIDTH", width)
         patch.setattr(analogies_module, "QUESTIONS_AT_ONCE", questions)
-        result = analogies(vectors, path, top, method)
-    known = set(vectors.index_to_key[:top])
+        result = analogies(vectors, path, restrict_vocab, method)
+    known = set(vectors.index_to_key[:restrict_vocab])
     for (name, asked), section in zip(sections.items(), result.sections, strict=True):
         answered = [question for question in asked if known.issuperset(question)]
-        correct = sum(slow_answer(vectors, question, top, method, fold=True) for question in answered)
+        correct = sum(slow_answer(vectors, question, restrict_vocab, method, fold=True) for question in answered)
         assert section == Section(name, correct, len(answered), len(asked))
     one, two = result.sections
     assert (result.semantic, result.syntactic) == tuple(
         section.correct / section.answered if section.answered else None for section in (one, two)
     )
     assert (result.answered, result.questions) == (one.answered + two.answered, 56 + 30)
-    assert (result.top, result.method, result.malformed) == (top, method, 0)
+    assert (result.restrict_vocab, result.method, result.malformed) == (restrict_vocab, method, 0)
     if result.answered:
         assert result.accuracy == (one.correct + two.correct) / result.answered
 
@@ -107,8 +107,8 @@ def test_methods_with_gensims_names_have_gensims_defaults() -> None:
 
 def test_result_names_the_number_of_searched_words(tmp_path: Path) -> None:
     path = write_questions(tmp_path / "questions", {"one": all_questions(range(3))})
-    tops = [analogies(related_vectors(5), path, top).top for top in (4, 10, 30_000)]
-    assert tops == [4, 10, 10]
+    searched = [analogies(related_vectors(5), path, size).restrict_vocab for size in (4, 10, 30_000)]
+    assert searched == [4, 10, 10]
 
 
 def test_words_that_differ_in_case_count_as_one(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_by_default_answers_come_from_as_many_words_as_the_help_says(tmp_path: P
         words = [*"abcd", *(f"w{row}" for row in range(limit - 4))]
         words.insert(len(words) - 1 + outside, "last")
         result = analogies(KeyedVectors(words, vectors), path)
-        assert (result.top, result.method, result.answered) == (limit, "add", 2 - outside)
+        assert (result.restrict_vocab, result.method, result.answered) == (limit, "add", 2 - outside)
         assert evaluate(KeyedVectors(words, vectors), questions=path)[1].scores[0].items == 2 - outside
 
 

@@ -22,7 +22,7 @@ def test_rotated_model_has_the_same_neighbours() -> None:
     rotation = np.linalg.qr(np.random.default_rng(2).normal(size=(10, 10)))[0]
     order = np.random.default_rng(3).permutation(300)
     other = w2v.KeyedVectors([f"w{row}" for row in order], 3 * one.vectors[order] @ rotation)
-    found = compare(one, other, top=50)
+    found = compare(one, other, restrict_vocab=50)
     assert (found.shared, found.only_first, found.only_second) == (300, 0, 0)
     assert [(band.first, band.last, band.overlap) for band in found.bands] == [(1, 100, 1), (101, 300, 1)]
     assert [band.words for band in found.bands] == [100, 200]
@@ -37,7 +37,7 @@ def test_gensim_vectors_can_be_compared() -> None:
 
 def test_the_most_frequent_words_and_a_sample_of_the_others_are_compared() -> None:
     one = random_vectors(2000)
-    assert [(band.first, band.last, band.words) for band in compare(one, one, top=100).bands] == [
+    assert [(band.first, band.last, band.words) for band in compare(one, one, restrict_vocab=100).bands] == [
         (1, 100, 100), (101, 1000, 474), (1001, 2000, 526)
     ]  # fmt: skip
 
@@ -71,4 +71,4 @@ def test_command_shows_overlaps_and_scores(model: Path, sample: Path, tmp_path: 
     shown = run("compare", model, other).stdout
     for expected in ("500 words in both models", "1-100", "bundled pairs"):
         assert expected in shown
-    assert "top 0: it must be" in run("compare", model, other, "--top", 0, code=2).stderr
+    assert "restrict_vocab 0: it must be" in run("compare", model, other, "--restrict-vocab", 0, code=2).stderr

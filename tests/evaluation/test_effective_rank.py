@@ -10,7 +10,7 @@ import pytest
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.evaluation.effective_rank import rank
+from w2v.evaluation.effective_rank import effective_rank
 from w2v.losses.loss import by_tensor_name
 from w2v.losses.registry import loss_for
 from w2v.progress import Progress
@@ -34,11 +34,11 @@ def models() -> dict[str, w2v.Model]:
 
 def test_singular_values_match_all_predictions(models: dict[str, w2v.Model]) -> None:
     for model in models.values():
-        found, logs = rank(model), model.log_probabilities(model.inputs.astype(np.float64))
+        found, logs = effective_rank(model), model.log_probabilities(model.inputs.astype(np.float64))
         assert found.contexts == found.words == len(model.vocabulary)
         assert sum(np.square(found.singular_values)) == pytest.approx((logs**2).sum())
-    assert rank(models["mos"], 10, 20).rank == 10
-    assert len(rank(models["mos"], 10, 20).singular_values) == 10
+    assert effective_rank(models["mos"], 10, 20).rank == 10
+    assert len(effective_rank(models["mos"], 10, 20).singular_values) == 10
 
 
 @pytest.mark.parametrize("options", [{"contexts": 1}, {"targets": 10**6}])
@@ -46,7 +46,7 @@ def test_impossible_numbers_of_words_are_refused(models: dict[str, w2v.Model], o
     with pytest.raises(
         w2v.SettingsError, match=r"^(contexts 1: .*, 2 or more|targets 1000000: it must be at most 300, )"
     ):
-        rank(models["softmax"], **options)
+        effective_rank(models["softmax"], **options)
 
 
 def test_command_shows_the_rank_and_its_limit(models: dict[str, w2v.Model], tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_command_shows_the_rank_and_its_limit(models: dict[str, w2v.Model], tmp_
      ("hs", None), ("mos", None)],
 )  # fmt: skip
 def test_rank_reaches_the_limit_of_the_loss(loss: str, limit: int | None) -> None:
-    found = rank(random_model(loss, 12, **{"classes": 8} if loss == "class" else {}))
+    found = effective_rank(random_model(loss, 12, **{"classes": 8} if loss == "class" else {}))
     assert found.max_rank == limit
     assert found.rank == limit if limit else found.rank > 100
 
@@ -80,29 +80,29 @@ def test_predictions_that_are_not_numbers_are_refused(models: dict[str, w2v.Mode
     model = random_model("softmax", 5)
     model = replace(model, inputs=np.where(np.arange(300)[:, None] == 7, np.nan, model.inputs))
     with pytest.raises(w2v.W2VError, match="predictions are not numbers: its training has diverged"):
-        rank(model)
-    rank(model, contexts=7)  # without the context that has diverged
+        effective_rank(model)
+    effective_rank(model, contexts=7)  # without the context that has diverged
 
 
 def test_contexts_and_targets_are_the_first_words(models: dict[str, w2v.Model]) -> None:
     model = models["softmax"]
     logs = model.log_probabilities(model.inputs.astype(np.float64))
     for contexts, targets in ((300, 2), (2, 300), (40, 70)):
-        found = rank(model, contexts, targets)
+        found = effective_rank(model, contexts, targets)
         assert (found.contexts, found.words) == (contexts, targets)
         expected = np.linalg.svd(logs[:contexts, :targets], compute_uv=False)
         np.testing.assert_allclose(found.singular_values, expected, rtol=1e-6, atol=1e-9)
     for options in ({"contexts": 301}, {"targets": 301}):
         with pytest.raises(w2v.SettingsError, match="301: it must be at most 300"):
-            rank(model, **options)
+            effective_rank(model, **options)
 
 
 def test_predictions_are_computed_in_batches(models: dict[str, w2v.Model], monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = rank(models["softmax"], 30, 40)
+    expected = effective_rank(models["softmax"], 30, 40)
     for rows, batches in ((7, 5), (29, 2), (30, 1)):  # each row has the scores of 300 words
         monkeypatch.setattr("w2v.evaluation.effective_rank.MAX_SCORES", 300 * rows)
         reports: list[Progress] = []
-        found = rank(models["softmax"], 30, 40, progress=reports.append)
+        found = effective_rank(models["softmax"], 30, 40, progress=reports.append)
         np.testing.assert_allclose(found.singular_values, expected.singular_values)
         assert len({report.done for report in reports} - {0}) == batches
         assert (reports[-1].phase, reports[-1].done, reports[-1].total) == ("predict", 30, 30)
@@ -116,5 +116,5 @@ def test_by_default_the_matrix_has_as_many_rows_and_columns_as_the_help_says() -
     loss, vectors = loss_for(settings, vocabulary), np.eye(size + 1, 2, dtype=np.float32)
     model = w2v.Model(settings, vocabulary, vectors, vectors, loss)
     for options in ({"contexts": 2}, {"targets": 2}):
-        found = rank(model, **options)
+        found = effective_rank(model, **options)
         assert sorted([found.contexts, found.words]) == [2, size]

@@ -316,5 +316,5 @@ def test_the_view_of_words_is_measured_by_default() -> None:
     )
     assert isinstance(views, ViewsModel)
     assert w2v.perplexity(views, LINES) == w2v.perplexity(views.views["words"], LINES)
-    assert w2v.rank(views) == w2v.rank(views.views["words"])
+    assert w2v.effective_rank(views) == w2v.effective_rank(views.views["words"])
     assert w2v.perplexity(views, LINES) != w2v.perplexity(views.views["subwords"], LINES)

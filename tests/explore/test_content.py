@@ -17,12 +17,12 @@ from w2v.explore.content import MAX_COORDINATE, embedded_model, encode_array, ex
 from w2v.formats.storage import quantise
 
 
-def map_data(vectors: w2v.KeyedVectors, top: int) -> dict[str, Any]:
-    return word_maps([vectors], top, "pca")[0]
+def map_data(vectors: w2v.KeyedVectors, restrict_vocab: int) -> dict[str, Any]:
+    return word_maps([vectors], restrict_vocab, "pca")[0]
 
 
-def embedded(vectors: w2v.KeyedVectors, top: int) -> dict[str, Any]:
-    return embedded_model("name", vectors, top, map_data(vectors, top))
+def embedded(vectors: w2v.KeyedVectors, restrict_vocab: int) -> dict[str, Any]:
+    return embedded_model("name", vectors, restrict_vocab, map_data(vectors, restrict_vocab))
 
 
 def decode_array(text: str, dtype: str) -> Any:
@@ -95,16 +95,16 @@ def test_small_models_have_finite_coordinates(vectors: list[list[float]]) -> Non
 
 
 @pytest.mark.parametrize(
-    ("vectors", "top", "message"),
+    ("vectors", "restrict_vocab", "message"),
     [
         (np.zeros((0, 3)), 10, "no words"),
         ([[np.nan]], 10, "not numbers"),
-        ([[1.0]], 0, "top 0: it must be a whole number, 1 or more"),
+        ([[1.0]], 0, "restrict_vocab 0: it must be a whole number, 1 or more"),
     ],
 )
-def test_models_without_a_map_are_refused(vectors: Any, top: int, message: str) -> None:
-    with pytest.raises(w2v.SettingsError if top == 0 else w2v.W2VError, match=message):
-        map_data(w2v.KeyedVectors(["a"][: len(vectors)], vectors), top)
+def test_models_without_a_map_are_refused(vectors: Any, restrict_vocab: int, message: str) -> None:
+    with pytest.raises(w2v.SettingsError if restrict_vocab == 0 else w2v.W2VError, match=message):
+        map_data(w2v.KeyedVectors(["a"][: len(vectors)], vectors), restrict_vocab)
 
 
 def test_page_contains_only_the_first_words(model: Path) -> None:
@@ -220,13 +220,13 @@ def test_example_analogy_uses_the_pairs_with_the_most_parallel_offsets() -> None
 
 def test_page_data_names_the_model_and_the_search() -> None:
     vectors = w2v.KeyedVectors(list("abcd"), np.eye(4, 3), [9, 5, 2, 1])
-    for top, searched in ((3, "the first 3 words"), (4, "all words"), (5, "all words")):
-        found = embedded(vectors, top)
+    for size, searched in ((3, "the first 3 words"), (4, "all words"), (5, "all words")):
+        found = embedded(vectors, size)
         assert (found["name"], found["size"], found["dimensions"]) == ("name", 4, 3)
         assert found["search"] == f"search in {searched}, with vectors rounded to 8 bits"
-        assert (found["words"], found["counts"]) == (list("abcd")[:top], [9, 5, 2, 1][:top])
+        assert (found["words"], found["counts"]) == (list("abcd")[:size], [9, 5, 2, 1][:size])
         integers, scales = decode_array(found["vectors"], "i1"), decode_array(found["scales"], "<f4")
-        np.testing.assert_allclose(integers.reshape(-1, 3) * scales[:, None], vectors.vectors[:top], atol=0.01)
+        np.testing.assert_allclose(integers.reshape(-1, 3) * scales[:, None], vectors.vectors[:size], atol=0.01)
     assert embedded(w2v.KeyedVectors(list("ab"), np.eye(2)), 2)["counts"] is None
 
 

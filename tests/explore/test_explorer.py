@@ -23,7 +23,7 @@ def test_completion_ignores_case_and_accents(typed: str, word: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "typed", "n", "rows"),
+    ("words", "typed", "topn", "rows"),
     [
         ("banana an and Ana man ANTS", "an", 9, [1, 2, 3, 5, 0, 4]), ("banana an and Ana man ANTS", "an", 2, [1, 2]),
         ("banana Ana man", "ana", 9, [1, 0]), ("banana Ana man", "z", 9, []),
@@ -31,10 +31,10 @@ def test_completion_ignores_case_and_accents(typed: str, word: str) -> None:
     ],
 )  # fmt: skip
 def test_completion_sorts_whole_words_then_prefixes_then_substrings(
-    words: str, typed: str, n: int, rows: list[int]
+    words: str, typed: str, topn: int, rows: list[int]
 ) -> None:
-    assert Completer(words.split(" ")).rows(typed, n) == rows
-    assert Completer([]).rows(typed, n) == []
+    assert Completer(words.split(" ")).rows(typed, topn) == rows
+    assert Completer([]).rows(typed, topn) == []
 
 
 def test_each_word_completes_to_itself_once() -> None:

@@ -88,7 +88,7 @@ def test_notebook_shows_the_page_in_a_frame() -> None:
 
 def test_command_writes_a_file(model: Path, tmp_path: Path) -> None:
     output = tmp_path / "page.html"
-    found = run_json("explore", model, "-o", output, "--top", 50)
+    found = run_json("explore", model, "-o", output, "--restrict-vocab", 50)
     assert found == {"output": str(output), "bytes": output.stat().st_size}
     assert "is named twice" in run("explore", model, "-o", model, "--force", code=2).stderr
     assert "is named twice" in run("explore", model, model, code=2).stderr
@@ -119,9 +119,10 @@ def test_command_writes_a_page_of_slices(tmp_path: Path) -> None:
 
 def test_methods_and_function_build_the_same_page(model: Path) -> None:
     one, other = w2v.KeyedVectors(["a"], [[1.0]]), w2v.KeyedVectors(["b"], [[2.0]])
-    assert one.explore(other, top=3, method="pca").html == explore({"vectors": one, "other": other}, 3, "pca").html
+    expected = explore({"vectors": one, "other": other}, 3, "pca").html
+    assert one.explore(other, restrict_vocab=3, method="pca").html == expected
     trained = w2v.Model.load(model)
-    assert trained.explore(trained, top=3).html == trained.wv.explore(trained.wv, top=3).html
+    assert trained.explore(trained, restrict_vocab=3).html == trained.wv.explore(trained.wv, restrict_vocab=3).html
     with pytest.raises(w2v.SettingsError):
         one.explore(method="lda")
     with pytest.raises(w2v.SettingsError, match="1 model as slices: give at least two"):

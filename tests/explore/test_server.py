@@ -106,29 +106,31 @@ def test_host_option_serves_other_addresses() -> None:
 
 def test_answers_match_the_vectors(server: Server, model: Path) -> None:
     vectors = w2v.load(model)
-    found = query(server, "nearest", plus=["france"], minus=[], method="add", n=5)["answer"]
+    found = query(server, "nearest", plus=["france"], minus=[], method="add", topn=5)["answer"]
     assert [(row["word"], pytest.approx(row["score"])) for row in found] == vectors.most_similar("france", topn=5)
-    found = query(server, "nearest", plus=["king", "woman"], minus=["man"], method="mul", n=3)["answer"]
+    found = query(server, "nearest", plus=["king", "woman"], minus=["man"], method="mul", topn=3)["answer"]
     assert [row["word"] for row in found] == [w for w, _ in vectors.most_similar_cosmul(["king", "woman"], ["man"], 3)]
     assert found[0]["count"] == vectors.counts[vectors.key_to_index[found[0]["word"]]]
     found = query(server, "vector", word="king")["answer"]
     assert found["values"] == pytest.approx(vectors["king"].tolist())
     assert found["row"] == vectors.key_to_index["king"]
-    assert query(server, "complete", text="KING", n=2)["answer"][0]["word"] == "king"
-    assert query(server, "complete", text="", n=2)["answer"] == query(server, "complete", text="", n=3)["answer"][:2]
+    assert query(server, "complete", text="KING", topn=2)["answer"][0]["word"] == "king"
+    two, three = (query(server, "complete", text="", topn=topn)["answer"] for topn in (2, 3))
+    assert two == three[:2]
     assert query(server, "map")["answer"]["words"] == vectors.first_words(100)
 
 
 def test_invalid_queries_are_errors(server: Server) -> None:
     assert query(server, "vector", word="frnce") == {"error": "not in the vocabulary"}
-    assert query(server, "nearest", plus=["frnce"], minus=[], method="add", n=5) == {"error": "not in the vocabulary"}
-    assert "error" in query(server, "nearest", plus=[], minus=[], method="add", n=5)
+    unknown = query(server, "nearest", plus=["frnce"], minus=[], method="add", topn=5)
+    assert unknown == {"error": "not in the vocabulary"}
+    assert "error" in query(server, "nearest", plus=[], minus=[], method="add", topn=5)
     for body in (
         {}, [], {"question": "quit", "model": 0}, {"question": "map", "model": 1}, {"question": "map", "model": -1},
-        {"question": "complete", "model": 0, "text": "a", "n": 10**9}, {"question": "vector", "model": 0, "word": 5},
-        {"question": "nearest", "model": 0, "plus": [], "minus": [], "method": "x", "n": 1},
+        {"question": "complete", "model": 0, "text": "a", "topn": 10**9}, {"question": "vector", "model": 0, "word": 5},
+        {"question": "nearest", "model": 0, "plus": [], "minus": [], "method": "x", "topn": 1},
         {"question": "map", "model": 0, "more": 1},
-        {"question": "nearest", "model": 0, "plus": ["a"] * 101, "minus": [], "method": "mul", "n": 1},
+        {"question": "nearest", "model": 0, "plus": ["a"] * 101, "minus": [], "method": "mul", "topn": 1},
     ):  # fmt: skip
         assert request(server, "POST", body=body)[0] == 400, body
     for text in (b'{"question": "map", "model": ' + b"[" * 200_000, b"[" * 200_000, b"\xff", b'"\\ud800"'):
@@ -244,10 +246,10 @@ def test_missing_browser_is_reported(
     urls: list[str] = []
     monkeypatch.setattr("webbrowser.open", lambda url: urls.append(url) or opened)
     monkeypatch.chdir(tmp_path)
-    result = run("explore", model, "--top", 9, "-o", "page.html", "--open")
+    result = run("explore", model, "--restrict-vocab", 9, "-o", "page.html", "--open")
     assert urls == [(tmp_path / "page.html").as_uri()]
     assert result.stderr == message
-    run("explore", model, "--top", 9, "-o", "page.html", "--force")
+    run("explore", model, "--restrict-vocab", 9, "-o", "page.html", "--force")
     assert len(urls) == 1
 
 
@@ -332,8 +334,8 @@ def test_the_oldest_idle_connection_is_closed_first() -> None:
 def test_queries_are_answered_up_to_their_limits(server: Server) -> None:
     word = "x" * (MAX_BYTES - len(json.dumps({"question": "vector", "model": 0, "word": ""})))
     assert query(server, "vector", word=word) == {"error": "not in the vocabulary"}  # exactly MAX_BYTES
-    for n, status in ((0, 400), (1, 200), (1000, 200), (1001, 400)):
-        body = {"question": "complete", "model": 0, "text": "a", "n": n}
+    for topn, status in ((0, 400), (1, 200), (1000, 200), (1001, 400)):
+        body = {"question": "complete", "model": 0, "text": "a", "topn": topn}
         assert request(server, "POST", body=body)[0] == status
 
 

@@ -20,8 +20,8 @@ FAULTS = ROOT / "tests/faults"
 
 WRITE_PAST_THE_END = """
 import numpy as np
-from w2v.losses import _trees
-_trees.fill_alias(np.array([0.5, 0.5, 2]), np.zeros((3, 2), np.uint32), np.empty(1, np.int64))
+from w2v.losses import _tree
+_tree.fill_alias(np.array([0.5, 0.5, 2]), np.zeros((3, 2), np.uint32), np.empty(1, np.int64))
 """
 OVERFLOW = """
 import numpy as np
@@ -31,9 +31,9 @@ _formats.binary_split(np.frombuffer(b"word 1234", np.uint8), 1 << 62, 1, True)
 RACE = """
 import threading
 import numpy as np
-from w2v.losses import _trees
+from w2v.losses import _tree
 parents, depths = np.full(1 << 20, 1 << 20, np.int32), np.empty((1 << 20) + 1, np.int64)
-threads = [threading.Thread(target=_trees.fill_depths, args=(parents, depths)) for _ in range(2)]
+threads = [threading.Thread(target=_tree.fill_depths, args=(parents, depths)) for _ in range(2)]
 for thread in threads:
     thread.start()
 for thread in threads:
@@ -54,7 +54,7 @@ COMPILED = [
     "w2v.text._text",
     "w2v.formats._formats",
     "w2v.vectors._search",
-    "w2v.losses._trees",
+    "w2v.losses._tree",
     "w2v.graph._edges",
     "w2v.graph._walks",
 ]

@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as hnp
 import w2v
 from tests.helpers import MODELS, QUICK, SMALL, assert_memory_grows, assert_same, memory_of, read_text, run, run_json
 from w2v.errors import install_command
-from w2v.evaluation.effective_rank import rank
+from w2v.evaluation.effective_rank import effective_rank
 from w2v.formats import bfloat16, word2vec
 from w2v.formats.native import read_native, write_native
 from w2v.formats.vector_file import VectorFile
@@ -217,7 +217,7 @@ def test_commands_give_the_same_answers_as_for_float32(
 
 
 def test_rank_is_the_same_as_for_float32(bf16_and_float32: tuple[w2v.Model, w2v.Model]) -> None:
-    found, expected = (rank(model, 20, 20) for model in bf16_and_float32)
+    found, expected = (effective_rank(model, 20, 20) for model in bf16_and_float32)
     assert found.rank == expected.rank
     np.testing.assert_allclose(found.singular_values, expected.singular_values, rtol=1e-6, atol=1e-6)
 

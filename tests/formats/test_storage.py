@@ -86,7 +86,7 @@ def test_each_type_is_small_and_answers_queries_in_place(
 def test_converted_files_keep_small_types_where_the_format_can(path: Path) -> None:
     small, few, text = (path.with_name(name) for name in ("small.safetensors", "few.safetensors", "few.txt"))
     run("convert", path, small, "--storage", "int8")
-    run("convert", small, few, "--top", "10")
+    run("convert", small, few, "--max-vocab", "10")
     run("convert", few, text)
     found = table.read(few)
     assert isinstance(found.vectors, CompactMatrix)

@@ -38,11 +38,11 @@ def test_all_float_arrays_of_numpy_are_read(tmp_path: Path, kind: str, order: st
 
 
 @pytest.mark.parametrize("end", ["\n", ""])
-@pytest.mark.parametrize("chunk", range(1, 14))
-def test_a_chunk_of_a_matrix_may_end_anywhere(
-    tmp_path: Path, chunk: int, end: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("piece", range(1, 14))
+def test_a_piece_of_a_matrix_may_end_anywhere(
+    tmp_path: Path, piece: int, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("w2v.formats.tsv.CHUNK_BYTES", chunk)
+    monkeypatch.setattr("w2v.formats.tsv.PIECE_BYTES", piece)
     (tmp_path / "m.tsv").write_text(f"1\t2.5\n3\t4\n5\t6{end}")
     (tmp_path / "m.metadata.tsv").write_text("a\nb\nc\n")
     np.testing.assert_array_equal(w2v.load(tmp_path / "m.tsv").vectors, [[1, 2.5], [3, 4], [5, 6]])

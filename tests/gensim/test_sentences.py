@@ -36,14 +36,14 @@ def test_readers_match_gensim(file: Path) -> None:
     assert list(Text8Corpus(file, 100)) == list(theirs.Text8Corpus(str(file), 100))
 
 
-class Chunk(bytes):
+class Piece(bytes):
     def __radd__(self, other: bytes) -> bytes:
-        raise AssertionError("the unfinished line is copied for each chunk")
+        raise AssertionError("the unfinished line is copied for each piece")
 
 
 def test_long_lines_are_joined_without_repeated_copies(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    chunks = [b"a b", b"c d", b"e\nf", b"g"]
-    monkeypatch.setattr(sentences, "_chunks", lambda _: map(Chunk, chunks))
+    pieces = [b"a b", b"c d", b"e\nf", b"g"]
+    monkeypatch.setattr(sentences, "_pieces", lambda _: map(Piece, pieces))
     assert list(LineSentence(file)) == [["a", "bc", "de"], ["fg"]]
 
 

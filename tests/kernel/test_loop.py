@@ -54,8 +54,8 @@ def matrices() -> tuple[Matrix, Matrix]:
 
 def train(inputs: Matrix, outputs: Matrix, loss: Loss, alpha: float, **settings: Any) -> list[float]:
     """Train in place, by default for one epoch at a constant rate, and return the mean loss of each epoch."""
-    defaults = {"ids": IDS, "word_of_type": WORDS, "sides": (WINDOW, WINDOW), "shrink_windows": False, "seed": SEED}
-    plan = training_plan(loss, **defaults | {"alpha": alpha, "vector_size": DIMENSIONS} | settings)
+    defaults = {"ids": IDS, "word_of_type": WORDS, "window_sides": (WINDOW, WINDOW), "shrink_windows": False}
+    plan = training_plan(loss, **defaults | {"alpha": alpha, "vector_size": DIMENSIONS, "seed": SEED} | settings)
     kernel = train_in_python(plan, inputs, {"outputs": outputs[: loss.rows]})
     return [total / count if count else np.nan for total, count in zip(kernel.losses, kernel.predictions, strict=True)]
 
@@ -147,9 +147,9 @@ def test_changes_are_the_gradient(matrices: tuple[Matrix, Matrix], loss: str, mo
 def test_uncorrected_cbow_moves_inputs_by_n_times_the_gradient(matrices: tuple[Matrix, Matrix], loss: str) -> None:
     ids = np.array([3, 8, 5, 8, 2], np.uint32)
     for window in 4, 9:  # each window is the full sentence, so n is 4
-        settings: dict[str, Any] = {"ids": ids, "sides": (window, window), "cbow": True}
+        settings: dict[str, Any] = {"ids": ids, "window_sides": (window, window), "cbow": True}
         corrected = changes(matrices, LOSSES[loss], **settings)
-        faithful = changes(matrices, LOSSES[loss], **settings, corrected=False)
+        faithful = changes(matrices, LOSSES[loss], **settings, cbow_gradient="faithful")
         np.testing.assert_allclose(faithful[0], 4 * corrected[0], atol=1e-6)
         np.testing.assert_allclose(faithful[1], corrected[1], atol=1e-6)
         assert np.abs(corrected[0]).max() > 0.1
@@ -297,6 +297,6 @@ def test_losses_receive_the_positions_of_window_and_step(matrices: tuple[Matrix,
     loss = copy.copy(LOSSES["ns"])
     loss.step = step
     context = np.full(2 * MAX_INPUTS_PER_STEP, 3, np.uint32)
-    train(*matrices, loss, 0.1, ids=context, sides=(len(context), 0))  # window k has k + 1 words
+    train(*matrices, loss, 0.1, ids=context, window_sides=(len(context), 0))  # window k has k + 1 words
     step_counts = [-(-(k + 1) // MAX_INPUTS_PER_STEP) for k in range(len(context) - 1)]
     assert found == [(window, number) for window, steps in enumerate(step_counts) for number in range(steps)]

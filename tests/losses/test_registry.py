@@ -14,7 +14,7 @@ import w2v
 from tests.helpers import SMALL, Hinge, assert_same, make_loss, run_json, train_and_stop
 from w2v import _kernels
 from w2v.errors import LossNotImported
-from w2v.evaluation.effective_rank import rank
+from w2v.evaluation.effective_rank import effective_rank
 from w2v.losses import registry
 from w2v.losses.loss import Loss, LossOptions, by_tensor_name
 from w2v.losses.registry import LOSSES, AllLossOptions, Settings, loss_for
@@ -160,7 +160,7 @@ def test_new_loss_works_everywhere(name: str, kernel: str, sample: Path, tmp_pat
         np.testing.assert_array_equal(loaded.output_parameters[key], array)
     result = w2v.perplexity(loaded, sample)
     assert result.perplexity < result.unigram_perplexity
-    assert rank(loaded, 30, 30).rank <= model.settings.vector_size + 1  # 1 for the normaliser of the softmax
+    assert effective_rank(loaded, 30, 30).rank <= model.settings.vector_size + 1  # 1 for the normaliser of the softmax
     info = run_json("info", path)
     assert info["output_layer"]["loss"] == name
     assert {name: info["output_layer"].get(name) for name in ("negative", "margin") if name in own} == own

@@ -80,7 +80,7 @@ def test_a_picture_with_arrows_is_larger_than_a_map_of_as_many_words(
     vectors = w2v.load(model)
     arrows = analogy_map(vectors)
     assert len(arrows.axes[0].collections[0].get_offsets()) == 40  # 20 pairs
-    assert arrows.get_figwidth() > 1.2 * word_map(vectors, top=40).get_figwidth()
+    assert arrows.get_figwidth() > 1.2 * word_map(vectors, topn=40).get_figwidth()
 
 
 def test_a_word_that_begins_and_ends_arrows_has_one_point(vectors: w2v.KeyedVectors, tmp_path: Path) -> None:
@@ -95,14 +95,14 @@ def test_both_ends_of_every_arrow_have_labels_even_without_space(tmp_path: Path)
     pairs = [(f"first{number}", f"second{number}") for number in range(60)]
     vectors = w2v.KeyedVectors([word for pair in pairs for word in pair], 60 * [[1.0, 0.0], [0.0, 1.0]])
     (tmp_path / "questions").write_text("".join(f"{a} {b} {a} {b}\n" for a, b in pairs))
-    picture = analogy_map(vectors, None, tmp_path / "questions", top=60)
+    picture = analogy_map(vectors, None, tmp_path / "questions", topn=60)
     assert (picture.words, picture.labels) == (120, 120)
     assert picture.axes[0].get_xticks().size == picture.axes[0].get_yticks().size == 0
 
 
-def test_section_and_top_select_pairs(vectors: w2v.KeyedVectors, questions: Path) -> None:
+def test_section_and_topn_select_pairs(vectors: w2v.KeyedVectors, questions: Path) -> None:
     assert analogy_map(vectors, "$x$", questions).words == 4
-    assert analogy_map(vectors, "pairs", questions, top=1).words == 2
+    assert analogy_map(vectors, "pairs", questions, topn=1).words == 2
     for section, file, message in (
         ("unknown", questions, "no pair of unknown is in the vocabulary"),
         ("z", questions, r"'z' is not a section of the questions: choose from unknown, pairs, \$x\$"),
@@ -110,8 +110,8 @@ def test_section_and_top_select_pairs(vectors: w2v.KeyedVectors, questions: Path
     ):
         with pytest.raises(w2v.W2VError, match=message):
             analogy_map(vectors, section, file)
-    with pytest.raises(w2v.SettingsError, match=r"^top 0: it must be a whole number, 1 or more$"):
-        analogy_map(vectors, top=0)
+    with pytest.raises(w2v.SettingsError, match=r"^topn 0: it must be a whole number, 1 or more$"):
+        analogy_map(vectors, topn=0)
 
 
 def test_command_draws_reproducible_pictures(model: Path, tmp_path: Path) -> None:
@@ -121,4 +121,4 @@ def test_command_draws_reproducible_pictures(model: Path, tmp_path: Path) -> Non
     again = run_json("plot", model, "--analogies", "country-capital", "-o", tmp_path / "b.svg")
     assert (again["words"], again["labels"]) == (found["words"], found["labels"])
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
-    assert run_json("plot", model, "--analogies", "man-woman", "--top", 5, "-o", tmp_path / "c.png")["words"] == 10
+    assert run_json("plot", model, "--analogies", "man-woman", "--topn", 5, "-o", tmp_path / "c.png")["words"] == 10

@@ -41,7 +41,7 @@ def count_overlaps(picture: Picture) -> int:
 
 @pytest.mark.slow
 def test_labels_do_not_overlap() -> None:
-    picture = word_map(random_vectors(260), top=260)
+    picture = word_map(random_vectors(260), topn=260)
     texts = picture.axes[0].texts
     assert (picture.words, picture.labels) == (260, len(texts))
     assert len(texts) >= 200
@@ -99,7 +99,7 @@ def test_the_most_frequent_words_are_skipped(words: int, skip: int | None, first
 
 def test_few_words_have_a_small_picture_of_one_colour_with_equal_scales() -> None:
     vectors = random_vectors(200)
-    few, many = word_map(vectors, top=6), word_map(vectors)
+    few, many = word_map(vectors, topn=6), word_map(vectors)
     assert few.get_figwidth() < many.get_figwidth() / 1.5
     assert len(np.unique(few.axes[0].collections[0].get_facecolors(), axis=0)) == 1
     assert (len(few.legends), len(many.legends)) == (0, 1)
@@ -147,7 +147,7 @@ def test_words_are_read_from_a_file_by_section(tmp_path: Path) -> None:
 
 def test_methods_and_function_draw_the_same_map(model: Path, tmp_path: Path) -> None:
     trained = w2v.Model.load(model)
-    for number, picture in enumerate((trained.plot(top=9), trained.wv.plot(top=9), word_map(trained.wv, top=9))):
+    for number, picture in enumerate((trained.plot(topn=9), trained.wv.plot(topn=9), word_map(trained.wv, topn=9))):
         picture.save(tmp_path / f"{number}.svg")  # type: ignore[attr-defined]
     assert len({path.read_bytes() for path in tmp_path.iterdir()}) == 1
 
@@ -163,7 +163,7 @@ def test_invalid_words_and_options_are_refused() -> None:
     with pytest.raises(w2v.W2VError, match="no words to draw"):
         word_map(vectors, skip=5)
     for wrong in (
-        *({"groups": "none"}, {"top": 0}, {"skip": -1}, {"seed": -1}, {"clusters": 0}),
+        *({"groups": "none"}, {"topn": 0}, {"skip": -1}, {"seed": -1}, {"clusters": 0}),
         *({"groups": groups, "clusters": 3} for groups in ("sections", "frequency")),
     ):
         with pytest.raises(w2v.SettingsError, match=next(iter(wrong))):
@@ -173,7 +173,7 @@ def test_invalid_words_and_options_are_refused() -> None:
 @pytest.mark.slow
 def test_command_draws_reproducible_maps(model: Path, tmp_path: Path) -> None:
     picture, words = tmp_path / "map.svg", tmp_path / "words.txt"
-    arguments = ["plot", model, "--top", 40, "--seed", 3, "-o"]
+    arguments = ["plot", model, "--topn", 40, "--seed", 3, "-o"]
     found = run_json(*arguments, picture)
     assert found == {"output": str(picture), "words": 40, "labels": 40}
     assert "40" in run(*arguments, tmp_path / "again.svg").stdout
@@ -192,7 +192,7 @@ def test_command_draws_reproducible_maps(model: Path, tmp_path: Path) -> None:
     [
         (["frence", "-o", "x.png"], 1, "did you mean"),
         (["king", "--skip", "5", "-o", "x.png"], 2, "--skip has no effect with WORDS"),
-        (["king", "--top", "5", "-o", "x.png"], 2, "--top has no effect with WORDS"),
+        (["king", "--topn", "5", "-o", "x.png"], 2, "--topn has no effect with WORDS"),
         (["--groups", "frequency", "--clusters", "3", "-o", "x.png"], 2, "--clusters has no effect with --groups"),
         (["--groups", "sections", "--clusters", "3", "-o", "x.png"], 2, "--clusters has no effect with --groups"),
         (["--questions", "q.txt", "-o", "x.png"], 2, "--questions has no effect without --analogies"),
@@ -215,11 +215,11 @@ def test_a_word_of_two_sections_has_the_colour_of_the_first() -> None:
     assert [tuple(row[:3]) for row in markers.get_facecolors()] == [colour_of(0), *5 * [colour_of(1)]]
 
 
-@pytest.mark.parametrize(("words", "options"), [(150, {}), (30, {"top": 10, "skip": 0})])
+@pytest.mark.parametrize(("words", "options"), [(150, {}), (30, {"topn": 10, "skip": 0})])
 def test_a_map_can_begin_with_the_most_frequent_word(words: int, options: dict[str, int]) -> None:
     vectors = random_vectors(words)
     picture = word_map(vectors, groups="frequency", **options)
-    assert picture.words == min(words, options.get("top", words))
+    assert picture.words == min(words, options.get("topn", words))
     assert vectors.index_to_key[0] in {text.get_text() for text in picture.axes[0].texts}
 
 

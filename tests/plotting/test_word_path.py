@@ -91,6 +91,6 @@ def test_command_draws_a_path(tmp_path: Path) -> None:
     error = run("plot", "--slices", *files, "--word", "m", "--word", "a0", *out, code=2).stderr
     assert "--slices needs one --word, which is given 2 times: give it once" in error
     assert "--word has no effect without --slices" in run("plot", files[0], "--word", "m", *out, code=2).stderr
-    assert "top has no effect with --slices" in run("plot", "--slices", *files, "--top", 3, *out, code=2).stderr
+    assert "topn has no effect with --slices" in run("plot", "--slices", *files, "--topn", 3, *out, code=2).stderr
     assert "is named twice" in run("plot", "--slices", files[0], files[0], "--word", "m", *out, code=2).stderr
     assert not (tmp_path / "other.svg").exists()

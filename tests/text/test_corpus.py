@@ -472,7 +472,7 @@ def test_blocks_have_whole_words_and_locate_their_bytes(
     assert b"".join(piece for _, piece in blocks) == b"".join(map(with_final_newline, contents))
     for block, piece in blocks:
         assert piece[-1:].isspace()
-        # Less than `size` bytes, the rest of a word, and one more chunk, which is at most a whole file.
+        # Less than `size` bytes, the rest of a word, and one more piece, which is at most a whole file.
         assert len(piece) < size + 3 + max(map(len, b" ".join(contents).split()), default=0) + max(map(len, contents))
         for position, byte in enumerate(piece):
             name, offset = block.locate(position)

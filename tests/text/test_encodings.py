@@ -30,15 +30,15 @@ TEXTS = {
 }
 
 
-def chunks_of(data: bytes, size: int) -> list[bytes]:
+def pieces_of(data: bytes, size: int) -> list[bytes]:
     return [data[start : start + size] for start in range(0, len(data), size)]
 
 
 @given(st.sampled_from([*TEXTS.items()]), st.integers(1, 9))
-def test_chunks_of_any_size_are_converted(text: tuple[str, str], size: int) -> None:
+def test_pieces_of_any_size_are_converted(text: tuple[str, str], size: int) -> None:
     encoding, content = text
-    chunks = chunks_of(content.encode(encoding), size)
-    assert b"".join(to_utf_8("file", chunks, encoding, "strict")).decode() == content
+    pieces = pieces_of(content.encode(encoding), size)
+    assert b"".join(to_utf_8("file", pieces, encoding, "strict")).decode() == content
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,9 @@ def test_bytes_outside_the_encoding_are_refused(
         rf"^file: byte {position}, in {bad.decode()}.* is not {encoding}: give another --encoding, or add --errors"
     )
     with pytest.raises(W2VError, match=message):
-        list(to_utf_8("file", chunks_of(data, size), encoding, "strict"))
+        list(to_utf_8("file", pieces_of(data, size), encoding, "strict"))
     for errors in ("replace", "ignore"):
-        found = b"".join(to_utf_8("file", chunks_of(data, size), encoding, errors)).decode()  # type: ignore[arg-type]
+        found = b"".join(to_utf_8("file", pieces_of(data, size), encoding, errors)).decode()  # type: ignore[arg-type]
         assert ("\ufffd" in found) == (errors == "replace")
 
 

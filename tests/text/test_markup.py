@@ -1,4 +1,4 @@
-"""Removing markup from text in one piece and in chunks of any size."""
+"""Removing markup from text in one piece and in pieces of any size."""
 
 from html import unescape
 from html.parser import HTMLParser
@@ -19,18 +19,18 @@ PIECES = st.lists(
 )  # fmt: skip
 
 
-def stripped(*chunks: bytes) -> bytes:
-    return b"".join(without_markup(chunks))
+def stripped(*pieces: bytes) -> bytes:
+    return b"".join(without_markup(pieces))
 
 
 @example(["</script", "&amp;", "-->"], [13])
 @given(PIECES, st.lists(st.integers(0, 200)))
-def test_chunk_size_does_not_change_the_text(pieces: list[str], cuts: list[int]) -> None:
+def test_piece_size_does_not_change_the_text(pieces: list[str], cuts: list[int]) -> None:
     data = "".join(pieces).encode()
     ends = sorted({min(cut, len(data)) for cut in cuts} | {len(data)})
-    chunks = [data[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-    assert b"".join(chunks) == data
-    assert stripped(*chunks) == stripped(data)
+    pieces = [data[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    assert b"".join(pieces) == data
+    assert stripped(*pieces) == stripped(data)
 
 
 class Text(HTMLParser):

@@ -28,7 +28,7 @@ from tests.helpers import (
 )
 from w2v.errors import install_command
 from w2v.losses.registry import LOSSES
-from w2v.system.launcher import rank_and_size
+from w2v.system.launcher import mpi_rank_and_size
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions
 from w2v.text.vocabulary import Vocabulary
@@ -131,9 +131,9 @@ def test_mpi4py_is_needed_only_if_the_launcher_started_several_ranks(
 
 def test_rank_variable_without_a_launcher_does_not_start_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PMIX_RANK", "0")
-    assert rank_and_size() is None
+    assert mpi_rank_and_size() is None
     monkeypatch.setenv("PMIX_NAMESPACE", "job")
-    assert rank_and_size() == (0, 0)
+    assert mpi_rank_and_size() == (0, 0)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import w2v
-from w2v._kernels import MAX_CHUNK_IDS
+from w2v._kernels import MAX_CHUNK_SIZE
 from w2v.losses.registry import Settings
 from w2v.text.subword_rows import SubwordRows
 from w2v.text.subwords import Subwords
@@ -33,7 +33,7 @@ def fake_store(ids: int) -> Any:
 @pytest.mark.parametrize(
     ("ids", "options", "expected"),
     [
-        (10**6, {"vector_size": 300}, MAX_CHUNK_IDS),
+        (10**6, {"vector_size": 300}, MAX_CHUNK_SIZE),
         (600_000, {"subwords": "2-2"}, 1000),  # a text has 600 chunks
         (60_000, {"subwords": "2-2"}, 256),  # a chunk has at least 256 ids
         (60_000_000, {"subwords": "2-2"}, 4096),  # and at most 4096

@@ -14,7 +14,7 @@ import pytest
 
 import w2v
 from tests.helpers import QUICK, assert_same, plan_without_text, read_text, run
-from w2v._kernels import MAX_CHUNK_IDS
+from w2v._kernels import MAX_CHUNK_SIZE
 from w2v.kernel.plan import available_sets, instruction_set
 from w2v.progress import Progress
 from w2v.settings import MAX_INPUTS_PER_STEP
@@ -102,7 +102,7 @@ def test_memory_is_estimated_before_training(sample: Path, monkeypatch: pytest.M
     model = w2v.train(sample, vector_size=1000, epochs=1, progress=reports.append)
     estimated, limit = reports[-1].memory, reports[-1].memory_limit
     words = len(model.vocabulary)
-    threads = threads_memory(plan_without_text(model.loss, model.settings, MAX_CHUNK_IDS), "cython")
+    threads = threads_memory(plan_without_text(model.loss, model.settings, MAX_CHUNK_SIZE), "cython")
     needed = 2 * 4 * 1008 * words + memory_of("combined", words, 1000) + threads
     assert needed <= estimated - held < needed + 50e6
     assert estimated < limit
@@ -182,7 +182,7 @@ def test_rate_of_a_resumed_rank_excludes_earlier_words() -> None:
 
 def test_memory_can_be_ignored(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     default = w2v.train(sample, workers=1, **SMALL)
-    threads = threads_memory(plan_without_text(default.loss, default.settings, MAX_CHUNK_IDS), "cython")
+    threads = threads_memory(plan_without_text(default.loss, default.settings, MAX_CHUNK_SIZE), "cython")
     monkeypatch.setattr(memory, "available", lambda: 2 * 64 * len(default.vocabulary) + threads)
     options = SMALL | {"vectors": "input", "epochs": 1, "workers": 1}
     w2v.train(sample, **options)

@@ -320,7 +320,7 @@ def test_paths_and_plain_vectors_are_refused_as_models(model: Path) -> None:
     for call in (w2v.analogies, w2v.word_pairs, w2v.evaluate, lambda path: w2v.compare(path, path)):
         with pytest.raises(w2v.W2VError, match=r" is not a model: give one, such as w2v.load"):
             call(model)
-    for call in (w2v.rank, lambda vectors: w2v.perplexity(vectors, "text.txt")):
+    for call in (w2v.effective_rank, lambda vectors: w2v.perplexity(vectors, "text.txt")):
         with pytest.raises(w2v.W2VError, match="word vectors have no output layer"):
             call(w2v.load(model))
 

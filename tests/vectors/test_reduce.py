@@ -33,7 +33,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_top_takes_the_first_words(path: Path, tmp_path: Path) -> None:
-    found = run_json("convert", path, tmp_path / "o.safetensors", "--top", 7)
+    found = run_json("convert", path, tmp_path / "o.safetensors", "--max-vocab", 7)
     assert (found["vocabulary_size"], found["lost"]) == (7, ["output layer"])
     reduced = w2v.load(tmp_path / "o.safetensors")
     assert reduced.index_to_key == WORDS[:7]
@@ -72,7 +72,7 @@ def test_ngrams_are_reduced_with_the_vectors(sample: Path, tmp_path: Path) -> No
     model = w2v.train(sample, vectors="input", **SUBWORDS)
     model.save(tmp_path / "m.safetensors")
     for extension in ("safetensors", "ft.bin"):
-        run("convert", tmp_path / "m.safetensors", tmp_path / f"o.{extension}", "--top", 50, "--dims", 11)
+        run("convert", tmp_path / "m.safetensors", tmp_path / f"o.{extension}", "--max-vocab", 50, "--dims", 11)
         reduced = w2v.load(tmp_path / f"o.{extension}")
         assert len(reduced) == 50
         words = ["kingdomly", "the", "queens"]
@@ -96,11 +96,11 @@ def test_settings_describe_the_reduced_vectors(sample: Path, tmp_path: Path) -> 
 
 
 def test_check_reports_the_loss_of_quality(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "compare", partial(w2v.compare, top=50))  # faster than all words
+    monkeypatch.setattr(vectors, "compare", partial(w2v.compare, restrict_vocab=50))  # faster than all words
     shown = run("convert", model, tmp_path / "o.bin", "--dims", 20, "--check").stdout
     assert "same among the 10 nearest" in shown
     assert "differ most" not in shown
-    found = run_json("convert", model, tmp_path / "p.model2vec", "--top", 3000, "--check")["check"]
+    found = run_json("convert", model, tmp_path / "p.model2vec", "--max-vocab", 3000, "--check")["check"]
     card = (tmp_path / "p.model2vec" / "README.md").read_text("utf-8")
     assert "## Scores" in card
     assert "trained by w2v" in card
@@ -146,7 +146,7 @@ def test_steps_that_are_not_asked_for_change_nothing(path: Path) -> None:
     assert reduce.reduce_file(content, dims=5).vectors.shape == (40, 5)
     with pytest.raises(w2v.SettingsError, match="dims 7: the vectors have 6 values"):
         reduce.reduce_file(content, dims=7)
-    for wrong in ("top", "dims"):
+    for wrong in ("max_vocab", "dims"):
         with pytest.raises(w2v.SettingsError, match=f"^{wrong} 0: "):
             reduce.reduce_file(content, **{wrong: 0})
 

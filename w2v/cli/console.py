@@ -20,7 +20,7 @@ import click
 from w2v.errors import SettingsError, TextWarning, error_message, printable
 from w2v.options import suggestion
 from w2v.progress import formatted_values, quantity
-from w2v.system.launcher import rank_and_size
+from w2v.system.launcher import mpi_rank_and_size
 from w2v.system.shell import is_windows_console, stream_encoding, write_errno
 from w2v.system.signals import (
     REPEATED_SIGNALS,
@@ -67,7 +67,7 @@ class Program(click.Command):
         log.addHandler(handler)
         try:
             _set_up_streams()
-            _silent = command == ["train"] and (rank_and_size() or (0,))[0] > 0  # only rank 0 of an MPI job prints
+            _silent = command == ["train"] and (mpi_rank_and_size() or (0,))[0] > 0  # only rank 0 of an MPI job prints
             end_on_bus_error()
             with _raise_on_signals():
                 code = super().main(*args, **{**options, "standalone_mode": False})

@@ -42,24 +42,11 @@ class Option(click.Option):
     Args:
         group: The heading.
         common: Whether --help lists the option.
-        formerly: Names of the option in earlier versions. They still work, but help does not show them.
     """
 
-    def __init__(
-        self,
-        *arguments: Any,
-        group: str = settings.RUN,
-        common: bool = False,
-        formerly: Sequence[str] = (),
-        **more: Any,
-    ) -> None:
+    def __init__(self, *arguments: Any, group: str = settings.RUN, common: bool = False, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        self.group, self.common, self.formerly = group, common, list(formerly)
-
-    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
-        super().add_to_parser(parser, ctx)
-        if self.formerly:
-            parser.add_option(obj=self, opts=self.formerly, dest=self.name, action="store", nargs=self.nargs)
+        self.group, self.common = group, common
 
 
 def is_common(parameter: click.Parameter) -> bool:
@@ -317,7 +304,6 @@ ERRORS = click.option(
 )
 RESTRICT_VOCAB = number_option(
     "--restrict-vocab",
-    formerly=["--top"],
     default=30_000,
     show_default=True,
     help="Use only the N most frequent words, in questions and as answers.",

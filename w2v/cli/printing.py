@@ -175,7 +175,7 @@ def print_analogies(result: AnalogyResult) -> None:
     if not result.answered:
         print_line(f"no question has only words of the model: {OTHER_TEST_SETS}")
         return
-    others = f"the others contain words outside the {result.top:,} most frequent; "
+    others = f"the others contain words outside the {result.restrict_vocab:,} most frequent; "
     print_line(
         f"answered {share(result.answered, result.questions)} of the questions; "
         f"{others if result.answered < result.questions else ''}{ANALOGY_FORMULA[result.method]}"

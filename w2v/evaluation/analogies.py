@@ -49,11 +49,11 @@ class AnalogyResult(Result):
     Attributes:
         accuracy: Correct answers divided by answered questions, 0 to 1, or None if none is answered.
         semantic, syntactic: The accuracy on semantic and on syntactic sections only.
-        answered: Number of questions with all four words among the `top` words.
+        answered: Number of questions with all four words among the `restrict_vocab` words.
         questions: Number of all questions.
         malformed: Number of lines that are neither a question nor a section name.
         first_malformed: The number of the first such line, from 1, or None.
-        top: Number of words searched for answers.
+        restrict_vocab: Number of words searched for answers.
         method: "add" or "mul", see `analogies`.
         sections: The results of each section.
     """
@@ -65,7 +65,7 @@ class AnalogyResult(Result):
     questions: int
     malformed: int
     first_malformed: int | None
-    top: int
+    restrict_vocab: int
     method: Method
     sections: list[Section]
 
@@ -136,7 +136,7 @@ def analogies(
         questions=int(totals.sum()),
         malformed=question_set.malformed,
         first_malformed=question_set.first_malformed,
-        top=min(restrict_vocab, len(keyed)),
+        restrict_vocab=min(restrict_vocab, len(keyed)),
         method=method,
         sections=[Section(name, *numbers) for name, numbers in zip(question_set.names, counts.T.tolist(), strict=True)],
     )
@@ -214,7 +214,7 @@ def best_answers(
 
     `questions` (Q, 3) are the rows of a, b and c. See `WordIndex` for `next_variant`.
     """
-    top = len(next_variant)
+    searched = len(next_variant)
     distinct, indices = np.unique(questions, return_inverse=True)  # (U,)
     queries = unit(vectors[distinct])  # (U, D)
     width = max(1, min(_search.WIDTH, COSINES_AT_ONCE // max(1, len(distinct))))
@@ -222,14 +222,14 @@ def best_answers(
     best_rows = np.zeros(len(questions), np.int64)
     triples = indices.reshape(-1, 3).astype(np.int32)
     meter = Meter(progress, "answer")
-    for start in range(0, top, width):
-        cosines = queries @ unit(vectors[start : min(start + width, top)]).T  # (U, W)
+    for start in range(0, searched, width):
+        cosines = queries @ unit(vectors[start : min(start + width, searched)]).T  # (U, W)
         if method == "mul":
             cosines = (1 + cosines) / 2
         _search.update_best(
             cosines, triples, distinct, next_variant, start, method == "mul", EPSILON, best_scores, best_rows
         )
-        meter(min(start + width, top), top)
+        meter(min(start + width, searched), searched)
     return best_rows
 
 

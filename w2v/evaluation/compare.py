@@ -17,7 +17,7 @@ from w2v.vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
 from w2v.vectors.neighbours import nearest_rows
 
 BANDS = (100, 1_000, 10_000)  # the last frequency rank of each band; a final band has all other words
-SAMPLED = 1_000  # number of words after the first `top` to compare, evenly spaced
+SAMPLED = 1_000  # number of words after the first `restrict_vocab` to compare, evenly spaced
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def compare(
     first: KeyedVectors | HasWordVectors,
     second: KeyedVectors | HasWordVectors,
     *,
-    top: int = 10_000,
+    restrict_vocab: int = 10_000,
     progress: Report | None = None,
 ) -> Comparison:
     """Compare the 10 nearest neighbours of words that two models share.
@@ -72,21 +72,21 @@ def compare(
 
     Args:
         first, second: Vectors, or models that have them.
-        top: Compare this many shared words, the first in the first model, which are its most frequent. A sample of the
-            other shared words is compared, too.
+        restrict_vocab: Compare this many shared words, the first in the first model, which are its most frequent. A
+            sample of the other shared words is compared, too.
         progress: Called in the phases "compare" and "evaluate".
 
     Raises:
         W2VError: If the models share fewer than two words.
-        SettingsError: If `top` is impossible.
+        SettingsError: If `restrict_vocab` is impossible.
     """
-    check_numbers(top=top)
+    check_numbers(restrict_vocab=restrict_vocab)
     models = vectors_of(first), vectors_of(second)
     shared = [word for word in models[0].index_to_key if models[1].is_known(word)]
     if len(shared) < 2:
         raise W2VError(f"the models share {pluralise(len(shared), 'word')}: at least 2 are needed to compare them")
     vectors = [unit(model[shared]) for model in models]
-    head = min(top, len(shared))
+    head = min(restrict_vocab, len(shared))
     sample_size = min(SAMPLED, len(shared) - head)
     sample = np.linspace(head, len(shared), sample_size, endpoint=False, dtype=np.int64)  # without repeats
     rows = np.concatenate([np.arange(head), sample])

@@ -43,7 +43,7 @@ class EffectiveRank(Result):
     singular_values: list[float]
 
 
-def rank(
+def effective_rank(
     model: TrainedModel | PathLike,
     contexts: int | None = None,
     targets: int | None = None,

@@ -33,16 +33,17 @@ def index_words(words: Iterable[str]) -> tuple[dict[str, int], NDArray[np.int32]
 
 
 class WordIndex:
-    """A mapping from words to the first `top` rows of some vectors.
+    """A mapping from words to the first `restrict_vocab` rows of some vectors.
 
     Attributes:
         first_variant, next_variant: See index_words. If `case_insensitive`, words that differ only in case count as the
             same word.
     """
 
-    def __init__(self, vectors: KeyedVectors, top: int, case_insensitive: bool) -> None:
+    def __init__(self, vectors: KeyedVectors, restrict_vocab: int, case_insensitive: bool) -> None:
         self._vectors, self._fold = vectors, str.casefold if case_insensitive else str
-        self._first, self.first_variant, self.next_variant = index_words(map(self._fold, vectors.first_words(top)))
+        words = map(self._fold, vectors.first_words(restrict_vocab))
+        self._first, self.first_variant, self.next_variant = index_words(words)
         self._ngram_vectors: list[NDArray[np.float32]] = []  # of the composed words
 
     def row(self, word: str) -> int:

@@ -20,21 +20,21 @@ from w2v.vectors.keyed import KeyedVectors
 
 Content = dict[str, Any]
 
-TOP = 10_000  # default number of words in a page
+RESTRICT_VOCAB = 10_000  # default number of words in a page
 INITIAL_WORDS = 1_500  # words on the map when it opens
 MAX_COORDINATE = 32767
 MAX_CANDIDATES = 10  # example analogies to try; the first that the model answers correctly is used
 SEARCHED_WORDS = 10_000  # number of words among which the model searches for the answer
 
 
-def embedded_model(name: str, vectors: KeyedVectors, top: int, word_map: Content) -> Content:
-    """Return the data of a page that works without a server: `top` words with their vectors.
+def embedded_model(name: str, vectors: KeyedVectors, restrict_vocab: int, word_map: Content) -> Content:
+    """Return the data of a page that works without a server: `restrict_vocab` words with their vectors.
 
     Args:
         word_map: The map of these words, from word_maps.
     """
-    integers, scales = quantise(np.asarray(vectors.vectors[:top]))
-    searched = "all words" if top >= len(vectors) else f"the first {top:,} words"
+    integers, scales = quantise(np.asarray(vectors.vectors[:restrict_vocab]))
+    searched = "all words" if restrict_vocab >= len(vectors) else f"the first {restrict_vocab:,} words"
     return {
         **model_facts(name, vectors, f"search in {searched}, with vectors rounded to 8 bits"),
         **word_map,
@@ -50,9 +50,13 @@ def model_facts(name: str, vectors: KeyedVectors, search: str) -> Content:
 
 
 def word_maps(
-    models: Sequence[KeyedVectors], top: int, method: Projection, slices: bool = False, progress: Report | None = None
+    models: Sequence[KeyedVectors],
+    restrict_vocab: int,
+    method: Projection,
+    slices: bool = False,
+    progress: Report | None = None,
 ) -> list[Content]:
-    """Return the data of a map of the first `top` words of each model.
+    """Return the data of a map of the first `restrict_vocab` words of each model.
 
     A map projects unit vectors, so that words with high cosines are close to each other.
 
@@ -71,33 +75,33 @@ def word_maps(
         names: The names of the clusters.
 
     Raises:
-        SettingsError: `top` is below 1.
+        SettingsError: `restrict_vocab` is below 1.
         W2VError: A model has no words, a value is not finite, or a library is not installed.
     """
-    check_numbers(top=top)
+    check_numbers(restrict_vocab=restrict_vocab)
     if not all(each.vectors.size for each in models):
         raise W2VError("the model has no words")
     if slices:
-        return _maps_in_one_system(models, top, method, progress)
-    return [each for model in models for each in _maps_in_one_system([model], top, method, progress)]
+        return _maps_in_one_system(models, restrict_vocab, method, progress)
+    return [each for model in models for each in _maps_in_one_system([model], restrict_vocab, method, progress)]
 
 
 def _maps_in_one_system(
-    models: Sequence[KeyedVectors], top: int, method: Projection, progress: Report | None
+    models: Sequence[KeyedVectors], restrict_vocab: int, method: Projection, progress: Report | None
 ) -> list[Content]:
     """Return the data of the maps of models in one coordinate system; see word_maps."""
-    rows = [unit(np.asarray(each.vectors[:top])) for each in models]
+    rows = [unit(np.asarray(each.vectors[:restrict_vocab])) for each in models]
     points = project(np.concatenate(rows), method, progress=progress)
     points -= (points.min(axis=0) + points.max(axis=0)) / 2
     points *= MAX_COORDINATE / (np.abs(points).max() or 1)
     coordinates = np.split(np.rint(points).astype(np.int16), np.cumsum([len(each) for each in rows])[:-1])
     skipped = [default_skip(len(each), INITIAL_WORDS) for each in rows]
     shown = slice(skipped[0], skipped[0] + INITIAL_WORDS)
-    numbers, names = cluster_words(models[0].first_words(top)[shown], rows[0][shown], CLUSTERS, seed=1)
+    numbers, names = cluster_words(models[0].first_words(restrict_vocab)[shown], rows[0][shown], CLUSTERS, seed=1)
     return [
         {
-            "words": model.first_words(top),
-            "counts": None if model.counts is None else model.counts[:top].tolist(),
+            "words": model.first_words(restrict_vocab),
+            "counts": None if model.counts is None else model.counts[:restrict_vocab].tolist(),
             "map": encode_array(coordinates[number]),
             "clusters": encode_array(nearest_cluster(rows[number], rows[0][shown], numbers).astype(np.uint8)),
             "names": names,
@@ -108,22 +112,22 @@ def _maps_in_one_system(
     ]
 
 
-def examples(models: Sequence[KeyedVectors], top: int) -> dict[str, Any]:
+def examples(models: Sequence[KeyedVectors], restrict_vocab: int) -> dict[str, Any]:
     """Choose the examples that a page shows at first: a word, and an analogy a - b + c with this word as its answer.
 
     An analogy consists of two words and the nearest word of each. The function prefers the pairs with the most
     parallel offsets, and takes the first analogy that the first model answers correctly.
 
     Returns:
-        word: A word that every model has among its first `top` words; None if there is none.
+        word: A word that every model has among its first `restrict_vocab` words; None if there is none.
         analogy: [a, b, c]; [] if there are fewer than four such words.
     """
     first, *others = models
-    start = default_skip(min(top, len(first)), INITIAL_WORDS)
+    start = default_skip(min(restrict_vocab, len(first)), INITIAL_WORDS)
     words = [
         word
-        for word in first.first_words(min(top, start + INITIAL_WORDS))[start:]
-        if all((row := other.row_of(word)) is not None and row < top for other in others)
+        for word in first.first_words(min(restrict_vocab, start + INITIAL_WORDS))[start:]
+        if all((row := other.row_of(word)) is not None and row < restrict_vocab for other in others)
     ]
     if len(words) < 4:
         return {"word": words[0] if words else None, "analogy": []}

@@ -27,32 +27,32 @@ class Explorer:
         self._completer = Completer([*map(str, vectors.index_to_key)])
         self._map = word_map
 
-    def complete(self, text: str, n: int) -> list[Answer]:
-        """Return at most n words that match the typed text, a word of exactly this spelling first."""
+    def complete(self, text: str, topn: int) -> list[Answer]:
+        """Return at most `topn` words that match the typed text, a word of exactly this spelling first."""
         exact = self.vectors.row_of(text)
-        rows = dict.fromkeys([*([] if exact is None else [exact]), *self._completer.rows(text, n)])
-        return [self._word(row) for row in list(rows)[:n]]
+        rows = dict.fromkeys([*([] if exact is None else [exact]), *self._completer.rows(text, topn)])
+        return [self._word(row) for row in list(rows)[:topn]]
 
-    def nearest(self, plus: list[str], minus: list[str], method: Method, n: int) -> list[Answer]:
-        """Return the n words nearest to plus - minus.
+    def nearest(self, plus: list[str], minus: list[str], method: Method, topn: int) -> list[Answer]:
+        """Return the `topn` words nearest to plus - minus.
 
         Raises:
             UnknownWordError: A word has no vector.
         """
         query = Query(plus, minus, method)
         approximate = self._index is not None and method == "add"
-        neighbours = self._search_index(query, n) if approximate else query.answer(self.vectors, n)
+        neighbours = self._search_index(query, topn) if approximate else query.answer(self.vectors, topn)
         return [self._word(self.vectors.key_to_index[word], score) for word, score in neighbours]
 
-    def _search_index(self, query: Query, n: int) -> Neighbours:
-        """Return the n nearest words by 3CosAdd from the approximate index."""
+    def _search_index(self, query: Query, topn: int) -> Neighbours:
+        """Return the `topn` nearest words by 3CosAdd from the approximate index."""
         assert self._index is not None
         weights = [1.0] * len(query.positive) + [-1.0] * len(query.negative)
         direction = self.vectors.get_mean_vector(query.words, weights, post_normalize=True, ignore_missing=False)
         query_rows = [row for word in query.words if (row := self.vectors.row_of(word)) is not None]
-        rows, scores = self._index.search(direction, n + len(query_rows))
+        rows, scores = self._index.search(direction, topn + len(query_rows))
         pairs = zip(rows.tolist(), scores.tolist(), strict=True)
-        return [(self.vectors.index_to_key[row], score) for row, score in pairs if row not in query_rows][:n]
+        return [(self.vectors.index_to_key[row], score) for row, score in pairs if row not in query_rows][:topn]
 
     def vector(self, word: str) -> Answer:
         """Return a word's row, count, and the values of its vector.
@@ -90,13 +90,13 @@ class Completer:
         self._starts = np.zeros(len(folded) + 1, np.int64)  # offsets of the line breaks around the words
         np.cumsum([len(word) + 1 for word in folded], out=self._starts[1:])
 
-    def rows(self, typed: str, n: int) -> list[int]:
-        """Return the rows of at most n matching words."""
+    def rows(self, typed: str, topn: int) -> list[int]:
+        """Return the rows of at most `topn` matching words."""
         folded, end = fold(typed), self._starts[-1]
         rows: dict[int, None] = {}  # used as an ordered set
         for pattern in (f"\n{folded}\n", f"\n{folded}", folded):
             offset = self._text.find(pattern)
-            while 0 <= offset < end and len(rows) < n:
+            while 0 <= offset < end and len(rows) < topn:
                 row = int(np.searchsorted(self._starts, offset, side="right")) - 1
                 rows[row] = None
                 offset = self._text.find(pattern, self._starts[row + 1])

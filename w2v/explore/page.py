@@ -12,7 +12,7 @@ from importlib import resources
 
 from w2v.display import Page
 from w2v.errors import printable
-from w2v.explore.content import TOP, Content, embedded_model, examples, word_maps
+from w2v.explore.content import RESTRICT_VOCAB, Content, embedded_model, examples, word_maps
 from w2v.plotting.projection import Projection
 from w2v.progress import Report
 from w2v.vectors.align import check_slices
@@ -29,29 +29,30 @@ UNSAFE = re.compile("[<\u2028\u2029\ud800-\udfff]")
 
 def explore(
     models: Mapping[str, KeyedVectors],
-    top: int = TOP,
+    restrict_vocab: int = RESTRICT_VOCAB,
     method: Projection = "pca",
     slices: bool = False,
     progress: Report | None = None,
 ) -> Page:
-    """Build a page with the first `top` words of one or more models, given by name.
+    """Build a page with the first `restrict_vocab` words of one or more models, given by name.
 
     Args:
         slices: Whether the models are slices in one coordinate system, so that their maps have the same axes.
         progress: Called in phase "project".
 
     Raises:
-        SettingsError: `top` is below 1, the method is unknown, or there is only one slice.
+        SettingsError: `restrict_vocab` is below 1, the method is unknown, or there is only one slice.
         W2VError: A model has no words, a value is not finite, slices have no coordinate system in common, or the
             library of the method is not installed.
     """
     if slices:
         check_slices(models)
-    maps = word_maps([*models.values()], top, method, slices, progress)
+    maps = word_maps([*models.values()], restrict_vocab, method, slices, progress)
     contents = [
-        embedded_model(name, vectors, top, each) for (name, vectors), each in zip(models.items(), maps, strict=True)
+        embedded_model(name, vectors, restrict_vocab, each)
+        for (name, vectors), each in zip(models.items(), maps, strict=True)
     ]
-    return Page(build_html(contents, examples([*models.values()], top), slices))
+    return Page(build_html(contents, examples([*models.values()], restrict_vocab), slices))
 
 
 def build_html(

@@ -70,14 +70,14 @@ class Query(msgspec.Struct, tag_field="question", tag=str.lower, forbid_unknown_
 
 class Complete(Query):
     text: str
-    n: ResultCount
+    topn: ResultCount
 
 
 class Nearest(Query):
     plus: QueryWords
     minus: QueryWords
     method: Method
-    n: ResultCount
+    topn: ResultCount
 
 
 class Vector(Query):

@@ -32,8 +32,8 @@ def open_unpacked(path: PathLike) -> Iterator[tuple[BufferedReader, int]]:
     with translate_os_errors(path), open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         if decompress.is_compressed(file.peek(16)):
-            chunks = iter(lambda: file.read(decompress.PIECE_BYTES), b"")
-            unpacked = decompress.DecompressedStream(str(path), chunks)
+            pieces = iter(lambda: file.read(decompress.PIECE_BYTES), b"")
+            unpacked = decompress.DecompressedStream(str(path), pieces)
             yield BufferedReader(unpacked), decompress.max_unpacked(size)
         else:
             yield file, size

@@ -17,7 +17,7 @@ from w2v.system.files import Errors, PathLike, open_regular, translate_os_errors
 from w2v.text.decompress import DecompressedStream
 from w2v.text.words import Words
 
-CHUNK_BYTES = 1 << 16
+PIECE_BYTES = 1 << 16
 WORDS_SUFFIX = ".metadata.tsv"  # suffix of the file with the words; it replaces .tsv
 
 
@@ -45,11 +45,11 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     """Read the numbers, and words and counts (if any) from the words file; see formats.table.read."""
     words_path = Path(path).with_suffix(WORDS_SUFFIX)
     with translate_os_errors(path), open_regular(path) as file:
-        columns, rows, chunk = 1, 0, b"\n"
-        for chunk in iter(lambda: file.readline(CHUNK_BYTES), b""):
-            columns += chunk.count(b"\t") if not rows else 0
-            rows += chunk.endswith(b"\n")
-        rows += not chunk.endswith(b"\n")
+        columns, rows, piece = 1, 0, b"\n"
+        for piece in iter(lambda: file.readline(PIECE_BYTES), b""):
+            columns += piece.count(b"\t") if not rows else 0
+            rows += piece.endswith(b"\n")
+        rows += not piece.endswith(b"\n")
         check_min_size(words_path, rows)
         file.seek(0)
         # The text is not compressed: DecompressedStream only turns the iterator of bytes into a stream.
@@ -63,6 +63,6 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
 def _with_placeholder_words(file: BufferedReader) -> Iterator[bytes]:
     """Yield a file with a placeholder word before each line, so that the reader of word2vec text can parse it."""
     is_line_start = True
-    while block := file.read(CHUNK_BYTES):
-        yield b"-\t" * is_line_start + block[:-1].replace(b"\n", b"\n-\t") + block[-1:]
-        is_line_start = block.endswith(b"\n")
+    while piece := file.read(PIECE_BYTES):
+        yield b"-\t" * is_line_start + piece[:-1].replace(b"\n", b"\n-\t") + piece[-1:]
+        is_line_start = piece.endswith(b"\n")

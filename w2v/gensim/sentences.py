@@ -75,9 +75,9 @@ class Text8Corpus:
 
     def __iter__(self) -> Iterator[list[str]]:
         words: list[str] = []
-        cut_word = b""  # the bytes after the last space of a chunk: the next chunk may continue the word
-        for chunk in _chunks(self.fname):
-            head, space, cut_word = (cut_word + chunk).rpartition(b" ")
+        cut_word = b""  # the bytes after the last space of a piece: the next piece may continue the word
+        for piece in _pieces(self.fname):
+            head, space, cut_word = (cut_word + piece).rpartition(b" ")
             words += (head + space).decode().split()
             while len(words) >= self.max_sentence_length:
                 yield words[: self.max_sentence_length]
@@ -107,7 +107,7 @@ class BrownCorpus:
                         yield words
 
 
-def _chunks(path: PathLike) -> Iterator[bytes]:
+def _pieces(path: PathLike) -> Iterator[bytes]:
     """Yield the content of a file, decompressed if necessary."""
     with Path(path).open("rb") as file:
         yield from decompress(str(path), iter(lambda: file.read(READ_BYTES), b""))
@@ -115,11 +115,11 @@ def _chunks(path: PathLike) -> Iterator[bytes]:
 
 def read_bytes(path: PathLike) -> bytes:
     """Return the content of a file, decompressed if necessary."""
-    return b"".join(_chunks(path))
+    return b"".join(_pieces(path))
 
 
 def _lines(path: PathLike) -> Iterator[bytes]:
-    return lines_of(str(path), _chunks(path))
+    return lines_of(str(path), _pieces(path))
 
 
 def files_of(sentences: Sentences | None, corpus_file: PathLike | None) -> list[Path] | None:

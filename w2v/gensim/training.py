@@ -196,8 +196,8 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
         """
         if self.sg or self.cbow_mean:
             return 1.0
-        reaches = np.arange(1, self.window + 1) if self.shrink_windows else np.array([self.window])
-        return float(1 / np.mean(1 / (2 * reaches)))
+        sizes = np.arange(1, self.window + 1) if self.shrink_windows else np.array([self.window])
+        return float(1 / np.mean(1 / (2 * sizes)))
 
     # -- a run --------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ a(x) / bound, where bound = max(1, 1/q). If 1/p is above the bound, the edge bac
 w_vt · (1/p − bound), that is drawn without rejection. So no tables are needed. A row that rejects more draws than it
 has neighbours is added up instead, which bounds the time of a step for every p and q.
 
-Each walk has a stream of random numbers of its own, which depends only on the seed, the round and the first node. So
+Each walk has a stream of random numbers of its own, which depends only on the seed, the turn and the first node. So
 the walks are the same for any number of threads, and each can be made again on its own. A thread makes GROUP walks
 step by step together: while the memory of one walk's row arrives, it works on the others.
 """
@@ -94,9 +94,9 @@ cdef class Walker:
         self.sums = None if weights is None else sums_of_rows(indptr, weights)
 
     def walks(self, int64_t first, int64_t last):
-        """Make the walks from number `first` to `last` − 1 of all rounds: uint32 (n,). The GIL is released.
+        """Make the walks from number `first` to `last` − 1 of all turns: uint32 (n,). The GIL is released.
 
-        Walk i starts in round i // nodes. Each round has every node once as the first node, in an order of its own.
+        Walk i starts in turn i // nodes. Each turn has every node once as the first node, in an order of its own.
         The ids of the nodes begin with FIRST_TYPE, and SENTENCE_END_ID ends each walk.
         """
         cdef int64_t stride = self.length + 1, number, k, size = 0
@@ -127,9 +127,9 @@ cdef class Walker:
         prefetch(&self.indptr[walk.node])
 
     cdef int64_t first_node(self, uint64_t turn, uint64_t position) noexcept nogil:
-        """Return the node at a position of the random order of a round.
+        """Return the node at a position of the random order of a turn.
 
-        The order is a Feistel network of 2 · half_bits bits, keyed by the seed and the round. It is applied again while
+        The order is a Feistel network of 2 · half_bits bits, keyed by the seed and the turn. It is applied again while
         its result is not a node.
         """
         cdef uint64_t x = position, left, right, key = scramble(self.seed + turn)

@@ -73,7 +73,7 @@ def walk_blocks(
 ) -> Iterator[NDArray[np.uint32]]:
     """Yield random walks in blocks of ids: uint32 (n,). They are the same for any number of threads.
 
-    Each round starts one walk at each node, in a new random order. A walk ends early at a node without further edges.
+    Each turn starts one walk at each node, in a new random order. A walk ends early at a node without further edges.
     Node i has the id FIRST_TYPE + i, and SENTENCE_END_ID ends each walk.
 
     Args:

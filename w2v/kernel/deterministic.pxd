@@ -225,13 +225,13 @@ cdef inline void for_each_row(Team *team, Worker *worker, bint make_copies) noex
     if not s.composed:  # composed rows belong to the worker, so they need no copies
         for k in range(worker.kept.start, worker.kept.end):
             if worker.kept.words[k] >= 0:
-                touch_or_copy(team, worker, &worker.kept.rows[k], False, make_copies, s.window)
+                touch_or_copy(team, worker, &worker.kept.rows[k], False, make_copies, s.window_size)
     for k in range(worker.filled):
         w = &worker.windows[k]
         if not w.n:
             continue
         if make_copies:
-            set_inputs(worker, w, s.window)
+            set_inputs(worker, w, s.window_size)
         if s.frozen_outputs:  # nobody updates output rows, so all workers use the rows themselves
             continue
         for group in range(w.output_sets):

@@ -75,12 +75,13 @@ def learning_rate(start_alpha: float, end_alpha: float, progress: float) -> floa
 def collect(plan: Any, s: Worker, key: Any, first_token: int, end_token: int) -> int:
     """Collect in s.kept the words of a chunk's tokens that subsampling keeps, and return the index of their end.
 
-    The words begin at index window + 1. Before and after them are the words of the neighbouring chunks that a window
-    can reach, up to the end of the sentence. END_OF_SENTENCE marks the end of each sentence, and both ends of s.kept.
+    The words begin at index window_size + 1. Before and after them are the words of the neighbouring chunks that a
+    window can reach, up to the end of the sentence. END_OF_SENTENCE marks the end of each sentence, and both ends of
+    s.kept.
     s.token_number has for each word the number of known tokens of the chunk up to it.
     """
     kept = s.kept
-    first = end = plan.window + 1
+    first = end = plan.window_size + 1
     known = 0
     for token in range(first_token, end_token):
         if plan.ids[token] == SENTENCE_END_ID:
@@ -106,7 +107,7 @@ def collect(plan: Any, s: Worker, key: Any, first_token: int, end_token: int) ->
         token -= 1
     kept[k] = END_OF_SENTENCE
     k, token = end, end_token
-    while k < end + plan.window and token < len(plan.ids) and plan.ids[token] != SENTENCE_END_ID:
+    while k < end + plan.window_size and token < len(plan.ids) and plan.ids[token] != SENTENCE_END_ID:
         word = plan.word_of_type[plan.ids[token]]
         if word >= 0 and is_kept(plan, key, token, word):
             kept[k] = word
@@ -121,8 +122,8 @@ def shuffle_long_sentences(plan: Any, s: Worker, end: int) -> None:
 
     Any words near the centre word are then a random sample of its sentence. Only words of the chunk are shuffled.
     """
-    kept, first, last = s.kept, plan.window + 1, end - 1  # last: the last word of a sentence in the chunk
-    right = last  # the last word of the sentence that is kept: up to `window` words of the next chunk are
+    kept, first, last = s.kept, plan.window_size + 1, end - 1  # last: the last word of a sentence in the chunk
+    right = last  # the last word of the sentence that is kept: up to `window_size` words of the next chunk are
     while last >= first and kept[right + 1] != END_OF_SENTENCE:
         right += 1
     while last >= first:
@@ -130,7 +131,7 @@ def shuffle_long_sentences(plan: Any, s: Worker, end: int) -> None:
         while kept[left - 1] != END_OF_SENTENCE:
             left -= 1
         start = max(left, first)
-        if right - left > plan.window:
+        if right - left > plan.window_size:
             for k in range(last, start - 1, -1):  # Fisher-Yates
                 other = k - below(draw(s.random), k - start + 1)
                 word = kept[k]
@@ -149,8 +150,8 @@ def compose(plan: Any, s: Worker, end: int) -> int:
 
     s.slots[word] becomes the index of the word's row in s.composed, and s.distinct the word of each row.
     """
-    count, k = 0, plan.window
-    if end > plan.window + 1:
+    count, k = 0, plan.window_size
+    if end > plan.window_size + 1:
         while s.kept[k] != END_OF_SENTENCE:
             k -= 1
         while k < end or s.kept[k] != END_OF_SENTENCE:
@@ -163,11 +164,11 @@ def compose(plan: Any, s: Worker, end: int) -> int:
     width = s.composed.shape[1]
     for k in range(count):
         word = s.distinct[k]
-        scale = s.composed.dtype.type(1) / s.composed.dtype.type(plan.sizes[word])
+        scale = s.composed.dtype.type(1) / s.composed.dtype.type(plan.subword_counts[word])
         for d in range(width):
             s.composed[k, d] = 0
-        for part in range(plan.part_starts[word], plan.part_starts[word + 1]):
-            row = plan.parts[part]
+        for at in range(plan.subword_starts[word], plan.subword_starts[word + 1]):
+            row = plan.subword_rows[at]
             for d in range(width):
                 s.composed[k, d] += scale * plan.inputs[row, d]
         for d in range(width):
@@ -179,8 +180,8 @@ def update_subwords(plan: Any, s: Worker, count: int) -> None:
     """Add to each subword its share of the changes of the first `count` composed rows."""
     for k in range(count):
         word = s.distinct[k]
-        for part in range(plan.part_starts[word], plan.part_starts[word + 1]):
-            row, share = plan.parts[part], plan.shares[part]
+        for at in range(plan.subword_starts[word], plan.subword_starts[word + 1]):
+            row, share = plan.subword_rows[at], plan.shares[at]
             for d in range(s.composed.shape[1]):
                 plan.inputs[row, d] += share * (s.composed[k, d] - s.composed_before[k, d])
 
@@ -198,13 +199,13 @@ def train_chunk(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, in
     end = collect(plan, s, key_of(plan.seed, epoch, SUBSAMPLING), first_token, end_token)
     if plan.whole_sentences:
         shuffle_long_sentences(plan, s, end)
-    has_subwords = len(plan.parts) > 0
+    has_subwords = len(plan.subword_rows) > 0
     count = compose(plan, s, end) if has_subwords else 0
     inputs = s.composed if has_subwords else plan.inputs
     as_float, one = s.x.dtype.type, s.x.dtype.type(1)
     loss, predictions = 0.0, 0
     s.position[0] = -1
-    for centre in range(plan.window + 1, end):
+    for centre in range(plan.window_size + 1, end):
         if s.kept[centre] == END_OF_SENTENCE:
             continue
         progress = as_float((tokens_before + s.token_number[centre]) / tokens_in_run)
@@ -212,14 +213,14 @@ def train_chunk(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, in
         n = find_context(plan, s, centre)
         if n == 0:
             continue
-        if s.kept[centre + plan.window] >= 0 and not has_subwords:
-            prefetch(inputs, s.kept[centre + plan.window])
+        if s.kept[centre + plan.window_size] >= 0 and not has_subwords:
+            prefetch(inputs, s.kept[centre + plan.window_size])
         s.position[0] += 1
         word = s.kept[centre]
         if len(plan.output_words) > 0:
             word = plan.output_words[word]
         size = n if plan.cbow else plan.inputs_per_step
-        gradient_scale = one / as_float(n) if plan.cbow and plan.corrected else one
+        gradient_scale = one / as_float(n) if plan.cbow and plan.corrected_gradient else one
         for group in range(0, n, size):
             s.position[1] = group // size
             words = s.context[group : min(group + size, n)]
@@ -236,20 +237,20 @@ def train_chunk(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, in
 def find_context(plan: Any, s: Worker, centre: int) -> int:
     """Find the context words of the centre word at index `centre` of s.kept, and return their number.
 
-    The rows of their input vectors are written to s.context. With `shrink`, the window has a random size, so that near
-    words are in it more often.
+    The rows of their input vectors are written to s.context. With `shrink_windows`, the window has a random size, so
+    that near words are in it more often.
     """
-    kept, has_subwords = s.kept, len(plan.parts) > 0
-    reach, left, right = plan.window, centre, centre
-    if plan.shrink:
-        reach -= below(draw(s.random), plan.window)
-    while centre - left < plan.reaches[0, reach] and kept[left - 1] != END_OF_SENTENCE:
+    kept, has_subwords = s.kept, len(plan.subword_rows) > 0
+    size, left, right = plan.window_size, centre, centre
+    if plan.shrink_windows:
+        size -= below(draw(s.random), plan.window_size)
+    while centre - left < plan.sides_by_size[0, size] and kept[left - 1] != END_OF_SENTENCE:
         left -= 1
-    while right - centre < plan.reaches[1, reach] and kept[right + 1] != END_OF_SENTENCE:
+    while right - centre < plan.sides_by_size[1, size] and kept[right + 1] != END_OF_SENTENCE:
         right += 1
-    if plan.whole_sentences:  # a window of `window` + 1 words, moved so that it stays inside the sentence
-        left = max(left, min(centre - plan.window // 2, right - plan.window))
-        right = min(right, left + plan.window)
+    if plan.whole_sentences:  # a window of `window_size` + 1 words, moved so that it stays inside the sentence
+        left = max(left, min(centre - plan.window_size // 2, right - plan.window_size))
+        right = min(right, left + plan.window_size)
     for k in range(right - left):
         word = kept[left + k] if left + k < centre else kept[left + k + 1]
         s.context[k] = s.slots[word] if has_subwords else word
@@ -298,7 +299,7 @@ class Kernel:
         self._plan = shared_plan(plan, inputs)
         self._workers = [new_thread(plan, parameters, inputs.shape[1], inputs.dtype) for _ in range(plan.workers)]
         if plan.loss.is_own:
-            trial = new_worker(plan.loss, parameters, 2 * plan.window, inputs.shape[1], inputs.dtype)
+            trial = new_worker(plan.loss, parameters, 2 * plan.window_size, inputs.shape[1], inputs.dtype)
             dry_run(plan.loss, trial, len(inputs))
         frozen = ((update, update_inputs),) if plan.frozen_outputs else ()
         self._train_chunk = self._with_loss(functions_of(plan.loss) + frozen)
@@ -349,17 +350,20 @@ class Kernel:
 def shared_plan(plan: Plan, inputs: Array) -> Any:
     """Return a named tuple with the data of a Plan that all threads read, and the input matrix, which they update.
 
-    Most fields have the same names as in Plan. The others are inputs_per_step, the number of context words that take a
-    step together, and part_starts, parts and sizes, which are `starts`, `rows` and `sizes` of the SubwordRows; they are
-    empty without subwords. output_words is empty if it is None in Plan.
+    Most fields have the same names as in Plan. The others are corrected_gradient, whether `cbow_gradient` is corrected;
+    inputs_per_step, the number of context words that take a step together; and subword_starts, subword_rows and
+    subword_counts, which are `starts`, `rows` and `counts` of the SubwordRows. They are empty without subwords.
+    output_words is empty if it is None in Plan.
     """
-    names = ("ids", "word_of_type", "tokens_before", "keep_thresholds", "cbow", "corrected", "window", "reaches")
-    fields: dict[str, Any] = {name: getattr(plan, name) for name in (*names, "epochs", "chunk_size")}
-    fields |= {"inputs": inputs, "shrink": plan.shrink_windows, "whole_sentences": plan.whole_sentences}
+    names: tuple[str, ...] = ("ids", "word_of_type", "tokens_before", "keep_thresholds", "cbow", "window_size")
+    names += ("sides_by_size", "shrink_windows", "whole_sentences", "epochs", "chunk_size")
+    fields: dict[str, Any] = {name: getattr(plan, name) for name in names} | {"inputs": inputs}
+    fields |= {"corrected_gradient": plan.cbow_gradient == "corrected"}
     fields |= {"output_words": np.empty(0, np.int32) if plan.output_words is None else plan.output_words}
     fields |= {"inputs_per_step": 1 if plan.per_pair or plan.loss.sequential else MAX_INPUTS_PER_STEP}
-    parts, shares = (plan.subwords, plan.shares) if plan.subwords else (NO_SUBWORDS, np.empty(0, np.float32))
-    fields |= {"part_starts": parts.starts, "parts": parts.rows, "sizes": parts.sizes, "shares": shares}
+    subwords, shares = (plan.subwords, plan.shares) if plan.subwords else (NO_SUBWORDS, np.empty(0, np.float32))
+    fields |= {"subword_starts": subwords.starts, "subword_rows": subwords.rows, "shares": shares}
+    fields |= {"subword_counts": subwords.counts}
     fields |= {name: inputs.dtype.type(getattr(plan, name)) for name in ("start_alpha", "end_alpha")}
     return as_named_tuple("plan", fields | {"seed": np.uint64(plan.seed)})
 
@@ -367,7 +371,7 @@ def shared_plan(plan: Plan, inputs: Array) -> Any:
 def new_thread(plan: Plan, parameters: Mapping[str, Array], width: int, dtype: DTypeLike) -> Worker:
     """Return the state of a thread that trains this plan, for rows of this width and type."""
     composed = len(plan.keep_thresholds) if plan.subwords else 0
-    return new_worker(plan.loss, parameters, 2 * plan.window, width, dtype, plan.chunk_size, composed)
+    return new_worker(plan.loss, parameters, 2 * plan.window_size, width, dtype, plan.chunk_size, composed)
 
 
 def worker_bytes(plan: Plan) -> int:

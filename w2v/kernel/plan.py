@@ -15,7 +15,7 @@ from w2v._kernels import step_for
 from w2v.errors import SettingsError
 from w2v.formats import bfloat16
 from w2v.losses.loss import Loss
-from w2v.settings import Storage
+from w2v.settings import Gradient, Storage
 from w2v.system import memory
 from w2v.text.subword_rows import SubwordRows
 
@@ -35,12 +35,10 @@ class Plan:
         loss: See Loss.
         cbow: Whether the input row is the mean of the context words (CBOW), or each context word is an input row
             (skip-gram).
-        corrected: In CBOW, divide the gradient of the mean among the context words (True), or give each word all of it
-            (False).
-        sides: Maximum number of words of a window before and after its centre.
-        whole_sentences: Whether the window of a word is its sentence. A window has at most `window` context words; if
-            the sentence is longer, they are drawn at random.
-        shrink_windows, per_pair, epochs, seed: See Settings.
+        cbow_gradient, shrink_windows, per_pair, epochs, seed: See Settings.
+        window_sides: Maximum number of words of a window before and after its centre.
+        whole_sentences: Whether the window of a word is its sentence. A window has at most `window_size` context words;
+            if the sentence is longer, they are drawn at random.
         start_alpha, end_alpha: The learning rate at the start and at the end of the run.
         vector_size: D.
         storage: The type of the matrices.
@@ -61,8 +59,8 @@ class Plan:
     keep_thresholds: NDArray[np.uint32]
     loss: Loss
     cbow: bool
-    corrected: bool
-    sides: tuple[int, int]
+    cbow_gradient: Gradient
+    window_sides: tuple[int, int]
     shrink_windows: bool
     per_pair: bool
     start_alpha: float
@@ -90,27 +88,27 @@ class Plan:
         return replace(self, ids=self.ids[:stop], tokens_before=np.append(before, before[-1] + tokens_in_last))
 
     @property
-    def window(self) -> int:
+    def window_size(self) -> int:
         """The larger number of words on one side of the centre."""
-        return max(self.sides)
+        return max(self.window_sides)
 
     @property
-    def reaches(self) -> NDArray[np.int32]:
-        """The number of words before and after the centre, for window sizes 0 to `window`: int32 (2, window + 1)."""
-        sizes = np.arange(self.window + 1)
-        return np.array([-(-sizes * side // self.window) for side in self.sides], np.int32)
+    def sides_by_size(self) -> NDArray[np.int32]:
+        """The number of words before and after the centre, for sizes 0 to `window_size`: int32 (2, window_size + 1)."""
+        sizes = np.arange(self.window_size + 1)
+        return np.array([-(-sizes * side // self.window_size) for side in self.window_sides], np.int32)
 
     @property
     def max_context(self) -> int:
         """The maximum number of context words in a window."""
-        return self.window if self.whole_sentences else 2 * self.window
+        return self.window_size if self.whole_sentences else 2 * self.window_size
 
     @property
     def mean_context(self) -> float:
         """The mean number of context words in a window that the sentence does not limit."""
         if self.whole_sentences:
-            return self.window
-        return float(self.reaches[:, 1:].mean(axis=1).sum()) if self.shrink_windows else sum(self.sides)
+            return self.window_size
+        return float(self.sides_by_size[:, 1:].mean(axis=1).sum()) if self.shrink_windows else sum(self.window_sides)
 
     @property
     def width(self) -> int:

@@ -86,22 +86,22 @@ int64_t step_scratch(int64_t n, int64_t m, int64_t width, int pooled, int bfloat
 void step_loss_start(StepLoss *loss);
 double step_loss_total(StepLoss *loss); /* add the pending logarithms to the total, and return it */
 
-/* A matrix with the parts of words as rows: the own row of each word, and the rows of n-grams. */
+/* The input matrix with subwords: the own row of each word, and the rows of n-grams. */
 typedef struct {
     char *rows;
     int64_t row_bytes, width; /* bytes and values in a row */
     int bfloat16;
     float *scratch;           /* 2 · width floats, aligned to a cache line */
-} StepParts;
+} StepMatrix;
 
 typedef struct {
     int64_t lanes; /* floats in a vector register */
     void (*step)(const Step *step);
-    /* to, copy ← scale · the sum of n parts of a word */
-    void (*compose)(const StepParts *parts, int64_t n, const int32_t *rows, float scale, void *to, void *copy,
+    /* to, copy ← scale · the sum of n subwords of a word */
+    void (*compose)(const StepMatrix *matrix, int64_t n, const int32_t *rows, float scale, void *to, void *copy,
                     uint32_t random);
-    /* parts[k] ← parts[k] + shares[k] · (now − then) */
-    void (*update_subwords)(const StepParts *parts, int64_t n, const int32_t *rows, const float *shares,
+    /* row k ← row k + shares[k] · (now − then) */
+    void (*update_subwords)(const StepMatrix *matrix, int64_t n, const int32_t *rows, const float *shares,
                             const void *now, const void *then, uint32_t random);
 } StepFunctions;
 

@@ -679,8 +679,8 @@ static void STEP_NAME(step)(const Step *s) {
 
 /* -- subwords ----------------------------------------------------------------------------------------------------- */
 
-/* Add U vectors of the parts from float d on. */
-static STEP_INLINE void STEP_NAME(compose_vectors)(const int U, int64_t d, const StepParts *p, int64_t n,
+/* Add U vectors of the subwords from float d on. */
+static STEP_INLINE void STEP_NAME(compose_vectors)(const int U, int64_t d, const StepMatrix *p, int64_t n,
                                                    const int32_t *rows, float scale, float *to, float *copy) {
     const char *const first = p->rows + d * sizeof(float);
     step_vec sum[STEP_POOL_VECTORS];
@@ -692,7 +692,7 @@ static STEP_INLINE void STEP_NAME(compose_vectors)(const int U, int64_t d, const
     STEP_EACH(u, U) STEP_VEC(to + d + u * STEP_LANES) = STEP_VEC(copy + d + u * STEP_LANES) = scale * sum[u];
 }
 
-static void STEP_NAME(compose)(const StepParts *p, int64_t n, const int32_t *rows, float scale, void *to, void *copy,
+static void STEP_NAME(compose)(const StepMatrix *p, int64_t n, const int32_t *rows, float scale, void *to, void *copy,
                                uint32_t random) {
     if (!p->bfloat16) {
         STEP_FOR_VECTORS(STEP_NAME(compose_vectors), p->width, p, n, rows, scale, to, copy);
@@ -709,10 +709,10 @@ static void STEP_NAME(compose)(const StepParts *p, int64_t n, const int32_t *row
     memcpy(copy, to, p->row_bytes);
 }
 
-/* Update U vectors of the parts from float d on. */
-static STEP_INLINE void STEP_NAME(update_parts)(const int U, int64_t d, const StepParts *p, int64_t n,
-                                                const int32_t *rows, const float *shares, const float *now,
-                                                const float *then) {
+/* Update U vectors of the subwords from float d on. */
+static STEP_INLINE void STEP_NAME(update_subword_vectors)(const int U, int64_t d, const StepMatrix *p, int64_t n,
+                                                          const int32_t *rows, const float *shares, const float *now,
+                                                          const float *then) {
     char *const first = p->rows + d * sizeof(float);
     step_vec change[STEP_POOL_VECTORS];
     STEP_EACH(u, U) change[u] = STEP_VEC(now + d + u * STEP_LANES) - STEP_VEC(then + d + u * STEP_LANES);
@@ -723,10 +723,10 @@ static STEP_INLINE void STEP_NAME(update_parts)(const int U, int64_t d, const St
     }
 }
 
-static void STEP_NAME(update_subwords)(const StepParts *p, int64_t n, const int32_t *rows, const float *shares,
+static void STEP_NAME(update_subwords)(const StepMatrix *p, int64_t n, const int32_t *rows, const float *shares,
                                        const void *now, const void *then, uint32_t random) {
     if (!p->bfloat16) {
-        STEP_FOR_VECTORS(STEP_NAME(update_parts), p->width, p, n, rows, shares, now, then);
+        STEP_FOR_VECTORS(STEP_NAME(update_subword_vectors), p->width, p, n, rows, shares, now, then);
         return;
     }
     float *const change = p->scratch, *const part = p->scratch + p->width;

@@ -31,7 +31,7 @@ cdef extern from "step.h" nogil:
         int bfloat16
         uint64_t random
         StepLoss *loss
-    ctypedef struct StepParts:
+    ctypedef struct StepMatrix:
         char *rows
         int64_t row_bytes, width
         int bfloat16
@@ -40,10 +40,10 @@ cdef extern from "step.h" nogil:
         int64_t lanes
         void (*step)(const Step *step) noexcept nogil
         void (*compose)(
-            const StepParts *parts, int64_t n, const int32_t *rows, float scale, void *to, void *copy, uint32_t random
+            const StepMatrix *matrix, int64_t n, const int32_t *rows, float scale, void *to, void *copy, uint32_t random
         ) noexcept nogil
         void (*update_subwords)(
-            const StepParts *parts, int64_t n, const int32_t *rows, const float *shares, const void *now,
+            const StepMatrix *matrix, int64_t n, const int32_t *rows, const float *shares, const void *now,
             const void *then, uint32_t random
         ) noexcept nogil
     int64_t step_column(int64_t j)
@@ -85,7 +85,7 @@ cdef struct Window:
 
 cdef struct Sizes:
     # The numbers that determine the memory of a worker.
-    int64_t window         # maximum number of context words on one side
+    int64_t window_size    # maximum number of context words on one side
     int64_t n              # maximum number of context words in a window
     int64_t kept           # maximum number of kept words of a chunk, with the words around it
     int64_t width          # values in a row
@@ -133,7 +133,7 @@ cdef struct Draws:
 
 cdef struct ComposedRows:
     # The input rows of the chunk's distinct words. Each is the mean of the rows of the word's subwords.
-    StepParts parts        # the input matrix
+    StepMatrix matrix      # the input matrix
     int32_t *slots         # (V): the index of a word among the distinct words; undefined for words outside the chunk
     int32_t *words         # the distinct words
     int64_t count          # their number
@@ -218,7 +218,7 @@ cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept n
     copies.index_of_key = HashTable(<Slot *>bump_allocate(&at, slots * sizeof(Slot)), slots - 1)
     copies.touched_rows = <uint64_t *>bump_allocate(&at, s.set_bits // 8)
     copies.shared_rows = <uint64_t *>bump_allocate(&at, s.set_bits // 8)
-    composed.parts.scratch = <float *>bump_allocate(&at, 2 * s.width * sizeof(float) if s.composed else 0)
+    composed.matrix.scratch = <float *>bump_allocate(&at, 2 * s.width * sizeof(float) if s.composed else 0)
     composed.slots = <int32_t *>bump_allocate(&at, s.vocabulary_size * sizeof(int32_t))
     composed.words = <int32_t *>bump_allocate(&at, s.composed * sizeof(int32_t))
     composed.rows = <char *>bump_allocate(&at, s.composed * s.row_bytes)
@@ -233,7 +233,7 @@ cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept n
 cdef inline int64_t lay_out_window(Window *w, Sizes s, uintptr_t start) noexcept nogil:
     """Point a window at its arrays, which begin at `start`, aligned to a cache line, and return their size."""
     cdef uintptr_t at = start
-    w.inputs = <float **>bump_allocate(&at, 2 * s.window * sizeof(float *))
+    w.inputs = <float **>bump_allocate(&at, 2 * s.window_size * sizeof(float *))
     w.group_starts = <int32_t *>bump_allocate(&at, (s.n + 1) * sizeof(int32_t))
     w.outputs = <float **>bump_allocate(&at, (s.output_sets * s.m + 1) * sizeof(float *))
     w.target = <float *>bump_allocate(&at, s.columns * sizeof(float))
@@ -262,14 +262,14 @@ cdef inline uint64_t draw(Worker *worker) noexcept nogil:
     return scramble(worker.random)
 
 
-cdef inline void set_inputs(Worker *worker, Window *w, int64_t window) noexcept nogil:
+cdef inline void set_inputs(Worker *worker, Window *w, int64_t window_size) noexcept nogil:
     """Set the input rows of the context words.
 
     Both loops run as often as for the largest window, because the processor can predict a constant number. The rows
     that the first loop reads beyond the centre word are overwritten; those beyond the window are not used.
     """
     cdef int64_t k, before = w.centre_index - w.left
-    for k in range(window):
+    for k in range(window_size):
         w.inputs[k] = worker.kept.rows[w.left + k]
-    for k in range(window):
+    for k in range(window_size):
         w.inputs[before + k] = worker.kept.rows[w.centre_index + 1 + k]

@@ -158,7 +158,7 @@ class CharacterCNN(Loss):
 
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
-        m = draw_words(s, centre, blocks=1, counted=True)
+        m = draw_words(s, centre, batches=1, counted=True)
         set_importance(s, m, 1)
         return m
 

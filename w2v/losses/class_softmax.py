@@ -79,7 +79,7 @@ class ClassSoftmax(Loss):
         starts = tensors.get("class_starts", np.empty(()))
         return {"classes": len(starts) - 1} if starts.ndim else {}
 
-    def updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
+    def expected_updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
         class_probabilities = np.bincount(self.data["class_of"], words)
         # Each prediction updates the rows of all classes, which are the last ones.
         return np.append(class_probabilities[self.data["class_of"]], np.ones(self.classes))

@@ -92,7 +92,7 @@ class HierarchicalSoftmax(Loss):
         self.rows = len(self.vocabulary) - 1
         self.max_rows, self.expected_rows = int(tree.lengths.max()), float(tree.lengths.mean())
 
-    def updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
+    def expected_updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.bincount(self.tree.nodes, np.repeat(words, self.tree.lengths), self.rows).astype(np.float64)
 
     @staticmethod

@@ -211,7 +211,7 @@ class Loss:
 
     # -- parameters -----------------------------------------------------------------------------
 
-    def updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
+    def expected_updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the expected number of updates of each row of "outputs" in a prediction, (rows,).
 
         Args:

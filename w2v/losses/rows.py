@@ -17,7 +17,7 @@ from w2v.losses.loss import Array, Integers, Worker
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ divided by the golden ratio: SplitMix64's increment
 MULTIPLIER_1, MULTIPLIER_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 HALF, HALF_MASK = np.uint64(32), np.uint64(0xFFFFFFFF)  # half of the 64 bits
-REDRAWS = 64  # After drawing this many words that are already in the rows, take the next word that is not.
+MAX_REDRAWS = 64  # After drawing this many words that are already in the rows, take the next word that is not.
 SCORE_BLOCK = 64  # `logistic` pads scores to a multiple of this. A product of 64 factors up to 2 does not overflow.
 
 
@@ -195,8 +195,8 @@ def shifted_exponentials(scores: Array, out: Array) -> tuple[float, float]:
 # -- drawing words --------------------------------------------------------------------------
 
 
-def draw_words(s: Worker, centre: int, blocks: int, counted: bool) -> int:
-    """Fill s.rows with the centre word and `blocks` times K drawn words, and return the number of rows.
+def draw_words(s: Worker, centre: int, batches: int, counted: bool) -> int:
+    """Fill s.rows with the centre word and `batches` times K drawn words, and return the number of rows.
 
     The K random numbers in s.random were drawn in advance, so that the rows of their words can be prefetched. When a
     drawn word is already in the rows, its weight increases by 1 with `counted`; without it, another word is drawn.
@@ -204,13 +204,13 @@ def draw_words(s: Worker, centre: int, blocks: int, counted: bool) -> int:
     size = len(s.data.alias_table)
     s.rows[0], s.target[0], s.weight[0] = centre, 1, 1
     m = 1
-    for _ in range(blocks):
+    for _ in range(batches):
         for k in range(1, len(s.random)):
             word, tries = draw_from(s.data.alias_table, s.random[k]), 0
             at = index_of(s.rows, word, m)
             while at < m and not counted:
                 tries += 1
-                word = draw_from(s.data.alias_table, draw(s.random)) if tries < REDRAWS else (word + 1) % size
+                word = draw_from(s.data.alias_table, draw(s.random)) if tries < MAX_REDRAWS else (word + 1) % size
                 at = index_of(s.rows, word, m)
             if at < m:
                 s.weight[at] += 1
@@ -236,13 +236,13 @@ def index_of(rows: Array, word: int, m: int) -> int:
     return m
 
 
-def set_importance(s: Worker, m: int, blocks: int) -> None:
-    """Set the offsets of sampled softmax: the logarithm of a word's expected count in `blocks` times K draws.
+def set_importance(s: Worker, m: int, batches: int) -> None:
+    """Set the offsets of sampled softmax: the logarithm of a word's expected count in `batches` times K draws.
 
     The logarithm of the weight is subtracted, so that a word with weight k counts k times in the softmax.
     """
     for j in range(m):
-        s.offset[j] = s.data.offsets[s.rows[j]] + math.log(blocks) - math.log(s.weight[j])
+        s.offset[j] = s.data.offsets[s.rows[j]] + math.log(batches) - math.log(s.weight[j])
 
 
 def effective_samples(scores: Array, weight: Array, room: Array) -> float:

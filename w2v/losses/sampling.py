@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import SettingsError
-from w2v.losses import _trees
+from w2v.losses import _tree
 from w2v.losses.loss import Alpha, Array, Integers, Loss, LossOptions, Worker, log_softmax
 from w2v.losses.rows import draw_words, effective_samples, logistic, prefetch_draws, set_importance, softmax
 from w2v.options import option
-from w2v.settings import LOSS, MAX_ADAPTIVE_BLOCKS, GeneralOptions
+from w2v.settings import LOSS, MAX_ADAPTIVE_BATCHES, GeneralOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class SamplingLoss(Loss):
         """
         return np.zeros(len(weights), np.float32)
 
-    def updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
+    def expected_updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
         noise = noise_weights(self.vocabulary.counts, self.options.ns_exponent) / len(words)
         return words + self.negative * noise
 
@@ -94,7 +94,7 @@ class NegativeSampling(SamplingLoss):
 
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
-        m = draw_words(s, centre, blocks=1, counted=False)
+        m = draw_words(s, centre, batches=1, counted=False)
         prefetch_draws(s)
         return m
 
@@ -127,7 +127,7 @@ class NoiseContrastive(SamplingLoss):
 
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
-        m = draw_words(s, centre, blocks=1, counted=True)
+        m = draw_words(s, centre, batches=1, counted=True)
         prefetch_draws(s)
         for j in range(m):
             s.offset[j] = s.data.offsets[s.rows[j]]
@@ -180,18 +180,18 @@ class SampledSoftmax(SamplingLoss):
         super().prepare()
         self.adaptive = self.options.adaptive_samples and self.negative >= 3
         if self.adaptive:
-            self.max_rows = self.negative * MAX_ADAPTIVE_BLOCKS + 1
+            self.max_rows = self.negative * MAX_ADAPTIVE_BATCHES + 1
             self.choose, self.link = choose_adaptively, link_adaptively  # type: ignore[method-assign]
 
     def offsets(self, weights: NDArray[np.float64]) -> NDArray[np.float32]:
         return log_expected_draws(weights, self.negative)
 
     def scratch(self, inputs: int) -> dict[str, Array]:
-        return {"blocks": np.ones(1, np.int64), "min_effective": np.full(1, np.inf)}
+        return {"batches": np.ones(1, np.int64), "min_effective": np.full(1, np.inf)}
 
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
-        m = draw_words(s, centre, blocks=1, counted=True)
+        m = draw_words(s, centre, batches=1, counted=True)
         prefetch_draws(s)
         set_importance(s, m, 1)
         return m
@@ -200,19 +200,19 @@ class SampledSoftmax(SamplingLoss):
 
 
 def choose_adaptively(s: Worker, centre: int, x: Array) -> int:
-    """Draw as many blocks of K words as the previous window needed; see SampledSoftmax."""
-    blocks, min_effective, negative = s.scratch.blocks, s.scratch.min_effective, len(s.random) - 1
+    """Draw as many batches of K words as the previous window needed; see SampledSoftmax."""
+    batches, min_effective, negative = s.scratch.batches, s.scratch.min_effective, len(s.random) - 1
     if s.position[0] == 0:  # the first window of a chunk
-        blocks[0] = 1
+        batches[0] = 1
     elif s.position[1] == 0 and min_effective[0] < 0.5 * negative:
-        blocks[0] = min(2 * blocks[0], MAX_ADAPTIVE_BLOCKS)
+        batches[0] = min(2 * batches[0], MAX_ADAPTIVE_BATCHES)
     elif s.position[1] == 0 and negative < min_effective[0] < np.inf:
-        blocks[0] = max(blocks[0] // 2, 1)
+        batches[0] = max(batches[0] // 2, 1)
     if s.position[1] == 0:  # the first step of a window
         min_effective[0] = np.inf
-    m = draw_words(s, centre, blocks[0], counted=True)
+    m = draw_words(s, centre, batches[0], counted=True)
     prefetch_draws(s)
-    set_importance(s, m, blocks[0])
+    set_importance(s, m, batches[0])
     return m
 
 
@@ -252,7 +252,7 @@ def noise_weights(counts: Integers, exponent: float) -> NDArray[np.float64]:
 def alias_table(weights: NDArray[np.float64]) -> NDArray[np.uint32]:
     """Return the alias table of weights with mean 1 (Vose 1991): uint32 (V, 2), see SamplingLoss."""
     table: NDArray[Any] = np.empty((len(weights), 2), np.uint32)
-    _trees.fill_alias(weights.copy(), table, np.empty(len(weights), np.int64))  # a copy, since it is overwritten
+    _tree.fill_alias(weights.copy(), table, np.empty(len(weights), np.int64))  # a copy, since it is overwritten
     return table
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from w2v.detect import read_lines
 from w2v.errors import W2VError, pluralise
-from w2v.losses import _trees
+from w2v.losses import _tree
 from w2v.system.files import PathLike
 from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.cosines import unit
@@ -84,7 +84,7 @@ class Tree:
                 "choose another tree"
             )
         tree = cls(parents, bits, starts, np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int8))
-        _trees.fill_paths(parents, bits, tree.starts, tree.nodes, tree.codes)
+        _tree.fill_paths(parents, bits, tree.starts, tree.nodes, tree.codes)
         return tree
 
     @classmethod
@@ -120,7 +120,7 @@ class Tree:
         """
         size = len(counts)
         parents, bits = np.empty(2 * size - 2, np.int32), np.empty(2 * size - 2, np.int8)
-        _trees.fill_huffman(counts, np.empty(size - 1, np.int64), parents, bits)
+        _tree.fill_huffman(counts, np.empty(size - 1, np.int64), parents, bits)
         return cls.from_parents(parents, bits)
 
     @classmethod
@@ -175,7 +175,7 @@ class Tree:
 
 def _depths(parents: NDArray[np.int32]) -> NDArray[np.int64]:
     depths = np.empty(len(parents) + 1, np.int64)
-    _trees.fill_depths(parents, depths)
+    _tree.fill_depths(parents, depths)
     return depths
 
 

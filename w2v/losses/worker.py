@@ -21,7 +21,7 @@ def new_worker(
     n: int,
     width: int,
     dtype: DTypeLike,
-    chunk: int = 0,
+    chunk_size: int = 0,
     composed: int = 0,
 ) -> Worker:
     """Return the state of a thread.
@@ -32,10 +32,10 @@ def new_worker(
         n: The maximum number of input rows of a step.
         width: The number of values of a row, with padding.
         dtype: The dtype of the rows: float32, or float64 to check results.
-        chunk: The maximum number of tokens of a chunk of text.
+        chunk_size: The maximum number of ids in a chunk of the text.
         composed: The number of words in the vocabulary if their rows are composed of subwords, otherwise 0.
     """
-    m, kept = loss.max_rows, chunk + n + 2
+    m, kept = loss.max_rows, chunk_size + n + 2
     distinct = min(kept, composed)
     fields: dict[str, Any] = {
         "parameters": as_named_tuple("parameters", parameters),

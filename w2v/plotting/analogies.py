@@ -22,10 +22,10 @@ def analogy_map(
     section: str | None = None,
     questions: PathLike | None = None,
     *,
-    top: int = PAIRS,
+    topn: int = PAIRS,
     title: str = "",
 ) -> Picture:
-    """Draw the first `top` pairs of a section of a questions file as arrows from the first to the second word.
+    """Draw the first `topn` pairs of a section of a questions file as arrows from the first to the second word.
 
     The axes are the first two principal components of the words' unit vectors.
 
@@ -35,12 +35,12 @@ def analogy_map(
         title: The title; by default, the name of the section.
 
     Raises:
-        SettingsError: `top` is below 1.
+        SettingsError: `topn` is below 1.
         W2VError: There is no such section, or it has no pair of known words.
     """
-    check_numbers(top=top)
+    check_numbers(topn=topn)
     name, pairs = section_pairs(vectors, questions, section)
-    rows, ends = np.unique(pairs[:top], return_inverse=True)
+    rows, ends = np.unique(pairs[:topn], return_inverse=True)
     points = project(unit(vectors.vectors[rows]))
     words = [vectors.index_to_key[row] for row in rows]
 

@@ -55,7 +55,7 @@ def word_map(
     vectors: KeyedVectors,
     words: Iterable[str] | Mapping[str, Sequence[str]] | None = None,
     *,
-    top: int = WORDS,
+    topn: int = WORDS,
     skip: int | None = None,
     method: Projection = "pca",
     groups: Groups | None = None,
@@ -70,7 +70,7 @@ def word_map(
 
     Args:
         words: The words to draw, optionally by section.
-        top: Without `words`, the number of words to draw.
+        topn: Without `words`, the number of words to draw.
         skip: Without `words`, the number of most frequent words to leave out; by default, see `default_skip`.
         method: The projection; see `project`.
         groups: The meaning of the colours: "sections", "clusters" (by k-means) or "frequency". By default, sections if
@@ -91,7 +91,7 @@ def word_map(
         check_numbers(clusters=clusters)
     if clusters is not None and groups in ("sections", "frequency"):
         raise SettingsError(f'clusters has no effect with groups="{groups}"')
-    sections = _sections(vectors, words, top, skip)
+    sections = _sections(vectors, words, topn, skip)
     # In reverse order, so that a word in several sections belongs to the first of them.
     section_of = {word: number for number, part in reversed([*enumerate(sections.values())]) for word in part}
     if not section_of:
@@ -128,15 +128,15 @@ def word_map(
 
 
 def _sections(
-    vectors: KeyedVectors, words: Iterable[str] | Mapping[str, Sequence[str]] | None, top: int, skip: int | None
+    vectors: KeyedVectors, words: Iterable[str] | Mapping[str, Sequence[str]] | None, topn: int, skip: int | None
 ) -> Mapping[str, Sequence[str]]:
     """Return the words to draw by section; without sections, in section ""."""
-    check_numbers(top=top)
+    check_numbers(topn=topn)
     if skip is not None:
         check_numbers(skip=skip)
     if words is None:
-        start = default_skip(len(vectors), top) if skip is None else skip
-        words = vectors.first_words(start + top)[start:]
+        start = default_skip(len(vectors), topn) if skip is None else skip
+        words = vectors.first_words(start + topn)[start:]
     if isinstance(words, Mapping):
         return {name: as_list(part) for name, part in words.items()}
     return {"": [words] if isinstance(words, str) else [*words]}

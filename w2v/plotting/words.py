@@ -23,9 +23,9 @@ NAME_WORDS = 3  # a cluster is named after this many words, the ones nearest to 
 ITERATIONS = 50  # of k-means
 
 
-def default_skip(words: int, top: int) -> int:
-    """Return how many of the most frequent words to leave out: SKIPPED, or fewer so that `top` words remain."""
-    return max(0, min(SKIPPED, words - top))
+def default_skip(words: int, topn: int) -> int:
+    """Return how many of the most frequent words to leave out: SKIPPED, or fewer so that `topn` words remain."""
+    return max(0, min(SKIPPED, words - topn))
 
 
 def cluster_words(words: Sequence[str], rows: Floats, clusters: int, seed: int) -> tuple[NDArray[np.int64], list[str]]:

@@ -13,7 +13,7 @@ VARIABLES = {
 }
 
 
-def rank_and_size() -> tuple[int, int] | None:
+def mpi_rank_and_size() -> tuple[int, int] | None:
     """Return the MPI rank of this process and the number of ranks (0 if unknown), or None without a launcher.
 
     Raises:

@@ -273,14 +273,14 @@ cdef class Types:
     """
     cdef str errors
     cdef WordTable known
-    cdef list chunks  # uint8 arrays: the bytes of the types, in order of id
-    cdef uint8_t *free  # the free part of the last chunk, while types are added
+    cdef list blobs  # uint8 arrays: the bytes of the types, in order of id
+    cdef uint8_t *free  # the free part of the last blob, while types are added
     cdef int64_t[::1] counted  # the count of each id, with spare room
     cdef uint32_t last  # the last id of the text merged so far
 
     def __init__(self, str errors="strict"):
-        self.errors, self.chunks = errors, []
-        self.known = WordTable(1024, self.chunks)
+        self.errors, self.blobs = errors, []
+        self.known = WordTable(1024, self.blobs)
         self.counted = np.zeros(self.known.max_ids, np.int64)
         self.last = SENTENCE_END_ID
 
@@ -296,10 +296,10 @@ cdef class Types:
 
         One thread merges the blocks in the order of the text. Sentence ends of empty sentences are left out.
         """
-        if scan.known.strings is not self.chunks:  # pruning has changed the ids since the scan
+        if scan.known.strings is not self.blobs:  # pruning has changed the ids since the scan
             scan = self.scan(scan.source)
         # "replace" turns a malformed byte into the three bytes of U+FFFD.
-        self.open_chunk(scan.pending.next_id, scan.pending_bytes * (3 if self.errors == "replace" else 1))
+        self.open_blob(scan.pending.next_id, scan.pending_bytes * (3 if self.errors == "replace" else 1))
         cdef const uint8_t *text = scan.start
         cdef uint32_t[::1] resolved = np.empty(scan.pending.next_id, np.uint32)
         cdef int64_t *counts = &self.counted[0]
@@ -309,7 +309,7 @@ cdef class Types:
         with nogil:
             for i in range(FIRST_TYPE, scan.pending.next_id):
                 resolved[i] = self.resolve(scan.pending.words[i], text)
-        self.close_chunk()
+        self.close_blob()
         with nogil:
             for i in range(size):
                 id = ids[i]
@@ -324,22 +324,22 @@ cdef class Types:
         self.last = last
         return np.asarray(ids)[:kept]
 
-    cdef int open_chunk(self, int64_t types, int64_t length) except -1:
-        """Reserve memory for up to `types` new types with up to `length` bytes in total, until `close_chunk`."""
-        cdef uint8_t[::1] chunk = np.empty(length + GROUP, np.uint8)
+    cdef int open_blob(self, int64_t types, int64_t length) except -1:
+        """Reserve memory for up to `types` new types with up to `length` bytes in total, until `close_blob`."""
+        cdef uint8_t[::1] blob = np.empty(length + GROUP, np.uint8)
         while self.known.next_id + types > self.known.max_ids:
             self.known = self.known.copy_doubled()
         if self.counted.shape[0] < self.known.max_ids:
             counted = np.zeros(self.known.max_ids, np.int64)
             counted[:self.counted.shape[0]] = self.counted
             self.counted = counted
-        self.chunks.append(np.asarray(chunk))
-        self.free = &chunk[0]
+        self.blobs.append(np.asarray(blob))
+        self.free = &blob[0]
         return 0
 
-    cdef int close_chunk(self) except -1:
-        cdef const uint8_t[::1] chunk = self.chunks.pop()
-        self.chunks.append(np.asarray(chunk)[:self.free - &chunk[0]])
+    cdef int close_blob(self) except -1:
+        cdef const uint8_t[::1] blob = self.blobs.pop()
+        self.blobs.append(np.asarray(blob)[:self.free - &blob[0]])
         return 0
 
     cdef uint32_t resolve(self, Word word, const uint8_t *text) except? 1 nogil:
@@ -385,9 +385,9 @@ cdef class Types:
         cdef int64_t id, count
         kept = np.asarray(self.counted)[:old.next_id] > threshold
         length = self.lengths()[kept].sum()
-        self.chunks = []
-        self.known = WordTable(1024, self.chunks)
-        self.open_chunk(np.count_nonzero(kept), length)
+        self.blobs = []
+        self.known = WordTable(1024, self.blobs)
+        self.open_blob(np.count_nonzero(kept), length)
         for id in range(FIRST_TYPE, old.next_id):
             word, count = old.words[id], self.counted[id]
             renumbered[id] = PRUNED_TYPE
@@ -395,7 +395,7 @@ cdef class Types:
                 renumbered[id] = self.add(token_of(word.start, word.length))
             self.counted[id] = 0
             self.counted[renumbered[id]] += count
-        self.close_chunk()
+        self.close_blob()
         return np.asarray(renumbered)
 
     def counts(self):
@@ -412,7 +412,7 @@ cdef class Types:
 
     def strings(self):
         """Return the bytes of all types in the order of their ids, as a list of uint8 arrays to concatenate."""
-        return self.chunks
+        return self.blobs
 
 
 def last_space(const uint8_t[::1] text not None):

@@ -102,7 +102,7 @@ class TextBlock(NamedTuple):
         return name, offset + position - start
 
 
-Chunk = tuple[str, int, bytes | SessionBlock | RowBlock]  # name for messages, position in the text, content
+Piece = tuple[str, int, bytes | SessionBlock | RowBlock]  # name for messages, position in the text, content
 
 
 class Corpus:
@@ -246,8 +246,8 @@ class Corpus:
             with translate_os_errors(file.name), Path(file.name).open("rb") as stream:
                 for start, stop in samples if sampled else [(file.start, file.stop)]:
                     stream.seek(start)
-                    for chunk in self._read(stream, stop):
-                        digest.update(chunk)
+                    for piece in self._read(stream, stop):
+                        digest.update(piece)
         return digest.hexdigest()
 
     def blocks(
@@ -299,30 +299,30 @@ class Corpus:
         origins: list[tuple[int, str, int]] = []
         expected = ("", 0)
         lists = empty = missing_items = missing_rows = 0
-        for name, offset, chunk in itertools.chain(own_texts, *file_texts):
-            if not isinstance(chunk, bytes):
+        for name, offset, piece in itertools.chain(own_texts, *file_texts):
+            if not isinstance(piece, bytes):
                 if size:  # some lists of tokens, before the first list with items of another kind
                     yield TextBlock(b"".join([*parts, PADDING]), origins, self._bytes_read)
                     parts, size, origins = [], 0, []
-                if isinstance(chunk, SessionBlock):
-                    lists, empty = lists + chunk.missing, empty + chunk.empty
-                    missing_items += chunk.all_missing_items
+                if isinstance(piece, SessionBlock):
+                    lists, empty = lists + piece.missing, empty + piece.empty
+                    missing_items += piece.all_missing_items
                 else:
-                    missing_rows += chunk.missing
-                yield replace(chunk, bytes_done=self._bytes_read)
+                    missing_rows += piece.missing
+                yield replace(piece, bytes_done=self._bytes_read)
                 continue
             if (name, offset) != expected:
                 origins.append((size, name, offset))
-            expected = (name, offset + len(chunk))
-            size += len(chunk)
-            end = last_space(chunk) + 1 if size >= BLOCK_BYTES else 0
+            expected = (name, offset + len(piece))
+            size += len(piece)
+            end = last_space(piece) + 1 if size >= BLOCK_BYTES else 0
             if end:
-                yield TextBlock(b"".join([*parts, memoryview(chunk)[:end], PADDING]), origins, self._bytes_read)
-                parts, size = [chunk[end:]], len(chunk) - end
+                yield TextBlock(b"".join([*parts, memoryview(piece)[:end], PADDING]), origins, self._bytes_read)
+                parts, size = [piece[end:]], len(piece) - end
                 origins = [(0, name, offset + end)]
                 continue
-            parts.append(chunk)
-            if size > BLOCK_BYTES + MAX_RUN_BYTES:  # all chunks after the first BLOCK_BYTES lack white space
+            parts.append(piece)
+            if size > BLOCK_BYTES + MAX_RUN_BYTES:  # all pieces after the first BLOCK_BYTES lack white space
                 text = b"".join(parts)
                 name, offset = TextBlock(text, origins, 0).locate(last_space(text) + 1)
                 raise W2VError(
@@ -344,7 +344,7 @@ class Corpus:
         if found := [pluralise(count, noun) for noun, count in counts.items() if count]:
             issue_text_warning(f"{action} {' and '.join(found)}")
 
-    def _item_lines(self, items: Iterable[Any], strip_markup: bool, as_lines: bool) -> Iterator[Chunk]:
+    def _item_lines(self, items: Iterable[Any], strip_markup: bool, as_lines: bool) -> Iterator[Piece]:
         """Yield each text or list of tokens as (name for messages, position in the text, line).
 
         From the first list on that is not a list of tokens without white space, yield blocks of sessions.
@@ -382,7 +382,7 @@ class Corpus:
         if builder:
             yield str(self), builder.row, builder.take()
 
-    def _array_sessions(self, array: Any) -> Iterator[Chunk]:
+    def _array_sessions(self, array: Any) -> Iterator[Piece]:
         """Yield the sessions in an array of lists of pyarrow."""
         import pyarrow
         import pyarrow.compute
@@ -396,7 +396,7 @@ class Corpus:
                 yield str(self), row, block_of_array(pyarrow, part, "the column", row)
                 row += len(part)
 
-    def _own_rows(self, long_table: LongTable) -> Iterator[Chunk]:
+    def _own_rows(self, long_table: LongTable) -> Iterator[Piece]:
         """Yield the rows of a table in memory."""
         table = self._table
         if table is None:
@@ -425,7 +425,7 @@ class Corpus:
         encoding: str,
         errors: Errors,
         long_table: LongTable | None,
-    ) -> Iterator[Chunk]:
+    ) -> Iterator[Piece]:
         """Yield the decompressed text of a file or part of a file as (name for messages, position in the text, bytes).
 
         Raises W2VError if the file has changed since its status was read.
@@ -438,13 +438,13 @@ class Corpus:
         ):
             if offset:  # a later part of a plain text: the rank that reads the first part has checked the file's format
                 stream.seek(offset)
-                for chunk in itertools.chain(self._read(stream, file.stop), [b"\n"]):
-                    yield name, offset, chunk
-                    offset += len(chunk)
+                for data in itertools.chain(self._read(stream, file.stop), [b"\n"]):
+                    yield name, offset, data
+                    offset += len(data)
                 return
-            chunks = decompress(name, self._read(stream, file.stop))
-            head = _head(chunks)
-            pieces: Iterator[Any] = chunks
+            unpacked = decompress(name, self._read(stream, file.stop))
+            head = _head(unpacked)
+            pieces: Iterator[Any] = unpacked
             is_table = has_columns(column) or long_table is not None
             if is_table and not head and len(self._files) > 1:
                 return  # Spark writes empty files for parts without rows
@@ -457,23 +457,23 @@ class Corpus:
                 )
             else:
                 if encoding != UTF_8:
-                    chunks = to_utf_8(name, itertools.chain([head], chunks), encoding, errors)
-                    head = _head(chunks)
+                    unpacked = to_utf_8(name, itertools.chain([head], unpacked), encoding, errors)
+                    head = _head(unpacked)
                 elif re.match(UTF_16, head):
                     raise W2VError(f'{name} is UTF-16 or UTF-32: add --encoding utf-16 or utf-32 (encoding="utf-16")')
                 text = text_start(name, head)
                 offset = len(head) - len(text)
-                chunks = itertools.chain([text], chunks)
-                pieces = chunks
+                unpacked = itertools.chain([text], unpacked)
+                pieces = unpacked
                 if long_table:
-                    pieces = self._table_rows(name, chunks, long_table)
+                    pieces = self._table_rows(name, unpacked, long_table)
                 elif column is None:
                     refuse_other_kind(file.name, text, "text", MIN_LINES)
                     refuse_table(name, text)
                 elif column != PLAIN:
-                    pieces = self._column_text(name, texts(name, chunks, column), column, strip_markup, as_lines)
+                    pieces = self._column_text(name, texts(name, unpacked, column), column, strip_markup, as_lines)
                 if strip_markup and not is_table:
-                    pieces = without_markup(chunks)
+                    pieces = without_markup(unpacked)
             if column and has_columns(column):
                 name = f"{name}, column {column[:100]}"
             if encoding != UTF_8:
@@ -569,9 +569,9 @@ class Corpus:
 
         yield from self._column_text(name, values(), column, strip_markup, as_lines)
 
-    def _table_rows(self, name: str, chunks: Iterable[bytes], long_table: LongTable) -> Iterator[RowBlock]:
+    def _table_rows(self, name: str, pieces: Iterable[bytes], long_table: LongTable) -> Iterator[RowBlock]:
         """Yield the rows of a long table in JSON lines or CSV."""
-        is_json, values = rows(name, chunks, long_table.columns)
+        is_json, values = rows(name, pieces, long_table.columns)
         first = 1
         while part := list(itertools.islice(values, ROWS_AT_ONCE)):
             columns = [list(column) for column in zip(*(row for _, row in part), strict=True)]
@@ -581,17 +581,17 @@ class Corpus:
     def _read(self, stream: IO[bytes], stop: int | None) -> Iterator[bytes]:
         """Yield the bytes of a file from the current position to `stop`, or to the end if `stop` is None."""
         remaining = None if stop is None else stop - stream.tell()
-        while chunk := stream.read(BLOCK_BYTES if remaining is None else min(BLOCK_BYTES, remaining)):
-            self._bytes_read += len(chunk)
-            remaining = None if remaining is None else remaining - len(chunk)
-            yield chunk
+        while piece := stream.read(BLOCK_BYTES if remaining is None else min(BLOCK_BYTES, remaining)):
+            self._bytes_read += len(piece)
+            remaining = None if remaining is None else remaining - len(piece)
+            yield piece
 
 
-def _head(chunks: Iterator[bytes]) -> bytes:
-    """Read chunks until they have SIGNATURE_BYTES or the file ends. Return them joined."""
+def _head(pieces: Iterator[bytes]) -> bytes:
+    """Read pieces until they have SIGNATURE_BYTES or the file ends. Return them joined."""
     head = b""
-    while len(head) < SIGNATURE_BYTES and (chunk := next(chunks, None)) is not None:
-        head += chunk
+    while len(head) < SIGNATURE_BYTES and (piece := next(pieces, None)) is not None:
+        head += piece
     return head
 
 

@@ -70,35 +70,34 @@ def max_unpacked(size: int) -> int:
     return max(MAX_UNPACKED_BYTES, MAX_RATIO * size)
 
 
-def decompress(where: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
+def decompress(where: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Yield the content of a file, which may be compressed in one or more consecutive streams.
 
     Args:
         where: The start of error messages.
-        chunks: The bytes of the file in pieces.
+        pieces: The bytes of the file in pieces.
 
     Raises:
         TruncatedFile: If the file ends too early.
         W2VError: If the data is damaged or decompresses to more than `max_unpacked` bytes.
     """
-    first = next(chunks, b"")
-    chunks = itertools.chain([first], chunks)
+    first = next(pieces, b"")
+    pieces = itertools.chain([first], pieces)
     compression = _compression(first)
     if compression is None:
-        yield from chunks
+        yield from pieces
         return
     decompressor = None
     packed = unpacked = 0
-    for chunk in chunks:
-        packed += len(chunk)
-        data = chunk
+    for data in pieces:
+        packed += len(data)
         while True:
             if not decompressor:
                 data = data.lstrip(b"\0")  # padding between streams
             if not data:
                 break
             decompressor = decompressor or _COMPRESSIONS[compression][1]()
-            for piece in _pieces(where, compression, decompressor, data):
+            for piece in _unpack(where, compression, decompressor, data):
                 unpacked += len(piece)
                 if unpacked > max_unpacked(packed):
                     raise W2VError(
@@ -112,7 +111,7 @@ def decompress(where: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
         raise TruncatedFile(f"{where}: the {compression} data is truncated")
 
 
-def _pieces(where: str, compression: str, decompressor: Any, data: bytes | memoryview) -> Iterator[bytes]:
+def _unpack(where: str, compression: str, decompressor: Any, data: bytes | memoryview) -> Iterator[bytes]:
     """Yield the decompressed data in pieces of at most PIECE_BYTES."""
     while True:
         try:
@@ -131,9 +130,9 @@ class DecompressedStream(RawIOBase):
     If compressed data is truncated, the stream ends early and `is_truncated` is True.
     """
 
-    def __init__(self, where: str, chunks: Iterator[bytes]) -> None:
+    def __init__(self, where: str, pieces: Iterator[bytes]) -> None:
         self.is_truncated = False
-        self._pieces = decompress(where, chunks)
+        self._pieces = decompress(where, pieces)
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:

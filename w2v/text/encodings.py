@@ -27,12 +27,12 @@ def encoding_name(name: str) -> str:
         raise SettingsError(f"encoding {name!r}: not known to Python: give one such as {', '.join(USUAL)}") from None
 
 
-def to_utf_8(where: str, chunks: Iterable[bytes], encoding: str, errors: Errors) -> Iterator[bytes]:
-    """Convert the text of a file, in chunks of any size, to UTF-8.
+def to_utf_8(where: str, pieces: Iterable[bytes], encoding: str, errors: Errors) -> Iterator[bytes]:
+    """Convert the text of a file, in pieces of any size, to UTF-8.
 
     Args:
         where: The start of error messages.
-        chunks: The bytes of the file.
+        pieces: The bytes of the file.
         encoding: The encoding of the file.
         errors: How to treat bytes that are not in the encoding, as in bytes.decode.
 
@@ -42,15 +42,15 @@ def to_utf_8(where: str, chunks: Iterable[bytes], encoding: str, errors: Errors)
     decoder = codecs.getincrementaldecoder(encoding)(errors)
     end = 0
     try:
-        for chunk in chunks:
-            end += len(chunk)
-            yield encode(decoder.decode(chunk))
+        for piece in pieces:
+            end += len(piece)
+            yield encode(decoder.decode(piece))
         yield encode(decoder.decode(b"", final=True))
     except UnicodeError as error:
         # Without a byte order mark, `errors` is ignored, and the class of the error depends on the version of Python.
         if not isinstance(error, UnicodeDecodeError) or "BOM" in error.reason:
             raise W2VError(f"{where}: it is not {encoding}: {one_line(error)}: give another --encoding") from None
-        # The decoder may have kept the first bytes of a character from the previous chunk.
+        # The decoder may have kept the first bytes of a character from the previous piece.
         position = end - len(error.object) + error.start
         raise W2VError(
             f"{where}: byte {position}, in {error.object[error.start : error.start + 10]!r}, is not {encoding}: give "

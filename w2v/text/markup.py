@@ -22,14 +22,14 @@ _MARKUP = re.compile(
     rb"|&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#[Xx][0-9A-Fa-f]{1,6});" % {b"max": MAX_TAG}
 )
 _UNFINISHED = re.compile(rb"(?:<[^<>]{0,%d}|&#?[A-Za-z0-9]{0,32}|\]{1,2})\Z" % (MAX_TAG + 100))
-# The ends of markup with content that is not text. The last _END_BYTES of a chunk may be the start of such an end.
+# The ends of markup with content that is not text. The last _END_BYTES of a piece may be the start of such an end.
 _COMMENT_END = re.compile(rb"-->")
 _ENDS = {name: re.compile(rb"</%s(?=[\s/>])" % name, re.IGNORECASE) for name in (b"script", b"style")}
 _END_BYTES = len(b"</script")
 
 
-def without_markup(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the text of a document, in chunks of any size, without its markup.
+def without_markup(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the text of a document, in pieces of any size, without its markup.
 
     Removes comments, the content of script and style, declarations, the delimiters of CDATA sections, and tags. A tag
     is < followed by a letter, /, ! or ?, up to the next >. A tag in LINES becomes a newline, a tag in INLINE nothing,
@@ -37,8 +37,8 @@ def without_markup(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """
     rest = b""
     end: re.Pattern[bytes] | None = None  # matches the end of an unclosed comment, script or style
-    for chunk in chunks:
-        text, rest, end = _strip(rest + chunk, end, last=False)
+    for piece in pieces:
+        text, rest, end = _strip(rest + piece, end, last=False)
         yield text
     yield _strip(rest, end, last=True)[0]
 

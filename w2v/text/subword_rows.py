@@ -37,7 +37,7 @@ class SubwordRows:
         row_of_bucket: int64 (B,), the row of each bucket.
         starts: int64 (V + 1,), where the rows of each word begin in `rows`.
         rows: int32 (n,), the rows of word w are rows[starts[w]:starts[w + 1]]; the first is its own row, w.
-        sizes: int32 (V,), the number of subwords of each word.
+        counts: int32 (V,), the number of subwords of each word.
         members: int64 (V + G,), the number of subwords summed in each row.
     """
 
@@ -45,7 +45,7 @@ class SubwordRows:
     row_of_bucket: Integers
     starts: Integers
     rows: NDArray[np.int32]
-    sizes: NDArray[np.int32]
+    counts: NDArray[np.int32]
     members: Integers
 
     @classmethod
@@ -79,7 +79,7 @@ class SubwordRows:
             row_of_bucket=rows[count:],
             starts=before + np.arange(count + 1),
             rows=np.insert(rows[count:][ngrams[kept]], before[:-1], np.arange(count)).astype(np.int32),
-            sizes=(sizes + 1).astype(np.int32),
+            counts=(sizes + 1).astype(np.int32),
             members=np.bincount(rows),
         )
 
@@ -93,7 +93,7 @@ class SubwordRows:
     @property
     def shared(self) -> int:
         """G, the number of rows shared by n-grams."""
-        return len(self.members) - len(self.sizes)
+        return len(self.members) - len(self.counts)
 
     def totals(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Return for each row the sum of `values`, (V,), over the words that have this row: float64 (V + G,)."""
@@ -104,7 +104,7 @@ class SubwordRows:
         """Return the means of the words' subwords, (V, D), from their own rows, (V, D), and the G shared rows."""
         means = self._sums_of_shared_rows(shared)
         means += own
-        means /= self.sizes[:, np.newaxis]
+        means /= self.counts[:, np.newaxis]
         return means.astype(own.dtype, copy=False)
 
     def decompose(
@@ -114,13 +114,13 @@ class SubwordRows:
 
         `words` are the numbers of the n words; by default, all words.
         """
-        own: NDArray[np.float32] = inputs * self.sizes[words, np.newaxis].astype(np.float32)
+        own: NDArray[np.float32] = inputs * self.counts[words, np.newaxis].astype(np.float32)
         own -= self._sums_of_shared_rows(shared)[words]
         return own
 
     def _sums_of_shared_rows(self, shared: NDArray[Any]) -> NDArray[np.float32]:
         """Return for each word the sum of its shared rows, (V, D)."""
-        words = len(self.sizes)
+        words = len(self.counts)
         others = self.rows[self.rows >= words] - words
         return sums_of_rows(shared, others, self.starts - np.arange(words + 1))
 
@@ -134,7 +134,7 @@ class SubwordRows:
 
     def divide_by_row(self, own: NDArray[Any], shared: NDArray[Any]) -> NDArray[Any]:
         """Divide the sum in each matrix row equally among its n-grams. Return the rows of the n-grams, (B, D)."""
-        words = len(self.sizes)
+        words = len(self.counts)
         in_own_row = self.row_of_bucket < words
         ngrams = np.empty((len(self.row_of_bucket), own.shape[1]), own.dtype)
         ngrams[in_own_row] = own[self.row_of_bucket[in_own_row]]

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError, error_message, install_command, one_line
-from w2v.system.launcher import rank_and_size
+from w2v.system.launcher import mpi_rank_and_size
 from w2v.system.signals import TERMINATION_SIGNALS
 from w2v.system.threads import allowed_processors
 
@@ -43,7 +43,7 @@ def join_ranks() -> Communicator | None:
     Raises:
         W2VError: mpi4py is missing, or it belongs to another MPI than the launcher.
     """
-    started = rank_and_size()
+    started = mpi_rank_and_size()
     if started is None or started[1] == 1:
         return None
     rank, size = started  # size 0 if the launcher does not tell it

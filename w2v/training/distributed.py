@@ -116,7 +116,7 @@ class DistributedRun(Run):
         centres = kept_counts / vocabulary.tokens  # how often each word is a centre word, per trained word
         predictions = centres.sum() * (1 if self.plan.cbow else self.plan.mean_context)
         inputs = centres * self.plan.mean_context
-        outputs = predictions * self.plan.loss.updates(kept_counts / kept_counts.sum())
+        outputs = predictions * self.plan.loss.expected_updates(kept_counts / kept_counts.sum())
         ngrams = self.plan.subwords.totals(inputs)[len(centres) :] if self.plan.subwords else np.empty(0)
         return {"inputs": inputs, "ngrams": ngrams, "outputs": outputs}
 

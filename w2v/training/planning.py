@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v._kernels import MAX_CHUNK_IDS, chunk_ids, worker_bytes
+from w2v._kernels import MAX_CHUNK_SIZE, chunk_size, worker_bytes
 from w2v.errors import NothingToTrain
 from w2v.formats import bfloat16
 from w2v.kernel import loop
@@ -42,7 +42,7 @@ def plan_run(
     store: IdStore,
     instruction_set: str | None = None,
     sum_over_ranks: Callable[[int], int] = int,
-    max_chunk: int = MAX_CHUNK_IDS,
+    max_chunk: int = MAX_CHUNK_SIZE,
     ignore_memory: bool = False,
 ) -> Plan:
     """Build the plan of a run.
@@ -66,7 +66,7 @@ def plan_run(
             "lower min_count or give more text"
         )
     loss = initial.loss or loss_for(settings, vocabulary)
-    chunk = min(max_chunk, chunk_ids(loss.expected_rows, settings.vector_size, settings.window_size))
+    chunk = min(max_chunk, chunk_size(loss.expected_rows, settings.vector_size, settings.window_size))
     keep = vocabulary.keep_probabilities(settings.sample, settings.sample_formula)
     subwords, shares = None, None
     if settings.deterministic:
@@ -96,8 +96,8 @@ def plan_run(
         keep_thresholds=thresholds(keep),
         loss=loss,
         cbow=settings.model == "cbow",
-        corrected=settings.cbow_gradient == "corrected",
-        sides=settings.window_sides,
+        cbow_gradient=settings.cbow_gradient,
+        window_sides=settings.window_sides,
         shrink_windows=settings.shrink_windows and not settings.whole_sentences,
         per_pair=settings.per_pair,
         start_alpha=settings.start_alpha,

@@ -37,7 +37,7 @@ from w2v.training.schedule import Schedule
 log = logging.getLogger("w2v")
 
 POLL_SECONDS = 0.1  # between checks of the threads
-INIT_BLOCK = 1 << 17  # initial values generated per batch
+INIT_BLOCK = 1 << 17  # initial values in a block of rows
 HISTORY_ROWS = 200  # approximate number of rows in the history of a finished run
 SAMPLED_ROWS = 256  # checked for NaN and infinity at both ends of each matrix, where the most updated rows are
 

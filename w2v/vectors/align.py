@@ -46,7 +46,7 @@ PRECISIONS = (1, 5)  # numbers of candidates for a translation
 CSLS_NEIGHBOURS = 10
 ROWS_AT_ONCE = 1 << 14  # rows in a block
 SCORES_AT_ONCE = 1 << 24  # scores in a batch: 64 MB
-HINT = "make the models smaller first, with w2v convert --top or --dims, or end other programs"
+HINT = "make the models smaller first, with w2v convert --max-vocab or --dims, or end other programs"
 
 
 @dataclass(frozen=True)

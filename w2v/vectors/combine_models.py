@@ -28,7 +28,7 @@ Selection = Literal["intersection", "union"]
 
 MIN_WEIGHT, MAX_WEIGHT = 0.001, 1000  # beyond these limits, float32 cosines would lose one of the parts
 ROWS_AT_ONCE = 1 << 14  # rows in a block
-HINT = "make the models smaller first, with w2v convert --top or --dims, or end other programs"
+HINT = "make the models smaller first, with w2v convert --max-vocab or --dims, or end other programs"
 
 
 def combine(

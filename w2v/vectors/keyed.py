@@ -658,7 +658,7 @@ class KeyedVectors:
 
         Args:
             words: A list of words, or a mapping from section names to lists of words.
-            options: `top`, the number of words (200); `skip`, the number of most frequent words to leave out (100, or
+            options: `topn`, the number of words (200); `skip`, the number of most frequent words to leave out (100, or
                 fewer in a small model); `method`, the projection: "pca", "tsne" or "umap"; `groups`, the meaning of
                 colours: "sections", "clusters" or "frequency"; `clusters`, the number of clusters (8); `seed` (1);
                 `title`; `progress`, called while t-SNE and UMAP run.
@@ -679,9 +679,9 @@ class KeyedVectors:
 
         Args:
             other: A second model to compare with.
-            options: `top`, the number of words (10,000); `method`, the projection of the map: "pca", "tsne" or "umap";
-                `slices`, whether both models have one coordinate system, so that their maps have the same axes;
-                `progress`, called while t-SNE and UMAP run.
+            options: `restrict_vocab`, the number of most frequent words to include (10,000); `method`, the projection
+                of the map: "pca", "tsne" or "umap"; `slices`, whether both models have one coordinate system, so
+                that their maps have the same axes; `progress`, called while t-SNE and UMAP run.
 
         Raises:
             SettingsError: If an option is impossible.

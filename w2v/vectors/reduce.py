@@ -26,7 +26,7 @@ ROWS_AT_ONCE = 1 << 14  # rows in a block
 
 def reduce_file(
     content: VectorFile,
-    top: int | None = None,
+    max_vocab: int | None = None,
     words: PathLike | None = None,
     dims: int | None = None,
     storage: FileStorage | None = None,
@@ -35,7 +35,7 @@ def reduce_file(
 
     Args:
         content: The content of a vector file.
-        top: See `keep_first_words`.
+        max_vocab: See `keep_first_words`.
         words: The file of `keep_listed_words`.
         dims: See `reduce_dimensions`.
         storage: See `change_storage`.
@@ -43,8 +43,8 @@ def reduce_file(
     Raises:
         SettingsError, W2VError: As in these functions.
     """
-    if top is not None:
-        content = keep_first_words(content, top)
+    if max_vocab is not None:
+        content = keep_first_words(content, max_vocab)
     if words is not None:
         content = keep_listed_words(content, words)
     if dims is not None:
@@ -54,14 +54,14 @@ def reduce_file(
     return content
 
 
-def keep_first_words(content: VectorFile, top: int) -> VectorFile:
-    """Take the first `top` words, which are the most frequent.
+def keep_first_words(content: VectorFile, max_vocab: int) -> VectorFile:
+    """Take the first `max_vocab` words, which are the most frequent.
 
     Raises:
-        SettingsError: If `top` is less than 1.
+        SettingsError: If `max_vocab` is less than 1.
     """
-    check_numbers(top=top)
-    return _take_rows(content, np.arange(min(top, len(content.words))))
+    check_numbers(max_vocab=max_vocab)
+    return _take_rows(content, np.arange(min(max_vocab, len(content.words))))
 
 
 def keep_listed_words(content: VectorFile, path: PathLike) -> VectorFile:

@@ -14,7 +14,7 @@ from w2v.cli.options import FILE
 from w2v.cli.printing import Result, print_comparison, print_evaluation, print_perplexity, print_rank
 from w2v.errors import SettingsError
 from w2v.evaluation.compare import compare as compare_models
-from w2v.evaluation.effective_rank import rank as measure_rank
+from w2v.evaluation.effective_rank import effective_rank
 from w2v.evaluation.evaluate import evaluate as evaluate_models
 from w2v.evaluation.perplexity import perplexity as measure_perplexity
 from w2v.options import options_of
@@ -94,24 +94,24 @@ def evaluate(models: tuple[Path, ...], progress: Report, held_out: Path | None, 
 @click.command(cls=options.ResultCommand)
 @click.argument("first", type=FILE)
 @click.argument("second", type=FILE)
-@options.number_option("--top", default=10_000, show_default=True, help="Compare the N most frequent words.")
+@options.number_option("--restrict-vocab", default=10_000, show_default=True, help="Compare the N most frequent words.")
 @options.ERRORS
 @options.REPORTING
-def compare(first: Path, second: Path, top: int, errors: Errors, progress: Report) -> Result:
+def compare(first: Path, second: Path, restrict_vocab: int, errors: Errors, progress: Report) -> Result:
     """Show how two models of one text differ, such as a model and its compressed copy.
 
     First comes the share of a word's 10 nearest neighbours that are the same in both models, by the frequency rank of
-    the word in FIRST. Then come the scores of w2v evaluate. Only words in both models count as neighbours. The --top
-    most frequent words are compared, and a sample of 1,000 others.
+    the word in FIRST. Then come the scores of w2v evaluate. Only words in both models count as neighbours. The
+    --restrict-vocab most frequent words are compared, and a sample of 1,000 others.
 
     w2v change shows which words differ between models of two texts.
 
     \b
     w2v compare old.safetensors new.safetensors
-    w2v compare old.bin new.bin --top 2000 --json
+    w2v compare old.bin new.bin --restrict-vocab 2000 --json
     """
     models = [load(path, errors=errors, progress=progress) for path in (first, second)]
-    result = compare_models(*models, top=top, progress=progress)
+    result = compare_models(*models, restrict_vocab=restrict_vocab, progress=progress)
     names = [str(first), str(second)]
     return {"models": names} | asdict(result), lambda _: print_comparison(names, result)
 
@@ -153,9 +153,7 @@ def perplexity(model: Path, corpus: tuple[str, ...], view: str | None, progress:
 @options.MODEL
 @options.number_option("--contexts", help="Number of rows: the N most frequent words as contexts.  [default: 2,000]")
 @options.number_option(
-    "--targets",
-    formerly=["--words"],
-    help="Number of columns: the N most frequent words as predicted words.  [default: 2,000]",
+    "--targets", help="Number of columns: the N most frequent words as predicted words.  [default: 2,000]"
 )
 @click.option("-o", "--output", type=FILE, help="Plot the singular values to this file: .png, .svg or .pdf.")
 @VIEW
@@ -177,7 +175,7 @@ def rank(
     if output:
         outputs.check(output, force, models=[model])
         outputs.check_picture_format(output)
-    result = measure_rank(_load_view(model, view), **size, progress=progress)
+    result = effective_rank(_load_view(model, view), **size, progress=progress)
     if output:
         from w2v.plotting.curves import spectrum
 

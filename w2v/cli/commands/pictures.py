@@ -50,12 +50,12 @@ PROJECTION = click.option(
     help='Draw the words in this file. A line ": name" begins a group.',
 )
 @options.number_option(
-    "--top",
+    "--topn",
     help=f"Draw the N most frequent words, or the first N pairs of --analogies.  [default: {WORDS}, or {PAIRS} pairs]",
 )
 @options.number_option(
     "--skip",
-    help=f"Skip the N most frequent words.  [default: {SKIPPED}, or fewer if less than --top would remain]",
+    help=f"Skip the N most frequent words.  [default: {SKIPPED}, or fewer if less than --topn would remain]",
 )
 @PROJECTION
 @click.option(
@@ -90,7 +90,7 @@ def plot(
     words: tuple[str, ...],
     output: Path,
     words_file: Path | None,
-    top: int | None,
+    topn: int | None,
     analogies: str | None,
     questions: Path | None,
     slices: bool,
@@ -113,7 +113,7 @@ def plot(
     w2v plot --slices 1990s.bin 2000s.bin 2010s.bin --word mouse -o mouse.svg
     """
     if slices:
-        others = ("words_file", "top", "skip", "groups", "clusters", "analogies", "questions")
+        others = ("words_file", "topn", "skip", "groups", "clusters", "analogies", "questions")
         refuse_together("--slices", others)
         if len(slice_words) != 1:
             given = f"given {len(slice_words)} times: give it once" if slice_words else "missing"
@@ -122,9 +122,9 @@ def plot(
     if slice_words:
         raise click.UsageError("--word has no effect without --slices")
     if words:
-        refuse_together("WORDS", ("words_file", "top", "skip"))
+        refuse_together("WORDS", ("words_file", "topn", "skip"))
     if words_file:
-        refuse_together("--words", ("top", "skip"))
+        refuse_together("--words", ("topn", "skip"))
     if analogies is not None:
         refuse_together("--analogies", ("words", "words_file", "skip", "method", "groups", "clusters", "seed"))
     elif questions:
@@ -139,7 +139,7 @@ def plot(
     chosen = read_sections(words_file) if words_file else {"": list(words)} if words else None
     vectors = load(model, errors=errors, progress=progress)
     if analogies is not None:
-        picture = analogy_map(vectors, analogies or None, questions, top=PAIRS if top is None else top)
+        picture = analogy_map(vectors, analogies or None, questions, topn=PAIRS if topn is None else topn)
     else:
         words_to_draw = dict.fromkeys(word for part in (chosen or {}).values() for word in part)
         unknown = [word for word in words_to_draw if not vectors.is_known(word)]
@@ -148,7 +148,7 @@ def plot(
             chosen = {name: [word for word in part if vectors.is_known(word)] for name, part in chosen.items()}
         title = f"{model.name}, {METHOD_NAMES[drawing['method']]}"
         picture = word_map(
-            vectors, chosen, top=WORDS if top is None else top, **drawing, title=title, progress=progress
+            vectors, chosen, topn=WORDS if topn is None else topn, **drawing, title=title, progress=progress
         )
     outputs.save([(output, outputs.saver(picture))], force)
     return {"output": str(output), "words": picture.words, "labels": picture.labels}
@@ -193,8 +193,8 @@ def names_of(files: Sequence[Path], short: list[str]) -> list[str]:
     "-o", "--output", type=FILE, help="Write the page to this .html file, which needs neither a server nor a network."
 )
 @options.number_option(
-    "--top",
-    default=content.TOP,
+    "--restrict-vocab",
+    default=content.RESTRICT_VOCAB,
     show_default=True,
     help="Put the N most frequent words in the file, or on the map of a served page.",
 )
@@ -224,7 +224,7 @@ def explore(
     models: tuple[Path, ...],
     errors: Errors,
     output: Path | None,
-    top: int,
+    restrict_vocab: int,
     method: Projection,
     port: int,
     host: str,
@@ -239,7 +239,7 @@ def explore(
 
     w2v serves the page on this machine until Ctrl-C. The page searches all words, and shows two models side by side if
     you name MODEL2, or any number of them with --slices. With -o, w2v instead writes a page to a file that you can keep
-    or send. Such a page has only the --top most frequent words.
+    or send. Such a page has only the --restrict-vocab most frequent words.
 
     \b
     w2v explore model.bin --open
@@ -263,7 +263,7 @@ def explore(
         if output.suffix.lower() not in PAGE_SUFFIXES:
             raise SettingsError(f"{output}: unknown extension of a page: use .html")
         with ProgressPrinter(quiet) as progress:
-            page = pages.explore(load_models(progress), top, method, slices, progress)
+            page = pages.explore(load_models(progress), restrict_vocab, method, slices, progress)
         outputs.save([(output, outputs.saver(page))], force)
         print_result({"output": str(output), "bytes": len(page.html.encode())}, as_json, quiet)
         if open_page:
@@ -277,7 +277,7 @@ def explore(
             loaded = load_models(progress)
             if slices:
                 check_slices(loaded)
-            maps = content.word_maps([*loaded.values()], top, method, slices, progress)
+            maps = content.word_maps([*loaded.values()], restrict_vocab, method, slices, progress)
             served = [
                 _serve(name, vectors, word_map, approximate, progress)
                 for (name, vectors), word_map in zip(loaded.items(), maps, strict=True)
@@ -288,7 +288,7 @@ def explore(
             say("the page is served at this address until Ctrl-C")
         if open_page:
             open_in_browser(stack.enter_context(server.redirecting()).as_uri())
-        start = examples([*loaded.values()], top)
+        start = examples([*loaded.values()], restrict_vocab)
         server.run(pages.build_html(facts, start, slices, connect="'self'"), explorers)
 
 

@@ -147,9 +147,7 @@ class QueryCommand(options.ShortHelp):
 @options.MODEL
 @click.argument("words", nargs=-1)
 @click.option("--topn", type=click.IntRange(min=1), default=10, show_default=True, help="Number of results.")
-@options.number_option(
-    "--restrict-vocab", formerly=["--top"], help="Search only the N most frequent words.  [default: all]"
-)
+@options.number_option("--restrict-vocab", help="Search only the N most frequent words.  [default: all]")
 @click.option("--vector", is_flag=True, help="Also show the vectors of WORDS.")
 @options.METHOD
 @options.ERRORS
@@ -367,7 +365,7 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
     type=options.Choice(get_args(WordVectors)),
     help="Compute these word vectors of a file written by w2v train; see w2v train --help-all.  [default: as in MODEL]",
 )
-@options.number_option("--top", help="Keep the N most frequent words.")
+@options.number_option("--max-vocab", help="Keep the N most frequent words.")
 @click.option("--words", type=FILE, help="Keep the words in this file: the first word of each line.")
 @options.number_option("--dims", metavar="D", help="Reduce the vectors to D values, by PCA without centring.")
 @click.option(
@@ -393,15 +391,15 @@ def convert(
 ) -> Result:
     """Convert MODEL to another format or make it smaller.
 
-    The extension of OUT chooses the format. --vectors needs a .safetensors file written by w2v train. --top, --words,
-    --dims and --storage are applied in this order. Each of them drops the output layer, so you cannot continue training
-    the result. N-grams are kept only if the vectors are the input rows (--vectors input).
+    The extension of OUT chooses the format. --vectors needs a .safetensors file written by w2v train. --max-vocab,
+    --words, --dims and --storage are applied in this order. Each of them drops the output layer, so you cannot continue
+    training the result. N-grams are kept only if the vectors are the input rows (--vectors input).
 
     \b
     w2v convert model.bin model.txt.gz
     w2v convert glove.txt model.safetensors
     w2v convert model.safetensors input-rows.bin --vectors input
-    w2v convert model.safetensors small.safetensors --top 100000 --dims 64 --storage int8 --check
+    w2v convert model.safetensors small.safetensors --max-vocab 100000 --dims 64 --storage int8 --check
     """
     models = [] if outputs.same(output, model) else [model]  # the output may replace the model
     words = [smaller["words"]] if smaller["words"] else []

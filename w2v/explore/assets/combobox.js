@@ -5,7 +5,7 @@ import { formatNumber } from "./words.js";
 
 const MAX_OPTIONS = 8;
 
-/** Let `input` suggest the words that `complete(text, n)` returns. Call `onChoose` when the user takes one of them. */
+/** Let `input` suggest the words that `complete(text, topn)` returns. Call `onChoose` when the user takes one. */
 export function combobox(input, complete, onChoose = () => {}) {
   const id = `${input.id}-list`;
   const list = element("ul", { role: "listbox", id, "aria-label": "Words", class: "options" });

@@ -45,20 +45,20 @@ export class EmbeddedModel {
     return { word: this.data.words[row], count: this.data.counts?.[row], score };
   }
 
-  async complete(typed, n) {
+  async complete(typed, topn) {
     const exact = this.rows.has(typed) ? [this.rows.get(typed)] : [];
-    const rows = new Set([...exact, ...completions(this.folded, typed, n)]);
-    return [...rows].slice(0, n).map((row) => this.wordData(row));
+    const rows = new Set([...exact, ...completions(this.folded, typed, topn)]);
+    return [...rows].slice(0, topn).map((row) => this.wordData(row));
   }
 
-  /** Return the n words nearest to plus - minus, by the method "add" (3CosAdd) or "mul" (3CosMul). Words with equal
+  /** Return the topn words nearest to plus - minus, by the method "add" (3CosAdd) or "mul" (3CosMul). Words with equal
    *  scores are in the order of the vocabulary. */
-  async nearest(plus, minus, method, n) {
+  async nearest(plus, minus, method, topn) {
     const [plusRows, minusRows] = [plus, minus].map((words) => words.map((word) => this.row(word)));
     const scores =
       method === "mul" ? this.quotients(plusRows, minusRows) : this.cosines(this.direction(plusRows, minusRows));
     const others = [...scores.keys()].filter((row) => !plusRows.includes(row) && !minusRows.includes(row));
-    const best = others.sort((a, b) => scores[b] - scores[a]).slice(0, n);
+    const best = others.sort((a, b) => scores[b] - scores[a]).slice(0, topn);
     return best.map((row) => this.wordData(row, scores[row]));
   }
 

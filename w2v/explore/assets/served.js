@@ -19,9 +19,9 @@ export class ServedModel {
     return answer;
   }
 
-  complete = (text, n) => this.query("complete", { text, n });
+  complete = (text, topn) => this.query("complete", { text, topn });
 
-  nearest = (plus, minus, method, n) => this.query("nearest", { plus, minus, method, n });
+  nearest = (plus, minus, method, topn) => this.query("nearest", { plus, minus, method, topn });
 
   vector = (word) => this.query("vector", { word });
 

@@ -3,14 +3,14 @@
 export const VIEWS = { neighbours: "Neighbours", analogy: "Analogy", map: "Map", compare: "Compare" };
 export const RESULT_COUNTS = [10, 20, 50, 100];
 
-/** Return the state that the address names: view, n (the number of results), word, plus and minus (of an analogy),
+/** Return the state that the address names: view, topn (the number of results), word, plus and minus (of an analogy),
  *  selected (words), mapViews ("x,y,zoom" of each map). In the address, the last two are called list and at. */
 export function current() {
   const parameters = new URLSearchParams(location.hash.slice(1));
-  const [view, n] = [parameters.get("view"), Number(parameters.get("n"))];
+  const [view, topn] = [parameters.get("view"), Number(parameters.get("topn"))];
   return {
     view: Object.hasOwn(VIEWS, view) ? view : "map",
-    n: RESULT_COUNTS.includes(n) ? n : RESULT_COUNTS[0],
+    topn: RESULT_COUNTS.includes(topn) ? topn : RESULT_COUNTS[0],
     word: parameters.get("word"),
     plus: parameters.getAll("plus"),
     minus: parameters.getAll("minus"),
@@ -30,7 +30,7 @@ export const isLatest = (state) => state === latest;
 export function link(changes) {
   const next = { ...current(), ...changes };
   const pairs = [["view", next.view]];
-  if (next.n !== RESULT_COUNTS[0]) pairs.push(["n", next.n]);
+  if (next.topn !== RESULT_COUNTS[0]) pairs.push(["topn", next.topn]);
   if (next.word !== null) pairs.push(["word", next.word]);
   const lists = { plus: next.plus, minus: next.minus, list: next.selected, at: next.mapViews };
   for (const [name, values] of Object.entries(lists)) pairs.push(...values.map((value) => [name, value]));

@@ -8,12 +8,12 @@ import { RESULT_COUNTS, change, changeLater, current, isLatest, link, toggle } f
 import { displayText, fold, formatNumber } from "./words.js";
 
 /** Return a function that completes typed text to the words of any model, for a combobox. */
-export const completeIn = (models) => async (typed, n) => {
+export const completeIn = (models) => async (typed, topn) => {
   const completions = new Map();
-  for (const words of await Promise.all(models.map((model) => model.complete(typed, n)))) {
+  for (const words of await Promise.all(models.map((model) => model.complete(typed, topn)))) {
     for (const each of words) if (!completions.has(each.word)) completions.set(each.word, each);
   }
-  return [...completions.values()].slice(0, n);
+  return [...completions.values()].slice(0, topn);
 };
 
 /** Return the word of a model that equals the typed text except for case and accents, or else the typed text. */
@@ -89,9 +89,9 @@ function results(caption, words, shared = new Set()) {
   return table(caption, ["word", "score", ...(hasCounts ? ["count"] : [])], rows, "results");
 }
 
-function resultCountSelect({ n }) {
-  const options = RESULT_COUNTS.map((number) => element("option", { selected: number === n }, String(number)));
-  const selected = (event) => change({ n: Number(event.target.value) });
+function resultCountSelect({ topn }) {
+  const options = RESULT_COUNTS.map((number) => element("option", { selected: number === topn }, String(number)));
+  const selected = (event) => change({ topn: Number(event.target.value) });
   return element("label", "Results ", element("select", { change: selected }, options));
 }
 
@@ -103,7 +103,7 @@ export async function neighbours(state, models, { examples, slices }) {
   const word = state.word ?? examples.word;
   if (word === null) return [title("Neighbours", TYPE_A_WORD)];
   const answers = await queryEach(models, async (model) => {
-    const [nearest, vector] = await Promise.all([model.nearest([word], [], "add", state.n), model.vector(word)]);
+    const [nearest, vector] = await Promise.all([model.nearest([word], [], "add", state.topn), model.vector(word)]);
     return { neighbours: nearest, vector };
   });
   const shared = sharedWords(answers);
@@ -166,7 +166,7 @@ export async function analogy(state, models, { examples }) {
   if (!plus.length && !minus.length) return head;
   const answers = await Promise.all(
     FORMULAS.map(([method]) =>
-      queryEach(models, async (model) => ({ neighbours: await model.nearest(plus, minus, method, state.n) })),
+      queryEach(models, async (model) => ({ neighbours: await model.nearest(plus, minus, method, state.topn) })),
     ),
   );
   const shared = answers.map(sharedWords);

@@ -8,14 +8,14 @@ export const fold = (text) =>
     .toUpperCase()
     .replaceAll("\n", " ");
 
-/** Return the rows of at most n folded words that match the typed text: first equal words, then words that begin with
+/** Return the rows of at most topn folded words that match the typed text: equal words, then words that begin with
  *  it, then words that contain it, each in the order of the vocabulary. */
-export function completions(folded, typed, n) {
+export function completions(folded, typed, topn) {
   const text = fold(typed);
   const matchers = [(word) => word === text, (word) => word.startsWith(text), (word) => word.includes(text)];
   const rows = new Set();
   for (const matches of matchers) {
-    for (let row = 0; row < folded.length && rows.size < n; row++) if (matches(folded[row])) rows.add(row);
+    for (let row = 0; row < folded.length && rows.size < topn; row++) if (matches(folded[row])) rows.add(row);
   }
   return [...rows];
 }
