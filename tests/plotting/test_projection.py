@@ -22,6 +22,15 @@ MATRICES = {
 }  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def openTSNE_without_pynndescent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make openTSNE's import of pynndescent fail. On a fresh machine, that package compiles for half a minute.
+
+    openTSNE imports it only to know whether it is installed, and w2v never makes openTSNE use it.
+    """
+    monkeypatch.setitem(sys.modules, "pynndescent", None)
+
+
 @pytest.mark.parametrize("method", ["pca", "tsne"])
 @pytest.mark.parametrize("matrix", MATRICES.values(), ids=MATRICES)
 def test_points_are_finite_for_every_matrix(matrix: np.ndarray, method: Projection) -> None:
