@@ -69,6 +69,10 @@ def query(server: Server, question: str, **arguments: Any) -> Any:
     return json.loads(text)
 
 
+def allocate_too_much(*_: object) -> None:
+    raise MemoryError
+
+
 def test_page_requires_the_token(server: Server) -> None:
     assert request(server, "GET") == (200, "the page")
     for path in ("/", server.path[:-1], server.path + "x", server.path.upper(), "/.." + server.path, "/%C3%A9%00"):
@@ -119,7 +123,10 @@ def test_answers_match_the_vectors(server: Server, model: Path) -> None:
     assert query(server, "map")["answer"]["words"] == vectors.first_words(100)
 
 
-def test_invalid_queries_are_errors(server: Server) -> None:
+def test_invalid_queries_are_errors(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(server_module.Map, "answer", allocate_too_much, raising=False)
+        assert query(server, "map") == {"error": "out of memory"}
     assert query(server, "vector", word="frnce") == {"error": "not in the vocabulary"}
     assert query(server, "nearest", plus=["frnce"], minus=[], method="add", n=5) == {"error": "not in the vocabulary"}
     assert "error" in query(server, "nearest", plus=[], minus=[], method="add", n=5)
@@ -289,9 +296,11 @@ def test_ctrl_c_stops_the_server_immediately(model: Path) -> None:
     with start("explore", model, "--json", text=True) as process:
         url = urlsplit(json.loads(process.stdout.readline())["url"])
         assert url.hostname == "127.0.0.1"
-        with socket.create_connection((url.hostname, url.port or 0)):  # an idle connection
+        with socket.create_connection((url.hostname, url.port or 0)) as connection:
+            connection.sendall(f"GET {url.path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            assert connection.recv(1)  # the thread of this connection waits a minute for another request
             process.send_signal(signal.SIGINT)
-            assert process.wait() == 128 + signal.SIGINT
+            assert process.wait(30) == 128 + signal.SIGINT
         assert_one_line(process.stderr.read())
 
 
