@@ -337,7 +337,7 @@ def test_networkx_and_edge_list_are_the_same_graph(tmp_path: Path) -> None:
     ("edges", "message"),
     [
         ([(1, "1", {})], "two nodes are named '1'"),
-        ([(1, 2, {"weight": "much"})], 'whose attribute "weight" is not a number'),
+        ([(1, 2, {"weight": "much"})], 'with an attribute "weight" that is not a number'),
         ([(1, 2, {"weight": -2})], "an edge has the weight -2"),
         ([("", "b", {})], "empty name"),
     ],
