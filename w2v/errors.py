@@ -168,17 +168,16 @@ def translate_errors(message: str, *kinds: type[Exception], to: type[W2VError] |
         raise (to or W2VError)(f"{message}: {one_line(error)}") from error
 
 
-def out_of_memory(error: BaseException | None) -> str:
+def out_of_memory(error: BaseException) -> str:
     """Return a message if an error, or the error that caused it, shows that memory has run out; otherwise ""."""
-    if error is None:
-        return ""
     if isinstance(error, MemoryError):
         return "out of memory"
     if isinstance(error, ImportError | OSError) and (unmapped := UNMAPPED_LIBRARY.search(str(error))):
         return f"probably out of memory: {unmapped[0]}"
     if isinstance(error, SystemError) and UNREPORTED in str(error):
         return f"probably out of memory: {error}"
-    return out_of_memory(error.__cause__ or error.__context__)
+    cause = error.__cause__ or error.__context__
+    return out_of_memory(cause) if cause else ""
 
 
 def error_message(error: Exception) -> str:

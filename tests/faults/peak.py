@@ -15,11 +15,9 @@ _baseline = 0
 
 @contextmanager
 def bounded(size: int, per_byte: int = 5) -> Iterator[None]:
-    """Raise AssertionError if the peak of the process's memory rises inside the block by more than is promised.
+    """Raise AssertionError if the peak of memory rises inside the block by more than a file of this size may take.
 
-    Args:
-        size: The size of the file in bytes.
-        per_byte: The bytes of memory for each byte of the file, in addition to 64 MB; 16 for models of gensim.
+    `per_byte` is the number of bytes of memory for each byte of the file, in addition to 64 MB.
     """
     global _baseline
     limit = per_byte * size + (64 << 20)

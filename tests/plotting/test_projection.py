@@ -24,10 +24,7 @@ MATRICES = {
 
 @pytest.fixture(autouse=True)
 def openTSNE_without_pynndescent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make openTSNE's import of pynndescent fail. On a fresh machine, that package compiles for half a minute.
-
-    openTSNE imports it only to know whether it is installed, and w2v never makes openTSNE use it.
-    """
+    """Make openTSNE's import of pynndescent fail: w2v does not use it, and it may compile for half a minute."""
     monkeypatch.setitem(sys.modules, "pynndescent", None)
 
 

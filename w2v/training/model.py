@@ -175,8 +175,7 @@ class Model(TrainedVectors):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        rows = [self.ngrams.rows] if self.ngrams else []
-        for array in (*state.values(), *self.parameters.values(), *rows):
+        for array in (*state.values(), *self.parameters.values(), self.ngrams and self.ngrams.rows):
             if isinstance(array, np.ndarray):  # a copy by pickle can be edited
                 array.setflags(write=False)
 
