@@ -81,8 +81,9 @@ OLDEST := tests/wheels/oldest.lock
 lock: build/lock/.built
 	@echo "looking for the newest versions of all packages"
 	@$(COMPILE) pyproject.toml --all-extras --group pip --group lock --group tools --group locked \
-	--universal --output-file requirements.lock
-	@$(COMPILE) --group libraries --no-deps --constraint requirements.lock --universal --no-header >>requirements.lock
+	--universal --output-file build/lock/new.lock
+	@$(COMPILE) --group libraries --no-deps --constraint build/lock/new.lock --universal --no-header >>build/lock/new.lock
+	@mv build/lock/new.lock requirements.lock
 	@$(COMPILE) pyproject.toml --extra all --python-platform linux --resolution lowest-direct --output-file $(OLDEST)
 	@$(COMPILE) pyproject.toml --extra dev --python-platform linux --constraint $(OLDEST) --output-file $(OLDEST)
 

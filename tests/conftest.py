@@ -31,10 +31,6 @@ settings.register_profile("same", derandomize=True, max_examples=50, **NO_TIME_L
 settings.register_profile("random", **NO_TIME_LIMITS)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
-# openTSNE imports pynndescent only to know whether it is installed, and w2v never makes openTSNE use it. On a fresh
-# machine, that import compiles for half a minute.
-sys.modules["pynndescent"] = None  # type: ignore[assignment]
-
 # In the background, a shell makes programs ignore Ctrl-C, and nohup makes them ignore the end of the terminal. The
 # programs that tests start would inherit this, but the tests must be able to stop them.
 signal.signal(signal.SIGINT, signal.default_int_handler)

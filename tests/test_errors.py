@@ -10,6 +10,7 @@ import pytest
 import w2v
 from w2v import errors
 from w2v.errors import (
+    LossNotImported,
     SettingsError,
     TextWarning,
     W2VError,
@@ -20,6 +21,7 @@ from w2v.errors import (
     one_line,
     optional_package,
     pluralise,
+    translate_errors,
 )
 from w2v.vectors.unknown_words import UnknownWordError
 
@@ -84,12 +86,30 @@ def test_message_of_an_error_is_one_short_printable_line() -> None:
         (OSError(2, "No such file"), "No such file"),
         (OSError("text only"), "text only"),
         (KeyError("name"), "internal error: KeyError: 'name'"),
-        (SystemError("no exception"), "probably out of memory: no exception"),
+        (SystemError(errors.UNREPORTED), f"probably out of memory: {errors.UNREPORTED}"),
+        (SystemError("no exception"), "internal error: SystemError: no exception"),
         (ImportError("Help!\nx.so: failed to map segment"), "probably out of memory: x.so: failed to map segment"),
     ],
 )
 def test_errors_are_described_without_a_traceback(error: Exception, message: str) -> None:
     assert error_message(error) == message
+
+
+def test_errors_caused_by_missing_memory_say_so() -> None:
+    error = OSError("Could not find/load shared object file")
+    error.__context__ = OSError("x.so: failed to map segment")
+    assert error_message(error) == "probably out of memory: x.so: failed to map segment"
+
+
+def test_translated_errors_of_w2v_keep_their_class_and_whole_message() -> None:
+    long = "x" * 400
+    with pytest.raises(LossNotImported, match=f"^file: {long}$"), translate_errors("file", W2VError):
+        raise LossNotImported(long)
+    with (
+        pytest.raises(LossNotImported, match=r"^file: x{300}$"),
+        translate_errors("file", ValueError, to=LossNotImported),
+    ):
+        raise ValueError(long)
 
 
 def test_numbers_of_things_are_singular_or_plural() -> None:
@@ -104,7 +124,7 @@ def test_warning_about_a_text_points_at_the_line_that_called_w2v() -> None:
     assert {warning.filename for warning in caught} == {__file__}
 
 
-def test_a_package_that_does_not_fit_in_memory_is_not_to_be_installed() -> None:
+def test_missing_memory_is_not_reported_as_a_missing_package() -> None:
     with pytest.raises(ImportError, match="failed to map"), optional_package("more is needed", "maps"):
         raise ImportError("x.so: failed to map segment from shared object")
 

@@ -103,6 +103,9 @@ def test_another_program_that_imports_w2v_keeps_its_path(tmp_path: Path) -> None
     for arguments in (["-m", "program"], ["-mprogram", "-m", "w2v"]):
         done = subprocess.run([sys.executable, *arguments], cwd=tmp_path, capture_output=True, text=True)
         assert done.stderr == ""
+    script = "import sys; sys.argv = ['-m']; sys.orig_argv = []; import w2v"  # a program that contains Python
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stderr == ""
 
 
 def test_numba_reads_no_machine_code_from_the_working_directory(tmp_path: Path) -> None:

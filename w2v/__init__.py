@@ -5,7 +5,7 @@ Public names are imported on first use, so that `import w2v` and `w2v --help` ar
 
 import sys
 
-if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
+if sys.argv[:1] == ["-m"] and len(sys.orig_argv) > len(sys.argv) and not sys.flags.safe_path:
     # `python -m w2v` puts the working directory first in sys.path, so a numpy.py or pyarrow.py there would be imported
     # instead of the real package. This file runs before all other imports of the program. Another program that imports
     # w2v this early, from the `__init__` of its own package, keeps its path.
@@ -14,6 +14,7 @@ if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
         _program = _program.partition("m")[2]
     if _program.partition(".")[0] == "w2v":
         del sys.path[0]
+    del _program
 
 from importlib import import_module
 from importlib.machinery import PathFinder

@@ -15,6 +15,10 @@ UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2
 # What the dynamic linker says if a shared library does not fit in memory.
 UNMAPPED_LIBRARY = re.compile(r"\S+: (failed to map segment|cannot map zero-fill pages|cannot create shared object).*")
 
+UNREPORTED = (
+    "error return without exception set"  # a SystemError after a failed allocation, in Python's compiler for one
+)
+
 IS_ON_PYPI = False  # whether the package index has w2v, so that pip can install its extras by name
 
 
@@ -102,7 +106,7 @@ def optional_package(purpose: str, extra: str, kind: type[W2VError] = W2VError, 
     try:
         yield
     except ImportError as error:
-        if UNMAPPED_LIBRARY.search(str(error)):
+        if out_of_memory(error):
             raise
         raise kind(f"{purpose}: {install_command(extra)}{hint}") from error
 
@@ -110,7 +114,8 @@ def optional_package(purpose: str, extra: str, kind: type[W2VError] = W2VError, 
 def import_optional(purpose: str, extra: str, *modules: str, kind: type[W2VError] = W2VError) -> Any:
     """Import modules of an optional package and return the first. The other arguments are as in `optional_package`."""
     with optional_package(purpose, extra, kind):
-        return next(iter([import_module(module) for module in modules]))
+        first, *_ = map(import_module, modules)
+        return first
 
 
 def install_command(extra: str) -> str:
@@ -148,28 +153,39 @@ def one_line(error: object) -> str:
 
 
 @contextmanager
-def translate_errors(message: str, *kinds: type[Exception], to: type[W2VError] = W2VError) -> Iterator[None]:
+def translate_errors(message: str, *kinds: type[Exception], to: type[W2VError] | None = None) -> Iterator[None]:
     """Turn errors of some kinds in a `with` block into an error with `message` and their own message, in one line.
 
     Raises:
-        W2VError: If the block raises such an error. `to` is its class.
+        W2VError: If the block raises such an error. `to` is its class. If W2VError is one of the kinds and `to` is not
+            given, the error keeps its own class and its whole message.
     """
     try:
         yield
     except kinds as error:
-        raise to(f"{message}: {one_line(error)}") from error
+        if to is None and W2VError in kinds:
+            raise type(error)(f"{message}: {error}") from error
+        raise (to or W2VError)(f"{message}: {one_line(error)}") from error
+
+
+def out_of_memory(error: BaseException) -> str:
+    """Return a message if an error, or the error that caused it, shows that memory has run out; otherwise ""."""
+    if isinstance(error, MemoryError):
+        return "out of memory"
+    if isinstance(error, ImportError | OSError) and (unmapped := UNMAPPED_LIBRARY.search(str(error))):
+        return f"probably out of memory: {unmapped[0]}"
+    if isinstance(error, SystemError) and UNREPORTED in str(error):
+        return f"probably out of memory: {error}"
+    cause = error.__cause__ or error.__context__
+    return out_of_memory(cause) if cause else ""
 
 
 def error_message(error: Exception) -> str:
     """Return the message of an error for users, without a traceback."""
     if isinstance(error, W2VError):
         return str(error)
-    if isinstance(error, MemoryError):
-        return "out of memory"
-    if isinstance(error, ImportError | OSError) and (unmapped := UNMAPPED_LIBRARY.search(str(error))):
-        return f"probably out of memory: {unmapped[0]}"
-    if isinstance(error, SystemError):  # an allocation failed in Python's compiler, for instance, which does not say so
-        return f"probably out of memory: {error}"
+    if message := out_of_memory(error):
+        return message
     if isinstance(error, OSError):
         return ": ".join(map(str, filter(None, (error.filename, error.strerror or str(error)))))
     return f"internal error: {type(error).__name__}: {error}"  # a bug in w2v

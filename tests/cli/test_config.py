@@ -135,6 +135,8 @@ def test_settings_file_runs_no_code(sample: Path, tmp_path: Path, monkeypatch: p
     """An objective in a settings file is imported only if the command line names it, too."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "theirs.py").write_text("from pathlib import Path\nPath('ran').touch()\n")
+    (tmp_path / "run.toml").write_text(f'objective = "m:{"x" * 20_000}"\n')
+    assert len(run("train", sample, "--config", "run.toml", code=2).stderr) < 500
     (tmp_path / "run.toml").write_text('objective = "theirs:Own"\nepochs = 1\nvector_size = 4\n')
     command = ["train", sample, "--config", "run.toml", "-o", "m.safetensors"]
     assert run(*command, "--epochs", 2, code=2).stderr == (

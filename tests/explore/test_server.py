@@ -120,7 +120,10 @@ def test_answers_match_the_vectors(server: Server, model: Path) -> None:
     assert query(server, "map")["answer"]["words"] == vectors.first_words(100)
 
 
-def test_invalid_queries_are_errors(server: Server) -> None:
+def test_invalid_queries_are_errors(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(server_module.Map, "answer", lambda *_: bytearray(1 << 62), raising=False)
+        assert query(server, "map") == {"error": "out of memory"}
     assert query(server, "vector", word="frnce") == {"error": "not in the vocabulary"}
     unknown = query(server, "nearest", plus=["frnce"], minus=[], method="add", topn=5)
     assert unknown == {"error": "not in the vocabulary"}
@@ -291,9 +294,11 @@ def test_ctrl_c_stops_the_server_immediately(model: Path) -> None:
     with start("explore", model, "--json", text=True) as process:
         url = urlsplit(json.loads(process.stdout.readline())["url"])
         assert url.hostname == "127.0.0.1"
-        with socket.create_connection((url.hostname, url.port or 0)):  # an idle connection
+        with socket.create_connection((url.hostname, url.port or 0)) as connection:
+            connection.sendall(f"GET {url.path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            assert connection.recv(1)  # the thread of this connection waits a minute for another request
             process.send_signal(signal.SIGINT)
-            assert process.wait() == 128 + signal.SIGINT
+            assert process.wait(30) == 128 + signal.SIGINT
         assert_one_line(process.stderr.read())
 
 

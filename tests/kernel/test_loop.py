@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers import log_probability, loss_with_draws, make_loss, python_worker, train_in_python, training_plan
+from w2v.errors import W2VError
+from w2v.kernel import loop
 from w2v.losses import rows
 from w2v.losses.binding import bind
 from w2v.losses.gradient import numerical_gradient
@@ -250,6 +252,13 @@ def test_an_error_of_w2v_is_not_called_a_mistake_in_a_users_loss(matrices: tuple
         train(*matrices, loss, 0.1)
         with pytest.raises(IndexError):  # some words have no input row
             train(matrices[0][:2], matrices[1], loss, 0.1)
+    of_user, of_w2v = r"NegativeSampling: training: TypeError: int\(\)", r"^int\(\)"
+    for loss, kind, message in ((own, W2VError, of_user), (LOSSES["ns"], TypeError, of_w2v)):
+        plan = training_plan(loss, ids=IDS, word_of_type=WORDS, alpha=0.1, vector_size=DIMENSIONS, sides=(1, 1))
+        kernel = loop.Kernel(plan, matrices[0], {"outputs": matrices[1][: loss.rows]})
+        kernel._train_chunk = int  # like a compiled function, it has no Python frame
+        with pytest.raises(kind, match=message):
+            kernel.run(0)
 
 
 def test_words_without_context_are_not_trained(matrices: tuple[Matrix, Matrix]) -> None:

@@ -379,6 +379,12 @@ def test_mistakes_in_own_losses_are_one_line_with_the_place(text: Path, objectiv
         w2v.train(text, objective=objective(), **SMALL)
 
 
+def test_missing_memory_is_not_a_mistake_in_a_loss(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba_kernel, "compile_function", lambda *_: bytearray(1 << 62))
+    with pytest.raises(MemoryError):
+        w2v.train(text, kernel="numba", **SMALL)
+
+
 def test_colours_in_numbas_messages_are_removed() -> None:
     lines = ["Failed in nopython mode pipeline", "\x1b[31mno such name", 'File "l.py", line 3:']
     error = numba.core.errors.TypingError("\n".join(f"\x1b[1m{line}\x1b[0m" for line in lines))

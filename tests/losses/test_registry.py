@@ -15,6 +15,7 @@ from tests.helpers import SMALL, Hinge, assert_same, make_loss, run_json, train_
 from w2v import _kernels
 from w2v.errors import LossNotImported
 from w2v.evaluation.effective_rank import effective_rank
+from w2v.evaluation.held_out import GapTest
 from w2v.losses import registry
 from w2v.losses.loss import Loss, LossOptions, by_tensor_name
 from w2v.losses.registry import LOSSES, AllLossOptions, Settings, loss_for
@@ -213,7 +214,7 @@ def test_a_users_loss_is_found_in_the_working_folder(tmp_path: Path, monkeypatch
     before = list(sys.path)
     loss = registry.find("loss_of_a_user:Mine")
     assert loss.label == "objective loss_of_a_user:Mine"
-    assert registry.find("loss_of_a_user:Mine") is loss
+    assert registry.find("loss_of_a_user:Mine").label == loss.label
     for name, message in {
         "loss_of_a_user:None": "AttributeError: ",
         "loss_of_a_user:Other": "it is not a Loss",
@@ -286,6 +287,9 @@ def test_two_losses_of_a_class_are_two_losses() -> None:
     for settings, margin in ((small, 0.5), (large, 2.0), (pickle.loads(pickle.dumps(small)), 0.5)):
         assert loss_for(settings, vocabulary).data["margin"] == margin
         assert settings.as_dict()["objective"] == f"{__name__}:MarginInData"
+    name = registry.register(MarginInData(4.0))
+    assert registry.find(name).margin == 1  # type: ignore[attr-defined]  # a name calls the class without arguments
+    assert loss_for(Settings(objective=name), vocabulary).data["margin"] == 1
 
 
 def test_a_file_is_not_used_with_another_loss_of_the_class(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,6 +307,12 @@ def test_a_file_is_not_used_with_another_loss_of_the_class(monkeypatch: pytest.M
     assert loss_for(settings, vocabulary, tensors).data["margin"] == 0.5 + 1e-9
     with pytest.raises(LossNotImported, match=r"with other data.pair"):
         loss_for(settings, vocabulary, tensors | {"data.pair": np.zeros(16, np.uint8)})
+    for other in (
+        tensors | {"data.more": np.ones(1)},
+        {name: tensors[name] for name in tensors if name != "data.pair"},
+    ):
+        with pytest.raises(LossNotImported, match=r"with other data\.(more|pair)"):
+            loss_for(settings, vocabulary, other)
 
 
 @pytest.mark.slow
@@ -314,6 +324,26 @@ def test_a_run_is_not_resumed_with_another_loss_of_the_class(tmp_path: Path, sam
         w2v.resume(tmp_path / "run", sample)
     registry.register(loss)
     assert_same(w2v.resume(tmp_path / "run", sample), model)
+    model.save(tmp_path / "m.safetensors")
+    more = w2v.train(sample, continue_from=tmp_path / "m.safetensors", epochs=1)
+    assert more.loss.data["margin"] == 0.5
+    registry.register(MarginInData(2.0))
+    with pytest.raises(LossNotImported, match=r"m\.safetensors: the file was written with another loss"):
+        w2v.Model.load(tmp_path / "m.safetensors")
+
+
+@pytest.mark.slow
+def test_early_stopping_keeps_the_loss_of_the_run(
+    sample: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    scores = iter([0.7, 0.6])
+    monkeypatch.setattr(GapTest, "score", lambda *_: next(scores))
+
+    def register_another(_: w2v.Progress) -> None:
+        registry.register(MarginInData(2.0))
+
+    w2v.train(sample, **SMALL, objective=MarginInData(), stop_early=1, progress=register_another)
+    assert "instead of the best" not in caplog.text
 
 
 def test_a_users_loss_can_inherit_the_options_of_a_built_in_loss(sample: Path) -> None:

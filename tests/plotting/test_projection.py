@@ -22,6 +22,12 @@ MATRICES = {
 }  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def openTSNE_without_pynndescent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make openTSNE's import of pynndescent fail: w2v does not use it, and it may compile for half a minute."""
+    monkeypatch.setitem(sys.modules, "pynndescent", None)
+
+
 @pytest.mark.parametrize("method", ["pca", "tsne"])
 @pytest.mark.parametrize("matrix", MATRICES.values(), ids=MATRICES)
 def test_points_are_finite_for_every_matrix(matrix: np.ndarray, method: Projection) -> None:

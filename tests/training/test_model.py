@@ -1,7 +1,7 @@
 """A model's word vectors: the same from every file and from Python; training continues from both matrices."""
 
 import pickle
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 from typing import Any
 
@@ -133,8 +133,12 @@ def test_command_explains_why_vectors_cannot_be_combined(sample: Path, tmp_path:
 def test_matrices_of_a_model_cannot_be_edited(sample: Path) -> None:
     model = w2v.train(sample, **SMALL)
     assert np.shares_memory(model.wv.vectors, model.vectors)
-    for matrix in (model.inputs, model.outputs, model.vectors):
-        with pytest.raises(ValueError, match="read-only"):
-            matrix[0] = 1
+    with_ngrams = w2v.train(sample, **SMALL, subwords="3-4", buckets=99)
+    with_ngrams = replace(with_ngrams, parameters={"scale": np.ones((2, 2), np.float32)})
+    for each in (model, with_ngrams, *pickle.loads(pickle.dumps([model, with_ngrams]))):
+        rows = [each.ngrams.rows] if each.ngrams else []
+        for matrix in (each.inputs, each.outputs, each.vectors, *each.parameters.values(), *rows):
+            with pytest.raises(ValueError, match="read-only"):
+                matrix[0] = 1
     with pytest.raises(FrozenInstanceError):
         model.inputs = model.outputs  # type: ignore[misc]

@@ -107,8 +107,8 @@ def new_run(given: Mapping[str, Any], communicator: Communicator | None) -> tupl
     objective = options.get("objective")
     if objective != given["objective"]:
         raise SettingsError(
-            f"{given['config']}: its objective is {objective}, and w2v does not run code that a file names: if "
-            f"you trust that code, add --objective {objective}"
+            f"{given['config']}: its objective is {objective:.100}, and w2v does not run code that a file names: if "
+            f"you trust that code, add --objective {objective:.100}"
         )
     if run_options.get("continue_from") and run_options.get("vocab", RunConfig.vocab) == "old":
         # The config file may come from a run that chose words from its text. With the words of the old model,

@@ -71,11 +71,11 @@ class VectorFile:
                 header = replace(header, subwords=self.header.subwords)
                 tensors |= {key: self.tensors[key] for key in NGRAM_TENSORS}
         except KeyError as error:
-            raise W2VError(f"{where}: damaged: it lacks {error} of the view of {name}") from error
+            raise W2VError(f"{where}: damaged: it lacks {error} of the view of {name:.60}") from error
         if not storage.is_matrix(vectors):
-            raise W2VError(f"{where}: damaged: the vectors of the view of {name} are not a matrix of numbers")
+            raise W2VError(f"{where}: damaged: the vectors of the view of {name:.60} are not a matrix of numbers")
         content = VectorFile(self.words, vectors, self.counts, tensors, header)
-        _check_shapes(f"{where}: damaged: the view of {name}", content)
+        _check_shapes(f"{where}: damaged: the view of {name:.60}", content)
         return content
 
 
@@ -128,7 +128,7 @@ def _check_values(path: PathLike, content: VectorFile) -> None:
         if PARAMETER_NAMES.fullmatch(name) and storage.is_matrix(array) and array.ndim and array.size:
             matrix = array if array.ndim == 2 else array.reshape(-1, array.shape[-1])
             if (row := first_non_finite_row(matrix)) >= 0:
-                raise W2VError(f"{path}: row {row + 1} of {name} holds NaN or infinite values")
+                raise W2VError(f"{path}: row {row + 1} of {name:.60} holds NaN or infinite values")
 
 
 def check_counts(where: object, words: Sequence[str], counts: NDArray[Any]) -> None:

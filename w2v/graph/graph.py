@@ -207,7 +207,7 @@ class Graph:
             try:
                 array = np.array(values, np.float64)
             except (TypeError, ValueError):
-                raise W2VError('the graph has an edge whose attribute "weight" is not a number') from None
+                raise W2VError('the graph has an edge with an attribute "weight" that is not a number') from None
             weights = _checked_weights("the graph", array, len(ids) // 2)
         names = named_once("the graph", map(str, nodes))
         key_type: KeyType = "int" if is_int else "str"

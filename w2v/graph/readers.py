@@ -426,10 +426,10 @@ def _member(name: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArr
     if not info.filename.endswith(".npy"):
         return None
     if info.file_size > max_unpacked(info.compress_size):
-        raise W2VError(f"{name}: refused: {info.filename} declares {info.file_size:,} bytes")
+        raise W2VError(f"{name}: refused: {info.filename:.100} declares {info.file_size:,} bytes")
     with archive.open(info) as member:
         stream = cast(BufferedIOBase, member)
-        return read_open(f"{name}, {info.filename}", stream, info.file_size, NUMBERS + "bUS")
+        return read_open(f"{name}, {info.filename:.100}", stream, info.file_size, NUMBERS + "bUS")
 
 
 def _ids(name: str, ids: NDArray[Any] | None) -> tuple[Words | None, KeyType]:

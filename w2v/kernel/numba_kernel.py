@@ -23,16 +23,17 @@ from typing import Any
 
 import numpy as np
 
-from w2v.errors import SettingsError, W2VError, one_line, optional_package
+from w2v.errors import SettingsError, W2VError, one_line, optional_package, out_of_memory
 
 with optional_package("the Numba kernel needs Numba", "numba", SettingsError):
     try:
         import numba
         from numba.core.registry import cpu_target
         from numba.misc.appdirs import AppDirs
-    except ImportError:
-        raise
-    except Exception as error:  # invalid values of Numba's environment variables
+    except Exception as error:
+        if isinstance(error, ImportError) or out_of_memory(error):
+            raise
+        # A value of Numba's environment variables is invalid.
         message = one_line(str(error).partition("Traceback")[0])
         raise SettingsError(f"Numba cannot be used: {message} (see the variables NUMBA_…)") from error
 if getattr(numba.config, "DISABLE_JIT", 0):
@@ -150,6 +151,8 @@ class Kernel(loop.Kernel):
         try:
             return self._compile_with_fallback(FAST + fast)
         except Exception as error:  # not all of Numba's are NumbaError
+            if out_of_memory(error):
+                raise
             raise W2VError(f"{self._loss.label} cannot be compiled: {first_line_of_error(error)}") from error
 
     def _compile_with_fallback(self, functions: Functions) -> Any:

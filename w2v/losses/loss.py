@@ -362,10 +362,13 @@ class Loss:
         for name, array in found.items():
             if array.dtype.kind not in "biuf":
                 found[name] = array.reshape(-1).view(np.uint8)
-            old, tolerance = stored.get(name, found[name]), DATA_TOLERANCE if array.dtype.kind == "f" else 0
-            if old.shape != found[name].shape or not np.allclose(old, found[name], tolerance, 0, equal_nan=True):
+        before = {name: array for name, array in stored.items() if name.startswith(DATA_PREFIX)} or found
+        for name in sorted(before.keys() | found.keys()):
+            old, new = (arrays.get(name, np.empty(0)) for arrays in (before, found))
+            tolerance = DATA_TOLERANCE if new.dtype.kind == "f" else 0
+            if old.shape != new.shape or not np.allclose(old, new, tolerance, 0, equal_nan=True):
                 raise LossNotImported(
-                    f"the file was written with another loss {self}, with other {name}: give that loss to "
+                    f"the file was written with another loss {self}, with other {name:.60}: give that loss to "
                     "w2v.losses.registry.register"
                 )
         return found
@@ -419,22 +422,25 @@ def call_method(loss: Loss, name: str, *arguments: Any) -> Any:
 def mistakes_in_loss(loss: Loss, what: str, file: str | None = None) -> Iterator[None]:
     """Turn an exception in the code of a user's own loss into a W2VError with the line where it was raised.
 
-    If the traceback has lines in `file`, the message names the innermost of them. An exception in code of w2v is not a
-    mistake in the loss, and stays as it is.
+    If the traceback has lines in `file`, the message names the innermost of them. Most exceptions in compiled code have
+    no lines. An exception in code of w2v is not a mistake in the loss, and stays as it is.
     """
     try:
         yield
-    except W2VError:
+    except (W2VError, MemoryError):
         raise
     except Exception as error:
         # Compiled modules of w2v have relative file names.
         paths = [(frame, PACKAGE.parent / frame.filename) for frame in traceback.extract_tb(error.__traceback__)]
         frames = [frame for frame, path in paths if not any(map(path.is_relative_to, (PACKAGE, NUMPY)))]
-        if not loss.is_own or not frames:
+        is_compiled = len(paths) == 2  # only this function and the caller's `with` block, which calls compiled code
+        if not loss.is_own or not (frames or is_compiled):
             raise
-        frame = next((frame for frame in reversed(frames) if frame.filename == file), frames[-1])
-        place = f"{Path(frame.filename).name}, line {frame.lineno}"
-        raise W2VError(f"{loss.label}: {what}, {place}: {type(error).__name__}: {error}") from error
+        if frames:
+            frame = next((frame for frame in reversed(frames) if frame.filename == file), frames[-1])
+            what = f"{what}, {Path(frame.filename).name}, line {frame.lineno}"
+        message = str(error).partition("\n")[0]  # Numba's messages go on with a place in its own code
+        raise W2VError(f"{loss.label}: {what}: {type(error).__name__}: {message}") from error
 
 
 def fail(loss: Loss, method: str, message: str) -> None:

@@ -66,7 +66,7 @@ MAX_COMBINED_SIZE = 1024  # input and output rows are combined by default up to 
 CORRECTED_CBOW_FACTOR = 2  # with cbow_gradient "corrected"
 SUBWORD_SKIPGRAM_FACTOR = 0.8
 
-_own_losses: dict[str, Loss] = {}  # by name, module:Name
+_own_losses: dict[str, Loss] = {}  # by name, module:Name: the losses that files use
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,9 +161,9 @@ class Settings(GeneralOptions):
         if self.objective is not None:
             name = str(self.objective)
             if ":" not in name or not name.isprintable():
-                raise SettingsError(f"objective {self.objective!r}: write module:Name")
+                raise SettingsError(f"objective {self.objective!r:.100}: write module:Name")
             if self.loss not in ("", USER_DEFINED):
-                raise SettingsError(f"objective {self.objective} replaces loss {self.loss}: give only one of them")
+                raise SettingsError(f"objective {name:.100} replaces loss {self.loss}: give only one of them")
             object.__setattr__(self, "loss", USER_DEFINED)
         elif self.loss == USER_DEFINED:
             raise SettingsError(f"loss {USER_DEFINED}: name your loss with objective, as module:Name")
@@ -173,7 +173,7 @@ class Settings(GeneralOptions):
     def _check(self) -> None:
         """Choose the kernel, and raise SettingsError for settings that the loss or the kernel does not allow."""
         kind = self.loss_class
-        loss = f"objective {self.objective}" if self.objective else f"loss {self.loss}"
+        loss = f"objective {self.objective!s:.100}" if self.objective else f"loss {self.loss}"
         if not self.kernel:
             object.__setattr__(self, "kernel", kind.kernels[0])
         if self.kernel not in kind.kernels:
@@ -350,8 +350,8 @@ def loss_for(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[str, A
     loss = objective if isinstance(objective, Loss) else _own_losses.get(str(objective))
     if loss is None:
         raise LossNotImported(
-            f"the model's objective is {objective}, and w2v does not run code that a file names: give --objective "
-            f"{objective}, or in Python call w2v.losses.registry.find"
+            f"the model's objective is {objective!s:.100}, and w2v does not run code that a file names: give "
+            f"--objective {objective!s:.100}, or in Python call w2v.losses.registry.find"
         )
     return loss.prepared(vocabulary, settings, tensors)
 
@@ -371,15 +371,16 @@ def register(loss: Loss) -> str:
 
 
 def find(name: str | Loss) -> Loss:
-    """Import and register the loss "module:Name"; the module may be in the working directory. Register a Loss itself.
+    """Import the loss "module:Name", call it without arguments, and register the result. Register a Loss itself.
+
+    The module may be in the working directory.
 
     Raises:
         SettingsError: The module or the loss cannot be imported, or it is not a Loss.
     """
     if isinstance(name, Loss):
-        name = register(name)
-    if name in _own_losses:
-        return _own_losses[name]
+        register(name)
+        return name
     module, _, class_name = name.partition(":")
     if not module or not class_name:
         raise SettingsError(f"objective {name!r}: write module:Name")

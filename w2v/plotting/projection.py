@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, W2VError, one_line, optional_package
+from w2v.errors import SettingsError, W2VError, one_line, optional_package, out_of_memory
 from w2v.progress import Meter, Report
 from w2v.system.files import temporary_folder, user_id
 
@@ -91,9 +91,9 @@ def _library(method: Projection) -> Any:
             warnings.simplefilter("ignore")  # umap warns that Tensorflow is missing, which is not needed here
             _secure_numba_cache()
             return import_module("umap")
-        except ImportError:
-            raise
         except Exception as error:  # Numba reads its environment variables on import, and raises many kinds of errors
+            if isinstance(error, ImportError) or out_of_memory(error):
+                raise
             raise W2VError(f"{method} cannot be used: {one_line(error)}") from error
 
 

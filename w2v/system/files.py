@@ -375,7 +375,7 @@ def check_disk_space(file: BinaryIO, folder: PathLike, needed: float, what: str,
         hint: What to do, at the end of the message.
 
     Raises:
-        W2VError: If it has not.
+        W2VError: If the space is not enough.
     """
     free = free_disk_space(file, Path(folder))
     if needed > free and stat.S_ISREG(os.fstat(file.fileno()).st_mode):

@@ -168,8 +168,12 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint, replace: bool = False) 
     native.write_native(path, arrays, metadata, replace=replace, follow=False)
 
 
-def read_checkpoint(path: Path) -> Checkpoint:
+def read_checkpoint(path: Path, loss: Loss | None = None) -> Checkpoint:
     """Read a checkpoint.
+
+    Args:
+        path: The file.
+        loss: The prepared loss of the run. If it is a user's own, it replaces the registered loss.
 
     Raises:
         W2VError: The file is damaged or is not a checkpoint.
@@ -188,9 +192,9 @@ def read_checkpoint(path: Path) -> Checkpoint:
     try:
         if checksum(arrays, metadata["settings"]) != metadata.get("checksum"):
             raise W2VError("its checksum is wrong")
-        return _parse(path, _Arrays(arrays), ModelHeader.from_strings(metadata, ""))
+        return _parse(path, _Arrays(arrays), ModelHeader.from_strings(metadata, ""), loss)
     except LossNotImported as error:
-        raise LossNotImported(f"{path}: {one_line(error)}") from error
+        raise LossNotImported(f"{path}: {error}") from error
     except W2VError as error:
         raise W2VError(f"{path} is damaged: {one_line(error)}") from error
 
@@ -202,13 +206,13 @@ class _Arrays(dict[str, NDArray[Any]]):
         raise W2VError(f"the array {name} is missing")
 
 
-def _parse(path: Path, arrays: _Arrays, header: ModelHeader) -> Checkpoint:
+def _parse(path: Path, arrays: _Arrays, header: ModelHeader, loss: Loss | None) -> Checkpoint:
     """Build a checkpoint from the content of its file. Raise W2VError if the parts do not fit together."""
     description = decode(_Description, arrays["run"].tobytes(), "its description")
     settings = settings_from(header.settings or {}, "its settings")
     config, resume_info = RunConfig.from_stored(description.config, settings), description.position
     vocabulary = Vocabulary(Words(arrays["words"], arrays["word_offsets"]), arrays["counts"], header.key_type)
-    loss = loss_for(settings, vocabulary, arrays)
+    loss = loss if loss and loss.is_own else loss_for(settings, vocabulary, arrays)
     shapes = {"inputs": (len(vocabulary), settings.vector_size), **by_tensor_name(loss.shapes)}
     if settings.ngrams:
         shapes["ngrams"] = (SubwordRows.of(settings.ngrams, vocabulary.words).shared, settings.vector_size)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import LossNotImported, SettingsError, VersionMismatch, W2VError, one_line
+from w2v.losses.loss import Loss
 from w2v.system.files import PathLike, create_folders, translate_os_errors
 from w2v.system.lock import Lock
 from w2v.system.memory import cpu_seconds_limit
@@ -244,13 +245,13 @@ class CheckpointFolder:
         self._wait()
         self._write(checkpoint, best=True)
 
-    def best(self) -> Checkpoint:
-        """Return the checkpoint written by `write_best`, with memory-mapped arrays.
+    def best(self, loss: Loss | None = None) -> Checkpoint:
+        """Return the checkpoint written by `write_best`, with memory-mapped arrays. `loss` is as in `read_checkpoint`.
 
         Raises:
             W2VError: No best checkpoint was written, or it is damaged.
         """
-        return read_checkpoint(self.folder / BEST_FILE_NAME)
+        return read_checkpoint(self.folder / BEST_FILE_NAME, loss)
 
     def remove_obsolete(self) -> None:
         """Remove the checkpoints of another run. Writing a checkpoint does the same."""

@@ -325,9 +325,8 @@ def read_options(path: Path) -> dict[str, Any]:
 def _options_of_toml(path: Path) -> dict[str, Any]:
     with translate_os_errors(path), path.open("rb") as file:
         text = file.read(MAX_TOML_BYTES + 1)
-    with translate_errors(
-        f"{path} is not a TOML file of settings", ValueError, RecursionError
-    ):  # not UTF-8, or not TOML
+    # A ValueError says that it is not UTF-8 or not TOML.
+    with translate_errors(f"{path} is not a TOML file of settings", ValueError, RecursionError):
         if len(text) > MAX_TOML_BYTES:
             raise ValueError(f"it has more than {MAX_TOML_BYTES:,} bytes")
         return tomllib.loads(text.decode())

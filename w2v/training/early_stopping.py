@@ -62,7 +62,7 @@ class EarlyStopping:
             log.info("the last epoch, %d, was the best: %s", last, score)
             return
         try:
-            best_checkpoint = self.checkpoint_folder.best()
+            best_checkpoint = self.checkpoint_folder.best(checkpoint.loss)
             check_identity(best_checkpoint.path, best_checkpoint.identity, checkpoint.identity)
             if best_checkpoint.resume_info.scores != scores[:best]:
                 raise W2VError(f"{best_checkpoint.path} was not written after epoch {best} of this run")

@@ -168,8 +168,16 @@ class Model(TrainedVectors):
     coordinates: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("inputs", "outputs"):
-            object.__setattr__(self, name, memory.read_only(getattr(self, name)))
+        parameters = {name: memory.read_only(array) for name, array in self.parameters.items()}
+        ngrams = self.ngrams and replace(self.ngrams, rows=memory.read_only(self.ngrams.rows))
+        inputs, outputs = memory.read_only(self.inputs), memory.read_only(self.outputs)
+        vars(self).update(inputs=inputs, outputs=outputs, parameters=parameters, ngrams=ngrams)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        for array in (*state.values(), *self.parameters.values(), self.ngrams and self.ngrams.rows):
+            if isinstance(array, np.ndarray):  # a copy by pickle can be edited
+                array.setflags(write=False)
 
     def __repr__(self) -> str:
         rows, size = self.inputs.shape

@@ -97,7 +97,9 @@ def prepare(
     with ExitStack() as stack:
         with collective_errors(communicator):
             settings = config.settings
-            if settings.objective is not None and resume_from is None:
+            # A name that comes from a continued model belongs to the loss that the model was loaded with.
+            known = source.settings.objective if isinstance(source, Model | ViewsModel) else None
+            if resume_from is None and settings.objective not in (None, known if isinstance(known, str) else None):
                 registry.find(settings.objective)  # imports the user's loss; raises SettingsError if it is missing
             bfloat16.dtype_of(settings.storage)  # raises W2VError if the package ml_dtypes is missing
             if vocabulary is None and config.vocabulary is not None:

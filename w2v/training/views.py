@@ -216,7 +216,7 @@ def latest_checkpoint(folder: PathLike) -> Checkpoint | ViewsCheckpoint:
     with translate_os_errors(path), open_regular(path) as file:
         stored = decode(_Description, file.read(), path)
     settings = settings_from(stored.settings, f"{path}: its settings")
-    with translate_errors(f"{path}: damaged", W2VError):
+    with translate_errors(f"{path}: damaged", W2VError, to=W2VError):
         config = RunConfig.from_stored(stored.config, settings)
     if not settings.has_two_views:
         raise W2VError(f"{path}: damaged: it describes a run of one view")

@@ -75,7 +75,7 @@ class KeyedVectors:
     ) -> None:
         """Check and store the words, or the numbers of items, and their vectors.
 
-        `vectors` are copied, unless they are a read-only array.
+        `vectors` are copied, unless they are a read-only array. Nothing may edit its memory later.
 
         Raises:
             W2VError: If the words are neither all strings nor all ints, if the words, vectors and counts differ in

@@ -195,6 +195,8 @@ def test_vectors_of_wrong_size_change_nothing(ours: KeyedVectors) -> None:
             vectors.add_vector("new", [1.0, 2.0])
         with pytest.raises(ValueError, match="shape"):
             vectors.add_vectors(["new", "more"], np.ones((1, 8)))
+        with pytest.raises(ValueError, match=r"row 2 \('more'\) holds 1e\+300, beyond"):
+            vectors.add_vectors(["new", "more"], [[1.0] * 8, [1e300] * 8])
         assert (vectors.index_to_key, vectors.key_to_index, vectors.vectors.shape) == before
 
 

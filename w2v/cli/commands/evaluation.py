@@ -61,8 +61,8 @@ def evaluate(models: tuple[Path, ...], progress: Report, held_out: Path | None, 
     """Evaluate one or more MODELs, with confidence intervals and significance tests.
 
     Models are scored on the bundled questions and word pairs, and on your own from --questions and --pairs. Two more
-    measures look at nearest words. "related neighbours" is computed from the highest-scored third of the word pairs:
-    the share in which each word is among the 10 nearest words of the other. "rare neighbours" is the share of rare
+    measures look at nearest words. "related neighbours" is the share of pairs, among the highest-scored third of the
+    word pairs, where each word is one of the 10 nearest words of the other. "rare neighbours" is the share of rare
     words (fewer than 20 occurrences) among the 10 nearest words of the 500 most frequent words. Intervals are 95 %
     bootstrap intervals from 2,000 samples. Every other model is compared with the first one, over the items that both
     models score.

@@ -81,7 +81,7 @@ def _find_scorer(fname: PathLike, name: str) -> Scorer:
     if scorer is None:
         scorer = getattr(sys.modules.get(module), function, None)
         if not inspect.isfunction(scorer) or not set(ARGUMENTS) <= inspect.signature(scorer).parameters.keys():
-            raise W2VError(f"{fname}: its scorer {name} is unknown: import the module that defines it first")
+            raise W2VError(f"{fname}: its scorer {name:.100} is unknown: import the module that defines it first")
     found: Scorer = _SCORERS.setdefault(name, scorer)
     return found
 
