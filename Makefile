@@ -65,11 +65,12 @@ demo-real: $(VENV)/.built
 
 PYTEST = python -m pytest -n auto --maxprocesses 8 --dist worksteal
 
+# With NUMBA_OPT, Numba compiles quickly and optimises less. The slow tests compile as users do.
 test: $(VENV)/.checks
 	ruff check .
 	ruff format --check .
 	{ cython-lint w2v && mypy; } & types=$$!; \
-	$(PYTEST) -m 'not slow and not cluster'; tests=$$?; \
+	NUMBA_OPT=1 $(PYTEST) -m 'not slow and not cluster'; tests=$$?; \
 	wait $$types && exit $$tests
 
 # Write the newest versions of all packages to requirements.lock, for Python 3.11 to 3.14, Linux, macOS and Windows. The

@@ -24,9 +24,10 @@ from w2v.system.threads import processors
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.config import RunConfig
-from w2v.training.initialisation import Initialisation
+from w2v.training.inputs import Inputs
 from w2v.training.run import Run
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
+from w2v.training.start import Initialisation
 
 
 class TimedCheckpointFolder(CheckpointFolder):
@@ -53,13 +54,18 @@ def main() -> None:
     with prepared(options.corpus, options.share, settings) as text:
 
         def train() -> float:
-            run = Run(config, Initialisation(text.vocabulary), text.store)
+            run = Run(config, Initialisation(text.vocabulary), Inputs(text.store, text.store))
             return time_call(run.train)
 
         def train_with_checkpoints() -> float:
             with tempfile.TemporaryDirectory(dir=options.folder) as folder:
                 checkpoints = TimedCheckpointFolder(folder, f"{options.every}s")
-                run = Run(config, Initialisation(text.vocabulary), text.store, checkpoint_folder=checkpoints)
+                run = Run(
+                    config,
+                    Initialisation(text.vocabulary),
+                    Inputs(text.store, text.store),
+                    checkpoint_folder=checkpoints,
+                )
                 duration = time_call(run.train)
                 newest = checkpoints.wait_for_newest()
                 assert newest, "no checkpoint was written"

@@ -30,15 +30,16 @@ from numpy.typing import NDArray
 
 from w2v.cli.options import option_names
 from w2v.kernel.plan import instruction_set
-from w2v.losses.registry import FlatSettings, Settings
+from w2v.losses.registry import Settings
 from w2v.losses.tree import Tree
 from w2v.system.threads import processors
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, read_corpus
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.config import RunConfig
-from w2v.training.initialisation import Initialisation
+from w2v.training.inputs import Inputs
 from w2v.training.run import Run
+from w2v.training.start import Initialisation
 
 BENCH = Path(__file__).parent
 KERNEL = BENCH.parent / "w2v/kernel"
@@ -169,7 +170,7 @@ def training_seconds(
 
     Check that all tokens were trained and the loss fell.
     """
-    training = Run(RunConfig(settings=settings), Initialisation(vocabulary), store)
+    training = Run(RunConfig(settings=settings), Initialisation(vocabulary), Inputs(store, store))
     duration = time_call(training.train, clock)
     # Before training, each binary decision of a prediction has the loss log 2.
     if settings.loss == "hs":
@@ -238,7 +239,7 @@ def w2v_command(settings: Settings, corpus: Path, output: Path) -> list[str]:
     for name, value in settings.in_effect(computed=False).items():
         if value == default.get(name):
             continue
-        spellings = option_names(FlatSettings, name)[0].split("/")  # a flag has two: --NAME and --no-NAME
+        spellings = option_names(Settings, name)[0].split("/")  # a flag has two: --NAME and --no-NAME
         options += [spellings[not value]] if isinstance(value, bool) else [spellings[0], str(value)]
     return [*W2V, "train", str(corpus), "-o", str(output), "--force", "--json", *options]
 
@@ -318,9 +319,6 @@ class StoredRuns:
 def read_results(path: Path) -> dict[str, Any]:
     """Read the file that --json of a program wrote."""
     document: dict[str, Any] = json.loads(path.read_text())
-    for run in document.get("runs", []):
-        if "figures" in run:  # the name of the measurements in earlier versions
-            run["measurements"] = run.pop("figures")
     return document
 
 

@@ -21,6 +21,7 @@ from typing import Any
 from common import BENCH, time_call
 
 from w2v.losses.registry import Settings
+from w2v.options import options_of
 from w2v.system.memory import peak_resident_bytes
 from w2v.text.vocabulary import Vocabulary
 
@@ -139,7 +140,7 @@ def main() -> None:
     parser.add_argument("text", type=Path)
     parser.add_argument("output", type=Path)
     parser.add_argument("--mode", choices=MODES, default="corpus_file")
-    for name in Settings.names():
+    for name in options_of(Settings):
         parser.add_argument(f"--{name}", type=json.loads, default=argparse.SUPPRESS)
     options = vars(parser.parse_args())
     text, output, mode = options.pop("text"), options.pop("output"), options.pop("mode")

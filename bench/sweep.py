@@ -41,7 +41,7 @@ def train_and_score(
     text: Path, settings: Settings, kinds: list[WordVectors], questions: Path, pairs: list[Path]
 ) -> dict[str, Any]:
     """Train; return the number of epochs, and the scores of each kind of vectors under "kind: score"."""
-    model = w2v.train(text, settings=settings)
+    model = w2v.train(text, settings=settings, views="words")
     measurements: dict[str, Any] = {"epochs": model.settings.epochs}
     for kind in kinds:
         values = scores(model.with_vectors(kind).wv, questions, pairs)
@@ -83,7 +83,7 @@ def main() -> None:
         if options.megabytes:
             texts = write_prefixes(options.corpus, options.megabytes, Path(folder))
         for (text, path), words, seed in itertools.product(texts.items(), options.settings, options.seeds):
-            settings = Settings(**{"seed": seed, "workers": options.workers, "views": "words", **parse_settings(words)})
+            settings = Settings(**{"seed": seed, "workers": options.workers, **parse_settings(words)})
             conditions = {"text": text, "settings": words or "the defaults", "seed": seed}
             conditions |= {"vectors": " ".join(options.vectors)}
             work = partial(train_and_score, path, settings, options.vectors, options.questions, options.pairs)

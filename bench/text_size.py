@@ -32,7 +32,6 @@ from common import (
 
 import w2v
 from w2v.losses.registry import Settings
-from w2v.training.model import ViewsModel
 
 MEGABYTES, SEEDS, WORKERS = (1, 2, 5, 10, 20, 50), (1, 2, 3), 2
 QUEEN = "rank of queen"
@@ -42,7 +41,7 @@ COLORS = ("#1f6f8b", "#c05746", "#7a9e3a")
 def measure(text: Path, settings: Settings, questions: Path, pairs: list[Path]) -> dict[str, Any]:
     """Train with these settings; return the numbers of words, views and epochs, and the scores of the vectors."""
     model = w2v.train(text, settings=settings)
-    views = len(model.views) if isinstance(model, ViewsModel) else 1
+    views = len(model.views)
     run = {"words": model.metrics["tokens"], "views": views, "epochs": model.settings.epochs}
     return run | scores(model.wv, questions, pairs)
 
@@ -51,10 +50,10 @@ def scores(vectors: w2v.KeyedVectors, questions: Path | None, pairs: list[Path])
     """Return percentages, correlations × 100 and the rank of queen, by column; None if the words are unknown."""
     values: dict[str, float | None] = {}
     if questions:
-        analogy = w2v.analogy(vectors, questions)
+        analogy = w2v.analogies(vectors, questions)
         values |= {"known": analogy.answered / analogy.questions, "questions-words": analogy.accuracy}
-    values["bundled questions"] = w2v.analogy(vectors).accuracy
-    values |= {path.stem: w2v.similarity(vectors, path).known_spearman for path in pairs}
+    values["bundled questions"] = w2v.analogies(vectors).accuracy
+    values |= {path.stem: w2v.word_pairs(vectors, path).known_spearman for path in pairs}
     values = {name: None if value is None else round(100 * value, 3) for name, value in values.items()}
     return values | {QUEEN: rank_of_queen(vectors)}
 

@@ -87,3 +87,10 @@ def model(sample: Path) -> Path:
     sentences = (line.split() for line in make.corpus(300_000, seed=1))
     w2v.train(sentences, model="skipgram", epochs=5, vector_size=50, alpha=0.1, sample=3e-4, workers=1).save(path)
     return path
+
+
+@pytest.fixture
+def few_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `tune` try few candidates, so that it ends long before its time is up."""
+    monkeypatch.setattr("w2v.training.successive_halving.SEEDS", (1,))
+    monkeypatch.setattr("w2v.training.successive_halving.CHOICES", {"window": (2, 3)})

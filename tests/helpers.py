@@ -48,7 +48,7 @@ from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.text.words import Words
 from w2v.training import checkpoint, checkpoint_folder
-from w2v.training.model import TrainedVectors
+from w2v.training.model import View
 from w2v.training.schedule import Schedule
 from w2v.vectors.approximate import ApproximateIndex
 
@@ -254,12 +254,20 @@ def train_and_stop(folder: Path, corpus: Any, share: float = 0.2, **options: Any
 def interrupt(*arguments: object) -> str:
     """Run `w2v train`, send Ctrl-C when it saves its model, and return what it prints to stderr."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TrainedVectors, "save", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+        patch.setattr(w2v.Model, "save", lambda *_, **__: signal.raise_signal(signal.SIGINT))
         return run("train", *arguments, code=130).stderr
 
 
 def assert_same(one: w2v.Model, other: w2v.Model) -> None:
     """Assert that two models have bit-identical matrices and the same losses and counts."""
+    assert [*one.views] == [*other.views]
+    np.testing.assert_array_equal(one.wv.vectors, other.wv.vectors)
+    for name in one.views:
+        assert_same_views(one.views[name], other.views[name])
+
+
+def assert_same_views(one: View, other: View) -> None:
+    """Assert the same of two views."""
     assert one.vocabulary.words == other.vocabulary.words
     np.testing.assert_array_equal(one.inputs, other.inputs)
     np.testing.assert_array_equal(one.outputs, other.outputs)
@@ -295,7 +303,7 @@ def train_on_pairs(**options: Any) -> tuple[w2v.Model, np.ndarray, np.ndarray]:
     defaults = {"vector_size": 24, "window": 1, "min_count": 1, "sample": 0, "epochs": 6, "workers": 1}
     model = w2v.train(sentences, **(defaults | options))
     order = [int(word[1:]) for word in model.vocabulary.words]
-    return model, model.inputs @ model.outputs.T, counts[np.ix_(order, order)]
+    return model, model.views["words"].inputs @ model.views["words"].outputs.T, counts[np.ix_(order, order)]
 
 
 def make_loss(counts: Any, loss: str = "ns", **settings: Any) -> Loss:
@@ -364,10 +372,10 @@ def new_plan(loss: Loss, *, alpha: float, **settings: Any) -> Plan:
     """Return a plan; by default, of skip-gram with one worker for one epoch at a constant learning rate."""
     defaults = {
         "tokens_before": np.zeros(2, np.int64), "keep_thresholds": np.full(len(loss.vocabulary), 2**32 - 1, np.uint32),
-        "cbow": False, "cbow_gradient": "corrected", "shrink_windows": True, "per_pair": False, "end_alpha": alpha,
+        "cbow": False, "cbow_gradient": "corrected", "shrink_windows": True, "per_pair": False, "min_alpha": alpha,
         "epochs": 1, "seed": 2, "storage": "float32", "chunk_size": 1000, "workers": 1, "instruction_set": "baseline",
     }  # fmt: skip
-    return Plan(loss=loss, start_alpha=alpha, **defaults | settings)
+    return Plan(loss=loss, alpha=alpha, **defaults | settings)
 
 
 def training_plan(loss: Loss, *, chunk_size: int = 1000, **settings: Any) -> Plan:

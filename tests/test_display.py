@@ -68,9 +68,8 @@ def test_notebook_shows_results_as_tables(model: Path) -> None:
 def test_notebook_shows_a_model_with_its_loss_curve(model: Path) -> None:
     loaded = w2v.Model.load(model)
     shown = loaded._repr_html_()
-    assert loaded.loss_curve == list(
-        zip(np.arange(1, 6) * loaded.metrics["tokens"], loaded.metrics["loss"], strict=True)
-    )
+    view = loaded.views["words"]
+    assert view.loss_curve == list(zip(np.arange(1, 6) * view.metrics["tokens"], view.metrics["loss"], strict=True))
     for expected in (
         "<td>vector_size</td><td>50</td>",
         "tokens trained",
@@ -79,7 +78,7 @@ def test_notebook_shows_a_model_with_its_loss_curve(model: Path) -> None:
         "loss per prediction, from ",
     ):
         assert expected in shown
-    assert "<svg" not in replace(loaded, metrics={})._repr_html_()
+    assert "<svg" not in w2v.Model({"words": replace(view, metrics={})})._repr_html_()
 
 
 CELLS = [

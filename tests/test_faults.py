@@ -41,7 +41,6 @@ def injector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Po
 @pytest.mark.parametrize(
     ("name", "amount", "expected"),
     [
-        ("fail", 60, ("done", "refused")),
         ("full", 90, ("refused",)),
         ("memory", 180, ("done", "refused")),
         ("kill", 180, ("restarted", "resumed")),

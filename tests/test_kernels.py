@@ -66,7 +66,7 @@ def run_arguments(
         "ids": ids, "word_of_type": words, "inputs": inputs, "outputs": outputs, "loss": chosen,
         "keep_thresholds": thresholds(np.minimum(1, np.sqrt(sample / share) + sample / share).astype(np.float32)),
         "cbow": False, "cbow_gradient": "corrected", "window_sides": (4, 4), "shrink_windows": True, "per_pair": False,
-        "alpha": 0.1, "end_alpha": 0.001, "epochs": 2, "seed": 5, "chunk_size": MAX_CHUNK_SIZE,
+        "alpha": 0.1, "min_alpha": 0.001, "epochs": 2, "seed": 5, "chunk_size": MAX_CHUNK_SIZE,
         "vector_size": dimensions, "storage": "float32",
     }  # fmt: skip
     return arguments | settings
@@ -218,7 +218,7 @@ def count_pairs(sentences: Sequence[Sequence[int]], window: int, chunk_size: int
     arguments = {
         "ids": ids, "word_of_type": np.arange(-1, size, dtype=np.int32), "inputs": inputs, "outputs": outputs,
         "loss": make_loss(np.ones(size, np.int64), "softmax"), "cbow": False, "cbow_gradient": "corrected",
-        "per_pair": True, "window_sides": (window, window), "alpha": alpha, "end_alpha": alpha, "epochs": epochs,
+        "per_pair": True, "window_sides": (window, window), "alpha": alpha, "min_alpha": alpha, "epochs": epochs,
         "seed": 1, "chunk_size": chunk_size, "vector_size": size, "storage": "float32", **WHOLE,
     }  # fmt: skip
     kernel = train(arguments)
@@ -374,7 +374,7 @@ def test_equal_changes_of_deterministic_workers_shrink(cbow: bool) -> None:
     sentence = np.unique(corpus(300)[0])[[2, 3, 4, 5, 2, 6, 3]]
     chunk = np.array([0, *sentence, 0], np.uint32)
     chosen: dict[str, Any] = {"ids": np.tile(chunk, 3), "chunk_size": len(chunk), "shrink_windows": False}
-    chosen |= {"epochs": 1, "alpha": alpha, "end_alpha": alpha, "cbow": cbow, "deterministic": True}
+    chosen |= {"epochs": 1, "alpha": alpha, "min_alpha": alpha, "cbow": cbow, "deterministic": True}
     one = run_arguments("hs", sample=1, **chosen)  # no subsampling
     many, before = copy_matrices(one), copy_matrices(one)
     new_kernel(one).run(0, 1)

@@ -10,14 +10,23 @@ import pytest
 
 import w2v
 from w2v.graph.walks import WalkOptions
-from w2v.losses.registry import FlatSettings
-from w2v.options import check_numbers, check_whole, options_of, refuse_unknown, suggestion, takes_pair, type_of
+from w2v.losses.registry import Settings
+from w2v.options import (
+    check_numbers,
+    check_whole,
+    checked_value,
+    options_of,
+    refuse_unknown,
+    suggestion,
+    takes_pair,
+    type_of,
+)
 from w2v.text.idstore import ReadingOptions
 from w2v.text.phrases import PhraseOptions
 
 # The lowest and the highest value of each option for a number; None if it has no upper limit.
 LIMITS: dict[type, dict[str, tuple[float, float | None]]] = {
-    FlatSettings: {
+    Settings: {
         "vector_size": (1, 1_048_576),
         "window": (1, 16_384),
         "min_count": (0, None),
@@ -51,18 +60,23 @@ LIMITS: dict[type, dict[str, tuple[float, float | None]]] = {
 }
 
 
+def checked(kind: Any, name: str, value: Any) -> Any:
+    """Return the value as an option of this kind. Settings would also compare the value with other settings."""
+    return checked_value(kind, name, value) if kind is Settings else getattr(kind(**{name: value}), name)
+
+
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, limits in LIMITS.items() for name in limits])
 def test_options_accept_their_limits_and_refuse_values_beyond_them(kind: Any, name: str) -> None:
     low, high = LIMITS[kind][name]
     is_float = type_of(kind, name) is float
     for limit in (low, high):
         if limit is not None:
-            assert getattr(kind(**{name: limit}), name) == limit
+            assert checked(kind, name, limit) == limit
     below = math.nextafter(low, -math.inf) if is_float else low - 1
     above = [] if high is None else [math.nextafter(high, math.inf) if is_float else high + 1]
     for value in (below, *above):
         with pytest.raises(w2v.SettingsError, match=f"^{name} {value!r}: it must be|^{name} 0: with scoring default"):
-            kind(**{name: value})
+            checked(kind, name, value)
 
 
 def test_all_numeric_options_have_limits() -> None:
@@ -74,14 +88,14 @@ def test_all_numeric_options_have_limits() -> None:
 def test_names_and_paths_must_be_possible(value: Any) -> None:
     for name in "tree", "blocks", "tree_vectors":
         with pytest.raises(w2v.SettingsError, match=f"^{name} {re.escape(repr(value))}: it must be a name or a path$"):
-            FlatSettings(**{name: value})
+            Settings(**{name: value})
     with pytest.raises(w2v.SettingsError, match=r"^cache .*: it must be a name or a path$"):
         ReadingOptions(cache=value)
 
 
 def test_values_are_converted_to_types_of_python() -> None:
     given: dict[str, Any] = {"vector_size": np.int64(7), "sample": np.float32(0.25), "alpha": 1, "tree": Path("a")}
-    settings = FlatSettings(**given)
+    settings = Settings(loss="hs", **given)
     for name, expected in {"vector_size": 7, "sample": 0.25, "alpha": 1.0, "tree": "a"}.items():
         value = getattr(settings, name)
         assert (value, type(value)) == (expected, type(expected))
@@ -97,7 +111,7 @@ def test_wrong_numbers_are_named_with_their_limits() -> None:
     ]
     for name, value, allowed in wrong:
         with pytest.raises(w2v.SettingsError, match=f"^{name} {value!r}: it must be {re.escape(allowed)}$"):
-            FlatSettings(**{name: value})
+            Settings(**{name: value})
     check_whole(2, topn=2)
     check_numbers(seed=0, topn=1)
     for check in lambda: check_whole(2, rows=3, topn=1), lambda: check_numbers(seed=0, targets=1):
@@ -106,10 +120,10 @@ def test_wrong_numbers_are_named_with_their_limits() -> None:
 
 
 def test_only_a_window_may_be_a_pair_of_numbers() -> None:
-    assert [name for name in options_of(FlatSettings) if takes_pair(FlatSettings, name)] == ["window"]
+    assert [name for name in options_of(Settings) if takes_pair(Settings, name)] == ["window"]
     for name in "vector_size", "epochs", "alpha":
         with pytest.raises(w2v.SettingsError, match=f"^{name} '5,0': it must be"):
-            FlatSettings(**{name: "5,0"})
+            Settings(**{name: "5,0"})
 
 
 @pytest.mark.parametrize(

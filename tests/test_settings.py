@@ -11,9 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import w2v
-from w2v.losses.hierarchical_softmax import TreeOptions
-from w2v.losses.registry import LOSSES, AllLossOptions, Settings
-from w2v.losses.sampling import SamplingOptions
+from w2v.losses.registry import LOSS_OPTIONS, LOSSES, Settings
 from w2v.options import options_of
 from w2v.settings import MAX_SENTENCE_CONTEXT
 from w2v.system.threads import processors
@@ -171,28 +169,24 @@ def test_only_settings_that_have_an_effect_are_in_effect() -> None:
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_loss_has_only_its_own_options(loss: str) -> None:
     settings = Settings(loss=loss)
-    assert type(settings.loss_options) is LOSSES[loss].options_class
-    others = options_of(AllLossOptions).keys() - options_of(settings.loss_options)
-    assert settings.as_dict().keys() == {*Settings.names()} - others
+    others = LOSS_OPTIONS - options_of(LOSSES[loss].options_class).keys()
+    assert settings.as_dict().keys() == {*options_of(Settings)} - others
 
 
 def test_options_are_given_and_read_by_name() -> None:
     settings = Settings(negative=10)
-    assert settings.loss_options == SamplingOptions(negative=10)
-    assert settings.negative == 10
+    assert (settings.negative, settings.ns_exponent) == (10, 0.5)
     assert settings != Settings()
-    with pytest.raises(AttributeError, match="settings with loss ns do not have 'tree'"):
-        settings.tree  # noqa: B018
     with pytest.raises(TypeError, match="negatives"):
         Settings(negatives=10)
 
 
 def test_replace_keeps_the_options_that_the_new_loss_has() -> None:
     settings = replace(Settings(negative=10), ns_exponent=0.75)
-    assert settings.loss_options == SamplingOptions(negative=10, ns_exponent=0.75)
-    assert replace(settings, loss="nce").loss_options == settings.loss_options
+    assert settings == Settings(negative=10, ns_exponent=0.75)
+    assert replace(settings, loss="nce") == Settings(loss="nce", negative=10, ns_exponent=0.75)
     assert replace(settings, loss="sampled", adaptive_samples=True).negative == 10
-    assert replace(settings, loss="hs", tree="balanced").loss_options == TreeOptions(tree="balanced")
+    assert replace(settings, loss="hs", tree="balanced") == Settings(loss="hs", tree="balanced")
     assert replace(replace(settings, loss="hs"), loss="ns").negative == 5
 
 
@@ -211,7 +205,6 @@ def test_options_that_contradict_each_other_are_refused_for_their_loss_only() ->
 
 def test_a_users_loss_has_the_options_of_all_losses() -> None:
     settings = Settings(objective="module:Name", negative=7, tree="balanced")
-    assert isinstance(settings.loss_options, AllLossOptions)
     assert (settings.negative, settings.tree, settings.mixtures) == (7, "balanced", 4)
 
 
@@ -223,14 +216,14 @@ def test_settings_are_copied_and_pickled() -> None:
 
 def test_the_signature_shows_every_option() -> None:
     shown = inspect.signature(Settings).parameters
-    assert list(shown) == Settings.names()
+    assert list(shown) == list(options_of(Settings))
     assert {"alpha", "negative", "tree", "classes", "blocks", "mixtures", "large_softmax"} <= shown.keys()
     assert (shown["negative"].default, shown["negative"].annotation) == (5, "int")
 
 
 def test_as_dict_has_the_values_that_training_uses() -> None:
     values = Settings(epochs=2).as_dict()
-    assert list(values) == [name for name in Settings.names() if name in values]
+    assert list(values) == [name for name in options_of(Settings) if name in values]
     assert values["epochs"] == 2
     assert values["workers"] == processors() >= 1
     assert values["alpha"] == Settings().start_alpha

@@ -27,14 +27,12 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.errors import TextWarning as TextWarning
     from w2v.errors import W2VError as W2VError
     from w2v.evaluation.analogies import analogies as analogies
-    from w2v.evaluation.analogies import analogy as analogy
     from w2v.evaluation.change import change as change
     from w2v.evaluation.compare import compare as compare
     from w2v.evaluation.effective_rank import effective_rank as effective_rank
     from w2v.evaluation.evaluate import evaluate as evaluate
     from w2v.evaluation.perplexity import Perplexity as Perplexity
     from w2v.evaluation.perplexity import perplexity as perplexity
-    from w2v.evaluation.similarity import similarity as similarity
     from w2v.evaluation.similarity import word_pairs as word_pairs
     from w2v.losses.loss import Loss as Loss
     from w2v.losses.registry import Settings as Settings
@@ -44,7 +42,6 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.text.phrases import Phrases as Phrases
     from w2v.text.vocabulary import Vocabulary as Vocabulary
     from w2v.training.model import Model as Model
-    from w2v.training.model import ViewsModel as ViewsModel
     from w2v.training.slices import slices as slices
     from w2v.training.train import resume as resume
     from w2v.training.train import train as train
@@ -67,13 +64,11 @@ _MODULES = {  # the module of each public name
     "SettingsError": "w2v.errors",
     "TextWarning": "w2v.errors",
     "UnknownWordError": "w2v.vectors.unknown_words",
-    "ViewsModel": "w2v.training.model",
     "Vocabulary": "w2v.text.vocabulary",
     "W2VError": "w2v.errors",
     "__version__": "w2v.system.version",
     "align": "w2v.vectors.align",
     "analogies": "w2v.evaluation.analogies",
-    "analogy": "w2v.evaluation.analogies",
     "change": "w2v.evaluation.change",
     "combine": "w2v.vectors.combine_models",
     "compare": "w2v.evaluation.compare",
@@ -83,7 +78,6 @@ _MODULES = {  # the module of each public name
     "losses": "w2v.losses",
     "perplexity": "w2v.evaluation.perplexity",
     "resume": "w2v.training.train",
-    "similarity": "w2v.evaluation.similarity",
     "slices": "w2v.training.slices",
     "train": "w2v.training.train",
     "tune": "w2v.training.tune",

@@ -288,7 +288,7 @@ cdef class Kernel:
     cdef Sizes sizes
     cdef const int64_t[::1] tokens_before
     cdef const int32_t[:, ::1] sides_by_size  # see Plan
-    cdef float start_alpha, end_alpha
+    cdef float alpha, min_alpha
     cdef uint64_t seed
     cdef const StepFunctions *functions
     cdef const int64_t[::1] subword_starts   # SubwordRows.starts
@@ -333,7 +333,7 @@ cdef class Kernel:
         self.shrink_windows, self.whole_sentences = plan.shrink_windows, plan.whole_sentences
         self.split_at_repeats = self.kind.sequential and not self.cbow
         self.track_repeats = self.sizes.bfloat16 or not self.cbow  # a mean of float32 rows may contain a row twice
-        self.start_alpha, self.end_alpha, self.epochs, self.seed = plan.start_alpha, plan.end_alpha, epochs, plan.seed
+        self.alpha, self.min_alpha, self.epochs, self.seed = plan.alpha, plan.min_alpha, epochs, plan.seed
         self.id_count = self.ids.shape[0]
         self.chunk_size = plan.chunk_size
         self.chunks = (self.id_count + self.chunk_size - 1) // self.chunk_size
@@ -827,10 +827,10 @@ cdef class Kernel:
         return 1 if self.cbow else w.n
 
     cdef inline float learning_rate(self, int64_t tokens) noexcept nogil:
-        """Return the learning rate after this many known tokens: linear, from start_alpha down to end_alpha."""
+        """Return the learning rate after this many known tokens: linear, from alpha down to min_alpha."""
         cdef double total = self.epochs * self.tokens_before[self.chunks]
         cdef float progress = tokens / total
-        return max(self.end_alpha, self.start_alpha + (self.end_alpha - self.start_alpha) * progress)
+        return max(self.min_alpha, self.alpha + (self.min_alpha - self.alpha) * progress)
 
     cdef inline void form_groups(
         self, Worker *worker, Window *w, int64_t left, int64_t centre, int64_t right

@@ -74,7 +74,12 @@ def option(default: Any, help: str, group: str, **more: Any) -> Any:
 
 
 def options_of(kind: Any) -> dict[str, Option]:
-    """Return the options of a dataclass, or of an instance, by name."""
+    """Return the options of a dataclass, or of an instance, by name. The dict must not be changed."""
+    return _options_of_type(kind if isinstance(kind, type) else type(kind))
+
+
+@cache  # each setting is checked often, and looks up its option
+def _options_of_type(kind: type) -> dict[str, Option]:
     return {each.name: each.metadata["option"] for each in fields(kind) if "option" in each.metadata}
 
 

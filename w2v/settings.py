@@ -131,16 +131,6 @@ class GeneralOptions:
         fixed=True,
         common=True,
     )
-    views: Views = option(
-        "auto",
-        "Train one model (words), or two that share --vector-size: one of whole words and one of character n-grams "
-        "(words+subwords). The vector of a word is then the concatenation of its two vectors, each scaled to length 1. "
-        "auto: two where they are better, for CBOW with ns on 300,000 to 5 million words (25 million with 200 "
-        "dimensions), unless you choose the window, vectors or subwords.",
-        MODEL,
-        fixed=True,
-        common=True,
-    )
     buckets: int = option(
         2_000_000,
         "Hash n-grams to this many rows. Only rows in use take memory.",
@@ -247,28 +237,8 @@ class GeneralOptions:
     def __post_init__(self) -> None:
         for name in PAIR_SEPARATORS:
             object.__setattr__(self, name, join_pair(name, getattr(self, name)))
-        if self.has_two_views and self.subwords is None:
-            object.__setattr__(self, "subwords", join_pair("subwords", DEFAULT_NGRAMS))
         self.ngram_lengths, self.window_sides  # noqa: B018 - both raise SettingsError for an impossible value
         check_options(self)
-        if self.vector_size < len(self.view_sizes):
-            raise SettingsError(
-                f"vector_size {self.vector_size}: views {self.views} needs at least 2 values, one for each view"
-            )
-
-    @property
-    def has_two_views(self) -> bool:
-        """Whether the run trains two models. False for "auto", until the text is read: see `with_views` in
-        training/views.py.
-        """
-        return self.views == "words+subwords"
-
-    @property
-    def view_sizes(self) -> dict[str, int]:
-        """The number of dimensions of each view, by name. With one view, this is `vector_size`."""
-        if not self.has_two_views:
-            return {"words": self.vector_size}
-        return {"words": self.vector_size - self.vector_size // 2, "subwords": self.vector_size // 2}
 
     @property
     def ngram_lengths(self) -> tuple[int, int] | None:
@@ -292,8 +262,8 @@ class GeneralOptions:
     def window_sides(self) -> tuple[int, int]:
         """The maximum number of context words before and after the centre word.
 
-        By default, each model has the better of 5 and 8, as measured in bench/README.md. `view_settings` in
-        losses/registry.py has another default for the view of subwords.
+        By default, each model has the better of 5 and 8, as measured in bench/README.md. training/views.py has
+        another default for the view of subwords.
         """
         if self.whole_sentences:
             return (MAX_SENTENCE_CONTEXT,) * 2
@@ -305,6 +275,24 @@ class GeneralOptions:
                 f"window {self.window[:60]!r}: write how many words before and after the centre, as in 5,0, or all"
             )
         return sides
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViewOptions:
+    """How many models a run trains; see training/views.py."""
+
+    views: Views = option(
+        "auto",
+        "Train one model (words), or two that share --vector-size: one of whole words and one of character n-grams "
+        "(words+subwords). The vector of a word is then the concatenation of its two vectors, each scaled to length 1. "
+        "auto: two where they are better, for CBOW with ns on 300,000 to 5 million words (25 million with 200 "
+        "dimensions), unless you choose the window, vectors or subwords.",
+        MODEL,
+        common=True,
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
 
 def join_pair(name: str, value: Any) -> Any:

@@ -40,9 +40,8 @@ TRAINING_DEFAULTS: Arguments = READING_DEFAULTS | {
     "sample_formula": "word2vec", "shrink_windows": True, "cbow_gradient": "faithful", "per_pair": False,
     "epochs": "auto", "alpha": None, "min_alpha": None, "stop_early": None, "seed": 1, "workers": None,
     "deterministic": False, "storage": "float32", "objective": None, "kernel": "cython", "negative": 5,
-    "ns_exponent": 0.5, "phrases": False, "continue_from": None, "vocab": "old", "init": None, "freeze": None,
-    "vocabulary": None, "checkpoint": None, "checkpoint_every": "10m", "output": "new.bin", "save_vocab": None,
-    "plot": None, "ignore_memory": False, "replace_checkpoints": False,
+    "ns_exponent": 0.5, "phrases": False, "source": None, "vocab": "old", "freeze": None, "vocabulary": None,
+    "checkpoint": None, "checkpoint_every": "10m", "ignore_memory": False, "replace_checkpoints": False,
 }  # fmt: skip
 
 # Options, and the arguments that each of them changes. Options before | are needed for the effect.
@@ -149,9 +148,9 @@ class Call(NamedTuple):
 CALLS = [
     Call(
         "train",
-        "cli.commands.training:prepare",
+        "cli.commands.training:open_training",
         "text -o new.bin",
-        TRAINING_DEFAULTS,
+        TRAINING_DEFAULTS | {"-o": "new.bin"},
         SETTINGS
         | READING
         | {
@@ -179,25 +178,20 @@ CALLS = [
             "--config graph.toml | --preset items": {"vector_size": 100, "min_count": 5}
             | PRESETS["items"]
             | {"epochs": 7},
-            "--views words+subwords": {"views": "words+subwords", "subwords": "3-6"},
+            "--views words+subwords": {"views": "words+subwords"},
             "--min-ngram 2": {"subwords": "2-6"},
             "--max-ngram 4": {"subwords": "3-4"},
             "--min-ngram 4 --max-ngram 4": {"subwords": "4-4"},
-            "--save-vocab words": {"save_vocab": "words"},
-            "--plot run.svg": {"plot": "run.svg"},
-            "--read-vocab counts": {"vocabulary": "counts"},
-            "--continue old.safetensors": {
-                "continue_from": "old.safetensors",
-                "vector_size": 3,
-                "epochs": 1,
-                "sample": 0,
-                "views": "words",
-            },
+            "--save-vocab words": {"--save-vocab": "words"},
+            "--plot run.svg": {"--plot": "run.svg"},
+            "--read-vocab counts": {"vocabulary": "Vocabulary"},
+            "--continue old.safetensors": {"source": "Model", "vector_size": 3, "epochs": 1, "sample": 0},
             "--continue old.safetensors | --vocab union": {"vocab": "union"},
-            "--init old.bin": {"init": "old.bin", "vector_size": 3, "views": "words"},
+            "--init old.bin": {"source": "KeyedVectors", "vector_size": 3},
             "--init old.bin | --freeze": {"freeze": "inputs", "vectors": "input"},
             "--init old.bin | --freeze=inputs": {"freeze": "inputs", "vectors": "input"},
             "--init old.safetensors | --freeze outputs": {
+                "source": "Model",
                 "freeze": "outputs",
                 "vectors": "input",
                 "epochs": 1,
@@ -619,7 +613,7 @@ TESTED_ELSEWHERE = {
     *("--help", "--output", "--force", "--quiet", "--json", "--objective"),
     *("train --config", "train --save-config"),  # test_config.py
     *("train --resume", "tune --resume", "train --verbose"),
-    *("phrases --save-phrases", "tree --vocabulary", "tree --text", "similarity --words"),  # test_main.py
+    *("phrases --save-phrases", "tree --vocabulary", "tree --text"),  # test_main.py
     "align --dictionary",  # tests/vectors/test_align.py
     *("plot --slices", "plot --word"),  # tests/plotting/test_word_path.py
     "explore --slices",  # tests/explore/test_page.py
@@ -654,7 +648,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def record_call(function: str) -> Iterator[Arguments]:
     """Yield a dict that gets the arguments of a call, by parameter. The call itself raises an error.
 
-    Fields of options and arguments of `**` count as arguments. Objects such as a model are left out.
+    Fields of options and arguments of `**` count as arguments. Of the source and the vocabulary of a run, the type is
+    recorded; other objects are left out.
     """
     found: Arguments = {}
     original = pkgutil.resolve_name(f"w2v.{function}")
@@ -685,6 +680,10 @@ def call(function: str, *command: str) -> Arguments:
 def plain_values(name: str, value: Any) -> Arguments:
     if isinstance(value, Settings):
         return value.as_dict(computed=False)
+    if name in ("source", "vocabulary"):
+        return {name: value and type(value).__name__}
+    if name == "notes":
+        return {option: Path(path).name for option, path in value.get("outputs", {}).items()}
     if isinstance(value, RunConfig | ReadingOptions | PhraseOptions | WalkOptions):
         parts = [plain_values(field.name, getattr(value, field.name)) for field in fields(value) if field.compare]
         return {key: each for part in parts for key, each in part.items()}
@@ -718,7 +717,7 @@ def test_each_option_changes_only_its_own_argument(case: Call, folder: Path, mon
 
 def call_train(**arguments: Any) -> Arguments:
     """Call w2v.train, and return the arguments of its run."""
-    with record_call("training.train:prepare") as found, pytest.raises(w2v.W2VError, match=r"^called$"):
+    with record_call("training.train:open_training") as found, pytest.raises(w2v.W2VError, match=r"^called$"):
         w2v.train("text", **arguments)
     return found
 
@@ -728,7 +727,7 @@ def test_arguments_of_train_have_the_defaults_and_effects_of_the_options(
 ) -> None:
     monkeypatch.chdir(folder)
     defaults = call_train()
-    assert defaults == defaults | TRAINING_DEFAULTS | {"output": None}
+    assert defaults == defaults | TRAINING_DEFAULTS
     for option, changes in (SETTINGS | READING).items():
         if "|" not in option:
             found = call_train(**changes)
@@ -786,8 +785,8 @@ def test_objective_option_imports_the_loss(command: str, folder: Path, monkeypat
 @pytest.mark.parametrize(
     ("command", "function", "option", "low", "high"),
     [
-        ("train text -o new.bin", "cli.commands.training:prepare", "--min-ngram", 1, None),
-        ("train text -o new.bin --min-ngram 1", "cli.commands.training:prepare", "--max-ngram", 1, None),
+        ("train text -o new.bin", "cli.commands.training:open_training", "--min-ngram", 1, None),
+        ("train text -o new.bin --min-ngram 1", "cli.commands.training:open_training", "--max-ngram", 1, None),
         ("tune text -o new.bin", "training.tune:tune", "--max-size", 1, None),
         ("query old.bin a", "vectors.query:Query.answer", "--topn", 1, None),
         ("query old.bin a", "vectors.query:Query.answer", "--restrict-vocab", 1, None),
@@ -881,12 +880,12 @@ def test_help_shows_the_defaults(command: str) -> None:
 @pytest.mark.parametrize(
     ("command", "common"),
     [
-        ("train", "output preset model vector-size window min-count subwords views epochs workers loss lower tokenize "
+        ("train", "output preset model vector-size window min-count subwords epochs workers loss views lower tokenize "
          "graph phrases checkpoint"),
-        ("tune", "output time questions pairs max-size model vector-size window min-count subwords views epochs "
-         "workers loss phrases resume lower tokenize"),
-        ("slices", "output checkpoint resume tag-words model vector-size window min-count subwords views epochs "
-         "workers loss phrases lower tokenize"),
+        ("tune", "output time questions pairs max-size model vector-size window min-count subwords epochs "
+         "workers loss views phrases resume lower tokenize"),
+        ("slices", "output checkpoint resume tag-words model vector-size window min-count subwords epochs "
+         "workers loss views phrases lower tokenize"),
         ("phrases", "output threshold min-count passes connectors save-phrases read-phrases workers lower tokenize"),
         ("vocab", "output min-count max-vocab workers lower tokenize"),
         ("tree", "min-count max-vocab workers tree tree-vectors word vocabulary lower tokenize"),

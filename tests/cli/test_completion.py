@@ -75,7 +75,7 @@ def test_all_arguments_and_option_values_complete_except_numbers_names_and_words
         ),
         "column": "train tune slices vocab phrases tree perplexity evaluate encode recommend",
         "delimiter": "phrases train walks",
-        "words": "similarity query plot tree change",
+        "words": "query plot tree change",
         **dict.fromkeys(("analogies", "slice_words"), "plot"),
         "weights": "combine",
         "host": "explore",

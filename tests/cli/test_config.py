@@ -13,7 +13,7 @@ import w2v
 from tests.helpers import QUICK, run, run_json, write_with_strings
 from w2v.cli.commands import training
 from w2v.training.config import RunConfig, read_options
-from w2v.training.initialisation import without_computed
+from w2v.training.source import without_computed
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1)
 
@@ -22,12 +22,12 @@ def settings_with(file: Path, *options: object) -> dict[str, Any]:
     """Return the settings and the cache of a run with this settings file. The run ends before it reads the text."""
     settings: dict[str, Any] = {}
 
-    def prepare(config: RunConfig, *_: object, **__: object) -> NoReturn:
+    def open_training(config: RunConfig, *_: object, **__: object) -> NoReturn:
         settings.update(config.settings.as_dict(), cache=config.reading.cache)
         raise w2v.W2VError("enough")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "prepare", prepare)
+        patch.setattr(training, "open_training", open_training)
         run("train", "--config", file, "-o", file.with_name("m.bin"), "--force", *options, code=1)
     return settings
 
@@ -47,15 +47,17 @@ def test_saved_settings_are_read_back_exactly(
     tmp_path_factory: pytest.TempPathFactory, corpus: list[str], output: str, **options: Any
 ) -> None:
     file = tmp_path_factory.getbasetemp() / "config.toml"
-    config = RunConfig.from_options({"corpus": tuple(corpus), "output": output, **options})
-    config.save(file, force=True)
-    assert RunConfig.from_options(read_options(file)) == config
+    config = RunConfig.from_options({"corpus": tuple(corpus), **options})
+    config.save(file, output=output, views="auto", force=True)
+    found = read_options(file)
+    assert (found.pop("output"), found["views"]) == (output, "auto")
+    assert RunConfig.from_options(found) == config
     assert tomllib.loads(file.read_text("utf-8"))["tree"] == options["tree"]
 
 
 def test_names_that_are_not_utf8_cannot_be_saved(tmp_path: Path) -> None:
     with pytest.raises(w2v.W2VError, match=r"run\.toml: corpus is not UTF-8"):
-        RunConfig(corpus=(b"caf\xe9".decode("utf-8", "surrogateescape"),)).save(tmp_path / "run.toml")
+        RunConfig(corpus=("caf\udce9",)).save(tmp_path / "run.toml", output="m.bin", views="words")
     assert list(tmp_path.iterdir()) == []
 
 

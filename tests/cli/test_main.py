@@ -22,7 +22,7 @@ from tests.helpers import IS_ROOT, PROGRAM, QUICK, command_of, run, run_json, wr
 from w2v.cli import console, outputs
 from w2v.cli import main as cli
 from w2v.graph.walks import WalkOptions
-from w2v.losses.registry import FlatSettings
+from w2v.losses.registry import Settings
 from w2v.options import MINIMUM, options_of
 from w2v.settings import MAX_SENTENCE_CONTEXT
 from w2v.system import memory
@@ -177,7 +177,7 @@ def test_all_commands_normalise_words_alike(sample: Path, tmp_path: Path) -> Non
     run("train", plain, "-o", tmp_path / "plain.safetensors", *QUICK)
     found, expected = w2v.Model.load(model), w2v.Model.load(tmp_path / "plain.safetensors")
     assert found.vocabulary.words == expected.vocabulary.words
-    assert np.array_equal(found.inputs, expected.inputs)
+    assert np.array_equal(found.views["words"].inputs, expected.views["words"].inputs)
     assert run_json("info", model)["text"] == {
         "lower": True, "tokenize": "words", "digits": "spell", "normalize": "nfkc", "strip_markup": True
     }  # fmt: skip
@@ -357,9 +357,8 @@ def test_query_shows_counts_and_vectors_and_restricts_the_vocabulary(model: Path
 
 def test_similarity_shows_the_cosine_of_two_words(model: Path) -> None:
     expected = w2v.load(model).similarity("king", "queen")
-    for words in (["king", "queen"], ["--words", "king", "queen"]):
-        assert run_json("similarity", model, *words) == {"words": ["king", "queen"], "cosine": expected}
-        assert run("similarity", model, *words).stdout == f"{expected:.4f}\n"
+    assert run_json("similarity", model, "king", "queen") == {"words": ["king", "queen"], "cosine": expected}
+    assert run("similarity", model, "king", "queen").stdout == f"{expected:.4f}\n"
     error = run("similarity", model, "king", "http://queen/", code=1).stderr
     assert "not in the vocabulary: 'http://queen/'" in error  # click would change a path
     error = run("similarity", model, "king", "quen", code=1).stderr
@@ -445,7 +444,7 @@ def test_convert_keeps_vectors_in_all_formats(model: Path, tmp_path: Path) -> No
 
 def test_help_shows_the_defaults_of_settings() -> None:
     shown = " ".join(run("train", "--help-all").stdout.split())
-    for name in w2v.Settings.names():
+    for name in options_of(Settings):
         assert f"--{name.replace('_', '-')}" in shown
     defaults = "5 for skip-gram, 8 for CBOW, 15 for CBOW's view of subwords"
     assert f"{MAX_SENTENCE_CONTEXT} drawn at random. [default: {defaults}]" in shown
@@ -522,7 +521,6 @@ def test_similar_names_are_suggested(command: str, expected: str) -> None:
         ("train {corpus} --buckets 50", "--buckets has no effect without --subwords"),
         ("query king {model}", "the model comes first: w2v query "),
         ("similarity {model} a b c", "give one file of word pairs, or two words, not 3: a b c; see"),
-        ("similarity {model} pairs --words a b", "give one file of word pairs, or two words, not 3: pairs a b; see"),
         ("similarity {model} --verbose a b", "--verbose has no effect with two words"),
         ("similarity {model} {corpus} {corpus}", "is a file, and two arguments are two words: give one file of pairs"),
         ("similarity {model} king {corpus}", "is a file, and two arguments are two words: give one file of pairs"),
@@ -599,9 +597,7 @@ def test_numbers_are_checked_before_any_file_is_read(tmp_path: Path, monkeypatch
     checked = set()
     for command in cli.COMMANDS:
         kinds = (
-            (FlatSettings, PhraseOptions, ReadingOptions, WalkOptions)
-            if command in TAKES_SETTINGS
-            else (ReadingOptions,)
+            (Settings, PhraseOptions, ReadingOptions, WalkOptions) if command in TAKES_SETTINGS else (ReadingOptions,)
         )
         checked_later = {name for kind in kinds for name in options_of(kind)}  # still before the text is read
         for parameter in command_of(click.Context(cli.main), command).params:

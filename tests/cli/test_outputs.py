@@ -86,7 +86,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> NoReturn:
         pytest.fail("the work has started")
 
-    monkeypatch.setattr(training, "prepare", fail)
+    monkeypatch.setattr(training, "open_training", fail)
     monkeypatch.setattr(Corpus, "blocks", fail)
     monkeypatch.setattr(evaluation, "effective_rank", fail)
     monkeypatch.setattr("w2v.formats.table.read", fail)

@@ -25,11 +25,12 @@ def test_only_the_root_writes_files_and_messages(
         yield SimpleNamespace(is_root=is_root, collective_errors=nullcontext)
 
     @contextmanager
-    def prepare(*_: Any, **__: Any) -> Iterator[Any]:
-        yield SimpleNamespace(train=reports.append, model=lambda: trained, checkpoint_folders=[])
+    def open_training(*_: Any, **__: Any) -> Iterator[Any]:
+        runs = {"words": SimpleNamespace(inputs=SimpleNamespace(types=SimpleNamespace(is_text=True)))}
+        yield SimpleNamespace(runs=runs, train=reports.append, model=lambda: trained, checkpoint_folders=[])
 
     monkeypatch.setattr(training, "join_ranks", join_ranks)
-    monkeypatch.setattr(training, "prepare", prepare)
+    monkeypatch.setattr(training, "open_training", open_training)
     (tmp_path / "text").write_text("a b c\n")
     files = {"-o": "new.bin", "--save-config": "new.toml", "--save-vocab": "new.words"}
     options = [each for option, name in files.items() for each in (option, tmp_path / name)]

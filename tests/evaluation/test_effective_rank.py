@@ -14,25 +14,25 @@ from w2v.evaluation.effective_rank import effective_rank
 from w2v.losses.loss import by_tensor_name
 from w2v.losses.registry import loss_for
 from w2v.progress import Progress
-from w2v.training.model import matrix_arguments
+from w2v.training.model import View, matrix_arguments
 
 
-def random_model(loss: Any, size: int, **options: Any) -> w2v.Model:
+def random_model(loss: Any, size: int, **options: Any) -> View:
     vocabulary = w2v.Vocabulary([f"word{number}" for number in range(300)], 10_000 // np.arange(1, 301))
     settings = w2v.Settings(loss=loss, vector_size=size, **options)
     built_loss = loss_for(settings, vocabulary)
     random = np.random.default_rng(1)
     sizes = {"inputs": (len(vocabulary), size)} | by_tensor_name(built_loss.shapes)
     learnt = {name: random.standard_normal(shape, np.float32) for name, shape in sizes.items()}
-    return w2v.Model(settings, vocabulary, loss=built_loss, **matrix_arguments(learnt))
+    return View(settings, vocabulary, loss=built_loss, **matrix_arguments(learnt))
 
 
 @pytest.fixture(scope="module")
-def models() -> dict[str, w2v.Model]:
+def models() -> dict[str, View]:
     return {loss: random_model(loss, 5) for loss in ("softmax", "hs", "mos")}
 
 
-def test_singular_values_match_all_predictions(models: dict[str, w2v.Model]) -> None:
+def test_singular_values_match_all_predictions(models: dict[str, View]) -> None:
     for model in models.values():
         found, logs = effective_rank(model), model.log_probabilities(model.inputs.astype(np.float64))
         assert found.contexts == found.words == len(model.vocabulary)
@@ -42,17 +42,17 @@ def test_singular_values_match_all_predictions(models: dict[str, w2v.Model]) -> 
 
 
 @pytest.mark.parametrize("options", [{"contexts": 1}, {"targets": 10**6}])
-def test_impossible_numbers_of_words_are_refused(models: dict[str, w2v.Model], options: dict[str, int]) -> None:
+def test_impossible_numbers_of_words_are_refused(models: dict[str, View], options: dict[str, int]) -> None:
     with pytest.raises(
         w2v.SettingsError, match=r"^(contexts 1: .*, 2 or more|targets 1000000: it must be at most 300, )"
     ):
         effective_rank(models["softmax"], **options)
 
 
-def test_command_shows_the_rank_and_its_limit(models: dict[str, w2v.Model], tmp_path: Path) -> None:
+def test_command_shows_the_rank_and_its_limit(models: dict[str, View], tmp_path: Path) -> None:
     path = tmp_path / "m.safetensors"
     for loss, limit in (("mos", "none"), ("softmax", "6")):
-        models[loss].save(path, force=True)
+        w2v.Model({"words": models[loss]}).save(path, force=True)
         shown = run("rank", path).stdout
         assert [line.split()[-1] for line in shown.splitlines() if line.startswith("highest rank with this loss")] == [
             limit
@@ -76,7 +76,7 @@ def test_rank_reaches_the_limit_of_the_loss(loss: str, limit: int | None) -> Non
     assert found.rank == limit if limit else found.rank > 100
 
 
-def test_predictions_that_are_not_numbers_are_refused(models: dict[str, w2v.Model]) -> None:
+def test_predictions_that_are_not_numbers_are_refused(models: dict[str, View]) -> None:
     model = random_model("softmax", 5)
     model = replace(model, inputs=np.where(np.arange(300)[:, None] == 7, np.nan, model.inputs))
     with pytest.raises(w2v.W2VError, match="predictions are not numbers: its training has diverged"):
@@ -84,7 +84,7 @@ def test_predictions_that_are_not_numbers_are_refused(models: dict[str, w2v.Mode
     effective_rank(model, contexts=7)  # without the context that has diverged
 
 
-def test_contexts_and_targets_are_the_first_words(models: dict[str, w2v.Model]) -> None:
+def test_contexts_and_targets_are_the_first_words(models: dict[str, View]) -> None:
     model = models["softmax"]
     logs = model.log_probabilities(model.inputs.astype(np.float64))
     for contexts, targets in ((300, 2), (2, 300), (40, 70)):
@@ -97,7 +97,7 @@ def test_contexts_and_targets_are_the_first_words(models: dict[str, w2v.Model]) 
             effective_rank(model, **options)
 
 
-def test_predictions_are_computed_in_batches(models: dict[str, w2v.Model], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_predictions_are_computed_in_batches(models: dict[str, View], monkeypatch: pytest.MonkeyPatch) -> None:
     expected = effective_rank(models["softmax"], 30, 40)
     for rows, batches in ((7, 5), (29, 2), (30, 1)):  # each row has the scores of 300 words
         monkeypatch.setattr("w2v.evaluation.effective_rank.MAX_SCORES", 300 * rows)
@@ -114,7 +114,7 @@ def test_by_default_the_matrix_has_as_many_rows_and_columns_as_the_help_says() -
     vocabulary = w2v.Vocabulary([f"word{number}" for number in range(size + 1)], [5] * (size + 1))
     settings = w2v.Settings(loss="softmax", vector_size=2)
     loss, vectors = loss_for(settings, vocabulary), np.eye(size + 1, 2, dtype=np.float32)
-    model = w2v.Model(settings, vocabulary, vectors, vectors, loss)
+    model = View(settings, vocabulary, vectors, vectors, loss)
     for options in ({"contexts": 2}, {"targets": 2}):
         found = effective_rank(model, **options)
         assert sorted([found.contexts, found.words]) == [2, size]

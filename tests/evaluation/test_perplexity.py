@@ -21,7 +21,7 @@ from w2v.losses.registry import loss_for
 from w2v.progress import Progress
 from w2v.system import memory
 from w2v.text.normalise import TextOptions
-from w2v.training.model import ViewsModel
+from w2v.training.model import View
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g"]
 COUNTS = [9, 7, 4, 4, 2, 1, 1]
@@ -43,7 +43,7 @@ LOSSES: dict[str, dict[str, Any]] = {
 }
 
 
-def random_model(loss: str, folder: Path, seed: int = 0, scale: float = 1.0, **options: Any) -> w2v.Model:
+def random_model(loss: str, folder: Path, seed: int = 0, scale: float = 1.0, **options: Any) -> View:
     """Return a model of WORDS with random float64 matrices."""
     random = np.random.default_rng(seed)
     (folder / "tree.txt").write_text("".join(map("{} {}\n".format, WORDS, CODES)), "utf-8")
@@ -56,10 +56,10 @@ def random_model(loss: str, folder: Path, seed: int = 0, scale: float = 1.0, **o
     vocabulary = w2v.Vocabulary(WORDS, COUNTS)
     built_loss = loss_for(chosen, vocabulary)
     inputs, outputs = (random.normal(0, scale, (size, DIMENSIONS)) for size in (7, built_loss.rows))
-    return w2v.Model(chosen, vocabulary, inputs, outputs, built_loss)  # type: ignore[arg-type]
+    return View(chosen, vocabulary, inputs, outputs, built_loss)
 
 
-def probability(model: w2v.Model, row: np.ndarray, word: int) -> float:
+def probability(model: View, row: np.ndarray, word: int) -> float:
     return math.exp(log_probability(model.loss, model.outputs, row, word))
 
 
@@ -69,7 +69,7 @@ def test_log_probabilities_match_the_definition(loss: str, tmp_path: Path) -> No
     rows = np.random.default_rng(1).normal(size=(5, DIMENSIONS))
     expected = [[probability(model, row, word) for word in range(7)] for row in rows]
     np.testing.assert_allclose(np.exp(model.log_probabilities(rows)), expected, rtol=1e-12)
-    rounded = w2v.Model(**vars(model) | {"outputs": model.outputs.astype(np.float32)})
+    rounded = replace(model, outputs=model.outputs.astype(np.float32))
     single = rounded.log_probabilities(rows.astype(np.float32))
     assert single.dtype == np.float32
     np.testing.assert_allclose(np.exp(single), expected, rtol=1e-5)
@@ -99,7 +99,7 @@ def test_shared_tree_nodes_are_computed_once(tmp_path: Path, monkeypatch: pytest
     assert sum(computed) == len(model.inputs) * len({"0", "00", "000", "0000", "0001", "1", "11", "111"})
 
 
-def predictions(model: w2v.Model, before: int = 2, after: int = 2) -> list[tuple[list[int], int]]:
+def predictions(model: View, before: int = 2, after: int = 2) -> list[tuple[list[int], int]]:
     """Return the context words and the predicted word of each prediction in LINES."""
     found: list[tuple[list[int], int]] = []
     for line in LINES:
@@ -314,7 +314,7 @@ def test_the_view_of_words_is_measured_by_default() -> None:
     views = w2v.train(
         [list("abcab")] * 20, views="words+subwords", sample=0, vector_size=4, min_count=1, epochs=1, workers=1
     )
-    assert isinstance(views, ViewsModel)
+    assert len(views.views) == 2
     assert w2v.perplexity(views, LINES) == w2v.perplexity(views.views["words"], LINES)
     assert w2v.effective_rank(views) == w2v.effective_rank(views.views["words"])
     assert w2v.perplexity(views, LINES) != w2v.perplexity(views.views["subwords"], LINES)

@@ -30,6 +30,8 @@ from w2v.formats.native import read_native, write_native
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.phrases import Phrases
 from w2v.gensim.models.word2vec import Word2Vec
+from w2v.losses.registry import Settings
+from w2v.options import options_of
 from w2v.text import idstore
 from w2v.text.corpus import Corpus
 from w2v.training import checkpoint, checkpoint_folder
@@ -282,7 +284,7 @@ class Forger:
         return path, [read]
 
     def config(self, generator: random.Random) -> tuple[Path, list[Callable[[], object]]]:
-        names = [*w2v.Settings.names(), "cache", "errors", "max_types", "corpus", "output", generator.choice(NAMES)]
+        names = [*options_of(Settings), "cache", "errors", "max_types", "corpus", "output", generator.choice(NAMES)]
         path = self.folder / "run.toml"
         values = (random_value(generator) for _ in range(generator.randrange(6)))
         text = "".join(f"{generator.choice(names)} = {json.dumps(value)}\n" for value in values)

@@ -28,8 +28,9 @@ from w2v.text.words import Words
 from w2v.training import checkpoint, checkpoint_folder, divergence
 from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.config import RunConfig
-from w2v.training.initialisation import Initialisation
+from w2v.training.inputs import Inputs
 from w2v.training.run import Run, initial_inputs
+from w2v.training.start import Initialisation
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 FLOAT32: dict[str, Any] = SMALL | {"max_vocab": 300, "vectors": "input"}
@@ -51,17 +52,18 @@ def to_bfloat16(array: np.ndarray) -> np.ndarray:
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16).view(BFLOAT16)
 
 
-def as_bf16_model(model: w2v.Model) -> w2v.Model:
-    settings = replace(model.settings, storage="bf16")
-    return replace(model, settings=settings, inputs=to_bfloat16(model.inputs), outputs=to_bfloat16(model.outputs))
+def converted(model: w2v.Model, storage: Any, convert: Callable[[np.ndarray], np.ndarray]) -> w2v.Model:
+    """Return the same model with matrices that `convert` returns."""
+    view, settings = model.views["words"], replace(model.settings, storage=storage)
+    view = replace(view, settings=settings, inputs=convert(view.inputs), outputs=convert(view.outputs))
+    return w2v.Model({"words": view})
 
 
 @pytest.fixture(scope="module", params=["ns", "hs", "class"])
 def bf16_and_float32(request: pytest.FixtureRequest, sample: Path) -> tuple[w2v.Model, w2v.Model]:
     """Return a model with bfloat16 matrices, and the same model with float32 matrices."""
-    half = as_bf16_model(w2v.train(sample, loss=request.param, **FLOAT32))
-    settings = replace(half.settings, storage="float32")
-    return half, replace(half, settings=settings, inputs=to_float32(half.inputs), outputs=to_float32(half.outputs))
+    half = converted(w2v.train(sample, loss=request.param, **FLOAT32), "bf16", to_bfloat16)
+    return half, converted(half, "float32", to_float32)
 
 
 # -- errors ---------------------------------------------------------------------------------
@@ -100,16 +102,16 @@ def test_a_missing_ml_dtypes_is_named(
 
 
 def test_nan_and_infinity_are_found(bf16_and_float32: tuple[w2v.Model, w2v.Model], tmp_path: Path) -> None:
-    model = bf16_and_float32[0]
+    view = bf16_and_float32[0].views["words"]
     matrix = memory.aligned_rows(40_000, 70, BFLOAT16)[:, :70]  # several blocks
     assert divergence.all_finite([matrix])
     for row, value in (39_999, np.inf), (20_000, -np.inf), (3, np.nan):
         matrix[row, 69] = value
         assert bfloat16.first_non_finite_row(matrix) == row
-        assert not divergence.all_finite([model.inputs, matrix])
-    inputs = model.inputs.copy()
+        assert not divergence.all_finite([view.inputs, matrix])
+    inputs = view.inputs.copy()
     inputs[7, 3] = np.nan
-    broken = replace(model, inputs=inputs)
+    broken = w2v.Model({"words": replace(view, inputs=inputs)})
     for name in ("m.bin", "m.safetensors"):
         with pytest.raises(w2v.W2VError, match=r"row 8 \('.*'\) holds NaN"):
             broken.save(tmp_path / name)
@@ -137,10 +139,10 @@ def test_any_bits_are_read_back(tmp_path_factory: pytest.TempPathFactory, matrix
 
 
 def test_the_safetensors_package_reads_bfloat16(bf16_and_float32: tuple[w2v.Model, w2v.Model], tmp_path: Path) -> None:
-    half, _ = bf16_and_float32
+    half = bf16_and_float32[0]
     half.save(tmp_path / "half.safetensors")
     theirs = dict(safetensors.deserialize((tmp_path / "half.safetensors").read_bytes()))
-    for name, array in (("vectors", half.inputs), ("outputs", half.outputs)):
+    for name, array in (("vectors", half.vectors), ("outputs", half.views["words"].outputs)):
         assert theirs[name]["dtype"] == "BF16"
         assert theirs[name]["shape"] == list(array.shape)
         assert bytes(theirs[name]["data"]) == array.tobytes()
@@ -154,19 +156,20 @@ def test_model_files_have_half_the_size(
     for name, model in (("half", half), ("full", full)):
         model.save(tmp_path / f"{name}.safetensors")
     sizes = [(tmp_path / f"{name}.safetensors").stat().st_size for name in ("half", "full")]
-    saved = 2 * (half.inputs.size + half.outputs.size)
+    saved = 2 * (half.vectors.size + half.views["words"].outputs.size)
     assert abs(sizes[1] - sizes[0] - saved) <= 2 * memory.CACHE_LINE  # the header is padded
     loaded = w2v.Model.load(tmp_path / "half.safetensors", mmap)
     assert loaded.settings.storage == "bf16"
-    assert loaded.inputs.dtype == loaded.outputs.dtype == BFLOAT16
+    assert loaded.views["words"].inputs.dtype == loaded.views["words"].outputs.dtype == BFLOAT16
     assert_same(loaded, half)
     assert loaded.wv.vectors.dtype == np.float32
-    np.testing.assert_array_equal(loaded.wv.vectors, full.inputs)
+    np.testing.assert_array_equal(loaded.wv.vectors, full.vectors)
     vectors = w2v.load(tmp_path / "half.safetensors", mmap)
     assert vectors.vectors.dtype == np.float32
-    np.testing.assert_array_equal(vectors.vectors, full.inputs)
+    np.testing.assert_array_equal(vectors.vectors, full.vectors)
     vectors.save(tmp_path / "converted.safetensors")  # vectors of one type, outputs of the other
-    assert_same(w2v.Model.load(tmp_path / "converted.safetensors").to_float32(), full)
+    view = w2v.Model.load(tmp_path / "converted.safetensors").views["words"]
+    assert_same(w2v.Model({"words": view.to_float32()}), full)
 
 
 def test_no_function_copies_a_whole_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,11 +252,9 @@ def test_estimated_memory_is_smaller_than_for_float32(monkeypatch: pytest.Monkey
     with read_text(Corpus([["w1"]]), cache=tmp_path) as store:
         for kind in ("float32", "bf16"):
             settings = w2v.Settings(vector_size=3200, min_count=1, workers=1, storage=kind, vectors="input")
-            config = RunConfig(settings=settings)
-            for copies in (False, True):
-                needed[kind, copies] = Run(
-                    config, Initialisation(vocabulary), store, checkpoint_folder=checkpoints if copies else None
-                ).peak_memory
+            parts = RunConfig(settings=settings), Initialisation(vocabulary), Inputs(store, store)
+            for folder in None, checkpoints:
+                needed[kind, bool(folder)] = Run(*parts, checkpoint_folder=folder).peak_memory
     assert needed["float32", True] - needed["float32", False] == 2 * 4 * 3200 * 1000
     assert needed["bf16", True] - needed["bf16", False] == 2 * 2 * 3200 * 1000
     assert needed["bf16", False] < 0.6 * needed["float32", False]
@@ -262,7 +263,7 @@ def test_estimated_memory_is_smaller_than_for_float32(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("options", [each for each in MODELS if each["loss"] != "softmax"], ids=str)
 def test_training_losses_are_close_to_float32(sample: Path, options: dict[str, Any]) -> None:
     full, half = (w2v.train(sample, **kind, **options, sample=0) for kind in (FLOAT32, BF16))
-    assert half.inputs.dtype == half.outputs.dtype == BFLOAT16
+    assert half.views["words"].inputs.dtype == half.views["words"].outputs.dtype == BFLOAT16
     assert half.metrics["tokens_trained"] == full.metrics["tokens_trained"]
     np.testing.assert_allclose(half.metrics["loss"], full.metrics["loss"], rtol=0.05)
     assert half.metrics["loss"][0] > half.metrics["loss"][2]
@@ -275,7 +276,7 @@ def test_a_checkpoint_with_matrices_of_another_type_is_refused(sample: Path, tmp
     metadata["settings"] = metadata["settings"].replace('"bf16"', '"float32"')
     metadata["checksum"] = checkpoint.checksum(arrays, metadata["settings"])
     write_native(path, arrays, metadata)
-    with pytest.raises(w2v.W2VError, match=r"is damaged: the array inputs has an unexpected shape or type"):
+    with pytest.raises(w2v.W2VError, match=r"safetensors: the array inputs has an unexpected shape or type"):
         checkpoint.read_checkpoint(path)
 
 
@@ -298,12 +299,13 @@ def test_training_continues_in_another_storage(
         source = tmp_path / "first.safetensors" if from_file else first
         second = w2v.train([["the", "unheard", "king"] * 20], continue_from=source, storage=after, **options)
         assert second.settings.storage == after
-        assert second.inputs.dtype == second.outputs.dtype == bfloat16.dtype_of(second.settings.storage)
+        view = second.views["words"]
+        assert view.inputs.dtype == view.outputs.dtype == bfloat16.dtype_of(after)
         rows = [second.vocabulary.words.index(word) for word in first.vocabulary.words]
         assert (vocab == "union") == ("unheard" in second.vocabulary.words)
         for name in ("inputs", "outputs"):
-            old, new = getattr(first.to_float32(), name), getattr(second.to_float32(), name)[rows]
-            np.testing.assert_allclose(new, old, rtol=2**-7 if after == "bf16" else 0, atol=1e-6)
+            old, new = (getattr(model.views["words"].to_float32(), name) for model in (first, second))
+            np.testing.assert_allclose(new[rows], old, rtol=2**-7 if after == "bf16" else 0, atol=1e-6)
 
 
 # -- blocks ---------------------------------------------------------------------------------

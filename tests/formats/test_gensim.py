@@ -52,7 +52,7 @@ def test_files_of_gensim_4_are_read(tmp_path: Path, kind: str, protocol: int, op
     if kind == "KeyedVectors":
         return
     whole = w2v.Model.load(tmp_path / "it's.kv")
-    np.testing.assert_array_equal(whole.outputs, model.syn1neg)
+    np.testing.assert_array_equal(whole.views["words"].outputs, model.syn1neg)
     assert (whole.settings.model, whole.settings.vector_size) == ("skipgram" if model.sg else "cbow", 4)
     assert (whole.settings.window, whole.settings.alpha) == (model.window, model.alpha)
     w2v.train(SENTENCES, continue_from=whole, epochs=1)
@@ -119,7 +119,7 @@ def test_gensim_models_are_converted(tmp_path: Path) -> None:
     assert "gensim" in run("info", path).stdout
     run("convert", path, tmp_path / "m.safetensors")
     model = w2v.Model.load(tmp_path / "m.safetensors")
-    np.testing.assert_array_equal(model.outputs, w2v.load(path).tensors["outputs"])
+    np.testing.assert_array_equal(model.views["words"].outputs, w2v.load(path).tensors["outputs"])
 
 
 def test_missing_and_damaged_array_files_are_named(tmp_path: Path) -> None:
@@ -181,8 +181,8 @@ def test_fasttext_of_gensim_4_is_read(tmp_path: Path, protocol: int, options: di
         assert found.header.subwords == Subwords(3, 6, 50)
     model.save(str(path), pickle_protocol=protocol, **options)
     whole = w2v.Model.load(path)
-    np.testing.assert_array_equal(whole.outputs, model.syn1neg)
-    np.testing.assert_array_equal(whole.ngrams.rows, model.wv.vectors_ngrams)
+    np.testing.assert_array_equal(whole.views["words"].outputs, model.syn1neg)
+    np.testing.assert_array_equal(whole.views["words"].ngrams.rows, model.wv.vectors_ngrams)
     w2v.train(SENTENCES, continue_from=whole, epochs=1)
 
 

@@ -48,8 +48,7 @@ def test_an_empty_header_has_no_strings() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.safetensors")), ids=lambda path: path.stem)
-def test_headers_of_earlier_versions_are_rewritten_unchanged(path: Path) -> None:
-    """So earlier versions can read files of this version."""
+def test_headers_of_samples_are_rewritten_unchanged(path: Path) -> None:
     _, strings = native.read_native(path)
     again = ModelHeader.from_strings(strings, path).to_strings(path)
     assert again == {name: text for name, text in strings.items() if name not in ("format", "version")}
@@ -78,20 +77,12 @@ def test_ngrams_have_1_to_99_characters_and_less_than_2_to_the_31_buckets(
             ModelHeader.from_strings(strings, "file")
 
 
-def test_metrics_are_read_under_their_old_name() -> None:
-    old = ModelHeader.from_strings({"figures": '{"tokens": 7}'}, "file")
-    assert old == ModelHeader(metrics={"tokens": 7})
-    assert old.to_strings("file") == {"metrics": '{"tokens": 7}'}
-    assert ModelHeader.from_strings({"figures": "{}", "metrics": '{"tokens": 7}'}, "file") == old
-
-
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
         *[("settings", text, "settings: damaged: ") for text in ("", "{oops", "[1]", "null", "[" * 100_000)],
         *[("metrics", text, "metrics: damaged: ") for text in ("nope", "3", '{"phrases": {"delimiter": 5}}')],
         ("metrics", '{"phrases": "_"}', "metrics: damaged: "),
-        ("figures", "[]", "metrics: damaged: "),
         ("scores", "[1,2]", "scores: damaged: "),
         *[("text", text, "text options: damaged: ") for text in ("", "[]", '{"lower": 1}', '{"digits": "drop"}')],
         *[("subwords", text, "subwords: damaged: ") for text in ("", '{"shortest": 3}')],

@@ -37,7 +37,7 @@ from w2v.text import decompress
 from w2v.text.corpus import Corpus
 from w2v.text.vocabulary import Vocabulary
 from w2v.training import checkpoint, checkpoint_folder
-from w2v.training.model import Model
+from w2v.training.model import View
 
 SIZE = 24 << 20  # the approximate size of a hostile file in bytes, more than a line of a text may have
 LOAD = """
@@ -544,7 +544,7 @@ from w2v.system import memory
 from w2v.training.model import Model
 small, medium, large = sys.argv[1:]
 for path in small, medium, large:
-    model = Model.load(path)
+    model = Model.load(path).views["words"]
     if path != large:  # computing all of its vectors would take minutes
         assert model.log_probabilities(model.inputs[:1]).shape == (1, len(model.vocabulary))
     print(memory.peak_resident_bytes())
@@ -579,4 +579,5 @@ def save_model_of_characters(path: Path, vocabulary: Vocabulary) -> None:
     random = np.random.default_rng(1)
     learnt = {part: random.normal(size=shape).astype(np.float32) for part, shape in loss.shapes.items()}
     inputs = np.ones((len(vocabulary), 4), np.float32)
-    Model(settings, vocabulary, inputs, np.empty((0, 4), np.float32), loss, {}, learnt).save(path)
+    view = View(settings, vocabulary, inputs, np.empty((0, 4), np.float32), loss, {}, learnt)
+    w2v.Model({"words": view}).save(path)

@@ -1,4 +1,4 @@
-"""Files of earlier versions still load with all their content: see samples/make.py."""
+"""The files of all formats, as written before, load with all their content: see samples/make.py."""
 
 import json
 from dataclasses import asdict
@@ -15,10 +15,8 @@ from w2v.gensim.models.fasttext import FastText, FastTextKeyedVectors
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.phrases import Phrases
 from w2v.gensim.models.word2vec import Word2Vec
-from w2v.losses.registry import LOSSES, AllLossOptions
-from w2v.options import options_of
+from w2v.losses.registry import LOSSES
 from w2v.training.config import read_options
-from w2v.training.model import ViewsModel
 
 SAMPLES = Path(__file__).parent / "samples"
 EXPECTED: dict[str, dict[str, Any]] = json.loads((SAMPLES / "expected.json").read_text("utf-8"))
@@ -41,15 +39,6 @@ def assert_content(found: Any, expected: dict[str, Any]) -> None:
         assert found.counts[rows].tolist() == expected["counts"]
 
 
-NEWER_SETTINGS = {"views": "words"}  # settings that the samples lack, with their defaults
-
-
-def without_other_losses(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a file without the options of other losses, which earlier versions also stored."""
-    others = options_of(AllLossOptions).keys() - options_of(LOSSES[settings["loss"]].options_class)
-    return {name: value for name, value in settings.items() if name not in others}
-
-
 def test_every_kind_of_file_has_a_sample() -> None:
     assert {f"{loss}.safetensors" for loss in LOSSES} <= EXPECTED.keys()
     for one in table.WRITABLE:
@@ -62,12 +51,11 @@ def test_models_load_with_settings_metrics_and_text_options(name: str, mmap: boo
     expected, model = EXPECTED[name], w2v.Model.load(SAMPLES / name, mmap)
     assert_content(model.wv, expected)
     assert model.wv.counts is not None
-    settings = NEWER_SETTINGS | without_other_losses(expected["settings"]) | {"workers": model.settings.threads}
-    assert model.settings.as_dict() == settings
+    assert model.settings.as_dict() == expected["settings"] | {"workers": model.settings.threads}
     assert {key: model.metrics[key] for key in expected["metrics"]} == expected["metrics"]
     assert asdict(model.text) == expected["text"]
     np.testing.assert_array_equal(w2v.load(SAMPLES / name, mmap).vectors, model.wv.vectors)
-    for view in model.views.values() if isinstance(model, ViewsModel) else [model]:
+    for view in model.views.values():
         rows = np.ones((1, view.settings.vector_size), np.float32)
         assert view.log_probabilities(rows).shape == (1, expected["size"])
 
@@ -83,7 +71,7 @@ def test_unknown_words_have_the_same_vectors(name: str, mmap: bool) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_info_shows_the_settings_of_models(name: str) -> None:
     expected, shown = EXPECTED[name], run_json("info", SAMPLES / name)
-    assert shown["settings"] == without_other_losses(expected["settings"])
+    assert shown["settings"] == expected["settings"]
     assert shown["text"] == (expected["text"] if name == "text-options.safetensors" else {})
 
 
@@ -148,12 +136,12 @@ def test_phrases_vocabulary_and_settings_load() -> None:
 
 
 @pytest.mark.parametrize("name", ["ns.safetensors", "subwords.safetensors", "views.safetensors"])
-def test_training_continues_from_old_models(name: str) -> None:
+def test_training_continues_from_models(name: str) -> None:
     model = w2v.train(SAMPLES / "corpus.txt", continue_from=SAMPLES / name, epochs=1, workers=1)
     assert model.settings.loss == EXPECTED[name]["settings"]["loss"]
 
 
-def test_training_starts_from_old_vectors() -> None:
+def test_training_starts_from_vectors() -> None:
     started = w2v.train(SAMPLES / "corpus.txt", init=SAMPLES / "text-options.safetensors", epochs=1, min_count=1)
     assert started.text.lower
     assert "one" in started.wv

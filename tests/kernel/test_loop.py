@@ -254,7 +254,7 @@ def test_an_error_of_w2v_is_not_called_a_mistake_in_a_users_loss(matrices: tuple
             train(matrices[0][:2], matrices[1], loss, 0.1)
     of_user, of_w2v = r"NegativeSampling: training: TypeError: int\(\)", r"^int\(\)"
     for loss, kind, message in ((own, W2VError, of_user), (LOSSES["ns"], TypeError, of_w2v)):
-        plan = training_plan(loss, ids=IDS, word_of_type=WORDS, alpha=0.1, vector_size=DIMENSIONS, sides=(1, 1))
+        plan = training_plan(loss, ids=IDS, word_of_type=WORDS, alpha=0.1, vector_size=DIMENSIONS, window_sides=(1, 1))
         kernel = loop.Kernel(plan, matrices[0], {"outputs": matrices[1][: loss.rows]})
         kernel._train_chunk = int  # like a compiled function, it has no Python frame
         with pytest.raises(kind, match=message):
@@ -284,7 +284,7 @@ def test_learning_rate_is_linear_in_tokens_and_ends_at_min_alpha(
     keep = np.full(len(COUNTS), int(kept * (2**32 - 1)), np.uint32)
     keep[WORDS[3]] = 2**32 - 1
     ids = np.array([3, 3] + [8, 5, 3, 1] * 9 + [3], np.uint32)  # id 1 is unknown, so it does not count as a token
-    train(*matrices, loss, alpha, end_alpha=min_alpha, ids=ids, keep_thresholds=keep, cbow=True, epochs=epochs)
+    train(*matrices, loss, alpha, min_alpha=min_alpha, ids=ids, keep_thresholds=keep, cbow=True, epochs=epochs)
     schedule = np.linspace(alpha, min_alpha, epochs * tokens + 1)[1:]
     if kept < 1:  # the schedule also counts tokens that subsampling drops
         assert len(rates) < epochs * tokens

@@ -64,14 +64,14 @@ def test_numba_kernel_equals_cython_kernel(text: Path, case: dict[str, Any]) -> 
     elif "window" in case:
         lines = [text.read_text("utf-8").split()[:5000]]
     one, other = (w2v.train(lines, kernel=kernel, **SMALL | {"epochs": 1} | case) for kernel in ("cython", "numba"))
-    assert np.abs(one.outputs).max() > 0.1
-    np.testing.assert_allclose(other.inputs, one.inputs, atol=5e-4)
-    np.testing.assert_allclose(other.outputs, one.outputs, atol=5e-4)
+    assert np.abs(one.views["words"].outputs).max() > 0.1
+    np.testing.assert_allclose(other.views["words"].inputs, one.views["words"].inputs, atol=5e-4)
+    np.testing.assert_allclose(other.views["words"].outputs, one.views["words"].outputs, atol=5e-4)
     np.testing.assert_allclose(other.metrics["loss"], one.metrics["loss"], rtol=1e-6)
     assert other.metrics["tokens_trained"] == one.metrics["tokens_trained"]
     if "subwords" in case:
-        assert np.abs(one.ngrams.rows).max() > 0.1
-        np.testing.assert_allclose(other.ngrams.rows, one.ngrams.rows, atol=5e-4)
+        assert np.abs(one.views["words"].ngrams.rows).max() > 0.1
+        np.testing.assert_allclose(other.views["words"].ngrams.rows, one.views["words"].ngrams.rows, atol=5e-4)
 
 
 @pytest.mark.slow
@@ -83,8 +83,8 @@ def test_numba_kernel_equals_cython_kernel_with_frozen_outputs(text: Path, loss:
         w2v.train(lines[:600], init=compass, freeze="outputs", kernel=kernel, epochs=1)
         for kernel in ("cython", "numba")
     )
-    np.testing.assert_array_equal(other.outputs, one.outputs)
-    np.testing.assert_allclose(other.inputs, one.inputs, atol=5e-4)
+    np.testing.assert_array_equal(other.views["words"].outputs, one.views["words"].outputs)
+    np.testing.assert_allclose(other.views["words"].inputs, one.views["words"].inputs, atol=5e-4)
     np.testing.assert_allclose(other.metrics["loss"], one.metrics["loss"], rtol=1e-6)
 
 
@@ -260,13 +260,13 @@ def test_own_loss_is_trained_saved_and_resumed(text: Path, tmp_path: Path) -> No
     model = w2v.train([text] * 5, objective=BiasedHinge(), checkpoint=tmp_path / "states", **SMALL | {"epochs": 4})
     assert model.metrics["loss"][0] > model.metrics["loss"][3]
     assert model.settings.as_dict()["objective"] == f"{__name__}:BiasedHinge"
-    assert np.abs(model.parameters["bias"]).max() > 0.01
+    assert np.abs(model.views["words"].parameters["bias"]).max() > 0.01
     path = tmp_path / "m.safetensors"
     model.save(path)
     loaded = w2v.Model.load(path)
-    np.testing.assert_array_equal(loaded.parameters["bias"], model.parameters["bias"])
-    np.testing.assert_array_equal(loaded.outputs, model.outputs)
-    logs = loaded.log_probabilities(loaded.inputs[:5])
+    np.testing.assert_array_equal(loaded.views["words"].parameters["bias"], model.views["words"].parameters["bias"])
+    np.testing.assert_array_equal(loaded.views["words"].outputs, model.views["words"].outputs)
+    logs = loaded.views["words"].log_probabilities(loaded.views["words"].inputs[:5])
     np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1, rtol=1e-5)
     with pytest.raises(w2v.W2VError, match=r"^vocab union: with loss objective"):
         w2v.train(text, continue_from=path, vocab="union")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import ALL_LOSSES
-from w2v.losses.registry import LOSSES, FlatSettings
+from w2v.losses.registry import LOSSES, Settings
 from w2v.options import choices_of, options_of, type_of
 from w2v.settings import GeneralOptions
 
@@ -54,7 +54,7 @@ def trains(text: list[list[str]], **chosen: Any) -> bool:
 def test_possible_settings_train_or_are_refused(loss: str, data: st.DataObject) -> None:
     possible = {*options_of(GeneralOptions), *options_of(LOSSES[loss].options_class)}
     names = data.draw(st.lists(st.sampled_from(sorted(possible)), max_size=4, unique=True))
-    chosen = {name: data.draw(st.sampled_from(edges(FlatSettings, name)), name) for name in names}
+    chosen = {name: data.draw(st.sampled_from(edges(Settings, name)), name) for name in names}
     trains(data.draw(TEXT), **{"loss": loss} | chosen)
 
 
@@ -67,8 +67,8 @@ def test_default_settings_train_a_tiny_text(loss: str) -> None:
     ("chosen", "expected"),
     [
         ({"loss": "class", "sample": 1e-300}, False),
-        ({"loss": "dsoftmax", "vector_size": 1}, True),
-        ({"loss": "dsoftmax", "vector_size": 2}, True),
+        pytest.param({"loss": "dsoftmax", "vector_size": 1}, True, marks=pytest.mark.slow),  # Numba compiles it
+        pytest.param({"loss": "dsoftmax", "vector_size": 2}, True, marks=pytest.mark.slow),
         ({"loss": "ns", "vector_size": 1, "vectors": "combined"}, False),
         ({"loss": "ns", "vector_size": 2, "vectors": "combined"}, True),
     ],

@@ -174,7 +174,7 @@ def test_compiled_loop_trains_what_plain_python_trains(case: str) -> None:
     ids = np.append(random.integers(1, 8, 40), 0).astype(np.uint32)
     ids.flags.writeable = False  # as for a text, so that Numba compiles the loop for one array type only
     plan = new_plan(
-        loss, alpha=0.05, end_alpha=0.01, ids=ids, word_of_type=np.arange(-1, 7, dtype=np.int32), window_sides=(2, 2),
+        loss, alpha=0.05, min_alpha=0.01, ids=ids, word_of_type=np.arange(-1, 7, dtype=np.int32), window_sides=(2, 2),
         seed=3, tokens_before=np.array([0, 40]), vector_size=SIZE, chunk_size=100,
     )  # fmt: skip
     exact = Trial(loss, random).parameters
@@ -205,12 +205,13 @@ def test_model_learns_and_can_be_saved_and_resumed(case: str, tmp_path: Path) ->
     assert model.settings.kernel == "numba"
     assert model.metrics["loss"][0] > model.metrics["loss"][2]
     model.save(tmp_path / "m.safetensors")
-    loaded = w2v.Model.load(tmp_path / "m.safetensors")
-    assert loaded.output_parameters.keys() == model.output_parameters.keys()
-    for name, array in model.output_parameters.items():
-        np.testing.assert_array_equal(loaded.output_parameters[name], array)
-        np.testing.assert_array_equal(w2v.resume(tmp_path / "states", text).output_parameters[name], array)
-    expected = model.log_probabilities(model.inputs[:9])
+    view = model.views["words"]
+    loaded = w2v.Model.load(tmp_path / "m.safetensors").views["words"]
+    for found in loaded, w2v.resume(tmp_path / "states", text).views["words"]:
+        assert found.output_parameters.keys() == view.output_parameters.keys()
+        for name, array in view.output_parameters.items():
+            np.testing.assert_array_equal(found.output_parameters[name], array)
+    expected = view.log_probabilities(view.inputs[:9])
     np.testing.assert_allclose(loaded.log_probabilities(loaded.inputs[:9]), expected, rtol=1e-5)
     assert w2v.perplexity(loaded, text).perplexity < len(model.vocabulary)
 

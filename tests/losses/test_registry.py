@@ -18,15 +18,17 @@ from w2v.evaluation.effective_rank import effective_rank
 from w2v.evaluation.held_out import GapTest
 from w2v.losses import registry
 from w2v.losses.loss import Loss, LossOptions, by_tensor_name
-from w2v.losses.registry import LOSSES, AllLossOptions, Settings, loss_for
+from w2v.losses.registry import LOSSES, Settings, loss_for
 from w2v.losses.sampling import NegativeSampling
 from w2v.losses.worker import new_worker
+from w2v.options import checked_value
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
 from w2v.text.vocabulary import Vocabulary
+from w2v.training import config, train
 from w2v.training.divergence import untrained_loss
-from w2v.training.initialisation import Initialisation
 from w2v.training.planning import memory_needed, plan_run
+from w2v.training.start import Initialisation
 
 COUNTS = np.array([40, 30, 20, 10, 8, 6, 4, 2, 2, 1])
 
@@ -46,8 +48,11 @@ RUNS = [("uniform", "cython"), *(pytest.param(name, "numba", marks=pytest.mark.s
 def new_losses(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, kind in NEW_LOSSES.items():
         monkeypatch.setitem(LOSSES, name, kind)
-    bases = (registry.FlatSettings, PAGE_CODE["MarginOptions"])
-    monkeypatch.setattr(registry, "FlatSettings", make_dataclass("FlatSettings", [], bases=bases, frozen=True))
+    bases = (Settings, PAGE_CODE["MarginOptions"])
+    with_margin = make_dataclass("Settings", [], bases=bases, frozen=True, kw_only=True)
+    for module in registry, config, train, sys.modules[__name__]:
+        monkeypatch.setattr(module, "Settings", with_margin)
+    monkeypatch.setattr(registry, "LOSS_OPTIONS", registry.LOSS_OPTIONS | {"margin"})
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -61,7 +66,7 @@ def test_loss_fulfils_the_protocol(name: str) -> None:
     assert "numba" in kind.kernels
     assert ("cython" in kind.kernels) == (kind.branch in _kernels.LOSS_KINDS)
     assert issubclass(kind.options_class, LossOptions)
-    assert issubclass(AllLossOptions, kind.options_class)
+    assert issubclass(Settings, kind.options_class)
     assert kind.storages[0] == "float32"
     assert set(kind.storages) <= {"float32", "bf16"}
 
@@ -150,15 +155,15 @@ def test_new_loss_works_everywhere(name: str, kernel: str, sample: Path, tmp_pat
     settings = Settings(**SMALL, model="skipgram", loss=name, kernel=kernel, sample=0, **own)
     assert settings.in_effect().items() >= own.items()
     model = w2v.train(sample, settings=settings)
-    assert isinstance(model.loss, NEW_LOSSES[name])
+    assert isinstance(model.views["words"].loss, NEW_LOSSES[name])
     assert model.metrics["loss"][-1] < model.metrics["loss"][0]
     path = tmp_path / "m.safetensors"
     model.save(path)
     loaded = w2v.Model.load(path)
     assert loaded.settings.as_dict() == replace(model.settings, workers=None).as_dict()
-    assert isinstance(loaded.loss, NEW_LOSSES[name])
-    for key, array in model.output_parameters.items():
-        np.testing.assert_array_equal(loaded.output_parameters[key], array)
+    assert isinstance(loaded.views["words"].loss, NEW_LOSSES[name])
+    for key, array in model.views["words"].output_parameters.items():
+        np.testing.assert_array_equal(loaded.views["words"].output_parameters[key], array)
     result = w2v.perplexity(loaded, sample)
     assert result.perplexity < result.unigram_perplexity
     assert effective_rank(loaded, 30, 30).rank <= model.settings.vector_size + 1  # 1 for the normaliser of the softmax
@@ -172,7 +177,7 @@ def test_new_loss_works_everywhere(name: str, kernel: str, sample: Path, tmp_pat
     train_and_stop(states, sample, settings=settings)
     resumed = w2v.resume(states, sample)
     assert resumed.metrics["loss"] == model.metrics["loss"]
-    np.testing.assert_array_equal(resumed.inputs, model.inputs)
+    np.testing.assert_array_equal(resumed.views["words"].inputs, model.views["words"].inputs)
 
 
 @pytest.mark.usefixtures("new_losses")
@@ -192,16 +197,17 @@ def test_memory_estimate_includes_the_matrices_of_a_new_loss(name: str, kernel: 
 @pytest.mark.usefixtures("new_losses")
 def test_both_kernels_train_the_same_new_loss(sample: Path) -> None:
     one, other = (w2v.train(sample, **SMALL, loss="uniform", kernel=kernel) for kernel in ("cython", "numba"))
-    np.testing.assert_allclose(one.inputs, other.inputs, atol=5e-4)
+    np.testing.assert_allclose(one.views["words"].inputs, other.views["words"].inputs, atol=5e-4)
     weighted = w2v.train(sample, **SMALL)
-    assert not np.allclose(one.inputs, weighted.inputs, atol=1e-2)
+    assert not np.allclose(one.views["words"].inputs, weighted.views["words"].inputs, atol=1e-2)
 
 
+@pytest.mark.slow  # as other slow tests, which compile the same loss
 @pytest.mark.usefixtures("new_losses")
 def test_compiled_functions_read_the_option_of_the_documented_loss(sample: Path) -> None:
     options = {**SMALL, "loss": "margin", "epochs": 1, "vectors": "input"}
     none, large, again = (w2v.train(sample, settings=Settings(**options, margin=margin)) for margin in (0, 5, 5))
-    np.testing.assert_array_equal(large.inputs, again.inputs)
+    np.testing.assert_array_equal(large.views["words"].inputs, again.views["words"].inputs)
     assert large.metrics["loss"][0] > none.metrics["loss"][0] + 1
 
 
@@ -361,7 +367,7 @@ def test_a_users_loss_can_inherit_the_options_of_a_built_in_loss(sample: Path) -
 def test_the_option_of_the_documented_loss_is_checked() -> None:
     assert PAGE_CODE["MarginOptions"](margin=2).margin == 2
     with pytest.raises(w2v.SettingsError, match=r"^margin -1: it must be a number, 0 or more$"):
-        PAGE_CODE["MarginOptions"](margin=-1)
+        checked_value(PAGE_CODE["MarginOptions"], "margin", -1)
 
 
 @pytest.mark.usefixtures("new_losses")

@@ -174,7 +174,7 @@ def test_a_model_stores_its_tree(text: Path, tmp_path: Path) -> None:
     output = tmp_path / "m.safetensors"
     run("train", text, "-o", output, "--hs", "--tree", tmp_path / "tree", "--min-count", 1, "--sample", 0, *QUICK)
     (tmp_path / "tree").unlink()
-    loss = w2v.Model.load(output).loss
+    loss = w2v.Model.load(output).views["words"].loss
     assert [loss.tree.code(word) for word in range(4)] == ["111", "110", "10", "0"]
     assert run_json("perplexity", output, text)["tokens"] == 40
 

@@ -12,13 +12,13 @@ from tests.helpers import QUICK, SMALL, interrupt, run, train_and_stop
 from w2v.evaluation.effective_rank import EffectiveRank
 from w2v.plotting.curves import run_picture, spectrum
 from w2v.training import run as run_module
-from w2v.training.model import ViewsModel
 
 
 def check_history(model: w2v.Model) -> None:
     """Assert that the history is cumulative and agrees with the metrics."""
-    words, seconds, losses, predictions = model.history.T
-    assert (np.diff(model.history, axis=0) >= 0).all()
+    history = model.views["words"].history
+    words, seconds, losses, predictions = history.T
+    assert (np.diff(history, axis=0) >= 0).all()
     assert (np.diff(words) > 0).all()
     assert 5 < len(words) < 1.5 * run_module.HISTORY_ROWS
     assert words[-1] == model.metrics["tokens_trained"]
@@ -36,7 +36,7 @@ def test_picture_shows_loss_learning_rate_and_speed(sample: Path, tmp_path: Path
     assert panels[0].get_title() == "$title$"
     assert loss[0, 1] > loss[-1, 1]
     assert (alpha[0, 1], alpha[-1, 1]) == (model.settings.start_alpha, pytest.approx(model.settings.end_alpha))
-    steps = np.diff(model.history[:, :2], axis=0, prepend=0)
+    steps = np.diff(model.views["words"].history[:, :2], axis=0, prepend=0)
     np.testing.assert_allclose(speed[:, 1], steps[:, 0] / steps[:, 1] / 1e6)
     assert [len(panel.lines) - 1 for panel in panels] == [2, 2, 2]  # ends of epochs
 
@@ -44,13 +44,13 @@ def test_picture_shows_loss_learning_rate_and_speed(sample: Path, tmp_path: Path
 def test_curves_and_ends_of_epochs_are_those_of_the_history() -> None:
     """The second value of the clock repeats the first, so no speed is known between them."""
     history = [[2e6, 1, 0, 0], [4e6, 1, 0, 0], [12e6, 5, 0, 0]]
-    model: Any = SimpleNamespace(
+    view: Any = SimpleNamespace(
         settings=SimpleNamespace(epochs=4, start_alpha=0.05, end_alpha=0.01),
         metrics={"tokens": 4_000_000, "tokens_trained": 12_000_000},
         history=np.array(history),
         loss_curve=[(2e6, 3.0), (12e6, 2.5)],
     )
-    panels = run_picture(model).axes
+    panels = run_picture(w2v.Model({"words": view})).axes
     loss, alpha, speed = (panel.lines[0].get_xydata() for panel in panels)
     np.testing.assert_allclose(loss, [[2, 3], [12, 2.5]])
     np.testing.assert_allclose(alpha, [[0, 0.05], [2, 0.045], [4, 0.04], [12, 0.02]])
@@ -78,10 +78,9 @@ def test_learning_rate_of_a_run_that_stopped_early_has_not_reached_its_end(sampl
 def test_picture_shows_each_view(sample: Path) -> None:
     options = SMALL | {"epochs": 2, "views": "words+subwords", "vector_size": 8, "buckets": 2000}
     model = w2v.train(sample.read_text("utf-8")[:100_000].splitlines(), **options)
-    assert isinstance(model, ViewsModel)
     panels = run_picture(model, "views").axes
     for number, view in enumerate(model.views.values()):
-        alone = run_picture(view).axes
+        alone = run_picture(w2v.Model({"words": view})).axes
         for panel, expected in zip(panels, alone, strict=True):
             np.testing.assert_array_equal(panel.lines[number].get_xydata(), expected.lines[0].get_xydata())
     for panel in panels:
@@ -107,7 +106,7 @@ def test_resumed_run_keeps_its_history(sample: Path, tmp_path: Path) -> None:
     assert len(state.history)
     model = w2v.resume(tmp_path, sample)
     check_history(model)
-    np.testing.assert_array_equal(model.history[: len(state.history)], state.history)
+    np.testing.assert_array_equal(model.views["words"].history[: len(state.history)], state.history)
     run_picture(model)
 
 

@@ -157,14 +157,14 @@ def model(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> w2v.Model:
 def test_the_vector_of_an_unknown_word_is_the_mean_of_its_ngrams(
     model: w2v.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert np.abs(model.ngrams.rows).max() > 0.05
-    rows = dict(zip(model.ngrams.buckets.tolist(), model.ngrams.rows, strict=True))
+    assert np.abs(model.views["words"].ngrams.rows).max() > 0.05
+    rows = dict(zip(model.views["words"].ngrams.buckets.tolist(), model.views["words"].ngrams.rows, strict=True))
     word, zero = "kingdomes", np.zeros(model.settings.vector_size, np.float32)
     parts = [rows.get(bucket_of(each, 3000), zero) for each in ngrams_of(word, 3, 4)]
     path = tmp_path / "m.safetensors"
     model.save(path)
     loaded = w2v.Model.load(path)
-    np.testing.assert_array_equal(loaded.ngrams.rows, model.ngrams.rows)
+    np.testing.assert_array_equal(loaded.views["words"].ngrams.rows, model.views["words"].ngrams.rows)
     for vectors in model.wv, loaded.wv, w2v.load(path), w2v.load(path, mmap=True):
         assert word in vectors
         assert not vectors.is_known(word)
@@ -175,7 +175,7 @@ def test_the_vector_of_an_unknown_word_is_the_mean_of_its_ngrams(
         with pytest.raises(w2v.UnknownWordError, match="not in the vocabulary: ''"):
             vectors[""]
     monkeypatch.setattr(subwords_module, "NGRAMS_AT_ONCE", 2)
-    np.testing.assert_allclose(model.ngrams.vector(word), model.wv[word], atol=1e-6)
+    np.testing.assert_allclose(model.views["words"].ngrams.vector(word), model.wv[word], atol=1e-6)
     w2v.load(path).save(tmp_path / "again.safetensors")
     np.testing.assert_array_equal(w2v.load(tmp_path / "again.safetensors")[word], model.wv[word])
     model.save(tmp_path / "plain.bin")

@@ -128,17 +128,10 @@ def test_resume_accepts_a_text_that_was_moved(sample: Path, tmp_path: Path, unin
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            lambda text: text + b"more words\n",
-            r"the text has changed: .* had [\d,]+ bytes when the run began, and now .*text has",
-        ),
-        (
-            lambda text: text.replace(b"the", b"eht", 1),
-            "belongs to another run, with different text: name its text and phrases instead of .*text, or",
-        ),
-        (
-            lambda text: text.replace(b"\n", b" ", 1),
-            "belongs to another run, with different text: name its text and phrases instead of .*text, or",
+        (lambda text: text + b"more words\n", r"the text has changed: .* had [\d,]+ bytes when .*, and now .*text has"),
+        *(
+            (change, "another run, with different text: name its text and phrases instead of .*text, or")
+            for change in (lambda text: text.replace(b"the", b"eht", 1), lambda text: text.replace(b"\n", b" ", 1))
         ),
     ],
 )
@@ -147,7 +140,7 @@ def test_resume_refuses_another_corpus(
 ) -> None:
     (tmp_path / "text").write_bytes(change(sample.read_bytes()))
     with pytest.raises(w2v.W2VError, match=message):
-        w2v.resume(stopped_run, tmp_path / "text")
+        w2v.resume({"words": stopped_run}, tmp_path / "text")
 
 
 def test_resume_warns_of_another_version(sample: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -200,6 +193,7 @@ def test_error_of_the_program_is_not_called_damage(
         ({"losses": None}, "the array losses is missing"),
         ({"history": np.zeros(4)}, r"the array history has an unexpected shape or type: \(4,\), float64"),
         ({"predictions": np.zeros(3)}, "the array predictions has an unexpected shape or type"),
+        *(({name: np.inf}, "NaN|infinite|finite") for name in ("vectors", "outputs")),
         ({"config": {"column": 1}}, "its config: damaged: "),
         ({"config": {"reading": {"colour": 1}}}, "unknown setting 'colour'"),
         ({"config": {"run_id": 3}}, "run_id 3: "),
@@ -207,7 +201,7 @@ def test_error_of_the_program_is_not_called_damage(
     ],
     ids=str,
 )
-def test_damaged_part_of_a_checkpoint_is_named(
+def test_inconsistent_part_of_a_checkpoint_is_named(
     stopped_run: checkpoint.Checkpoint, tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:
     arrays, metadata = native.read_native(stopped_run.path)
@@ -218,12 +212,12 @@ def test_damaged_part_of_a_checkpoint_is_named(
         elif value is None:
             del arrays[name]
         else:
-            arrays[name] = value
+            arrays[name] = np.full_like(arrays[name], value) if np.isscalar(value) else value
     arrays["run"] = np.frombuffer(json.dumps(description).encode(), np.uint8)
     metadata["checksum"] = checkpoint.checksum(arrays, metadata["settings"])
     path = tmp_path / "checkpoint-000001.safetensors"
     native.write_native(path, arrays, metadata)
-    with pytest.raises(w2v.W2VError, match=rf"^{re.escape(str(path))} is damaged: [^\n]*{message}"):
+    with pytest.raises(w2v.W2VError, match=rf"^{re.escape(str(path))}: {message}"):
         w2v.resume(tmp_path)
 
 
@@ -235,10 +229,9 @@ def test_folder_keeps_the_last_two_checkpoints_and_unrelated_files(sample: Path,
     (tmp_path / "checkpoint-notes.safetensors").touch()
     (tmp_path / ".checkpoint-000009.safetensors.0123456789abcdef.tmp").touch()
     for every, expected in (("6 chunks", ("000003", "000004", "notes")), ("1h", ("000005", "notes"))):
-        before = [f"{path}.replaced" for path in checkpoint_folder.files(tmp_path)]
+        before = checkpoint_folder.files(tmp_path)
         checkpoints = CheckpointFolder(tmp_path, every, replace=True)
-        assert checkpoint_folder.files(tmp_path) == []
-        assert sorted(map(str, tmp_path.glob("*.replaced"))) == before
+        assert checkpoint_folder.files(tmp_path) == before  # until the run begins to train
         w2v.train(sample, checkpoint=checkpoints, **SMALL)
         names = sorted(path.name for path in tmp_path.iterdir())
         assert names == [f"checkpoint-{name}.safetensors" for name in expected]
@@ -462,16 +455,14 @@ def test_run_removes_only_its_own_checkpoints(tmp_path: Path, stopped_run: check
     assert [path.name[11:17] for path in checkpoint_folder.files(tmp_path)] == ["000003", "000004", "900000"]
 
 
-def test_symlink_in_place_of_a_checkpoint_is_not_followed(
-    sample: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_symlink_in_place_of_a_checkpoint_is_not_followed(sample: Path, tmp_path: Path) -> None:
     states, victim = tmp_path / "states", tmp_path / "victim"
     checkpoints = CheckpointFolder(states)
     (states / "checkpoint-000001.safetensors").symlink_to(victim)
     w2v.train(sample, checkpoint=checkpoints, **SMALL)
     assert not victim.exists()
-    file = states / "checkpoint-000001.safetensors"
-    assert f"checkpoint not written: cannot write {file}: File exists" in caplog.text
+    assert (states / "checkpoint-000001.safetensors").is_symlink()
+    assert (states / "checkpoint-000002.safetensors").is_file()
 
 
 def test_losses_of_many_epochs_are_stored(tmp_path: Path) -> None:
@@ -600,14 +591,6 @@ def test_options_of_a_resumed_run_must_be_the_same(
     arguments = ["train", sample, "--resume", stopped_run.path.parent.name, "-o", tmp_path / "out.bin", *options]
     assert message in run(*arguments, code=2).stderr
     assert not (tmp_path / "out.bin").exists()
-
-
-def test_command_needs_an_output_for_a_run_started_in_python(sample: Path, tmp_path: Path, expected: bytes) -> None:
-    train_and_stop(tmp_path / "states", sample)
-    assert " -o MODEL\n" in run("train", sample, "--resume", tmp_path / "states", code=2).stderr
-    assert "holds checkpoints of another run" in run(*training_arguments(sample, tmp_path), code=1).stderr
-    run("train", sample, "--resume", tmp_path / "states", "-o", tmp_path / "out.bin")
-    assert (tmp_path / "out.bin").read_bytes() == expected
 
 
 # -- signals ------------------------------------------------------------------------------

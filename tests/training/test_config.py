@@ -10,6 +10,7 @@ import pytest
 
 import w2v
 from tests.helpers import SMALL, train_and_stop
+from w2v.options import options_of
 from w2v.settings import PRESETS, Preset
 from w2v.text.idstore import ReadingOptions
 from w2v.training.config import RunConfig
@@ -23,10 +24,9 @@ OPTIONS: dict[str, Any] = {
     "corpus": ("a.txt", "-"),
     "phrases": "phrases.tsv",
     "init": "vectors.bin",
-    "freeze": True,
+    "freeze": "inputs",
     "checkpoint": "states",
     "checkpoint_every": "1epoch",
-    "output": "model.bin",
     "notes": {"a": [1, None]},
 }
 
@@ -34,7 +34,7 @@ OPTIONS: dict[str, Any] = {
 def test_stored_config_can_be_read() -> None:
     config = RunConfig.from_options(OPTIONS)
     stored = json.loads(json.dumps(config.stored()))
-    assert (stored["corpus"], stored["output"]) == ([str(Path.cwd() / "a.txt"), "-"], str(Path.cwd() / "model.bin"))
+    assert (stored["corpus"], stored["phrases"]) == ([str(Path.cwd() / "a.txt"), "-"], str(Path.cwd() / "phrases.tsv"))
     again = RunConfig.from_stored(stored, config.settings)
     assert again.settings == config.settings
     assert again.stored() == config.stored()
@@ -45,8 +45,8 @@ def test_all_options_share_one_namespace() -> None:
     assert (config.settings.loss, config.settings.window) == ("hs", 3)
     assert (config.reading.lower, config.text.lower) == (True, True)
     assert RunConfig.from_options({}) == RunConfig()
-    with pytest.raises(w2v.SettingsError, match="unknown setting 'outptu': did you mean output"):
-        RunConfig.from_options({"outptu": "model.bin"})
+    with pytest.raises(w2v.SettingsError, match="unknown setting 'phrasse': did you mean phrases"):
+        RunConfig.from_options({"phrasse": "phrases.tsv"})
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -77,7 +77,7 @@ def test_train_uses_a_preset_and_stores_its_values() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"corpus": "text"}, {"corpus": ("",)}, {"corpus": ("\0",)}, {"output": ""}, {"output": 5}, {"vocab": "new"},
+        {"corpus": "text"}, {"corpus": ("",)}, {"corpus": ("\0",)}, {"vocab": "new"},
         {"freeze": "yes"}, {"ignore_memory": 1}, {"phrases": None}, {"notes": []}, {"checkpoint_every": 5},
     ],
     ids=str,
@@ -90,7 +90,7 @@ def test_error_names_the_impossible_option(wrong: dict[str, Any]) -> None:
 def test_signature_of_train_lists_all_options() -> None:
     parameters = inspect.signature(w2v.train).parameters
     assert next(iter(parameters)) == "corpus"
-    assert {*w2v.Settings.names(), *inspect.signature(ReadingOptions).parameters} < {*parameters}
+    assert {*options_of(w2v.Settings), *inspect.signature(ReadingOptions).parameters} < {*parameters}
     assert parameters["vector_size"].default == 100
     assert all(each.kind is inspect.Parameter.KEYWORD_ONLY for name, each in parameters.items() if name != "corpus")
     own = {*parameters} & {*inspect.signature(RunConfig).parameters} - {"settings", "corpus", "vocabulary"}
@@ -102,6 +102,6 @@ def test_signature_of_train_lists_all_options() -> None:
 def test_checkpoint_stores_the_config(sample: Path, tmp_path: Path) -> None:
     state = train_and_stop(tmp_path, sample, notes={"a": 1}, lower=True, window=3)
     assert state.config.corpus == (str(sample),)
-    assert (state.config.checkpoint, state.config.checkpoint_every) == (str(tmp_path), "2chunks")
+    assert state.config.checkpoint_every == "2chunks"
     assert (state.config.notes, state.config.text.lower) == ({"a": 1}, True)
     assert state.settings.as_dict() == w2v.Settings(**SMALL, window=3).as_dict()

@@ -31,9 +31,9 @@ def test_extreme_settings_train_finite_vectors(model: str, options: dict[str, An
         return
     trained = w2v.train(MANY_WORDS, model=model, **values)
     assert trained.metrics["tokens_trained"] == 2 * 6000
-    assert np.isfinite(trained.inputs).all()
-    assert np.isfinite(trained.outputs).all()
-    assert trained.inputs.shape == (150, values["vector_size"])
+    assert np.isfinite(trained.views["words"].inputs).all()
+    assert np.isfinite(trained.views["words"].outputs).all()
+    assert trained.views["words"].inputs.shape == (150, values["vector_size"])
 
 
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs", "class", "softmax"])
@@ -43,7 +43,7 @@ def test_corpora_of_two_words_train_finite_vectors(loss: str, words: str, model:
     options = {"min_count": 1, "negative": 1, "sample": 0, "vector_size": 3, "epochs": 5}
     trained = w2v.train([words.split()], loss=loss, model=model, **options)
     assert trained.metrics["tokens_trained"] == 5 * len(words.split())
-    assert np.isfinite(trained.inputs).all()
+    assert np.isfinite(trained.views["words"].inputs).all()
     with pytest.raises(w2v.W2VError, match="the vocabulary has one word, 'a'"):
         w2v.train([["a", "a"]], loss=loss, **options)
 
@@ -55,4 +55,4 @@ def test_training_supports_counts_beyond_32_bits(tmp_path: Path, loss: str) -> N
     assert vocabulary.tokens > 1 << 42
     trained = w2v.train(MANY_WORDS, vocabulary=vocabulary, loss=loss, sample=0, epochs=2, vector_size=10)
     assert trained.metrics["tokens_trained"] == 2 * 6000
-    assert np.isfinite(trained.outputs).all()
+    assert np.isfinite(trained.views["words"].outputs).all()

@@ -12,7 +12,6 @@ from tests.helpers import MODELS, assert_same, run, train_and_stop
 from w2v.formats import bfloat16
 from w2v.formats.header import ModelHeader
 from w2v.text.normalise import TextOptions
-from w2v.training.model import ViewsModel
 
 SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 1, "workers": 1}
 NEW_TEXT = [["the", "king", "of", "a", "unheard", "kingdoms"], ["unheard", "queens", "rule", "in", "the", "land"]] * 20
@@ -36,12 +35,12 @@ def test_vocab_old_keeps_rows_counts_and_tree(sample: Path, options: dict[str, A
     assert again.vocabulary.words == model.vocabulary.words
     np.testing.assert_array_equal(again.vocabulary.counts, model.vocabulary.counts)
     assert again.settings.as_dict() == model.settings.as_dict() | {"epochs": 2}
-    for name, tensor in model.loss.tensors.items():
-        np.testing.assert_array_equal(again.loss.tensors[name], tensor)
+    for name, tensor in model.views["words"].loss.tensors.items():
+        np.testing.assert_array_equal(again.views["words"].loss.tensors[name], tensor)
     assert again.metrics["loss"][0] < model.metrics["loss"][0]  # the learnt matrices are still there
     nearly_unchanged = w2v.train(NEW_TEXT, continue_from=model, alpha=1e-6, sample=0)
-    np.testing.assert_allclose(nearly_unchanged.inputs, model.inputs, atol=1e-3)
-    np.testing.assert_allclose(nearly_unchanged.outputs, model.outputs, atol=1e-3)
+    np.testing.assert_allclose(nearly_unchanged.views["words"].inputs, model.views["words"].inputs, atol=1e-3)
+    np.testing.assert_allclose(nearly_unchanged.views["words"].outputs, model.views["words"].outputs, atol=1e-3)
 
 
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "softmax"])
@@ -56,16 +55,16 @@ def test_vocab_union_adds_words_and_counts(sample: Path, loss: str) -> None:
     assert counts["unheard"] == 40
     assert counts["the"] == old.counts[old.words.index("the")] + 40
     rows = rows_of(nearly_unchanged, old.words)
-    np.testing.assert_allclose(nearly_unchanged.inputs[rows], model.inputs, atol=1e-3)
-    np.testing.assert_allclose(nearly_unchanged.outputs[rows], model.outputs, atol=1e-3)
+    np.testing.assert_allclose(nearly_unchanged.views["words"].inputs[rows], model.views["words"].inputs, atol=1e-3)
+    np.testing.assert_allclose(nearly_unchanged.views["words"].outputs[rows], model.views["words"].outputs, atol=1e-3)
     rows = rows_of(nearly_unchanged, sorted(added))
-    np.testing.assert_allclose(nearly_unchanged.outputs[rows], 0, atol=1e-3)
-    assert 0.01 < np.abs(nearly_unchanged.inputs[rows]).max() <= 0.5 / 16 + 1e-3
-    new_loss = w2v.train(NEW_TEXT, vocabulary=new, sample=0, loss=loss, **SMALL).loss
+    np.testing.assert_allclose(nearly_unchanged.views["words"].outputs[rows], 0, atol=1e-3)
+    assert 0.01 < np.abs(nearly_unchanged.views["words"].inputs[rows]).max() <= 0.5 / 16 + 1e-3
+    new_loss = w2v.train(NEW_TEXT, vocabulary=new, sample=0, loss=loss, **SMALL).views["words"].loss
     arrays = ["alias_table", "offsets"]
     for name in {"ns": ["alias_table"], "nce": arrays, "sampled": arrays, "softmax": []}[loss]:
         # These arrays depend on the counts of both texts.
-        np.testing.assert_array_equal(nearly_unchanged.loss.data[name], new_loss.data[name])
+        np.testing.assert_array_equal(nearly_unchanged.views["words"].loss.data[name], new_loss.data[name])
 
 
 def test_vocab_union_learns_new_words(sample: Path) -> None:
@@ -129,7 +128,7 @@ def test_min_count_of_a_config_file_is_ignored_for_vocab_old(tmp_path: Path, bas
 
 @pytest.mark.parametrize(
     ("option", "value", "needed"),
-    [("vocab", "union", "continue"), ("checkpoint_every", "1h", "checkpoint"), ("freeze", True, "init")],
+    [("vocab", "union", "continue"), ("checkpoint_every", "1h", "checkpoint"), ("freeze", "inputs", "init")],
 )
 def test_options_without_the_option_they_need_are_refused(
     tmp_path: Path, option: str, value: str | bool, needed: str
@@ -150,8 +149,7 @@ def test_command_continues_a_model(sample: Path, tmp_path: Path, base_model: w2v
     run("train", more, "-o", tmp_path / "more.safetensors", *options)
     expected = w2v.train(NEW_TEXT, continue_from=saved, vocab="union", epochs=2, alpha=0.02, workers=1)
     found = w2v.Model.load(tmp_path / "more.safetensors")
-    np.testing.assert_array_equal(found.inputs, expected.inputs)
-    np.testing.assert_array_equal(found.outputs, expected.outputs)
+    assert_same(found, expected)
     assert found.settings.as_dict() == replace(expected.settings, workers=None).as_dict()
     assert found.settings.min_alpha == pytest.approx(0.02 / 10_000)
     output = ["-o", tmp_path / "no.bin"]
@@ -168,13 +166,14 @@ def test_command_continues_a_model(sample: Path, tmp_path: Path, base_model: w2v
 def test_continued_run_can_be_resumed(base_model: w2v.Model, sample: Path, tmp_path: Path) -> None:
     uninterrupted = w2v.train(sample, continue_from=base_model, epochs=3)
     train_and_stop(tmp_path, sample, continue_from=base_model)
-    np.testing.assert_array_equal(w2v.resume(tmp_path, sample).inputs, uninterrupted.inputs)
+    assert_same(w2v.resume(tmp_path, sample), uninterrupted)
 
 
 def test_model_with_nan_is_refused(base_model: w2v.Model) -> None:
-    inputs = base_model.inputs.copy()
+    view = base_model.views["words"]
+    inputs = view.inputs.copy()
     inputs[0, 0] = np.nan
-    broken = w2v.Model(base_model.settings, base_model.vocabulary, inputs, base_model.outputs, base_model.loss)
+    broken = w2v.Model({"words": replace(view, inputs=inputs)})
     with pytest.raises(w2v.W2VError, match="NaN or infinite values"):
         w2v.train(NEW_TEXT, continue_from=broken)
 
@@ -202,7 +201,7 @@ def test_matching_words_start_with_the_vectors_of_a_file(
     np.testing.assert_allclose(trained.wv[known], vectors[known], atol=1e-5)
     others = [word for word in trained.words if word not in known]
     np.testing.assert_allclose(trained.wv[others], new.wv[others], atol=1e-5)
-    assert np.abs(trained.outputs).max() < 1e-3
+    assert np.abs(trained.views["words"].outputs).max() < 1e-3
 
 
 def test_training_from_vectors_has_a_lower_loss(sample: Path, base_model: w2v.Model) -> None:
@@ -269,10 +268,17 @@ def test_frozen_words_keep_their_vectors(
     text.write_text(sample.read_text("utf-8")[:100_000], "utf-8")
     if options.get("storage") == "bf16":  # only rounded vectors can be stored unchanged
         vectors.vectors = vectors.vectors.astype(bfloat16.bfloat16())  # type: ignore[assignment]
-    options = {"init": vectors, "freeze": True, "vector_size": 6, "min_count": 20, "epochs": 3, "workers": 1} | options
+    options = {
+        "init": vectors,
+        "freeze": "inputs",
+        "vector_size": 6,
+        "min_count": 20,
+        "epochs": 3,
+        "workers": 1,
+    } | options
     trained = w2v.train(text, **options)
     known = [word for word in vectors.index_to_key if word in trained.wv]
-    rows = trained.inputs[[trained.wv.key_to_index[word] for word in known]]
+    rows = trained.views["words"].inputs[[trained.wv.key_to_index[word] for word in known]]
     np.testing.assert_array_equal(rows.astype(np.float32), vectors[known])
     np.testing.assert_array_equal(trained.wv[known], rows.astype(np.float32))
     others = [word for word in trained.words if word not in known]
@@ -324,15 +330,15 @@ def test_frozen_output_rows_keep_their_bits(
     options = {"init": compass, "freeze": "outputs", "epochs": 3, "workers": 1} | options
     trained = w2v.train(slice_text, **options)
     rows = rows_in(compass, trained)
-    np.testing.assert_array_equal(trained.outputs, compass.outputs[rows])
-    assert trained.inputs.dtype == compass.inputs.dtype
-    assert (trained.inputs != compass.inputs[rows]).any(axis=1).all()
-    np.testing.assert_array_equal(trained.wv.vectors, trained.inputs.astype(np.float32))
+    np.testing.assert_array_equal(trained.views["words"].outputs, compass.views["words"].outputs[rows])
+    assert trained.views["words"].inputs.dtype == compass.views["words"].inputs.dtype
+    assert (trained.views["words"].inputs != compass.views["words"].inputs[rows]).any(axis=1).all()
+    np.testing.assert_array_equal(trained.wv.vectors, trained.views["words"].inputs.astype(np.float32))
     folder = tmp_path / "states"
     train_and_stop(folder, slice_text, **options)
     resumed = w2v.resume(folder, slice_text)
     assert trained.coordinates == resumed.coordinates
-    np.testing.assert_array_equal(resumed.outputs, trained.outputs)
+    np.testing.assert_array_equal(resumed.views["words"].outputs, trained.views["words"].outputs)
     if options["workers"] == 1 or options.get("deterministic"):
         assert_same(resumed, trained)
 
@@ -400,7 +406,7 @@ def test_output_rows_of_two_views_are_frozen(tmp_path: Path, sample: Path, slice
     compass = w2v.train(sample, **SMALL | {"views": "words+subwords", "vectors": "input"})
     compass.save(tmp_path / "compass.safetensors")
     w2v.train(slice_text, init=tmp_path / "compass.safetensors", freeze="outputs").save(tmp_path / "slice.safetensors")
-    trained = ViewsModel.load(tmp_path / "slice.safetensors")
+    trained = w2v.Model.load(tmp_path / "slice.safetensors")
     for name, view in trained.views.items():
         whole = compass.views[name]
         np.testing.assert_array_equal(view.outputs, whole.outputs[rows_in(whole, view)])

@@ -98,10 +98,10 @@ def test_settings_have_an_effect_only_where_they_apply(
 ) -> None:
     special: dict[str, Any] = {"negative": 3, "ns_exponent": 0.25, "per_pair": True, "cbow_gradient": "corrected"}
     general: dict[str, Any] = {"window": 2, "shrink_windows": False, "sample": 0.01, "alpha": 0.01, "min_alpha": 0.001}
-    default = train(topics()[:300], **model, epochs=1).inputs
+    default = train(topics()[:300], **model, epochs=1).views["words"].inputs
     for name in [*general, *effective, *ineffective]:
         changed = {name: (special | general)[name]}
-        same = np.array_equal(default, train(topics()[:300], **model, epochs=1, **changed).inputs)
+        same = np.array_equal(default, train(topics()[:300], **model, epochs=1, **changed).views["words"].inputs)
         assert same == (name in ineffective), name
 
 
@@ -121,7 +121,7 @@ def test_wide_window_does_not_diverge(loss: str) -> None:
     shares = 1 / np.arange(1, 201)
     words = np.random.default_rng(1).choice(200, 5000, p=shares / shares.sum())
     trained = train([[str(word) for word in words]], loss=loss, model="skipgram", window=100, vector_size=20)
-    assert 1 < np.abs(trained.outputs).max() < 10
+    assert 1 < np.abs(trained.views["words"].outputs).max() < 10
 
 
 @pytest.mark.parametrize("architecture", ["cbow", "skipgram"])
@@ -135,6 +135,6 @@ def test_one_sided_window_learns_the_word_order(architecture: str) -> None:
     }
     for window, context, expected in ("1,0", "a", "b"), ("0,1", "b", "a"):
         model = trained[window]
-        scores = model.outputs @ model.inputs[model.words.index(context)]
+        scores = model.views["words"].outputs @ model.views["words"].inputs[model.words.index(context)]
         assert model.words[int(scores.argmax())] == expected
         assert w2v.perplexity(model, [" ".join(words[:500]).split()]).perplexity < 2.5

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import QUICK, SMALL, run, run_json
+from tests.helpers import QUICK, SMALL, assert_same, run, run_json
 from w2v.gensim.models.word2vec import Word2Vec
 from w2v.losses.registry import LOSSES, Settings
 from w2v.vectors.combine_matrices import combine_matrices, concatenate_matrices
@@ -22,8 +22,8 @@ LOSSES_WITHOUT_WORD_OUTPUTS = ["hs", "dsoftmax", "mos", "charcnn"]
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "class", "softmax"])
 def test_vectors_combine_both_matrices(sample: Path, loss: str) -> None:
     model = w2v.train(sample, loss=loss, **OPTIONS)
-    counts = model.vocabulary.counts if loss in ("nce", "sampled", "softmax") else None
-    np.testing.assert_array_equal(model.wv.vectors, combine_matrices(model.inputs, model.outputs[:300], counts))
+    counts, view = model.vocabulary.counts if loss in ("nce", "sampled", "softmax") else None, model.views["words"]
+    np.testing.assert_array_equal(model.wv.vectors, combine_matrices(view.inputs, view.outputs[:300], counts))
 
 
 @pytest.mark.parametrize("vectors", ["combined", "concatenated", "input"])
@@ -36,16 +36,13 @@ def test_all_formats_store_the_same_vectors(sample: Path, tmp_path: Path, vector
         np.testing.assert_array_equal(w2v.load(tmp_path / name).vectors, model.wv.vectors)
     for mmap in (False, True):
         loaded = w2v.Model.load(tmp_path / "m.safetensors", mmap)
-        np.testing.assert_array_equal(loaded.wv.vectors, model.wv.vectors)
-        np.testing.assert_array_equal(loaded.inputs, model.inputs)
-        np.testing.assert_array_equal(loaded.outputs, model.outputs)
+        assert_same(loaded, model)
     vectors = w2v.load(tmp_path / "m.safetensors", mmap=True)
     assert vectors.counts.tolist() == model.vocabulary.counts.tolist()
     assert {"settings", "metrics"} <= set(vectors.header.non_empty_fields)
     vectors.save(tmp_path / "again.safetensors")
     again = w2v.Model.load(tmp_path / "again.safetensors")
-    np.testing.assert_array_equal(again.inputs, model.inputs)
-    np.testing.assert_array_equal(again.wv.vectors, model.wv.vectors)
+    assert_same(again, model)
 
 
 @pytest.mark.parametrize("name", ["m.safetensors", "m.model2vec"])
@@ -80,9 +77,9 @@ def test_error_hints_at_the_attribute_of_the_word_vectors(kind: Any) -> None:
 
 def test_kind_of_vectors_does_not_change_training(sample: Path) -> None:
     default, inputs = w2v.train(sample, **OPTIONS), w2v.train(sample, vectors="input", **OPTIONS)
-    np.testing.assert_array_equal(default.inputs, inputs.inputs)
-    np.testing.assert_array_equal(default.outputs, inputs.outputs)
-    np.testing.assert_array_equal(inputs.wv.vectors, inputs.inputs)
+    np.testing.assert_array_equal(default.views["words"].inputs, inputs.views["words"].inputs)
+    np.testing.assert_array_equal(default.views["words"].outputs, inputs.views["words"].outputs)
+    np.testing.assert_array_equal(inputs.wv.vectors, inputs.views["words"].inputs)
     assert not np.array_equal(default.wv.vectors, inputs.wv.vectors)
 
 
@@ -91,8 +88,8 @@ def test_continued_training_starts_from_both_matrices(sample: Path, tmp_path: Pa
     model.save(tmp_path / "m.safetensors")
     more: list[list[str]] = [model.vocabulary.words[:5]] * 50
     one, other = (w2v.train(more, continue_from=start, sample=0) for start in (model, tmp_path / "m.safetensors"))
-    np.testing.assert_array_equal(one.inputs, other.inputs)
-    np.testing.assert_array_equal(one.inputs[50:], model.inputs[50:])
+    np.testing.assert_array_equal(one.views["words"].inputs, other.views["words"].inputs)
+    np.testing.assert_array_equal(one.views["words"].inputs[50:], model.views["words"].inputs[50:])
     assert one.settings.word_vectors == "combined"
 
 
@@ -110,10 +107,11 @@ def test_convert_changes_the_kind_of_vectors(sample: Path, tmp_path: Path) -> No
     run("train", sample, "-o", model, *QUICK)
     trained = w2v.Model.load(model)
     assert run_json("convert", model, inputs, "--vectors", "input")["vector_size"] == 8
-    np.testing.assert_array_equal(w2v.load(inputs).vectors, trained.inputs)
+    view = trained.views["words"]
+    np.testing.assert_array_equal(w2v.load(inputs).vectors, view.inputs)
     both = tmp_path / "both.safetensors"
     assert run_json("convert", model, both, "--vectors", "concatenated")["vector_size"] == 16
-    np.testing.assert_array_equal(w2v.load(both).vectors, concatenate_matrices(trained.inputs, trained.outputs))
+    np.testing.assert_array_equal(w2v.load(both).vectors, concatenate_matrices(view.inputs, view.outputs))
     run("convert", both, model, "--vectors", "combined", "--force")
     np.testing.assert_array_equal(w2v.load(model).vectors, trained.wv.vectors)
     stderr = run("convert", inputs, tmp_path / "x.bin", "--vectors", "combined", code=1).stderr
@@ -125,7 +123,7 @@ def test_command_explains_why_vectors_cannot_be_combined(sample: Path, tmp_path:
     stderr = run("train", sample, "-o", model, *QUICK, "--hs", "--vectors", "combined", code=2).stderr
     assert "output rows belong to nodes of the tree" in stderr
     run("train", sample, "-o", model, *QUICK, "--hs")
-    assert w2v.load(model).vectors.tobytes() == w2v.Model.load(model).inputs.tobytes()
+    assert w2v.load(model).vectors.tobytes() == w2v.Model.load(model).views["words"].inputs.tobytes()
     stderr = run("convert", model, tmp_path / "x.bin", "--vectors", "concatenated", code=2).stderr
     assert "output rows belong to nodes of the tree" in stderr
 
@@ -134,11 +132,13 @@ def test_matrices_of_a_model_cannot_be_edited(sample: Path) -> None:
     model = w2v.train(sample, **SMALL)
     assert np.shares_memory(model.wv.vectors, model.vectors)
     with_ngrams = w2v.train(sample, **SMALL, subwords="3-4", buckets=99)
-    with_ngrams = replace(with_ngrams, parameters={"scale": np.ones((2, 2), np.float32)})
+    view = replace(with_ngrams.views["words"], parameters={"scale": np.ones((2, 2), np.float32)})
+    with_ngrams = w2v.Model({"words": view})
     for each in (model, with_ngrams, *pickle.loads(pickle.dumps([model, with_ngrams]))):
-        rows = [each.ngrams.rows] if each.ngrams else []
-        for matrix in (each.inputs, each.outputs, each.vectors, *each.parameters.values(), *rows):
+        view = each.views["words"]
+        rows = [view.ngrams.rows] if view.ngrams else []
+        for matrix in (view.inputs, view.outputs, each.vectors, *view.parameters.values(), *rows):
             with pytest.raises(ValueError, match="read-only"):
                 matrix[0] = 1
     with pytest.raises(FrozenInstanceError):
-        model.inputs = model.outputs  # type: ignore[misc]
+        view.inputs = view.outputs  # type: ignore[misc]

@@ -14,9 +14,10 @@ from w2v.text.subwords import Subwords
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.training import run as run_module
-from w2v.training.initialisation import Initialisation, continued_settings
 from w2v.training.planning import FROZEN_CHUNK, plan_run, update_shares
 from w2v.training.run import initial_inputs
+from w2v.training.source import continued_settings
+from w2v.training.start import Initialisation
 
 WORDS = Vocabulary(["ab", "ac", "ad"], [4, 2, 2])
 
@@ -107,7 +108,7 @@ def test_subwords_receive_less_of_each_change_the_more_words_have_them() -> None
     ],
 )
 def test_settings_that_shape_the_matrices_cannot_change(loss: str, name: str, value: Any, other: Any) -> None:
-    model: Any = SimpleNamespace(settings=Settings(loss=loss))
+    model: Any = SimpleNamespace(settings=Settings(loss=loss), views=[None])
     assert continued_settings(model, "old", {name: value}).loss == loss
     with pytest.raises(w2v.SettingsError, match=rf"^{name} {other}: the continued model has .*; leave it out$"):
         continued_settings(model, "old", {name: other})

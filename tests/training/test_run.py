@@ -10,20 +10,19 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import assert_same, make_loss, read_text
+from tests.helpers import assert_same_views, make_loss, read_text
 from w2v.errors import Diverged
 from w2v.losses.loss import by_tensor_name
 from w2v.losses.registry import LOSSES
-from w2v.system import memory
 from w2v.system.threads import Thread
 from w2v.text.corpus import Corpus
 from w2v.text.vocabulary import Vocabulary
-from w2v.training import prepare
 from w2v.training.config import RunConfig
-from w2v.training.initialisation import Initialisation
+from w2v.training.inputs import Inputs
 from w2v.training.model import matrix_arguments
 from w2v.training.planning import memory_needed
 from w2v.training.run import Run
+from w2v.training.start import Initialisation
 
 WORDS = Vocabulary(["one", "two", "three"], [400, 200, 200])
 TEXT = [["one", "two", "one", "three"]] * 200
@@ -59,7 +58,7 @@ def new_run() -> Iterator[Callable[..., Run]]:
         def create(share: float = 1.0, **settings: Any) -> Run:
             defaults = {"min_count": 1, "vector_size": 8, "workers": 1, "sample": 0, "epochs": 2, "negative": 1}
             config = RunConfig(settings=w2v.Settings(**defaults | settings))
-            run = Run(config, Initialisation(WORDS), store, share=share)
+            run = Run(config, Initialisation(WORDS), Inputs(store, store), share=share)
             run._start_meter(None)
             return run
 
@@ -149,16 +148,16 @@ def test_share_of_a_text_is_its_beginning(new_run: Callable[..., Run]) -> None:
     assert (half.plan.tokens, half.tokens) == (400, 400)
     np.testing.assert_array_equal(half.plan.ids, new_run().plan.ids[:500])  # 4 words and the end of each sentence
     half.train()
-    assert half.model().metrics["tokens_trained"] == 2 * 400
+    assert half.view().metrics["tokens_trained"] == 2 * 400
 
 
-def test_models_do_not_change_the_run(new_run: Callable[..., Run]) -> None:
+def test_views_do_not_change_the_run(new_run: Callable[..., Run]) -> None:
     run = new_run(subwords="2-3", buckets=50)
     run.train()
     run.plan = replace(run.plan, output_words=np.array([0, 1, 1], np.int32))
     before = {name: array.copy() for name, array in run.parameters.items()}
-    first, second = run.model(), run.model()
-    assert_same(first, second)
+    first, second = run.view(), run.view()
+    assert_same_views(first, second)
     np.testing.assert_array_equal(first.outputs, before["outputs"][[0, 1, 1]])
     assert not np.allclose(first.inputs, before["inputs"], atol=1e-4)
     np.testing.assert_equal(run.make_checkpoint().parameters, before)
@@ -171,8 +170,8 @@ def test_models_do_not_change_the_run(new_run: Callable[..., Run]) -> None:
 def test_speed_is_words_per_second(new_run: Callable[..., Run]) -> None:
     run = new_run()
     run.train()
-    run.seconds, run.read_seconds = 4.0, 2.5
-    metrics = run.model().metrics
+    run.seconds, run.inputs.seconds = 4.0, 2.5
+    metrics = run.view().metrics
     assert metrics["words_per_second"] == 1600 / 4
     assert metrics["seconds"] == {"read": 2.5, "train": 4.0}
 
@@ -190,13 +189,13 @@ def test_history_gets_a_row_for_each_200th_of_the_run(new_run: Callable[..., Run
 
 def test_loss_curve_has_the_mean_since_the_point_before() -> None:
     model = w2v.train([["a", "b", "c"]] * 9, min_count=1, vector_size=2, negative=1, sample=0, epochs=1)
-    assert model.loss_curve == [(27, model.metrics["loss"][0])]
+    view = model.views["words"]
+    assert view.loss_curve == [(27, model.metrics["loss"][0])]
     history = np.array([[10, 1, 30, 10], [20, 2, 50, 20], [25, 3, 50, 20], [40, 4, 90, 60]], float)
-    model = replace(model, history=history)
-    assert model.loss_curve == [(10, 3), (20, 2), (40, 1)]
-    model = replace(model, history=np.zeros((0, 4)), metrics={"tokens": 7, "loss": [5.0, None, 3.0]})
-    assert model.loss_curve == [(7, 5), (21, 3)]
-    assert w2v.Model(model.settings, model.vocabulary, model.inputs, model.outputs, model.loss).loss_curve == []
+    assert replace(view, history=history).loss_curve == [(10, 3), (20, 2), (40, 1)]
+    none = np.zeros((0, 4))
+    assert replace(view, history=none, metrics={"tokens": 7, "loss": [5.0, None, 3.0]}).loss_curve == [(7, 5), (21, 3)]
+    assert replace(view, history=none, metrics={}).loss_curve == []
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -206,13 +205,3 @@ def test_only_losses_with_output_rows_have_an_output_matrix(name: str) -> None:
     arguments = matrix_arguments(matrices)
     assert arguments["outputs"].shape == (loss.rows if "outputs" in loss.shapes else 0, 6)
     assert arguments["parameters"].keys() == loss.shapes.keys() - {"outputs"}
-
-
-def test_memory_for_a_second_view_includes_what_the_first_will_still_need(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs: Any = {"words": SimpleNamespace(peak_memory=1000), "others": SimpleNamespace(peak_memory=700)}
-    config = RunConfig(settings=w2v.Settings(vector_size=11))
-    for resident, still_needed in (400, 600), (1300, 0):
-        monkeypatch.setattr(memory, "resident_bytes", lambda resident=resident: resident)
-        found = prepare._other_memory(runs, config, Initialisation(WORDS))
-        assert found == still_needed + 4 * 11 * 3  # and the concatenated float32 vectors of three words
-    assert prepare._other_memory({}, config, Initialisation(WORDS)) == 0

@@ -121,12 +121,14 @@ def test_existing_models_are_kept_or_replaced_only_on_request(texts: list[Path],
         w2v.slices(texts, out, **QUICK)
     w2v.slices(texts, out, resume=True, **QUICK)
     assert models_in(out) == before
+    other = tmp_path / "other"
+    w2v.slices(texts, other, **QUICK | {"seed": 2})
+    for name in "1990s.safetensors", "compass.safetensors":
+        (other / name).write_bytes(before[name])
+        with pytest.raises(w2v.W2VError, match=rf"{name} was not written by this call: remove it, or start again with"):
+            w2v.slices(texts, other, resume=True, **QUICK | {"seed": 2})
     w2v.slices(texts, out, force=True, **QUICK | {"seed": 2})
     assert all(content != before[name] for name, content in models_in(out).items())
-    for name in "1990s.safetensors", "compass.safetensors":
-        (out / name).write_bytes(before[name])
-        with pytest.raises(w2v.W2VError, match=rf"{name} was not written by this call: remove it, or start again with"):
-            w2v.slices(texts, out, resume=True, **QUICK | {"seed": 2})
 
 
 def test_slices_of_another_compass_are_not_kept(texts: list[Path], tmp_path: Path) -> None:
@@ -178,18 +180,18 @@ def test_resume_refuses_other_texts_and_options(texts: list[Path], tmp_path: Pat
     assert len(before) == (0 if stopped else 3)
 
     def refused(difference: str, *more: Path, **changed: Any) -> None:
-        message = f"slices.json belongs to another run, with {difference}: give the same texts and options again, or"
+        message = f"slices.json belongs to another run, {difference}: give the same texts and options again, or"
         with pytest.raises(w2v.W2VError, match=message):
             w2v.slices([*texts, *more], out, resume=True, **options | changed)
 
-    refused("lower none, not True", lower=True)
-    refused("epochs 2, not auto", epochs="auto")
-    refused("no text third", third)
+    refused("with lower none, not True", lower=True)
+    refused("with epochs 2, not auto", epochs="auto")
+    refused("without text third", third)
     texts[1].write_text(words[1].replace(" the ", " teh ", 1), "utf-8")  # as many words
-    refused("different text 2010s")
+    refused("with different text 2010s")
     for text, other in zip(texts, reversed(words), strict=True):
         text.write_text(other, "utf-8")
-    refused("different text 1990s")
+    refused("with different text 1990s")
     assert models_in(out) == before
 
 
@@ -197,7 +199,7 @@ def test_checkpoint_of_another_call_is_refused(texts: list[Path], tmp_path: Path
     options = QUICK | {"checkpoint": tmp_path / "states", "checkpoint_every": "2chunks"}
     for folder in "one", "other":
         with pytest.raises(Stop):
-            w2v.slices(texts, tmp_path / folder, progress=stop_at(0.3), force=True, **options)
+            w2v.slices(texts, tmp_path / folder, progress=stop_at(0.3), force=folder == "other", **options)
     with pytest.raises(w2v.W2VError, match=r"compass.*\d.safetensors belongs to another run: start again with --force"):
         w2v.slices(texts, tmp_path / "one", resume=True, **options)
     w2v.slices(texts, tmp_path / "one", resume=True, force=True, **options)
@@ -291,9 +293,9 @@ def test_tagged_words_share_their_output_row(texts: list[Path], tmp_path: Path) 
     assert not row.keys() & {"france", "the", "two", "two_2010s"}
     for word in "france", "the":
         early, late = row[f"{word}_1990s"], row[f"{word}_2010s"]
-        np.testing.assert_array_equal(model.outputs[early], model.outputs[late])
-        assert model.outputs[early].any()
-        assert (model.inputs[early] != model.inputs[late]).any()
+        np.testing.assert_array_equal(model.views["words"].outputs[early], model.views["words"].outputs[late])
+        assert model.views["words"].outputs[early].any()
+        assert (model.views["words"].inputs[early] != model.views["words"].inputs[late]).any()
     counts = [Counter(text.read_text("utf-8").split()) for text in texts]
     assert model.vocabulary.counts[row["the_1990s"]] == counts[0]["the"]
     assert model.vocabulary.counts[row["the_2010s"]] == counts[1]["the"]
@@ -305,8 +307,8 @@ def test_tagging_a_word_of_one_text_only_renames_it(texts: list[Path], tmp_path:
     model, plain = w2v.Model.load(tagged.compass), w2v.train(texts, views="words", vectors="input", **QUICK)
     expected = ["twain_2010s" if word == "twain" else word for word in plain.words]
     assert model.words == expected
-    np.testing.assert_array_equal(model.inputs, plain.inputs)
-    np.testing.assert_array_equal(model.outputs, plain.outputs)
+    np.testing.assert_array_equal(model.views["words"].inputs, plain.views["words"].inputs)
+    np.testing.assert_array_equal(model.views["words"].outputs, plain.views["words"].outputs)
 
 
 def test_shared_rows_are_drawn_by_the_counts_of_all_their_words() -> None:
@@ -376,7 +378,7 @@ def test_stopped_run_of_tagged_words_is_resumed_to_the_same_bits(
     with pytest.raises(Stop):
         w2v.slices(texts, tmp_path / "out", progress=stop_at(0.3), **arguments, **states)
     assert models_in(tmp_path / "out") == {}
-    with pytest.raises(w2v.W2VError, match=r"slices.json belongs to another run, with tag_words .*: give the same"):
+    with pytest.raises(w2v.W2VError, match=r"tagged.json belongs to another run, with tag_words .*: give the same"):
         w2v.slices(texts, tmp_path / "out", resume=True, **arguments | {"tag_words": ["france"]}, **states)
     found = w2v.slices(texts, tmp_path / "out", resume=True, **arguments, **states)
     assert Path(found.compass).read_bytes() == Path(expected.compass).read_bytes()

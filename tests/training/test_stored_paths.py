@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -27,8 +27,10 @@ OPTIONS = ["--vector-size", 16, "--epochs", 3, "--workers", 1]  # as SMALL
 
 
 class StoppedRun:
-    """A fake Run that has a checkpoint and receives SIGTERM during training."""
+    """A fake Training that has a checkpoint and receives SIGTERM."""
 
+    inputs = SimpleNamespace(types=SimpleNamespace(is_text=True))
+    runs = MappingProxyType({"words": SimpleNamespace(inputs=inputs)})
     checkpoint_folders = (SimpleNamespace(wait_for_newest=lambda: "a checkpoint"),)
 
     def __enter__(self) -> Self:
@@ -77,10 +79,8 @@ def test_paths_in_a_checkpoint_are_never_opened(sample: Path, tmp_path: Path, un
     mine, new, pipe = tmp_path / "mine.bin", tmp_path / ".bash_profile", tmp_path / "pipe"
     mine.write_bytes(b"mine")
     os.mkfifo(pipe)  # opening it would block forever
-    outputs = {"output": str(mine), "save_vocab": str(new), "plot": str(tmp_path / "run.png")}
-    inputs = {name: str(pipe) for name in ("continue_from", "init", "vocabulary")}
-    reading = {"cache": str(tmp_path / "cache")}
-    forge(tmp_path / "states", corpus=[str(pipe)], checkpoint=str(mine), reading=reading, **outputs, **inputs)
+    outputs = {"-o": str(mine), "--save-vocab": str(new), "--plot": str(tmp_path / "run.png")}
+    forge(tmp_path / "states", corpus=[str(pipe)], notes={"outputs": outputs})
     before = contents(tmp_path)
     for named in ([], [sample], ["-o", tmp_path / "named.bin"]):
         stderr = run("train", *named, "--resume", tmp_path / "states", "--force", code=2).stderr
@@ -160,7 +160,7 @@ def test_printed_command_includes_files_of_the_config(
     """They are the corpus, the output and the user's own loss."""
     config, loss = tmp_path / "run.toml", "w2v.losses.sampling:NegativeSampling"
     config.write_text(f'corpus = {json.dumps(str(sample))}\noutput = "own.bin"\nobjective = "{loss}"\n')
-    monkeypatch.setattr("w2v.cli.commands.training.prepare", lambda *_, **__: StoppedRun())
+    monkeypatch.setattr("w2v.cli.commands.training.open_training", lambda *_, **__: StoppedRun())
     options = ["--config", config, "--objective", loss, "--checkpoint", tmp_path / "states"]
     stderr = run("train", *options, code=143).stderr
     expected = ["train", sample, "--resume", tmp_path / "states", "-o", "own.bin", "--objective", loss]

@@ -21,9 +21,10 @@ from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.system import memory
 from w2v.text.corpus import Corpus
 from w2v.training.config import RunConfig
-from w2v.training.initialisation import Initialisation
+from w2v.training.inputs import Inputs
 from w2v.training.planning import threads_memory, thresholds
 from w2v.training.run import Run
+from w2v.training.start import Initialisation
 from w2v.vectors.combine_matrices import memory_of
 
 MODELS = [{"model": model, "loss": loss} for model in ("skipgram", "cbow") for loss in ("ns", "hs")]
@@ -55,7 +56,7 @@ def test_files_and_lists_give_the_same_bits_with_one_seed(
     second = w2v.train([text], **options)
     assert_same(first, second)
     other = w2v.train(text, seed=2, **options)
-    assert not np.array_equal(first.inputs, other.inputs)
+    assert not np.array_equal(first.views["words"].inputs, other.views["words"].inputs)
 
 
 def test_metrics_describe_the_text_and_the_time(sample: Path) -> None:
@@ -68,7 +69,7 @@ def test_metrics_describe_the_text_and_the_time(sample: Path) -> None:
     assert model.metrics["cache_reused"] is False
     assert model.metrics["words_per_second"] > 0
     assert list(model.metrics["seconds"]) == ["read", "train"]
-    assert model.settings == w2v.Settings(**SMALL, views="words")
+    assert model.settings == w2v.Settings(**SMALL)
     assert model.wv.vectors.shape == (len(model.vocabulary), 16)
     assert model.vocabulary.counts[0] == text.split().count(model.vocabulary.words[0])
     pruned = w2v.train(text[:20_000].splitlines(), max_types=300, **SMALL)
@@ -102,7 +103,7 @@ def test_memory_is_estimated_before_training(sample: Path, monkeypatch: pytest.M
     model = w2v.train(sample, vector_size=1000, epochs=1, progress=reports.append)
     estimated, limit = reports[-1].memory, reports[-1].memory_limit
     words = len(model.vocabulary)
-    threads = threads_memory(plan_without_text(model.loss, model.settings, MAX_CHUNK_SIZE), "cython")
+    threads = threads_memory(plan_without_text(model.views["words"].loss, model.settings, MAX_CHUNK_SIZE), "cython")
     needed = 2 * 4 * 1008 * words + memory_of("combined", words, 1000) + threads
     assert needed <= estimated - held < needed + 50e6
     assert estimated < limit
@@ -123,7 +124,8 @@ from w2v.system import memory
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
 from w2v.training.config import RunConfig
-from w2v.training.initialisation import Initialisation
+from w2v.training.inputs import Inputs
+from w2v.training.start import Initialisation
 from w2v.training.run import Run
 
 memory.resident_bytes = lambda: 0
@@ -138,7 +140,7 @@ settings = w2v.Settings(min_count=1, vector_size=1, workers=2, **options[0])
 with read_corpus(Corpus([["word1"]])) as store:
     statistics = Path("/proc/self/statm")  # the virtual memory in pages, whether it was written to or not
     before = int(statistics.read_text().split()[0])
-    run = Run(RunConfig(settings=settings), Initialisation(vocabulary), store)
+    run = Run(RunConfig(settings=settings), Initialisation(vocabulary), Inputs(store, store))
     print(4096 * (int(statistics.read_text().split()[0]) - before), run.peak_memory)
 """
 
@@ -171,7 +173,7 @@ def test_rate_of_a_resumed_rank_excludes_earlier_words() -> None:
     vocabulary = w2v.Vocabulary(["one", "two"], [100, 100])
     with read_text(Corpus(text)) as store:
         settings = w2v.Settings(min_count=1, vector_size=8, workers=1, sample=0)
-        run = Run(RunConfig(settings=settings), Initialisation(vocabulary), store)
+        run = Run(RunConfig(settings=settings), Initialisation(vocabulary), Inputs(store, store))
         run.train(lambda _: None)
         run.tokens *= 3  # as if this were one of three ranks
         reports: list[Progress] = []
@@ -182,7 +184,7 @@ def test_rate_of_a_resumed_rank_excludes_earlier_words() -> None:
 
 def test_memory_can_be_ignored(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     default = w2v.train(sample, workers=1, **SMALL)
-    threads = threads_memory(plan_without_text(default.loss, default.settings, MAX_CHUNK_SIZE), "cython")
+    threads = threads_memory(plan_without_text(default.views["words"].loss, default.settings, MAX_CHUNK_SIZE), "cython")
     monkeypatch.setattr(memory, "available", lambda: 2 * 64 * len(default.vocabulary) + threads)
     options = SMALL | {"vectors": "input", "epochs": 1, "workers": 1}
     w2v.train(sample, **options)

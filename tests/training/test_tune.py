@@ -182,13 +182,13 @@ def test_state_file_of_other_sizes_or_files_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Stop):
         w2v.tune(TEXT, state=state, max_size=8, on_trial=stop_after(1), **small)
     changes: list[tuple[dict[str, Any], str]] = [
-        ({"max_size": 9}, "max_size 8, not 9"),
-        ({"max_size": None}, "max_size 8, not none"),
-        ({"questions": questions}, "no questions"),
-        ({"pairs": [pairs]}, "no pairs"),
+        ({"max_size": 9}, "with max_size 8, not 9"),
+        ({"max_size": None}, "with max_size 8, not none"),
+        ({"questions": questions}, "without questions"),
+        ({"pairs": [pairs]}, "without pairs"),
     ]
     for change, message in changes:
-        with pytest.raises(w2v.W2VError, match=f"state.json belongs to another run, with {message}: give"):
+        with pytest.raises(w2v.W2VError, match=f"state.json belongs to another run, {message}: give"):
             w2v.tune(TEXT, state=state, on_trial=stop_after(2), **{"max_size": 8, **small, **change})
 
 
@@ -268,9 +268,8 @@ def new_tuner(seconds: float, kind: type[Tuner] = Tuner, **fields: Any) -> Tuner
     unused: Any = None
     vocabulary = w2v.Vocabulary(["a", "b"], [500, 500])
     defaults: dict[str, Any] = {"fixed": {}, "choices": {}, "budget": TimeBudget(seconds, started=0.0)}
-    return kind(
-        store=unused, vocabulary=vocabulary, share=1, scorer=unused, save=unused, config=unused, **defaults | fields
-    )
+    defaults |= {"inputs": unused, "views": "words", "vocabulary": vocabulary, "share": 1, "scorer": unused}
+    return kind(save=unused, config=unused, **defaults | fields)
 
 
 @pytest.mark.parametrize(("seconds", "seeds"), [(30, 1), (269, 1), (270, 3), (809, 3), (810, 9), (100_000, 9)])
@@ -355,13 +354,6 @@ def test_trials_use_the_whole_text_if_files_score_them(monkeypatch: pytest.Monke
 
 
 # -- command line -------------------------------------------------------------------------
-
-
-@pytest.fixture
-def few_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few candidates, so that tuning ends long before its time is up."""
-    monkeypatch.setattr(successive_halving, "SEEDS", (1,))
-    monkeypatch.setattr(successive_halving, "CHOICES", {"window": (2, 3)})
 
 
 @pytest.fixture
@@ -455,7 +447,7 @@ def test_settings_for_only_some_candidates_are_accepted(
     monkeypatch.chdir(tmp_path)
     options = (*QUICK, "--per-pair", "--tree", "balanced", "--subwords", "3-4", "--max-vocab", 100)
     assert "model.safetensors" in run("tune", text, *options).stdout
-    assert w2v.Model.load("model.safetensors").ngrams
+    assert w2v.Model.load("model.safetensors").views["words"].ngrams
     assert "--per-pair has no effect" in run("tune", text, *options, "--model", "cbow", code=2).stderr
     stderr = run("tune", text, *options, "-o", "best.bin").stderr
     assert "best.bin has no n-grams" in stderr

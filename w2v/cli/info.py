@@ -62,7 +62,7 @@ def model(path: Path, vectors: KeyedVectors, all_settings: bool) -> dict[str, An
         "counts": vectors.counts is not None,
         "tensors": {name: list(array.shape) for name, array in vectors.tensors.items()},
         "output_layer": output_layer(settings, vectors),
-        "views": settings.view_sizes if settings and header.views else {},
+        "views": {name: view.settings["vector_size"] for name, view in header.views.items()},
         "settings": shown_settings,
         "text": asdict(header.text) if header.text != TextOptions() else {},
     }

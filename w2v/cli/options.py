@@ -1,4 +1,4 @@
-"""Options that commands share. Options of training and reading are generated from FlatSettings and ReadingOptions."""
+"""Options that commands share. Options of training and reading are generated from Settings and ReadingOptions."""
 
 from __future__ import annotations
 
@@ -17,9 +17,18 @@ from w2v.errors import W2VError
 from w2v.graph.walks import WalkOptions
 from w2v.losses import registry
 from w2v.losses.hierarchical_softmax import TREES
-from w2v.losses.registry import LOSSES, USER_DEFINED, FlatSettings, Settings, only_with
-from w2v.options import check_numbers, choices_of, keywords_of, options_of, suggestion, takes_pair, type_of
-from w2v.settings import DEFAULT_NGRAMS, Freeze
+from w2v.losses.registry import LOSSES, USER_DEFINED, Settings, only_with
+from w2v.options import (
+    check_numbers,
+    checked_value,
+    choices_of,
+    keywords_of,
+    options_of,
+    suggestion,
+    takes_pair,
+    type_of,
+)
+from w2v.settings import DEFAULT_NGRAMS, Freeze, GeneralOptions, ViewOptions
 from w2v.system.files import Errors
 from w2v.text.corpus import Corpus
 from w2v.text.encodings import USUAL
@@ -217,7 +226,7 @@ def option_for(kind: type, name: str, common: bool = False) -> Callable[[Command
     default_text = option.default_text or default
     if value_type is bool:
         default_text = flags[0].split("/")[not default].strip("-")
-    needs = only_with(name) if kind is FlatSettings else None
+    needs = only_with(name) if kind is Settings else None
     with_losses = f"  [with --loss {', '.join(needs[1])}]" if needs and needs[0] == "loss" else ""
     return click.option(
         *flags,
@@ -240,7 +249,7 @@ def settings_options(*names: str, common: bool = False) -> Callable[[Command], C
         needs = only_with(name)
         return list(LOSSES).index(needs[1][0]) if needs and needs[0] == "loss" else -1
 
-    return composed(*(option_for(FlatSettings, name, common) for name in sorted(names, key=order)))
+    return composed(*(option_for(Settings, name, common) for name in sorted(names, key=order)))
 
 
 def option_names(kind: type, name: str) -> list[str]:
@@ -248,7 +257,7 @@ def option_names(kind: type, name: str) -> list[str]:
     return list(options_of(kind)[name].flags) or [f"--{name.replace('_', '-')}"]
 
 
-def first_name(name: str, kind: type = FlatSettings) -> str:
+def first_name(name: str, kind: type = Settings) -> str:
     """Return the first command-line name of a setting, or of a field of another dataclass of options."""
     return option_names(kind, name)[0].split("/")[0]
 
@@ -329,13 +338,14 @@ SETTING_FLAG_OPTIONS = composed(
         click.option(
             f"--{flag}",
             cls=Option,
-            group=options_of(FlatSettings)[name].group,
+            group=options_of(Settings)[name].group,
             is_flag=True,
             help=f"The same as --{name} {value}.",
         )
         for flag, (name, value) in SETTING_FLAGS.items()
     )
 )
+TRAINING_SETTINGS = composed(settings_options(*options_of(Settings)), option_for(ViewOptions, "views"))
 ENCODING = option_for(ReadingOptions, "encoding")
 LONG_TABLE = composed(*(option_for(ReadingOptions, name, common=True) for name in ("item", "session", "order")))
 READING = composed(*(option_for(ReadingOptions, name) for name in options_of(ReadingOptions)))
@@ -451,7 +461,7 @@ def given_settings(given: Mapping[str, Any]) -> dict[str, Any]:
         SettingsError: If a value is impossible.
         click.UsageError: If two settings contradict each other.
     """
-    names = set(Settings.names())
+    names = set(options_of(Settings))
     lengths = [given.get("min_ngram"), given.get("max_ngram")]
     if any(lengths):
         if given["subwords"]:
@@ -469,7 +479,10 @@ def given_settings(given: Mapping[str, Any]) -> dict[str, Any]:
         if given.get(flag) and chosen.setdefault(name, (value, f"--{flag}"))[0] != value:
             raise click.UsageError(f"--{flag} contradicts {chosen[name][1]}")
     values = {name: value for name, (value, _) in chosen.items()}
-    FlatSettings(**values)  # raises SettingsError now, before the command opens a model
+    # Raise SettingsError now, before the command opens a model. Settings would also compare the values with defaults.
+    GeneralOptions(**{name: value for name, value in values.items() if name in options_of(GeneralOptions)})
+    for name, value in values.items():
+        checked_value(Settings, name, value)
     return values
 
 

@@ -1,8 +1,8 @@
-"""Build the RunConfig of `w2v train`, for a new or a resumed run, and check all arguments before the work starts."""
+"""Build the description of a run of `w2v train`, new or resumed, and check all arguments before the work starts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,73 +24,59 @@ from w2v.cli.options import (
 )
 from w2v.errors import SettingsError, one_line
 from w2v.formats import fasttext, table
+from w2v.formats.vector_file import WORD_VIEW
 from w2v.graph.walks import WalkOptions
 from w2v.kernel.plan import instruction_set
-from w2v.losses.registry import LOSSES, Settings
+from w2v.losses.registry import Settings
 from w2v.options import options_of
-from w2v.progress import Progress, Report, duration
+from w2v.settings import ViewOptions, Views
+from w2v.system.schema import convert
 from w2v.system.shell import join_command
 from w2v.text.idstore import ReadingOptions
-from w2v.training.communicator import Communicator, is_root
-from w2v.training.config import PATHS, RunConfig, read_options
-from w2v.training.initialisation import WORD_SELECTION_SETTINGS, open_source
-from w2v.training.prepare import resumed_config
-from w2v.training.views import latest_checkpoint
+from w2v.text.vocabulary import Vocabulary
+from w2v.training.checkpoint import Checkpoint
+from w2v.training.communicator import OneProcess
+from w2v.training.config import RunConfig, read_options
+from w2v.training.folders import latest_checkpoints, run_folder
+from w2v.training.model import whole_settings
+from w2v.training.source import WORD_SELECTION_SETTINGS, open_source
+from w2v.training.train import resumed_config
+from w2v.training.views import ONE_VIEW, TWO_VIEWS, settings_of_views
 
 OUTPUT = Path("model.bin")
-LONG_RUN_SECONDS = 600  # a notice says how long a longer run will take
-NOTICE_AFTER_SECONDS = 5  # training time before this notice, until the speed is known well enough
 SHOWN_FILES = 3  # number of corpus files shown in the command that resumes a run
-RESUMABLE = "with --checkpoint DIR, a run can be resumed after Ctrl-C"
 # Options of RunConfig.from_options, except the options of Settings, ReadingOptions and WalkOptions.
-RUN_OPTIONS = (*PATHS, "corpus", "graph", "preset", "vocab", "freeze", "phrases", "checkpoint_every", "ignore_memory")
+RUN_OPTIONS = (
+    "corpus", "graph", "preset", "views", "vocabulary", "continue_from", "vocab", "init", "freeze", "phrases", "output",
+    "checkpoint", "checkpoint_every", "ignore_memory",
+)  # fmt: skip
+OUTPUTS = {"output": "-o", "save_vocab": "--save-vocab", "plot": "--plot"}  # the options for outputs, by parameter
 OPTION_NAMES = {"continue_from": "--continue", "vocabulary": "--read-vocab"}  # options that differ from their field
 
 
-@dataclass
-class LongRunNotice:
-    """A progress function that prints a notice if a new run will take long. The notice says what would be faster.
+@dataclass(frozen=True)
+class Command:
+    """A run of `w2v train`.
 
     Attributes:
-        report: The progress function that receives all reports.
-        settings: The settings that have an effect in the run.
-        resumable: Whether the run has checkpoints.
-        decided: Whether the notice has been printed or turned out to be unnecessary.
+        config: The description of the run.
+        inputs: More arguments of `open_training`.
+        outputs: The files to write, by parameter: "output" for the model, and perhaps "save_vocab" and "plot".
+        named: The files that the command to resume the run must name besides the corpus, by option.
     """
 
-    report: Report
-    settings: Mapping[str, Any]
-    resumable: bool
-    decided: bool = False
-
-    def __call__(self, progress: Progress) -> None:
-        self.report(progress)
-        if self.decided or progress.phase != "train" or not progress.rate:
-            return
-        if progress.done < NOTICE_AFTER_SECONDS * progress.rate:
-            return
-        self.decided, seconds = True, (progress.total or 0) / progress.rate
-        if seconds > LONG_RUN_SECONDS:
-            say("; ".join([f"at this speed, training takes about {duration(seconds)}", *self._advice()]))
-
-    def _advice(self) -> Iterator[str]:
-        # Only the quick losses get more epochs on a small text by default.
-        quick = [name for name, kind in LOSSES.items() if kind.epochs_by_size]
-        loss = self.settings["loss"]
-        if self.settings.get("sampled_mixtures") is False:
-            yield "--sampled-mixtures is quicker"
-        elif loss in LOSSES and loss not in quick:
-            yield f"the losses {', '.join(quick)} are quicker"
-        if not self.resumable:
-            yield RESUMABLE
+    config: RunConfig
+    inputs: dict[str, Any]
+    outputs: dict[str, Path]
+    named: dict[str, str]
 
 
-def new_run(given: Mapping[str, Any], communicator: Communicator | None) -> tuple[RunConfig, dict[str, Any]]:
-    """Return the config of a new run, and more arguments of `prepare`: the corpus and the initial vectors.
+def new_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
+    """Return a new run.
 
     Args:
         given: The options and arguments of the command.
-        communicator: The communicator of an MPI job; only its root checks the output files.
+        ranks: The ranks that train; only the root checks the output files.
 
     Raises:
         W2VError: If a file cannot be read or written.
@@ -122,17 +108,29 @@ def new_run(given: Mapping[str, Any], communicator: Communicator | None) -> tupl
         raise click.UsageError(f"Missing argument 'CORPUS...'{reason}")
     corpus = corpus_of(options["corpus"])
     source = open_source(run_options.get("continue_from"), run_options.get("init"), run_options.get("freeze"))
+    output = options.pop("output", None)
     config = RunConfig.from_options(options, source, display_name=option_name)
-    check_effect(config.settings, chosen)
-    config = replace(config, output=config.output or str(default_output(config.settings)))
+    settings = config.settings
+    views = options.get("views", ViewOptions.views)
+    *_, last_view = settings_of_views(views, settings).values()  # with n-grams, if there are two
+    check_effect(last_view, chosen)
+    output = Path(output or default_output(settings, views))
     instruction_set()  # raises SettingsError if W2V_SIMD names an instruction set that the machine lacks
-    if is_root(communicator):
-        inputs = [*corpus.files, given["config"], config.vocabulary, _phrase_file(config)]
-        others = {"--save-vocab": config.save_vocab, "--save-config": given["save_config"], "--plot": config.plot}
-        models = _paths([config.continue_from, config.init, options.get("tree_vectors")])
-        check_outputs([("-o", config.output), *others.items()], given["force"], _paths(inputs), models)
-    config = replace(config, settings=one_view_for_fasttext(config.settings, str(config.output)))
-    return config, {"corpus": corpus, "source": source}
+    files = {"output": output} | {name: given[name] for name in OUTPUTS if given[name] and name != "output"}
+    phrases = config.phrases if isinstance(config.phrases, str) else None
+    if ranks.is_root:
+        others = {OUTPUTS[name]: path for name, path in files.items()} | {"--save-config": given["save_config"]}
+        models = _paths([given["continue_from"], given["init"], options.get("tree_vectors")])
+        read = _paths([*corpus.files, given["config"], given["vocabulary"], phrases])
+        check_outputs(others.items(), given["force"], read, models)
+    vocabulary = None
+    if given["vocabulary"]:
+        vocabulary = Vocabulary.load(given["vocabulary"], settings.min_count, settings.max_vocab)
+    notes = {"outputs": {OUTPUTS[name]: str(path.absolute()) for name, path in files.items()}}
+    inputs: dict[str, Any] = {"corpus": corpus, "source": source, "vocabulary": vocabulary}
+    inputs |= {"checkpoint": given["checkpoint"], "views": one_view_for_fasttext(views, output)}
+    named = {OUTPUTS[name]: str(path) for name, path in files.items()} | _named_files(config)
+    return Command(replace(config, notes=notes), inputs, files, named)
 
 
 def option_name(name: str) -> str:
@@ -142,20 +140,18 @@ def option_name(name: str) -> str:
     return OPTION_NAMES.get(name, f"--{name.replace('_', '-')}")
 
 
-def default_output(settings: Settings) -> Path:
+def default_output(settings: Settings, views: Views) -> Path:
     """Return the output file of a run without -o: .safetensors if it has n-grams, which .bin cannot hold."""
-    return OUTPUT.with_suffix(".safetensors") if settings.subwords else OUTPUT
+    return OUTPUT.with_suffix(".safetensors") if settings.subwords or views == TWO_VIEWS else OUTPUT
 
 
-def one_view_for_fasttext(settings: Settings, output: Path | str) -> Settings:
-    """Return the settings with one view instead of "auto" for a .ft.bin file, which holds only the view of subwords."""
-    if settings.views == "auto" and table.format_for(output).write is fasttext.write:
-        return replace(settings, views="words")
-    return settings
+def one_view_for_fasttext(views: Views, output: Path) -> Views:
+    """Return one view instead of "auto" for a .ft.bin file, which holds only the view of subwords."""
+    return "words" if views == "auto" and table.format_for(output).write is fasttext.write else views
 
 
-def resumed_run(given: Mapping[str, Any], communicator: Communicator | None) -> tuple[RunConfig, dict[str, Any]]:
-    """Return the config of a run that `w2v train --resume` continues, and the corpus and checkpoint for `prepare`.
+def resumed_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
+    """Return a run that `w2v train --resume` continues.
 
     The user must name all files of the run again. Someone else may have written the checkpoint: paths in it could make
     w2v read or replace any file of this user, or write a new ~/.bash_profile.
@@ -171,73 +167,60 @@ def resumed_run(given: Mapping[str, Any], communicator: Communicator | None) -> 
     reading = (name for name in options_of(ReadingOptions) if name != "cache")
     refuse_together("--resume", (*reading, *options_of(WalkOptions), "graph", *others))
     find_objective(given["objective"])
-    chosen = given_settings(given)
-    checkpoint = latest_checkpoint(folder)
-    settings = checkpoint.settings.as_dict()
-    for name, value in chosen.items():
-        if value not in (settings[name], "auto"):  # "auto" was replaced by a value when the run began
-            raise SettingsError(
-                f"{first_name(name)} {value}: the run in {folder} has {settings[name]}; "
-                "leave it out, or start a new run"
-            )
-    phrases = given["phrases"] if isinstance(given["phrases"], str) else None
-    named = {
-        "-o": given["output"],
-        "--save-vocab": given["save_vocab"],
-        "--plot": given["plot"],
-        "--phrases": phrases,
-        "--cache": given["cache"],
-        "--objective": given["objective"],
+    chosen = given_settings(given) | ({"views": given["views"]} if given["views"] else {})
+    checkpoints = latest_checkpoints(folder)
+    before = checkpoints[WORD_VIEW].config
+    _check_settings_again(chosen, checkpoints, folder)
+    files = {name: given[name] for name in OUTPUTS if given[name]}
+    named = {OUTPUTS[name]: str(path) for name, path in files.items()}
+    named |= {
+        f"--{name}": str(given[name]) for name in ("phrases", "cache", "objective") if given[name] not in (None, True)
     }
-    unnamed = {
-        option: one_line(path)
-        for option, path in named_files(checkpoint.config).items()
-        # A run can be resumed without its cache, and a loss that is not imported has an error of its own.
-        if path and not named[option] and option not in ("--cache", "--objective")
-    }
+    stored = convert(dict[str, str], before.notes.get("outputs", {}), f"{folder}: its outputs")
+    # A run can be resumed without its cache, and a loss that is not imported has an error of its own.
+    stored |= {"--phrases": before.phrases} if isinstance(before.phrases, str) else {}
+    unnamed = {option: one_line(path) for option, path in stored.items() if option not in named}
     if not given["corpus"] or not given["output"] or "--phrases" in unnamed:
-        files = {"-o": "MODEL"} | {option: path for option, path in named.items() if path} | unnamed
-        sources = given["corpus"] or _first_files(checkpoint.config.corpus)
-        command = resume_command(folder, sources, files, given["force"], given["ignore_memory"])
+        sources = given["corpus"] or _first_files(before.corpus)
+        command = resume_command(
+            folder, sources, {"-o": "MODEL"} | named | unnamed, given["force"], given["ignore_memory"]
+        )
         raise SettingsError(f"name all files again, because paths in a checkpoint are not used: {command}")
-    outputs_and_interval = ("output", "save_vocab", "plot", "checkpoint_every")
-    options_again: dict[str, Any] = {name: str(given[name]) for name in outputs_and_interval if given[name]}
     corpus = corpus_of(given["corpus"])
-    config = resumed_config(
-        checkpoint,
-        given["phrases"] or False,
-        given["cache"],
-        corpus=given["corpus"],
-        ignore_memory=given["ignore_memory"],
-        **options_again,
-    )
-    if is_root(communicator):
-        written = [("-o", config.output), ("--save-vocab", config.save_vocab), ("--plot", config.plot)]
-        check_outputs(written, given["force"], _paths([*corpus.files, phrases]))
+    notes = {"outputs": stored | {OUTPUTS[name]: str(path.absolute()) for name, path in files.items()}}
+    overrides: dict[str, Any] = {"corpus": given["corpus"], "ignore_memory": given["ignore_memory"], "notes": notes}
+    overrides |= {"checkpoint_every": given["checkpoint_every"]} if given["checkpoint_every"] else {}
+    config = resumed_config(checkpoints, given["phrases"] or False, given["cache"], **overrides)
+    if ranks.is_root:
+        written = {OUTPUTS[name]: path for name, path in files.items()}
+        check_outputs(written.items(), given["force"], _paths([*corpus.files, named.get("--phrases")]))
         for option, path in unnamed.items():
             say(f"the run began with {option} {path}: give it again to write that file, too")
-    return config, {"corpus": corpus, "resume_from": checkpoint}
+    inputs = {"corpus": corpus, "resume_from": checkpoints, "checkpoint": run_folder(checkpoints)}
+    return Command(config, inputs, files, named | _named_files(config))
 
 
-def _phrase_file(config: RunConfig) -> str | None:
-    return config.phrases if isinstance(config.phrases, str) else None
+def _check_settings_again(chosen: Mapping[str, Any], checkpoints: Mapping[str, Checkpoint], folder: Path) -> None:
+    """Raise SettingsError if the user gives a setting again that differs from the run."""
+    settings = [each.settings for each in checkpoints.values()]
+    held = whole_settings(settings).as_dict() | {"views": ONE_VIEW}
+    if len(settings) > 1:
+        held |= {"views": TWO_VIEWS, "subwords": settings[1].subwords}
+    for name, value in chosen.items():
+        if value not in (held[name], "auto"):  # "auto" was replaced by a value when the run began
+            raise SettingsError(
+                f"{option_name(name)} {value}: the run in {folder} has {held[name]}; leave it out, or start a new run"
+            )
+
+
+def _named_files(config: RunConfig) -> dict[str, str]:
+    """Return the inputs, except the corpus, that the command to resume a run must name, by option."""
+    found = {"--phrases": config.phrases, "--cache": config.reading.cache, "--objective": config.settings.objective}
+    return {option: str(value) for option, value in found.items() if value and not isinstance(value, bool)}
 
 
 def _paths(names: Iterable[Any]) -> list[Path]:
     return [Path(name) for name in names if name]
-
-
-def named_files(config: RunConfig) -> dict[str, str | None]:
-    """Return the files, except the corpus, that the command to resume a run must name, by option."""
-    cache, objective = config.reading.cache, config.settings.objective
-    return {
-        "-o": config.output,
-        "--save-vocab": config.save_vocab,
-        "--plot": config.plot,
-        "--phrases": _phrase_file(config),
-        "--cache": str(cache) if cache else None,
-        "--objective": str(objective) if objective else None,
-    }
 
 
 def resume_command(

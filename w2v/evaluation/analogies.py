@@ -142,9 +142,6 @@ def analogies(
     )
 
 
-analogy = analogies  # the name of the command
-
-
 def answer_questions(
     vectors: KeyedVectors,
     questions: PathLike | None,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from w2v.display import Result
 from w2v.errors import SettingsError, W2VError
-from w2v.evaluation.models import TrainedModel, load_if_path
+from w2v.evaluation.models import HasViews, TrainedModel, view_of_words
 from w2v.evaluation.perplexity import MAX_SCORES
 from w2v.options import check_numbers
 from w2v.progress import Meter, Report
@@ -44,7 +44,7 @@ class EffectiveRank(Result):
 
 
 def effective_rank(
-    model: TrainedModel | PathLike,
+    model: TrainedModel | HasViews | PathLike,
     contexts: int | None = None,
     targets: int | None = None,
     progress: Report | None = None,
@@ -64,7 +64,7 @@ def effective_rank(
         SettingsError: If there are fewer than two contexts or targets, or more than words in the vocabulary.
         W2VError: If the model cannot be used, or if its predictions are not finite.
     """
-    model = load_if_path(model)
+    model = view_of_words(model)
     size = len(model.vocabulary)
     for name, number in (("contexts", contexts), ("targets", targets)):
         if number is not None:

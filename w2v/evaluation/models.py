@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol, Self, cast
 
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from w2v.text.vocabulary import Vocabulary
 
 
 class TrainedModel(Protocol):
-    """The attributes and methods of `w2v.Model` that evaluation needs. `w2v.Model` documents them."""
+    """The attributes and methods of a view of a model that evaluation needs; see `w2v.training.model.View`."""
 
     @property
     def settings(self) -> Settings: ...
@@ -34,13 +35,19 @@ class TrainedModel(Protocol):
     def log_probabilities(self, rows: Array) -> Array: ...
 
 
-def load_if_path(model: TrainedModel | PathLike) -> TrainedModel:
-    """Return the model, loaded if it is a path. From a model of several views, return the view of words.
+class HasViews(Protocol):
+    """A `w2v.Model`."""
+
+    @property
+    def views(self) -> Mapping[str, Any]: ...
+
+
+def view_of_words(model: TrainedModel | HasViews | PathLike) -> TrainedModel:
+    """Return the view of words of a model or of its file. A view is returned unchanged.
 
     Raises:
         W2VError: If the file cannot be read or has no output layer.
     """
-    from w2v.training.model import Model, ViewsModel  # training imports evaluation
+    from w2v.training.model import Model, View  # training imports evaluation
 
-    found = Model.of(cast(Any, model))
-    return found.views["words"] if isinstance(found, ViewsModel) else found
+    return model if isinstance(model, View) else Model.of(cast(Any, model)).views["words"]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from w2v.display import Result
 from w2v.errors import W2VError, pluralise
-from w2v.evaluation.models import TrainedModel, load_if_path
+from w2v.evaluation.models import HasViews, TrainedModel, view_of_words
 from w2v.losses.loss import Array, Integers
 from w2v.options import options_of, refuse_unknown
 from w2v.progress import Meter, Report
@@ -58,7 +58,7 @@ class Perplexity(Result):
 
 
 def perplexity(
-    model: TrainedModel | PathLike,
+    model: TrainedModel | HasViews | PathLike,
     corpus: Source,
     *,
     progress: Report | None = None,
@@ -80,7 +80,7 @@ def perplexity(
         W2VError: If the text cannot be read or has no two words of the vocabulary in one window, if the model has
             scores beyond float32, or if there is too little memory or space on disk.
     """
-    model = load_if_path(model)
+    model = view_of_words(model)
     refuse_unknown(reading, options_of(ReadingOptions), {})
     options = ReadingOptions(**asdict(model.text) | reading)
     model = model.to_float32()  # once, rather than in every batch

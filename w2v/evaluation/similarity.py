@@ -113,9 +113,6 @@ def word_pairs(
     )
 
 
-similarity = word_pairs  # the name of the command
-
-
 def rated_pairs(vectors: KeyedVectors, pairs: PathLike | None, case_insensitive: bool = True) -> RatedPairs:
     """Read a file of pairs and compute their cosines. Arguments and errors are the same as in `word_pairs`."""
     index = WordIndex(vectors, len(vectors), case_insensitive)

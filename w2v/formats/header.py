@@ -1,7 +1,7 @@
 """The header of a model: everything in its file besides words and arrays.
 
 A native file stores the header as named strings, most of them JSON. Only `ModelHeader.from_strings` reads these
-strings, including names from earlier versions, and only `ModelHeader.to_strings` writes them. All other code uses the
+strings, and only `ModelHeader.to_strings` writes them. All other code uses the
 fields of ModelHeader.
 
 Settings are a plain mapping here, because this package must not import the losses, which define the settings and their
@@ -22,7 +22,6 @@ from w2v.text.subwords import MAX_BUCKETS, MAX_LENGTH, Subwords
 from w2v.text.words import KeyType
 
 FILE_KEYS = ("format", "version")  # keys that describe the file, not the model: see native.py
-OLD_METRICS = "figures"  # what versions before 0.2 called the metrics
 # Prefix of the key that holds the attributes of a w2v.gensim object. The name of the class follows.
 GENSIM_PREFIX = "gensim."
 DEFAULT_TEXT_OPTIONS = TextOptions()
@@ -120,9 +119,6 @@ class ModelHeader:
             W2VError: If the strings are damaged. The message starts with `where`.
         """
         rest = {name: text for name, text in strings.items() if name not in FILE_KEYS}
-        if OLD_METRICS in rest:
-            old = rest.pop(OLD_METRICS)
-            rest.setdefault("metrics", old)
         fields: dict[str, Any] = {
             name: decode(dict[str, Any], rest.pop(name), _label(where, name))
             for name in ("settings", "metrics", "scores")

@@ -22,7 +22,8 @@ Array = NDArray[Any]
 # Check only these tensors for NaN: training and evaluation use them. Programs may store anything in other tensors.
 PARAMETER_NAMES = re.compile(r"(view\.\w+\.)?(vectors|inputs|outputs|ngrams|syn1|syn1neg|parameter\..*)", re.DOTALL)
 NGRAM_TENSORS = ("ngrams", "ngram_buckets")
-SUBWORD_VIEW = "subwords"  # the name of the view with n-grams
+# The views of a model. The only view of a model is called WORD_VIEW, also if it has n-grams.
+WORD_VIEW, SUBWORD_VIEW = "words", "subwords"
 # Vectors that share rows are copied on loading. The copies may take MAX_SHARED_BYTES, or MAX_SHARED_RATIO times the
 # size of the file, whichever is larger. The vectors of spaCy's own pipelines take 20 times the size.
 MAX_SHARED_BYTES, MAX_SHARED_RATIO = 16 << 20, 50

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import Diverged, NothingToTrain, text_warnings_to
+from w2v.formats.vector_file import WORD_VIEW
 from w2v.gensim import utils
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.sentences import Sentences
@@ -27,7 +28,7 @@ from w2v.system.files import PathLike, temporary_folder
 from w2v.system.schema import Count, Integer, Number
 from w2v.text.text_checks import TYPES, FirstWords, size_advice
 from w2v.text.vocabulary import Vocabulary
-from w2v.training.model import HasVectors, Model
+from w2v.training.model import HasVectors, Model, View
 from w2v.training.train import train
 
 log = logging.getLogger("gensim.models.word2vec")
@@ -146,7 +147,7 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
 
     def _model(
         self, loss: str, numbers_as_words: bool = True, start: int = 0, end: int = 1, share: float = 1.0
-    ) -> tuple[Model, NDArray[np.int64]]:
+    ) -> tuple[View, NDArray[np.int64]]:
         """Return a w2v model that trains one loss in the epochs from `start` to `end`, without `end` itself.
 
         Args:
@@ -169,7 +170,6 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
         settings = Settings(
             model="skipgram" if self.sg else "cbow",
             loss=loss,
-            views="words",
             vector_size=self.vector_size,
             window=self.window,
             shrink_windows=self.shrink_windows,
@@ -184,7 +184,7 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
         )
         inputs = wv.vectors[rows] * np.float32(self._vector_scale)
         outputs = self.syn1[:-1] if loss == "hs" else self.syn1neg[rows]
-        return Model(settings, vocabulary, inputs, outputs, loss_for(settings, vocabulary), ngrams=wv.ngrams), rows
+        return View(settings, vocabulary, inputs, outputs, loss_for(settings, vocabulary), ngrams=wv.ngrams), rows
 
     @property
     def _vector_scale(self) -> float:
@@ -214,13 +214,15 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
         warned, self._warned = self._warned, True
         # w2v sees row numbers instead of the words of sentences, so that its advice would be wrong.
         report = log.warning if not (warned or sentences) else log.debug
-        trained: Model | None = None
+        trained: View | None = None
         share = 1.0  # of the learning rate
         while trained is None:
             model, rows = self._model(loss, sentences is not None, start, end, share)
             try:
                 with text_warnings_to(report):
-                    trained = train(source, continue_from=model, cache=self._cache, progress=progress)
+                    start_from = Model({WORD_VIEW: model})
+                    result = train(source, continue_from=start_from, cache=self._cache, progress=progress)
+                    trained = result.views[WORD_VIEW]
             except NothingToTrain as error:
                 if sentences and not sentences.words:
                     log.warning("EPOCH %d: supplied example count (0) did not equal expected count", start)
@@ -245,7 +247,7 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
         read = sentences.words if sentences else int(trained.metrics["tokens_read"])
         return round(trained.metrics["tokens_trained"] * kept_share), read * (end - start)
 
-    def _copy_results(self, loss: str, trained: Model, initial_model: Model, rows: NDArray[np.int64]) -> None:
+    def _copy_results(self, loss: str, trained: View, initial_model: View, rows: NDArray[np.int64]) -> None:
         """Copy the matrices and the loss of a run into this object.
 
         Args:

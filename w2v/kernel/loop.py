@@ -64,9 +64,9 @@ def start_random(s: Worker, state: Any) -> None:
         s.random[k] = draw(s.random)
 
 
-def learning_rate(start_alpha: float, end_alpha: float, progress: float) -> float:
+def learning_rate(alpha: float, min_alpha: float, progress: float) -> float:
     """Return the learning rate at this progress of the run, 0 to 1: linear from start_alpha down to end_alpha."""
-    return max(end_alpha, start_alpha + (end_alpha - start_alpha) * progress)
+    return max(min_alpha, alpha + (min_alpha - alpha) * progress)
 
 
 # -- the words of a chunk -------------------------------------------------------------------
@@ -209,7 +209,7 @@ def train_chunk(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, in
         if s.kept[centre] == END_OF_SENTENCE:
             continue
         progress = as_float((tokens_before + s.token_number[centre]) / tokens_in_run)
-        alpha = learning_rate(plan.start_alpha, plan.end_alpha, progress)
+        alpha = learning_rate(plan.alpha, plan.min_alpha, progress)
         n = find_context(plan, s, centre)
         if n == 0:
             continue
@@ -364,7 +364,7 @@ def shared_plan(plan: Plan, inputs: Array) -> Any:
     subwords, shares = (plan.subwords, plan.shares) if plan.subwords else (NO_SUBWORDS, np.empty(0, np.float32))
     fields |= {"subword_starts": subwords.starts, "subword_rows": subwords.rows, "shares": shares}
     fields |= {"subword_counts": subwords.counts}
-    fields |= {name: inputs.dtype.type(getattr(plan, name)) for name in ("start_alpha", "end_alpha")}
+    fields |= {name: inputs.dtype.type(getattr(plan, name)) for name in ("alpha", "min_alpha")}
     return as_named_tuple("plan", fields | {"seed": np.uint64(plan.seed)})
 
 

@@ -39,7 +39,7 @@ class Plan:
         window_sides: Maximum number of words of a window before and after its centre.
         whole_sentences: Whether the window of a word is its sentence. A window has at most `window_size` context words;
             if the sentence is longer, they are drawn at random.
-        start_alpha, end_alpha: The learning rate at the start and at the end of the run.
+        alpha, min_alpha: The learning rate at the start and at the end of the run.
         vector_size: D.
         storage: The type of the matrices.
         chunk_size: Number of ids in a chunk.
@@ -63,8 +63,8 @@ class Plan:
     window_sides: tuple[int, int]
     shrink_windows: bool
     per_pair: bool
-    start_alpha: float
-    end_alpha: float
+    alpha: float
+    min_alpha: float
     epochs: int
     seed: int
     vector_size: int

@@ -16,7 +16,7 @@ from w2v.losses.loss import Alpha, Array, Integers, Loss, LossOptions, Worker
 from w2v.losses.rows import grouped, logistic
 from w2v.losses.tree import Tree, cluster, codes_of_words, read_codes
 from w2v.options import option
-from w2v.settings import LOSS
+from w2v.settings import LOSS, GeneralOptions
 from w2v.system.files import PathLike
 from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.keyed import load
@@ -49,13 +49,6 @@ class TreeOptions(LossOptions):
         None, "Model with the vectors that --tree clustered groups into a tree.", LOSS, default_text="none", fixed=True
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if (self.tree == "clustered") != (self.tree_vectors is not None):
-            raise SettingsError(
-                "tree clustered and tree_vectors, the model to cluster, need each other: give both or neither"
-            )
-
 
 class HierarchicalSoftmax(Loss):
     """A logistic regression at each inner node of a binary tree.
@@ -76,6 +69,13 @@ class HierarchicalSoftmax(Loss):
     no_word_outputs = "output rows belong to nodes of the tree, not to words"
     sequential = True
     link = staticmethod(logistic)
+
+    @classmethod
+    def check(cls, settings: GeneralOptions, options: TreeOptions) -> None:
+        if (options.tree == "clustered") != (options.tree_vectors is not None):
+            raise SettingsError(
+                "tree clustered and tree_vectors, the model to cluster, need each other: give both or neither"
+            )
 
     def prepare(self) -> None:
         self._set_tree(build_tree(self.vocabulary, self.options.tree, self.options.tree_vectors))

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from w2v.errors import LossNotImported, SettingsError, W2VError
 from w2v.formats import bfloat16
-from w2v.options import check_options
 from w2v.settings import GeneralOptions
 from w2v.system import memory
 from w2v.text.vocabulary import Vocabulary
@@ -44,16 +43,7 @@ class Alpha(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class LossOptions:
-    """The base class for the options of a loss, in addition to GeneralOptions. It has no options itself.
-
-    A subclass may also refuse options that contradict each other.
-
-    Raises:
-        SettingsError: A value is impossible.
-    """
-
-    def __post_init__(self) -> None:
-        check_options(self)
+    """The base class for the options of a loss, in addition to GeneralOptions. It has no options itself."""
 
 
 class Loss:
@@ -92,7 +82,7 @@ class Loss:
         epochs_by_size: Whether a smaller text gets more epochs by default.
         is_own: Whether this is a user's own loss. It may be derived from a built-in one.
         vocabulary, settings: The vocabulary and the settings of the run.
-        options: The options of the run, an instance of options_class.
+        options: The same settings, as an instance of options_class.
         data: Arrays and numbers that the compiled functions read, by name.
         tensors: Arrays that a file must store in addition to the parameters.
         curvature: The curvature (second derivative) of the loss of a prediction along a row. n updates at the learning
@@ -143,7 +133,10 @@ class Loss:
 
     @classmethod
     def check(cls, settings: GeneralOptions, options: Any) -> None:
-        """Raise SettingsError if options of the loss contradict general options."""
+        """Raise SettingsError if options of the loss contradict each other or general options.
+
+        `settings` and `options` are the same object, with the types of GeneralOptions and of `options_class`.
+        """
 
     @classmethod
     def check_vectors(cls, settings: GeneralOptions) -> None:
@@ -331,7 +324,8 @@ class Loss:
             W2VError: The tensors are damaged, or a user's own loss has a mistake.
         """
         self.check_vectors(settings)
-        if not isinstance(settings.loss_options, self.options_class):
+        options: object = settings
+        if not isinstance(options, self.options_class):
             name = self.options_class.__name__
             raise SettingsError(
                 f"{self.label}: its options_class {name} does not belong to a built-in loss: use the "
@@ -339,7 +333,7 @@ class Loss:
             )
         loss = copy.copy(self)
         loss.is_own = settings.objective is not None
-        loss.vocabulary, loss.settings, loss.options, loss.tensors = vocabulary, settings, settings.loss_options, {}
+        loss.vocabulary, loss.settings, loss.options, loss.tensors = vocabulary, settings, options, {}
         if tensors is None:
             call_method(loss, "prepare")
         else:

@@ -143,14 +143,6 @@ class SampledSoftmaxOptions(SamplingOptions):
         flags=("--adaptive-samples/--fixed-samples",),
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.adaptive_samples and self.negative < 3:
-            raise SettingsError(
-                f"negative {self.negative}: adaptive_samples draws more words when fewer than half of the drawn words "
-                "carry weight, and one always does: give 3 or more"
-            )
-
 
 class SampledSoftmax(SamplingLoss):
     """A softmax over the centre word and K drawn words (Bengio & Senécal 2003; Jean et al. 2015, section 3.1).
@@ -173,6 +165,11 @@ class SampledSoftmax(SamplingLoss):
 
     @classmethod
     def check(cls, settings: GeneralOptions, options: SampledSoftmaxOptions) -> None:
+        if options.adaptive_samples and options.negative < 3:
+            raise SettingsError(
+                f"negative {options.negative}: adaptive_samples draws more words when fewer than half of the drawn "
+                "words carry weight, and one always does: give 3 or more"
+            )
         if options.adaptive_samples and settings.deterministic and settings.workers != 1:
             raise SettingsError("deterministic: with adaptive_samples it needs workers 1")
 

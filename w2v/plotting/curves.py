@@ -9,23 +9,24 @@ from numpy.typing import NDArray
 
 from w2v.evaluation.effective_rank import EffectiveRank
 from w2v.plotting.figure import COLOURS, Picture, set_title
-from w2v.training.model import Model, ViewsModel
+from w2v.training.model import Model, View
 
 
-def run_picture(model: Model | ViewsModel, title: str = "") -> Picture:
-    """Plot loss, learning rate and words per second against the number of words trained, from `model.history`.
+def run_picture(model: Model, title: str = "") -> Picture:
+    """Plot loss, learning rate and words per second against the number of words trained, from their history.
 
     Each value of loss and speed is the mean since the previous value. The curves of a resumed run include the part
-    before it was stopped. Each view of a ViewsModel has its own curves, which begin at 0 words.
+    before it was stopped. Each of several views has its own curves, which begin at 0 words.
     """
-    views = model.views if isinstance(model, ViewsModel) else {"": model}
+    views = model.views
     tokens = max(view.metrics["tokens"] for view in views.values())
     epochs = np.arange(1, max(view.metrics["tokens_trained"] for view in views.values()) // tokens)
     picture = Picture(7, 6.5)
     panels = picture.subplots(3, sharex=True)
     for number, (name, view) in enumerate(views.items()):
         for panel, (axes, (label, x, y)) in enumerate(zip(panels, _run_curves(view), strict=True)):
-            style = {"color": COLOURS[number if name else panel], "linestyle": ("-", "--")[number], "label": name}
+            colour = COLOURS[number if len(views) > 1 else panel]
+            style = {"color": colour, "linestyle": ("-", "--")[number], "label": name}
             axes.plot(x / 1e6, y, linewidth=1.4, marker="o", markersize=2, **style)
             axes.set_ylabel(label)
     for axes in panels:
@@ -43,7 +44,7 @@ def run_picture(model: Model | ViewsModel, title: str = "") -> Picture:
     return picture
 
 
-def _run_curves(model: Model) -> list[tuple[str, NDArray[Any], NDArray[Any]]]:
+def _run_curves(model: View) -> list[tuple[str, NDArray[Any], NDArray[Any]]]:
     """Return the label, the numbers of words trained and the values of each curve of a run."""
     settings = model.settings
     assert isinstance(settings.epochs, int)

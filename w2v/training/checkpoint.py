@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import LossNotImported, VersionMismatch, W2VError, one_line
+from w2v.errors import VersionMismatch, W2VError
 from w2v.formats import bfloat16, native
 from w2v.formats.header import ModelHeader
 from w2v.losses.loss import Loss, by_tensor_name
@@ -53,7 +53,7 @@ class ResumeInfo:
         ranks: The number of processes.
         scores: The score on held-out text after each epoch, if training may stop early.
         files: (path, bytes) of each file of the text; None if the text can be read only once.
-        checksum: The checksum of the text; "" until the text is read.
+        checksum, types_checksum: See Inputs.
         coordinates: See Initialisation.
     """
 
@@ -66,6 +66,7 @@ class ResumeInfo:
     scores: list[float] = field(default_factory=list)
     files: list[tuple[str, int]] | None = None
     checksum: str = ""
+    types_checksum: str = ""
     coordinates: str = ""
 
 
@@ -168,6 +169,10 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint, replace: bool = False) 
     native.write_native(path, arrays, metadata, replace=replace, follow=False)
 
 
+class DamagedCheckpoint(W2VError):
+    """A file that is damaged or is not a checkpoint."""
+
+
 def read_checkpoint(path: Path, loss: Loss | None = None) -> Checkpoint:
     """Read a checkpoint.
 
@@ -176,27 +181,29 @@ def read_checkpoint(path: Path, loss: Loss | None = None) -> Checkpoint:
         loss: The prepared loss of the run. If it is a user's own, it replaces the registered loss.
 
     Raises:
-        W2VError: The file is damaged or is not a checkpoint.
+        DamagedCheckpoint: The file is damaged or is not a checkpoint.
+        W2VError: There is not enough memory, a package is missing, or a user's own loss has a mistake.
         LossNotImported: The run has a user's own loss, which is not imported.
         VersionMismatch: It has the checkpoint format of another version of w2v.
     """
-    with translate_os_errors(path), open_regular(path) as file:
-        arrays, metadata = native.read_open(path, file, mmap=True)
+    try:
+        with translate_os_errors(path), open_regular(path) as file:
+            arrays, metadata = native.read_open(path, file, mmap=True)
+    except W2VError as error:
+        raise DamagedCheckpoint(str(error)) from error
     if "run" not in arrays or "settings" not in metadata:
-        raise W2VError(f"{path} is not a checkpoint")
+        raise DamagedCheckpoint(f"{path} is not a checkpoint")
     if (found := metadata.get("checkpoint_format", "none")) != str(CHECKPOINT_FORMAT):
         raise VersionMismatch(
             f"{path} has checkpoint format {found:.20}, and this w2v resumes format {CHECKPOINT_FORMAT}: resume with "
             f"the version that wrote it, w2v {metadata.get('package_version', ''):.40}"
         )
+    if checksum(arrays, metadata["settings"]) != metadata.get("checksum"):
+        raise DamagedCheckpoint(f"{path} is damaged: its checksum is wrong")
     try:
-        if checksum(arrays, metadata["settings"]) != metadata.get("checksum"):
-            raise W2VError("its checksum is wrong")
-        return _parse(path, _Arrays(arrays), ModelHeader.from_strings(metadata, ""), loss)
-    except LossNotImported as error:
-        raise LossNotImported(f"{path}: {error}") from error
-    except W2VError as error:
-        raise W2VError(f"{path} is damaged: {one_line(error)}") from error
+        return _parse(path, _Arrays(arrays), ModelHeader.from_strings(metadata, "its header"), loss)
+    except W2VError as error:  # the file is as w2v wrote it, so this is not damage
+        raise type(error)(f"{path}: {error}") from error
 
 
 class _Arrays(dict[str, NDArray[Any]]):
@@ -215,7 +222,8 @@ def _parse(path: Path, arrays: _Arrays, header: ModelHeader, loss: Loss | None) 
     loss = loss if loss and loss.is_own else loss_for(settings, vocabulary, arrays)
     shapes = {"inputs": (len(vocabulary), settings.vector_size), **by_tensor_name(loss.shapes)}
     if settings.ngrams:
-        shapes["ngrams"] = (SubwordRows.of(settings.ngrams, vocabulary.words).shared, settings.vector_size)
+        rows = SubwordRows.of(settings.ngrams, vocabulary.words, ignore_memory=True).shared
+        shapes["ngrams"] = (rows, settings.vector_size)
     parameters = {name: arrays[CHECKPOINT_INPUTS if name == "inputs" else name] for name in shapes}
     others = {name: arrays[name] for name in ("losses", "predictions", "history")}
     others |= {name: arrays[name] for name in ("frozen",) if name in arrays}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import tempfile
 import time
 from contextlib import suppress
@@ -14,19 +15,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import LossNotImported, SettingsError, VersionMismatch, W2VError, one_line
+from w2v.errors import W2VError, one_line
 from w2v.losses.loss import Loss
 from w2v.system.files import PathLike, create_folders, translate_os_errors
 from w2v.system.lock import Lock
 from w2v.system.memory import cpu_seconds_limit
 from w2v.system.threads import NoThread, Thread
-from w2v.training.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from w2v.training.checkpoint import Checkpoint, DamagedCheckpoint, read_checkpoint, write_checkpoint
 from w2v.training.divergence import WARNING_RATIO
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
 
 FILE_NAME, BEST_FILE_NAME = "checkpoint-{:06}.safetensors", "checkpoint-best.safetensors"
-# This file is in the folder of a run with several views; the checkpoints are in a folder for each view. See views.py.
-VIEWS_FILE_NAME = "views.json"
+FILES = FILE_NAME.replace("{:06}", "*")
 # This is added to the names of another run's files that a new run is to replace. A resumed run does not see them, and
 # the first checkpoint of the new run removes them.
 REPLACED = ".replaced"
@@ -61,8 +61,8 @@ class CheckpointFolder:
         Args:
             folder: The folder; it is created if it does not exist.
             every: The interval between checkpoints, such as "10m"; see `schedule.interval`.
-            replace: Whether checkpoints of another run may be removed. They are renamed now, and removed once this run
-                has written a checkpoint.
+            replace: Whether checkpoints of another run may be removed. `set_others_aside` renames them, and they are
+                removed once this run has written a checkpoint.
             resumed_from: The checkpoint that the run resumes from.
 
         Raises:
@@ -71,7 +71,7 @@ class CheckpointFolder:
                 and `replace` is false.
         """
         self.folder, self.every = Path(folder).absolute(), every
-        self.diverged = False
+        self.diverged, self._replace = False, replace
         self._folder_lost = False  # whether the folder was removed and another run has created it again
         self._interval = interval(every)
         # The checkpoints of this run, at most two, oldest first, with their loss ratios:
@@ -100,32 +100,37 @@ class CheckpointFolder:
             # The checkpoint before `resumed_from` is not read, so its loss ratio is unknown. 0 marks it as written
             # before the loss rose: if the loss of `resumed_from` has risen, the next write keeps the older one instead.
             self._written = {**dict.fromkeys(before[-1:], 0.0), resumed_from.path: resumed_from.loss_ratio}
-        else:
-            try:
-                self._set_aside(existing, replace)
-            except W2VError:
-                self._lock.release()
-                raise
-        # Files of other runs and damaged ones, to remove once this run has written a checkpoint:
-        self._obsolete = [path for path in files(self.folder) if path not in self._written]
-        self._obsolete += self.folder.glob(f"*{REPLACED}")
-
-    def _set_aside(self, checkpoints: list[Path], replace: bool) -> None:
-        """Rename the files of another run, so that resuming does not continue that run instead of this one."""
-        found = [*checkpoints, *self.folder.glob(VIEWS_FILE_NAME)]
-        if found and not replace:
+        elif not replace and (existing or any(self.folder.glob(FILES + REPLACED))):
+            self._lock.release()
             raise W2VError(
                 f"{self.folder} holds checkpoints of another run: continue it with --resume, name another folder, or "
                 "add --force to replace them"
             )
+        # Files of other runs and damaged ones, to remove once this run has written a checkpoint:
+        self._obsolete = [path for path in existing if path not in self._written]
+        self._obsolete += self.folder.glob(FILES + REPLACED)
+
+    def set_others_aside(self) -> None:
+        """Rename the files of another run, so that resuming does not continue that run instead of this one.
+
+        Call this method when a new run is about to train: a run that cannot start must not touch them.
+
+        Raises:
+            W2VError: A file cannot be renamed.
+        """
+        if not self._replace or self._written or not self._lock.holds():  # a resumed run, or a removed folder
+            return
         with translate_os_errors(self.folder, "replace checkpoints in"):
-            for path in (*found, *self.folder.glob(BEST_FILE_NAME)):
+            # The oldest first: if this is interrupted, the newest is still there to resume from.
+            for path in (*files(self.folder), *self.folder.glob(BEST_FILE_NAME)):
                 path.replace(f"{path}{REPLACED}")
+        self._obsolete = [*self.folder.glob(FILES + REPLACED)]
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._wait()  # the writer uses the lock
         self._lock.release()
 
     def _ensure_locked(self) -> None:
@@ -240,6 +245,20 @@ class CheckpointFolder:
                 self._wait()
             raise
 
+    def write_first(self, checkpoint: Checkpoint) -> None:
+        """Write a checkpoint in this thread, and remove no other.
+
+        Raises:
+            W2VError: It cannot be written.
+        """
+        self._ensure_locked()
+        # A write that failed may have left a file.
+        while os.path.lexists(path := self.folder / FILE_NAME.format(self._next_number)):
+            self._next_number += 1
+        write_checkpoint(path, checkpoint)
+        self._next_number += 1
+        self._written[path] = checkpoint.loss_ratio
+
     def write_best(self, checkpoint: Checkpoint) -> None:
         """Write the best checkpoint so far. `best` returns it; a run cannot be resumed from it."""
         self._wait()
@@ -284,30 +303,29 @@ class CheckpointFolder:
             if checkpoint.has_diverged:
                 self.diverged = True
                 return
-            path = self.folder / (BEST_FILE_NAME if best else FILE_NAME.format(self._next_number))
-            self._ensure_locked()
-            write_checkpoint(path, checkpoint, replace=best)
             if best:
+                self._ensure_locked()
+                write_checkpoint(self.folder / BEST_FILE_NAME, checkpoint, replace=True)
                 return
-            self._next_number += 1
             # Keep two files: the new one, and the newest one from before the loss rose. If there is none, keep the
             # newest.
-            self._remove_all_but((self._paths_before_rise() or list(self._written))[-1:])
-            self._written[path] = checkpoint.loss_ratio
+            kept = (self._paths_before_rise() or list(self._written))[-1:]
+            self.write_first(checkpoint)
+            self._remove_all_but([*kept, *list(self._written)[-1:]])
             self.remove_obsolete()
         except Exception as error:
             if self._folder_lost:
                 self._written = {}
                 log.warning("%s", error)
                 return
-            kept = f"; {next(reversed(self._written))} is kept" if self._written else ""
+            left = f"; {next(reversed(self._written))} is kept" if self._written else ""
             reason = "there is not enough memory" if isinstance(error, MemoryError) else one_line(error)
-            log.warning("checkpoint not written: %s%s", reason, kept)
+            log.warning("checkpoint not written: %s%s", reason, left)
 
 
 def files(folder: Path) -> list[Path]:
     """Return the paths of the checkpoints in a folder, oldest first."""
-    paths = folder.glob("checkpoint-*.safetensors")
+    paths = folder.glob(FILES)
     return sorted((path for path in paths if sequence_number(path)), key=sequence_number)
 
 
@@ -325,16 +343,14 @@ def latest(folder: PathLike) -> Checkpoint:
     """
     with translate_os_errors(folder):
         paths = files(Path(folder).absolute())
-        replaced = [*Path(folder).glob(f"*{REPLACED}")]
+        replaced = [*Path(folder).rglob(FILES + REPLACED)]
     if not paths:
         since = f" since a new run began to replace its files: remove {REPLACED} from their names to resume the old run"
         raise W2VError(f"{folder} holds no checkpoint{since if replaced else ''}")
     for path in reversed(paths):
         try:
             return read_checkpoint(path)
-        except (LossNotImported, VersionMismatch, SettingsError):  # the older checkpoints would raise the same error
-            raise
-        except W2VError as error:
+        except DamagedCheckpoint as error:  # the older checkpoints would raise any other error, too
             if path == paths[0]:
                 raise
             log.warning("%s: resuming from the checkpoint before it", error)

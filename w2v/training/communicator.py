@@ -1,5 +1,7 @@
 """Communication between the ranks of an MPI job that train one model: messages, shared errors, signals, heartbeats.
 
+Code that may run on several ranks gets a OneProcess or a Communicator. The methods of OneProcess have no effect.
+
 mpi4py is imported only under an MPI launcher. After the communicator is created, no call in this module blocks inside
 MPI: it polls instead. A background thread exchanges heartbeats with the neighbouring ranks, so that the job ends when a
 rank hangs or loses its machine.
@@ -35,8 +37,8 @@ SPIN_SECONDS = 2e-3  # at the start of a wait, poll this long without sleeping
 LAST_HEARTBEAT_POLL_SECONDS = 5e-3  # between checks for the other rank's last heartbeat
 
 
-def join_ranks() -> Communicator | None:
-    """Return a communicator for the ranks of this MPI job; None unless an MPI launcher started several ranks.
+def join_ranks() -> OneProcess:
+    """Return a communicator for the ranks of this MPI job; a OneProcess unless an MPI launcher started several ranks.
 
     If the launcher does not tell the number of ranks, rank 0 may train without mpi4py: it is probably the only rank.
 
@@ -45,13 +47,13 @@ def join_ranks() -> Communicator | None:
     """
     started = mpi_rank_and_size()
     if started is None or started[1] == 1:
-        return None
+        return OneProcess()
     rank, size = started  # size 0 if the launcher does not tell it
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:  # RuntimeError: no MPI library
         if (rank, size) == (0, 0):  # probably the only rank; any other rank raises the error below
-            return None
+            return OneProcess()
         raise W2VError(
             f"training on several ranks needs mpi4py: {install_command('mpi')} ({one_line(error)})"
         ) from error
@@ -63,17 +65,46 @@ def join_ranks() -> Communicator | None:
             f"the launcher started {size} ranks, but mpi4py uses {library}, which sees only one: start them "
             "with the mpiexec of that MPI"
         )
-    return None
+    return OneProcess()
 
 
-class Communicator:
-    """All ranks of an MPI job.
-
-    All ranks must call the methods in the same order, except `abort`, which one rank may call.
+class OneProcess:
+    """The only process of a run: what Communicator does for several ranks, without other ranks.
 
     Attributes:
         rank: The number of this rank, from 0. Rank 0, the root, writes all files and messages.
         size: The number of ranks.
+    """
+
+    rank: int = 0
+    size: int = 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None: ...
+
+    @property
+    def is_root(self) -> bool:
+        """Whether this is rank 0."""
+        return self.rank == 0
+
+    def collective_errors(self) -> AbstractContextManager[None]:
+        """Return a context manager that raises an error of any rank on all ranks, with the name of the rank."""
+        return nullcontext()
+
+    def assert_same(self, values: Mapping[str, Any]) -> None:
+        """Raise W2VError on all ranks unless they all have the same JSON values."""
+
+    def default_workers(self) -> int | None:
+        """Return the number of threads for this rank; None for the default of Settings."""
+        return None
+
+
+class Communicator(OneProcess):
+    """All ranks of an MPI job.
+
+    All ranks must call the methods in the same order, except `abort`, which one rank may call.
     """
 
     def __init__(self, mpi: Any) -> None:
@@ -112,11 +143,6 @@ class Communicator:
     def _end_heartbeat(self) -> None:
         self._ended.set()
         self._heartbeat.join()
-
-    @property
-    def is_root(self) -> bool:
-        """Whether this is rank 0."""
-        return bool(self.rank == 0)
 
     def name(self, rank: int) -> str:
         """Return the number and the host of a rank, for messages."""
@@ -257,13 +283,3 @@ class Communicator:
                 silent_seconds = 0.0
             if silent_seconds > self._timeout and not is_last[0]:
                 self.abort(f"{self.name(predecessor)} has not answered for {self._timeout} seconds: the run ends")
-
-
-def is_root(communicator: Communicator | None) -> bool:
-    """Return True if this process writes files and messages: it is rank 0, or the only process."""
-    return communicator is None or communicator.is_root
-
-
-def collective_errors(communicator: Communicator | None) -> AbstractContextManager[None]:
-    """Return Communicator.collective_errors, or a context manager without effect if there is only one process."""
-    return communicator.collective_errors() if communicator else nullcontext()

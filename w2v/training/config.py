@@ -12,51 +12,44 @@ from typing import Any
 
 from w2v.errors import SettingsError, W2VError, translate_errors
 from w2v.formats import table
+from w2v.formats.header import ModelHeader
+from w2v.formats.vector_file import SUBWORD_VIEW, WORD_VIEW
 from w2v.graph.walks import WalkOptions
 from w2v.losses.hierarchical_softmax import TREES
-from w2v.losses.registry import USER_DEFINED, FlatSettings, Settings
+from w2v.losses.registry import USER_DEFINED, Settings
 from w2v.options import checked_value, options_of, refuse_unknown, suggestion
-from w2v.settings import PRESETS, RENAMED, Freeze, join_pair
+from w2v.settings import PRESETS, RENAMED, Freeze, ViewOptions, join_pair
 from w2v.system.files import PathLike, atomic_write, is_nameable, translate_os_errors
 from w2v.system.schema import convert
 from w2v.text.idstore import ReadingOptions
 from w2v.text.normalise import TextOptions
 from w2v.text.words import KeyType
 from w2v.training.identity import new_run_id
-from w2v.training.initialisation import (
+from w2v.training.model import SAFETENSORS_ALSO_KEEPS, Model
+from w2v.training.schedule import DEFAULT_INTERVAL, interval
+from w2v.training.source import (
     Vocab,
-    checked_freeze,
     continued_settings,
     settings_for_compass,
     settings_for_vectors,
-    text_options_of,
     without_computed,
 )
-from w2v.training.model import SAFETENSORS_ALSO_KEEPS, Model, ViewsModel
-from w2v.training.schedule import DEFAULT_INTERVAL, interval
 from w2v.vectors.keyed import KeyedVectors
 
 # Each option, and the option without which it has no effect.
 REQUIRED_OPTION = {"vocab": "continue_from", "freeze": "init", "checkpoint_every": "checkpoint"}
 # Options that have no effect with continue_from: the run takes its words, matrices and settings from the model.
 EXCLUDED_BY_CONTINUE = ("init", "vocabulary", "preset")
-PATHS = ("continue_from", "init", "vocabulary", "checkpoint", "output", "save_vocab", "plot")
-OTHERS_IN_FILES = (
-    "corpus",
-    "graph",
-    "output",
-    "phrases",
-    "preset",
-)  # what a settings file may also have
+# Options that a RunConfig does not have: `train` opens the files, and chooses the views and the defaults.
+OPENED = ("continue_from", "init", "vocabulary", "checkpoint", "views", "graph", "preset")
+OTHERS_IN_FILES = ("corpus", "graph", "output", "phrases", "preset", "views")  # what a settings file may also have
 MODEL_SUFFIX = ".safetensors"
 MAX_TOML_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
-    """The description of a run: inputs, settings, initialisation, checkpoints and outputs.
-
-    All values can be stored as JSON. Objects in memory, such as a Model to continue, are passed to `prepare` instead.
+    """The description of a run: its text, its settings, and how it starts. All values can be stored as JSON.
 
     Attributes:
         corpus: The paths of the text, "-" for standard input; () for a text in memory.
@@ -64,16 +57,9 @@ class RunConfig:
         reading: How the text is read, including options that come from a continued model or the vectors of `init`.
         walks: How to make random walks if the corpus is a graph; None if it is a text.
         phrases: The file of phrases to join; True to find phrases in the text.
-        continue_from: The file of a model to continue.
         vocab: See `train`.
-        init: The file of vectors to initialise words with.
         freeze: See `train`.
-        vocabulary: The file of words to train.
-        checkpoint: The folder for checkpoints.
         checkpoint_every: The interval between checkpoints.
-        output: The file for the model.
-        save_vocab: The file for the vocabulary.
-        plot: The file for a plot of the run.
         notes: JSON values of the caller, stored in the checkpoints.
         ignore_memory: Whether the run starts even if memory looks insufficient.
         run_id: See `Identity`.
@@ -87,16 +73,9 @@ class RunConfig:
     reading: ReadingOptions = field(default_factory=ReadingOptions)
     walks: WalkOptions | None = None
     phrases: bool | str = False
-    continue_from: str | None = None
     vocab: Vocab = "old"
-    init: str | None = None
     freeze: Freeze | None = None
-    vocabulary: str | None = None
-    checkpoint: str | None = None
     checkpoint_every: str = DEFAULT_INTERVAL
-    output: str | None = None
-    save_vocab: str | None = None
-    plot: str | None = None
     notes: dict[str, Any] = field(default_factory=dict)
     ignore_memory: bool = False
     run_id: str = field(default_factory=new_run_id, compare=False)
@@ -105,13 +84,9 @@ class RunConfig:
         if not isinstance(self.corpus, tuple) or not all(map(_is_path, self.corpus)):
             found = list(self.corpus) if isinstance(self.corpus, tuple) else self.corpus
             raise SettingsError(f"corpus {found!r}: it must be a path or a list of paths")
-        for name in PATHS:
-            if (value := getattr(self, name)) is not None and not _is_path(value):
-                raise SettingsError(f"{name} {value!r}: it must be a path")
         if not isinstance(self.phrases, bool) and not _is_path(self.phrases):
             raise SettingsError(f"phrases {self.phrases!r}: it must be true, or a path")
-        object.__setattr__(self, "freeze", checked_freeze(self.freeze))
-        for name in ("vocab", "ignore_memory", "run_id"):
+        for name in ("vocab", "freeze", "ignore_memory", "run_id"):
             checked_value(RunConfig, name, getattr(self, name))  # raises SettingsError
         if not isinstance(self.notes, dict):
             raise SettingsError(f"notes {self.notes!r}: they must be a dictionary")
@@ -121,15 +96,15 @@ class RunConfig:
     def from_options(
         cls,
         given: Mapping[str, Any],
-        source: Model | ViewsModel | KeyedVectors | None = None,
+        source: Model | KeyedVectors | None = None,
         display_name: Callable[[str], str] = str,
     ) -> RunConfig:
         """Build the config of a run from options.
 
         Args:
-            given: The options by name: fields of Settings, of ReadingOptions, of WalkOptions and of this class, in one
-                namespace. Objects in memory, such as a Model, are ignored. `graph` says whether the corpus is a graph.
-                `preset` is the name of other defaults for the settings, a key of PRESETS; for a graph, it is "graph".
+            given: The options by name: fields of Settings, of ReadingOptions, of WalkOptions and of this class, and
+                OPENED, in one namespace. `graph` says whether the corpus is a graph. `preset` is the name of other
+                defaults for the settings, a key of PRESETS; for a graph, it is "graph".
             source: The model to continue, or the vectors to initialise words with. It provides the settings and text
                 options that are not given.
             display_name: A function that converts the name of an option to the form shown in errors, such as --vocab.
@@ -139,15 +114,15 @@ class RunConfig:
         """
         own = {each.name for each in fields(cls)} - {"settings", "reading", "walks"}
         is_graph = _checked_flag("graph", given.get("graph", False))
-        continues = isinstance(source, Model | ViewsModel)
+        continues = isinstance(source, Model)
         preset = preset_settings(given.get("preset") or ("graph" if is_graph and not continues else None))
-        settings = {name: value for name, value in given.items() if name in Settings.names()}
+        settings = {name: value for name, value in given.items() if name in options_of(Settings)}
         reading = {name: value for name, value in given.items() if name in options_of(ReadingOptions)}
         walks = {name: value for name, value in given.items() if name in options_of(WalkOptions)}
         others = {name: value for name, value in given.items() if name in own}
-        others["freeze"] = checked_freeze(others.get("freeze"))
-        known = (*Settings.names(), *options_of(ReadingOptions), *options_of(WalkOptions), *own)
-        refuse_unknown(given, [*known, "graph", "preset"], RENAMED)
+        freeze = others.get("freeze")
+        known = (*options_of(Settings), *options_of(ReadingOptions), *options_of(WalkOptions), *own)
+        refuse_unknown(given, [*known, *OPENED], RENAMED)
         without_effect = next(iter((reading.keys() - {"cache"}) if is_graph else walks), None)
         if without_effect:
             relation = "with" if is_graph else "without"
@@ -155,31 +130,31 @@ class RunConfig:
         if is_graph and others.get("phrases"):
             raise SettingsError(f"{display_name('phrases')} has no effect with {display_name('graph')}")
         for name, needed in REQUIRED_OPTION.items():
-            if others.get(name, getattr(cls, name)) != getattr(cls, name) and others.get(needed) is None:
+            if others.get(name, getattr(cls, name)) != getattr(cls, name) and given.get(needed) is None:
                 raise SettingsError(f"{display_name(name)} has no effect without {display_name(needed)}")
-        cause = "continue_from" if others.get("continue_from") is not None else "freeze"
-        if cause == "continue_from" or others["freeze"] == "outputs":
+        cause = "continue_from" if given.get("continue_from") is not None else "freeze"
+        if cause == "continue_from" or freeze == "outputs":
             for name in EXCLUDED_BY_CONTINUE:
                 if given.get(name) is not None and not (cause == "freeze" and name == "init"):
                     raise SettingsError(
                         f"{display_name(name)} has no effect with {display_name(cause)}: the run starts from the "
                         "words, matrices and settings of the model"
                     )
-        for name in (*PATHS, "phrases"):
-            if name in others and not isinstance(others[name], bool | None):
-                # An object in memory, such as a Model, cannot be stored: `prepare` gets it as an argument.
-                others[name] = os.fspath(others[name]) if isinstance(others[name], str | os.PathLike) else None
-        if isinstance(source, Model | ViewsModel) and others["freeze"] == "outputs":
+        if isinstance(others.get("phrases"), os.PathLike):
+            others["phrases"] = os.fspath(others["phrases"])
+        if isinstance(source, Model) and freeze == "outputs":
             preset.pop("vector_size", None)  # the compass decides it
             resolved = settings_for_compass(source, preset | settings)
-        elif isinstance(source, Model | ViewsModel):
+        elif isinstance(source, Model):
             resolved = continued_settings(source, others.get("vocab", cls.vocab), settings)
         elif source is not None:
             preset.pop("vector_size", None)  # the vectors decide it
-            resolved = settings_for_vectors(source, preset | settings, others["freeze"])
+            resolved = settings_for_vectors(source, preset | settings, freeze)
         else:
             resolved = Settings(**preset | settings)
-        inherited = asdict(text_options_of(source))
+        inherited = {}
+        if source is not None:
+            inherited = asdict(source.text if isinstance(source, Model) else source.header.text)
         walk_options = WalkOptions(**walks) if is_graph else None
         return cls(settings=resolved, reading=ReadingOptions(**inherited | reading), walks=walk_options, **others)
 
@@ -199,8 +174,7 @@ class RunConfig:
             raise SettingsError(f"--phrases (phrases=) joins words of a text, but {where} holds items: leave it out")
         settings = self.settings
         by_characters = {
-            "--views words+subwords (views=)": settings.has_two_views,
-            "--subwords (subwords=)": settings.subwords is not None,
+            "--subwords or --views words+subwords (subwords=, views=)": settings.subwords is not None,
             "--loss charcnn (loss=)": settings.loss == "charcnn",
         }
         if key_type == "int" and (options := [name for name, is_chosen in by_characters.items() if is_chosen]):
@@ -215,10 +189,9 @@ class RunConfig:
         values = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "settings"}
         values["reading"] = {name: value for name, value in asdict(self.reading).items() if name != "cache"}
         values["walks"] = self.walks and asdict(self.walks)
-        values["corpus"] = [path if path == "-" else _absolute(path) for path in self.corpus]
-        for name in (*PATHS, "phrases"):
-            if isinstance(values[name], str):
-                values[name] = _absolute(values[name])
+        values["corpus"] = [path if path == "-" else str(Path(path).absolute()) for path in self.corpus]
+        if isinstance(self.phrases, str):
+            values["phrases"] = str(Path(self.phrases).absolute())
         return values
 
     @classmethod
@@ -239,13 +212,19 @@ class RunConfig:
         values["walks"] = values["walks"] and _stored_options(WalkOptions, values["walks"])
         return cls(**values, settings=settings)
 
-    def save(self, path: PathLike, *, force: bool = False) -> None:
+    def save(self, path: PathLike, *, output: PathLike, views: str, force: bool = False) -> None:
         """Write the settings, and the names of the text and the output, to a TOML file that `read_options` can read.
+
+        Args:
+            path: The file.
+            output: The file for the model.
+            views: The views of the model; see `train`.
+            force: Whether to replace an existing file.
 
         Raises:
             W2VError: The file cannot be written, or it exists and `force` is false.
         """
-        values: dict[str, Any] = {"corpus": list(self.corpus), "output": self.output}
+        values: dict[str, Any] = {"corpus": list(self.corpus), "output": os.fspath(output), "views": views}
         values |= self.settings.in_effect(computed=False)
         if self.walks:
             values |= {"graph": True, **asdict(self.walks), "cache": self.reading.cache}
@@ -289,10 +268,6 @@ def _is_path(value: object) -> bool:
     return isinstance(value, str) and bool(value) and is_nameable(value)
 
 
-def _absolute(path: str) -> str:
-    return str(Path(path).absolute())
-
-
 # -- settings files -----------------------------------------------------------------------
 
 
@@ -303,11 +278,14 @@ def read_options(path: Path) -> dict[str, Any]:
         SettingsError: A name is unknown, or a value has the wrong type or is out of range. The message names the file.
         W2VError: The file cannot be read.
     """
-    kinds = {name: kind for kind in (FlatSettings, ReadingOptions, WalkOptions) for name in options_of(kind)}
+    kinds = {name: kind for kind in (Settings, ReadingOptions, WalkOptions) for name in options_of(kind)}
     is_model = path.suffix == MODEL_SUFFIX
+    of_views: dict[str, Any] = {}
     if is_model:
         # Somebody else may have written the model, so its paths are not used.
-        values, names = _options_of_model(path), [*Settings.names(), *options_of(TextOptions)]
+        header = table.read(path, mmap=True).header
+        values, of_views = _options_of_model(path, header), _options_of_views(header)
+        names = [*options_of(Settings), *options_of(TextOptions)]
     else:
         values, names = _options_of_toml(path), [*kinds, *OTHERS_IN_FILES]
     with translate_errors(str(path), SettingsError, to=SettingsError):
@@ -317,9 +295,12 @@ def read_options(path: Path) -> dict[str, Any]:
             others["corpus"] = (corpus,) if isinstance(corpus, str) else tuple(corpus)
         preset_settings(others.get("preset"))  # raises SettingsError
         _checked_flag("graph", others.get("graph", False))  # raises SettingsError
-        RunConfig(**{name: value for name, value in others.items() if name not in ("graph", "preset")})
+        RunConfig(**{name: others[name] for name in ("corpus", "phrases") if name in others})
+        checked_value(ViewOptions, "views", others.get("views", ViewOptions.views))
+        if not _is_path(others.get("output", "model.bin")):
+            raise SettingsError(f"output {others['output']!r}: it must be a path")
         checked = {name: checked_value(kinds[name], name, join_pair(name, value)) for name, value in values.items()}
-        return (_drop_computed_options(checked) if is_model else checked) | others
+        return (_drop_computed_options(checked) if is_model else checked) | others | of_views
 
 
 def _options_of_toml(path: Path) -> dict[str, Any]:
@@ -332,9 +313,8 @@ def _options_of_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(text.decode())
 
 
-def _options_of_model(path: Path) -> dict[str, Any]:
+def _options_of_model(path: Path, header: ModelHeader) -> dict[str, Any]:
     """Return the settings and text options that a model was trained with."""
-    header = table.read(path, mmap=True).header
     if header.settings is None:
         raise W2VError(f"{path}: it has no settings: train with -o model.safetensors, which {SAFETENSORS_ALSO_KEEPS}")
     values = dict(header.settings)
@@ -350,9 +330,18 @@ def _options_of_model(path: Path) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
+def _options_of_views(header: ModelHeader) -> dict[str, Any]:
+    """Return the options that the settings of a model do not tell: its views, their n-grams and a window of both."""
+    if not header.views:
+        return {"views": "words"}
+    words, subwords = (header.views[name].settings for name in (WORD_VIEW, SUBWORD_VIEW))
+    shared = {"window": words["window"]} if words["window"] == subwords["window"] else {}
+    return {"views": "words+subwords", "subwords": subwords["subwords"], **shared}
+
+
 def _drop_computed_options(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a model without computed values, because these may depend on options that change."""
-    names = options.keys() & {*Settings.names()}
+    names = options.keys() & {*options_of(Settings)}
     settings = without_computed(Settings(**{name: options[name] for name in names}))
     others = {name: value for name, value in options.items() if name not in names}
     return replace(settings, workers=None).in_effect(computed=False) | others

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +21,15 @@ from w2v.kernel.loop import learning_rate
 from w2v.kernel.plan import Plan
 from w2v.progress import Report
 from w2v.system.threads import Thread
-from w2v.text.idstore import IdStore, TypeCounts
-from w2v.text.words import KeyType
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.communicator import MESSAGE_POLL_SECONDS, Communicator
 from w2v.training.config import RunConfig
 from w2v.training.exchange import FREQUENT_ROWS, Exchange, Flags
-from w2v.training.initialisation import Initialisation
+from w2v.training.inputs import Inputs
 from w2v.training.planning import plan_run
 from w2v.training.run import POLL_SECONDS, Run, resume_position
 from w2v.training.schedule import Schedule
+from w2v.training.start import Initialisation
 
 log = logging.getLogger("w2v")
 
@@ -41,29 +41,6 @@ ROUNDS_PER_RANK, MAX_ROUNDS = 1000, 4000  # rounds in an epoch: in proportion to
 MIN_ROUND_WORDS, MAX_ROUND_WORDS = 1 << 10, 1 << 15  # words that a thread trains in a round
 # Ids per chunk. All threads wait for the last chunk of a round, so a round should have several chunks per thread.
 MAX_CHUNK = 1 << 10
-
-
-def merge_types(communicator: Communicator, store: IdStore) -> TypeCounts:
-    """Return the types of the whole text, in the same order as one process would find them.
-
-    The parts of the text follow each other in the order of the ranks.
-    """
-    merged: TypeCounts | None = None
-    for rank in range(communicator.size):
-        flags = [store.key_type == "int", store.is_text]
-        sizes = np.array([len(store.counts), len(store.strings), store.pruned, *flags], np.int64)
-        communicator.broadcast(sizes, rank)
-        counts, strings = np.empty(sizes[0], np.int64), np.empty(sizes[1], np.uint8)
-        offsets = np.empty(sizes[0] + 1, np.int64)
-        if rank == communicator.rank:
-            counts[:], strings[:], offsets[:] = store.counts, store.strings, store.offsets
-        for array in (counts, strings, offsets):
-            communicator.broadcast(array, rank)
-        key_type: KeyType = "int" if sizes[3] else "str"
-        part = TypeCounts(counts, strings, offsets, int(sizes[2]), key_type, bool(sizes[4]))
-        merged = part if merged is None else merged.concat(part)
-    assert merged
-    return merged
 
 
 def words_per_round(words: int, ranks: int) -> int:
@@ -81,21 +58,23 @@ class DistributedRun(Run):
 
     def __init__(
         self,
-        communicator: Communicator,
         config: RunConfig,
         initial: Initialisation,
-        store: IdStore,
-        *arguments: Any,
+        inputs: Inputs,
         **options: Any,
     ):
         if config.settings.kernel != "cython":
             raise SettingsError(
                 f"kernel {config.settings.kernel}: several ranks train with kernel cython and its losses only"
             )
+        communicator = inputs.ranks
+        assert isinstance(communicator, Communicator)
+        vocabulary = initial.vocabulary
+        communicator.assert_same({"words": crc32(vocabulary.words.blob.data), "counts": crc32(vocabulary.counts.data)})
         self.communicator = communicator
         self._rounds_done = 0
         self._sums_before: tuple[Any, Any] = (0.0, 0)  # losses and predictions of all ranks before the run was resumed
-        super().__init__(config, initial, store, *arguments, **options)
+        super().__init__(config, initial, inputs, **options)
         self.tokens = communicator.sum_of(self.plan.tokens)
         most_tokens = communicator.max_of(self.plan.tokens)
         words = words_per_round(most_tokens, communicator.size)
@@ -136,12 +115,11 @@ class DistributedRun(Run):
         exchange["share"] = self.exchange_seconds / seconds if seconds else 0.0
         return {"ranks": self.communicator.size, "exchange": exchange}
 
-    def _plan(self, initial: Initialisation, instruction_set: str | None) -> Plan:
+    def _plan(self, initial: Initialisation) -> Plan:
         plan = plan_run(
             self.settings,
             initial,
             self.store,
-            instruction_set,
             self.communicator.sum_of,
             MAX_CHUNK,
             self.config.ignore_memory,
@@ -244,7 +222,7 @@ class DistributedRun(Run):
         """The words that one rank has trained so far, each weighted with its learning rate; see Exchange."""
         plan, share = self.plan, self._rounds_done / self.schedule.total_rounds
         words = plan.epochs * self.tokens / self.communicator.size * share
-        mean_alpha = learning_rate(plan.start_alpha, plan.end_alpha, share / 2)
+        mean_alpha = learning_rate(plan.alpha, plan.min_alpha, share / 2)
         return float(words * mean_alpha)
 
     @contextmanager

@@ -25,13 +25,11 @@ class EarlyStopping:
         patience: The number of epochs without a higher score after which the run ends.
         held_out: The text that scores the vectors after each epoch.
         checkpoint_folder: The folder that keeps the best checkpoint.
-        view: The name of the view that the run trains, for messages; "" if there is only one.
     """
 
     patience: int
     held_out: GapTest
     checkpoint_folder: CheckpointFolder
-    view: str = ""
 
     def should_stop(self, scores: list[float]) -> bool:
         """Return True if a run with these scores, one for each finished epoch, should end."""
@@ -57,7 +55,7 @@ class EarlyStopping:
         """
         scores = checkpoint.resume_info.scores
         last, best = len(scores), best_epoch(scores)
-        score = f"score on held-out text {scores[best - 1]:.4f}" + (f" (view of {self.view})" if self.view else "")
+        score = f"score on held-out text {scores[best - 1]:.4f}"
         if best == last:
             log.info("the last epoch, %d, was the best: %s", last, score)
             return

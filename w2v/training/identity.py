@@ -1,4 +1,4 @@
-"""`Identity`: what tells the state that a run has stored on disk from the state of any other run.
+"""`Identity`: the identity of a run, which is stored with its state on disk.
 
 Two runs can agree in all shapes, names and counts, and still have different texts or matrices. So state is matched only
 by a random id and by checksums.
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from w2v.errors import W2VError, one_line
+from w2v.losses.hierarchical_softmax import TREES
 from w2v.system.files import PathLike, translate_os_errors
 
 FILE_OPTIONS = ("tree", "tree_vectors")  # settings that may name a file
@@ -49,7 +50,8 @@ def identity_of(run_id: str, inputs: Mapping[str, str], given: Mapping[str, Any]
         inputs: The checksums of the inputs that the options do not name.
         given: The options that the user has given. The files that some of them name are inputs, too.
     """
-    files = {name: checksum_of_files([given[name]]) for name in FILE_OPTIONS if Path(given.get(name) or "").is_file()}
+    named = {name: given[name] for name in FILE_OPTIONS if given.get(name) not in (None, *TREES)}
+    files = {name: checksum_of_files([path]) for name, path in named.items() if Path(path).is_file()}
     options = {name: str(value) for name, value in given.items() if value is not None}
     return Identity(run_id, {**inputs, **files}, {name: options[name] for name in options.keys() - WITHOUT_EFFECT})
 
@@ -71,7 +73,7 @@ def check_identity(where: object, stored: Identity, expected: Identity, remedy: 
     difference = ""
     if different := _first_difference(stored.inputs, expected.inputs):
         name, old, new = different
-        difference = f", with {'no' if not old else 'different' if new else 'some'} {name}"
+        difference = f", {'with different' if old and new else 'with' if old else 'without'} {name}"
     elif different := _first_difference(stored.options, expected.options):
         name, old, new = different
         difference = f", with {name} {one_line(old or 'none')}, not {one_line(new or 'none')}"

@@ -1,4 +1,4 @@
-"""`Model`: the settings, the vocabulary, the matrices and the loss of a trained model."""
+"""`Model`: a trained model. It has one view of its words or several, and each `View` has its own matrices and loss."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,9 @@ from w2v.errors import VectorsWithoutModel, W2VError, pluralise, translate_error
 from w2v.evaluation.analogies import AnalogyResult, analogies
 from w2v.formats import bfloat16, table
 from w2v.formats.header import ModelHeader, ViewHeader
-from w2v.formats.vector_file import NGRAM_TENSORS, SUBWORD_VIEW, VectorFile, view_prefix
+from w2v.formats.vector_file import NGRAM_TENSORS, SUBWORD_VIEW, WORD_VIEW, VectorFile, view_prefix
 from w2v.losses.loss import PREFIX, Array, Integers, Loss, by_tensor_name, is_parameter
-from w2v.losses.registry import Settings, loss_for, settings_from, view_settings
+from w2v.losses.registry import Settings, loss_for, settings_from
 from w2v.settings import WordVectors
 from w2v.system import memory
 from w2v.system.files import PathLike
@@ -40,7 +40,7 @@ LOSS_BY_EPOCH = "loss_by_epoch"
 # Metrics that differ from run to run are not stored, so that runs with the same result write the same bytes.
 NOT_STORED = {"seconds", "words_per_second", "cache_reused", "exchange"}
 SHOWN_METRICS = ("tokens", "tokens_trained", "words_per_second", "seconds", "loss")
-# Metrics of a run that a ViewsModel has for each view.
+# Metrics that a model with several views has for each view.
 METRICS_OF_VIEWS = ("loss", "predictions", "held_out_scores")
 # What a .safetensors file has in addition to words and vectors; the end of a sentence in messages.
 SAFETENSORS_ALSO_KEEPS = "also keeps the counts, settings and output layer that --continue, perplexity and rank need"
@@ -70,70 +70,11 @@ class HasVectors:
         raise TypeError(f"a {type(self).__name__} has no items: use {key!r:.60} in model.wv")
 
 
-class TrainedVectors(HasVectors):
-    """The base class of Model and ViewsModel."""
-
-    settings: Settings
-
-    if TYPE_CHECKING:
-
-        @property
-        def wv(self) -> KeyedVectors: ...
-
-        @property
-        def metrics(self) -> dict[str, Any]: ...
-
-    def _repr_html_(self) -> str:
-        """Return an HTML table of settings, metrics, accuracy on the bundled analogies, and loss curves."""
-        facts: dict[str, object] = {"settings": html_table(list(self.settings.in_effect().items()))}
-        facts |= {name: self.metrics[name] for name in SHOWN_METRICS if name in self.metrics}
-        if self._analogies.answered:
-            facts["analogies"] = f"{self._analogies.accuracy:.1%} of {self._analogies.answered:,} bundled questions"
-        for name, curve in self._loss_curves.items():
-            if len(curve) > 1:
-                label = f"{name}loss per prediction, from {curve[0][1]:.4g} to {curve[-1][1]:.4g}"
-                facts[label] = html_curve(curve, label)
-        rows = [(name.replace("_", " "), value) for name, value in facts.items()]
-        return f"<p>{escape(repr(self).strip('<>'))}</p>{html_table(rows)}"
-
-    @cached_property
-    def _analogies(self) -> AnalogyResult:
-        return analogies(self.wv, progress=lambda _: None)
-
-    @property
-    def _loss_curves(self) -> dict[str, list[tuple[float, float]]]:
-        """The loss curves, by the start of their label."""
-        raise NotImplementedError
-
-    def plot(self, words: Iterable[str] | Mapping[str, Sequence[str]] | None = None, **options: Any) -> Figure:
-        """Plot a map of words; see KeyedVectors.plot."""
-        return self.wv.plot(words, **options)
-
-    def explore(self, other: HasWordVectors | None = None, **options: Any) -> Page:
-        """Return a page for the browser about one or two models; see KeyedVectors.explore."""
-        return self.wv.explore(other.wv if other else None, **options)
-
-    def save(self, path: PathLike, *, force: bool = False) -> None:
-        """Write the model to a file, atomically. Only the format .safetensors stores the whole model.
-
-        Args:
-            path: The file; its extension chooses the format.
-            force: Whether to replace an existing file.
-
-        Raises:
-            W2VError: The file cannot be written, or it exists and `force` is false.
-            SettingsError: The extension is unknown.
-        """
-        table.write(path, self.to_vector_file(), force)
-
-    def to_vector_file(self) -> VectorFile:
-        """Return the content of the model's file."""
-        raise NotImplementedError
-
-
 @dataclass(repr=False, frozen=True)
-class Model(TrainedVectors):
-    """A trained model. Its matrices cannot be edited, because `vectors` and `wv` are computed from them.
+class View(HasVectors):
+    """A view of a model: what one run has trained. A model of whole words, or of n-grams, has only this view.
+
+    Its matrices cannot be edited, because `vectors` and `wv` are computed from them.
 
     Attributes:
         settings: The settings of the run.
@@ -179,17 +120,6 @@ class Model(TrainedVectors):
             if isinstance(array, np.ndarray):  # a copy by pickle can be edited
                 array.setflags(write=False)
 
-    def __repr__(self) -> str:
-        rows, size = self.inputs.shape
-        return (
-            f"<Model: {pluralise(rows, 'word')}, {pluralise(size, 'value')} each, {self.settings.model} with loss "
-            f"{self.settings.loss}>"
-        )
-
-    @property
-    def _loss_curves(self) -> dict[str, list[tuple[float, float]]]:
-        return {"": self.loss_curve}
-
     @property
     def loss_curve(self) -> list[tuple[float, float]]:
         """Points (words trained, mean loss per prediction since the previous point).
@@ -213,11 +143,6 @@ class Model(TrainedVectors):
         counts = self.vocabulary.counts if self.loss.log_frequencies else None
         vectors = make(self.inputs, self.outputs[: len(self.inputs)], counts)
         return memory.read_only(vectors.astype(self.inputs.dtype, copy=False))
-
-    @cached_property
-    def words(self) -> list[str]:
-        """The words of the vocabulary, the most frequent first."""
-        return self.vocabulary.words.tolist()
 
     @cached_property
     def wv(self) -> KeyedVectors:
@@ -269,48 +194,19 @@ class Model(TrainedVectors):
         return {"outputs": self.outputs} | self.parameters
 
     def to_float32(self) -> Self:
-        """Return the same model with float32 matrices instead of bfloat16."""
+        """Return the same view with float32 matrices instead of bfloat16."""
         inputs, outputs = bfloat16.to_float32(self.inputs), bfloat16.to_float32(self.outputs)
         ngrams = replace(self.ngrams, rows=bfloat16.to_float32(self.ngrams.rows)) if self.ngrams else None
         settings = replace(self.settings, storage="float32")
         return replace(self, settings=settings, inputs=inputs, outputs=outputs, ngrams=ngrams)
 
     @classmethod
-    def of(cls, model: Model | ViewsModel | KeyedVectors | PathLike, mmap: bool = False) -> Model | ViewsModel:
-        """Return the model itself, or load it from a file; see `load`.
+    def from_vector_file(cls, stored: VectorFile, path: PathLike) -> Self:
+        """Return the view in the content of a file of one view.
 
         Raises:
-            W2VError: `model` is a KeyedVectors, or the file cannot be used.
+            W2VError: It holds only word vectors, or it is damaged.
         """
-        if isinstance(model, KeyedVectors):
-            raise W2VError("word vectors have no output layer: give the model that training returned, or its file")
-        return model if isinstance(model, Model | ViewsModel) else cls.load(model, mmap)
-
-    @classmethod
-    def load(cls, path: PathLike, mmap: bool = False) -> Self:
-        """Load a model from a .safetensors file.
-
-        `settings.workers` of the loaded model is None, because the number of threads depends on the machine.
-
-        Args:
-            path: The file.
-            mmap: Whether to memory-map the matrices instead of reading them.
-
-        Returns:
-            The model; a ViewsModel if the file has several views.
-
-        Raises:
-            W2VError: The file cannot be read, or it holds only word vectors, without the output layer.
-        """
-        stored = table.read(path, mmap and Path(path).suffix == ".safetensors")
-        if stored.header.views:
-            # The static type is Model, as for `train`, so that callers who train one view need not distinguish.
-            return cast(Self, ViewsModel._from_vector_file(stored, path))
-        return cls._from_vector_file(stored, path)
-
-    @classmethod
-    def _from_vector_file(cls, stored: VectorFile, path: PathLike) -> Self:
-        """Return the model in a file of one view, or a view in a file of several."""
         output_parameters = {name: stored.tensors.pop(name) for name in list(stored.tensors) if is_parameter(name)}
         header = stored.header
         if not output_parameters or stored.counts is None or header.settings is None:
@@ -318,7 +214,7 @@ class Model(TrainedVectors):
                 f"{path}: it has only words and vectors: train with -o model.safetensors "
                 f'(model.save("model.safetensors")), which {SAFETENSORS_ALSO_KEEPS}'
             )
-        settings = replace(settings_from(header.settings, f"{path}: its settings", vectors="input"), workers=None)
+        settings = replace(settings_from(header.settings, f"{path}: its settings"), workers=None)
         metrics = dict(header.metrics)
         if LOSS_BY_EPOCH in stored.tensors:
             metrics["loss"] = _without_nan(stored.tensors.pop(LOSS_BY_EPOCH), path)
@@ -333,14 +229,14 @@ class Model(TrainedVectors):
         if (ngrams.subwords if ngrams else None) != settings.ngrams:
             raise W2VError(f"{path}: damaged: its n-grams do not fit its settings")
         others: dict[str, Any] = {"text": header.text, "ngrams": ngrams, "coordinates": header.coordinates}
-        model = cls(settings, vocabulary, loss=loss, metrics=metrics, **others, **matrices)
+        view = cls(settings, vocabulary, loss=loss, metrics=metrics, **others, **matrices)
         if inputs is not stored.vectors:
             # Vectors computed again may differ in the last bits.
-            vars(model)["vectors"] = memory.read_only(stored.vectors)
-        return model
+            vars(view)["vectors"] = memory.read_only(stored.vectors)
+        return view
 
     def to_vector_file(self) -> VectorFile:
-        """Return the content of the model's file. It includes the input rows only if they are not the word vectors."""
+        """Return the content of the file. It includes the input rows only if they are not the word vectors."""
         tensors = {} if self.vectors is self.inputs else {INPUTS_TENSOR: self.inputs}
         tensors |= self.output_parameters | self.loss.tensors
         metrics = {name: value for name, value in self.metrics.items() if name not in NOT_STORED}
@@ -352,7 +248,7 @@ class Model(TrainedVectors):
         return VectorFile(words, self.vectors, self.vocabulary.counts, tensors, header)
 
     def with_vectors(self, kind: WordVectors) -> Self:
-        """Return the same model with another kind of word vectors; see settings.vectors.
+        """Return the same view with another kind of word vectors; see settings.vectors.
 
         Raises:
             SettingsError: The loss of the model does not allow this kind.
@@ -363,62 +259,94 @@ class Model(TrainedVectors):
 
 
 @dataclass(repr=False, frozen=True)
-class ViewsModel(TrainedVectors):
-    """A model of several views of the same words, which were trained separately on the same text.
+class Model(HasVectors):
+    """A trained model.
 
-    The vector of a word is the concatenation of its vectors in all views, each scaled to length 1. An unknown word has
-    the vector that its n-grams give it in the view of subwords; see `w2v.vectors.compose.complete_vectors` for the
-    view of words.
+    With several views of the words, which were trained separately on the same text, the vector of a word is the
+    concatenation of its vectors in all views, each scaled to length 1. An unknown word has the vector that its n-grams
+    give it in the view of subwords; see `w2v.vectors.compose.complete_vectors` for the view of words.
 
     Attributes:
-        settings: The settings of the run; `views[name].settings` are the settings of one view.
-        views: The model of each view, by name: "words" and "subwords".
+        views: The views by name: "words" and perhaps "subwords". Each has its own matrices, loss and settings.
     """
 
-    settings: Settings
-    views: dict[str, Model]
+    views: dict[str, View]
 
     def __repr__(self) -> str:
-        views = " and ".join(f"{name} ({view.vectors.shape[1]})" for name, view in self.views.items())
-        return f"<ViewsModel: {pluralise(len(self.vocabulary), 'word')}, views of {views}>"
+        settings, words = self.settings, pluralise(len(self.vocabulary), "word")
+        size = f"{pluralise(self.vectors.shape[1], 'value')} each, {settings.model} with loss {settings.loss}"
+        sizes = " and ".join(f"{name} ({view.vectors.shape[1]})" for name, view in self.views.items())
+        return f"<Model: {words}, {size}" + (f", views of {sizes}>" if len(self.views) > 1 else ">")
+
+    def _repr_html_(self) -> str:
+        """Return an HTML table of settings, metrics, accuracy on the bundled analogies, and loss curves."""
+        facts: dict[str, object] = {"settings": html_table(list(self.settings.in_effect().items()))}
+        facts |= {name: self.metrics[name] for name in SHOWN_METRICS if name in self.metrics}
+        if self._analogies.answered:
+            facts["analogies"] = f"{self._analogies.accuracy:.1%} of {self._analogies.answered:,} bundled questions"
+        for name, view in self.views.items():
+            if len(curve := view.loss_curve) > 1:
+                of_view = f"{name}: " if len(self.views) > 1 else ""
+                label = f"{of_view}loss per prediction, from {curve[0][1]:.4g} to {curve[-1][1]:.4g}"
+                facts[label] = html_curve(curve, label)
+        rows = [(name.replace("_", " "), value) for name, value in facts.items()]
+        return f"<p>{escape(repr(self).strip('<>'))}</p>{html_table(rows)}"
+
+    @cached_property
+    def _analogies(self) -> AnalogyResult:
+        return analogies(self.wv, progress=lambda _: None)
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
             """Raise AttributeError, with a hint if each view has an attribute of this name."""
-            is_own = name in Model.__dataclass_fields__ or (hasattr(Model, name) and not name.startswith("_"))
-            if is_own and not hasattr(KeyedVectors, name):
+            if name in View.__dataclass_fields__ or (hasattr(View, name) and not name.startswith("_")):
                 hint = f"each view has its own: use model.views['words'].{name}"
-                raise AttributeError(f"a ViewsModel has no attribute {name!r}: {hint}", name=name, obj=self)
+                raise AttributeError(f"a Model has no attribute {name!r}: {hint}", name=name, obj=self)
             return super().__getattr__(name)
 
     @property
-    def _loss_curves(self) -> dict[str, list[tuple[float, float]]]:
-        return {f"{name}: ": view.loss_curve for name, view in self.views.items()}
+    def _words(self) -> View:
+        return self.views[WORD_VIEW]
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the view of words, with the vector_size of the model.
+
+        If views have different windows, `window` is None, its default.
+        """
+        return whole_settings([view.settings for view in self.views.values()])
 
     @property
     def vocabulary(self) -> Vocabulary:
         """The words and their counts, which are the same in all views."""
-        return self.views["words"].vocabulary
+        return self._words.vocabulary
 
-    @property
+    @cached_property
     def words(self) -> list[str]:
         """The words of the vocabulary, the most frequent first."""
-        return self.views["words"].words
+        return self.vocabulary.words.tolist()
 
     @property
     def text(self) -> TextOptions:
-        """How the text was normalised and split into words."""
-        return self.views["words"].text
+        """How the text was normalised and split into words. Queries and other texts are treated the same way."""
+        return self._words.text
 
     @property
-    def vectors(self) -> NDArray[np.float32]:
-        """The word vectors, (V, D)."""
-        return self.wv.vectors
+    def coordinates(self) -> str:
+        """See ModelHeader. Models with the same frozen output rows have the same name here."""
+        return self._words.coordinates
+
+    @property
+    def vectors(self) -> NDArray[Any]:
+        """The word vectors, (V, D); bfloat16 after training one view with storage "bf16", else float32."""
+        return self._words.vectors if len(self.views) == 1 else self.wv.vectors
 
     @cached_property
     def wv(self) -> KeyedVectors:
-        """The word vectors by word, float32: the concatenations of the unit vectors of all views."""
+        """The word vectors by word, float32; bfloat16 vectors are copied and converted."""
+        if len(self.views) == 1:
+            return self._words.wv
         words, counts, rows = self.vocabulary.words, self.vocabulary.counts, np.arange(len(self.vocabulary))
         matrices = [view.vectors for view in self.views.values()]
         vectors = concatenate_unit_vectors(matrices, [rows] * len(matrices), [1.0] * len(matrices))
@@ -439,52 +367,90 @@ class ViewsModel(TrainedVectors):
             subwords=self._ngrams.subwords,
             ngram_offset=offset,
             key_type=self.vocabulary.key_type,
-            coordinates=self.views["words"].coordinates,
+            coordinates=self.coordinates,
         )
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """The metrics of the whole run, as in Model.metrics; `views[name].metrics` are the metrics of one view."""
+        """The metrics of the whole run, as in View.metrics. With several views, "views" has the metrics of each."""
         metrics = {name: view.metrics for name, view in self.views.items()}
-        total = {name: value for name, value in metrics["words"].items() if name not in METRICS_OF_VIEWS}
+        if len(metrics) == 1:
+            return metrics[WORD_VIEW]
+        total = {name: value for name, value in metrics[WORD_VIEW].items() if name not in METRICS_OF_VIEWS}
         total["tokens_trained"] = sum(view["tokens_trained"] for view in metrics.values())
         if all("seconds" in view for view in metrics.values()):  # files do not store them
             seconds = sum(view["seconds"]["train"] for view in metrics.values())
-            total["seconds"] = metrics["words"]["seconds"] | {"train": seconds}
+            total["seconds"] = metrics[WORD_VIEW]["seconds"] | {"train": seconds}
             total["words_per_second"] = total["tokens_trained"] / seconds if seconds else 0.0
         names = METRICS_OF_VIEWS
         total["views"] = {name: {key: view[key] for key in names if key in view} for name, view in metrics.items()}
         return total
 
-    @classmethod
-    def load(cls, path: PathLike, mmap: bool = False) -> Self:
-        """Load a model of several views; see Model.load.
+    def encode(self, texts: Iterable[str] | Iterable[Sequence[str]], **options: Any) -> NDArray[np.float32]:
+        """Return the vectors of texts, (N, D); see KeyedVectors.encode."""
+        return self.wv.encode(texts, **options)
+
+    def plot(self, words: Iterable[str] | Mapping[str, Sequence[str]] | None = None, **options: Any) -> Figure:
+        """Plot a map of words; see KeyedVectors.plot."""
+        return self.wv.plot(words, **options)
+
+    def explore(self, other: HasWordVectors | None = None, **options: Any) -> Page:
+        """Return a page for the browser about one or two models; see KeyedVectors.explore."""
+        return self.wv.explore(other.wv if other else None, **options)
+
+    def save(self, path: PathLike, *, force: bool = False) -> None:
+        """Write the model to a file, atomically. Only the format .safetensors stores the whole model.
+
+        Args:
+            path: The file; its extension chooses the format.
+            force: Whether to replace an existing file.
 
         Raises:
-            W2VError: The file has one view, or Model.load cannot read it.
+            W2VError: The file cannot be written, or it exists and `force` is false.
+            SettingsError: The extension is unknown.
         """
-        model = Model.load(path, mmap)
-        if not isinstance(model, cls):
-            raise W2VError(f"{path}: a model of one view: load it with w2v.Model.load")
-        return model
+        table.write(path, self.to_vector_file(), force)
 
     @classmethod
-    def _from_vector_file(cls, stored: VectorFile, path: PathLike) -> Self:
-        settings = replace(settings_from(stored.header.settings or {}, f"{path}: its settings"), workers=None)
-        expected = view_settings(settings)
-        if {*expected} != {*stored.header.views} or not settings.has_two_views:
-            raise W2VError(f"{path}: damaged: its views do not fit its settings")
-        views = {name: Model._from_vector_file(stored.view(name, path), path) for name in expected}
-        for name, view in views.items():
-            if (view.settings.vector_size, bool(view.ngrams)) != (settings.view_sizes[name], name == SUBWORD_VIEW):
-                raise W2VError(f"{path}: damaged: its settings do not fit the settings of its view of {name}")
-        model = cls(settings, views)
-        if stored.vectors.shape[1] != sum(view.vectors.shape[1] for view in views.values()):
+    def of(cls, model: Model | KeyedVectors | PathLike, mmap: bool = False) -> Model:
+        """Return the model itself, or load it from a file; see `load`.
+
+        Raises:
+            W2VError: `model` is a KeyedVectors, or the file cannot be used.
+        """
+        if isinstance(model, KeyedVectors):
+            raise W2VError("word vectors have no output layer: give the model that training returned, or its file")
+        return model if isinstance(model, Model) else cls.load(model, mmap)
+
+    @classmethod
+    def load(cls, path: PathLike, mmap: bool = False) -> Self:
+        """Load a model from a .safetensors file.
+
+        `settings.workers` of the loaded model is None, because the number of threads depends on the machine.
+
+        Args:
+            path: The file.
+            mmap: Whether to memory-map the matrices instead of reading them.
+
+        Raises:
+            W2VError: The file cannot be read, or it holds only word vectors, without the output layer.
+        """
+        stored = table.read(path, mmap and Path(path).suffix == ".safetensors")
+        if not (names := [*stored.header.views]):
+            return cls({WORD_VIEW: View.from_vector_file(stored, path)})
+        if names != [WORD_VIEW, SUBWORD_VIEW]:
+            raise W2VError(f"{path}: damaged: its views are {', '.join(names)[:60]}")
+        model = cls({name: View.from_vector_file(stored.view(name, path), path) for name in names})
+        if [bool(view.ngrams) for view in model.views.values()] != [False, True]:
+            raise W2VError(f"{path}: damaged: its n-grams do not fit its views")
+        if stored.vectors.shape[1] != sum(view.vectors.shape[1] for view in model.views.values()):
             raise W2VError(f"{path}: damaged: its vectors do not fit the vectors of its views")
         return model
 
     def to_vector_file(self) -> VectorFile:
-        """Return the content of the model's file: the word vectors, and the content of the file of each view."""
+        """Return the content of the model's file: with several views, the word vectors and the content of each view."""
+        if len(self.views) == 1:
+            return self._words.to_vector_file()
         tensors: dict[str, NDArray[Any]] = {}
         views = {}
         for name, view in self.views.items():
@@ -504,12 +470,20 @@ class ViewsModel(TrainedVectors):
         Raises:
             SettingsError: The loss of the model does not allow this kind.
         """
-        views = self.views | {"words": self.views["words"].with_vectors(kind)}
-        return replace(self, settings=replace(self.settings, vectors=kind), views=views)
+        return replace(self, views=self.views | {WORD_VIEW: self._words.with_vectors(kind)})
+
+
+def whole_settings(views: Sequence[Settings]) -> Settings:
+    """Return the settings of a run from the settings of its views, which begin with the view of words."""
+    first, *others = views
+    if not others:
+        return first
+    size = sum(each.vector_size for each in views)
+    return replace(first, vector_size=size, window=first.window if others[0].window == first.window else None)
 
 
 def matrix_arguments(matrices: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """Convert matrices, by their names in a file, into the arguments `inputs`, `outputs` and `parameters` of Model."""
+    """Convert matrices, by their names in a file, into the arguments `inputs`, `outputs` and `parameters` of View."""
     inputs = matrices["inputs"]
     outputs = matrices.get("outputs", np.empty((0, inputs.shape[1]), np.float32))  # a loss may have no outputs
     others = {name.removeprefix(PREFIX): array for name, array in matrices.items() if name.startswith(PREFIX)}

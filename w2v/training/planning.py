@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v._kernels import MAX_CHUNK_SIZE, chunk_size, worker_bytes
+from w2v._kernels import MAX_CHUNK_SIZE, chunk_size, step_for, worker_bytes
 from w2v.errors import NothingToTrain
 from w2v.formats import bfloat16
 from w2v.kernel import loop
@@ -17,9 +18,11 @@ from w2v.kernel.plan import Plan, instruction_set
 from w2v.losses.registry import Settings, loss_for
 from w2v.text.idstore import IdStore
 from w2v.text.subword_rows import SubwordRows
-from w2v.training.initialisation import Initialisation
 from w2v.training.schedule import epochs_for
+from w2v.training.start import Initialisation
 from w2v.vectors.combine_matrices import memory_of
+
+log = logging.getLogger("w2v")
 
 # With subwords, all changes of a chunk are computed from the values before the chunk, so chunks must be small: the text
 # is divided into SUBWORD_CHUNKS chunks, unless they would be smaller or larger than these limits in ids.
@@ -40,7 +43,6 @@ def plan_run(
     settings: Settings,
     initial: Initialisation,
     store: IdStore,
-    instruction_set: str | None = None,
     sum_over_ranks: Callable[[int], int] = int,
     max_chunk: int = MAX_CHUNK_SIZE,
     ignore_memory: bool = False,
@@ -51,7 +53,6 @@ def plan_run(
         settings: The settings of the run.
         initial: The vocabulary and the loss.
         store: The ids of the text, or of this rank's part of it.
-        instruction_set: The instruction set of the kernel; by default, the best one of this machine.
         sum_over_ranks: A function that sums a number over all ranks.
         max_chunk: The largest number of ids in a chunk.
         ignore_memory: Whether to build a table of subwords even if memory looks insufficient.
@@ -100,15 +101,15 @@ def plan_run(
         window_sides=settings.window_sides,
         shrink_windows=settings.shrink_windows and not settings.whole_sentences,
         per_pair=settings.per_pair,
-        start_alpha=settings.start_alpha,
-        end_alpha=settings.end_alpha,
+        alpha=settings.start_alpha,
+        min_alpha=settings.end_alpha,
         epochs=epochs_for(settings, loss, tokens),
         seed=settings.seed,
         vector_size=settings.vector_size,
         storage=settings.storage,
         chunk_size=chunk,
         workers=settings.threads,
-        instruction_set=instruction_set or machine_instruction_set(settings.kernel),
+        instruction_set=_instruction_set(initial.instruction_set, settings.kernel),
         subwords=subwords,
         shares=shares,
         deterministic=settings.deterministic,
@@ -146,9 +147,16 @@ def thresholds(probabilities: NDArray[np.float32]) -> NDArray[np.uint32]:
     return limited.astype(np.uint32)
 
 
-def machine_instruction_set(kernel: str) -> str:
-    """Return the instruction set that a kernel uses on this machine; see Plan."""
-    return str(numba_kernel().target_name()) if kernel == "numba" else instruction_set()
+def _instruction_set(original: str, kernel: str) -> str:
+    """Return the instruction set of a kernel: the one that the run began with, because others round differently.
+
+    If this machine does not support it, warn and return the machine's own.
+    """
+    own = str(numba_kernel().target_name()) if kernel == "numba" else instruction_set()
+    if not original or original == own or (kernel == "cython" and step_for(original)):
+        return original or own
+    log.warning("the run began with %s, and this machine uses %s: last bits will differ", original, own)
+    return own
 
 
 def numba_kernel() -> Any:
@@ -159,7 +167,7 @@ def numba_kernel() -> Any:
 def memory_needed(plan: Plan, settings: Settings, copies: int = 0) -> int:
     """Return the bytes that a run needs.
 
-    They include the matrices, `copies` copies of the matrices, the threads, and what Run.model computes: the word
+    They include the matrices, `copies` copies of the matrices, the threads, and what Run.view computes: the word
     vectors, and rows that are not rows of the run.
     """
     rows = input_row_count(plan) + plan.loss.memory_rows

@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 import math
 import time
-from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from w2v._kernels import Kernel
 from w2v.errors import Diverged, NothingToTrain, W2VError
+from w2v.evaluation.held_out import GapTest
 from w2v.formats import bfloat16
 from w2v.kernel.plan import Plan
 from w2v.losses.loss import by_tensor_name
@@ -21,18 +21,17 @@ from w2v.losses.registry import Settings
 from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.threads import Thread
-from w2v.text.idstore import IdStore, TypeCounts
-from w2v.text.phrases import Phrases
 from w2v.text.subwords import Ngrams
 from w2v.training.checkpoint import Checkpoint, ResumeInfo
 from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.config import RunConfig
 from w2v.training.divergence import DIVERGENCE_RATIO, WARNING_RATIO, all_finite, loss_ratio
 from w2v.training.early_stopping import EarlyStopping
-from w2v.training.initialisation import Initialisation
-from w2v.training.model import Model, matrix_arguments
+from w2v.training.inputs import Inputs
+from w2v.training.model import View, matrix_arguments
 from w2v.training.planning import input_row_count, memory_needed, numba_kernel, plan_run
 from w2v.training.schedule import Schedule
+from w2v.training.start import Initialisation
 
 log = logging.getLogger("w2v")
 
@@ -42,43 +41,13 @@ HISTORY_ROWS = 200  # approximate number of rows in the history of a finished ru
 SAMPLED_ROWS = 256  # checked for NaN and infinity at both ends of each matrix, where the most updated rows are
 
 
-class BaseRun:
-    """What Run and ViewsRun share: the description of the run, and its open files.
-
-    `prepare` creates a run. The `with` block of the run closes the files at the end.
-
-    Attributes:
-        config: The description of the run.
-        checkpoint_folders: The folders of all views that checkpoints are written to; empty without checkpoints.
-        resources: Closes the text and the checkpoints.
-    """
-
-    def __init__(self, config: RunConfig, checkpoint_folders: list[CheckpointFolder]) -> None:
-        self.config = config
-        self.checkpoint_folders = checkpoint_folders
-        self.resources = ExitStack()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        """Close the text and the checkpoints. Raise W2VError if the file of ids was truncated during the run."""
-        self.resources.__exit__(*error)
-
-    @property
-    def settings(self) -> Settings:
-        return self.config.settings
-
-
-class Run(BaseRun):
+class Run:
     """One training run over a text: the matrices, and the kernel that trains them.
 
     Attributes:
-        types: The types of the text; with several ranks, of all parts of the text.
-        phrases: The phrases that were joined in the text, if any.
-        files: See ResumeInfo.
-        checksum: See ResumeInfo.
-        read_seconds: The time spent on reading the text.
+        config: The description of the run.
+        inputs: The text.
+        checkpoint_folder: The folder that checkpoints are written to; None without checkpoints.
         seconds: The time spent on training.
         history: See Checkpoint.
         scores: See ResumeInfo.
@@ -87,39 +56,30 @@ class Run(BaseRun):
         memory_limit: The memory available to this process in bytes.
     """
 
-    types: TypeCounts
-    phrases: Phrases | None = None
-    files: list[tuple[str, int]] | None = None
-    checksum = ""
-    read_seconds = 0.0
-
     def __init__(
         self,
         config: RunConfig,
         initial: Initialisation,
-        store: IdStore,
-        instruction_set: str | None = None,
+        inputs: Inputs,
         *,
         share: float = 1.0,
         other_memory: int = 0,
-        early_stopping: EarlyStopping | None = None,
         checkpoint_folder: CheckpointFolder | None = None,
+        best_folder: CheckpointFolder | None = None,
     ) -> None:
         """Plan the run, and allocate and initialise its matrices.
 
         Args:
             config: The description of the run.
             initial: The vocabulary, the loss and the initial matrices.
-            store: The ids of the text, or of this rank's part of it.
-            instruction_set: The instruction set of the kernel; by default, the best one of this machine.
+            inputs: The text.
             share: The share of the text, from its start, to train on.
             other_memory: The bytes that will be needed in addition to the memory of this run.
-            early_stopping: The rule that may end the run early.
             checkpoint_folder: The folder to write checkpoints to.
+            best_folder: The folder that keeps the best checkpoint, if the run may stop early.
         """
-        super().__init__(config, [checkpoint_folder] if checkpoint_folder else [])
+        self.config, self.inputs, self.store = config, inputs, inputs.store
         self.vocabulary, self.frozen, self.coordinates = initial.vocabulary, initial.frozen, initial.coordinates
-        self.store = self.types = store
         self.checkpoint_folder = checkpoint_folder
         self.seconds = 0.0
         self.history = np.zeros((0, 4))
@@ -128,8 +88,11 @@ class Run(BaseRun):
         self._history_offset = np.zeros(2)
         # True after an error of a thread or of reading the ids. The matrices then match no position in the text.
         self._failed = False
-        self.early_stopping = early_stopping
-        plan = self._plan(initial, instruction_set)
+        self._early_stopping = None
+        if config.settings.stop_early and best_folder:
+            share, held_out = GapTest.at_end(self.store, self.vocabulary)
+            self._early_stopping = EarlyStopping(config.settings.stop_early, held_out, best_folder)
+        plan = self._plan(initial)
         self.plan = plan if share == 1 else plan.first(share)
         self.config = replace(config, settings=replace(config.settings, epochs=self.plan.epochs))
         self.schedule = Schedule(self.plan)
@@ -137,6 +100,10 @@ class Run(BaseRun):
         if self.plan.loss.notice:
             log.warning("%s", self.plan.loss.notice)
         self._allocate(initial, int(bool(checkpoint_folder and checkpoint_folder.copies_matrices)), other_memory)
+
+    @property
+    def settings(self) -> Settings:
+        return self.config.settings
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -153,9 +120,9 @@ class Run(BaseRun):
         """The summed loss and the number of predictions of this process, float64 (2,)."""
         return np.array([self.kernel.losses.sum(), self.kernel.predictions.sum()])
 
-    def _plan(self, initial: Initialisation, instruction_set: str | None) -> Plan:
+    def _plan(self, initial: Initialisation) -> Plan:
         """Build the plan of this run."""
-        return plan_run(self.settings, initial, self.store, instruction_set, ignore_memory=self.config.ignore_memory)
+        return plan_run(self.settings, initial, self.store, ignore_memory=self.config.ignore_memory)
 
     def _allocate(self, initial: Initialisation, copies: int, other_memory: int) -> None:
         """Allocate the matrices, initialise them with new values or from `initial`, and create the kernel.
@@ -207,8 +174,9 @@ class Run(BaseRun):
                 seconds=self.seconds,
                 instruction_set=self.plan.instruction_set,
                 scores=list(self.scores),
-                files=self.files,
-                checksum=self.checksum,
+                files=self.inputs.text.sizes if self.inputs.text else None,
+                checksum=self.inputs.checksum,
+                types_checksum=self.inputs.types_checksum,
                 coordinates=self.coordinates,
             ),
             vocabulary=self.vocabulary,
@@ -220,14 +188,14 @@ class Run(BaseRun):
             frozen=self.frozen,
         )
 
-    def model(self) -> Model:
-        """Return the model as trained so far.
+    def view(self) -> View:
+        """Return the view of a model as trained so far.
 
         It shares the matrices of the run, except input rows that are composed of subwords and output rows that several
         words share.
         """
         parameters, ngrams, subwords = dict(self.parameters), None, self.plan.subwords
-        if self.plan.output_words is not None:  # in the model, each word has a copy of its output row
+        if self.plan.output_words is not None:  # in the view, each word has a copy of its output row
             parameters["outputs"] = parameters["outputs"][self.plan.output_words]
         if self.settings.ngrams and subwords:
             own, shared = parameters["inputs"], parameters.pop("ngrams")
@@ -241,19 +209,19 @@ class Run(BaseRun):
             "tokens": self.tokens,
             "tokens_trained": words,
             "words_per_second": words / self.seconds if self.seconds else 0.0,  # the clock may not have advanced
-            "seconds": {"read": self.read_seconds, "train": self.seconds},
+            "seconds": {"read": self.inputs.seconds, "train": self.seconds},
             "loss": checkpoint.mean_losses,
             "predictions": checkpoint.predictions.tolist(),
-            "sentences": self.types.sentences,
-            "tokens_read": self.types.tokens,
-            "pruned": self.types.pruned,
+            "sentences": self.inputs.types.sentences,
+            "tokens_read": self.inputs.types.tokens,
+            "pruned": self.inputs.types.pruned,
             "cache_reused": self.store.reused,
             "instruction_set": self.plan.instruction_set,
             **self.metrics,
         }
-        if self.phrases is not None:
-            metrics["phrases"] = {"found": len(self.phrases), "delimiter": self.phrases.options.delimiter}
-        return Model(
+        if phrases := self.inputs.phrases:
+            metrics["phrases"] = {"found": len(phrases), "delimiter": phrases.options.delimiter}
+        return View(
             self.settings,
             self.vocabulary,
             loss=self.plan.loss,
@@ -275,7 +243,7 @@ class Run(BaseRun):
             Diverged: Training has diverged.
             NothingToTrain: There was nothing to predict.
         """
-        first, checkpoint_folder, early_stopping = self.kernel.position, self.checkpoint_folder, self.early_stopping
+        first, checkpoint_folder, early_stopping = self.kernel.position, self.checkpoint_folder, self._early_stopping
         self._start_meter(report)
         try:
             self._score_epoch()  # a resumed run may have stopped before it scored the last epoch
@@ -304,7 +272,7 @@ class Run(BaseRun):
         pause, folder = math.inf, self.checkpoint_folder
         if folder:
             pause = folder.next_position(self.kernel.position, self.plan.chunks)
-        if self.early_stopping:
+        if self._early_stopping:
             pause = min(pause, max(self.kernel.position + 1, self._next_score_position))
         return int(min(pause, self.plan.total_chunks))
 
@@ -315,8 +283,8 @@ class Run(BaseRun):
 
     def _score_epoch(self) -> None:
         """Score the epoch if it has just ended and training may stop early."""
-        if self.early_stopping and self.kernel.position >= self._next_score_position:
-            self.scores = self.early_stopping.score_epoch(self.make_checkpoint(), self.model().vectors)
+        if self._early_stopping and self.kernel.position >= self._next_score_position:
+            self.scores = self._early_stopping.score_epoch(self.make_checkpoint(), self.view().vectors)
 
     def _start_meter(self, report: Report | None) -> None:
         constants = {"epochs": self.plan.epochs, "memory": self.peak_memory, "memory_limit": self.memory_limit}
@@ -326,7 +294,7 @@ class Run(BaseRun):
     def _check_trained(self, checkpoint: Checkpoint) -> None:
         """Raise NothingToTrain if nothing was predicted, Diverged if training diverged. Warn if the loss has risen."""
         if not checkpoint.predictions.any():
-            unit = "a line is a sentence" if self.types.is_text else "a list is a session"
+            unit = "a line is a sentence" if self.inputs.types.is_text else "a list is a session"
             raise NothingToTrain(
                 "nothing to learn: no training pairs left after min_count and subsampling; try --sample 0 (sample=0), "
                 f"and note that {unit}, which windows do not cross"

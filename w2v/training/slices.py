@@ -18,6 +18,7 @@ from typing import Any
 from w2v.detect import read_lines
 from w2v.display import Result
 from w2v.errors import NothingToTrain, SettingsError, W2VError, pluralise
+from w2v.formats.vector_file import WORD_VIEW
 from w2v.options import refuse_unknown
 from w2v.progress import Report
 from w2v.settings import RENAMED
@@ -27,22 +28,23 @@ from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus, DataFrameLike, Source
 from w2v.text.tagging import TaggedTexts, tagged
 from w2v.training.checkpoint import checksum
-from w2v.training.checkpoint_folder import VIEWS_FILE_NAME
-from w2v.training.checkpoint_folder import files as checkpoint_files
 from w2v.training.config import RunConfig
-from w2v.training.identity import Identity, check_identity, identity_of
-from w2v.training.initialisation import check_frozen_outputs, coordinates_of
-from w2v.training.model import Model, ViewsModel
-from w2v.training.prepare import load_phrases, prepare, read_words, resumed_config
-from w2v.training.train import Arguments
-from w2v.training.views import latest_checkpoint
+from w2v.training.folders import has_checkpoints, latest_checkpoints
+from w2v.training.identity import Identity, check_identity, identity_of, new_run_id
+from w2v.training.inputs import read_words
+from w2v.training.model import Model
+from w2v.training.source import check_frozen_outputs
+from w2v.training.start import coordinates_of
+from w2v.training.train import Arguments, resumed_config
+from w2v.training.training import open_training
 
 log = logging.getLogger("w2v")
 
 COMPASS, TAGGED = "compass", "tagged"  # the names of models of all texts
 EXTENSION = ".safetensors"
-STATE = "slices.json"  # the file in the folder of the models that tells which of them are finished
-START_AGAIN = "start again with --force (force=True)"
+# The files in the folder of the models that tell which of them are finished, without and with tagged words.
+STATE, TAGGED_STATE = "slices.json", "tagged.json"
+START_AGAIN = "start again with --force (force=True) instead of --resume"
 COMPRESSED = {".gz", ".bz2", ".xz", ".zst"}
 # Arguments of `train` that `slices` sets itself, or that several runs cannot share.
 NOT_SHARED = {"settings", "vocabulary", "continue_from", "vocab", "init", "freeze", "notes", "communicator"}
@@ -136,7 +138,16 @@ def slices(
         for name in ("stop_early", "subwords"):
             if getattr(config.settings, name) is not None:
                 raise SettingsError(f"{name} cannot be combined with tag_words: leave one of them out")
-    run = _Runs(Path(output), Path(checkpoint) if checkpoint else None, resume, force, progress)
+        if options["views"] != "words":
+            raise SettingsError(f"views {options['views']} cannot be combined with tag_words: leave one of them out")
+    run = _Runs(
+        Path(output),
+        TAGGED_STATE if words else STATE,
+        Path(checkpoint) if checkpoint else None,
+        resume,
+        force,
+        progress,
+    )
     run.check_outputs([TAGGED] if words else [COMPASS, *sources])
     run.begin(_checksums(sources, config, words, progress), {**given, "tag_words": words}, config)
     if words:
@@ -161,11 +172,10 @@ def _checksums(
     Raise W2VError if one of them has too few words to train a model. The compass has the words that a text contains at
     least min_count times, because it is trained on all texts.
     """
-    min_count, phrases = config.settings.min_count, load_phrases(config.phrases)
-    checksums: dict[str, str] = {}
+    min_count, checksums = config.settings.min_count, dict[str, str]()
     for name, source in sources.items():
         with naming_text(name):
-            store, _ = read_words(Corpus(source), config, phrases, config.settings.threads, progress)
+            store, _ = read_words(Corpus(source), config, progress)
         with store:
             if not tag_words and store.counts[FIRST_TYPE:].max(initial=0) < min_count:
                 raise W2VError(
@@ -183,17 +193,20 @@ class _State:
     Attributes:
         identity: The identity of the call. All its runs have the same id.
         models: The checksum of the vectors of each model that was finished or is being written, by name.
+        force: Whether the call replaces existing models.
     """
 
     identity: Identity
     models: dict[str, str] = field(default_factory=dict)
+    force: bool = False
 
 
 @dataclass
 class _Runs:
-    """The runs of a call of `slices`, with its arguments."""
+    """The runs of a call of `slices`, with its arguments. `state_name` is STATE or TAGGED_STATE."""
 
     output: Path
+    state_name: str
     checkpoint: Path | None
     resume: bool
     force: bool
@@ -233,23 +246,23 @@ class _Runs:
             W2VError: The state is damaged or belongs to another call.
         """
         options = {name: getattr(config.settings, name, given[name]) for name in given}
-        self.state = _State(identity_of(config.run_id, checksums, options))
-        path = self.output / STATE
+        self.state = _State(identity_of(config.run_id, checksums, options), force=self.force)
+        path = self.output / self.state_name
         if self.resume and path.exists():
             stored = read(_State, path)
             expected = replace(self.state.identity, run_id=stored.identity.run_id)
             check_identity(path, stored.identity, expected, f"give the same texts and options again, or {START_AGAIN}")
-            self.state = stored
+            self.state = replace(stored, force=stored.force or self.force)
         self._write_state()
 
     def _write_state(self) -> None:
-        path = self.output / STATE
+        path = self.output / self.state_name
         with atomic_write(path) as file:
             file.write(encode(self.state, path).encode())
 
     def model(
-        self, name: str, source: Source | TaggedTexts, options: Mapping[str, Any], compass: Model | ViewsModel | None
-    ) -> Model | ViewsModel:
+        self, name: str, source: Source | TaggedTexts, options: Mapping[str, Any], compass: Model | None
+    ) -> Model:
         """Return a model with its coordinates: from its file, if it is finished and the call resumes, or by training.
 
         Args:
@@ -266,40 +279,48 @@ class _Runs:
                 raise W2VError(f"{error}; remove the file to train it again, or {START_AGAIN}") from None
             if checksum({"vectors": finished.vectors}, "") == self.state.models.get(name):
                 return finished
-            if not self.force:
+            if not self.state.force:
                 raise W2VError(f"{path} was not written by this call: remove it, or {START_AGAIN}")
         log.info("training %s", f"the slice {name}" if compass else f"the model {name} on all slices")
         with naming_text(name):
             model = self._train(name, source, options, compass)
         if name == COMPASS:
-            model = with_coordinates(model)
+            views = {
+                name: replace(view, coordinates=coordinates_of(view.outputs)) for name, view in model.views.items()
+            }
+            model = replace(model, views=views)
             self.state.models.clear()  # slices that were trained with another compass do not count as finished
         # The state is written first: a model without its checksum would be taken for a model of another call.
         self.state.models[name] = checksum({"vectors": model.vectors}, "")
         self._write_state()
-        model.save(path, force=self.force)
+        model.save(path, force=self.state.force)
         return model
 
     def _train(
-        self, name: str, source: Source | TaggedTexts, options: Mapping[str, Any], compass: Model | ViewsModel | None
-    ) -> Model | ViewsModel:
+        self, name: str, source: Source | TaggedTexts, options: Mapping[str, Any], compass: Model | None
+    ) -> Model:
         """Train a model, or resume its run from a checkpoint."""
-        folder, run_id = self.checkpoint and self.checkpoint / name, self.state.identity.run_id
-        arguments: dict[str, Any] = {"progress": self.progress, "replace_checkpoints": self.force}
-        resumed = None
-        if folder and self.resume and (checkpoint_files(folder) or (folder / VIEWS_FILE_NAME).exists()):
-            resumed = latest_checkpoint(folder)
-        if resumed and (resumed.config.run_id == run_id or not self.force):
-            check_identity(resumed.path, Identity(resumed.config.run_id), Identity(run_id), START_AGAIN)
+        folder, run_id, resumed = self.checkpoint and self.checkpoint / name, self.state.identity.run_id, None
+        arguments: dict[str, Any] = {"progress": self.progress, "replace_checkpoints": self.state.force}
+        arguments |= {"checkpoint": folder}
+        if folder and self.resume and has_checkpoints(folder):
+            resumed = latest_checkpoints(folder)
+        if resumed and (resumed[WORD_VIEW].config.run_id == run_id or not self.state.force):
+            first = resumed[WORD_VIEW]
+            check_identity(first.path, Identity(first.config.run_id), Identity(run_id), START_AGAIN)
             others = {key: options[key] for key in ("ignore_memory", "checkpoint_every") if key in options}
             config = resumed_config(resumed, options.get("phrases", False), options.get("cache"), **others)
             arguments["resume_from"] = resumed
         else:
+            if name == COMPASS:  # another compass: checkpoints of slices that were trained with the old one do not fit
+                run_id = new_run_id()
+                self.state = replace(self.state, identity=replace(self.state.identity, run_id=run_id), models={})
+                self._write_state()
             config = replace(RunConfig.from_options({**options, "checkpoint": folder}, compass), run_id=run_id)
-            arguments["source"] = compass
-        with prepare(config, source, **arguments) as run:
-            run.train(self.progress)
-            return run.model()
+            arguments |= {"source": compass, "views": options["views"]}
+        with open_training(config, source, **arguments) as training:
+            training.train(self.progress)
+            return training.model()
 
     def tagged(self, sources: Mapping[str, Source], words: list[str], options: Mapping[str, Any]) -> Slices:
         """Train one model of all texts, with a vector of each chosen word for each text."""
@@ -326,14 +347,6 @@ def words_to_tag(words: PathLike | Collection[str]) -> list[str]:
     if not words:
         raise W2VError("tag_words has no words" if name is None else f"{name}: no words to tag: write some into it")
     return list(dict.fromkeys(words))
-
-
-def with_coordinates(model: Model | ViewsModel) -> Model | ViewsModel:
-    """Return the same model with the coordinates that its output rows define."""
-    if isinstance(model, ViewsModel):
-        views = {name: replace(view, coordinates=coordinates_of(view.outputs)) for name, view in model.views.items()}
-        return replace(model, views=views)
-    return replace(model, coordinates=coordinates_of(model.outputs))
 
 
 def model_files(corpora: Mapping[str, Source] | Sequence[PathLike], output: Path, has_tags: bool) -> list[Path]:

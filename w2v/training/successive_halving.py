@@ -25,11 +25,13 @@ import numpy as np
 from w2v.errors import Diverged, SettingsError, W2VError
 from w2v.losses.registry import Settings
 from w2v.progress import Progress, Report
-from w2v.text.idstore import IdStore
+from w2v.settings import Views
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.config import RunConfig
-from w2v.training.prepare import run_in_memory
+from w2v.training.inputs import Inputs
 from w2v.training.schedule import epochs_for
+from w2v.training.training import Training, start_runs
+from w2v.training.views import settings_of_views
 from w2v.vectors.keyed import HasWordVectors
 
 ETA = 3  # the best third of the candidates continues, with three times the resource
@@ -129,7 +131,8 @@ class Tuner:
     """A search for the best settings.
 
     Attributes:
-        store: The ids of the text.
+        inputs: The text.
+        views: The views of the model.
         vocabulary: The words of the text.
         share: The share of the text, from its start, that trials are trained on.
         fixed: The settings of all trials.
@@ -144,7 +147,8 @@ class Tuner:
         default_score: The score of the default settings.
     """
 
-    store: IdStore
+    inputs: Inputs
+    views: Views
     vocabulary: Vocabulary
     share: float
     fixed: Mapping[str, Any]
@@ -208,6 +212,11 @@ class Tuner:
         epochs = epochs_for(settings, settings.loss_class, self.vocabulary.tokens) * factors.get("epochs", 1)
         return replace(settings, epochs=max(1, round(epochs)))
 
+    def training(self, settings: Settings, share: float) -> Training:
+        """Return a new training with these settings, on this share of the text."""
+        settings_by_view = settings_of_views(self.views, settings)
+        return Training(start_runs(self.config, settings_by_view, self.inputs, share=share, vocabulary=self.vocabulary))
+
     def changed(self, choices: Choices) -> dict[str, Any]:
         """Return the choices that differ from their defaults, given all other settings."""
         chosen = self.settings_for(choices).in_effect()
@@ -238,11 +247,10 @@ class Tuner:
         epochs = share * int(settings.epochs)
         settings = replace(settings, epochs=max(1, round(epochs)))
         text_share = self.share * min(1.0, epochs)
-        config = replace(self.config, settings=settings)
-        run = run_in_memory(config, self.vocabulary, self.store, share=text_share)
+        training = self.training(settings, text_share)
         with suppress(Diverged):
-            run.train(self._report)
-            score = self.scorer(run.model())
+            training.train(self._report)
+            score = self.scorer(training.model())
         trial = Trial(choices, share, seed, score, time.monotonic() - started)
         self.trials.append(trial)
         self.save(trial, self)

@@ -1,52 +1,53 @@
-"""`train` and `resume`: build the config of a run, prepare the run, train, and return a Model."""
+"""`train` and `resume`: build the config of a run, train each view, and return a Model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, cast
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from w2v.errors import SettingsError, W2VError, one_line
+from w2v.formats.vector_file import WORD_VIEW
 from w2v.graph.graph import is_graph
 from w2v.graph.walks import WalkOptions
-from w2v.losses.registry import FlatSettings, Settings
-from w2v.options import refuse_unknown, with_parameters_of
+from w2v.losses.registry import Settings
+from w2v.options import options_of, refuse_unknown, with_parameters_of
 from w2v.progress import Report
-from w2v.settings import RENAMED, Freeze, Preset
+from w2v.settings import RENAMED, Freeze, Preset, ViewOptions
 from w2v.system.files import PathLike
 from w2v.text.corpus import Source
 from w2v.text.idstore import ReadingOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.checkpoint_folder import CheckpointFolder
-from w2v.training.communicator import Communicator, collective_errors
+from w2v.training.communicator import OneProcess
 from w2v.training.config import RunConfig
-from w2v.training.initialisation import Vocab, open_source
-from w2v.training.model import Model, ViewsModel
-from w2v.training.prepare import prepare, resumed_config
-from w2v.training.views import ViewsCheckpoint, latest_checkpoint
+from w2v.training.folders import latest_checkpoints, run_folder
+from w2v.training.model import Model, whole_settings
+from w2v.training.source import Vocab, open_source
+from w2v.training.training import open_training
 from w2v.vectors.keyed import KeyedVectors
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(ReadingOptions, WalkOptions, FlatSettings):
+class Arguments(ReadingOptions, WalkOptions, ViewOptions, Settings):
     """The keyword arguments of `train`: the options of a RunConfig, and objects in memory."""
 
     settings: Settings | None = None
     preset: Preset | None = None
     graph: bool = False
     vocabulary: Vocabulary | None = None
-    continue_from: Model | ViewsModel | PathLike | None = None
+    continue_from: Model | PathLike | None = None
     vocab: Vocab = RunConfig.vocab
-    init: KeyedVectors | Model | ViewsModel | PathLike | None = None
-    freeze: Freeze | bool | None = RunConfig.freeze
+    init: KeyedVectors | Model | PathLike | None = None
+    freeze: Freeze | None = RunConfig.freeze
     phrases: bool | PathLike = RunConfig.phrases
     checkpoint: PathLike | CheckpointFolder | None = None
     checkpoint_every: str = RunConfig.checkpoint_every
     notes: Mapping[str, Any] | None = None
     ignore_memory: bool = RunConfig.ignore_memory
     progress: Report | None = None
-    communicator: Communicator | None = None
+    communicator: OneProcess | None = None
 
 
 @with_parameters_of(Arguments)
@@ -64,6 +65,7 @@ def train(corpus: Source, **given: Any) -> Model:
         graph: Whether the files of the corpus are a graph, to train on random walks; see w2v.graph.readers.read_graph.
             The corpus may also be a graph of scipy.sparse or networkx. The default of preset is then "graph".
         weighted, directed, delimiter, walk_length, num_walks, p, q: The options of the walks; see WalkOptions.
+        views: "words" for a model of one view, "words+subwords" for two; see --views.
         vocabulary: The words to train, instead of the words of the corpus.
         continue_from: A model to continue, or its .safetensors file. The run starts with the matrices of the model and
             uses the model's settings unless you give others. `workers` is not taken from a file.
@@ -71,7 +73,7 @@ def train(corpus: Source, **given: Any) -> Model:
             corpus; new words start like the words of a new model.
         init: KeyedVectors, or a file in any format that w2v.load reads. Matching words start with these vectors. All
             other words and the output layer start with new values.
-        freeze: What stays unchanged during training. "inputs" (or True): the vectors of the words in `init`. "outputs":
+        freeze: What stays unchanged during training. "inputs": the vectors of the words in `init`. "outputs":
             the output rows of the model in `init`, such as a model of all periods. The run then takes its settings and
             words from this model, without the words that occur less than min_count times in the corpus. All models that
             are trained in this way share the coordinate system of the model.
@@ -92,18 +94,19 @@ def train(corpus: Source, **given: Any) -> Model:
             docs/cluster.md. Each rank returns the model. Rank 0 writes the checkpoints.
 
     Returns:
-        The trained model. With two `views`, which is the default for most small texts, it is a ViewsModel, and
-        `model.views["words"]` is a Model.
+        The trained model.
 
     Raises:
         W2VError: The corpus cannot be used, or the matrices do not fit in memory.
         SettingsError: A setting is impossible.
     """
     refuse_unknown(given, [each.name for each in fields(Arguments)], RENAMED)
-    progress, communicator = given.pop("progress", None), given.pop("communicator", None)
-    with collective_errors(communicator):
+    ranks, progress = given.pop("communicator", None) or OneProcess(), given.pop("progress", None)
+    opened: dict[str, Any] = {name: given.get(name) for name in ("vocabulary", "checkpoint")}
+    views = given.get("views", ViewOptions.views)
+    with ranks.collective_errors():
         if (settings := given.pop("settings", None)) is not None:
-            if others := sorted(given.keys() & {*Settings.names()}):
+            if others := sorted(given.keys() & {*options_of(Settings)}):
                 raise SettingsError(f"give {others[0]} inside settings, not in addition to it")
             if given.get("preset") is not None:
                 raise SettingsError("preset has no effect with settings, which have all values")
@@ -115,16 +118,14 @@ def train(corpus: Source, **given: Any) -> Model:
         if is_graph(corpus):
             given["graph"] = True
         config = RunConfig.from_options(given, source)
-        folder = given.get("checkpoint")
-        inputs: dict[str, Any] = {"checkpoint_folder": folder if isinstance(folder, CheckpointFolder) else None}
-        inputs |= {"source": source, "vocabulary": given.get("vocabulary")}
-    with prepare(config, corpus, **inputs, communicator=communicator, progress=progress) as run:
-        run.train(progress)
-        return cast(Model, run.model())  # see Model.load
+    opened |= {"views": views, "source": source, "ranks": ranks, "progress": progress}
+    with open_training(config, corpus, **opened) as training:
+        training.train(progress)
+        return training.model()
 
 
 def resume(
-    folder: PathLike | Checkpoint | ViewsCheckpoint,
+    folder: PathLike | Mapping[str, Checkpoint],
     corpus: Source | None = None,
     *,
     phrases: bool | PathLike = False,
@@ -132,7 +133,7 @@ def resume(
     notes: Mapping[str, Any] | None = None,
     ignore_memory: bool = False,
     progress: Report | None = None,
-    communicator: Communicator | None = None,
+    communicator: OneProcess | None = None,
 ) -> Model:
     """Resume a run from the newest undamaged checkpoint in a folder, and return the model.
 
@@ -140,7 +141,7 @@ def resume(
     files must be named again: somebody else may have written the checkpoint, so paths in it are never opened.
 
     Args:
-        folder: The `checkpoint` folder of `train`, or the result of w2v.training.views.latest_checkpoint.
+        folder: The `checkpoint` folder of `train`, or the result of w2v.training.views.latest_checkpoints.
         corpus: The same text as before; it may have been moved.
         phrases: The same file of phrases, if the run joined the phrases of a file.
         cache: See `train`.
@@ -156,14 +157,56 @@ def resume(
         W2VError: The folder has no undamaged checkpoint, the text has changed, or `corpus` is missing. In the last case
             the message names the text.
     """
-    with collective_errors(communicator):
-        checkpoint = folder if isinstance(folder, Checkpoint | ViewsCheckpoint) else latest_checkpoint(folder)
+    ranks = communicator or OneProcess()
+    with ranks.collective_errors():
+        checkpoints = folder if isinstance(folder, Mapping) else latest_checkpoints(folder)
+        first = checkpoints[WORD_VIEW]
         if corpus is None:
-            files = checkpoint.config.corpus
+            files = first.config.corpus
             before = f"the run began with {one_line(', '.join(files))}" if files else "it was not a file"
             raise W2VError(f"give the corpus again, because paths in a checkpoint are not used; {before}")
-        others = {"notes": checkpoint.config.notes if notes is None else dict(notes), "ignore_memory": ignore_memory}
-        config = resumed_config(checkpoint, phrases, cache, **others)
-    with prepare(config, corpus, resume_from=checkpoint, communicator=communicator, progress=progress) as run:
-        run.train(progress)
-        return cast(Model, run.model())  # see Model.load
+        others = {"notes": first.config.notes if notes is None else dict(notes), "ignore_memory": ignore_memory}
+        config = resumed_config(checkpoints, phrases, cache, **others)
+    resources: dict[str, Any] = {"checkpoint": run_folder(checkpoints), "ranks": ranks, "progress": progress}
+    with open_training(config, corpus, resume_from=checkpoints, **resources) as training:
+        training.train(progress)
+        return training.model()
+
+
+def resumed_config(
+    checkpoints: Mapping[str, Checkpoint], phrases: bool | PathLike, cache: PathLike | None, **overrides: Any
+) -> RunConfig:
+    """Return the config of a run that resumes from checkpoints.
+
+    No path in a checkpoint is used, because somebody else may have written it.
+
+    Args:
+        checkpoints: The checkpoints; see `latest_checkpoints`.
+        phrases: The file of phrases, if the run joined the phrases of a file.
+        cache: The cache of the text, if any.
+        overrides: Other fields of RunConfig, such as the paths that the user names again.
+    """
+    config = checkpoints[WORD_VIEW].config
+    settings = whole_settings([each.settings for each in checkpoints.values()])
+    paths: dict[str, Any] = {"corpus": (), "phrases": _resumed_phrases(config.phrases, phrases)}
+    reading = replace(config.reading, cache=cache)
+    return replace(config, **paths | {"settings": settings, "reading": reading} | overrides)
+
+
+def _resumed_phrases(original: bool | str, phrases: bool | PathLike) -> bool | str:
+    """Return the phrases of a resumed run.
+
+    Raise W2VError if the run began with a file of phrases and `phrases` is not a file. Raise SettingsError if
+    `phrases` contradicts a run that began without a file.
+    """
+    if isinstance(original, bool):
+        if phrases in (False, original):
+            return original
+        joined = "phrases that it found in the text" if original else "no phrases"
+        raise SettingsError(f"phrases {phrases}: the run joined {joined}; leave it out")
+    if isinstance(phrases, bool):
+        raise W2VError(
+            "give the file of phrases again with --phrases (phrases=), because paths in a checkpoint are not used; the "
+            f"run began with {one_line(original)}"
+        )
+    return str(phrases)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from statistics import mean
-from typing import Any, cast
+from typing import Any
 
 from w2v.detect import read_lines
 from w2v.display import Result
@@ -19,9 +19,9 @@ from w2v.evaluation.held_out import GapTest
 from w2v.evaluation.similarity import word_pairs
 from w2v.losses import registry
 from w2v.losses.registry import Settings, loss_for
-from w2v.options import check_numbers, refuse_unknown
+from w2v.options import check_numbers, options_of, refuse_unknown
 from w2v.progress import Report, duration, notebook_bar
-from w2v.settings import RENAMED
+from w2v.settings import RENAMED, ViewOptions, Views
 from w2v.system.files import PathLike, as_paths, atomic_write, translate_os_errors
 from w2v.system.schema import encode, read
 from w2v.text.corpus import Corpus, Source
@@ -31,11 +31,11 @@ from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import checksum
 from w2v.training.config import RunConfig
 from w2v.training.identity import Identity, check_identity, checksum_of_files, identity_of
+from w2v.training.inputs import Inputs, read_words
 from w2v.training.model import Model
-from w2v.training.prepare import load_phrases, read_words, run_in_memory
 from w2v.training.schedule import interval
 from w2v.training.successive_halving import SIZE_FACTORS, Choice, TimeBudget, Trial, Tuner, values_to_try
-from w2v.training.views import with_views
+from w2v.training.views import choose_views, settings_of_views
 from w2v.vectors.keyed import HasWordVectors
 
 log = logging.getLogger("w2v")
@@ -118,6 +118,7 @@ def tune(
     pairs: PathLike | Sequence[PathLike] = (),
     max_size: int | None = None,
     phrases: bool | PathLike = False,
+    views: Views = ViewOptions.views,
     state: PathLike | None = None,
     ignore_memory: bool = False,
     on_trial: Callable[[Trial, Tuner], None] | None = None,
@@ -133,7 +134,7 @@ def tune(
         pairs: A file or files of word pairs that score the settings; see `word_pairs`. Without questions and pairs, the
             end of the text is held out to score the settings; see GapTest.
         max_size: Try vector sizes up to this one. By default, all trials have the vector size of the settings.
-        phrases: See `train`.
+        phrases, views: See `train`.
         state: A file that stores the trials. If it has trials of a run that was stopped, they are not repeated, and
             their time counts.
         ignore_memory: See `train`.
@@ -149,31 +150,33 @@ def tune(
         SettingsError: See `train`.
     """
     budget = TimeBudget(seconds_of(time), progress or notebook_bar())
-    refuse_unknown(given, [*Settings.names(), *READING_NAMES], RENAMED)
+    refuse_unknown(given, [*options_of(Settings), *READING_NAMES], RENAMED)
     fixed, choices = _fixed_and_choices({name: given[name] for name in given if name not in READING_NAMES}, max_size)
     config = RunConfig.from_options({**given, **fixed, "phrases": phrases, "ignore_memory": ignore_memory})
     settings = config.settings
-    given_phrases = load_phrases(phrases)
+    settings_of_views(ViewOptions(views=views).views, settings)  # raises SettingsError now, before the text is read
     questions, pairs = as_paths(questions), as_paths(pairs)
     for file in (*questions, *pairs):
         next(read_lines(file), None)  # raises W2VError if the file cannot be read
     with ExitStack() as stack:
-        store, joined_phrases = read_words(Corpus(corpus), config, given_phrases, settings.threads, budget)
+        store, joined_phrases = read_words(Corpus(corpus), config, budget)
         stack.enter_context(store)
         vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
-        fixed["views"] = with_views(settings, store).views
+        views = choose_views(views, settings, store)
         share, held_out = (1.0, None) if questions or pairs else GapTest.at_end(store, vocabulary)
-        about = {name: getattr(settings, name, value) for name, value in given.items()} | {"max_size": max_size}
+        about = {name: getattr(settings, name, value) for name, value in given.items()}
+        about |= {"max_size": max_size, "views": views}
         inputs = {"text": store.checksum()}
         inputs |= {"questions": checksum_of_files(questions), "pairs": checksum_of_files(pairs)}
         if settings.objective is not None:
             inputs["data of the objective"] = checksum(loss_for(settings, vocabulary).tensors, "")
         stored = _read_state(state, identity_of(config.run_id, inputs, about))
-        read_seconds = budget.used
+        inputs_of_runs = Inputs(store, store, joined_phrases, seconds=budget.used)
         budget.started -= sum(trial.seconds for trial in stored.trials)  # the time of earlier trials counts
         log.info("tuning takes about %s", duration(max(0, budget.seconds - budget.used)))
         tuner = Tuner(
-            store=store,
+            inputs=inputs_of_runs,
+            views=views,
             vocabulary=vocabulary,
             share=share,
             fixed=fixed,
@@ -186,10 +189,9 @@ def tune(
         )
         warn_about_text(store, settings.epochs, config.text, vocabulary.words)
         tuner.search()
-        config = replace(config, settings=tuner.settings_for(tuner.best))
-        run = run_in_memory(config, vocabulary, store, phrases=joined_phrases, read_seconds=read_seconds)
-        run.train(budget)
-        model = cast(Model, run.model())  # see Model.load
+        training = tuner.training(tuner.settings_for(tuner.best), share=1.0)
+        training.train(budget)
+        model = training.model()
     budget.end()
     return Tuned(
         model=model,

@@ -1,14 +1,16 @@
 """Write a sample of each kind of file that w2v writes to this folder, and the expected content to expected.json.
 
-Existing files are not overwritten, since they show how earlier versions wrote them. Usage:
+All files are replaced. Write them again when a format changes on purpose. Usage:
 
     W2V_SIMD=baseline python -m tests.formats.samples.make
 """
 
 import json
+import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +26,7 @@ from w2v.vectors import reduce
 
 HERE = Path(__file__).parent
 CORPUS = HERE / "corpus.txt"
-SENTENCES = [
-    "The new york bridge is 12 miles long",
-    "a king and a queen walk in new york",
-    "the queen of the long river is old",
-    "the king of köln is old and the bridge is new",
-]
+SENTENCES = [line.split() for line in CORPUS.read_text("utf-8").splitlines()]
 SMALL: dict[str, Any] = {
     "vector_size": 4, "window": 2, "min_count": 2, "epochs": 2, "sample": 0, "workers": 1, "seed": 5,
 }  # fmt: skip
@@ -52,44 +49,31 @@ PLAIN = (
     ".bin", ".txt", ".vec", ".glove.txt", ".npy", ".tsv", ".parquet", ".arrow", ".db", ".model2vec", ".spark",
     ".ft.bin",
 )  # fmt: skip
+GENSIM_MODELS: list[tuple[str, Any, dict[str, Any]]] = [
+    ("word2vec", word2vec.Word2Vec, {"sg": 1}),
+    ("word2vec-hs", word2vec.Word2Vec, {"hs": 1, "negative": 0}),
+    ("fasttext", fasttext.FastText, {"min_n": 2, "max_n": 3, "bucket": 30}),
+]
 
 
 def main() -> None:
-    if not CORPUS.exists():
-        CORPUS.write_text("".join(f"{line}\n" for line in SENTENCES * 15), "utf-8")
-    path = HERE / "expected.json"
-    expected: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    add(expected, "phrases.txt", phrase_list)
-    for name, options in VARIANTS.items():
-        add(expected, f"{name}.safetensors", lambda file, options=options: native_model(file, options))
-    model = w2v.Model.load(HERE / "ns.safetensors")
-    subwords = w2v.Model.load(HERE / "subwords.safetensors")
-    for end in PLAIN:
-        add(expected, f"plain{end}", lambda file: save_and_describe(file, model, model.wv))
-    add(expected, "plain.spacy", spacy_folder)
-    add(expected, "subwords.ft.bin", lambda file: save_and_describe(file, subwords, subwords.wv))
-    for storage in ("f16", "int8"):
-        add(expected, f"{storage}.safetensors", lambda file, storage=storage: small_storage(file, storage))
-    add(expected, "dims.safetensors", fewer_dimensions)
-    add(expected, "vectors.safetensors", lambda file: save_and_describe(file, model.wv, model.wv))
-    add(expected, "gensim-word2vec.model", lambda file: gensim_model(file, word2vec.Word2Vec, sg=1))
-    add(expected, "gensim-word2vec-hs.model", lambda file: gensim_model(file, word2vec.Word2Vec, hs=1, negative=0))
-    add(
-        expected,
-        "gensim-fasttext.model",
-        lambda file: gensim_model(file, fasttext.FastText, min_n=2, max_n=3, bucket=30),
-    )
-    add(expected, "gensim-keyedvectors.kv", gensim_vectors)
-    add(expected, "gensim-phrases.json", gensim_phrases)
-    add(expected, "vocabulary.txt", vocabulary)
-    add(expected, "settings.toml", settings_file)
-    path.write_text(json.dumps(expected, ensure_ascii=False) + "\n", "utf-8")
-
-
-def add(expected: dict[str, Any], name: str, write: Callable[[Path], Any]) -> None:
-    """Write a sample and store its expected content, unless the file exists."""
-    if not (HERE / name).exists():
-        expected[name] = write(HERE / name)
+    for path in HERE.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path != CORPUS and path.suffix != ".py":
+            path.unlink()
+    write: dict[str, Callable[[Path], Any]] = {"phrases.txt": phrase_list}
+    write |= {f"{name}.safetensors": partial(native_model, options=options) for name, options in VARIANTS.items()}
+    write |= {f"plain{end}": partial(saved_model, name="ns") for end in PLAIN}
+    write |= {"plain.spacy": spacy_folder, "subwords.ft.bin": partial(saved_model, name="subwords")}
+    write |= {f"{storage}.safetensors": partial(small_storage, storage=storage) for storage in ("f16", "int8")}
+    write |= {"dims.safetensors": fewer_dimensions, "vectors.safetensors": saved_vectors}
+    for name, kind, options in GENSIM_MODELS:
+        write[f"gensim-{name}.model"] = partial(gensim_model, kind=kind, **options)
+    write |= {"gensim-keyedvectors.kv": gensim_vectors, "gensim-phrases.json": gensim_phrases}
+    write |= {"vocabulary.txt": vocabulary, "settings.toml": settings_file}
+    expected = {name: function(HERE / name) for name, function in write.items()}
+    (HERE / "expected.json").write_text(json.dumps(expected, ensure_ascii=False) + "\n", "utf-8")
 
 
 def first_three_and_last(values: Any) -> Any:
@@ -114,9 +98,16 @@ def describe(wv: Any, model: w2v.Model | None = None) -> dict[str, Any]:
     return found
 
 
-def save_and_describe(file: Path, content: w2v.Model | w2v.KeyedVectors, wv: w2v.KeyedVectors) -> dict[str, Any]:
-    content.save(file)
-    return describe(wv)
+def saved_model(file: Path, name: str) -> dict[str, Any]:
+    model = w2v.Model.load(HERE / f"{name}.safetensors")
+    model.save(file)
+    return describe(model.wv)
+
+
+def saved_vectors(file: Path) -> dict[str, Any]:
+    vectors = w2v.Model.load(HERE / "ns.safetensors").wv
+    vectors.save(file)
+    return describe(vectors)
 
 
 def native_model(file: Path, options: dict[str, Any]) -> dict[str, Any]:
@@ -129,10 +120,9 @@ def native_model(file: Path, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def spacy_folder(file: Path) -> dict[str, Any]:
-    model = w2v.Model.load(HERE / "ns.safetensors")
-    model.save(file)
+    found = saved_model(file, "ns")
     (file / "tokenizer").unlink()  # large, and w2v does not read it
-    return describe(model.wv)
+    return found
 
 
 def small_storage(file: Path, storage: Any) -> dict[str, Any]:
@@ -147,8 +137,7 @@ def fewer_dimensions(file: Path) -> dict[str, Any]:
 
 
 def gensim_model(file: Path, kind: Any, **options: Any) -> dict[str, Any]:
-    sentences = [line.split() for line in SENTENCES * 15]
-    model = kind(sentences, vector_size=4, window=2, min_count=2, epochs=2, seed=3, workers=1, **options)
+    model = kind(SENTENCES, vector_size=4, window=2, min_count=2, epochs=2, seed=3, workers=1, **options)
     model.note = "kept"
     model.lifecycle_events = None  # they would contain paths and the name of the machine
     model.save(file)
@@ -165,7 +154,7 @@ def gensim_vectors(file: Path) -> dict[str, Any]:
 
 
 def gensim_phrases(file: Path) -> dict[str, Any]:
-    found = phrases.Phrases([line.split() for line in SENTENCES * 15], min_count=1, threshold=3)
+    found = phrases.Phrases(SENTENCES, min_count=1, threshold=3)
     found.save(file)
     return {"sentence": found[["walk", "in", "new", "york"]]}
 

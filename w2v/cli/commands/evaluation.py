@@ -21,7 +21,7 @@ from w2v.options import options_of
 from w2v.progress import Report
 from w2v.system.files import Errors
 from w2v.text.idstore import ReadingOptions
-from w2v.training.model import Model, ViewsModel
+from w2v.training.model import Model, View
 from w2v.vectors.keyed import load
 
 VIEW = click.option(
@@ -31,20 +31,18 @@ VIEW = click.option(
 )
 
 
-def _load_view(path: Path, view: str | None) -> Model:
-    """Load a model or, if it has several views, the chosen one.
+def _load_view(path: Path, view: str | None) -> View:
+    """Load a view of a model: the only one, or the chosen one, by default the view of words.
 
     Raises:
         SettingsError: If a model with one view is given with a choice.
     """
-    model = Model.load(path)
-    if isinstance(model, ViewsModel):
-        if view is None:
-            say(f"{path} has two views; this is the view of words, and --view subwords measures the other")
-        return model.views[view or "words"]
-    if view is not None:
+    views = Model.load(path).views
+    if len(views) > 1 and view is None:
+        say(f"{path} has two views; this is the view of words, and --view subwords measures the other")
+    if len(views) == 1 and view is not None:
         raise SettingsError(f"--view {view}: {path} has one view only: leave it out")
-    return model
+    return views[view or "words"]
 
 
 @click.command(cls=options.ResultCommand)

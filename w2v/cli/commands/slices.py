@@ -14,7 +14,6 @@ from w2v.cli.console import ProgressPrinter, Stopped
 from w2v.cli.options import FILE
 from w2v.cli.printing import print_result, print_slices
 from w2v.errors import SettingsError
-from w2v.losses.registry import Settings
 from w2v.training import slices as slicing
 from w2v.training.schedule import DEFAULT_INTERVAL
 
@@ -33,7 +32,7 @@ from w2v.training.schedule import DEFAULT_INTERVAL
     type=FILE,
     help="Train one model instead, in which each word of this file has a vector for each CORPUS, such as gay_1990s.",
 )
-@options.settings_options(*Settings.names())
+@options.TRAINING_SETTINGS
 @options.SETTING_FLAG_OPTIONS
 @JOIN_PHRASES
 @IGNORE_MEMORY
@@ -62,7 +61,8 @@ def slices(
     """
     paths = [Path(name) for name in corpus]
     chosen = options.given_settings(given) | options.given_reading(given)
-    chosen |= {name: given[name] for name in ("checkpoint", "phrases", "tag_words", "ignore_memory") if given[name]}
+    others = ("checkpoint", "phrases", "tag_words", "ignore_memory", "views")
+    chosen |= {name: given[name] for name in others if given[name]}
     if chosen.get("phrases") is True:
         raise SettingsError("--phrases needs FILE here: write it with w2v phrases --save-phrases, from all texts")
     chosen["checkpoint_every"] = given["checkpoint_every"] or DEFAULT_INTERVAL

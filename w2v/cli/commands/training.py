@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -18,11 +17,8 @@ from w2v.cli.options import FILE, Option
 from w2v.cli.printing import print_json, print_result, print_training, print_trial
 from w2v.cli.run_config import (
     OUTPUT,
-    RESUMABLE,
-    LongRunNotice,
     check_outputs,
     default_output,
-    named_files,
     new_run,
     one_view_for_fasttext,
     resume_command,
@@ -30,21 +26,21 @@ from w2v.cli.run_config import (
 )
 from w2v.errors import W2VError, pluralise
 from w2v.formats import table
-from w2v.losses.registry import Settings
-from w2v.progress import Report
-from w2v.settings import DEFAULT_NGRAMS, GRAPH, TEXT, Freeze, Preset
+from w2v.settings import DEFAULT_NGRAMS, GRAPH, TEXT, Freeze, Preset, ViewOptions
 from w2v.settings import MODEL as MODEL_GROUP
 from w2v.system import memory
 from w2v.text.idstore import ReadingOptions
+from w2v.text.vocabulary import Vocabulary
 from w2v.training import tune as tuning
 from w2v.training.checkpoint_folder import CheckpointFolder
-from w2v.training.communicator import collective_errors, is_root, join_ranks
+from w2v.training.communicator import join_ranks
 from w2v.training.config import RunConfig
-from w2v.training.initialisation import Vocab
-from w2v.training.model import SAFETENSORS_ALSO_KEEPS, Model, ViewsModel
-from w2v.training.prepare import prepare
+from w2v.training.model import SAFETENSORS_ALSO_KEEPS, Model
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
+from w2v.training.source import Vocab, settings_to_repeat
 from w2v.training.successive_halving import values_to_try
+from w2v.training.training import open_training
+from w2v.training.views import ONE_VIEW, TWO_VIEWS
 
 DEFAULT_OUTPUT = f"[default: {OUTPUT}, or {OUTPUT.with_suffix('.safetensors')} with --subwords]"
 NO_FILE = ""  # the value of --phrases without FILE
@@ -121,7 +117,7 @@ def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
     help="Use other defaults for the settings: the defaults for sessions of items, or for walks in a graph. Options "
     "override them.",
 )
-@options.settings_options(*Settings.names())
+@options.TRAINING_SETTINGS
 @options.READING
 @click.option(
     "--graph",
@@ -218,67 +214,40 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
     """
     started = time.perf_counter()
     checkpoint_folders: list[CheckpointFolder] = []
-    with join_ranks() or nullcontext() as communicator:
-        with collective_errors(communicator):
-            config, inputs = (resumed_run if given["resume"] else new_run)(given, communicator)
-        named = named_files(config)
+    with join_ranks() as ranks:
+        with ranks.collective_errors():
+            command = (resumed_run if given["resume"] else new_run)(given, ranks)
+        config, folder = command.config, command.inputs["checkpoint"]
         try:
-            with ProgressPrinter(quiet or not is_root(communicator)) as report:
-                progress: Report = report
-                if not (quiet or given["resume"]):
-                    progress = LongRunNotice(report, config.settings.in_effect(), bool(config.checkpoint))
-                more = {"replace_checkpoints": given["force"], "communicator": communicator}
-                with prepare(config, **inputs, **more, progress=progress) as run:
-                    if given["save_config"] and is_root(communicator):
-                        config.save(given["save_config"], force=given["force"])
-                    checkpoint_folders = run.checkpoint_folders
-                    run.train(progress)
-                    model = run.model()
-                del run  # frees the memory of its threads and of the last checkpoint
+            with ProgressPrinter(quiet or not ranks.is_root) as report:
+                more = {"replace_checkpoints": given["force"], "ranks": ranks, "progress": report}
+                more["check_items"] = partial(_check_items, command.outputs)
+                with open_training(config, **command.inputs, **more) as training:
+                    if given["save_config"] and ranks.is_root:
+                        files = {"output": command.outputs["output"], "views": command.inputs["views"]}
+                        config.save(given["save_config"], **files, force=given["force"])
+                    checkpoint_folders = training.checkpoint_folders
+                    training.train(report)
+                    model = training.model()
             trained = time.perf_counter()
-            with collective_errors(communicator):
-                if is_root(communicator):
-                    save_all(config, model, given["force"])
+            with ranks.collective_errors():
+                if ranks.is_root:
+                    save_all(command.outputs, model, given["force"])
         except Stopped as stopped:
             written = [folder.wait_for_newest() for folder in checkpoint_folders]
             if all(written) and (written or given["resume"]):  # a full disk may have prevented the first checkpoints
-                folder = str(config.checkpoint)
-                command = resume_command(folder, config.corpus, named, given["force"], config.ignore_memory)
-                stopped.add_note(f"resume with: {command}")
-            elif not config.checkpoint and sys.stderr.isatty():
-                stopped.add_note(f"nothing was saved; {RESUMABLE}")
+                again = resume_command(folder, config.corpus, command.named, given["force"], config.ignore_memory)
+                stopped.add_note(f"resume with: {again}")
+            elif not folder and sys.stderr.isatty():
+                stopped.add_note("nothing was saved; with --checkpoint DIR, a run can be resumed after Ctrl-C")
             raise
     now = time.perf_counter()
-    if not is_root(communicator):
+    if not ranks.is_root:
         return
-    before = inputs["resume_from"].seconds if given["resume"] else 0.0
-    metrics = _metrics(config, model, {"save": now - trained, "total": now - started + before})
-    if as_json:
-        print_json(metrics)
-    elif not quiet:
-        print_training(metrics | {"settings": model.settings.in_effect()}, verbose)
-        output = Path(str(config.output))
-        _warn_of_lost_parts(output, model)
-        if output == OUTPUT:
-            say(
-                f"{OUTPUT} has only words and vectors; -o {OUTPUT.with_suffix('.safetensors')} {SAFETENSORS_ALSO_KEEPS}"
-            )
-
-
-def _warn_of_lost_parts(output: Path, model: Model | ViewsModel) -> None:
-    lost = table.lost_parts(output, model.to_vector_file())
-    if isinstance(model, ViewsModel) and "ngrams" not in lost and lost:
-        size = pluralise(model.settings.view_sizes["subwords"], "value")
-        say(f"{output} has only the view of subwords, of {size}: write .safetensors for both views")
-    if "ngrams" in lost:
-        others = "" if isinstance(model, ViewsModel) else " or .ft.bin"
-        say(f"{output} has no n-grams, so unknown words have no vector: write .safetensors{others} for them")
-
-
-def _metrics(config: RunConfig, model: Model | ViewsModel, seconds: dict[str, float]) -> dict[str, Any]:
-    """Return the settings and measurements of a run that --json prints."""
-    return {
-        "output": config.output,
+    before = sum(each.seconds for each in command.inputs.get("resume_from", {}).values())
+    seconds = {"save": now - trained, "total": now - started + before}
+    metrics = {
+        "output": str(command.outputs["output"]),
         "vocabulary_size": len(model.vocabulary),
         "vector_size": model.vectors.shape[1],
         **model.metrics,
@@ -286,20 +255,53 @@ def _metrics(config: RunConfig, model: Model | ViewsModel, seconds: dict[str, fl
         "peak_memory_bytes": memory.peak_resident_bytes(),
         "settings": model.settings.as_dict(),
     }
+    if as_json:
+        print_json(metrics)
+    elif not quiet:
+        print_training(metrics | {"settings": model.settings.in_effect()}, verbose)
+        output = command.outputs["output"]
+        _warn_of_lost_parts(output, model)
+        if output == OUTPUT:
+            say(
+                f"{OUTPUT} has only words and vectors; -o {OUTPUT.with_suffix('.safetensors')} {SAFETENSORS_ALSO_KEEPS}"
+            )
 
 
-def save_all(config: RunConfig, model: Model | ViewsModel, force: bool) -> None:
-    """Write the outputs of a run: the model and, if requested, its vocabulary and the plot of the run."""
-    output = Path(str(config.output))
-    files: list[tuple[Path, outputs.Write]] = [(output, outputs.saver(model))]
-    if config.save_vocab:
-        files.append((Path(config.save_vocab), outputs.saver(model.vocabulary, model.metrics["sentences"])))
-    if config.plot:
+def _check_items(files: Mapping[str, Path], vocabulary: Vocabulary) -> None:
+    """Raise W2VError before training if an output cannot store the white space in an item."""
+    table.check_words(files["output"], vocabulary.words)
+    if "save_vocab" in files:
+        vocabulary.check_separable(files["save_vocab"])
+
+
+def _warn_of_lost_parts(output: Path, model: Model) -> None:
+    lost, has_two_views = table.lost_parts(output, model.to_vector_file()), len(model.views) > 1
+    if has_two_views and "ngrams" not in lost and lost:
+        size = pluralise(model.views["subwords"].settings.vector_size, "value")
+        say(f"{output} has only the view of subwords, of {size}: write .safetensors for both views")
+    if "ngrams" in lost:
+        others = "" if has_two_views else " or .ft.bin"
+        say(f"{output} has no n-grams, so unknown words have no vector: write .safetensors{others} for them")
+
+
+def save_all(files: Mapping[str, Path], model: Model, force: bool) -> None:
+    """Write the outputs of a run: the model and, if requested, its vocabulary and the plot of the run.
+
+    Args:
+        files: The outputs by parameter; see `Command`.
+        model: The model.
+        force: Whether to replace existing files.
+    """
+    output = files["output"]
+    written: list[tuple[Path, outputs.Write]] = [(output, outputs.saver(model))]
+    if "save_vocab" in files:
+        written.append((files["save_vocab"], outputs.saver(model.vocabulary, model.metrics["sentences"])))
+    if "plot" in files:
         from w2v.plotting.curves import run_picture
 
         # The plot is drawn when its turn comes, after the model is saved.
-        files.append((Path(config.plot), lambda path, force: run_picture(model, output.name).save(path, force=force)))
-    outputs.save(files, force)
+        written.append((files["plot"], lambda path, force: run_picture(model, output.name).save(path, force=force)))
+    outputs.save(written, force)
 
 
 @click.command(cls=options.TrainingCommand)
@@ -315,7 +317,7 @@ def save_all(config: RunConfig, model: Model | ViewsModel, force: bool) -> None:
 @click.option("--questions", multiple=True, type=FILE, help="Score trials by these analogy questions. May be repeated.")
 @click.option("--pairs", multiple=True, type=FILE, help="Score trials by these scored word pairs. May be repeated.")
 @options.number_option("--max-size", help="Also try other vector sizes, up to N.  [default: only --vector-size]")
-@options.settings_options(*Settings.names())
+@options.TRAINING_SETTINGS
 @JOIN_PHRASES
 @click.option("--resume", is_flag=True, help="Continue with the trials of the same command after it was stopped.")
 @IGNORE_MEMORY
@@ -352,13 +354,12 @@ def tune(
     chosen, reading = options.given_settings(given), options.given_reading(given)
     settings = options.chosen_settings(given, values_to_try(chosen))
     tuning.seconds_of(given["time"])  # raises SettingsError now, before the trials of an earlier run are removed
-    output = output or default_output(settings)
+    output = output or default_output(settings, given["views"])
+    given["views"] = one_view_for_fasttext(given["views"] or ViewOptions.views, output)
     config, state = output.with_suffix(".toml"), output.with_suffix(".tune.json")
     files = [*map(Path, options.corpus_of(corpus).files)]
     inputs = [*files, *questions, *pairs, *([Path(phrases)] if isinstance(phrases, str) else [])]
     check_outputs([("-o", output), ("-o", config)], force, inputs)
-    if one_view_for_fasttext(settings, output) is not settings:
-        chosen["views"] = "words"
     _prepare_trials_file(state, resume, force, inputs)
     try:
         with ProgressPrinter(quiet, sys.stderr if as_json else sys.stdout) as progress:
@@ -370,7 +371,7 @@ def tune(
                 state=state,
                 on_trial=None if quiet else partial(print_trial, to_stderr=as_json),
                 progress=progress,
-                **{name: given[name] for name in ("time", "max_size", "ignore_memory")},
+                **{name: given[name] for name in ("time", "max_size", "ignore_memory", "views")},
                 **reading,
                 **chosen,
             )
@@ -381,12 +382,13 @@ def tune(
     model = result.model
     used = RunConfig(
         corpus=corpus,
-        output=str(output),
-        settings=model.settings,
+        settings=settings_to_repeat(model),
         reading=ReadingOptions(**reading),
         phrases=phrases or False,
     )
-    outputs.save([(output, outputs.saver(model)), (config, outputs.saver(used))], force)
+    views = TWO_VIEWS if len(model.views) > 1 else ONE_VIEW
+    save = partial(used.save, output=output, views=views)
+    outputs.save([(output, outputs.saver(model)), (config, lambda path, force: save(path, force=force))], force)
     metrics = {"output": str(output), "config": str(config), "state": str(state), "trials": result.trials}
     metrics |= {"score": result.score, "default_score": result.default_score, "changed_settings": result.changed}
     print_result(

@@ -75,7 +75,6 @@ def analogy(
 @click.command(cls=options.ShortHelp)
 @options.MODEL
 @click.argument("pairs_or_words", metavar="[PAIRS | WORD WORD]", nargs=-1, type=click.Path(readable=False))
-@click.option("--words", nargs=2, hidden=True)  # how to give two words in earlier versions
 @click.option("--verbose", is_flag=True, help="List the words that are not in the vocabulary.")
 @options.ERRORS
 @options.JSON
@@ -83,7 +82,6 @@ def similarity(
     model: Path,
     errors: Errors,
     pairs_or_words: tuple[str, ...],
-    words: tuple[str, str] | None,
     verbose: bool,
     as_json: bool,
 ) -> None:
@@ -98,7 +96,7 @@ def similarity(
     w2v similarity model.bin wordsim.csv --json
     w2v similarity model.bin king queen
     """
-    given = [*pairs_or_words, *(words or ())]
+    given = pairs_or_words
     if len(given) > 2:
         raise click.UsageError(f"give one file of word pairs, or two words, not {len(given)}: {' '.join(given)}")
     if len(given) == 2:

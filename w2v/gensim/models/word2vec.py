@@ -36,7 +36,7 @@ from w2v.losses.tree import Tree
 from w2v.options import checked_value
 from w2v.progress import Report
 from w2v.system.files import PathLike, temporary_folder
-from w2v.training.model import Model
+from w2v.training.model import View
 
 __all__ = ["BrownCorpus", "LineSentence", "PathLineSentences", "Text8Corpus", "Word2Vec"]
 
@@ -469,7 +469,7 @@ class Word2Vec(Trainable):
             [self._score(model, model_rows[words]) for words in itertools.islice(known, total_sentences)], np.float32
         )
 
-    def _score(self, model: Model, words: NDArray[np.int64]) -> float:
+    def _score(self, model: View, words: NDArray[np.int64]) -> float:
         """Return the log probability of one sentence, given as rows of `model`: int64 (n,)."""
         distance = np.abs(np.subtract.outer(np.arange(len(words)), np.arange(len(words))))
         context = (distance > 0) & (distance <= self.window)  # (n, n)

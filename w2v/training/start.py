@@ -1,39 +1,36 @@
-"""Initialisation of a run: new vectors, given vectors, or the matrices of a model that is continued."""
+"""The start of a run: its words, and its matrices, which are new, given, continued from a model, or resumed."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import NothingToTrain, SettingsError, VectorsWithoutModel, W2VError, pluralise
+from w2v.errors import NothingToTrain, SettingsError, W2VError, pluralise
 from w2v.formats import bfloat16
 from w2v.losses.loss import DATA_PREFIX, Loss
-from w2v.losses.registry import FlatSettings, Settings, loss_for
-from w2v.options import options_of, suggestion
+from w2v.losses.registry import Settings, loss_for
+from w2v.losses.sampling import SamplingLoss, share_outputs
 from w2v.settings import Freeze
-from w2v.system.files import PathLike
 from w2v.text._text import FIRST_TYPE
 from w2v.text.idstore import TypeCounts
-from w2v.text.normalise import TextOptions
 from w2v.text.subword_rows import SubwordRows
+from w2v.text.tagging import TaggedTexts
 from w2v.text.vocabulary import Vocabulary
+from w2v.training.checkpoint import Checkpoint
+from w2v.training.config import RunConfig
 from w2v.training.divergence import all_finite
-from w2v.training.model import Model, ViewsModel
-from w2v.vectors.keyed import KeyedVectors, load
+from w2v.training.inputs import Inputs
+from w2v.training.model import View
+from w2v.training.source import Vocab
+from w2v.vectors.keyed import KeyedVectors
 
 log = logging.getLogger("w2v")
-
-Vocab = Literal["old", "union"]
-
-WORD_SELECTION_SETTINGS = ("min_count", "max_vocab")  # settings that select words from the text
-FIXED_SETTINGS = [name for name, option in options_of(FlatSettings).items() if option.fixed]
 
 
 @dataclass(frozen=True)
@@ -50,6 +47,7 @@ class Initialisation:
         coordinates: The name of the coordinate system of output rows that stay unchanged (see ModelHeader); "" if the
             output rows are trained.
         output_words: See Plan. The loss must draw only words that have their own output row.
+        instruction_set: The instruction set that the run began with; "" for a new run.
     """
 
     vocabulary: Vocabulary
@@ -59,96 +57,61 @@ class Initialisation:
     frozen: NDArray[np.bool_] | None = None
     coordinates: str = ""
     output_words: NDArray[np.int32] | None = None
+    instruction_set: str = ""
 
 
-def open_source(
-    continue_from: Model | ViewsModel | PathLike | None,
-    init: KeyedVectors | Model | ViewsModel | PathLike | None,
-    freeze: Freeze | bool | None = None,
-) -> Model | ViewsModel | KeyedVectors | None:
-    """Open the model to continue, or the vectors or the model to initialise words with.
-
-    Args:
-        continue_from, init: See `train`.
-        freeze: See `train`. "outputs" needs a model in `init`.
-
-    Returns:
-        The model or the vectors; None if both arguments are None.
-
-    Raises:
-        W2VError: The file cannot be read, or it holds only word vectors and a model is needed.
-    """
-    if continue_from is None and freeze == "outputs" and init is not None:
-        return Model.of(init, mmap=True)
-    if continue_from is None:
-        vectors = init.wv if isinstance(init, Model | ViewsModel) else init
-        return vectors if isinstance(vectors, KeyedVectors | None) else load(vectors)
-    try:
-        return Model.of(continue_from, mmap=True)
-    except VectorsWithoutModel as error:
-        raise W2VError(f"{error}; to start from the vectors of this file, give it as --init (init=)") from error
-
-
-def checked_freeze(freeze: Freeze | bool | None) -> Freeze | None:
-    """Return a value of the option freeze: None for False, and "inputs" for True.
-
-    Raises:
-        SettingsError: The value is impossible.
-    """
-    if freeze is None or freeze is False:
-        return None
-    if freeze is True:
-        return "inputs"
-    if freeze not in get_args(Freeze):
-        raise SettingsError(f"freeze {freeze!r}: {suggestion(str(freeze), get_args(Freeze))}")
-    return freeze
-
-
-def text_options_of(source: Model | ViewsModel | KeyedVectors | None) -> TextOptions:
-    """Return how the text of a model or of vectors was normalised and split; the defaults without a source."""
-    if isinstance(source, Model | ViewsModel):
-        return source.text
-    return source.header.text if source else TextOptions()
-
-
-def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze: Freeze | None) -> Settings:
-    """Return the settings of a run that initialises words with vectors.
+def initialise(
+    config: RunConfig,
+    inputs: Inputs,
+    source: View | KeyedVectors | None = None,
+    vocabulary: Vocabulary | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Initialisation:
+    """Return the vocabulary and the matrices of a run at its start, or at the checkpoint that it resumes from.
 
     Args:
-        vectors: The vectors; they decide vector_size.
-        given: The settings that the user has given.
-        freeze: "inputs" if the words keep their vectors. Then the word vectors of the model must be its input rows, and
-            the storage must not round them.
+        config: The description of the run.
+        inputs: The text of the run.
+        source: What the run continues, or the vectors to initialise words with.
+        vocabulary: The words to train; by default, the words of the text.
+        checkpoint: The checkpoint to resume from.
 
     Raises:
-        SettingsError: A given setting contradicts the vectors or `freeze`.
+        W2VError: The source cannot be used.
     """
-    size = vectors.vector_size
-    defaults: dict[str, Any] = {"vector_size": size, "views": "words"} | ({"vectors": "input"} if freeze else {})
-    settings = Settings(**defaults | dict(given))
-    if freeze:
-        _check_word_vectors(settings)
-    if freeze and not bfloat16.stores_exactly(vectors.vectors, settings.storage):
-        raise SettingsError(f"storage {settings.storage}: it would round the vectors that freeze keeps: choose float32")
-    if settings.vector_size != size:
-        raise SettingsError(f"vector_size {settings.vector_size}: the vectors of init have {size} values; leave it out")
-    if settings.subwords is not None:
-        given_name = "views" if settings.has_two_views else "subwords"
-        raise SettingsError(
-            f"init has vectors only for words, and not for their subwords: leave out init or {given_name}"
+    settings, types = config.settings, inputs.types
+    if checkpoint is not None:
+        initial = Initialisation(
+            checkpoint.vocabulary,
+            checkpoint.loss,
+            checkpoint.parameters,
+            frozen=checkpoint.frozen,
+            coordinates=checkpoint.resume_info.coordinates,
+            instruction_set=checkpoint.resume_info.instruction_set,
         )
-    return settings
+    elif isinstance(source, View) and config.freeze == "outputs":
+        initial = _initialise_from_compass(source, settings, types, str(inputs.text))
+    elif isinstance(source, View):
+        initial = _initialise_from_model(source, config.vocab, settings, types, config.ignore_memory)
+    else:
+        if vocabulary is None:
+            vocabulary = Vocabulary.from_store(types, settings.min_count, settings.max_vocab)
+        else:
+            vocabulary = vocabulary.with_key_type(types.key_type)
+        initial = Initialisation(vocabulary)
+        if source is not None:
+            initial = _initialise_from_vectors(source, vocabulary, config.freeze)
+    if not isinstance(inputs.text, TaggedTexts):
+        return initial
+    # The tagged forms of a word share an output row.
+    loss = initial.loss or loss_for(settings, initial.vocabulary)
+    if not isinstance(loss, SamplingLoss):
+        raise SettingsError(f"tag_words: with loss {settings.loss}, words cannot share outputs: choose ns")
+    output_words = inputs.text.output_words(initial.vocabulary)
+    return replace(initial, loss=share_outputs(loss, output_words), output_words=output_words)
 
 
-def _check_word_vectors(settings: Settings) -> None:
-    """Raise SettingsError if the word vectors of a run with frozen rows are not its input rows."""
-    if settings.word_vectors != "input":
-        raise SettingsError(
-            f"vectors {settings.vectors}: with freeze, the word vectors must be the input rows: choose vectors input"
-        )
-
-
-def initialise_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, freeze: Freeze | None) -> Initialisation:
+def _initialise_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, freeze: Freeze | None) -> Initialisation:
     """Initialise matching words from these vectors; all other words and the output layer start with new values.
 
     Args:
@@ -178,72 +141,13 @@ def initialise_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, freez
     return Initialisation(vocabulary, None, {"inputs": inputs}, rows, frozen if freeze else None)
 
 
-def continued_settings(model: Model | ViewsModel, vocab: Vocab, given: Mapping[str, Any]) -> Settings:
-    """Return the settings of a run that continues a model.
-
-    Args:
-        model: The model.
-        vocab: See `train`.
-        given: The settings that the user has given; they override the settings of the model.
-
-    Raises:
-        SettingsError: A given setting cannot change when training is continued.
-    """
-    views = model.settings.as_dict()["views"]
-    settings = replace(without_computed(model.settings), views=views)
-    if given.get("views") == "auto":  # as in a settings file of the run that trained the model
-        given = {**given, "views": views}
-    for name in WORD_SELECTION_SETTINGS if vocab == "old" else ():
-        if given.get(name) is not None:
-            raise SettingsError(
-                f"{name} {given[name]}: vocab old keeps the model's words: leave it out, or choose union"
-            )
-    for name in FIXED_SETTINGS:
-        held = getattr(settings, name, None)
-        if name in given and hasattr(settings, name) and str(given[name]) != str(held):  # a path may be a Path
-            raise SettingsError(f"{name} {given[name]}: the continued model has {held}; leave it out")
-    if "alpha" in given:
-        given = {"min_alpha": None, **given}  # its default depends on alpha
-    return replace(settings, **given)
-
-
-def settings_for_compass(compass: Model | ViewsModel, given: Mapping[str, Any]) -> Settings:
-    """Return the settings of a run with the frozen output rows of a model: the settings of the model, unless given.
-
-    Raises:
-        SettingsError: A given setting does not fit the model, or the output rows of the model do not belong to words.
-    """
-    settings = continued_settings(compass, "union", {"vectors": "input", **given})
-    check_frozen_outputs(settings)
-    return settings
-
-
-def check_frozen_outputs(settings: Settings) -> None:
-    """Raise SettingsError if output rows cannot be frozen with these settings, because they do not belong to words."""
-    _check_word_vectors(settings)
-    if reason := settings.loss_class.fixed_vocabulary:
-        raise SettingsError(
-            f"freeze outputs: with loss {settings.loss}, {reason}: choose loss ns for the model with these rows"
-        )
-
-
-def without_computed(settings: Settings) -> Settings:
-    """Return the same settings without the values that training would compute itself."""
-    for name in ("min_alpha", "alpha", "window", "vectors", "workers"):
-        with suppress(SettingsError):  # the default of alpha may be below the min_alpha of the settings
-            left_out: dict[str, Any] = {name: None}
-            if (found := replace(settings, **left_out)).as_dict() == settings.as_dict():
-                settings = found
-    return settings
-
-
-def initialise_from_model(
-    model: Model, vocab: Vocab, settings: Settings, types: TypeCounts, ignore_memory: bool
+def _initialise_from_model(
+    model: View, vocab: Vocab, settings: Settings, types: TypeCounts, ignore_memory: bool
 ) -> Initialisation:
     """Initialise a run from a model that is continued.
 
     Args:
-        model: The model.
+        model: The model, or the view of it that the run trains.
         vocab: "old" keeps the vocabulary, counts and tree of the model. "union" adds the counts of the text, and adds
             words of the text that occur at least min_count times, up to max_vocab words in total.
         settings: The settings of the run.
@@ -276,14 +180,14 @@ def initialise_from_model(
     return Initialisation(vocabulary, None, parameters | _subword_rows(model, vocabulary, rows, ignore_memory), rows)
 
 
-def initialise_from_compass(compass: Model, settings: Settings, types: TypeCounts, text: str) -> Initialisation:
+def _initialise_from_compass(compass: View, settings: Settings, types: TypeCounts, text: str) -> Initialisation:
     """Initialise a run that trains input rows against the frozen output rows of a model (TWEC, Di Carlo et al. 2019).
 
     The words are the words of the model that occur in the text at least min_count times. Another word of the model
     would keep its vector, as if the text used the word in the same way as the text of the model.
 
     Args:
-        compass: The model.
+        compass: The model, or the view of it that the run trains.
         settings: The settings of the run.
         types: The types of the text.
         text: The text, as in error messages.
@@ -325,7 +229,7 @@ def coordinates_of(outputs: NDArray[Any]) -> str:
 
 
 def _subword_rows(
-    model: Model, vocabulary: Vocabulary, rows: NDArray[np.int64] | slice, ignore_memory: bool
+    model: View, vocabulary: Vocabulary, rows: NDArray[np.int64] | slice, ignore_memory: bool
 ) -> dict[str, NDArray[Any]]:
     """Return the word and n-gram rows that the input rows are composed of, if the model has n-grams.
 

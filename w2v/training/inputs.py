@@ -1,0 +1,260 @@
+"""`open_inputs`: open and read the text of a run, or make random walks on its graph."""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+from zlib import crc32
+
+import numpy as np
+
+from w2v.errors import NothingToTrain, SettingsError, W2VError, one_line
+from w2v.graph.graph import Graph, is_graph
+from w2v.graph.source import GraphSource
+from w2v.graph.walks import walk_store
+from w2v.progress import Report
+from w2v.system.files import temporary_folder
+from w2v.system.version import __version__
+from w2v.text.columns import has_columns
+from w2v.text.corpus import Corpus, Source
+from w2v.text.encodings import UTF_8
+from w2v.text.idstore import IdStore, TypeCounts, read_corpus
+from w2v.text.phrases import Phrases
+from w2v.text.tagging import TaggedTexts, join_tagged
+from w2v.text.words import KeyType
+from w2v.training.checkpoint import Checkpoint
+from w2v.training.communicator import Communicator, OneProcess
+from w2v.training.config import RunConfig
+from w2v.training.identity import check_identity
+
+log = logging.getLogger("w2v")
+
+
+@dataclass
+class Inputs:
+    """The text of a run, after it was read.
+
+    Attributes:
+        store: The ids of the text, or of this rank's part of it.
+        types: The types of the whole text: `store` itself, unless several ranks train.
+        phrases: The phrases that were joined in the text, if any.
+        text: The text before it was read; None if it is not known.
+        checksum: The checksum of the text; "" until `identify` is called, and if several ranks train.
+        types_checksum: The checksum of the types and their counts; "" until `identify` is called.
+        ranks: The ranks that train.
+        seconds: The time spent on reading.
+    """
+
+    store: IdStore
+    types: TypeCounts
+    phrases: Phrases | None = None
+    text: Corpus | GraphSource | TaggedTexts | None = None
+    checksum: str = ""
+    types_checksum: str = ""
+    ranks: OneProcess = field(default_factory=OneProcess)
+    seconds: float = 0.0
+
+    def identify(self, checkpoints: list[Checkpoint]) -> None:
+        """Compute the checksums of the text. Each of several ranks has only a part of it, and compares only its types.
+
+        Args:
+            checkpoints: The checkpoints that the run resumes from.
+
+        Raises:
+            W2VError: A checkpoint belongs to a run with another text.
+        """
+        self.checksum = self.store.checksum() if self.types is self.store else ""
+        self.types_checksum = self.types.types_checksum()
+        remedy = f"name its text and phrases instead of {self.text}, or start a new run"
+        for each in checkpoints:
+            before = each.resume_info
+            stored = replace(each.identity, inputs={"text": before.checksum, "words": before.types_checksum})
+            found = {"text": self.checksum or before.checksum, "words": self.types_checksum}
+            if not before.checksum:
+                found["text"] = ""
+            check_identity(each.path, stored, replace(stored, inputs=found), remedy)
+
+
+def open_inputs(
+    config: RunConfig,
+    corpus: Source | Corpus | Graph | TaggedTexts,
+    *,
+    checkpoints: list[Checkpoint],
+    ranks: OneProcess,
+    progress: Report | None,
+) -> Inputs:
+    """Read the text of a run. The caller closes the file of its ids, `store`.
+
+    Args:
+        config: The description of the run.
+        corpus: The text.
+        checkpoints: The checkpoints that the run resumes from; empty for a new run.
+        ranks: The ranks that train. Each reads a part of the text.
+        progress: See `train`.
+
+    Raises:
+        W2VError: The text cannot be used, or it is not the text of the checkpoints.
+    """
+    started = time.perf_counter()
+    with ranks.collective_errors():
+        text = _open_text(config, corpus)
+        for checkpoint in checkpoints:
+            _check_file_sizes(checkpoint, text.sizes)
+        if ranks.size > 1:
+            _check_options_for_ranks(config)
+    part = text
+    if ranks.size > 1:
+        assert isinstance(text, Corpus)
+        ranks.assert_same(_values_all_ranks_share(config, text, checkpoints))
+        is_table = has_columns(config.reading.column) or config.reading.item is not None
+        with ranks.collective_errors():
+            part = text.part(ranks.rank, ranks.size, is_table)
+    with ExitStack() as stack:
+        with ranks.collective_errors():
+            store, joined_phrases = read_words(part, config, progress)
+            stack.enter_context(store)
+        types = _merge_types(ranks, store)
+        with ranks.collective_errors():
+            if not types.tokens:
+                raise NothingToTrain(f"{text} holds no words")
+        stack.pop_all()
+    return Inputs(
+        store,
+        types,
+        joined_phrases,
+        text,
+        ranks=ranks,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _open_text(config: RunConfig, corpus: Source | Corpus | Graph | TaggedTexts) -> Corpus | GraphSource | TaggedTexts:
+    """Return the text or graph of a run. Raise W2VError if a text is needed and this is a graph."""
+    if config.walks:
+        return GraphSource(corpus)
+    if is_graph(corpus):
+        raise W2VError("the corpus is a graph, and the run began with a text: give the same text again")
+    return corpus if isinstance(corpus, Corpus | TaggedTexts) else Corpus(cast(Source, corpus))
+
+
+def _check_file_sizes(checkpoint: Checkpoint, sizes: list[tuple[str, int]] | None) -> None:
+    """Raise W2VError if the sizes of the files have changed. This needs no reading, unlike the checksum of the text."""
+    for (old_path, old_size), (path, size) in zip(checkpoint.resume_info.files or [], sizes or [], strict=False):
+        if old_size != size:
+            original = f"{one_line(old_path)} had {old_size:,} bytes when the run began"
+            raise W2VError(
+                f"the text has changed: {original}, and now {path} has {size:,}: name the original text, or start a "
+                "new run"
+            )
+
+
+def read_words(
+    text: Corpus | TaggedTexts | GraphSource, config: RunConfig, progress: Report | None
+) -> tuple[IdStore, Phrases | None]:
+    """Read texts and join the words of their phrases, or read a graph and make random walks on it.
+
+    Args:
+        text: The text, texts or graph.
+        config: The description of the run.
+        progress: See `train`.
+
+    Returns:
+        The ids of the words, and the phrases that were joined; None without phrases.
+
+    Raises:
+        W2VError: If the text or graph cannot be read.
+        SettingsError: If an option does not suit items or nodes.
+    """
+    cache = config.reading.cache
+    phrases = config.phrases if isinstance(config.phrases, bool) else Phrases.load(config.phrases)
+    resources: dict[str, Any] = {"workers": config.settings.threads, "progress": progress}
+    if isinstance(text, GraphSource):
+        assert config.walks
+        graph = text.read(config.walks, **resources)
+        config.check_items(str(text), graph.key_type)
+        return walk_store(graph, config.walks, seed=config.settings.seed, folder=cache, **resources), None
+    if isinstance(text, TaggedTexts):
+        joined_phrases = None
+        with ExitStack() as stack:
+            stores = {}
+            for name, corpus in text.corpora.items():
+                part, joined_phrases = read_words(corpus, config, progress)
+                stores[name] = stack.enter_context(part)
+            return join_tagged(stores, text.words, temporary_folder(cache)), joined_phrases
+    store = read_corpus(text, config.reading, check_items=config.check_items, **resources)
+    with ExitStack() as stack:
+        stack.enter_context(store)
+        if not store.is_text:  # the items may come from the cache, or only now turn out to be numbers
+            config.check_items(str(text), store.key_type)
+        if phrases is not False:
+            found = Phrases.find(store, **resources) if phrases is True else phrases
+            return found.join(store, folder=cache, **resources), found
+        stack.pop_all()
+    return store, None
+
+
+def _check_options_for_ranks(config: RunConfig) -> None:
+    """Raise SettingsError for options that need the whole text; with several ranks, each one reads only a part."""
+    reading = config.reading
+    if config.walks:
+        raise SettingsError("--graph (graph=True): a graph cannot be divided among ranks: train in one process")
+    if config.settings.stop_early:
+        raise SettingsError("--stop-early (stop_early) holds out the end of the whole text: train in one process")
+    if reading.encoding != UTF_8:
+        raise SettingsError(
+            f"--encoding {reading.encoding} (encoding): only UTF-8 can be divided among ranks: convert the text with "
+            "iconv"
+        )
+    if reading.item is not None:
+        raise SettingsError("--item (item=): a session may have rows in the parts of several ranks: use one process")
+    if config.phrases is True:
+        raise SettingsError(
+            "--phrases (phrases=True) finds phrases in the whole text, but each rank reads only a part: find them "
+            "first with w2v phrases --save-phrases, and give that file"
+        )
+    if reading.strip_markup and not has_columns(reading.column):
+        raise SettingsError(
+            "--strip-markup (strip_markup=True): the text cannot be divided among ranks inside markup: train in one "
+            "process"
+        )
+
+
+def _values_all_ranks_share(config: RunConfig, text: Corpus, checkpoints: list[Checkpoint]) -> dict[str, Any]:
+    """Return the values that must be the same on all ranks of a run."""
+    values = {"w2v": __version__, **config.settings.as_dict(), **asdict(config.reading)}
+    del values["workers"], values["cache"]
+    if not isinstance(config.phrases, bool):
+        values["checksum of the phrases"] = crc32(Path(config.phrases).read_bytes())
+    values |= {"files of the text": len(text.files), "bytes of the text": text.total_bytes}
+    if text.sizes:
+        values["checksum of samples of the text"] = text.checksum(sampled=True)
+    return values | {"checkpoints": [[each.config.run_id, each.resume_info.done] for each in checkpoints]}
+
+
+def _merge_types(ranks: OneProcess, store: IdStore) -> TypeCounts:
+    """Return the types of the whole text, in the same order as one process would find them.
+
+    The parts of the text follow each other in the order of the ranks.
+    """
+    if not isinstance(ranks, Communicator):
+        return store
+    merged: TypeCounts | None = None
+    for rank in range(ranks.size):
+        flags = [store.key_type == "int", store.is_text]
+        sizes = np.array([len(store.counts), len(store.strings), store.pruned, *flags], np.int64)
+        ranks.broadcast(sizes, rank)
+        counts, strings = np.empty(sizes[0], np.int64), np.empty(sizes[1], np.uint8)
+        offsets = np.empty(sizes[0] + 1, np.int64)
+        if rank == ranks.rank:
+            counts[:], strings[:], offsets[:] = store.counts, store.strings, store.offsets
+        for array in (counts, strings, offsets):
+            ranks.broadcast(array, rank)
+        key_type: KeyType = "int" if sizes[3] else "str"
+        part = TypeCounts(counts, strings, offsets, int(sizes[2]), key_type, bool(sizes[4]))
+        merged = part if merged is None else merged.concat(part)
+    assert merged
+    return merged

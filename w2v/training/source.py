@@ -1,0 +1,150 @@
+"""The source of a run, a model to continue or vectors to initialise words with, and the settings that it decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Literal
+
+from w2v.errors import SettingsError, VectorsWithoutModel, W2VError
+from w2v.formats import bfloat16
+from w2v.formats.vector_file import SUBWORD_VIEW
+from w2v.losses.registry import Settings
+from w2v.options import options_of
+from w2v.settings import Freeze
+from w2v.system.files import PathLike
+from w2v.training.model import Model
+from w2v.vectors.keyed import KeyedVectors, load
+
+Vocab = Literal["old", "union"]
+
+WORD_SELECTION_SETTINGS = ("min_count", "max_vocab")  # settings that select words from the text
+FIXED_SETTINGS = [name for name, option in options_of(Settings).items() if option.fixed]
+
+
+def open_source(
+    continue_from: Model | PathLike | None,
+    init: KeyedVectors | Model | PathLike | None,
+    freeze: Freeze | None = None,
+) -> Model | KeyedVectors | None:
+    """Open the model to continue, or the vectors or the model to initialise words with.
+
+    Args:
+        continue_from, init: See `train`.
+        freeze: See `train`. "outputs" needs a model in `init`.
+
+    Returns:
+        The model or the vectors; None if both arguments are None.
+
+    Raises:
+        W2VError: The file cannot be read, or it holds only word vectors and a model is needed.
+    """
+    if continue_from is None and freeze == "outputs" and init is not None:
+        return Model.of(init, mmap=True)
+    if continue_from is None:
+        vectors = init.wv if isinstance(init, Model) else init
+        return vectors if isinstance(vectors, KeyedVectors | None) else load(vectors)
+    try:
+        return Model.of(continue_from, mmap=True)
+    except VectorsWithoutModel as error:
+        raise W2VError(f"{error}; to start from the vectors of this file, give it as --init (init=)") from error
+
+
+def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze: Freeze | None) -> Settings:
+    """Return the settings of a run that initialises words with vectors.
+
+    Args:
+        vectors: The vectors; they decide vector_size.
+        given: The settings that the user has given.
+        freeze: "inputs" if the words keep their vectors. Then the word vectors of the model must be its input rows, and
+            the storage must not round them.
+
+    Raises:
+        SettingsError: A given setting contradicts the vectors or `freeze`.
+    """
+    size = vectors.vector_size
+    defaults: dict[str, Any] = {"vector_size": size} | ({"vectors": "input"} if freeze else {})
+    settings = Settings(**defaults | dict(given))
+    if freeze:
+        _check_word_vectors(settings)
+    if freeze and not bfloat16.stores_exactly(vectors.vectors, settings.storage):
+        raise SettingsError(f"storage {settings.storage}: it would round the vectors that freeze keeps: choose float32")
+    if settings.vector_size != size:
+        raise SettingsError(f"vector_size {settings.vector_size}: the vectors of init have {size} values; leave it out")
+    if settings.subwords is not None:
+        raise SettingsError("init has vectors only for words, and not for their subwords: leave out init or subwords")
+    return settings
+
+
+def _check_word_vectors(settings: Settings) -> None:
+    """Raise SettingsError if the word vectors of a run with frozen rows are not its input rows."""
+    if settings.word_vectors != "input":
+        raise SettingsError(
+            f"vectors {settings.vectors}: with freeze, the word vectors must be the input rows: choose vectors input"
+        )
+
+
+def continued_settings(model: Model, vocab: Vocab, given: Mapping[str, Any]) -> Settings:
+    """Return the settings of a run that continues a model.
+
+    Args:
+        model: The model.
+        vocab: See `train`.
+        given: The settings that the user has given; they override the settings of the model.
+
+    Raises:
+        SettingsError: A given setting cannot change when training is continued.
+    """
+    settings = settings_to_repeat(model)
+    for name in WORD_SELECTION_SETTINGS if vocab == "old" else ():
+        if given.get(name) is not None:
+            raise SettingsError(
+                f"{name} {given[name]}: vocab old keeps the model's words: leave it out, or choose union"
+            )
+    held = settings.as_dict(computed=False)
+    for name in FIXED_SETTINGS:
+        if name in given and name in held and str(given[name]) != str(held[name]):  # a path may be a Path
+            raise SettingsError(f"{name} {given[name]}: the continued model has {held[name]}; leave it out")
+    if "alpha" in given:
+        given = {"min_alpha": None, **given}  # its default depends on alpha
+    return replace(settings, **given)
+
+
+def settings_for_compass(compass: Model, given: Mapping[str, Any]) -> Settings:
+    """Return the settings of a run with the frozen output rows of a model: the settings of the model, unless given.
+
+    Raises:
+        SettingsError: A given setting does not fit the model, or the output rows of the model do not belong to words.
+    """
+    settings = continued_settings(compass, "union", {"vectors": "input", **given})
+    check_frozen_outputs(settings)
+    return settings
+
+
+def check_frozen_outputs(settings: Settings) -> None:
+    """Raise SettingsError if output rows cannot be frozen with these settings, because they do not belong to words."""
+    _check_word_vectors(settings)
+    if reason := settings.loss_class.fixed_vocabulary:
+        raise SettingsError(
+            f"freeze outputs: with loss {settings.loss}, {reason}: choose loss ns for the model with these rows"
+        )
+
+
+def settings_to_repeat(model: Model) -> Settings:
+    """Return the settings that train such a model again, with as many views, without computed values."""
+    settings = without_computed(model.settings)
+    if len(model.views) == 1:
+        return settings
+    # A window of both views is not the default of one of them, even if it has the same size.
+    return replace(settings, window=model.settings.window, subwords=model.views[SUBWORD_VIEW].settings.subwords)
+
+
+def without_computed(settings: Settings) -> Settings:
+    """Return the same settings without the values that training would compute itself."""
+    for name in ("min_alpha", "alpha", "window", "vectors", "workers"):
+        with suppress(SettingsError):  # the default of alpha may be below the min_alpha of the settings
+            left_out: dict[str, Any] = {name: None}
+            if (found := replace(settings, **left_out)).as_dict() == settings.as_dict():
+                settings = found
+    return settings
