@@ -332,7 +332,7 @@ def test_a_run_is_not_resumed_with_another_loss_of_the_class(tmp_path: Path, sam
     assert_same(w2v.resume(tmp_path / "run", sample), model)
     model.save(tmp_path / "m.safetensors")
     more = w2v.train(sample, continue_from=tmp_path / "m.safetensors", epochs=1)
-    assert more.loss.data["margin"] == 0.5
+    assert more.views["words"].loss.data["margin"] == 0.5
     registry.register(MarginInData(2.0))
     with pytest.raises(LossNotImported, match=r"m\.safetensors: the file was written with another loss"):
         w2v.Model.load(tmp_path / "m.safetensors")
