@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import VersionMismatch, W2VError
+from w2v.errors import VersionMismatch, W2VError, one_line
 from w2v.formats import bfloat16, native
 from w2v.formats.header import ModelHeader
 from w2v.losses.loss import Loss, by_tensor_name
@@ -203,7 +203,7 @@ def read_checkpoint(path: Path, loss: Loss | None = None) -> Checkpoint:
     try:
         return _parse(path, _Arrays(arrays), ModelHeader.from_strings(metadata, "its header"), loss)
     except W2VError as error:  # the file is as w2v wrote it, so this is not damage
-        raise type(error)(f"{path}: {error}") from error
+        raise type(error)(f"{path}: {one_line(error)}") from error
 
 
 class _Arrays(dict[str, NDArray[Any]]):
