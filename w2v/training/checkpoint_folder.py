@@ -346,7 +346,7 @@ def latest(folder: PathLike) -> Checkpoint:
         replaced = [*Path(folder).rglob(FILES + REPLACED)]
     if not paths:
         since = f" since a new run began to replace its files: remove {REPLACED} from their names to resume the old run"
-        raise W2VError(f"{folder} holds no checkpoint{since if replaced else ''}")
+        raise W2VError(f"{one_line(folder)} holds no checkpoint{since if replaced else ''}")
     for path in reversed(paths):
         try:
             return read_checkpoint(path)
