@@ -195,6 +195,7 @@ def open_training(
             config = replace(config, corpus=tuple(inputs.text.files if inputs.text else ()))
             settings = settings_of_views(views, config.settings)
             settings |= {name: each.settings for name, each in resumed.items()}
+            folders_of_views = folders.of([*settings]) if folders else {}
             if folders:
                 inputs.identify([*resumed.values()])
         runs = start_runs(
@@ -205,8 +206,8 @@ def open_training(
             vocabulary=vocabulary,
             check_items=check_items,
             resume_from=resumed,
-            folders=folders.of([*settings]) if folders else {},
-            best_folders=_best_folders([*settings], config, folders, stack),
+            folders=folders_of_views,
+            best_folders=folders_of_views or _best_folders([*settings], config, stack),
         )
         with ranks.collective_errors():
             if folders:
@@ -219,12 +220,10 @@ def open_training(
     return training
 
 
-def _best_folders(
-    names: Sequence[str], config: RunConfig, folders: Folders | None, stack: ExitStack
-) -> dict[str, CheckpointFolder]:
-    """Return the folders that keep the best checkpoint of each view, for early stopping."""
-    if folders or not config.settings.stop_early:
-        return folders.of(names) if folders else {}
+def _best_folders(names: Sequence[str], config: RunConfig, stack: ExitStack) -> dict[str, CheckpointFolder]:
+    """Return temporary folders for the best checkpoint of each view, if the run may stop early."""
+    if not config.settings.stop_early:
+        return {}
     temporary = Path(stack.enter_context(TemporaryDirectory(prefix="w2v-")))
     return {name: stack.enter_context(CheckpointFolder(temporary / name, NEVER)) for name in names}
 
