@@ -27,7 +27,7 @@ endif
 # Keep compiled bytecode even where this variable forbids it: the tests start many programs, and each would compile w2v.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: build demo demo-real lock test test-newest test-slow cluster browser compat docs faults faults-short fuzz sanitize bench wheels wheels-test wheels-test-arm64 wheels-test-windows clean
+.PHONY: build demo demo-real lock test test-newest test-slow cluster browser compat docs faults faults-short fuzz sanitize same-bits bench wheels wheels-test wheels-test-arm64 wheels-test-windows clean
 build: $(VENV)/.built
 
 # If the machine lacks a tool, one line names it.
@@ -132,6 +132,10 @@ build/%/.built: $(SOURCES) $(shell find w2v -type d ! -name __pycache__) $(VENV)
 	@ln -sfn $(addprefix $(CURDIR)/,tests docs bench README.md CONTRIBUTING.md CHANGELOG.md LICENSE MANIFEST.in Makefile pyproject.toml requirements.lock setup.py) build/$*
 	@W2V_BUILD=$* $(RUN)/python setup.py --quiet build_ext --build-lib build/$* --build-temp build/$*/temp
 	@touch $@
+
+# Compare the bits that this version trains with those of OTHER, a checkout of another version with its extensions built.
+same-bits: $(VENV)/.checks
+	python bench/same_bits.py $(OTHER) --python python
 
 # Build the documentation in build/docs. It runs every snippet, and fails on a warning or a broken link.
 docs: $(VENV)/.docs

@@ -1,6 +1,6 @@
 """Does this version train the same bits as another? Run it before and after a change that must not change results.
 
-    python bench/same_bits.py OTHER [--python OTHER/.venv/bin/python] [--words 30000]
+    python bench/same_bits.py OTHER [--python OTHER/.venv/bin/python] [--words 30000]     or: make same-bits OTHER=...
 
 OTHER is a checkout of another version, with its extensions built. Both versions run the same commands on the bundled
 corpus: every loss with skip-gram and CBOW, subwords, two views, frozen vectors, bfloat16, early stopping, several
@@ -155,7 +155,7 @@ def main() -> None:
             print(f"{path} differs in {', '.join(names)}")
     print(f"{len(models)} files; {sum(map(bool, found.values()))} with other bits")
     if headers:
-        print(f"other headers: {', '.join(headers)}")
+        print(f"{len(headers)} files have other headers: {', '.join(headers)}")
     sys.exit(any(found.values()))
 
 
