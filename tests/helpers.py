@@ -438,7 +438,7 @@ DESCENDING_COUNTS = st.lists(st.integers(1, 20) | st.integers(1, 10**12), min_si
 )
 
 
-MEMORY_NOISE = 4 << 20  # bytes by which peaks of the same work differ: pages, and the gaps in a heap
+MEMORY_NOISE = 4 << 20  # peaks of the same work differ by this many bytes: pages, and the gaps in a heap
 
 
 def memory_of(use: Callable[[], object]) -> int:

@@ -30,7 +30,7 @@ class _Printable(Exception):
 
 
 class W2VError(_Printable, ValueError):
-    """The user's data cannot be used. The message is one line: what was found, where, and what to do."""
+    """The user's data cannot be used. The message is one line, which names the problem, its place and a remedy."""
 
 
 class SettingsError(W2VError):

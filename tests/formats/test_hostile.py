@@ -308,7 +308,7 @@ FOLDERS: dict[str, tuple[Callable[[Path, int], None], str]] = {
     "small keys": (lambda path, n: spacy_folder(path, ONE_VALUE, b"a", dict.fromkeys(range(n // 2500), 0)), "too many"),
 }
 
-# The bytes of memory for each byte of a file, and the exceptions, whose words or numbers are the shortest or longest.
+# The bytes of memory for each byte of a file. Files with the shortest or longest words or numbers may need more.
 MEMORY_PER_BYTE = 3
 EXCEPTIONS = {"a long word": 4, "numbers of one digit": 4, "many words": 4, "many counts": 4, "short lines": 4}
 EXCEPTIONS |= {"many tokens": 5, "one word": 5, "questions without end": 5, "unknown questions": 5}

@@ -135,7 +135,7 @@ def test_words_are_read_from_a_file_by_section(tmp_path: Path) -> None:
     path = tmp_path / "words.txt"
     path.write_text("one two\n: animals\ncat\ndog cat\n\n: none\n: animals\ncow\n", "utf-8")
     assert read_sections(path) == {"": ["one", "two"], "animals": ["cat", "dog", "cat", "cow"]}
-    path.write_text(": a\none\n:\n : two\n:b\nthree\n", "utf-8")  # a colon alone and one after a space are words
+    path.write_text(": a\none\n:\n : two\n:b\nthree\n", "utf-8")  # a colon without a name, or after a space, is a word
     assert read_sections(path) == {"a": ["one", ":", ":", "two"], "b": ["three"]}
     path.write_text(": only\n: names\n", "utf-8")
     with pytest.raises(w2v.W2VError, match="no words: separate them by spaces"):

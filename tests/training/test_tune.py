@@ -65,8 +65,8 @@ def test_bracket_continues_with_the_best_third(monkeypatch: pytest.MonkeyPatch, 
 
 def test_scores_are_averaged_over_seeds_if_there_is_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     replace_scorer(monkeypatch, lambda model: float(model.settings.seed))
-    # The default settings with nine seeds; a bracket of nine candidates with one seed, of which the best three get two
-    # more seeds, and the best one six more.
+    # The default settings train with nine seeds. A bracket then has nine candidates with one seed. The best three get
+    # two more seeds, and the best one six more.
     trials = tune_and_stop(9 + 9 + 6 + 6, tmp_path / "state.json", time="10h", seed=7)
     assert [trial["seed"] for trial in trials[:9]] == list(range(7, 16))
     assert Counter(trial["seed"] for trial in trials[9:]) == {7: 9, 8: 3, 9: 3} | dict.fromkeys(range(10, 16), 1)

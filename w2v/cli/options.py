@@ -436,7 +436,7 @@ def check_effect(
     Args:
         settings: The settings of the run.
         chosen: Names of the settings that the user has given.
-        tried: Settings for which the command tries several values, and these values.
+        tried: The values that the command tries, by setting.
 
     Raises:
         click.UsageError: If a setting has no effect. The message has the other setting that it depends on.

@@ -249,7 +249,7 @@ def named_once(where: str, names: Iterable[str]) -> Words:
 
 
 def _check_csr(where: str, indptr: NDArray[Any], columns: NDArray[Any]) -> None:
-    """Raise W2VError, with the start `where`, if the arrays are not those of a square CSR matrix."""
+    """Raise W2VError, with the start `where`, if the arrays do not form a square CSR matrix."""
     nodes = len(indptr) - 1
     if nodes < 1 or columns.ndim != 1 or indptr.ndim != 1 or {indptr.dtype.kind, columns.dtype.kind} - {*"iu"}:
         raise W2VError(f"{where}: not a CSR matrix: its indptr and indices must be rows of whole numbers")

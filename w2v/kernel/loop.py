@@ -65,7 +65,7 @@ def start_random(s: Worker, state: Any) -> None:
 
 
 def learning_rate(alpha: float, min_alpha: float, progress: float) -> float:
-    """Return the learning rate at this progress of the run, 0 to 1: linear from start_alpha down to end_alpha."""
+    """Return the learning rate at this progress of the run, 0 to 1: linear from alpha down to min_alpha."""
     return max(min_alpha, alpha + (min_alpha - alpha) * progress)
 
 

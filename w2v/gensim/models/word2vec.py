@@ -424,7 +424,7 @@ class Word2Vec(Trainable):
                         text.write(Path(span_folder) / "rows")  # each loss, and a second try, trains the same sentences
                     for loss in losses:
                         trained_in_span, read_in_span = self._run(loss, text, start, end, progress)
-                # All losses train the same words: count those of the last loss.
+                # All losses train the same words, so count the words of the last loss only.
                 trained, read = trained + trained_in_span, read + read_in_span
                 for epoch in range(start, end):
                     shares = (count // (end - start) for count in (read_in_span, trained_in_span))
