@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
@@ -30,8 +29,6 @@ from w2v.training.checkpoint import Checkpoint
 from w2v.training.communicator import Communicator, OneProcess
 from w2v.training.config import RunConfig
 from w2v.training.identity import check_identity
-
-log = logging.getLogger("w2v")
 
 
 @dataclass
