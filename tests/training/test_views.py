@@ -36,9 +36,12 @@ def train(text: Any, **options: Any) -> w2v.Model:
 
 
 @pytest.fixture(scope="module")
-def text(sample: Path) -> Path:
-    """Return a text of 20,000 words, in short lines."""
-    path = sample.with_name("views.txt")
+def text(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a text of 20,000 words, in short lines.
+
+    Its folder is new: with several workers, pytest may set up the fixtures of a module twice.
+    """
+    path = tmp_path_factory.mktemp("views") / "views.txt"
     path.write_text(sample.read_text("utf-8")[:100_000], "utf-8")
     return path
 
