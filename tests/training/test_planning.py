@@ -108,7 +108,7 @@ def test_subwords_receive_less_of_each_change_the_more_words_have_them() -> None
     ],
 )
 def test_settings_that_shape_the_matrices_cannot_change(loss: str, name: str, value: Any, other: Any) -> None:
-    model: Any = SimpleNamespace(settings=Settings(loss=loss), views=[None])
+    model: Any = SimpleNamespace(views={"words": SimpleNamespace(settings=Settings(loss=loss))})
     assert continued_settings(model, "old", {name: value}).loss == loss
     with pytest.raises(w2v.SettingsError, match=rf"^{name} {other}: the continued model has .*; leave it out$"):
         continued_settings(model, "old", {name: other})

@@ -38,10 +38,9 @@ from w2v.training.checkpoint import Checkpoint
 from w2v.training.communicator import OneProcess
 from w2v.training.config import RunConfig, read_options
 from w2v.training.folders import latest_checkpoints, run_folder
-from w2v.training.model import whole_settings
 from w2v.training.source import WORD_SELECTION_SETTINGS, open_source
 from w2v.training.train import resumed_config
-from w2v.training.views import ONE_VIEW, TWO_VIEWS, settings_of_views
+from w2v.training.views import ONE_VIEW, TWO_VIEWS, settings_of_views, whole_settings
 
 OUTPUT = Path("model.bin")
 SHOWN_FILES = 3  # number of corpus files shown in the command that resumes a run

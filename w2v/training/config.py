@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from w2v.errors import SettingsError, W2VError, translate_errors
 from w2v.formats import table
-from w2v.formats.header import ModelHeader
-from w2v.formats.vector_file import SUBWORD_VIEW, WORD_VIEW
 from w2v.graph.walks import WalkOptions
 from w2v.losses.hierarchical_softmax import TREES
-from w2v.losses.registry import USER_DEFINED, Settings
+from w2v.losses.registry import USER_DEFINED, Settings, settings_from
 from w2v.options import checked_value, options_of, refuse_unknown, suggestion
 from w2v.settings import PRESETS, RENAMED, Freeze, ViewOptions, join_pair
 from w2v.system.files import PathLike, atomic_write, is_nameable, translate_os_errors
@@ -27,19 +26,14 @@ from w2v.text.words import KeyType
 from w2v.training.identity import new_run_id
 from w2v.training.model import SAFETENSORS_ALSO_KEEPS, Model
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
-from w2v.training.source import (
-    Vocab,
-    continued_settings,
-    settings_for_compass,
-    settings_for_vectors,
-    without_computed,
-)
+from w2v.training.source import Vocab, settings_of_run
+from w2v.training.views import settings_to_repeat
 from w2v.vectors.keyed import KeyedVectors
 
 # Each option, and the option without which it has no effect.
 REQUIRED_OPTION = {"vocab": "continue_from", "freeze": "init", "checkpoint_every": "checkpoint"}
-# Options that have no effect with continue_from: the run takes its words, matrices and settings from the model.
-EXCLUDED_BY_CONTINUE = ("init", "vocabulary", "preset")
+# Options that have no effect if the run takes its words, matrices and settings from a model.
+EXCLUDED_BY_CONTINUE, EXCLUDED_BY_FREEZE = ("init", "vocabulary", "preset"), ("vocabulary", "preset")
 # Options that a RunConfig does not have: `train` opens the files, and chooses the views and the defaults.
 OPENED = ("continue_from", "init", "vocabulary", "checkpoint", "views", "graph", "preset")
 OTHERS_IN_FILES = ("corpus", "graph", "output", "phrases", "preset", "views")  # what a settings file may also have
@@ -112,49 +106,26 @@ class RunConfig:
         Raises:
             SettingsError: A name is unknown, a value is impossible, or options contradict each other.
         """
-        own = {each.name for each in fields(cls)} - {"settings", "reading", "walks"}
+        own = [each.name for each in fields(cls) if each.name not in ("settings", "reading", "walks")]
+        names = [options_of(Settings), options_of(ReadingOptions), options_of(WalkOptions), own]
+        refuse_unknown(given, [*chain(*names), *OPENED], RENAMED)
+        settings, reading, walks, others = ({name: given[name] for name in given if name in known} for known in names)
         is_graph = _checked_flag("graph", given.get("graph", False))
-        continues = isinstance(source, Model)
-        preset = preset_settings(given.get("preset") or ("graph" if is_graph and not continues else None))
-        settings = {name: value for name, value in given.items() if name in options_of(Settings)}
-        reading = {name: value for name, value in given.items() if name in options_of(ReadingOptions)}
-        walks = {name: value for name, value in given.items() if name in options_of(WalkOptions)}
-        others = {name: value for name, value in given.items() if name in own}
-        freeze = others.get("freeze")
-        known = (*options_of(Settings), *options_of(ReadingOptions), *options_of(WalkOptions), *own)
-        refuse_unknown(given, [*known, *OPENED], RENAMED)
-        without_effect = next(iter((reading.keys() - {"cache"}) if is_graph else walks), None)
-        if without_effect:
-            relation = "with" if is_graph else "without"
-            raise SettingsError(f"{display_name(without_effect)} has no effect {relation} {display_name('graph')}")
-        if is_graph and others.get("phrases"):
-            raise SettingsError(f"{display_name('phrases')} has no effect with {display_name('graph')}")
-        for name, needed in REQUIRED_OPTION.items():
-            if others.get(name, getattr(cls, name)) != getattr(cls, name) and given.get(needed) is None:
-                raise SettingsError(f"{display_name(name)} has no effect without {display_name(needed)}")
-        cause = "continue_from" if given.get("continue_from") is not None else "freeze"
-        if cause == "continue_from" or freeze == "outputs":
-            for name in EXCLUDED_BY_CONTINUE:
-                if given.get(name) is not None and not (cause == "freeze" and name == "init"):
-                    raise SettingsError(
-                        f"{display_name(name)} has no effect with {display_name(cause)}: the run starts from the "
-                        "words, matrices and settings of the model"
-                    )
+        preset = preset_settings(
+            given.get("preset") or ("graph" if is_graph and not isinstance(source, Model) else None)
+        )
+        for name, relation, other in _options_without_effect(given):
+            starts = ": the run starts from the words, matrices and settings of the model"
+            reason = starts if (relation, other) in (("with", "continue_from"), ("with", "freeze")) else ""
+            raise SettingsError(f"{display_name(name)} has no effect {relation} {display_name(other)}{reason}")
         if isinstance(others.get("phrases"), os.PathLike):
             others["phrases"] = os.fspath(others["phrases"])
-        if isinstance(source, Model) and freeze == "outputs":
-            preset.pop("vector_size", None)  # the compass decides it
-            resolved = settings_for_compass(source, preset | settings)
-        elif isinstance(source, Model):
-            resolved = continued_settings(source, others.get("vocab", cls.vocab), settings)
-        elif source is not None:
-            preset.pop("vector_size", None)  # the vectors decide it
-            resolved = settings_for_vectors(source, preset | settings, freeze)
-        else:
-            resolved = Settings(**preset | settings)
         inherited = {}
         if source is not None:
+            preset.pop("vector_size", None)  # the source decides it
             inherited = asdict(source.text if isinstance(source, Model) else source.header.text)
+        vocab, freeze = others.get("vocab", cls.vocab), others.get("freeze")
+        resolved = settings_of_run(source, preset | settings, vocab, freeze)
         walk_options = WalkOptions(**walks) if is_graph else None
         return cls(settings=resolved, reading=ReadingOptions(**inherited | reading), walks=walk_options, **others)
 
@@ -204,13 +175,13 @@ class RunConfig:
         Raises:
             W2VError: The values are damaged.
         """
-        names = {each.name for each in fields(cls)} - {"settings"}
-        for name in sorted(names ^ values.keys()):
-            raise W2VError(f"its config: damaged: {name:.60} is missing or unknown")
-        values = {**values, "corpus": tuple(convert(list[str], values["corpus"], "its corpus"))}
-        values["reading"] = _stored_options(ReadingOptions, values["reading"], cache=None)
-        values["walks"] = values["walks"] and _stored_options(WalkOptions, values["walks"])
-        return cls(**values, settings=settings)
+        with translate_errors("its config: damaged", KeyError, TypeError):
+            converted = {
+                "corpus": tuple(convert(list[str], values["corpus"], "its corpus")),
+                "reading": ReadingOptions(**values["reading"]),
+                "walks": values["walks"] and WalkOptions(**values["walks"]),
+            }
+            return cls(**{**values, **converted}, settings=settings)
 
     def save(self, path: PathLike, *, output: PathLike, views: str, force: bool = False) -> None:
         """Write the settings, and the names of the text and the output, to a TOML file that `read_options` can read.
@@ -237,11 +208,22 @@ class RunConfig:
                     file.write(_toml_line(path, name, value))
 
 
-def _stored_options(kind: Any, stored: object, **others: Any) -> Any:
-    """Return options from the values in a checkpoint. Raise W2VError if they are damaged."""
-    values = convert(dict[str, Any], stored, "its config")
-    refuse_unknown(values, options_of(kind), {})
-    return kind(**values | others)
+def _options_without_effect(given: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield each given option without effect, "with" or "without", and the other option that causes this."""
+    if given.get("graph"):
+        yield from ((name, "with", "graph") for name in given if name in options_of(ReadingOptions) and name != "cache")
+        if given.get("phrases"):
+            yield "phrases", "with", "graph"
+    else:
+        yield from ((name, "without", "graph") for name in given if name in options_of(WalkOptions))
+    for name, needed in REQUIRED_OPTION.items():
+        default = getattr(RunConfig, name)
+        if given.get(name, default) != default and given.get(needed) is None:
+            yield name, "without", needed
+    if given.get("continue_from") is not None:
+        yield from ((name, "with", "continue_from") for name in EXCLUDED_BY_CONTINUE if given.get(name) is not None)
+    elif given.get("freeze") == "outputs":
+        yield from ((name, "with", "freeze") for name in EXCLUDED_BY_FREEZE if given.get(name) is not None)
 
 
 def _checked_flag(name: str, value: Any) -> bool:
@@ -278,18 +260,12 @@ def read_options(path: Path) -> dict[str, Any]:
         SettingsError: A name is unknown, or a value has the wrong type or is out of range. The message names the file.
         W2VError: The file cannot be read.
     """
+    if path.suffix == MODEL_SUFFIX:
+        return _options_of_model(path)
+    values = _options_of_toml(path)
     kinds = {name: kind for kind in (Settings, ReadingOptions, WalkOptions) for name in options_of(kind)}
-    is_model = path.suffix == MODEL_SUFFIX
-    of_views: dict[str, Any] = {}
-    if is_model:
-        # Somebody else may have written the model, so its paths are not used.
-        header = table.read(path, mmap=True).header
-        values, of_views = _options_of_model(path, header), _options_of_views(header)
-        names = [*options_of(Settings), *options_of(TextOptions)]
-    else:
-        values, names = _options_of_toml(path), [*kinds, *OTHERS_IN_FILES]
     with translate_errors(str(path), SettingsError, to=SettingsError):
-        refuse_unknown(values, names, RENAMED)
+        refuse_unknown(values, [*kinds, *OTHERS_IN_FILES], RENAMED)
         others = {name: values.pop(name) for name in OTHERS_IN_FILES if name in values}
         if isinstance(corpus := others.get("corpus"), str | list):
             others["corpus"] = (corpus,) if isinstance(corpus, str) else tuple(corpus)
@@ -300,7 +276,7 @@ def read_options(path: Path) -> dict[str, Any]:
         if not _is_path(others.get("output", "model.bin")):
             raise SettingsError(f"output {others['output']!r}: it must be a path")
         checked = {name: checked_value(kinds[name], name, join_pair(name, value)) for name, value in values.items()}
-        return (_drop_computed_options(checked) if is_model else checked) | others | of_views
+        return checked | others
 
 
 def _options_of_toml(path: Path) -> dict[str, Any]:
@@ -313,38 +289,32 @@ def _options_of_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(text.decode())
 
 
-def _options_of_model(path: Path, header: ModelHeader) -> dict[str, Any]:
-    """Return the settings and text options that a model was trained with."""
+def _options_of_model(path: Path) -> dict[str, Any]:
+    """Return the options that a model was trained with, without computed values, which depend on other options.
+
+    Somebody else may have written the model, so its paths are not used.
+    """
+    header = table.read(path, mmap=True).header
     if header.settings is None:
         raise W2VError(f"{path}: it has no settings: train with -o model.safetensors, which {SAFETENSORS_ALSO_KEEPS}")
-    values = dict(header.settings)
-    if values.get("loss") == USER_DEFINED or values.get("objective") is not None:
-        raise SettingsError(
-            f"{path}: its loss is user-defined, and model files run no code: write a TOML file of settings"
-        )
-    if values.get("tree") not in (None, *TREES) or values.get("tree_vectors") is not None:
-        raise SettingsError(
-            f"{path}: its tree was made from a file, and paths in models are not used: write a TOML file of settings"
-        )
-    values |= asdict(header.text)
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _options_of_views(header: ModelHeader) -> dict[str, Any]:
-    """Return the options that the settings of a model do not tell: its views, their n-grams and a window of both."""
-    if not header.views:
-        return {"views": "words"}
-    words, subwords = (header.views[name].settings for name in (WORD_VIEW, SUBWORD_VIEW))
-    shared = {"window": words["window"]} if words["window"] == subwords["window"] else {}
-    return {"views": "words+subwords", "subwords": subwords["subwords"], **shared}
-
-
-def _drop_computed_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a model without computed values, because these may depend on options that change."""
-    names = options.keys() & {*options_of(Settings)}
-    settings = without_computed(Settings(**{name: options[name] for name in names}))
-    others = {name: value for name, value in options.items() if name not in names}
-    return replace(settings, workers=None).in_effect(computed=False) | others
+    views = [dict(view.settings) for view in header.views.values()] or [dict(header.settings)]
+    for stored in views:
+        if stored.get("loss") == USER_DEFINED or stored.get("objective") is not None:
+            raise SettingsError(
+                f"{path}: its loss is user-defined, and model files run no code: write a TOML file of settings"
+            )
+        if stored.get("tree") not in (None, *TREES) or stored.get("tree_vectors") is not None:
+            raise SettingsError(
+                f"{path}: its tree was made from a file, and paths in models are not used: write a TOML file of "
+                "settings"
+            )
+    settings = settings_to_repeat([settings_from(stored, f"{path}: its settings") for stored in views])
+    text = {name: value for name, value in asdict(header.text).items() if value is not None}
+    return (
+        replace(settings, workers=None).in_effect(computed=False)
+        | text
+        | {"views": "+".join(header.views or ["words"])}
+    )
 
 
 def _toml_line(path: PathLike, name: str, value: Any) -> bytes:

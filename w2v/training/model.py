@@ -28,6 +28,7 @@ from w2v.text.normalise import TextOptions
 from w2v.text.subwords import Ngrams
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
+from w2v.training.views import whole_settings
 from w2v.vectors.combine_matrices import combine_matrices, concatenate_matrices
 from w2v.vectors.combine_models import concatenate_unit_vectors
 from w2v.vectors.keyed import HasWordVectors, KeyedVectors
@@ -471,15 +472,6 @@ class Model(HasVectors):
             SettingsError: The loss of the model does not allow this kind.
         """
         return replace(self, views=self.views | {WORD_VIEW: self._words.with_vectors(kind)})
-
-
-def whole_settings(views: Sequence[Settings]) -> Settings:
-    """Return the settings of a run from the settings of its views, which begin with the view of words."""
-    first, *others = views
-    if not others:
-        return first
-    size = sum(each.vector_size for each in views)
-    return replace(first, vector_size=size, window=first.window if others[0].window == first.window else None)
 
 
 def matrix_arguments(matrices: Mapping[str, NDArray[Any]]) -> dict[str, Any]:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal
 
 from w2v.errors import SettingsError, VectorsWithoutModel, W2VError
 from w2v.formats import bfloat16
-from w2v.formats.vector_file import SUBWORD_VIEW
 from w2v.losses.registry import Settings
 from w2v.options import options_of
-from w2v.settings import Freeze
+from w2v.settings import Freeze, Views
 from w2v.system.files import PathLike
 from w2v.training.model import Model
+from w2v.training.views import ONE_VIEW, TWO_VIEWS, settings_to_repeat
 from w2v.vectors.keyed import KeyedVectors, load
 
 Vocab = Literal["old", "union"]
@@ -51,18 +50,33 @@ def open_source(
         raise W2VError(f"{error}; to start from the vectors of this file, give it as --init (init=)") from error
 
 
-def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze: Freeze | None) -> Settings:
-    """Return the settings of a run that initialises words with vectors.
+def settings_of_run(
+    source: Model | KeyedVectors | None, given: Mapping[str, Any], vocab: Vocab, freeze: Freeze | None
+) -> Settings:
+    """Return the settings of a run: the given ones, and else the settings of the source, or the defaults.
 
     Args:
-        vectors: The vectors; they decide vector_size.
+        source: The model to continue or whose output rows are frozen, or the vectors to initialise words with, which
+            decide vector_size.
         given: The settings that the user has given.
-        freeze: "inputs" if the words keep their vectors. Then the word vectors of the model must be its input rows, and
-            the storage must not round them.
+        vocab: See `train`.
+        freeze: See `train`. With "inputs", the storage must not round the vectors.
 
     Raises:
-        SettingsError: A given setting contradicts the vectors or `freeze`.
+        SettingsError: A given setting contradicts the source or `freeze`.
     """
+    if source is None:
+        return Settings(**given)
+    if isinstance(source, KeyedVectors):
+        return _settings_for_vectors(source, given, freeze)
+    if freeze != "outputs":
+        return continued_settings(source, vocab, given)
+    settings = continued_settings(source, "union", {"vectors": "input", **given})
+    check_frozen_outputs(settings)
+    return settings
+
+
+def _settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze: Freeze | None) -> Settings:
     size = vectors.vector_size
     defaults: dict[str, Any] = {"vector_size": size} | ({"vectors": "input"} if freeze else {})
     settings = Settings(**defaults | dict(given))
@@ -96,7 +110,7 @@ def continued_settings(model: Model, vocab: Vocab, given: Mapping[str, Any]) -> 
     Raises:
         SettingsError: A given setting cannot change when training is continued.
     """
-    settings = settings_to_repeat(model)
+    settings = settings_to_repeat([view.settings for view in model.views.values()])
     for name in WORD_SELECTION_SETTINGS if vocab == "old" else ():
         if given.get(name) is not None:
             raise SettingsError(
@@ -111,17 +125,6 @@ def continued_settings(model: Model, vocab: Vocab, given: Mapping[str, Any]) -> 
     return replace(settings, **given)
 
 
-def settings_for_compass(compass: Model, given: Mapping[str, Any]) -> Settings:
-    """Return the settings of a run with the frozen output rows of a model: the settings of the model, unless given.
-
-    Raises:
-        SettingsError: A given setting does not fit the model, or the output rows of the model do not belong to words.
-    """
-    settings = continued_settings(compass, "union", {"vectors": "input", **given})
-    check_frozen_outputs(settings)
-    return settings
-
-
 def check_frozen_outputs(settings: Settings) -> None:
     """Raise SettingsError if output rows cannot be frozen with these settings, because they do not belong to words."""
     _check_word_vectors(settings)
@@ -131,20 +134,17 @@ def check_frozen_outputs(settings: Settings) -> None:
         )
 
 
-def settings_to_repeat(model: Model) -> Settings:
-    """Return the settings that train such a model again, with as many views, without computed values."""
-    settings = without_computed(model.settings)
-    if len(model.views) == 1:
-        return settings
-    # A window of both views is not the default of one of them, even if it has the same size.
-    return replace(settings, window=model.settings.window, subwords=model.views[SUBWORD_VIEW].settings.subwords)
+def views_of_source(views: Views, source: Model | KeyedVectors | None) -> Views:
+    """Return the views of a run that starts from a model or from vectors, which decide them.
 
-
-def without_computed(settings: Settings) -> Settings:
-    """Return the same settings without the values that training would compute itself."""
-    for name in ("min_alpha", "alpha", "window", "vectors", "workers"):
-        with suppress(SettingsError):  # the default of alpha may be below the min_alpha of the settings
-            left_out: dict[str, Any] = {name: None}
-            if (found := replace(settings, **left_out)).as_dict() == settings.as_dict():
-                settings = found
-    return settings
+    Raises:
+        SettingsError: The user has chosen other views.
+    """
+    if source is None:
+        return views
+    found = TWO_VIEWS if isinstance(source, Model) and len(source.views) > 1 else ONE_VIEW
+    if views in ("auto", found):
+        return found
+    if isinstance(source, Model):
+        raise SettingsError(f"views {views}: the continued model has {found}; leave it out")
+    raise SettingsError("init has vectors only for words, and not for their subwords: leave out init or views")

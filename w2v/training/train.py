@@ -23,9 +23,10 @@ from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.communicator import OneProcess
 from w2v.training.config import RunConfig
 from w2v.training.folders import latest_checkpoints, run_folder
-from w2v.training.model import Model, whole_settings
+from w2v.training.model import Model
 from w2v.training.source import Vocab, open_source
 from w2v.training.training import open_training
+from w2v.training.views import whole_settings
 from w2v.vectors.keyed import KeyedVectors
 
 

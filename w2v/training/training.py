@@ -41,8 +41,9 @@ from w2v.training.inputs import Inputs, open_inputs
 from w2v.training.model import Model, View
 from w2v.training.run import Run
 from w2v.training.schedule import NEVER
+from w2v.training.source import views_of_source
 from w2v.training.start import initialise
-from w2v.training.views import ONE_VIEW, TWO_VIEWS, choose_views, settings_of_views, views_of_source
+from w2v.training.views import ONE_VIEW, TWO_VIEWS, choose_views, settings_of_views
 from w2v.vectors.keyed import KeyedVectors
 
 METRICS_BYTES = 4096  # upper bound of the space for a model's metrics in the header of its file

@@ -6,7 +6,10 @@ A model has one view, of whole words or of n-grams, or two views.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from w2v.errors import SettingsError
 from w2v.formats.vector_file import SUBWORD_VIEW, WORD_VIEW
@@ -14,8 +17,6 @@ from w2v.losses.registry import DEFAULT_LOSS, Settings
 from w2v.settings import DEFAULT_NGRAMS, Views
 from w2v.text.idstore import TypeCounts
 from w2v.text.text_checks import has_word_parts
-from w2v.training.model import Model
-from w2v.vectors.keyed import KeyedVectors
 
 # The values of the option `views` besides "auto". The names of the views themselves are WORD_VIEW and SUBWORD_VIEW.
 ONE_VIEW: Views = "words"
@@ -81,17 +82,24 @@ def settings_of_views(views: Views, settings: Settings) -> dict[str, Settings]:
     }
 
 
-def views_of_source(views: Views, source: Model | KeyedVectors | None) -> Views:
-    """Return the views of a run that starts from a model or from vectors, which decide them.
+def whole_settings(views: Sequence[Settings]) -> Settings:
+    """Return the settings of a run from the settings of its views, which begin with the view of words."""
+    first, *others = views
+    if not others:
+        return first
+    size = sum(each.vector_size for each in views)
+    return replace(first, vector_size=size, window=first.window if others[0].window == first.window else None)
 
-    Raises:
-        SettingsError: The user has chosen other views.
-    """
-    if source is None:
-        return views
-    found = TWO_VIEWS if isinstance(source, Model) and len(source.views) > 1 else ONE_VIEW
-    if views in ("auto", found):
-        return found
-    if isinstance(source, Model):
-        raise SettingsError(f"views {views}: the continued model has {found}; leave it out")
-    raise SettingsError("init has vectors only for words, and not for their subwords: leave out init or views")
+
+def settings_to_repeat(views: Sequence[Settings]) -> Settings:
+    """Return the settings that train such views again, as `whole_settings`, without computed values."""
+    whole = settings = whole_settings(views)
+    for name in ("min_alpha", "alpha", "window", "vectors", "workers"):
+        with suppress(SettingsError):  # the default of alpha may be below the min_alpha of the settings
+            left_out: dict[str, Any] = {name: None}
+            if (found := replace(settings, **left_out)).as_dict() == settings.as_dict():
+                settings = found
+    if len(views) == 1:
+        return settings
+    # A window of both views is not the default of one of them, even if it has the same size.
+    return replace(settings, window=whole.window, subwords=views[1].subwords)

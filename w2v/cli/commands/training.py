@@ -37,10 +37,10 @@ from w2v.training.communicator import join_ranks
 from w2v.training.config import RunConfig
 from w2v.training.model import SAFETENSORS_ALSO_KEEPS, Model
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
-from w2v.training.source import Vocab, settings_to_repeat
+from w2v.training.source import Vocab
 from w2v.training.successive_halving import values_to_try
 from w2v.training.training import open_training
-from w2v.training.views import ONE_VIEW, TWO_VIEWS
+from w2v.training.views import ONE_VIEW, TWO_VIEWS, settings_to_repeat
 
 DEFAULT_OUTPUT = f"[default: {OUTPUT}, or {OUTPUT.with_suffix('.safetensors')} with --subwords]"
 NO_FILE = ""  # the value of --phrases without FILE
@@ -382,7 +382,7 @@ def tune(
     model = result.model
     used = RunConfig(
         corpus=corpus,
-        settings=settings_to_repeat(model),
+        settings=settings_to_repeat([view.settings for view in model.views.values()]),
         reading=ReadingOptions(**reading),
         phrases=phrases or False,
     )
