@@ -118,10 +118,10 @@ class CheckpointFolder:
         Raises:
             W2VError: A file cannot be renamed.
         """
-        if not self._lock.holds():  # the folder was removed
+        if not (self._replace or self._written) or not self._lock.holds():  # a new folder, or a removed one
             return
         others = [path for path in files(self.folder) if path not in self._written]
-        if self._replace and not self._written:
+        if not self._written:
             others += self.folder.glob(BEST_FILE_NAME)
         with translate_os_errors(self.folder, "replace checkpoints in"):
             # The oldest first: if this is interrupted, the newest is still there to resume from.
