@@ -92,5 +92,5 @@ def model(sample: Path) -> Path:
 @pytest.fixture
 def few_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let `tune` try few candidates, so that it ends long before its time is up."""
-    monkeypatch.setattr("w2v.training.successive_halving.SEEDS", (1,))
-    monkeypatch.setattr("w2v.training.successive_halving.CHOICES", {"window": (2, 3)})
+    monkeypatch.setattr("w2v.training.tune.SEEDS", (1,))
+    monkeypatch.setattr("w2v.training.tune.CHOICES", {"window": (2, 3)})

@@ -17,7 +17,7 @@ from w2v.evaluation.evaluate import EvaluationResult, Score
 from w2v.evaluation.perplexity import Perplexity
 from w2v.evaluation.similarity import PairsResult
 from w2v.losses.code_lengths import CodeLengths, TreeLength, WordCodes
-from w2v.training.successive_halving import Trial
+from w2v.training.tune import Trial
 
 OTHER_SETS = (
     "w2v evaluate MODEL --questions FILE --pairs FILE uses your own test sets, and w2v evaluate MODEL --held-out FILE "

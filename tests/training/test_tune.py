@@ -15,10 +15,9 @@ import w2v
 from tests.helpers import QUICK, Hinge, Stop, run, run_json, start
 from w2v.progress import Progress
 from w2v.text.corpus import Corpus
-from w2v.training import successive_halving
 from w2v.training import tune as tune_module
 from w2v.training.model import Model
-from w2v.training.successive_halving import TimeBudget, Trial, Tuner
+from w2v.training.tune import TimeBudget, Trial, Tuner
 
 TEXT = [[f"w{word}" for word in line] for line in np.random.default_rng(1).integers(400, size=(400, 10)).tolist()]
 SMALL: dict[str, Any] = {"vector_size": 8, "min_count": 1, "sample": 0.0, "workers": 1, "epochs": 9}
@@ -51,7 +50,7 @@ def trials_in(state: Path) -> list[dict[str, Any]]:
 
 
 def test_bracket_continues_with_the_best_third(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(successive_halving, "SEEDS", (1,))
+    monkeypatch.setattr(tune_module, "SEEDS", (1,))
     replace_scorer(monkeypatch, lambda model: model.settings.window_size / 100)
     trials = tune_and_stop(1 + 9 + 3 + 1, tmp_path / "state.json")  # the default settings, then a bracket
     assert trials[0]["choices"] == {}
@@ -75,8 +74,8 @@ def test_scores_are_averaged_over_seeds_if_there_is_time(monkeypatch: pytest.Mon
 
 def test_best_settings_are_trained_on_the_whole_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """There are only eight candidates, so one bracket tries all of them."""
-    monkeypatch.setattr(successive_halving, "SEEDS", (1,))
-    monkeypatch.setattr(successive_halving, "CHOICES", {"window": (2, 3, 5, 8), "model": ("cbow", "skipgram")})
+    monkeypatch.setattr(tune_module, "SEEDS", (1,))
+    monkeypatch.setattr(tune_module, "CHOICES", {"window": (2, 3, 5, 8), "model": ("cbow", "skipgram")})
     trained: list[int] = []
 
     def score(model: Model) -> float:
@@ -125,15 +124,15 @@ def test_given_settings_are_not_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_diverged_trials_have_no_score(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(successive_halving, "KEEP_PROBABILITY", 0)
-    monkeypatch.setattr(successive_halving, "CHOICES", {"alpha": (20_000,), "min_alpha": (1, 0.999)})
+    monkeypatch.setattr(tune_module, "KEEP_PROBABILITY", 0)
+    monkeypatch.setattr(tune_module, "CHOICES", {"alpha": (20_000,), "min_alpha": (1, 0.999)})
     trials = tune_and_stop(11, tmp_path / "state.json", model="cbow", loss="hs", window=15, epochs=12)
     # The default settings with nine seeds, then both candidates.
     assert [trial["score"] is None for trial in trials] == 9 * [False] + 2 * [True]
 
 
 def test_resume_does_not_repeat_trials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(successive_halving, "SEEDS", (1,))
+    monkeypatch.setattr(tune_module, "SEEDS", (1,))
     replace_scorer(monkeypatch, lambda model: model.settings.window_size / 100)
     first = tune_and_stop(5, tmp_path / "state.json")
     second = tune_and_stop(14, tmp_path / "state.json", time="1h")
@@ -305,7 +304,7 @@ def test_search_leaves_time_for_a_last_training_with_the_best_settings(monkeypat
     monkeypatch.setattr("time.monotonic", lambda: 87.9)
     tuner._report(Progress("train", 1, 2, "words", rate=1.0))
     monkeypatch.setattr("time.monotonic", lambda: 88.1)
-    with pytest.raises(successive_halving._TimeIsUp):
+    with pytest.raises(tune_module._TimeIsUp):
         tuner._report(Progress("train", 1, 2, "words", rate=1.0))
 
 
@@ -442,8 +441,8 @@ def test_command_resumes(text: Path, tmp_path: Path) -> None:
 def test_settings_for_only_some_candidates_are_accepted(
     text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(successive_halving, "SEEDS", (1,))
-    monkeypatch.setattr(successive_halving, "CHOICES", {"model": ("skipgram", "cbow"), "loss": ("ns", "hs")})
+    monkeypatch.setattr(tune_module, "SEEDS", (1,))
+    monkeypatch.setattr(tune_module, "CHOICES", {"model": ("skipgram", "cbow"), "loss": ("ns", "hs")})
     monkeypatch.chdir(tmp_path)
     options = (*QUICK, "--per-pair", "--tree", "balanced", "--subwords", "3-4", "--max-vocab", 100)
     assert "model.safetensors" in run("tune", text, *options).stdout

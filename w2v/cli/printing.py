@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from w2v.evaluation.similarity import PairsResult
     from w2v.losses.code_lengths import CodeLengths
     from w2v.training.slices import Slices
-    from w2v.training.successive_halving import Trial, Tuner
+    from w2v.training.tune import Trial, Tuner
     from w2v.vectors.align import Fit
     from w2v.vectors.query import Method
 

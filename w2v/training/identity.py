@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from w2v.errors import W2VError, one_line
 from w2v.losses.hierarchical_softmax import TREES
-from w2v.system.files import PathLike, translate_os_errors
+from w2v.system.files import PathLike, atomic_write, translate_os_errors
+from w2v.system.schema import encode, read
 
 FILE_OPTIONS = ("tree", "tree_vectors")  # settings that may name a file
 # Options that do not change results. The phrases do, but they are joined when the checksum of the text is taken.
@@ -25,6 +26,9 @@ WITHOUT_EFFECT = {"cache", "workers", "phrases", "checkpoint_every", "ignore_mem
 def new_run_id() -> str:
     """Return a random id for a run."""
     return uuid.uuid4().hex
+
+
+T = TypeVar("T", bound="State")
 
 
 @dataclass(frozen=True)
@@ -97,3 +101,35 @@ def checksum_of_files(paths: Iterable[PathLike]) -> str:
         with translate_os_errors(path), Path(path).open("rb") as file:
             digests.append(hashlib.file_digest(file, "sha256").digest())
     return hashlib.sha256(b"".join(digests)).hexdigest() if digests else ""
+
+
+@dataclass(frozen=True)
+class State:
+    """The base class of the content of a file from which a command goes on after it was stopped."""
+
+    identity: Identity
+
+
+def read_state(path: Path, new: T, remedy: str) -> T:
+    """Read the state of a command, which goes on with the run id in its file.
+
+    Args:
+        path: The file.
+        new: The state if there is no file.
+        remedy: See `check_identity`.
+
+    Raises:
+        W2VError: The file is damaged, or belongs to a command with other inputs or options.
+    """
+    with translate_os_errors(path):
+        if not path.exists():
+            return new
+    stored = read(type(new), path)
+    check_identity(path, stored.identity, replace(new.identity, run_id=stored.identity.run_id), remedy)
+    return stored
+
+
+def write_state(path: Path, state: State) -> None:
+    """Write the state of a command. Raise W2VError if the file cannot be written."""
+    with atomic_write(path) as file:
+        file.write(encode(state, path).encode())

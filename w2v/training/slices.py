@@ -22,15 +22,14 @@ from w2v.formats.vector_file import WORD_VIEW
 from w2v.options import refuse_unknown
 from w2v.progress import Report
 from w2v.settings import RENAMED
-from w2v.system.files import PathLike, as_paths, atomic_write, create_folders, translate_os_errors
-from w2v.system.schema import encode, read
+from w2v.system.files import PathLike, as_paths, create_folders, translate_os_errors
 from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus, DataFrameLike, Source
 from w2v.text.tagging import TaggedTexts, tagged
 from w2v.training.checkpoint import checksum
 from w2v.training.config import RunConfig
 from w2v.training.folders import has_checkpoints, latest_checkpoints
-from w2v.training.identity import Identity, check_identity, identity_of, new_run_id
+from w2v.training.identity import Identity, State, check_identity, identity_of, new_run_id, read_state, write_state
 from w2v.training.inputs import read_words
 from w2v.training.model import Model
 from w2v.training.source import check_frozen_outputs
@@ -142,7 +141,7 @@ def slices(
             raise SettingsError(f"views {options['views']} cannot be combined with tag_words: leave one of them out")
     run = _Runs(
         Path(output),
-        TAGGED_STATE if words else STATE,
+        Path(output, TAGGED_STATE if words else STATE),
         Path(checkpoint) if checkpoint else None,
         resume,
         force,
@@ -187,26 +186,24 @@ def _checksums(
 
 
 @dataclass(frozen=True)
-class _State:
-    """The content of the file with the state of a call of `slices`.
+class _State(State):
+    """The content of the file with the state of a call of `slices`. All runs of the call have the same id.
 
     Attributes:
-        identity: The identity of the call. All its runs have the same id.
         models: The checksum of the vectors of each model that was finished or is being written, by name.
         force: Whether the call replaces existing models.
     """
 
-    identity: Identity
     models: dict[str, str] = field(default_factory=dict)
     force: bool = False
 
 
 @dataclass
 class _Runs:
-    """The runs of a call of `slices`, with its arguments. `state_name` is STATE or TAGGED_STATE."""
+    """The runs of a call of `slices`, with its arguments."""
 
     output: Path
-    state_name: str
+    state_path: Path
     checkpoint: Path | None
     resume: bool
     force: bool
@@ -247,18 +244,11 @@ class _Runs:
         """
         options = {name: getattr(config.settings, name, given[name]) for name in given}
         self.state = _State(identity_of(config.run_id, checksums, options), force=self.force)
-        path = self.output / self.state_name
-        if self.resume and path.exists():
-            stored = read(_State, path)
-            expected = replace(self.state.identity, run_id=stored.identity.run_id)
-            check_identity(path, stored.identity, expected, f"give the same texts and options again, or {START_AGAIN}")
+        if self.resume:
+            remedy = f"give the same texts and options again, or {START_AGAIN}"
+            stored = read_state(self.state_path, self.state, remedy)
             self.state = replace(stored, force=stored.force or self.force)
-        self._write_state()
-
-    def _write_state(self) -> None:
-        path = self.output / self.state_name
-        with atomic_write(path) as file:
-            file.write(encode(self.state, path).encode())
+        write_state(self.state_path, self.state)
 
     def model(
         self, name: str, source: Source | TaggedTexts, options: Mapping[str, Any], compass: Model | None
@@ -292,7 +282,7 @@ class _Runs:
             self.state.models.clear()  # slices that were trained with another compass do not count as finished
         # The state is written first: a model without its checksum would be taken for a model of another call.
         self.state.models[name] = checksum({"vectors": model.vectors}, "")
-        self._write_state()
+        write_state(self.state_path, self.state)
         model.save(path, force=self.state.force)
         return model
 
@@ -315,7 +305,7 @@ class _Runs:
             if name == COMPASS:  # another compass: checkpoints of slices that were trained with the old one do not fit
                 run_id = new_run_id()
                 self.state = replace(self.state, identity=replace(self.state.identity, run_id=run_id), models={})
-                self._write_state()
+                write_state(self.state_path, self.state)
             config = replace(RunConfig.from_options({**options, "checkpoint": folder}, compass), run_id=run_id)
             arguments |= {"source": compass, "views": options["views"]}
         with open_training(config, source, **arguments) as training:

@@ -38,7 +38,6 @@ from w2v.training.config import RunConfig
 from w2v.training.model import SAFETENSORS_ALSO_KEEPS, Model
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
 from w2v.training.source import Vocab
-from w2v.training.successive_halving import values_to_try
 from w2v.training.training import open_training
 from w2v.training.views import ONE_VIEW, TWO_VIEWS, settings_to_repeat
 
@@ -352,7 +351,7 @@ def tune(
     w2v train --config best.toml -o again.safetensors
     """
     chosen, reading = options.given_settings(given), options.given_reading(given)
-    settings = options.chosen_settings(given, values_to_try(chosen))
+    settings = options.chosen_settings(given, tuning.values_to_try(chosen))
     tuning.seconds_of(given["time"])  # raises SettingsError now, before the trials of an earlier run are removed
     output = output or default_output(settings, given["views"])
     given["views"] = one_view_for_fasttext(given["views"] or ViewOptions.views, output)
