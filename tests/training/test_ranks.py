@@ -22,7 +22,7 @@ from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.communicator import Communicator
 from w2v.training.config import RunConfig
 from w2v.training.distributed import MIN_ROUND_WORDS, DistributedRun, words_per_round
-from w2v.training.training import open_training
+from w2v.training.train import open_training
 
 Result = TypeVar("Result")
 SMALL: dict[str, Any] = {"vector_size": 8, "min_count": 1, "workers": 1, "epochs": 2}

@@ -20,8 +20,7 @@ from w2v.text.words import Words
 from w2v.training import checkpoint_folder, inputs
 from w2v.training import views as views_module
 from w2v.training.checkpoint import write_checkpoint
-from w2v.training.checkpoint_folder import CheckpointFolder, files
-from w2v.training.folders import latest_checkpoints
+from w2v.training.checkpoint_folder import CheckpointFolder, files, latest_checkpoints
 from w2v.training.views import choose_views
 from w2v.vectors import compose
 

@@ -35,9 +35,9 @@ from w2v.system.shell import join_command
 from w2v.text.idstore import ReadingOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import Checkpoint
+from w2v.training.checkpoint_folder import latest_checkpoints, run_folder
 from w2v.training.communicator import OneProcess
 from w2v.training.config import RunConfig, read_options
-from w2v.training.folders import latest_checkpoints, run_folder
 from w2v.training.source import WORD_SELECTION_SETTINGS, open_source
 from w2v.training.train import resumed_config
 from w2v.training.views import ONE_VIEW, TWO_VIEWS, settings_of_views, whole_settings

@@ -27,15 +27,14 @@ from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus, DataFrameLike, Source
 from w2v.text.tagging import TaggedTexts, tagged
 from w2v.training.checkpoint import checksum
+from w2v.training.checkpoint_folder import has_checkpoints, latest_checkpoints
 from w2v.training.config import RunConfig
-from w2v.training.folders import has_checkpoints, latest_checkpoints
 from w2v.training.identity import Identity, State, check_identity, identity_of, new_run_id, read_state, write_state
 from w2v.training.inputs import read_words
 from w2v.training.model import Model
 from w2v.training.source import check_frozen_outputs
 from w2v.training.start import coordinates_of
-from w2v.training.train import Arguments, resumed_config
-from w2v.training.training import open_training
+from w2v.training.train import Arguments, open_training, resumed_config
 
 log = logging.getLogger("w2v")
 

@@ -46,7 +46,7 @@ from w2v.training.identity import State, checksum_of_files, identity_of, read_st
 from w2v.training.inputs import Inputs, read_words
 from w2v.training.model import Model
 from w2v.training.schedule import epochs_for, interval
-from w2v.training.training import Training, start_runs
+from w2v.training.train import Training, start_runs
 from w2v.training.views import choose_views, settings_of_views
 from w2v.vectors.keyed import HasWordVectors
 

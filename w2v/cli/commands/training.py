@@ -38,7 +38,7 @@ from w2v.training.config import RunConfig
 from w2v.training.model import SAFETENSORS_ALSO_KEEPS, Model
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
 from w2v.training.source import Vocab
-from w2v.training.training import open_training
+from w2v.training.train import open_training
 from w2v.training.views import ONE_VIEW, TWO_VIEWS, settings_to_repeat
 
 DEFAULT_OUTPUT = f"[default: {OUTPUT}, or {OUTPUT.with_suffix('.safetensors')} with --subwords]"
