@@ -214,8 +214,6 @@ def test_unusable_files_are_refused_as_config(sample: Path, model: Path, tmp_pat
         vectors = tmp_path / f"{number}.safetensors"  # Windows does not replace a file that an error keeps mapped
         write_with_strings(vectors, settings=settings)
         assert expected in error(vectors, code=1 if "model files" not in expected else 2)
-    (tmp_path / "long.toml").write_bytes(b"#" * (2 << 20))
-    assert "long.toml is not a TOML file of settings: it has more than 1,048,576 bytes" in error(tmp_path / "long.toml")
     assert (
         "--config has no effect with --resume" in run("train", "--resume", tmp_path, "--config", model, code=2).stderr
     )

@@ -38,7 +38,6 @@ EXCLUDED_BY_CONTINUE, EXCLUDED_BY_FREEZE = ("init", "vocabulary", "preset"), ("v
 OPENED = ("continue_from", "init", "vocabulary", "checkpoint", "views", "graph", "preset")
 OTHERS_IN_FILES = ("corpus", "graph", "output", "phrases", "preset", "views")  # what a settings file may also have
 MODEL_SUFFIX = ".safetensors"
-MAX_TOML_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -281,11 +280,9 @@ def read_options(path: Path) -> dict[str, Any]:
 
 def _options_of_toml(path: Path) -> dict[str, Any]:
     with translate_os_errors(path), path.open("rb") as file:
-        text = file.read(MAX_TOML_BYTES + 1)
+        text = file.read()
     # A ValueError says that it is not UTF-8 or not TOML.
     with translate_errors(f"{path} is not a TOML file of settings", ValueError, RecursionError):
-        if len(text) > MAX_TOML_BYTES:
-            raise ValueError(f"it has more than {MAX_TOML_BYTES:,} bytes")
         return tomllib.loads(text.decode())
 
 

@@ -198,7 +198,10 @@ class DistributedRun(Run):
                 if all_rows := is_last or flags.checkpoint or self.schedule.ends_epoch(self._rounds_done):
                     self.exchange.exchange_all_rows()
             if is_last or flags.checkpoint:
-                self._raise_or_save(error, is_last)
+                self._raise_on_all_ranks(error)
+                checkpoint = self.make_checkpoint()  # on all ranks, because it sums over them
+                if folder := self.checkpoint_folder:  # rank 0
+                    (folder.write if is_last else folder.copy)(checkpoint)
             if is_last:
                 break
             own = Flags(stop=stop_requested(), failed=error is not None, checkpoint=self._checkpoint_due_next)
@@ -240,16 +243,6 @@ class DistributedRun(Run):
         with self.communicator.collective_errors():
             if error is not None:
                 raise error
-
-    def _raise_or_save(self, error: Exception | None, last: bool) -> None:
-        """Raise an error of any rank on all ranks.
-
-        Without an error, rank 0 writes a checkpoint if the run has a folder for them.
-        """
-        self._raise_on_all_ranks(error)
-        checkpoint = self.make_checkpoint()  # on all ranks, because it sums over them
-        if self.checkpoint_folder:
-            (self.checkpoint_folder.write if last else self.checkpoint_folder.copy)(checkpoint)
 
     def _wait_for(self, thread: Thread) -> None:
         """Wait as Run does, and let MPI make progress on a pending exchange."""

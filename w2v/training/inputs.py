@@ -55,25 +55,20 @@ class Inputs:
     ranks: OneProcess = field(default_factory=OneProcess)
     seconds: float = 0.0
 
-    def identify(self, checkpoints: list[Checkpoint]) -> None:
-        """Compute the checksums of the text. Each of several ranks has only a part of it, and compares only its types.
-
-        Args:
-            checkpoints: The checkpoints that the run resumes from.
-
-        Raises:
-            W2VError: A checkpoint belongs to a run with another text.
-        """
+    def identify(self) -> None:
+        """Compute the checksums of the text. Each of several ranks has only a part of it, and only its types."""
         self.checksum = self.store.checksum() if self.types is self.store else ""
         self.types_checksum = self.types.types_checksum()
+
+    def check_same_text(self, checkpoint: Checkpoint) -> None:
+        """Raise W2VError if a checkpoint belongs to a run with another text. Call `identify` before."""
+        before = checkpoint.resume_info
+        stored, found = {"words": before.types_checksum}, {"words": self.types_checksum}
+        if before.checksum and self.checksum:  # several ranks compare only the types
+            stored["text"], found["text"] = before.checksum, self.checksum
         remedy = f"name its text and phrases instead of {self.text}, or start a new run"
-        for each in checkpoints:
-            before = each.resume_info
-            stored = replace(each.identity, inputs={"text": before.checksum, "words": before.types_checksum})
-            found = {"text": self.checksum or before.checksum, "words": self.types_checksum}
-            if not before.checksum:
-                found["text"] = ""
-            check_identity(each.path, stored, replace(stored, inputs=found), remedy)
+        identity = checkpoint.identity
+        check_identity(checkpoint.path, replace(identity, inputs=stored), replace(identity, inputs=found), remedy)
 
 
 def open_inputs(
@@ -197,26 +192,25 @@ def read_words(
 def _check_options_for_ranks(config: RunConfig) -> None:
     """Raise SettingsError for options that need the whole text; with several ranks, each one reads only a part."""
     reading = config.reading
-    if config.walks:
-        raise SettingsError("--graph (graph=True): a graph cannot be divided among ranks: train in one process")
-    if config.settings.stop_early:
-        raise SettingsError("--stop-early (stop_early) holds out the end of the whole text: train in one process")
+    refused = {
+        "--graph (graph=True): a graph cannot be divided among ranks": config.walks,
+        "--stop-early (stop_early) holds out the end of the whole text": config.settings.stop_early,
+        "--item (item=): a session may have rows in the parts of several ranks": reading.item is not None,
+        "--strip-markup (strip_markup=True): the text cannot be divided among ranks inside markup": (
+            reading.strip_markup and not has_columns(reading.column)
+        ),
+    }
+    for reason in (reason for reason, is_chosen in refused.items() if is_chosen):
+        raise SettingsError(f"{reason}: train in one process")
     if reading.encoding != UTF_8:
         raise SettingsError(
             f"--encoding {reading.encoding} (encoding): only UTF-8 can be divided among ranks: convert the text with "
             "iconv"
         )
-    if reading.item is not None:
-        raise SettingsError("--item (item=): a session may have rows in the parts of several ranks: use one process")
     if config.phrases is True:
         raise SettingsError(
             "--phrases (phrases=True) finds phrases in the whole text, but each rank reads only a part: find them "
             "first with w2v phrases --save-phrases, and give that file"
-        )
-    if reading.strip_markup and not has_columns(reading.column):
-        raise SettingsError(
-            "--strip-markup (strip_markup=True): the text cannot be divided among ranks inside markup: train in one "
-            "process"
         )
 
 

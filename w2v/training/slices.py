@@ -10,14 +10,13 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from w2v.detect import read_lines
 from w2v.display import Result
-from w2v.errors import NothingToTrain, SettingsError, W2VError, pluralise
+from w2v.errors import NothingToTrain, SettingsError, W2VError, pluralise, translate_errors
 from w2v.formats.vector_file import WORD_VIEW
 from w2v.options import refuse_unknown
 from w2v.progress import Report
@@ -128,26 +127,26 @@ def slices(
     options = {"views": "words", "vectors": "input", **given}
     config = RunConfig.from_options({**options, "checkpoint": checkpoint})
     sources = named_sources(corpora)
+    words = None
     if tag_words is None:
         check_frozen_outputs(config.settings)
-        words = None
     else:
         words = words_to_tag(tag_words)
-        for name in ("stop_early", "subwords"):
-            if getattr(config.settings, name) is not None:
-                raise SettingsError(f"{name} cannot be combined with tag_words: leave one of them out")
-        if options["views"] != "words":
-            raise SettingsError(f"views {options['views']} cannot be combined with tag_words: leave one of them out")
-    run = _Runs(
-        Path(output),
-        Path(output, TAGGED_STATE if words else STATE),
-        Path(checkpoint) if checkpoint else None,
-        resume,
-        force,
-        progress,
-    )
-    run.check_outputs([TAGGED] if words else [COMPASS, *sources])
-    run.begin(_checksums(sources, config, words, progress), {**given, "tag_words": words}, config)
+        views = None if options["views"] == "words" else options["views"]
+        chosen = {"stop_early": config.settings.stop_early, "subwords": config.settings.subwords, "views": views}
+        for name in (name for name, value in chosen.items() if value is not None):
+            raise SettingsError(f"{name} cannot be combined with tag_words: leave one of them out")
+    output = Path(output)
+    _check_outputs(output, [TAGGED] if words else [COMPASS, *sources], resume or force)
+    given["tag_words"] = words
+    given = {name: getattr(config.settings, name, value) for name, value in given.items()}
+    state = _State(identity_of(config.run_id, _checksums(sources, config, words, progress), given), force=force)
+    state_path = output / (TAGGED_STATE if words else STATE)
+    if resume:
+        stored = read_state(state_path, state, f"give the same texts and options again, or {START_AGAIN}")
+        state = replace(stored, force=stored.force or force)
+    write_state(state_path, state)
+    run = _Runs(output, state_path, Path(checkpoint) if checkpoint else None, resume, progress, state)
     if words:
         return run.tagged(sources, words, options)
     compass = run.model(COMPASS, joined(list(sources.values())), options, None)
@@ -162,6 +161,25 @@ def slices(
     return Slices(str(run.path(COMPASS)), len(compass.vocabulary), finished)
 
 
+def _check_outputs(output: Path, names: Iterable[str], may_exist: bool) -> None:
+    """Create the folder of the models.
+
+    Raises:
+        SettingsError: It is a file.
+        W2VError: It cannot be created, or the model of one of the names exists and `may_exist` is false.
+    """
+    if output.exists() and not output.is_dir():
+        raise SettingsError(f"{output} is a file: name a folder with -o (output=)")
+    with translate_os_errors(output, "write models in"):
+        create_folders(output)
+    for path in (output / f"{name}{EXTENSION}" for name in names):
+        if path.exists() and not may_exist:
+            raise W2VError(
+                f"{path} exists: add --resume (resume=True) to keep finished models, or --force (force=True) to "
+                "replace them"
+            )
+
+
 def _checksums(
     sources: Mapping[str, Source], config: RunConfig, tag_words: list[str] | None, progress: Report | None
 ) -> dict[str, str]:
@@ -172,7 +190,7 @@ def _checksums(
     """
     min_count, checksums = config.settings.min_count, dict[str, str]()
     for name, source in sources.items():
-        with naming_text(name):
+        with translate_errors(f"the text {name}", NothingToTrain, to=NothingToTrain):
             store, _ = read_words(Corpus(source), config, progress)
         with store:
             if not tag_words and store.counts[FIRST_TYPE:].max(initial=0) < min_count:
@@ -199,55 +217,17 @@ class _State(State):
 
 @dataclass
 class _Runs:
-    """The runs of a call of `slices`, with its arguments."""
+    """The runs of a call of `slices`, with its arguments and its state, which they keep in a file."""
 
     output: Path
     state_path: Path
     checkpoint: Path | None
     resume: bool
-    force: bool
     progress: Report | None
-    state: _State = field(init=False)
+    state: _State
 
     def path(self, name: str) -> Path:
         return self.output / f"{name}{EXTENSION}"
-
-    def check_outputs(self, names: Iterable[str]) -> None:
-        """Create the folder of the models.
-
-        Raises:
-            SettingsError: It is a file.
-            W2VError: It cannot be created, or a model exists and may be neither kept nor replaced.
-        """
-        if self.output.exists() and not self.output.is_dir():
-            raise SettingsError(f"{self.output} is a file: name a folder with -o (output=)")
-        with translate_os_errors(self.output, "write models in"):
-            create_folders(self.output)
-        for path in map(self.path, names):
-            if path.exists() and not (self.resume or self.force):
-                raise W2VError(
-                    f"{path} exists: add --resume (resume=True) to keep finished models, or --force (force=True) to "
-                    "replace them"
-                )
-
-    def begin(self, checksums: Mapping[str, str], given: Mapping[str, Any], config: RunConfig) -> None:
-        """Read the state of the call that is resumed, or begin a new state.
-
-        Args:
-            checksums: The checksum of each text.
-            given: The options of the call.
-            config: The description of the first run.
-
-        Raises:
-            W2VError: The state is damaged or belongs to another call.
-        """
-        options = {name: getattr(config.settings, name, given[name]) for name in given}
-        self.state = _State(identity_of(config.run_id, checksums, options), force=self.force)
-        if self.resume:
-            remedy = f"give the same texts and options again, or {START_AGAIN}"
-            stored = read_state(self.state_path, self.state, remedy)
-            self.state = replace(stored, force=stored.force or self.force)
-        write_state(self.state_path, self.state)
 
     def model(
         self, name: str, source: Source | TaggedTexts, options: Mapping[str, Any], compass: Model | None
@@ -271,7 +251,7 @@ class _Runs:
             if not self.state.force:
                 raise W2VError(f"{path} was not written by this call: remove it, or {START_AGAIN}")
         log.info("training %s", f"the slice {name}" if compass else f"the model {name} on all slices")
-        with naming_text(name):
+        with translate_errors(f"the text {name}", NothingToTrain, to=NothingToTrain):
             model = self._train(name, source, options, compass)
         if name == COMPASS:
             views = {
@@ -326,16 +306,15 @@ def words_to_tag(words: PathLike | Collection[str]) -> list[str]:
     Raises:
         W2VError: The file cannot be read, is not UTF-8, or contains no words.
     """
-    name = None
-    if isinstance(words, str | os.PathLike):
-        name = words
-        try:
-            words = [word.decode() for _, line in read_lines(name) for word in line.split()]
-        except UnicodeDecodeError:
-            raise W2VError(f"{name}: its words are not UTF-8") from None
-    if not words:
-        raise W2VError("tag_words has no words" if name is None else f"{name}: no words to tag: write some into it")
-    return list(dict.fromkeys(words))
+    if not isinstance(words, str | os.PathLike):
+        if not words:
+            raise W2VError("tag_words has no words")
+        return list(dict.fromkeys(words))
+    with translate_errors(f"{words}: its words are not UTF-8", UnicodeDecodeError):
+        found = dict.fromkeys(word.decode() for _, line in read_lines(words) for word in line.split())
+    if not found:
+        raise W2VError(f"{words}: no words to tag: write some into it")
+    return list(found)
 
 
 def model_files(corpora: Mapping[str, Source] | Sequence[PathLike], output: Path, has_tags: bool) -> list[Path]:
@@ -346,15 +325,6 @@ def model_files(corpora: Mapping[str, Source] | Sequence[PathLike], output: Path
     """
     names = named_sources(corpora)
     return [output / f"{name}{EXTENSION}" for name in ([TAGGED] if has_tags else [COMPASS, *names])]
-
-
-@contextmanager
-def naming_text(name: str) -> Iterator[None]:
-    """Add the name of the text to the error that there is nothing to train."""
-    try:
-        yield
-    except NothingToTrain as error:
-        raise NothingToTrain(f"the text {name}: {error}") from error
 
 
 def named_sources(corpora: Mapping[str, Source] | Sequence[PathLike]) -> dict[str, Source]:

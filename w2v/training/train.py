@@ -201,7 +201,9 @@ def open_training(
             settings |= {name: each.settings for name, each in resumed.items()}
             folders_of_views = folders.of([*settings]) if folders else {}
             if folders:
-                inputs.identify([*resumed.values()])
+                inputs.identify()
+                for each in resumed.values():
+                    inputs.check_same_text(each)
         runs = start_runs(
             config,
             settings,
