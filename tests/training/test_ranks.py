@@ -226,13 +226,14 @@ def test_ranks_do_not_overshoot_without_subsampling(tmp_path: Path) -> None:
 
 def test_words_have_the_order_of_one_process(tmp_path: Path) -> None:
     """Words with equal counts have the order of the whole text, so that the parts must be merged in order."""
-    for number, line in enumerate(["d c a", "b a e c", "f e d g"]):
+    for number, line in enumerate(["d c a", "", "b a e c", "f e d g"]):
         (tmp_path / f"{number}.txt").write_text(f"{line}\n" * 50)
     files = sorted(tmp_path.glob("*.txt"))
     few = {"sample": 0, "negative": 1}
     model, single = train_on_ranks(3, files, **few), w2v.train(files, **SMALL | few)
     assert model.vocabulary.words == single.vocabulary.words
     assert model.vocabulary.counts.tolist() == single.vocabulary.counts.tolist()
+    assert model.metrics["tokens_trained"] == single.metrics["tokens_trained"]
 
 
 def test_ranks_draw_different_random_numbers(text: Path) -> None:
@@ -439,11 +440,15 @@ def test_another_text_is_refused(text: Path, tmp_path: Path) -> None:
 # -- errors -------------------------------------------------------------------------------
 
 
-def test_different_settings_are_refused(text: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"epochs": 1}, "epochs 2, and rank 0 .* 1"), ({"lower": True}, "lower false, and .* true")],
+)
+def test_different_settings_are_refused(text: Path, options: dict[str, Any], message: str) -> None:
     def train(ranks: Communicator) -> w2v.Model:
-        return w2v.train(text, communicator=ranks, **SMALL | {"epochs": 1 + ranks.rank})
+        return w2v.train(text, communicator=ranks, **SMALL | ({} if ranks.rank else options))
 
-    with pytest.raises(W2VError, match=r"^rank 1 \(.*\) has epochs 2, and rank 0 \(.*\) 1: start all ranks with the"):
+    with pytest.raises(W2VError, match=rf"^rank 1 \(.*\) has {message}: start all ranks with the"):
         call_on_ranks(2, train)
 
 

@@ -86,6 +86,8 @@ def test_unusable_texts_are_refused(
     with pytest.raises(w2v.SettingsError, match=message):
         w2v.slices(corpora, "out")
     assert models_in(Path("out")) == {}
+    with pytest.raises(w2v.SettingsError, match=r"1990s.txt is a file: name a folder with -o"):
+        w2v.slices(texts, texts[0], **QUICK)
 
 
 @pytest.mark.parametrize(
@@ -97,20 +99,21 @@ def test_unusable_texts_are_refused(
         ({"loss": "hs"}, "freeze outputs: with loss hs"),
         ({"checkpoint_every": "1h"}, "checkpoint_every has no effect without checkpoint"),
         ({"vectors": "combined"}, "vectors combined: with freeze"),
+        ({"tag_words": []}, "tag_words has no words"),
+        ({"tag_words": os.devnull}, f"{os.devnull}: no words to tag"),
+        ({"tag_words": ["unheard"]}, "no text has one of the words to tag, such as 'unheard'"),
+        ({"tag_words": ["the"], "loss": "hs"}, "tag_words: with loss hs, words cannot share outputs: choose ns"),
+        ({"tag_words": ["the"], "loss": "softmax"}, "tag_words: with loss softmax, words cannot share outputs"),
+        ({"tag_words": ["the"], "views": "words+subwords"}, "views cannot be combined with tag_words"),
+        ({"tag_words": ["the"], "subwords": "3-4"}, "subwords cannot be combined with tag_words"),
+        ({"tag_words": ["the"], "stop_early": 2}, "stop_early cannot be combined with tag_words"),
     ],
     ids=str,
 )
-def test_unusable_options_are_refused_before_the_work(
-    texts: list[Path], tmp_path: Path, options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(w2v.SettingsError, match=message):
-        w2v.slices(texts, tmp_path / "out", **options)
+def test_unusable_options_are_refused(texts: list[Path], tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(w2v.W2VError, match=message):
+        w2v.slices(texts, tmp_path / "out", **QUICK | options)
     assert models_in(tmp_path / "out") == {}
-
-
-def test_output_that_is_a_file_is_refused(texts: list[Path]) -> None:
-    with pytest.raises(w2v.SettingsError, match=r"1990s.txt is a file: name a folder with -o"):
-        w2v.slices(texts, texts[0], **QUICK)
 
 
 def test_existing_models_are_kept_or_replaced_only_on_request(texts: list[Path], tmp_path: Path) -> None:
@@ -121,6 +124,12 @@ def test_existing_models_are_kept_or_replaced_only_on_request(texts: list[Path],
         w2v.slices(texts, out, **QUICK)
     w2v.slices(texts, out, resume=True, **QUICK)
     assert models_in(out) == before
+    tagged = w2v.slices(texts, out, tag_words=["the"], **QUICK)  # beside the models of slices
+    assert models_in(out).items() > before.items()
+    with pytest.raises(w2v.W2VError, match=r"tagged.safetensors exists: add --resume"):
+        w2v.slices(texts, out, tag_words=["the"], **QUICK)
+    assert w2v.slices(texts, out, resume=True, tag_words=["the"], **QUICK) == tagged
+    Path(tagged.compass).unlink()
     other = tmp_path / "other"
     w2v.slices(texts, other, **QUICK | {"seed": 2})
     for name in "1990s.safetensors", "compass.safetensors":
@@ -257,12 +266,19 @@ def test_command_prints_words_and_missing_words(texts: list[Path], tmp_path: Pat
     ]
 
 
-def test_words_that_are_exchanged_in_a_text_exchange_their_vectors(sample: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def exchanged(sample: Path, tmp_path: Path) -> list[Path]:
+    """Return two texts, which differ only in that two words were exchanged."""
     text = sample.read_text("utf-8")
-    (tmp_path / "a.txt").write_text(text, "utf-8")
     swapped = text.replace(" france ", " \0 ").replace(" two ", " france ").replace(" \0 ", " two ")
-    (tmp_path / "b.txt").write_text(swapped, "utf-8")
-    result = w2v.slices([tmp_path / "a.txt", tmp_path / "b.txt"], tmp_path / "out", vector_size=50, epochs=8)
+    paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    for path, content in zip(paths, (text, swapped), strict=True):
+        path.write_text(content, "utf-8")
+    return paths
+
+
+def test_words_that_are_exchanged_in_a_text_exchange_their_vectors(exchanged: list[Path], tmp_path: Path) -> None:
+    result = w2v.slices(exchanged, tmp_path / "out", vector_size=50, epochs=8)
     one, other = (w2v.load(each.path) for each in result.slices.values())
     units = [model[["france", "two"]] for model in (one, other)]
     units = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in units]
@@ -327,39 +343,13 @@ def test_shared_rows_are_drawn_by_the_counts_of_all_their_words() -> None:
     assert np.isfinite(shared.data["offsets"]).all()
 
 
-def test_forms_of_a_word_that_is_exchanged_in_a_text_differ(sample: Path, tmp_path: Path) -> None:
-    text = sample.read_text("utf-8")
-    (tmp_path / "a.txt").write_text(text, "utf-8")
-    swapped = text.replace(" france ", " \0 ").replace(" two ", " france ").replace(" \0 ", " two ")
-    (tmp_path / "b.txt").write_text(swapped, "utf-8")
-    corpora = [tmp_path / "a.txt", tmp_path / "b.txt"]
+def test_forms_of_a_word_that_is_exchanged_in_a_text_differ(exchanged: list[Path], tmp_path: Path) -> None:
     words = ["france", "two", "king"]
-    result = w2v.slices(corpora, tmp_path / "out", tag_words=words, vector_size=50, epochs=8)
+    result = w2v.slices(exchanged, tmp_path / "out", tag_words=words, vector_size=50, epochs=8)
     vectors = w2v.load(result.compass)
     assert vectors.similarity("king_a", "king_b") > 0.9
     assert vectors.similarity("france_a", "two_b") > vectors.similarity("france_a", "france_b")
     assert vectors.similarity("two_a", "france_b") > vectors.similarity("two_a", "two_b")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"tag_words": []}, "tag_words has no words"),
-        ({"tag_words": os.devnull}, f"{os.devnull}: no words to tag"),
-        ({"tag_words": ["unheard"]}, "no text has one of the words to tag, such as 'unheard'"),
-        ({"loss": "hs"}, "tag_words: with loss hs, words cannot share outputs: choose ns"),
-        ({"loss": "softmax"}, "tag_words: with loss softmax, words cannot share outputs"),
-        ({"views": "words+subwords"}, "subwords cannot be combined with tag_words"),
-        ({"stop_early": 2}, "stop_early cannot be combined with tag_words"),
-    ],
-    ids=str,
-)
-def test_unusable_options_for_tagged_words_are_refused(
-    texts: list[Path], tmp_path: Path, options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(w2v.W2VError, match=message):
-        w2v.slices(texts, tmp_path / "out", **{"tag_words": ["the"], **QUICK, **options})
-    assert models_in(tmp_path / "out") == {}
 
 
 def test_tagged_word_that_is_in_the_text_already_is_refused(texts: list[Path], tmp_path: Path) -> None:
@@ -382,15 +372,3 @@ def test_stopped_run_of_tagged_words_is_resumed_to_the_same_bits(
         w2v.slices(texts, tmp_path / "out", resume=True, **arguments | {"tag_words": ["france"]}, **states)
     found = w2v.slices(texts, tmp_path / "out", resume=True, **arguments, **states)
     assert Path(found.compass).read_bytes() == Path(expected.compass).read_bytes()
-
-
-def test_tagged_model_is_kept_or_replaced_only_on_request(texts: list[Path], tmp_path: Path) -> None:
-    arguments: dict[str, Any] = {"tag_words": ["the"], **QUICK}
-    first = w2v.slices(texts, tmp_path / "out", **arguments)
-    before = Path(first.compass).read_bytes()
-    with pytest.raises(w2v.W2VError, match=r"tagged.safetensors exists: add --resume"):
-        w2v.slices(texts, tmp_path / "out", **arguments)
-    assert w2v.slices(texts, tmp_path / "out", resume=True, **arguments) == first
-    assert Path(first.compass).read_bytes() == before
-    w2v.slices(texts, tmp_path / "out", force=True, **arguments | {"seed": 2})
-    assert Path(first.compass).read_bytes() != before
