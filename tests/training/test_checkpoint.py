@@ -9,6 +9,7 @@ import signal
 import stat
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -156,27 +157,21 @@ def test_resume_warns_of_another_version(sample: Path, tmp_path: Path, caplog: p
 @pytest.mark.parametrize(
     ("change", "found"),
     [
-        ({"checkpoint_format": "99", "package_version": "99.0"}, "99, .* w2v 99.0"),
-        ({"checkpoint_format": "9\n" * 999, "package_version": "99.0\n" * 999}, r"9\\n[^\n]* w2v 99.0\\n[^\n]*"),
+        ({"checkpoint_format": "99", "package_version": "9.0"}, "99, .* w2v 9.0"),
         ({}, f"none, .* w2v {w2v.__version__}"),
     ],
 )
 def test_checkpoint_of_another_format_is_refused(
-    stopped_run: checkpoint.Checkpoint,
-    tmp_path: Path,
-    change: dict[str, str],
-    found: str,
-    caplog: pytest.LogCaptureFixture,
+    stopped_run: checkpoint.Checkpoint, tmp_path: Path, change: dict[str, str], found: str
 ) -> None:
-    """Other formats may compute the checksum differently."""
+    """Other formats may compute the checksum differently. The older checkpoint has the same format."""
     arrays, metadata = native.read_native(stopped_run.path)
     del metadata["checkpoint_format"]
     for number in (1, 2):
-        name = f"checkpoint-{number:06}.safetensors"
-        native.write_native(tmp_path / name, arrays, metadata | {"checksum": "b1946ac9"} | change)
+        path = tmp_path / f"checkpoint-{number:06}.safetensors"
+        native.write_native(path, arrays, metadata | {"checksum": "b1946ac9"} | change)
     with pytest.raises(w2v.W2VError, match=rf"000002\.safetensors has checkpoint format {found}$"):
         w2v.resume(tmp_path)
-    assert caplog.records == []
 
 
 def test_error_of_the_program_is_not_called_damage(
@@ -192,11 +187,9 @@ def test_error_of_the_program_is_not_called_damage(
     [
         ({"losses": None}, "the array losses is missing"),
         ({"history": np.zeros(4)}, r"the array history has an unexpected shape or type: \(4,\), float64"),
-        ({"predictions": np.zeros(3)}, "the array predictions has an unexpected shape or type"),
-        *(({name: np.inf}, "NaN|infinite|finite") for name in ("vectors", "outputs")),
+        ({"outputs": np.inf}, "NaN|infinite|finite"),
         ({"config": {"column": 1}}, "its config: damaged: "),
         ({"config": {"reading": {"colour": 1}}}, "its config: damaged: .*'colour'"),
-        ({"config": {"run_id": 3}}, "run_id 3: "),
         ({"position": {"done": -1}}, "its description: damaged: .*done"),
     ],
     ids=str,
@@ -355,26 +348,18 @@ def test_next_position_is_exact_for_parts_of_the_text(tmp_path: Path, every: str
 def test_best_checkpoint_is_written_after_a_pending_one(
     tmp_path: Path, stopped_run: checkpoint.Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pending, events = threading.Event(), list[str]()
-    real_write = checkpoint_folder.write_checkpoint
+    events, real_write = list[str](), checkpoint_folder.write_checkpoint
 
     def write(path: Path, state: checkpoint.Checkpoint, replace: bool = False) -> None:
         if not replace:
-            assert pending.wait(60)
+            time.sleep(0.3)
         real_write(path, state, replace)
         events.append(path.name)
 
-    class Writer(Thread):
-        def wait(self) -> None:
-            pending.set()
-            super().wait()
-
     monkeypatch.setattr(checkpoint_folder, "write_checkpoint", write)
-    monkeypatch.setattr(checkpoint_folder, "Thread", Writer)
     with CheckpointFolder(tmp_path, "1epoch") as checkpoints:
         checkpoints.copy(stopped_run)
         checkpoints.write_best(stopped_run)
-    pending.set()
     assert events == ["checkpoint-000001.safetensors", "checkpoint-best.safetensors"]
 
 
@@ -572,10 +557,8 @@ def test_seconds_include_the_time_before_the_stop(
     ("options", "message"),
     [
         (["--alpha", 0.1], "--alpha 0.1: the run in stopped0 has 0.075; leave it out"),
-        (["--sg"], "--model skipgram: the run in stopped0 has cbow"),
         (["--workers", 2], "--workers 2: the run in stopped0 has 1"),
         (["--errors", "strict"], "--errors has no effect with --resume"),
-        (["--checkpoint", "other"], "--checkpoint has no effect with --resume"),
         (["--checkpoint-every", "soon"], "checkpoint_every 'soon': it must be"),
     ],
 )

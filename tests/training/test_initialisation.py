@@ -88,8 +88,6 @@ def test_vocab_union_respects_max_vocab_and_min_count(base_model: w2v.Model) -> 
     ("options", "message"),
     [
         ({"vector_size": 20}, "vector_size 20: the continued model has 16"),
-        ({"model": "skipgram"}, "model skipgram: the continued model has cbow"),
-        ({"loss": "hs"}, "loss hs: the continued model has ns"),
         ({"vocab": "new"}, "vocab 'new': choose from old, union"),
         ({"settings": w2v.Settings()}, "continue_from has its own settings"),
         ({"min_count": 1}, "min_count 1: vocab old keeps the model's words: leave it out, or choose union"),
@@ -202,11 +200,6 @@ def test_matching_words_start_with_the_vectors_of_a_file(
     others = [word for word in trained.words if word not in known]
     np.testing.assert_allclose(trained.wv[others], new.wv[others], atol=1e-5)
     assert np.abs(trained.views["words"].outputs).max() < 1e-3
-
-
-def test_training_from_vectors_has_a_lower_loss(sample: Path, base_model: w2v.Model) -> None:
-    again, new = (w2v.train(sample, init=init, **SMALL | {"epochs": 1}) for init in (base_model.wv, None))
-    assert again.metrics["loss"][0] < new.metrics["loss"][0]
 
 
 def test_command_reports_how_many_words_match(sample: Path, tmp_path: Path, vectors: w2v.KeyedVectors) -> None:
@@ -358,16 +351,6 @@ def test_slice_has_the_words_of_the_model_that_occur_often_enough(compass: w2v.M
     assert w2v.train(slice_text, init=compass, freeze="outputs", max_vocab=9).words == trained.words[:9]
 
 
-def test_slices_of_the_same_text_agree_without_alignment(sample: Path, compass: w2v.Model) -> None:
-    one, other = (w2v.train(sample, init=compass, freeze="outputs", epochs=5, seed=seed) for seed in (3, 4))
-    unrelated = w2v.train(sample, **SMALL | {"epochs": 5, "seed": 4, "vectors": "input"})
-    frequent = one.words[:100]
-    units = [model.wv[frequent] for model in (one, other, unrelated)]
-    units = [vectors / np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in units]
-    assert np.median(np.sum(units[0] * units[1], axis=1)) > 0.8
-    assert np.median(np.sum(units[0] * units[2], axis=1)) < 0.5
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -435,10 +418,8 @@ def test_freeze_on_the_command_line(tmp_path: Path, compass: w2v.Model, slice_te
     compass.save(tmp_path / "compass.safetensors")
     expected = w2v.train(slice_text, init=compass, freeze="outputs", workers=1)
     init = ["--init", tmp_path / "compass.safetensors"]
-    for number, freeze in enumerate((["--freeze", "outputs"], ["--freeze=outputs"])):
-        output = tmp_path / f"{number}.safetensors"
-        run("train", slice_text, *init, *freeze, "-o", output, "--workers", 1)
-        assert_same(w2v.Model.load(output), expected)
+    run("train", slice_text, *init, "--freeze", "outputs", "-o", tmp_path / "outputs.safetensors", "--workers", 1)
+    assert_same(w2v.Model.load(tmp_path / "outputs.safetensors"), expected)
     # An argument after --freeze is its value only if it is one of the values.
     run("train", *init, "--freeze", slice_text, "-o", tmp_path / "inputs.safetensors", "--workers", 1)
     inputs = w2v.Model.load(tmp_path / "inputs.safetensors")

@@ -21,7 +21,7 @@ from w2v.training import checkpoint_folder, communicator
 from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.communicator import Communicator
 from w2v.training.config import RunConfig
-from w2v.training.distributed import MIN_ROUND_WORDS, DistributedRun, words_per_round
+from w2v.training.distributed import MIN_ROUND_WORDS, DistributedRun
 from w2v.training.train import open_training
 
 Result = TypeVar("Result")
@@ -244,12 +244,6 @@ def test_ranks_draw_different_random_numbers(text: Path) -> None:
     assert len(set(get_before_training(2, text, lambda run: run.plan.seed, seed=(1 << 63) - 1))) == 2
 
 
-def test_ranks_on_one_machine_divide_its_processors(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(communicator, "allowed_processors", lambda: [*range(7)])
-    assert get_before_training(3, text, lambda run: run.plan.workers, workers=None) == [2, 2, 2]
-    assert get_before_training(2, text, lambda run: run.plan.workers, workers=5) == [5, 5]
-
-
 @pytest.mark.parametrize(
     ("different", "others"),
     [("socket.gethostname", "another machine"), ("allowed_processors", [*range(7, 14)])],
@@ -260,6 +254,8 @@ def test_ranks_divide_only_the_processors_that_they_share(
 ) -> None:
     """Ranks 0 and 2 share a machine or a set of processors, and rank 1 has its own."""
     monkeypatch.setattr(communicator, "allowed_processors", lambda: [*range(7)])
+    assert get_before_training(3, text, lambda run: run.plan.workers, workers=None) == [2, 2, 2]
+    assert get_before_training(2, text, lambda run: run.plan.workers, workers=5) == [5, 5]
     usual = operator.attrgetter(different)(communicator)
     monkeypatch.setattr(
         f"w2v.training.communicator.{different}",
@@ -269,20 +265,6 @@ def test_ranks_divide_only_the_processors_that_they_share(
 
 
 # -- rounds and exchanges -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("words", "ranks", "expected"),
-    [
-        (20_000_000, 2, 10_000),  # 1000 rounds for each rank
-        (20_000_000, 4, 5000),
-        (20_000_000, 16, 5000),  # at most 4000 rounds
-        (1_000_000, 4, 1 << 10),  # but at least MIN_ROUND_WORDS words in a round
-        (1_000_000_000, 1, 1 << 15),  # and at most MAX_ROUND_WORDS
-    ],
-)
-def test_more_ranks_have_shorter_rounds(words: int, ranks: int, expected: int) -> None:
-    assert words_per_round(words, ranks) == expected
 
 
 def test_ranks_have_the_same_rounds_with_parts_of_different_length(tmp_path: Path) -> None:

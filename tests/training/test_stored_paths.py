@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
-from types import MappingProxyType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -29,8 +29,6 @@ OPTIONS = ["--vector-size", 16, "--epochs", 3, "--workers", 1]  # as SMALL
 class StoppedRun:
     """A fake Training that has a checkpoint and receives SIGTERM."""
 
-    inputs = SimpleNamespace(types=SimpleNamespace(is_text=True))
-    runs = MappingProxyType({"words": SimpleNamespace(inputs=inputs)})
     checkpoint_folders = (SimpleNamespace(wait_for_newest=lambda: "a checkpoint"),)
 
     def __enter__(self) -> Self:
