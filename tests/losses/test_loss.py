@@ -174,8 +174,8 @@ def test_compiled_loop_trains_what_plain_python_trains(case: str) -> None:
     ids = np.append(random.integers(1, 8, 40), 0).astype(np.uint32)
     ids.flags.writeable = False  # as for a text, so that Numba compiles the loop for one array type only
     plan = new_plan(
-        loss, alpha=0.05, min_alpha=0.01, ids=ids, word_of_type=np.arange(-1, 7, dtype=np.int32), window_sides=(2, 2),
-        seed=3, tokens_before=np.array([0, 40]), vector_size=SIZE, chunk_size=100,
+        loss, alpha=0.05, min_alpha=0.01, ids=ids, word_of_type=np.arange(-1, 7, dtype=np.int32), window=2,
+        seed=3, vector_size=SIZE, chunk_size=100,
     )  # fmt: skip
     exact = Trial(loss, random).parameters
     rounded = loss.new_parameters()
