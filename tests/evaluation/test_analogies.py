@@ -147,7 +147,6 @@ def test_malformed_lines_are_counted_and_unusable_files_refused(tmp_path: Path) 
     for content, message in [
         (b"a0 b0 a1 b1\ncaf\xe9 b0 a1 b1\n", r"questions, line 2: b'caf\\xe9' is not UTF-8$"),
         ("a0 b0 a1 b1\n".encode("utf-16"), "questions is UTF-16 or UTF-32: convert it to UTF-8"),
-        (b": a\n" * 10_001, "questions: more than 10000 sections$"),
         (b"a b " * (1 << 23), "questions, line 1: longer than 16777216 bytes$"),
     ]:
         path.write_bytes(content)
@@ -211,11 +210,6 @@ def test_by_default_answers_come_from_as_many_words_as_the_help_says(tmp_path: P
         result = analogies(KeyedVectors(words, vectors), path)
         assert (result.restrict_vocab, result.method, result.answered) == (limit, "add", 2 - outside)
         assert evaluate(KeyedVectors(words, vectors), questions=path)[1].scores[0].items == 2 - outside
-
-
-def test_sections_are_limited_in_number(tmp_path: Path) -> None:
-    (tmp_path / "questions").write_text(": a\n" * 10_000 + "a0 b0 a1 b1\n")
-    assert len(analogies(related_vectors(2), tmp_path / "questions").sections) == 10_000
 
 
 def test_distinct_pairs_of_a_section_are_in_file_order(tmp_path: Path) -> None:

@@ -210,13 +210,3 @@ def test_long_lines_are_cut_in_the_message(tmp_path: Path) -> None:
     (tmp_path / "pairs").write_text("x" * 1000 + "\n")
     with pytest.raises(W2VError, match=r"a pair is a line of two words and a score, but line 1 is 'x{40,80}'$"):
         word_pairs(related_vectors(2), tmp_path / "pairs")
-
-
-def test_number_of_pairs_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("w2v.evaluation.similarity.MAX_PAIRS", 3)
-    vectors = KeyedVectors(["a", "b"], np.eye(2))
-    (path := tmp_path / "pairs").write_text("a b 1\nb a 2\na a 3\n# a comment\n")
-    assert word_pairs(vectors, path).pairs == 3
-    path.write_text(path.read_text() + "b b 4\n")
-    with pytest.raises(W2VError, match="pairs: more than 3 pairs: split the file"):
-        word_pairs(vectors, path)
