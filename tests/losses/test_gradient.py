@@ -9,7 +9,7 @@ import pytest
 import w2v
 from tests.helpers import Hinge
 from w2v.losses import check_gradient
-from w2v.losses.dry_run import dry_run
+from w2v.losses.gradient import dry_run
 from w2v.losses.loss import Loss
 from w2v.losses.registry import LOSSES
 from w2v.losses.worker import new_worker

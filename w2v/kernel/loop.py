@@ -31,7 +31,7 @@ from numpy.typing import DTypeLike, NDArray
 from w2v._kernels import END_OF_SENTENCE
 from w2v.kernel.plan import Plan
 from w2v.losses.binding import Functions, bind, functions_of
-from w2v.losses.dry_run import dry_run
+from w2v.losses.gradient import dry_run
 from w2v.losses.loss import Array, Worker, mistakes_in_loss
 from w2v.losses.rows import GOLDEN, below, draw, prefetch, scramble, step, update, update_inputs
 from w2v.losses.worker import as_named_tuple, new_worker

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from w2v.errors import SettingsError, W2VError
 from w2v.losses.loss import Alpha, Array, Integers, Loss, LossOptions, Worker
 from w2v.losses.rows import grouped, logistic
-from w2v.losses.tree import Tree, cluster, codes_of_words, read_codes
+from w2v.losses.tree import Tree, cluster, read_codes
 from w2v.options import option
 from w2v.settings import LOSS, GeneralOptions
 from w2v.system.files import PathLike
@@ -144,7 +144,7 @@ def build_tree(vocabulary: Vocabulary, name: str, vectors: PathLike | None = Non
     """
     if build := TREES.get(name):
         return build(vocabulary, vectors)
-    return Tree.from_codes(codes_of_words(read_codes(name), vocabulary, name), vocabulary, f"{name}: ")
+    return Tree.from_codes(read_codes(name, vocabulary), vocabulary, f"{name}: ")
 
 
 def log_logistic(scores: Array) -> Array:
