@@ -157,12 +157,6 @@ def test_pieces_are_as_long_as_possible() -> None:
     assert found == [(0, 3), (3, 4), (4, 5), (5, 7), (7, 8)]
 
 
-def test_work_of_a_mixture_is_its_scores_and_projections() -> None:
-    """Each of K components multiplies the input row with D rows of its projection, and the result with V rows."""
-    loss = prepared_loss("mos")
-    assert loss.expected_rows == 3 * (7 + SIZE)
-
-
 COMPILED = ["dsoftmax", "mos", "sampled mos", "charcnn"]
 
 

@@ -130,7 +130,6 @@ def text(tmp_path: Path) -> Path:
         (b"a 00\nb 01\nc 11\nd 11\n", "tree: two words have code 11, 'c' and 'd'"),
         (b"a 00\nb 01\nc 10\nd 11\na 11\n", "tree, line 5: 'a' already has a code"),
         (b"a 00\nb 01\nc 10\nd 110\ne 111\n", "tree, line 5: 'e' is not in the vocabulary"),
-        (b"a 00\nb 02\nc 10\nd 11\n", "tree, line 2: not a word and its code"),
     ],
 )
 def test_commands_refuse_bad_trees(codes: bytes, expected: str, text: Path, tmp_path: Path) -> None:
