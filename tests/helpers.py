@@ -13,6 +13,7 @@ import sys
 import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
@@ -368,21 +369,22 @@ def _log_softmax(scores: np.ndarray, index: int) -> float:
     return float(scores[index] - np.log(np.exp(scores).sum()))
 
 
-def new_plan(loss: Loss, *, alpha: float, **settings: Any) -> Plan:
-    """Return a plan; by default, of skip-gram with one worker for one epoch at a constant learning rate."""
-    defaults = {
-        "tokens_before": np.zeros(2, np.int64), "keep_thresholds": np.full(len(loss.vocabulary), 2**32 - 1, np.uint32),
-        "cbow": False, "cbow_gradient": "corrected", "shrink_windows": True, "per_pair": False, "min_alpha": alpha,
-        "epochs": 1, "seed": 2, "storage": "float32", "chunk_size": 1000, "workers": 1, "instruction_set": "baseline",
-    }  # fmt: skip
-    return Plan(loss=loss, alpha=alpha, **defaults | settings)
+def new_plan(loss: Loss, *, ids: np.ndarray, word_of_type: np.ndarray, chunk_size: int = 1000, **given: Any) -> Plan:
+    """Return a plan; by default, of skip-gram with one worker for one epoch at a constant learning rate.
 
-
-def training_plan(loss: Loss, *, chunk_size: int = 1000, **settings: Any) -> Plan:
-    """Return a plan for a text of `ids`, with the counts of its known tokens; see new_plan."""
-    known = settings["word_of_type"][settings["ids"]] >= 0
-    before = np.append(0, np.cumsum(np.add.reduceat(known.astype(np.int64), range(0, len(known), chunk_size))))
-    return new_plan(loss, chunk_size=chunk_size, tokens_before=before, **settings)
+    Args:
+        loss: The loss.
+        ids, word_of_type, chunk_size: See Plan.
+        given: Other fields of Plan, and settings.
+    """
+    known = (word_of_type[ids] >= 0).astype(np.int64)
+    before = np.append(0, np.cumsum(np.add.reduceat(known, np.arange(0, len(known), chunk_size))))
+    keep = np.full(len(loss.vocabulary), 2**32 - 1, np.uint32)
+    plan = {"keep_thresholds": keep, "epochs": 1, "workers": 1, "instruction_set": "baseline"}
+    plan |= {each.name: given.pop(each.name) for each in fields(Plan) if each.name in given}
+    defaults = {"model": "skipgram", "cbow_gradient": "corrected", "min_alpha": given.get("alpha"), "seed": 2}
+    plan = {"settings": Settings(**defaults | given)} | plan
+    return Plan(loss=loss, ids=ids, word_of_type=word_of_type, chunk_size=chunk_size, tokens_before=before, **plan)
 
 
 def train_in_python(plan: Plan, inputs: np.ndarray, parameters: dict[str, np.ndarray]) -> loop.Kernel:
@@ -392,7 +394,7 @@ def train_in_python(plan: Plan, inputs: np.ndarray, parameters: dict[str, np.nda
     the round. The sum of all changes is then added to the matrices.
     """
     kernel = loop.Kernel(plan, inputs, parameters)
-    matrices, workers = [inputs, *parameters.values()], plan.workers if plan.deterministic else 1
+    matrices, workers = [inputs, *parameters.values()], plan.workers if plan.settings.deterministic else 1
     for epoch in range(plan.epochs):
         for first in range(0, plan.chunks, workers):
             before = [matrix.copy() for matrix in matrices]
@@ -418,12 +420,8 @@ def python_worker(loss: Loss, outputs: np.ndarray | None = None, inputs: int = 1
 
 def plan_without_text(loss: Loss, settings: Settings, chunk_size: int) -> Plan:
     """Return a plan for a run with these settings, without a text."""
-    return new_plan(
-        loss, alpha=1, chunk_size=chunk_size, cbow=settings.model == "cbow", cbow_gradient="faithful",
-        **dict.fromkeys(("ids", "word_of_type", "keep_thresholds"), np.zeros(0, np.int64)),
-        window_sides=settings.window_sides, per_pair=settings.per_pair, vector_size=settings.vector_size,
-        storage=settings.storage, workers=settings.threads,
-    )  # fmt: skip
+    nothing = dict.fromkeys(("ids", "word_of_type", "keep_thresholds"), np.zeros(0, np.int64))
+    return new_plan(loss, settings=settings, workers=settings.threads, chunk_size=chunk_size, **nothing)
 
 
 def make_schedule(rounds: int, **plan: Any) -> Schedule:

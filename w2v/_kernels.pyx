@@ -107,7 +107,7 @@ from w2v.kernel.worker cimport (
 
 import numpy as np
 
-from w2v import settings
+from w2v.settings import MAX_ADAPTIVE_BATCHES, MAX_INPUTS_PER_STEP
 
 cdef extern from * nogil:
     """
@@ -149,7 +149,7 @@ cdef enum:
 
 # The maximum of ids × output rows × width × window for a chunk, so that training it takes a fraction of a second.
 cdef int64_t CHUNK_WORK = 1 << 30
-cdef int64_t MAX_BATCHES = settings.MAX_ADAPTIVE_BATCHES  # a prediction draws at most this many times K words
+cdef int64_t MAX_BATCHES = MAX_ADAPTIVE_BATCHES  # a prediction draws at most this many times K words
 
 
 def chunk_size(double rows, int64_t width, int64_t window_size) -> int:
@@ -277,7 +277,7 @@ cdef class Kernel:
     cdef const int32_t[::1] class_of
     cdef LossKind kind
     cdef int window_size, negative, shrink_windows, cbow, corrected_gradient, adaptive
-    cdef bint whole_sentences                # see Plan
+    cdef bint whole_sentences                # see GeneralOptions
     cdef int split_at_repeats                # whether a repeated context word begins a new step
     cdef int track_repeats                   # whether steps need to know that a context word repeats
     cdef int64_t epochs, chunk_size, chunks, id_count  # chunks: in an epoch
@@ -308,7 +308,7 @@ cdef class Kernel:
 
     def __init__(self, plan, inputs, outputs):
         cdef int64_t k, workers = plan.workers, epochs = plan.epochs
-        loss, data = plan.loss, plan.loss.data
+        settings, loss, data = plan.settings, plan.loss, plan.loss.data
         self.ids, self.word_of_type, self.tokens_before = plan.ids, plan.word_of_type, plan.tokens_before
         self.keep_thresholds = plan.keep_thresholds
         self.shares_outputs = plan.output_words is not None
@@ -328,19 +328,21 @@ cdef class Kernel:
         self.deterministic = self.sizes.set_bits > 0
         self.prefetch_distance = 0 if self.adaptive else LOOKAHEAD
         self.fill_ahead = self.sizes.windows if self.deterministic else self.prefetch_distance
-        self.cbow, self.corrected_gradient = plan.cbow, plan.cbow_gradient == "corrected"
-        self.window_size, self.sides_by_size = plan.window_size, plan.sides_by_size
-        self.shrink_windows, self.whole_sentences = plan.shrink_windows, plan.whole_sentences
+        self.cbow, self.corrected_gradient = self.sizes.pooled, settings.cbow_gradient == "corrected"
+        self.window_size, self.sides_by_size = self.sizes.window_size, plan.sides_by_size
+        self.whole_sentences = settings.whole_sentences
+        self.shrink_windows = settings.shrink_windows and not self.whole_sentences
         self.split_at_repeats = self.kind.sequential and not self.cbow
         self.track_repeats = self.sizes.bfloat16 or not self.cbow  # a mean of float32 rows may contain a row twice
-        self.alpha, self.min_alpha, self.epochs, self.seed = plan.alpha, plan.min_alpha, epochs, plan.seed
+        self.alpha, self.min_alpha, self.epochs = settings.start_alpha, settings.end_alpha, epochs
+        self.seed = settings.seed
         self.id_count = self.ids.shape[0]
         self.chunk_size = plan.chunk_size
         self.chunks = (self.id_count + self.chunk_size - 1) // self.chunk_size
         self.functions = step_choose(plan.instruction_set.encode())
         self.step_width = self.sizes.width
         if not self.sizes.bfloat16:  # skip the padding where registers are shorter than cache lines
-            self.step_width = round_up(plan.vector_size, self.functions.lanes)
+            self.step_width = round_up(settings.vector_size, self.functions.lanes)
         self.has_subwords = plan.subwords is not None
         if self.has_subwords:
             self.subword_starts, self.subword_rows, self.shares = plan.subwords.starts, plan.subwords.rows, plan.shares
@@ -1093,9 +1095,10 @@ cdef Sizes sizes_of(plan) except *:
     cdef LossKind kind = LOSS_KINDS[plan.loss.branch]
     cdef int64_t classes
     cdef Sizes s
-    s.kept, s.width = plan.chunk_size + 2 * (plan.window_size + 1), plan.width
-    s.window_size, s.n, s.m = plan.window_size, plan.max_context, plan.loss.max_rows
-    s.bfloat16 = plan.storage == "bf16"
+    settings = plan.settings
+    s.window_size, s.n, s.m = settings.window_size, plan.max_context, plan.loss.max_rows
+    s.kept, s.width = plan.chunk_size + 2 * (s.window_size + 1), plan.width
+    s.bfloat16, s.pooled = settings.storage == "bf16", settings.model == "cbow"
     s.row_bytes = s.width * (sizeof(uint16_t) if s.bfloat16 else sizeof(float))
     if kind.rows == CLASSES:
         classes = len(plan.loss.data["starts"]) - 1
@@ -1103,15 +1106,15 @@ cdef Sizes sizes_of(plan) except *:
     s.columns = step_columns(s.m)
     s.drawn_words = round_up(s.m, WORD_VECTOR)
     s.negative = plan.loss.negative if kind.rows == DRAWN else 0
-    s.inputs_per_step = s.n if plan.cbow else 1 if plan.per_pair else min(s.n, settings.MAX_INPUTS_PER_STEP)
+    s.inputs_per_step = s.n if s.pooled else 1 if settings.per_pair else min(s.n, MAX_INPUTS_PER_STEP)
     s.output_sets = (s.n + s.inputs_per_step - 1) // s.inputs_per_step if s.negative else 1
-    s.weighted, s.pooled, s.frozen_outputs = kind.weighted, plan.cbow, plan.frozen_outputs
+    s.weighted, s.frozen_outputs = kind.weighted, plan.frozen_outputs
     s.composed = s.kept if plan.subwords else 0
     s.vocabulary_size = len(plan.keep_thresholds) if plan.subwords else 0
     s.hot = kind.hot_rows // plan.workers if kind.rows == PATH else kind.hot_rows
     s.hot = s.copied = min(plan.loss.rows, s.hot) if plan.workers > 1 and not s.frozen_outputs else 0
     s.windows, s.set_bits = LOOKAHEAD + 1, 0
-    if plan.deterministic and plan.workers > 1:
+    if settings.deterministic and plan.workers > 1:
         s.hot = 0
         s.windows = plan.chunk_size
         s.copied = min(s.kept + plan.chunk_size * s.output_sets * s.m, len(plan.keep_thresholds) + plan.loss.rows)

@@ -41,22 +41,12 @@ def test_singular_values_match_all_predictions(models: dict[str, View]) -> None:
     assert len(effective_rank(models["mos"], 10, 20).singular_values) == 10
 
 
-@pytest.mark.parametrize("options", [{"contexts": 1}, {"targets": 10**6}])
-def test_impossible_numbers_of_words_are_refused(models: dict[str, View], options: dict[str, int]) -> None:
-    with pytest.raises(
-        w2v.SettingsError, match=r"^(contexts 1: .*, 2 or more|targets 1000000: it must be at most 300, )"
-    ):
-        effective_rank(models["softmax"], **options)
-
-
 def test_command_shows_the_rank_and_its_limit(models: dict[str, View], tmp_path: Path) -> None:
     path = tmp_path / "m.safetensors"
     for loss, limit in (("mos", "none"), ("softmax", "6")):
         w2v.Model({"words": models[loss]}).save(path, force=True)
         shown = run("rank", path).stdout
-        assert [line.split()[-1] for line in shown.splitlines() if line.startswith("highest rank with this loss")] == [
-            limit
-        ]
+        assert re.search(f"^highest rank with this loss.* {limit}$", shown, re.MULTILINE)
     assert re.search("^rank +6 of 300$", shown, re.MULTILINE)
     facts = run_json("rank", path, "--contexts", 50, "--targets", 60)
     assert (facts["rank"], facts["contexts"], facts["words"], facts["vector_size"]) == (6, 50, 60, 5)
@@ -92,9 +82,10 @@ def test_contexts_and_targets_are_the_first_words(models: dict[str, View]) -> No
         assert (found.contexts, found.words) == (contexts, targets)
         expected = np.linalg.svd(logs[:contexts, :targets], compute_uv=False)
         np.testing.assert_allclose(found.singular_values, expected, rtol=1e-6, atol=1e-9)
-    for options in ({"contexts": 301}, {"targets": 301}):
-        with pytest.raises(w2v.SettingsError, match="301: it must be at most 300"):
-            effective_rank(model, **options)
+    for number, message in ((301, "at most 300"), (1, ".*2 or more")):
+        for name in ("contexts", "targets"):
+            with pytest.raises(w2v.SettingsError, match=f"^{name} {number}: it must be {message}"):
+                effective_rank(model, **{name: number})
 
 
 def test_predictions_are_computed_in_batches(models: dict[str, View], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,8 +108,11 @@ def test_scores_equal_the_results_of_other_functions(pairs: Path, tmp_path: Path
     questions = tmp_path / "questions.txt"
     questions.write_text(": one\n" + "".join(f"a{row} b{row} a{row + 1} b{row + 1}\n" for row in range(50)))
     vectors = noisy_vectors(1, 1.0)  # in some pairs, only one word is among the nearest of the other
+    before = vectors.vectors.copy()
+    vectors.vectors.flags.writeable = False
     found = {(one.name, one.measure): one.scores[0] for one in evaluate(vectors, questions=questions, pairs=[pairs])}
     assert len(found) == 7  # four of any vectors, one of the questions and two of the pairs
+    np.testing.assert_array_equal(vectors.vectors, before)
     accuracy = found["questions.txt", "accuracy"]
     expected = w2v.analogies(vectors, questions)
     assert (accuracy.value, accuracy.items, accuracy.total) == (expected.accuracy, 50, 50)

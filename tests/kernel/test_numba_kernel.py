@@ -369,6 +369,7 @@ ROWS = np.zeros((3, 3), np.float32)
             "'outputs' is float64 .* C-contiguous fl",
         ),
         (bad_loss(scratch=lambda *_: {"room": "large"}), ": scratch 'room' is str: it must be an array$"),
+        (bad_loss(data={"margin": "large"}), ": data 'margin' is str: it must be an array or a number$"),
         (bad_loss(max_rows=0), ": max_rows is 0: it must be a whole number above 0$"),
         (bad_loss(prepare=lambda _: ROWS[9]), ": prepare, PLACE: IndexError: index 9 is out of bounds"),
     ],
@@ -467,3 +468,5 @@ def test_objectives_that_do_not_exist_are_refused(text: Path, name: str) -> None
         registry.register("hinge:Hinge")  # type: ignore[arg-type]
     with pytest.raises(w2v.SettingsError, match=r"^objective a:B replaces loss hs: give only one of them$"):
         w2v.train(text, objective="a:B", loss="hs")
+    with pytest.raises(w2v.SettingsError, match=r"^loss objective: name your loss with objective, as module:Name$"):
+        w2v.train(text, loss="objective")

@@ -157,12 +157,6 @@ def test_pieces_are_as_long_as_possible() -> None:
     assert found == [(0, 3), (3, 4), (4, 5), (5, 7), (7, 8)]
 
 
-def test_work_of_a_mixture_is_its_scores_and_projections() -> None:
-    """Each of K components multiplies the input row with D rows of its projection, and the result with V rows."""
-    loss = prepared_loss("mos")
-    assert loss.expected_rows == 3 * (7 + SIZE)
-
-
 COMPILED = ["dsoftmax", "mos", "sampled mos", "charcnn"]
 
 
@@ -174,8 +168,8 @@ def test_compiled_loop_trains_what_plain_python_trains(case: str) -> None:
     ids = np.append(random.integers(1, 8, 40), 0).astype(np.uint32)
     ids.flags.writeable = False  # as for a text, so that Numba compiles the loop for one array type only
     plan = new_plan(
-        loss, alpha=0.05, min_alpha=0.01, ids=ids, word_of_type=np.arange(-1, 7, dtype=np.int32), window_sides=(2, 2),
-        seed=3, tokens_before=np.array([0, 40]), vector_size=SIZE, chunk_size=100,
+        loss, alpha=0.05, min_alpha=0.01, ids=ids, word_of_type=np.arange(-1, 7, dtype=np.int32), window=2,
+        seed=3, vector_size=SIZE, chunk_size=100,
     )  # fmt: skip
     exact = Trial(loss, random).parameters
     rounded = loss.new_parameters()

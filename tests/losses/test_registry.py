@@ -17,7 +17,7 @@ from w2v.errors import LossNotImported
 from w2v.evaluation.effective_rank import effective_rank
 from w2v.evaluation.held_out import GapTest
 from w2v.losses import registry
-from w2v.losses.loss import Loss, LossOptions, by_tensor_name
+from w2v.losses.loss import Loss, by_tensor_name
 from w2v.losses.registry import LOSSES, Settings, loss_for
 from w2v.losses.sampling import NegativeSampling
 from w2v.losses.worker import new_worker
@@ -58,17 +58,10 @@ def new_losses(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", LOSSES)
 def test_loss_fulfils_the_protocol(name: str) -> None:
     kind = LOSSES[name]
-    assert kind.name == name
     assert kind.help
-    assert not kind.help.endswith(".")
-    assert min(kind.alpha) > 0
-    assert set(kind.kernels) <= {"cython", "numba"}
-    assert "numba" in kind.kernels
-    assert ("cython" in kind.kernels) == (kind.branch in _kernels.LOSS_KINDS)
-    assert issubclass(kind.options_class, LossOptions)
+    assert kind.kernels == (("cython", "numba") if kind.branch in _kernels.LOSS_KINDS else ("numba",))
     assert issubclass(Settings, kind.options_class)
-    assert kind.storages[0] == "float32"
-    assert set(kind.storages) <= {"float32", "bf16"}
+    assert kind.storages in [("float32",), ("float32", "bf16")]
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -99,37 +92,16 @@ def test_memory_estimate_is_the_size_of_the_parameters(name: str) -> None:
     assert loss.memory_rows * 192 == pytest.approx(size, rel=0.05)
 
 
-@pytest.mark.parametrize(
-    "starts",
-    [
-        np.array([0, 4, 10], np.int32),
-        np.array([[0, 4, 10]]),
-        np.array([], np.int64),
-        np.array([10]),
-        np.array([0]),
-        np.array([1, 4, 10]),
-        np.array([0, 4, 9]),
-        np.array([0, 4, 11]),
-        np.array([0, 4, 4, 10]),
-        np.array([0, 6, 4, 10]),
-    ],
-    ids=str,
-)
+# Where each class begins, with a fault: the type, the shape, the first, the last, or the order.
+DAMAGED = [[], [10], [0], [[0, 4, 10]], [1, 4, 10], [0, 4, 9], [0, 4, 11], [0, 4, 4, 10], [0, 6, 4, 10]]
+
+
+@pytest.mark.parametrize("starts", [np.array([0, 4, 10], np.int32), *(np.array(each, np.int64) for each in DAMAGED)])
 def test_damaged_classes_are_refused(starts: np.ndarray) -> None:
     loss = make_loss(COUNTS, "class", vector_size=6)
-    with pytest.raises(w2v.W2VError, match="the model's classes are damaged"):
-        loss.prepared(loss.vocabulary, loss.settings, {"class_starts": starts})
-
-
-def test_missing_classes_are_refused() -> None:
-    loss = make_loss(COUNTS, "class", vector_size=6)
-    with pytest.raises(w2v.W2VError, match="class_starts is missing"):
-        loss.prepared(loss.vocabulary, loss.settings, {})
-
-
-def test_objective_must_be_named() -> None:
-    with pytest.raises(w2v.SettingsError, match=r"^loss objective: name your loss with objective, as module:Name$"):
-        Settings(loss="objective")
+    for tensors, message in ({"class_starts": starts}, ""), ({}, ": class_starts is missing"):
+        with pytest.raises(w2v.W2VError, match=f"the model's classes are damaged{message}"):
+            loss.prepared(loss.vocabulary, loss.settings, tensors)
 
 
 @pytest.mark.parametrize("scale", [0.1, 0.5, 30])
@@ -242,19 +214,6 @@ def test_data_may_hold_numbers(dtype: type[np.floating[Any]]) -> None:
     data = new_worker(loss, {}, 1, 16, dtype).data
     assert (data.python, data.whole, data.single) == (0.5, 2, 0.5)
     assert type(data.python) is type(data.single) is data.array.dtype.type is dtype
-
-
-class TextInData(Loss):
-    """A loss that puts text into its data."""
-
-    def prepare(self) -> None:
-        self.data = {"margin": "large"}
-
-
-def test_data_of_another_type_is_refused() -> None:
-    loss = TextInData()
-    with pytest.raises(w2v.W2VError, match=r"data 'margin' is str: it must be an array or a number$"):
-        loss.prepared(Vocabulary(["a", "b"], [2, 1]), Settings(objective=loss))
 
 
 class OwnNegatives(NegativeSampling):

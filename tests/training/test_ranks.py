@@ -237,11 +237,11 @@ def test_words_have_the_order_of_one_process(tmp_path: Path) -> None:
 
 
 def test_ranks_draw_different_random_numbers(text: Path) -> None:
-    seeds = get_before_training(3, text, lambda run: run.plan.seed, seed=7)
+    seeds = get_before_training(3, text, lambda run: run.plan.settings.seed, seed=7)
     assert seeds[0] == 7
     assert len(set(seeds)) == 3
     assert max(seeds) < 1 << 64
-    assert len(set(get_before_training(2, text, lambda run: run.plan.seed, seed=(1 << 63) - 1))) == 2
+    assert len(set(get_before_training(2, text, lambda run: run.plan.settings.seed, seed=(1 << 63) - 1))) == 2
 
 
 @pytest.mark.parametrize(

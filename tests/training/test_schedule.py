@@ -27,10 +27,11 @@ def test_rounds_divide_each_epoch_into_whole_chunks(epochs: int, chunks: int, ro
 
 
 def test_epoch_and_learning_rate_follow_the_position() -> None:
-    schedule = make_schedule(1, epochs=2, chunks=5, tokens=100, alpha=0.05, min_alpha=0.01)
+    settings = Settings(alpha=0.05, min_alpha=0.01)
+    schedule = make_schedule(1, epochs=2, chunks=5, tokens=100, settings=settings)
     assert [schedule.epoch(position) for position in (0, 4, 5, 9, 10)] == [0, 0, 1, 1, 1]
     assert [round(schedule.alpha_after(tokens), 9) for tokens in (0, 50, 200)] == [0.05, 0.04, 0.01]
-    empty = make_schedule(3, epochs=2, chunks=0, tokens=0, alpha=0.05, min_alpha=0.01)
+    empty = make_schedule(3, epochs=2, chunks=0, tokens=0, settings=settings)
     assert (empty.epoch(0), round(empty.alpha_after(0), 9), empty.chunks_after(empty.total_rounds)) == (1, 0.01, 0)
 
 

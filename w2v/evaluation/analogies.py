@@ -22,7 +22,6 @@ from w2v.vectors.query import Method
 
 COSINES_AT_ONCE = 1 << 22  # cosines in a batch: 16 MB, about the size of a shared cache
 QUESTIONS_AT_ONCE = 1 << 15  # questions in a batch
-MAX_SECTIONS = 10_000  # sections in a file
 
 
 @dataclass(frozen=True)
@@ -122,12 +121,12 @@ def analogies(
     """
     keyed = vectors_of(vectors)
     question_set, correct = answer_questions(keyed, questions, restrict_vocab, method, case_insensitive, progress)
-    weights = (correct, question_set.known, None)  # without weights, bincount counts all questions
-    counts = np.stack([np.bincount(question_set.sections, each, len(question_set.names)) for each in weights]).astype(
-        np.int64
+    names, everything = question_set.names, np.ones(len(correct), bool)
+    right, answered, totals = (
+        np.bincount(question_set.sections[each], minlength=len(names))
+        for each in (correct, question_set.known, everything)
     )
-    right, answered, totals = counts
-    syntactic = np.array([name.startswith("gram") for name in question_set.names])
+    syntactic = np.array([name.startswith("gram") for name in names])
     return AnalogyResult(
         accuracy=_accuracy(right, answered),
         semantic=_accuracy(right[~syntactic], answered[~syntactic]),
@@ -138,7 +137,9 @@ def analogies(
         first_malformed=question_set.first_malformed,
         restrict_vocab=min(restrict_vocab, len(keyed)),
         method=method,
-        sections=[Section(name, *numbers) for name, numbers in zip(question_set.names, counts.T.tolist(), strict=True)],
+        sections=[
+            Section(*each) for each in zip(names, right.tolist(), answered.tolist(), totals.tolist(), strict=True)
+        ],
     )
 
 
@@ -190,12 +191,9 @@ def section_pairs(
             f"{section[:60]!r} is not a section of the questions: choose from {', '.join(question_set.names)[:1000]}"
         )
     for number, name in enumerate(question_set.names):
-        pairs = (
-            question_set.rows[question_set.sections == number].reshape(-1, 2).tolist()
-            if section in (None, name)
-            else []
-        )
-        if known := dict.fromkeys((a, b) for a, b in pairs if min(a, b) >= 0):  # a dict keeps the file's order
+        pairs = question_set.rows[question_set.sections == number].reshape(-1, 2).tolist()
+        known = dict.fromkeys((a, b) for a, b in pairs if min(a, b) >= 0)  # a dict keeps the file's order
+        if known and section in (None, name):
             return name, np.array([*known], np.int64)
     raise W2VError(f"no pair of {'the questions' if section is None else section} is in the vocabulary")
 
@@ -238,8 +236,6 @@ def _read_questions(path: PathLike | None, index: WordIndex) -> Questions:
         words = line.split(None, 4)
         if line.startswith(b":"):
             names.append(decode_word(path, number, line[1:].strip()))
-            if len(names) > MAX_SECTIONS:
-                raise W2VError(f"{path}: more than {MAX_SECTIONS} sections")
         elif len(words) == 4:
             names = names or ["without a section"]
             sections.append(len(names) - 1)

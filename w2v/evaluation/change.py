@@ -120,29 +120,17 @@ class Change(Result):
 
 
 class _Limits(NamedTuple):
-    """Words that are rarer are not compared."""
+    """Words that are rarer are not compared. min_count is None if a model has no counts."""
 
-    min_count: int
+    min_count: int | None
     restrict_vocab: int
 
     def rows(self, model: KeyedVectors) -> NDArray[np.bool_]:
         """Return True for each row of a word within the limits, (V,)."""
         within = np.arange(len(model)) < self.restrict_vocab
-        if self.min_count > 1 and model.counts is not None:
+        if self.min_count and self.min_count > 1 and model.counts is not None:
             within &= model.counts >= self.min_count
         return within
-
-
-class _Assessment(NamedTuple):
-    """One distance of the n compared words, (n,) each, as in Distance."""
-
-    values: NDArray[np.float64]
-    z: NDArray[np.float64]
-    p: NDArray[np.float64] | None
-    adjusted_p: NDArray[np.float64] | None
-
-    def of(self, number: int) -> Distance:
-        return Distance(*(None if values is None else float(values[number]) for values in self))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -224,35 +212,37 @@ def change(
             "noise: save models as .safetensors, which have counts, or compare fewer words with --restrict-vocab "
             "(restrict_vocab=)"
         )
-    limits = _Limits(1 if not have_counts else MIN_COUNT if min_count is None else min_count, restrict_vocab)
+    limits = _Limits((min_count or MIN_COUNT) if have_counts else None, restrict_vocab)
     asked = None if words is None else list(dict.fromkeys(as_list(words)))
-    pair = _compare(models, limits, have_counts, "the models", progress)
-    noise = _compare(others, limits, have_counts, "the models of the baseline", progress) if others else None
+    pair = _compare(models, limits, "the models", progress)
+    noise = _compare(others, limits, "the models of the baseline", progress) if others else None
     if noise:
         _check_baseline(pair, noise)
     compared = [pair.models[0].index_to_key[row] for row in pair.rows[0].tolist()]
     position = {str(word): number for number, word in enumerate(compared)}  # a number may be asked for as text
     _check_words(asked or (), pair.models, position, limits)
     found = {name: _assess(pair, noise, name) for name in get_args(Measure)}
-    ranked = np.argsort(-found[measure].z, kind="stable")[:topn].tolist()
-    shown = ranked if asked is None else [position[str(word)] for word in asked]
+    if asked is None:
+        shown = sorted(range(len(compared)), key=lambda at: -found[measure][at].z)[:topn]
+    else:
+        shown = [position[str(word)] for word in asked]
     nearby = [
         _neighbours(model, rows[shown], limits.rows(model)) for model, rows in zip(pair.models, pair.rows, strict=True)
     ]
-    adjusted = found[measure].adjusted_p
+    adjusted = [distance.adjusted_p for distance in found[measure] if distance.adjusted_p is not None]
     return Change(
         compared=len(compared),
         baseline=None if noise is None else len(noise.frequencies),
         measure=measure,
         level=level,
-        significant=None if adjusted is None else int((adjusted <= level).sum()),
+        significant=sum(p <= level for p in adjusted) if noise else None,
         fit=pair.fit,
         words=[
             WordChange(
                 compared[at],
                 None if pair.counts is None else pair.counts[:, at].tolist(),
-                found["cosine"].of(at),
-                found["neighbourhood"].of(at),
+                found["cosine"][at],
+                found["neighbourhood"][at],
                 nearby[0][number],
                 nearby[1][number],
             )
@@ -261,9 +251,7 @@ def change(
     )
 
 
-def _compare(
-    models: Sequence[KeyedVectors], limits: _Limits, have_counts: bool, where: str, progress: Report | None
-) -> _Pair:
+def _compare(models: Sequence[KeyedVectors], limits: _Limits, where: str, progress: Report | None) -> _Pair:
     """Align two models, unless they are in one coordinate system, and measure the distances of all words.
 
     Raises:
@@ -279,11 +267,11 @@ def _compare(
         if within[0][row] and word in others and within[1][others[word]]
     ]
     if len(pairs) < 2:
-        often = f", {limits.min_count} times or more in each text" if have_counts else ""
+        often = f", {limits.min_count} times or more in each text" if limits.min_count else ""
         raise W2VError(f"{where} share {pluralise(len(pairs), 'word')}{often}: at least 2 are needed to compare them")
     rows = np.array(pairs, np.int64).T
     counts = None
-    if have_counts:
+    if limits.min_count:
         counts = np.array([model.counts[each] for model, each in zip(models, rows, strict=True)])  # type: ignore[index]
     occurrences = counts if counts is not None else 1 / (1 + rows)  # Zipf's law: a count is proportional to 1 / rank
     frequencies = 2 / (1 / np.maximum(occurrences, 1e-9)).sum(axis=0)
@@ -373,26 +361,27 @@ def _check_words(
             key = int(word) if models[0].header.key_type == "int" else word
             counts = [int(model.counts[model.key_to_index[key]]) for model in models if model.counts is not None]
             often = f" ({' and '.join(map(str, counts))} times)" if counts else ""
-            limit = f"min_count {limits.min_count}, " if limits.min_count > 1 else ""
+            limit = f"min_count {limits.min_count}, " if limits.min_count and limits.min_count > 1 else ""
             raise W2VError(
                 f"{word!r}{often} is rarer than the limits, {limit}restrict_vocab {limits.restrict_vocab}: its "
                 "distance is mostly noise, but you may change the limits"
             )
 
 
-def _assess(pair: _Pair, noise: _Pair | None, measure: Measure) -> _Assessment:
+def _assess(pair: _Pair, noise: _Pair | None, measure: Measure) -> list[Distance]:
     """Compare a distance of all words with words of similar frequency, of the baseline if there is one."""
     values = pair.distances[measure]
     reference = noise or pair
     centres, spreads = _noise_by_frequency(reference.frequencies, reference.distances[measure])
     z = (values - centres(pair.frequencies)) / spreads(pair.frequencies)
     if noise is None:
-        return _Assessment(values, z, None, None)
+        return [Distance(*each, None, None) for each in zip(values.tolist(), z.tolist(), strict=True)]
     from scipy import stats  # imported late: it takes longer to import than the whole package
 
     others = np.sort((noise.distances[measure] - centres(noise.frequencies)) / spreads(noise.frequencies))
     p = (1 + len(others) - np.searchsorted(others, z)) / (1 + len(others))
-    return _Assessment(values, z, p, stats.false_discovery_control(p))
+    columns = values, z, p, stats.false_discovery_control(p)
+    return [Distance(*each) for each in zip(*(column.tolist() for column in columns), strict=True)]
 
 
 def _noise_by_frequency(

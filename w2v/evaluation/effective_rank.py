@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from w2v.display import Result
 from w2v.errors import SettingsError, W2VError
-from w2v.evaluation.models import HasViews, TrainedModel, view_of_words
+from w2v.evaluation.models import AnyModel, view_of_words
 from w2v.evaluation.perplexity import MAX_SCORES
 from w2v.options import check_numbers
 from w2v.progress import Meter, Report
-from w2v.system.files import PathLike
 
 SAMPLE = 2000  # default number of contexts and of words
 
@@ -44,10 +43,7 @@ class EffectiveRank(Result):
 
 
 def effective_rank(
-    model: TrainedModel | HasViews | PathLike,
-    contexts: int | None = None,
-    targets: int | None = None,
-    progress: Report | None = None,
+    model: AnyModel, contexts: int | None = None, targets: int | None = None, progress: Report | None = None
 ) -> EffectiveRank:
     """Compute the effective rank of the matrix log p(word | context).
 
@@ -64,23 +60,23 @@ def effective_rank(
         SettingsError: If there are fewer than two contexts or targets, or more than words in the vocabulary.
         W2VError: If the model cannot be used, or if its predictions are not finite.
     """
-    model = view_of_words(model)
-    size = len(model.vocabulary)
+    view = view_of_words(model)
+    size = len(view.vocabulary)
     for name, number in (("contexts", contexts), ("targets", targets)):
         if number is not None:
             check_numbers(**{name: number})
             if number > size:
                 raise SettingsError(f"{name} {number}: it must be at most {size:,}, the size of the vocabulary")
     n, m = contexts or min(SAMPLE, size), targets or min(SAMPLE, size)
-    blocks = np.array_split(model.inputs[:n].astype(np.float64), -(-n * size // MAX_SCORES))
+    blocks = np.array_split(view.inputs[:n].astype(np.float64), -(-n * size // MAX_SCORES))
     logs: NDArray[Any] = np.empty((n, m))
     meter, done = Meter(progress, "predict"), 0
     for rows in blocks:
-        logs[done : done + len(rows)] = model.log_probabilities(rows)[:, :m]
+        logs[done : done + len(rows)] = view.log_probabilities(rows)[:, :m]
         done += len(rows)
         meter(done, n)
     if not np.isfinite(logs).all():
         raise W2VError("the model's predictions are not numbers: its training has diverged")
     values = np.linalg.svd(logs, compute_uv=False)
     significant = int((values > values[0] * max(n, m) * np.finfo(np.float64).eps).sum())
-    return EffectiveRank(significant, model.loss.max_rank, n, m, model.inputs.shape[1], values.tolist())
+    return EffectiveRank(significant, view.loss.max_rank, n, m, view.inputs.shape[1], values.tolist())

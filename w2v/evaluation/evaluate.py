@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -156,45 +156,35 @@ def evaluate(
     total = 4 + len(questions) + 2 * len(pairs) + (held_out is not None)
     vectors = [vectors_of(model) for model in models]
     results: list[EvaluationResult] = []
-    for name, measure, item_scores, statistic in _item_scores(vectors, questions, pairs, restrict_vocab, method):
+
+    def add_result(name: str, measure: str, item_scores: list[ItemScores], statistic: Statistic) -> None:
         results.append(EvaluationResult(name, measure, _scores(item_scores, statistic, seed)))
         meter(len(results), total)
+
+    for file in (None, *questions):
+        name = "bundled questions" if file is None else Path(file).name
+        answered = [answer_questions(model, file, restrict_vocab, method) for model in vectors]
+        _warn_of_malformed(file, [question_set for question_set, _ in answered])
+        add_result(name, "accuracy", [_accuracy(*each) for each in answered], _means)
+    for file in (None, *pairs):
+        name = "bundled pairs" if file is None else Path(file).name
+        rated = [rated_pairs(model, file) for model in vectors]
+        _warn_of_malformed(file, rated)
+        add_result(name, "spearman", [_cosines(each) for each in rated], _correlations)
+        related = [_related(*each) for each in zip(vectors, rated, strict=True)]
+        add_result(name, "related neighbours", related, _means)
+    add_result("frequent words", "rare neighbours", [_rare(model) for model in vectors], _means)
     if held_out is not None:
         name = Path(held_out).name if isinstance(held_out, str | os.PathLike) else "held-out text"
-        item_scores = _gaps(name, vectors, held_out, reading, progress)
-        results.append(EvaluationResult(name, "gaps", _scores(item_scores, _means, seed)))
-        meter(len(results), total)
+        add_result(name, "gaps", _gaps(name, vectors, held_out, reading, progress), _means)
     return results
 
 
-def _item_scores(
-    models: Sequence[KeyedVectors],
-    questions: Sequence[PathLike],
-    pairs: Sequence[PathLike],
-    restrict_vocab: int,
-    method: Method,
-) -> Iterator[tuple[str, str, list[ItemScores], Statistic]]:
-    """Yield the name of each test set, the measure, the item scores of each model, and the statistic of the measure."""
-    for file in (None, *questions):
-        name = "bundled questions" if file is None else Path(file).name
-        answered = [answer_questions(model, file, restrict_vocab, method) for model in models]
-        if answered:
-            _warn_of_malformed(file, answered[0][0])
-        yield name, "accuracy", [_accuracy(question_set, correct) for question_set, correct in answered], _means
-    for file in (None, *pairs):
-        name = "bundled pairs" if file is None else Path(file).name
-        rated = [rated_pairs(model, file) for model in models]
-        if rated:
-            _warn_of_malformed(file, rated[0])
-        yield name, "spearman", [_cosines(each) for each in rated], _correlations
-        yield name, "related neighbours", [_related(*each) for each in zip(models, rated, strict=True)], _means
-    yield "frequent words", "rare neighbours", [_rare(model) for model in models], _means
-
-
-def _warn_of_malformed(file: PathLike | None, content: Questions | RatedPairs) -> None:
-    """Log a warning if a file has malformed lines."""
-    if content.malformed:
-        log.warning("%s: skipped %s", file, malformed_lines(content.malformed, content.first_malformed))
+def _warn_of_malformed(file: PathLike | None, contents: Sequence[Questions | RatedPairs]) -> None:
+    """Log a warning if a file, which each model has read, has malformed lines."""
+    for content in contents[:1]:
+        if content.malformed:
+            log.warning("%s: skipped %s", file, malformed_lines(content.malformed, content.first_malformed))
 
 
 # -- item scores ----------------------------------------------------------------------------

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from w2v.display import Result
 from w2v.errors import W2VError, pluralise
-from w2v.evaluation.models import HasViews, TrainedModel, view_of_words
+from w2v.evaluation.models import AnyModel, TrainedModel, view_of_words
 from w2v.losses.loss import Array, Integers
 from w2v.options import options_of, refuse_unknown
 from w2v.progress import Meter, Report
 from w2v.system import memory
-from w2v.system.files import PathLike, temporary_folder
+from w2v.system.files import temporary_folder
 from w2v.system.threads import processors
 from w2v.text._text import SENTENCE_END_ID
 from w2v.text.corpus import Corpus, Source
@@ -57,13 +57,7 @@ class Perplexity(Result):
     skipped: int
 
 
-def perplexity(
-    model: TrainedModel | HasViews | PathLike,
-    corpus: Source,
-    *,
-    progress: Report | None = None,
-    **reading: Any,
-) -> Perplexity:
+def perplexity(model: AnyModel, corpus: Source, *, progress: Report | None = None, **reading: Any) -> Perplexity:
     """Predict each word of a text from its full window, without random shrinking and without subsampling.
 
     The time is proportional to V·D for each distinct word of the text in skip-gram, and for each word of the text in
@@ -80,26 +74,24 @@ def perplexity(
         W2VError: If the text cannot be read or has no two words of the vocabulary in one window, if the model has
             scores beyond float32, or if there is too little memory or space on disk.
     """
-    model = view_of_words(model)
     refuse_unknown(reading, options_of(ReadingOptions), {})
-    options = ReadingOptions(**asdict(model.text) | reading)
-    model = model.to_float32()  # once, rather than in every batch
-    check_memory(model)
+    view = view_of_words(model).to_float32()  # once, rather than in every batch
+    options = ReadingOptions(**asdict(view.text) | reading)
+    row = max(view.loss.scores_per_row, view.inputs.shape[1])  # the most numbers that a prediction needs
+    memory.check(SCORE_ARRAYS * 4 * max(MAX_SCORES, row), "perplexity", "end other programs or use a smaller model")
     with read_corpus(Corpus(corpus), options, workers=processors(), progress=progress) as store:
-        text = KnownWords(store, model, temporary_folder(options.cache))
+        text = KnownWords(store, view, temporary_folder(options.cache))
         skipped = store.tokens - len(text)
-    skipgram = model.settings.model == "skipgram"
-    unigram = np.log(model.vocabulary.counts / model.vocabulary.tokens)
-    keep = model.vocabulary.keep_probabilities(model.settings.sample, model.settings.sample_formula)
+    predictions = _skipgram_predictions if view.settings.model == "skipgram" else _cbow_predictions
+    unigram = np.log(view.vocabulary.counts / view.vocabulary.tokens)
+    keep = view.vocabulary.keep_probabilities(view.settings.sample, view.settings.sample_formula)
     tokens = count = 0
     totals = np.zeros(3)  # Σ −log p: with subsampling undone, of the unigram model, and as trained
-    max_rows = max(1, MAX_SCORES // max(model.loss.scores_per_row, model.inputs.shape[1], np.count_nonzero(keep < 1)))
+    max_rows = max(1, MAX_SCORES // max(row, np.count_nonzero(keep < 1)))
     meter = Meter(progress, "predict")
     with np.errstate(over="ignore", invalid="ignore"):
-        for done, contexts, rows, indices, words in (_skipgram_predictions if skipgram else _cbow_predictions)(
-            model, text, max_rows
-        ):
-            corrected, as_trained = _log_probabilities(model, rows, indices, words, keep)
+        for done, contexts, rows, indices, words in predictions(view, text, max_rows):
+            corrected, as_trained = _log_probabilities(view, rows, indices, words, keep)
             totals -= [logs.sum(dtype=np.float64) for logs in (corrected, unigram[words], as_trained)]
             tokens += int(np.count_nonzero(contexts))
             count += len(words)
@@ -112,10 +104,10 @@ def perplexity(
         )
     if not np.isfinite(totals).all():
         raise W2VError("the model's predictions are not numbers: its training has diverged")
-    bits, unigram_bits, trained_bits = (totals / math.log(2) / count).tolist()
-    return Perplexity(
-        _power_of_2(bits), bits, _power_of_2(unigram_bits), _power_of_2(trained_bits), tokens, count, skipped
-    )
+    bits = totals / math.log(2) / count
+    with np.errstate(over="ignore"):
+        corrected, unigram, as_trained = np.exp2(bits).tolist()
+    return Perplexity(corrected, float(bits[0]), unigram, as_trained, tokens, count, skipped)
 
 
 def _log_probabilities(
@@ -135,12 +127,6 @@ def _log_probabilities(
     as_trained, of_subsampled = model.loss.log_probabilities_of(parameters, rows, indices, words, subsampled)
     log_sums = np.log1p(np.exp(of_subsampled) @ (1 / keep[subsampled] - 1).astype(rows.dtype))
     return as_trained - np.log(keep[words]).astype(rows.dtype) - log_sums[indices], as_trained
-
-
-def check_memory(model: TrainedModel) -> None:
-    """Raise W2VError if there is too little memory to predict with this model."""
-    row = max(model.loss.scores_per_row, model.inputs.shape[1])
-    memory.check(SCORE_ARRAYS * 4 * max(MAX_SCORES, row), "perplexity", "end other programs or use a smaller model")
 
 
 class KnownWords:
@@ -193,11 +179,6 @@ class KnownWords:
             release(order)
         return order
 
-    def contexts(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the number of context words in the window around each position."""
-        counts: NDArray[np.int64] = np.sum([inside for inside, _ in self.neighbours(positions, *self.sides)], axis=0)
-        return counts
-
     def neighbours(
         self, positions: NDArray[np.int64], before: int, after: int
     ) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.int32]]]:
@@ -249,7 +230,7 @@ def _cbow_predictions(model: TrainedModel, text: KnownWords, max_rows: int) -> I
     """Yield the predictions of CBOW. The input rows are means of context words."""
     for first in range(0, len(text), max_rows):
         positions = np.arange(first, min(first + max_rows, len(text)))
-        contexts = text.contexts(positions)
+        contexts = np.sum([inside for inside, _ in text.neighbours(positions, *text.sides)], axis=0)
         positions, contexts = positions[contexts > 0], contexts[contexts > 0]
         sums = np.zeros((len(positions), model.inputs.shape[1]), np.float32)
         for inside, words in text.neighbours(positions, *text.sides):
@@ -257,8 +238,3 @@ def _cbow_predictions(model: TrainedModel, text: KnownWords, max_rows: int) -> I
         sums /= contexts[:, None]
         done = min(first + max_rows, len(text))
         yield done, contexts, sums, np.arange(len(positions)), text.words[positions]
-
-
-def _power_of_2(bits: float) -> float:
-    with np.errstate(over="ignore"):
-        return float(np.exp2(bits))

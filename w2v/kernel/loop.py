@@ -31,7 +31,7 @@ from numpy.typing import DTypeLike, NDArray
 from w2v._kernels import END_OF_SENTENCE
 from w2v.kernel.plan import Plan
 from w2v.losses.binding import Functions, bind, functions_of
-from w2v.losses.dry_run import dry_run
+from w2v.losses.gradient import dry_run
 from w2v.losses.loss import Array, Worker, mistakes_in_loss
 from w2v.losses.rows import GOLDEN, below, draw, prefetch, scramble, step, update, update_inputs
 from w2v.losses.worker import as_named_tuple, new_worker
@@ -299,7 +299,7 @@ class Kernel:
         self._plan = shared_plan(plan, inputs)
         self._workers = [new_thread(plan, parameters, inputs.shape[1], inputs.dtype) for _ in range(plan.workers)]
         if plan.loss.is_own:
-            trial = new_worker(plan.loss, parameters, 2 * plan.window_size, inputs.shape[1], inputs.dtype)
+            trial = new_worker(plan.loss, parameters, 2 * plan.settings.window_size, inputs.shape[1], inputs.dtype)
             dry_run(plan.loss, trial, len(inputs))
         frozen = ((update, update_inputs),) if plan.frozen_outputs else ()
         self._train_chunk = self._with_loss(functions_of(plan.loss) + frozen)
@@ -350,28 +350,38 @@ class Kernel:
 def shared_plan(plan: Plan, inputs: Array) -> Any:
     """Return a named tuple with the data of a Plan that all threads read, and the input matrix, which they update.
 
-    Most fields have the same names as in Plan. The others are corrected_gradient, whether `cbow_gradient` is corrected;
-    inputs_per_step, the number of context words that take a step together; and subword_starts, subword_rows and
-    subword_counts, which are `starts`, `rows` and `counts` of the SubwordRows. They are empty without subwords.
-    output_words is empty if it is None in Plan.
+    Most fields have the same names as in Plan and Settings. The others are corrected_gradient, whether `cbow_gradient`
+    is corrected; inputs_per_step, the number of context words that take a step together; and subword_starts,
+    subword_rows and subword_counts, which are `starts`, `rows` and `counts` of the SubwordRows. They are empty without
+    subwords. output_words is empty if it is None in Plan.
     """
-    names: tuple[str, ...] = ("ids", "word_of_type", "tokens_before", "keep_thresholds", "cbow", "window_size")
-    names += ("sides_by_size", "shrink_windows", "whole_sentences", "epochs", "chunk_size")
-    fields: dict[str, Any] = {name: getattr(plan, name) for name in names} | {"inputs": inputs}
-    fields |= {"corrected_gradient": plan.cbow_gradient == "corrected"}
-    fields |= {"output_words": np.empty(0, np.int32) if plan.output_words is None else plan.output_words}
-    fields |= {"inputs_per_step": 1 if plan.per_pair or plan.loss.sequential else MAX_INPUTS_PER_STEP}
+    settings, as_float = plan.settings, inputs.dtype.type
     subwords, shares = (plan.subwords, plan.shares) if plan.subwords else (NO_SUBWORDS, np.empty(0, np.float32))
-    fields |= {"subword_starts": subwords.starts, "subword_rows": subwords.rows, "shares": shares}
-    fields |= {"subword_counts": subwords.counts}
-    fields |= {name: inputs.dtype.type(getattr(plan, name)) for name in ("alpha", "min_alpha")}
-    return as_named_tuple("plan", fields | {"seed": np.uint64(plan.seed)})
+    names = "ids", "word_of_type", "tokens_before", "keep_thresholds", "sides_by_size", "epochs", "chunk_size"
+    fields: dict[str, Any] = {name: getattr(plan, name) for name in names} | {
+        "inputs": inputs,
+        "output_words": np.empty(0, np.int32) if plan.output_words is None else plan.output_words,
+        "subword_starts": subwords.starts,
+        "subword_rows": subwords.rows,
+        "subword_counts": subwords.counts,
+        "shares": shares,
+        "cbow": settings.model == "cbow",
+        "corrected_gradient": settings.cbow_gradient == "corrected",
+        "window_size": settings.window_size,
+        "whole_sentences": settings.whole_sentences,
+        "shrink_windows": settings.shrink_windows and not settings.whole_sentences,
+        "inputs_per_step": 1 if settings.per_pair or plan.loss.sequential else MAX_INPUTS_PER_STEP,
+        "alpha": as_float(settings.start_alpha),
+        "min_alpha": as_float(settings.end_alpha),
+        "seed": np.uint64(settings.seed),
+    }
+    return as_named_tuple("plan", fields)
 
 
 def new_thread(plan: Plan, parameters: Mapping[str, Array], width: int, dtype: DTypeLike) -> Worker:
     """Return the state of a thread that trains this plan, for rows of this width and type."""
     composed = len(plan.keep_thresholds) if plan.subwords else 0
-    return new_worker(plan.loss, parameters, 2 * plan.window_size, width, dtype, plan.chunk_size, composed)
+    return new_worker(plan.loss, parameters, 2 * plan.settings.window_size, width, dtype, plan.chunk_size, composed)
 
 
 def worker_bytes(plan: Plan) -> int:

@@ -134,7 +134,6 @@ def score(x: Array, outputs: Array, rows: Array, offset: Array, scores: Array) -
     zero = splat(x.dtype.type(0))
     for j in range(0, m - 2, 3):
         y0, y1, y2 = rows[j] * width, rows[j + 1] * width, rows[j + 2] * width
-        z0, z1, z2 = offset[j], offset[j + 1], offset[j + 2]
         for i in range(0, n - 1, 2):
             a0 = a1 = a2 = b0 = b1 = b2 = zero
             for d in range(0, width, LANES):
@@ -145,17 +144,8 @@ def score(x: Array, outputs: Array, rows: Array, offset: Array, scores: Array) -
                 a1, b1 = multiply_add(a, y, a1), multiply_add(b, y, b1)
                 y = load(outputs, y2 + d)
                 a2, b2 = multiply_add(a, y, a2), multiply_add(b, y, b2)
-            scores[i, j], scores[i, j + 1], scores[i, j + 2] = (
-                sum_lanes(a0) - z0,
-                sum_lanes(a1) - z1,
-                sum_lanes(a2) - z2,
-            )
-            i += 1
-            scores[i, j], scores[i, j + 1], scores[i, j + 2] = (
-                sum_lanes(b0) - z0,
-                sum_lanes(b1) - z1,
-                sum_lanes(b2) - z2,
-            )
+            store_scores(scores, i, j, offset, a0, a1, a2)
+            store_scores(scores, i + 1, j, offset, b0, b1, b2)
         if n % 2:
             a0 = a1 = a2 = zero
             for d in range(0, width, LANES):
@@ -163,18 +153,20 @@ def score(x: Array, outputs: Array, rows: Array, offset: Array, scores: Array) -
                 a0 = multiply_add(a, load(outputs, y0 + d), a0)
                 a1 = multiply_add(a, load(outputs, y1 + d), a1)
                 a2 = multiply_add(a, load(outputs, y2 + d), a2)
-            i = n - 1
-            scores[i, j], scores[i, j + 1], scores[i, j + 2] = (
-                sum_lanes(a0) - z0,
-                sum_lanes(a1) - z1,
-                sum_lanes(a2) - z2,
-            )
+            store_scores(scores, n - 1, j, offset, a0, a1, a2)
     for j in range(m - m % 3, m):
         for i in range(n):
             a0 = zero
             for d in range(0, width, LANES):
                 a0 = multiply_add(load(x, i * width + d), load(outputs, rows[j] * width + d), a0)
             scores[i, j] = sum_lanes(a0) - offset[j]
+
+
+def store_scores(scores: Array, i: int, j: int, offset: Array, a0: Any, a1: Any, a2: Any) -> None:
+    """Store the sums of three vectors, minus their offsets, as the scores of input row i and output rows from j on."""
+    scores[i, j] = sum_lanes(a0) - offset[j]
+    scores[i, j + 1] = sum_lanes(a1) - offset[j + 1]
+    scores[i, j + 2] = sum_lanes(a2) - offset[j + 2]
 
 
 def update(x: Array, change: Array, outputs: Array, rows: Array, error: Array) -> None:

@@ -15,7 +15,7 @@ from w2v._kernels import step_for
 from w2v.errors import SettingsError
 from w2v.formats import bfloat16
 from w2v.losses.loss import Loss
-from w2v.settings import Gradient, Storage
+from w2v.losses.registry import Settings
 from w2v.system import memory
 from w2v.text.subword_rows import SubwordRows
 
@@ -27,57 +27,37 @@ class Plan:
     """A training run, before its matrices are allocated. V is the size of the vocabulary.
 
     Attributes:
+        settings: The settings of the run. The kernels read them here, so an option reaches them under its own name.
         ids: uint32 (tokens + sentences,), the corpus; 0 ends a sentence.
         word_of_type: int32 (types,), the word of each id; -1 for ids outside the vocabulary.
         tokens_before: int64 (chunks + 1,), number of known tokens before each chunk in an epoch; the last entry is the
             total.
         keep_thresholds: uint32 (V,), a token is kept if a uniform 32-bit random number is <= keep_thresholds[word].
         loss: See Loss.
-        cbow: Whether the input row is the mean of the context words (CBOW), or each context word is an input row
-            (skip-gram).
-        cbow_gradient, shrink_windows, per_pair, epochs, seed: See Settings.
-        window_sides: Maximum number of words of a window before and after its centre.
-        whole_sentences: Whether the window of a word is its sentence. A window has at most `window_size` context words;
-            if the sentence is longer, they are drawn at random.
-        alpha, min_alpha: The learning rate at the start and at the end of the run.
-        vector_size: D.
-        storage: The type of the matrices.
+        epochs, workers: The numbers of epochs and of threads. The settings may leave both to w2v.
         chunk_size: Number of ids in a chunk.
-        workers: Number of threads.
         instruction_set: The target of the machine code: one of INSTRUCTION_SETS for the Cython kernel, the compiler
             and processor for the Numba kernel.
         subwords: The subwords of each word, or None.
         shares: float32 (n,), the share of a word's change that each of subwords.rows receives, or None.
-        deterministic: Whether several threads give the same bits on every run.
         frozen_outputs: Whether only input rows are trained, and output rows stay unchanged.
         output_words: int32 (V,), the word with the output row that predicts each word, or None: each word its own.
     """
 
+    settings: Settings
     ids: NDArray[np.uint32]
     word_of_type: NDArray[np.int32]
     tokens_before: NDArray[np.int64]
     keep_thresholds: NDArray[np.uint32]
     loss: Loss
-    cbow: bool
-    cbow_gradient: Gradient
-    window_sides: tuple[int, int]
-    shrink_windows: bool
-    per_pair: bool
-    alpha: float
-    min_alpha: float
     epochs: int
-    seed: int
-    vector_size: int
-    storage: Storage
-    chunk_size: int
     workers: int
+    chunk_size: int
     instruction_set: str
     subwords: SubwordRows | None = None
     shares: NDArray[np.float32] | None = None
-    deterministic: bool = False
     frozen_outputs: bool = False
     output_words: NDArray[np.int32] | None = None
-    whole_sentences: bool = False
 
     def first(self, share: float) -> Plan:
         """Return the plan of a run over the first `share` of the ids, 0 to 1, but at least one id."""
@@ -88,32 +68,30 @@ class Plan:
         return replace(self, ids=self.ids[:stop], tokens_before=np.append(before, before[-1] + tokens_in_last))
 
     @property
-    def window_size(self) -> int:
-        """The larger number of words on one side of the centre."""
-        return max(self.window_sides)
-
-    @property
     def sides_by_size(self) -> NDArray[np.int32]:
         """The number of words before and after the centre, for sizes 0 to `window_size`: int32 (2, window_size + 1)."""
-        sizes = np.arange(self.window_size + 1)
-        return np.array([-(-sizes * side // self.window_size) for side in self.window_sides], np.int32)
+        largest = self.settings.window_size
+        sizes = np.arange(largest + 1)
+        return np.array([-(-sizes * side // largest) for side in self.settings.window_sides], np.int32)
 
     @property
     def max_context(self) -> int:
         """The maximum number of context words in a window."""
-        return self.window_size if self.whole_sentences else 2 * self.window_size
+        return self.settings.window_size * (1 if self.settings.whole_sentences else 2)
 
     @property
     def mean_context(self) -> float:
         """The mean number of context words in a window that the sentence does not limit."""
-        if self.whole_sentences:
-            return self.window_size
-        return float(self.sides_by_size[:, 1:].mean(axis=1).sum()) if self.shrink_windows else sum(self.window_sides)
+        if self.settings.whole_sentences:
+            return self.settings.window_size
+        if self.settings.shrink_windows:
+            return float(self.sides_by_size[:, 1:].mean(axis=1).sum())
+        return sum(self.settings.window_sides)
 
     @property
     def width(self) -> int:
         """The number of values in a row of a matrix, with padding."""
-        return memory.row_width(self.vector_size, bfloat16.dtype_of(self.storage))
+        return memory.row_width(self.settings.vector_size, bfloat16.dtype_of(self.settings.storage))
 
     @property
     def tokens(self) -> int:

@@ -1,7 +1,11 @@
-"""Check numerically that the updates of a loss follow the gradient of the loss that it reports."""
+"""Check a loss in plain Python: that its updates follow the gradient of the loss that it reports, and a dry run.
+
+The dry run tries a user's own loss before it is compiled, so that errors have file and line.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import FunctionType
@@ -10,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError
+from w2v.errors import SettingsError, W2VError
 from w2v.losses import rows
 from w2v.losses.binding import bind
-from w2v.losses.dry_run import dry_run
 from w2v.losses.loss import Array, Loss, Worker, call_method, fail, mistakes_in_loss
 from w2v.losses.registry import LOSSES, Settings
 from w2v.losses.worker import floats_as, new_worker
@@ -72,7 +75,7 @@ def check_gradient(
     if loss.is_own:
         dry_run(loss, trial.worker(), len(vocabulary))
     largest: dict[str, float] = {}
-    for centre in (0, len(vocabulary) // 2, len(vocabulary) - 1):
+    for centre in words_to_predict(len(vocabulary)):
         updates = trial.updates(centre)
         for name, matrix in trial.matrices.items():
             elements = _chosen_elements(updates[name], random)
@@ -83,6 +86,11 @@ def check_gradient(
                 fail(loss, method, f"predicting {vocabulary.words[centre]!r}, {difference}")
             largest[name] = max(largest.get(name, 0.0), float(np.abs(slopes).max(initial=0.0)))
     return largest
+
+
+def words_to_predict(words: int) -> tuple[int, int, int]:
+    """Return the first, the middle and the last word of a vocabulary."""
+    return 0, words // 2, words - 1
 
 
 def numerical_gradient(
@@ -189,3 +197,57 @@ def _difference(
         f"it changes {name}[{', '.join(map(str, elements[worst]))}] by {actual[worst]:.6g} · alpha, but the negative "
         f"gradient of the loss is {expected[worst]:.6g}{hint}"
     )
+
+
+def dry_run(loss: Loss, s: Worker, words: int) -> None:
+    """Predict the first, the middle and the last word from two rows, on copies of the parameters.
+
+    Raises:
+        W2VError: The loss has a mistake; the message has file and line.
+    """
+    for name in ("choose", "link") if loss.step is None else ("step",):
+        if getattr(loss, name) is getattr(Loss, name):
+            raise W2VError(f"{loss.label} has no {name}: write choose and link, or step")
+        if hasattr(getattr(loss, name), "__self__"):
+            fail(loss, name, "it takes no self: write @staticmethod above it")
+    s = s._replace(parameters=type(s.parameters)(*(array.copy() for array in s.parameters)))
+    for centre in words_to_predict(words):
+        predict(loss, s, centre)
+
+
+def predict(loss: Loss, s: Worker, centre: int) -> None:
+    """Predict a word with the functions of the loss, and raise W2VError if one of them returns an invalid result."""
+    n = min(INPUT_ROWS, len(s.x))
+    x = s.x[:n].copy()
+    x[:, : loss.settings.vector_size] = 0.1
+    if loss.step is not None:
+        change = np.zeros_like(x)
+        value = call_method(loss, "step", s, centre, x, change, x.dtype.type(0.01))
+        check_result(loss, "step", value, change)
+        return
+    m = call_method(loss, "choose", s, centre, x)
+    if isinstance(m, bool) or not isinstance(m, int | np.integer) or not 0 < m <= loss.max_rows:
+        fail(loss, "choose", f"returned {m!r}: it must be the number of rows, from 1 to {loss.max_rows}")
+    outputs = s.parameters.outputs
+    if outputs.shape[1] != x.shape[1]:
+        fail(
+            loss,
+            "parameters",
+            f"rows of outputs have {outputs.shape[1]} values: memory.aligned_rows pads them to {x.shape[1]}",
+        )
+    if s.rows[:m].min() < 0 or s.rows[:m].max() >= len(outputs):
+        fail(loss, "choose", f"chose row {s.rows[:m].max()}: outputs has {len(outputs)}")
+    if len(set(s.rows[:m].tolist())) < m:
+        fail(loss, "choose", "chose a row twice: choose it once and raise its weight")
+    scores = s.scores[: n * m].reshape(n, m)
+    rows.score(x, outputs, s.rows, s.offset, scores)
+    value = call_method(loss, "link", s, scores)
+    check_result(loss, "link", value, scores)
+
+
+def check_result(loss: Loss, method: str, value: Any, updates: Any) -> None:
+    """Raise W2VError unless the value that a method returned, and the updates that it made, are finite."""
+    if not isinstance(value, float | np.floating):
+        fail(loss, method, f"returned {value!r}: it must be the loss, a float")
+    if not math.isfinite(value) or not np.isfinite(updates).all():
+        fail(loss, method, f"with untrained vectors, the loss is {value}: it and all updates must be finite")

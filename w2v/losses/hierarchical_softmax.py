@@ -5,7 +5,7 @@ Each inner node is a logistic regression. Source: Morin & Bengio 2005.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,27 +14,14 @@ from numpy.typing import NDArray
 from w2v.errors import SettingsError, W2VError
 from w2v.losses.loss import Alpha, Array, Integers, Loss, LossOptions, Worker
 from w2v.losses.rows import grouped, logistic
-from w2v.losses.tree import Tree, cluster, codes_of_words, read_codes
+from w2v.losses.tree import Tree, cluster, read_codes
 from w2v.options import option
 from w2v.settings import LOSS, GeneralOptions
 from w2v.system.files import PathLike
 from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.keyed import load
 
-
-def clustered_tree(vocabulary: Vocabulary, vectors: PathLike | None) -> Tree:
-    """Return the tree of clustered vectors, which are read from a model."""
-    if vectors is None:
-        raise SettingsError("tree clustered: give tree_vectors, a model with the vectors to cluster")
-    return Tree.from_codes(cluster(vocabulary, load(vectors), str(vectors)), vocabulary)
-
-
-# The trees that `TreeOptions.tree` can name, each built from the vocabulary and `TreeOptions.tree_vectors`.
-TREES: dict[str, Callable[[Vocabulary, PathLike | None], Tree]] = {
-    "huffman": lambda vocabulary, _: Tree.huffman(vocabulary.counts),
-    "balanced": lambda vocabulary, _: Tree.balanced(len(vocabulary)),
-    "clustered": clustered_tree,
-}
+TREES = "huffman", "balanced", "clustered"  # the trees that `TreeOptions.tree` can name; see build_tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,12 +126,24 @@ class HierarchicalSoftmax(Loss):
 def build_tree(vocabulary: Vocabulary, name: str, vectors: PathLike | None = None) -> Tree:
     """Return the tree with a name of TREES, or the tree in a file of codes.
 
+    Args:
+        vocabulary: The words and their counts.
+        name: The name of the tree or of the file.
+        vectors: The model with the vectors to cluster.
+
     Raises:
+        SettingsError: Vectors are to be clustered, and none are given.
         W2VError: The file, or the model with the vectors, cannot be used.
     """
-    if build := TREES.get(name):
-        return build(vocabulary, vectors)
-    return Tree.from_codes(codes_of_words(read_codes(name), vocabulary, name), vocabulary, f"{name}: ")
+    if name == "huffman":
+        return Tree.huffman(vocabulary.counts)
+    if name == "balanced":
+        return Tree.balanced(len(vocabulary))
+    if name != "clustered":
+        return Tree.from_codes(read_codes(name, vocabulary), vocabulary, f"{name}: ")
+    if vectors is None:
+        raise SettingsError("tree clustered: give tree_vectors, a model with the vectors to cluster")
+    return Tree.from_codes(cluster(vocabulary, load(vectors), str(vectors)), vocabulary)
 
 
 def log_logistic(scores: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -179,17 +179,19 @@ def _depths(parents: NDArray[np.int32]) -> NDArray[np.int64]:
     return depths
 
 
-def read_codes(path: PathLike) -> Iterator[tuple[str, str, str]]:
+def read_codes(path: PathLike, vocabulary: Vocabulary) -> list[str]:
     """Read a file with a word and its code of zeros and ones per line. Empty lines are skipped.
 
-    Yields:
-        The place (file and line, for messages), the word, and the code.
+    Returns:
+        The code of each word, in the order of the vocabulary.
 
     Raises:
-        W2VError: The file cannot be read, or a line has another form.
+        W2VError: The file cannot be read, a line has another form, or a word is missing, repeated or unknown.
     """
-    for number, line in read_lines(path):
-        fields, place = line.split(None, 2), f"{path}, line {number}"
+    numbers = {word: number for number, word in enumerate(vocabulary.words)}
+    codes = [""] * len(vocabulary)
+    for line_number, line in read_lines(path):
+        fields, place = line.split(None, 2), f"{path}, line {line_number}"
         if not fields:
             continue
         if len(fields) != 2 or fields[1].strip(b"01") or len(fields[1]) > MAX_CODE_LENGTH:
@@ -198,35 +200,16 @@ def read_codes(path: PathLike) -> Iterator[tuple[str, str, str]]:
             word = fields[0].decode()
         except UnicodeDecodeError:
             raise W2VError(f"{place}: {fields[0][:60]!r} is not UTF-8") from None
-        yield place, word, fields[1].decode()
-
-
-def codes_of_words(codes: Iterable[tuple[str, str, str]], vocabulary: Vocabulary, source: str) -> list[str]:
-    """Return the code of each word, in the order of the vocabulary.
-
-    Args:
-        codes: The place, the word and the code of each line, from `read_codes`.
-        vocabulary: The words.
-        source: The name of the file in messages.
-
-    Raises:
-        W2VError: A word is missing, repeated or unknown.
-    """
-    numbers = {word: number for number, word in enumerate(vocabulary.words)}
-    ordered = [""] * len(vocabulary)
-    for place, word, code in codes:
         if word not in numbers:
             raise W2VError(f"{place}: {word[:60]!r} is not in the vocabulary; a tree must have exactly its words")
-        if ordered[numbers[word]]:
+        if codes[numbers[word]]:
             raise W2VError(f"{place}: {word[:60]!r} already has a code")
-        ordered[numbers[word]] = code
-    missing = [word for word, code in zip(vocabulary.words, ordered, strict=True) if not code]
-    if missing:
+        codes[numbers[word]] = fields[1].decode()
+    if missing := [word for word, code in zip(vocabulary.words, codes, strict=True) if not code]:
         raise W2VError(
-            f"{source}: no code for {pluralise(len(missing), 'word')} of the vocabulary, for example "
-            f"{missing[0][:60]!r}"
+            f"{path}: no code for {pluralise(len(missing), 'word')} of the vocabulary, for example {missing[0][:60]!r}"
         )
-    return ordered
+    return codes
 
 
 def cluster(vocabulary: Vocabulary, model: KeyedVectors, source: str) -> list[str]:

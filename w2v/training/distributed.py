@@ -93,7 +93,7 @@ class DistributedRun(Run):
         settings, vocabulary = self.settings, self.vocabulary
         kept_counts = vocabulary.keep_probabilities(settings.sample, settings.sample_formula) * vocabulary.counts
         centres = kept_counts / vocabulary.tokens  # how often each word is a centre word, per trained word
-        predictions = centres.sum() * (1 if self.plan.cbow else self.plan.mean_context)
+        predictions = centres.sum() * (1 if settings.model == "cbow" else self.plan.mean_context)
         inputs = centres * self.plan.mean_context
         outputs = predictions * self.plan.loss.expected_updates(kept_counts / kept_counts.sum())
         ngrams = self.plan.subwords.totals(inputs)[len(centres) :] if self.plan.subwords else np.empty(0)
@@ -125,7 +125,8 @@ class DistributedRun(Run):
             self.config.ignore_memory,
         )
         # Each rank has its own seed, so that the ranks draw different random numbers.
-        return replace(plan, seed=(plan.seed + (self.communicator.rank << 48)) % (1 << 64))
+        seed = (self.settings.seed + (self.communicator.rank << 48)) % (1 << 64)
+        return replace(plan, settings=replace(self.settings, seed=seed))
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Resume from the position of a checkpoint of this run, which may have had any number of ranks.
@@ -225,7 +226,7 @@ class DistributedRun(Run):
         """The words that one rank has trained so far, each weighted with its learning rate; see Exchange."""
         plan, share = self.plan, self._rounds_done / self.schedule.total_rounds
         words = plan.epochs * self.tokens / self.communicator.size * share
-        mean_alpha = learning_rate(plan.alpha, plan.min_alpha, share / 2)
+        mean_alpha = learning_rate(self.settings.start_alpha, self.settings.end_alpha, share / 2)
         return float(words * mean_alpha)
 
     @contextmanager

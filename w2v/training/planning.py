@@ -91,31 +91,20 @@ def plan_run(
             "no word of the corpus is in the vocabulary that was given: are language, --lower and --tokenize the same?"
         )
     return Plan(
+        settings=settings,
         ids=store.ids,
         word_of_type=words,
         tokens_before=tokens_before,
         keep_thresholds=thresholds(keep),
         loss=loss,
-        cbow=settings.model == "cbow",
-        cbow_gradient=settings.cbow_gradient,
-        window_sides=settings.window_sides,
-        shrink_windows=settings.shrink_windows and not settings.whole_sentences,
-        per_pair=settings.per_pair,
-        alpha=settings.start_alpha,
-        min_alpha=settings.end_alpha,
         epochs=epochs_for(settings, loss, tokens),
-        seed=settings.seed,
-        vector_size=settings.vector_size,
-        storage=settings.storage,
-        chunk_size=chunk,
         workers=settings.threads,
+        chunk_size=chunk,
         instruction_set=_instruction_set(initial.instruction_set, settings.kernel),
         subwords=subwords,
         shares=shares,
-        deterministic=settings.deterministic,
         frozen_outputs=bool(initial.coordinates),
         output_words=initial.output_words,
-        whole_sentences=settings.whole_sentences,
     )
 
 
@@ -171,13 +160,13 @@ def memory_needed(plan: Plan, settings: Settings, copies: int = 0) -> int:
     vectors, and rows that are not rows of the run.
     """
     rows = input_row_count(plan) + plan.loss.memory_rows
-    row_bytes = plan.width * bfloat16.dtype_of(plan.storage).itemsize
+    row_bytes = plan.width * bfloat16.dtype_of(settings.storage).itemsize
     words, new_rows = len(plan.keep_thresholds), 0
     if plan.output_words is not None:
         new_rows += words
     if settings.ngrams and plan.subwords:
         new_rows += words + 2 * len(plan.subwords.buckets)  # the n-gram rows are computed and then sorted
-    vectors = memory_of(settings.word_vectors, words, plan.vector_size)
+    vectors = memory_of(settings.word_vectors, words, settings.vector_size)
     return (rows * (1 + copies) + new_rows) * row_bytes + vectors + threads_memory(plan, settings.kernel)
 
 

@@ -131,22 +131,22 @@ class Run:
             W2VError: There is not enough memory for them, for `copies` copies of them, which checkpoints need, and for
                 `other_memory` bytes.
         """
-        plan = self.plan
+        plan, settings = self.plan, self.plan.settings
         hint = "lower vector_size, max_vocab or window, raise min_count, or add --ignore-memory (ignore_memory=True)"
-        needed = memory_needed(plan, self.settings, copies) + other_memory
+        needed = memory_needed(plan, settings, copies) + other_memory
         self.peak_memory, self.memory_limit = memory.check(needed, "training", hint, self.config.ignore_memory)
-        words = len(self.vocabulary)
-        inputs = initial_inputs(input_row_count(plan), plan.vector_size, plan.seed, bfloat16.dtype_of(plan.storage))
+        words, size = len(self.vocabulary), settings.vector_size
+        inputs = initial_inputs(input_row_count(plan), size, settings.seed, bfloat16.dtype_of(settings.storage))
         parameters = plan.loss.new_parameters()
         # The kernel trains padded rows. `self.parameters` are views of them without the padding.
-        self.parameters = {"inputs": inputs[:words, : plan.vector_size]} | by_tensor_name(plan.loss.stored(parameters))
-        if self.settings.ngrams:
-            self.parameters["ngrams"] = inputs[words:, : plan.vector_size]
+        self.parameters = {"inputs": inputs[:words, :size]} | by_tensor_name(plan.loss.stored(parameters))
+        if settings.ngrams:
+            self.parameters["ngrams"] = inputs[words:, :size]
         for name, array in initial.parameters.items():
             in_order = initial.rows is None or name == "ngrams"
             self.parameters[name][slice(None) if in_order else initial.rows] = array
         self.kernel: Any
-        if self.settings.kernel == "numba":
+        if settings.kernel == "numba":
             self.kernel = numba_kernel().Kernel(plan, inputs, parameters)
         else:
             self.kernel = Kernel(plan, bfloat16.as_uint16(inputs), bfloat16.as_uint16(parameters["outputs"]))

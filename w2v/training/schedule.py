@@ -57,8 +57,8 @@ class Schedule:
 
     def alpha_after(self, tokens: int) -> float:
         """Return the learning rate after this many words of the run."""
-        total = self.plan.epochs * self.plan.tokens
-        return learning_rate(self.plan.alpha, self.plan.min_alpha, tokens / total if total else 1)
+        total, settings = self.plan.epochs * self.plan.tokens, self.plan.settings
+        return learning_rate(settings.start_alpha, settings.end_alpha, tokens / total if total else 1)
 
 
 def epochs_for(settings: Settings, loss: Loss | type[Loss], tokens: int) -> int:
