@@ -145,12 +145,10 @@ def _read_tokens(path: Path) -> tuple[Words, NDArray[np.int64]]:
         model = json.loads(content, object_pairs_hook=native.unique_keys)["model"]
         vocabulary, unknown = model["vocab"], model.get("unk_token")
         if isinstance(vocabulary, list):  # Unigram tokenizers have a list of [token, log probability]
-            tokens = native.unique_keys([(token, number) for number, (token, _) in enumerate(vocabulary)])
-        else:
-            tokens = dict(vocabulary)
-        tokens.pop(unknown, None)
-        numbers = array("Q", tokens.values())  # refuses negative numbers
-        return Words.of(tokens), np.array(numbers, np.int64)
+            vocabulary = native.unique_keys([(token, number) for number, (token, _) in enumerate(vocabulary)])
+        vocabulary.pop(unknown, None)
+        numbers = array("Q", vocabulary.values())  # refuses negative numbers
+        return Words.of(vocabulary), np.array(numbers, np.int64)
 
 
 def _matrix_rows(mapping: Array, numbers: Array) -> Array:
