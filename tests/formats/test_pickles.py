@@ -1,4 +1,4 @@
-"""Pickles are read as plain data; hostile ones are refused in one line, without any call and in little memory."""
+"""Pickles are read as plain data, without any call; damaged ones are refused in one line and in little memory."""
 
 import pickle
 import pickletools
@@ -61,32 +61,34 @@ def test_objects_become_their_class_names_and_attributes(tmp_path: Path) -> None
     assert (pairs[2], type(pairs[3]), pairs[3]) == (b"c", GlobalName, "other.function")
 
 
-def test_calls_are_refused_even_if_their_module_does_not_exist(tmp_path: Path) -> None:
+def test_calls_are_described_even_if_their_module_does_not_exist(tmp_path: Path) -> None:
     nested = {"a": {1: [W2VError("said")]}, "b": Path}
-    data = pickle.dumps(nested, 2).replace(b"w2v.errors", b"no.such.one")
-    assert "a call of no.such.one.W2VError" in read_error(tmp_path / "p", data)
+    (tmp_path / "p").write_bytes(pickle.dumps(nested, 2).replace(b"w2v.errors", b"no.such.one"))
+    called = pickles.read(tmp_path / "p")[1][1][0]
+    assert (called.name, called.arguments) == ("no.such.one.W2VError", ("said",))
 
 
 @pytest.mark.parametrize("protocol", [0, 1, 2, 3, 4, 5])
 def test_code_in_a_pickle_is_not_run(tmp_path: Path, protocol: int) -> None:
     target = tmp_path / "created"
     for evil in (Evil(Path.touch, target), Evil(exec, f"open({str(target)!r}, 'w')"), Evil(getattr, target, "touch")):
-        message = read_error(tmp_path / "p", pickle.dumps([evil], protocol))
-        assert "refused: its pickle holds " in message or "damaged" in message
+        (tmp_path / "p").write_bytes(pickle.dumps([evil], protocol))
+        with suppress(W2VError):  # protocols 0 and 1 have opcodes that are not allowed
+            (called,) = pickles.read(tmp_path / "p")
+            assert type(called) is PickledObject
     assert not target.exists()
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"\x80\x02cos\nsystem\nU\4true\x85R.", "a call of os.system"),
         (b"\x80\x02U\2os\x85R.", "not a complete pickle"),
-        (b"\x80\x02U\2osU\4true\x85R.", "a call of a value that is not a function"),
-        (b"(S'true'\nios\nsystem\n.", "the opcode STRING at byte 1"),
-        (b"\x80\x02(cos\nsystem\nU\4trueo.", "the opcode OBJ"),
-        (b"\x80\x02U\1aQ.", "the opcode BINPERSID"),
-        (b"\x80\x02\x82\1.", "the opcode EXT1"),
-        (b"\x80\x05\x97.", "the opcode NEXT_BUFFER"),
+        (b"\x80\x02U\2osU\4true\x85R.", "an object without a class"),
+        (b"(S'true'\nios\nsystem\n.", "the opcode 'S', which gensim models do not have"),
+        (b"\x80\x02(cos\nsystem\nU\4trueo.", "the opcode 'o'"),
+        (b"\x80\x02U\1aQ.", "the opcode 'Q'"),
+        (b"\x80\x02\x82\1.", r"the opcode '\x82'"),
+        (b"\x80\x05\x97.", r"the opcode '\x97'"),
         (b"\x80\x02]r\xff\xff\xff\x7f.", "a value remembered as number 2147483647 after 0"),
         (b"\x80\x02h\1.", "not a complete pickle"),
         (b"\x80\x04\x8d" + b"\xff" * 7 + b"\x7f" + b"a.", "not a complete pickle"),
@@ -102,11 +104,9 @@ def test_code_in_a_pickle_is_not_run(tmp_path: Path, protocol: int) -> None:
         (b"\x80\x02c_codecs\nencode\nU\1aU\3rot\x86R.", "bytes that are not encoded as latin1"),
         (b"\x80\x02c_codecs\nencode\nX\1\0\0\0aX\3\0\0\0rot\x86R.", "bytes that are not encoded as latin1"),
         (b"\x80\x02c_codecs\nencode\nNX\6\0\0\0latin1\x86R.", "bytes that are not encoded as latin1"),
-        (b"\x80\x02\x8b\x88\x13\0\0" + b"\x7f" * 5000 + b".", "a number of 39,999 bits"),
-        (b"\x80\x02K\1K\2.", "not a complete pickle"),
+        (b"\x80\x02\x8b\x88\x13\0\0" + b"\x7f" * 5000 + b".", r"the opcode '\x8b'"),
         (b"\x80\x02.", "not a complete pickle"),
         (b"\x80\x02]", "not a complete pickle"),
-        (b"\x80\x02cx" + b"y" * 9000 + b"\nz\n)R.", "a call of xy"),
     ],
 )
 def test_hostile_opcodes_are_refused(tmp_path: Path, data: bytes, message: str) -> None:
@@ -115,24 +115,12 @@ def test_hostile_opcodes_are_refused(tmp_path: Path, data: bytes, message: str) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("opcode", [b"]", b"(", b"}", b"]q\0", b"N", b"K\0\x85", b"h\0", b"M\xff\xff", b"\x8c\1a"])
-def test_memory_of_many_opcodes_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opcode: bytes) -> None:
-    monkeypatch.setattr(pickles, "SLACK", 1 << 20)
+def test_memory_of_many_opcodes_is_bounded(tmp_path: Path, opcode: bytes) -> None:
     found = []
     for size in 100_000, 400_000:
         data = b"\x80\x04]\x94" + opcode * (size // len(opcode)) + b"."
         found.append((size, memory_of(lambda data=data: read_error(tmp_path / "p", data))))
-    assert_memory_grows(*found, pickles.GROWTH)
-
-
-def test_each_occurrence_of_a_text_counts_against_the_memory_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pickles, "SLACK", 1 << 20)
-    (tmp_path / "p").write_bytes(b"\x80\x04]X\x10\x27\0\0" + b"a" * 10_000 + b"q\0a" + b"h\0a" * 19 + b".")
-    assert pickles.read(tmp_path / "p") == ["a" * 10_000] * 20
-    for opcode in (b"X", b"T", b"B"):
-        data = b"\x80\x04]" + opcode + b"\x10\x27\0\0" + b"a" * 10_000 + b"q\0a" + b"h\0a" * 10_000 + b"."
-        assert "its objects would take more than 16 times the size" in read_error(tmp_path / "p", data)
+    assert_memory_grows(*found, 100)
 
 
 def test_deeply_nested_values_do_not_crash(tmp_path: Path) -> None:
@@ -150,24 +138,17 @@ def test_random_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFacto
         pickles.read(path)
 
 
-def test_integers_of_up_to_1024_bits_are_read(tmp_path: Path) -> None:
-    for value in ((1 << 1024) - 1, 1 - (1 << 1024)):
-        (tmp_path / "p").write_bytes(pickle.dumps(value, 2))
-        assert pickles.read(tmp_path / "p") == value
-    assert "a number of 1,025 bits" in read_error(tmp_path / "p", pickle.dumps(1 << 1024, 2))
-
-
 @pytest.mark.parametrize("names", [b"U\1aX\1\0\0\0b", b"X\1\0\0\0aU\1b", b"NN"])
 def test_names_that_are_not_text_are_refused(tmp_path: Path, names: bytes) -> None:
-    assert "damaged: not a complete pickle: a name that is not text" in read_error(
-        tmp_path / "p", b"\x80\x04" + names + b"\x93."
-    )
+    assert "damaged: not a complete pickle" in read_error(tmp_path / "p", b"\x80\x04" + names + b"\x93.")
 
 
-def test_progress_is_reported_every_few_opcodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pickles, "REPORT_STEP", 100)
-    (tmp_path / "p").write_bytes(b"\x80\x02]" + b"Na" * 500 + b".")  # one opcode in each byte, except the first
+def test_progress_is_reported_as_items_are_added(tmp_path: Path) -> None:
+    content = pickle.dumps([*range(2500)], 2)  # in three parts
+    (tmp_path / "p").write_bytes(content)
     reports: list[Progress] = []
     pickles.read(tmp_path / "p", reports.append)
-    assert [report.done for report in reports] == [0, *range(101, 1100, 100), 1004]
-    assert {report.total for report in reports} == {1004}
+    done = [report.done for report in reports]
+    assert done == sorted(done)
+    assert len(done) == 3
+    assert (done[-1], reports[-1].total) == (len(content) - 1, len(content))

@@ -91,7 +91,7 @@ def test_folders_of_model2vec_are_read(tmp_path: Path, dtype: type) -> None:
         ("tokenizer.json", b'{"model": {"vocab": {"a": 9999999999999999999}}}', "damaged"),
         ("tokenizer.json", b'{"model": {"vocab": {"a": 1e99}}}', "damaged"),
         ("tokenizer.json", b'{"model": {"vocab": {}}}', "0 words"),
-        ("tokenizer.json", b'{"model": {"vocab": {"a": 0, "a": 1}}}', "'a' appears twice"),
+        ("tokenizer.json", b'{"model": {"vocab": {"a": 0, "a": 1}}}', "damaged: a name appears twice"),
         ("tokenizer.json", b'{"model": {"vocab": {"a": 0, "b": [1]}}}', "damaged"),
         ("tokenizer.json", b'{"model": {"vocab": [["a", 0.5], ["b"]]}}', "damaged"),
         ("tokenizer.json", b'{"model": {"vocab": "a"}}', "damaged"),

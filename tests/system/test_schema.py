@@ -18,7 +18,6 @@ from tests.helpers import assert_one_line
 from w2v.cli import main as cli
 from w2v.errors import W2VError
 from w2v.formats.native import read_native, write_native
-from w2v.system import schema
 from w2v.system.schema import Count, Integer, Number, PathText, decode, encode
 from w2v.training import checkpoint, checkpoint_folder
 
@@ -126,23 +125,3 @@ def test_a_checkpoint_with_a_damaged_description_is_refused(
     assert result.exit_code in (1, 2)
     assert_one_line(result.stderr)
     assert "internal error" not in result.stderr
-
-
-@pytest.mark.parametrize("text", ["[]", " [ ] ", '["a"]', '[ "a" ,\n "\\u00e9\\"\\\\" ]', '{"a": 1, "b\\n": 22}', "{}"])
-def test_strings_are_read_from_lists_and_objects(text: str) -> None:
-    after = rb"\s*:\s*(\d+)" if text.startswith("{") else b"()"
-    found = [*schema.iter_json_strings(text.encode(), "here", suffix_pattern=after)]
-    assert [word for word, _ in found] == [*json.loads(text)]
-    if found and text.startswith("{"):
-        assert [int(value) for _, value in found] == [*json.loads(text).values()]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "a", '["a"', '["a",]', '["a" "b"]', '["a", 1]', '["a"]]', '["a"] x', '["\\x"]', '["\\ud800"]', '["a\\"]'],
-)
-def test_iter_json_strings_refuses_other_json(text: str) -> None:
-    with pytest.raises(W2VError, match=r"^here: damaged: [^\n]+$"):
-        list(schema.iter_json_strings(text.encode(), "here"))
-    with pytest.raises(W2VError, match="damaged"):
-        list(schema.iter_json_strings(b'["\xff"]', "here"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -17,9 +16,7 @@ from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.files import ARROW, PARQUET, Errors, PathLike, atomic_write, open_regular, translate_os_errors
-from w2v.text.declared_sizes import max_content
-from w2v.text.decompress import MAX_RATIO
-from w2v.text.tables import Arrow, Parquet, as_numpy
+from w2v.text.tables import as_numpy, open_table
 
 WORD, COUNT, VECTOR = "word", "count", "vector"
 SIGNATURE = PARQUET + b"|" + ARROW
@@ -129,17 +126,15 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         translate_os_errors(path),
         open_regular(path) as file,
     ):
-        size = os.fstat(file.fileno()).st_size
-        table = (Parquet if file.peek(4).startswith(b"PAR1") else Arrow)(str(path), file, size, pa)
-        content = read_table(path, pa, table, max_content(size), limit, Meter(progress, "load"))
+        content = read_table(path, pa, open_table(str(path), file)[1], limit, Meter(progress, "load"))
         return validate(path, content, errors)
 
 
-def read_table(path: PathLike, pa: Any, table: Table, max_bytes: int, limit: int | None, meter: Meter) -> VectorFile:
+def read_table(path: PathLike, pa: Any, table: Table, limit: int | None, meter: Meter) -> VectorFile:
     """Read the first `limit` rows of a table, which still need `validate`.
 
     Raises:
-        W2VError: If the table lacks words or vectors, or if either would take more than `max_bytes`.
+        W2VError: If the table lacks words or vectors, or if they are not words and vectors of equal lengths.
     """
     names, rows = table.names, table.rows
     if names.count(WORD) != 1 or names.count(VECTOR) != 1:
@@ -154,8 +149,6 @@ def read_table(path: PathLike, pa: Any, table: Table, max_bytes: int, limit: int
     size = len(first or ())
     if not size:
         raise W2VError(f"{path}: its first row has no vector")
-    if 4 * rows * size > max_bytes:
-        raise W2VError(f"{path}: damaged: it declares {rows:,} rows of {size:,} values")
     rows = rows if limit is None else min(rows, limit)
     has_counts = COUNT in names and pa.types.is_integer(table.schema.field(COUNT).type)
     counts = np.empty(rows, np.int64) if has_counts else None
@@ -164,7 +157,7 @@ def read_table(path: PathLike, pa: Any, table: Table, max_bytes: int, limit: int
     for start, batch in _first_rows(path, table, [WORD, *[COUNT] * has_counts], BATCH_ROWS, rows):
         if batch.column(WORD).null_count:
             raise W2VError(f"{path}: a word is missing after row {start:,}")
-        for word in _encode_words(path, pa, batch.column(WORD), max_bytes - words.size):
+        for word in _encode_words(path, pa, batch.column(WORD)):
             words.add(word)
         if counts is not None:
             column = batch.column(COUNT).cast(pa.int64())
@@ -195,20 +188,13 @@ def _first_rows(path: PathLike, table: Table, columns: list[str], step: int, row
         raise W2VError(f"{path}: damaged: it declares {rows:,} rows, but has {done:,}")
 
 
-def _encode_words(path: PathLike, pa: Any, column: Any, max_bytes: int) -> Iterator[bytes]:
-    """Yield the words of a column without nulls in UTF-8. Raise W2VError if they exceed `max_bytes` in all."""
-    types, kind = pa.types, column.type
-    if types.is_string(kind) or types.is_large_string(kind):
-        words = column.cast(pa.binary() if types.is_string(kind) else pa.large_binary()).to_pylist()
-    elif types.is_integer(kind):
-        words = (str(number).encode() for number in column.to_pylist())
-    else:  # not as one list: a dictionary-encoded column can hold the same long string a thousand times
-        words = (value.as_py() for value in column)
-    for word in words:
-        if not isinstance(word, str | bytes):
-            raise W2VError(f"{path}: its words are {one_line(kind)}: expected strings")
-        encoded = word.encode() if isinstance(word, str) else word
-        max_bytes -= len(encoded)
-        if max_bytes < 0:
-            raise W2VError(f"{path}: refused: its words unpack to more than {MAX_RATIO} times its size")
-        yield encoded
+def _encode_words(path: PathLike, pa: Any, column: Any) -> Iterable[bytes]:
+    """Return the words of a column without nulls in UTF-8."""
+    types = pa.types
+    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+    if types.is_integer(kind):
+        return (str(number).encode() for number in column.to_pylist())
+    if not (types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind)):
+        raise W2VError(f"{path}: its words are {one_line(kind)}: expected strings")
+    words: list[bytes] = column.cast(pa.large_binary()).to_pylist()
+    return words

@@ -35,7 +35,7 @@ VECTORS = ("vectors", "syn0")
 WORD_ROWS = ("vectors_vocab", "syn0_vocab")  # the own rows of FastText words, without their n-grams
 NGRAM_ROWS = ("vectors_ngrams", "syn0_ngrams", "syn0_all")  # in gensim 3.3 to 4, 3.0 to 3.2, and 2
 DEFAULT_BUCKETS = 2_000_000
-MAX_TEXT = 1 << 20  # limit for the total length of attribute names and string values, in characters
+MAX_BITS = 128  # of the integers in gensim models; only random states have so many
 NGRAM_SLACK = 32 << 20  # bytes that rehashed n-grams may take in addition to twice the size of the old rows
 
 
@@ -84,7 +84,7 @@ def read_saved(path: PathLike, errors: Errors | None = "strict", progress: Repor
     if isinstance(parts[""].values.get("wv"), PickledObject):
         parts |= {name: parts[""].part(name) for name in PARTS if name in parts[""].values}
     vectors_part = parts.get("wv", parts[""])
-    attributes = _scalar_attributes(path, parts.values())
+    attributes = _scalar_attributes(parts.values())
     vectors, word_rows, ngram_rows = (vectors_part.matrix(*names) for names in (VECTORS, WORD_ROWS, NGRAM_ROWS))
     if vectors is None and word_rows is None:
         raise W2VError(f"{path}: a gensim {one_line(kind)}, without word vectors")
@@ -144,22 +144,22 @@ class _Part:
         return None
 
 
-def _scalar_attributes(path: PathLike, parts: Iterable[_Part]) -> dict[str, Any]:
+def _scalar_attributes(parts: Iterable[_Part]) -> dict[str, Any]:
     """Return the attributes that are numbers or text, under their names in gensim 4.
 
     If two parts have the same attribute, the later part wins.
     """
     attributes: dict[str, Any] = {}
     for part in parts:
-        # Attributes that are not numbers or text get the value None, because their names count towards MAX_TEXT.
-        attributes = dict.fromkeys(part.values) | attributes
-        attributes |= {name: value for name, value in part.values.items() if isinstance(value, int | float | str)}
-    if sum(len(text) for item in attributes.items() for text in item if isinstance(text, str)) > MAX_TEXT:
-        raise W2VError(f"{path}: damaged: its attributes hold more than {MAX_TEXT:,} characters of text")
+        attributes |= {
+            name: value
+            for name, value in part.values.items()
+            if isinstance(value, float | str) or (isinstance(value, int) and value.bit_length() <= MAX_BITS)
+        }
     for old, new in {"iter": "epochs", "layer1_size": "vector_size"}.items():
         if old in attributes:
             attributes.setdefault(new, attributes[old])
-    return {name: value for name, value in attributes.items() if value is not None}
+    return attributes
 
 
 def _read_words(path: PathLike, part: _Part) -> tuple[Words, NDArray[np.bool_]]:

@@ -1,35 +1,42 @@
-"""A reader of pickles as plain data: it interprets a few opcodes, and never imports, looks up or calls anything.
+"""A reader of pickles as plain data: it never imports, looks up or calls anything that a pickle names.
 
-Python's own unpickler cannot be restricted enough. It calls whatever find_class returns and sets its attributes, takes
-classes from copyreg's cache without asking find_class, and reserves as much memory as a number in the file demands.
-Here, a class or function is represented by its name, and an object by the name of its class, its arguments and state.
+It is Python's own unpickler, written in Python, with another meaning of the few opcodes that make objects. A class or
+function is represented by its name, and an object by the name of its class, its arguments and state. All opcodes that
+gensim models do not have are refused.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from pickletools import genops
-from sys import getsizeof
-from typing import IO, Any, cast
+import pickle
+import struct
+from typing import Any, ClassVar
 
 from w2v.errors import W2VError, one_line
 from w2v.progress import Meter, Report
 from w2v.system.files import PathLike, open_regular, translate_os_errors
 from w2v.system.memory import MappedFile
 
-# The content of a pickle may take GROWTH times the size of the file plus SLACK bytes of memory.
-GROWTH = 16  # gensim 3 vocabularies need 9 to 13
-SLACK = 48 << 20
-REPORT_STEP = 1 << 14  # opcodes between two progress reports
-MARK_BYTES = 36  # memory of a mark: an entry of a list (8 bytes) and an int (28 bytes)
-MAX_INTEGER_BITS = 1024  # the largest integers in gensim models, in random states, have 128 bits
-
-# Functions and classes that gensim models call in their pickles. A pickle that calls anything else is refused.
-ALLOWED_CALLS = re.compile(
-    r"copy_?reg\._reconstructor|_codecs\.encode|(builtins|__builtin__)\.(bytes|frozenset|object|set)"
-    r"|(collections|UserString)\.(OrderedDict|defaultdict)"  # Python 3.4 wrote UserString for collections in protocol 2
-    r"|numpy\.(dtype|random\.[\w.]+|_?core\.(multiarray\.(_reconstruct|scalar)|numeric\._frombuffer))"
+_PythonUnpickler: Any = pickle._Unpickler  # the one in C cannot be changed
+# The methods of the opcodes that mean the same as in any pickle.
+_PLAIN = {
+    getattr(pickle, name)[0]: _PythonUnpickler.dispatch[getattr(pickle, name)[0]]
+    for name in (
+        *("PROTO", "FRAME", "STOP", "INT", "BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "NONE", "NEWTRUE"),
+        *("NEWFALSE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "SHORT_BINBYTES", "BINBYTES", "BINBYTES8"),
+        *("SHORT_BINSTRING", "BINSTRING", "EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "EMPTY_LIST", "MARK"),
+        *("POP", "POP_MARK", "MEMOIZE", "BINPUT", "LONG_BINPUT", "BINGET", "LONG_BINGET", "GLOBAL", "STACK_GLOBAL"),
+    )
+}
+# The errors that the unpickler raises for damaged files.
+DAMAGE = (
+    pickle.UnpicklingError,
+    EOFError,
+    struct.error,
+    AttributeError,
+    LookupError,
+    OverflowError,
+    TypeError,
+    ValueError,
 )
 
 
@@ -68,106 +75,114 @@ def read(path: PathLike, progress: Report | None = None) -> Any:
     """Read the value in a pickle.
 
     Check the type of a value before you format, compare or copy it. Nested values can share parts, so a small file can
-    describe an exponentially large value. Strings are safe: this function limits the total length of all their
-    occurrences.
+    describe an exponentially large value.
 
     Returns:
         Numbers, strings, bytes, None, tuples, lists (also for sets), DictItems, GlobalName and PickledObject.
 
     Raises:
-        W2VError: If the file cannot be read or is damaged, if it has opcodes or calls that gensim models do not have,
-            or if its objects would take more than GROWTH times the size of the file plus SLACK.
+        W2VError: If the file cannot be read or is damaged, or if it has opcodes that gensim models do not have.
     """
     with translate_os_errors(path), open_regular(path) as file, MappedFile(file) as data:
-        size, meter, machine = len(data), Meter(progress, "load"), _Machine(GROWTH * len(data) + SLACK)
         try:
-            for number, (opcode, argument, position) in enumerate(genops(cast(IO[bytes], data))):
-                handler = HANDLERS.get(opcode.name)
-                if handler is None:
-                    raise _Forbidden(f"the opcode {opcode.name} at byte {position}")
-                handler(machine, argument)
-                if number % REPORT_STEP == 0:
-                    meter(position or 0, size)
-            (value,) = machine.stack
-        except _TooLarge:
-            raise W2VError(
-                f"{path}: refused: its objects would take more than {GROWTH} times the size of the file, far more "
-                "than in gensim models"
-            ) from None
-        except _Forbidden as error:
-            raise W2VError(
-                f"{path}: refused: its pickle holds {one_line(error)}, which gensim models do not have"
-            ) from None
-        except (ValueError, IndexError, TypeError, OverflowError) as error:
-            raise W2VError(f"{path}: damaged: not a complete pickle: {one_line(error)}") from error
-    meter(size, size)
+            unpickler = _Unpickler(data, Meter(progress, "load"))
+            value = unpickler.load()
+            if unpickler.stack or unpickler.metastack:
+                raise ValueError("it has several values")
+        except DAMAGE as error:
+            problem = "its end is missing" if isinstance(error, EOFError) else one_line(error)
+            raise W2VError(f"{path}: damaged: not a complete pickle: {problem}") from error
     return value
 
 
-class _Forbidden(Exception):
-    pass
+class _Memo(list[Any]):
+    """The values that a pickle may use again, by number. Python's dict takes ten times the memory."""
+
+    def __setitem__(self, number: Any, value: Any) -> None:
+        if number > len(self) + 1:  # Python 2 numbers values from 1
+            raise ValueError(f"a value remembered as number {number} after {len(self)}")
+        self.extend([None] * (number + 1 - len(self)))
+        super().__setitem__(number, value)
 
 
-class _TooLarge(Exception):
-    pass
+class _Opcodes(dict[int, Any]):
+    """The methods of the unpickler by opcode."""
+
+    def __missing__(self, opcode: int) -> Any:
+        raise ValueError(f"it has the opcode {chr(opcode)!r}, which gensim models do not have")
 
 
-class _Machine:
-    """The state of the interpreter: the stack of values, marks where open sequences start, and the memo."""
+class _Unpickler(_PythonUnpickler):  # type: ignore[misc]
+    """Python's unpickler, without the opcodes that import, call or change anything."""
 
-    def __init__(self, limit: int) -> None:
-        self.stack: list[Any] = []
-        self.marks: list[int] = []
-        self.memo: list[Any] = []
-        self.remaining_bytes = limit
+    def __init__(self, data: MappedFile, meter: Meter) -> None:
+        super().__init__(data, encoding="bytes")
+        self.memo, self.data, self.meter = _Memo(), data, meter
 
-    def push(self, value: Any) -> None:
-        self.charge(getsizeof(value) + 8)
-        self.stack.append(value)
+    def find_class(self, module: str, name: str) -> GlobalName:
+        return GlobalName(f"{module}.{name}")
 
-    def charge(self, size: int) -> None:
-        self.remaining_bytes -= size
-        if self.remaining_bytes < 0:
-            raise _TooLarge
+    def load_bytearray(self) -> None:
+        self.append(self.read(int.from_bytes(self.read(8), "little")))
 
-    def pop(self, count: int = 1) -> list[Any]:
-        """Remove and return the last `count` values, in order. Raise IndexError if the open sequence has fewer."""
-        start = len(self.stack) - count
-        if start < (self.marks[-1] if self.marks else 0):
-            raise IndexError("a value is missing")
-        values = self.stack[start:]
-        del self.stack[start:]
-        return values
+    def load_reduce(self) -> None:
+        """Replace a function and its arguments by the result or by a PickledObject. The function is not called."""
+        arguments, name = self.stack.pop(), self.stack.pop()
+        if name == "_codecs.encode":  # Python 3 writes bytes like this in protocol 2
+            text, encoding = arguments
+            if not isinstance(text, str) or not isinstance(encoding, str) or encoding not in ("latin1", "latin-1"):
+                raise ValueError("bytes that are not encoded as latin1")
+            self.append(text.encode("latin-1"))
+        elif name in ("builtins.bytes", "__builtin__.bytes") and arguments == ():
+            self.append(b"")  # Python 3 writes empty bytes like this in protocol 2
+        elif name == "collections.defaultdict":
+            self.append(DictItems())  # gensim 3 counts phrases in one
+        else:
+            self.push_object(name, arguments)
 
-    def push_integer(self, value: int) -> None:
-        if value.bit_length() > MAX_INTEGER_BITS:
-            raise _Forbidden(f"a number of {value.bit_length():,} bits")
-        self.push(value)
+    def load_new_object(self) -> None:
+        arguments = self.stack.pop()
+        self.push_object(self.stack.pop(), arguments)
 
-    def push_mark(self, argument: None) -> None:
-        self.charge(MARK_BYTES)
-        self.marks.append(len(self.stack))
+    def load_new_object_with_keywords(self) -> None:
+        self.stack.pop()
+        self.load_new_object()
 
-    def memo_get(self, number: int) -> None:
-        value = self.memo[number]
-        # The length of a text is charged each time it occurs, so callers can safely copy every text in a list.
-        self.charge(8 + (len(value) if isinstance(value, str | bytes) else 0))
-        self.stack.append(value)
+    def push_object(self, name: Any, arguments: Any) -> None:
+        if type(name) is not GlobalName:
+            raise ValueError("an object without a class")
+        self.append(PickledObject(name, arguments))
 
-    def pop_mark(self) -> list[Any]:
-        """Remove and return the values after the last mark."""
-        return self.pop(len(self.stack) - self.marks.pop())
+    def load_state(self) -> None:
+        state = self.stack.pop()
+        if not isinstance(self.stack[-1], PickledObject):
+            raise ValueError("a state without an object")
+        self.stack[-1].state = state
 
-    def memo_put(self, number: int) -> None:
-        self.charge(8)
-        if number > len(self.memo) + 1:  # Python 2 numbers values from 1
-            raise _Forbidden(f"a value remembered as number {number} after {len(self.memo)}")
-        self.memo.extend([None] * (number + 1 - len(self.memo)))
-        self.memo[number] = self.stack[-1]
+    def load_dictionary(self) -> None:
+        self.append(DictItems())
+
+    def load_list(self) -> None:
+        values = self.pop_mark()  # changes self.append
+        self.append(values)
+
+    def load_item(self) -> None:
+        value = self.stack.pop()
+        self.add([value], list)
+
+    def load_items(self) -> None:
+        self.add(self.pop_mark(), list)
+
+    def load_pair(self) -> None:
+        value, key = self.stack.pop(), self.stack.pop()
+        self.add([key, value], DictItems)
+
+    def load_pairs(self) -> None:
+        self.add(self.pop_mark(), DictItems)
 
     def add(self, values: list[Any], kind: type[list[Any]]) -> None:
         """Add values to the list, or keys and values to the dictionary, on top of the stack."""
-        self.charge(8 * len(values))
+        self.meter(self.data.tell(), len(self.data))
         target = self.stack[-1]
         if isinstance(target, PickledObject):
             return
@@ -175,88 +190,21 @@ class _Machine:
             raise ValueError("values are added to an object that cannot hold them")
         target.extend(values)
 
-    def replace_call(self, argument: None) -> None:
-        """Replace a function and its arguments by the result or by a PickledObject. The function is not called."""
-        name, arguments = self.pop(2)
-        if type(name) is not GlobalName or not ALLOWED_CALLS.fullmatch(name):
-            raise _Forbidden(
-                f"a call of {name}" if isinstance(name, str) else "a call of a value that is not a function"
-            )
-        if name == "_codecs.encode":  # Python 3 writes bytes like this in protocol 2
-            text, encoding = arguments
-            if not isinstance(text, str) or not isinstance(encoding, str) or encoding not in ("latin1", "latin-1"):
-                raise _Forbidden("bytes that are not encoded as latin1")
-            self.push(text.encode("latin-1"))
-        elif name.endswith("builtin__.bytes") and arguments == ():
-            self.push(b"")  # Python 3 writes empty bytes like this in protocol 2
-        elif name == "collections.defaultdict":
-            self.push(DictItems())  # gensim 3 counts phrases in one
-        else:
-            self.push(PickledObject(name, arguments))
-
-    def push_object(self, values: list[Any]) -> None:
-        name, arguments = values
-        if type(name) is not GlobalName:
-            raise ValueError("an object without a class")
-        self.push(PickledObject(name, arguments))
-
-    def set_state(self, argument: None) -> None:
-        target, state = self.pop(2)
-        if not isinstance(target, PickledObject):
-            raise ValueError("a state without an object")
-        target.state = state
-        self.stack.append(target)
-
-    def push_global(self, module: Any, name: Any) -> None:
-        if not isinstance(module, str) or not isinstance(name, str):
-            raise ValueError("a name that is not text")
-        self.push(GlobalName(f"{module}.{name}"))
-
-
-Handler = Callable[[_Machine, Any], object]
-
-
-def _push_result(make: Callable[[Any], Any]) -> Handler:
-    return lambda machine, argument: machine.push(make(argument))
-
-
-HANDLERS: dict[str, Handler] = {
-    **dict.fromkeys(("PROTO", "FRAME", "STOP"), lambda machine, _: None),
-    **dict.fromkeys(
-        (
-            *("BININT", "BININT1", "BININT2", "BINFLOAT"),
-            *("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "SHORT_BINBYTES", "BINBYTES", "BINBYTES8", "BYTEARRAY8"),
-        ),
-        _push_result(lambda argument: argument),
-    ),
-    **dict.fromkeys(("INT", "LONG1", "LONG4"), _Machine.push_integer),
-    **dict.fromkeys(("SHORT_BINSTRING", "BINSTRING"), _push_result(lambda argument: argument.encode("latin-1"))),
-    "NONE": _push_result(lambda _: None),
-    "NEWTRUE": _push_result(lambda _: True),
-    "NEWFALSE": _push_result(lambda _: False),
-    "EMPTY_TUPLE": _push_result(lambda _: ()),
-    **dict.fromkeys(("EMPTY_LIST", "EMPTY_SET"), _push_result(lambda _: [])),
-    "EMPTY_DICT": _push_result(lambda _: DictItems()),
-    "MARK": _Machine.push_mark,
-    "TUPLE": lambda machine, _: machine.push(tuple(machine.pop_mark())),
-    **{
-        f"TUPLE{count}": lambda machine, _, count=count: machine.push(tuple(machine.pop(count)))  # type: ignore[misc]
-        for count in (1, 2, 3)
-    },
-    "FROZENSET": lambda machine, _: machine.push(machine.pop_mark()),
-    "APPEND": lambda machine, _: machine.add(machine.pop(), list),
-    **dict.fromkeys(("APPENDS", "ADDITEMS"), lambda machine, _: machine.add(machine.pop_mark(), list)),
-    "SETITEM": lambda machine, _: machine.add(machine.pop(2), DictItems),
-    "SETITEMS": lambda machine, _: machine.add(machine.pop_mark(), DictItems),
-    "POP": lambda machine, _: machine.pop(),
-    "POP_MARK": lambda machine, _: machine.pop_mark(),
-    "MEMOIZE": lambda machine, _: machine.memo_put(len(machine.memo)),
-    **dict.fromkeys(("BINPUT", "LONG_BINPUT"), _Machine.memo_put),
-    **dict.fromkeys(("BINGET", "LONG_BINGET"), _Machine.memo_get),
-    "GLOBAL": lambda machine, names: machine.push_global(*names.split(" ", 1)),
-    "STACK_GLOBAL": lambda machine, _: machine.push_global(*machine.pop(2)),
-    "REDUCE": _Machine.replace_call,
-    "NEWOBJ": lambda machine, _: machine.push_object(machine.pop(2)),
-    "NEWOBJ_EX": lambda machine, _: machine.push_object(machine.pop(3)[:2]),
-    "BUILD": _Machine.set_state,
-}
+    dispatch: ClassVar[dict[int, Any]] = _Opcodes(
+        _PLAIN
+        | {
+            pickle.BYTEARRAY8[0]: load_bytearray,
+            pickle.REDUCE[0]: load_reduce,
+            pickle.NEWOBJ[0]: load_new_object,
+            pickle.NEWOBJ_EX[0]: load_new_object_with_keywords,
+            pickle.BUILD[0]: load_state,
+            pickle.EMPTY_DICT[0]: load_dictionary,
+            pickle.EMPTY_SET[0]: _PLAIN[pickle.EMPTY_LIST[0]],
+            pickle.FROZENSET[0]: load_list,
+            pickle.APPEND[0]: load_item,
+            pickle.APPENDS[0]: load_items,
+            pickle.ADDITEMS[0]: load_items,
+            pickle.SETITEM[0]: load_pair,
+            pickle.SETITEMS[0]: load_pairs,
+        }
+    )

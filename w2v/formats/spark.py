@@ -7,7 +7,6 @@ also reads folders of the older mllib.feature.Word2VecModel: their tables have t
 from __future__ import annotations
 
 import json
-import os
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -33,7 +32,6 @@ from w2v.system.files import (
     sync_folder,
     translate_os_errors,
 )
-from w2v.text.declared_sizes import max_content
 from w2v.text.tables import Parquet
 
 NEED = "folders of Spark need one more package"
@@ -128,7 +126,7 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         raise W2VError(f"{path}: damaged: its folder {DATA} has no part files")
     with translate_errors(f"{path}: damaged", pa.ArrowException, UnicodeDecodeError), translate_os_errors(path):
         parts = _PartFiles(path, paths, pa)
-        content = arrow.read_table(path, pa, parts, max_content(parts.size), limit, Meter(progress, "load"))
+        content = arrow.read_table(path, pa, parts, limit, Meter(progress, "load"))
         return validate(path, content, errors)
 
 
@@ -156,27 +154,25 @@ class _PartFiles:
     Attributes:
         schema, names: The schema and the column names of the first file.
         rows: The number of rows of all files.
-        size: The size of all files in bytes.
     """
 
     def __init__(self, path: PathLike, paths: Sequence[Path], pyarrow: Any) -> None:
         self._paths, self._pyarrow = paths, pyarrow
-        self.rows = self.size = 0
+        self.rows = 0
         for part in paths:
-            with self._open(part) as (table, size):
+            with self._open(part) as table:
                 if part == paths[0]:
                     self.schema, self.names = table.schema, table.names
                 elif not table.schema.equals(self.schema):
                     raise W2VError(f"{path}: damaged: {part.name} has other columns than {paths[0].name}")
-                self.rows, self.size = self.rows + table.rows, self.size + size
+                self.rows += table.rows
 
     @contextmanager
-    def _open(self, path: Path) -> Iterator[tuple[Parquet, int]]:
+    def _open(self, path: Path) -> Iterator[Parquet]:
         with translate_os_errors(path), open_regular(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            yield Parquet(str(path), file, size, self._pyarrow), size
+            yield Parquet(str(path), file, self._pyarrow)
 
     def batches(self, columns: Sequence[str], step: int) -> Iterator[Any]:
         for path in self._paths:
-            with self._open(path) as (table, _):
+            with self._open(path) as table:
                 yield from table.batches(columns, step)

@@ -6,12 +6,10 @@ with vectors as the bytes of float32 values.
 
 from __future__ import annotations
 
-import itertools
 import os
-import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,7 @@ try:
 except ImportError:  # some builds of Python lack it
     sqlite3 = None  # type: ignore[assignment]
 
-from w2v.errors import W2VError, install_command, one_line, pluralise
+from w2v.errors import W2VError, install_command, one_line
 from w2v.formats.bfloat16 import float32_blocks
 from w2v.formats.vector_file import VectorFile, check_content, validate
 from w2v.formats.word_lists import WordBuilder
@@ -33,11 +31,8 @@ from w2v.system import memory
 from w2v.system.files import Errors, PathLike, atomic_write, destination, sync_folder, translate_os_errors
 
 BLOCK_ROWS = 1 << 12
-MAX_BYTES = 1 << 24  # the largest value that is read from a row
 TIMEOUT = 5.0  # seconds that SQLite waits for other programs
 JOURNAL_SUFFIXES = ("-wal", "-shm", "-journal")  # suffixes of the files with changes that are not yet in the database
-# The last bytes of a journal that names a super-journal, which belongs to a transaction over several databases.
-SUPER_JOURNAL_END = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 MESSAGE_BUSY = "another program is changing it: try again later"
 MESSAGE_CANTOPEN = (
     "SQLite cannot open it or the files with its changes: to read a write-ahead log, the folder must be writable"
@@ -45,10 +40,6 @@ MESSAGE_CANTOPEN = (
 MESSAGE_READONLY = (
     "a change was interrupted: open the database with sqlite3, for instance, to undo the change, and try again"
 )
-# In a damaged database, pages can refer to each other in circles. So the steps of SQLite's virtual machine are limited
-# to STEPS + STEPS_PER_BYTE * the size of the file.
-STEPS, STEPS_PER_BYTE = 1 << 22, 1 << 6
-STEPS_PER_CALL = 1 << 16  # steps between two checks of the limit
 WORDS_TABLE = "create table words (id integer primary key, word text not null unique, count integer)"
 PLAIN_TABLE = "create table vectors (id integer primary key, vector blob not null)"
 VIRTUAL_TABLE = (
@@ -110,16 +101,11 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
 def _checkpoint(path: PathLike, target: Path) -> None:
     """Let SQLite finish the changes of an old database, so that the database is complete without its journals.
 
-    A file that is not a database has no changes. Ignore a journal that names a super-journal: SQLite would delete the
-    file with that name, whatever it is.
+    A file that is not a database has no changes.
 
     Raises:
         W2VError: If another program is changing the database.
     """
-    _check_journals(path, target)
-    journal = Path(f"{target}-journal")
-    if journal.is_file() and _ends_with(journal, SUPER_JOURNAL_END):
-        return
     uri = f"{target.as_uri()}?mode=rw"
     with _translate_sqlite_errors(path, f"cannot write {path}"):
         try:
@@ -131,19 +117,6 @@ def _checkpoint(path: PathLike, target: Path) -> None:
             is_busy = _error_code(error) == "SQLITE_BUSY"
     if is_busy:
         raise W2VError(f"cannot write {path}: {MESSAGE_BUSY}")
-
-
-def _check_journals(path: PathLike, target: Path) -> None:
-    """Raise W2VError if SQLite would open a journal that is not a regular file."""
-    for journal in (Path(f"{target}{end}") for end in JOURNAL_SUFFIXES):
-        if journal.exists() and not journal.is_file():
-            raise W2VError(f"{path}: {journal} belongs to it but is not a regular file: remove it")
-
-
-def _ends_with(path: Path, end: bytes) -> bool:
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - len(end)))
-        return file.read() == end
 
 
 def _error_code(error: Exception) -> str:
@@ -167,28 +140,20 @@ def _load_sqlite_vec(database: sqlite3.Connection) -> bool:
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read the tables that `write` makes; see formats.table.read. A word and its vector have the same id: 1, 2, 3, …"""
     with translate_os_errors(path):
-        _check_journals(path, Path(path).resolve())
-        size, uri = _size_with_log(Path(path)), _read_only_uri(Path(path))
+        uri = _read_only_uri(Path(path))
     with (
         _translate_sqlite_errors(path, f"{path}: damaged"),
         closing(sqlite3.connect(uri, timeout=TIMEOUT, isolation_level=None, uri=True)) as database,
     ):
         database.execute("begin")  # one transaction: everything is read from the same state of the database
         database.execute("pragma trusted_schema = off")
-        database.execute("pragma cell_size_check = on")
-        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_BYTES)
         database.text_factory = bytes
-        database.set_progress_handler(_step_limiter(STEPS + STEPS_PER_BYTE * size), STEPS_PER_CALL)
         _check_end(Path(path), database)
         _check_tables(path, database)
-        rows = database.execute("select max(id) from words").fetchone()[0] or 0  # ids have no gaps: see _rows_by_id
+        rows = database.execute("select count(*) from words").fetchone()[0]
         first = database.execute("select vector from vectors where id = 1").fetchone() or [b""]
         if rows < 1 or not isinstance(first[0], bytes) or not first[0] or len(first[0]) % 4:
             raise W2VError(f"{path}: damaged: its first vector is missing or does not consist of float32 values")
-        if rows * len(first[0]) > size:
-            raise W2VError(
-                f"{path}: damaged: it declares {pluralise(rows, 'word')} with vectors of {len(first[0]):,} bytes"
-            )
         total, rows, columns = rows, rows if limit is None else min(rows, limit), len(first[0]) // 4
         words, counts, has_counts = WordBuilder(rows), np.zeros(rows, np.int64), True
         vectors: NDArray[np.float32] = memory.empty((rows, columns))
@@ -217,12 +182,6 @@ def _check_end(path: Path, database: sqlite3.Connection) -> None:
         raise W2VError(f"{path}: truncated: it has {size:,} of {pages * page_bytes:,} bytes")
 
 
-def _size_with_log(path: Path) -> int:
-    """Return the size of a database and its write-ahead log in bytes."""
-    files = (path, Path(f"{path.resolve()}-wal"))
-    return sum(file.stat().st_size for file in files if file.is_file())
-
-
 def _read_only_uri(path: Path) -> str:
     """Return the URI to open a database for reading.
 
@@ -237,25 +196,13 @@ def _read_only_uri(path: Path) -> str:
     return f"{real.as_uri()}?mode=ro{'&immutable=1' if is_in_wal_mode and not has_changes else ''}"
 
 
-def _step_limiter(steps: int) -> Callable[[], bool]:
-    """Return a progress handler, called every STEPS_PER_CALL steps, that stops SQLite after too many steps."""
-    calls = itertools.count()
-    return lambda: next(calls) * STEPS_PER_CALL > steps
-
-
 def _check_tables(path: PathLike, database: sqlite3.Connection) -> None:
-    """Raise W2VError unless the tables are defined exactly as `write` defines them.
-
-    Other definitions of tables could run any computation. Also raise W2VError if sqlite-vec is needed and missing.
-    """
-    texts = "typeof(name) = 'text' and typeof(sql) = 'text'"
-    definitions = dict(database.execute(f"select name, sql from sqlite_master where type = 'table' and {texts}"))
-    vectors = " ".join(definitions.get(b"vectors", b"").decode(errors="replace").lower().split())
-    is_searchable = re.fullmatch(re.escape(VIRTUAL_TABLE).replace(r"\{\}", r"\d{1,7}"), vectors)
-    if definitions.get(b"words", b"").lower() != WORDS_TABLE.encode() or not (is_searchable or vectors == PLAIN_TABLE):
-        names = ", ".join(name.decode(errors="replace") for name in definitions)
+    """Raise W2VError if a table is missing, or if its vectors need sqlite-vec, which is missing."""
+    tables = dict(database.execute("select name, sql from sqlite_master where type = 'table'"))
+    if not {b"words", b"vectors"} <= {*tables}:
+        names = ", ".join(name.decode(errors="replace") for name in tables)
         raise W2VError(f"{path}: its tables ({one_line(names)}) are not the tables words and vectors that w2v writes")
-    if is_searchable and not _load_sqlite_vec(database):
+    if b"using vec0" in tables[b"vectors"].lower() and not _load_sqlite_vec(database):
         raise W2VError(
             f"{path}: its vectors need sqlite-vec, and a Python that can load it: {install_command('sqlite')}"
         )
@@ -286,13 +233,11 @@ def _translate_sqlite_errors(path: PathLike, where: str) -> Iterator[None]:
         raise W2VError(f"{where}: this Python was built without SQLite")
     try:
         yield
-    # UnicodeDecodeError: SQLite's message is not UTF-8. MemoryError: a damaged database asks for gigabytes.
-    except (sqlite3.Error, UnicodeDecodeError, MemoryError) as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # UnicodeDecodeError: SQLite's message is not UTF-8
         messages = {
             "SQLITE_BUSY": MESSAGE_BUSY,
             "SQLITE_READONLY": MESSAGE_READONLY,
             "SQLITE_CANTOPEN": MESSAGE_CANTOPEN,
         }
         message = messages.get(_error_code(error))
-        reason = "reading it takes too many steps" if str(error) == "interrupted" else one_line(error)
-        raise W2VError(f"{path}: {message}" if message else f"{where}: {reason}") from error
+        raise W2VError(f"{path}: {message}" if message else f"{where}: {one_line(error)}") from error

@@ -7,23 +7,20 @@ from array import array
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import W2VError, one_line
+from w2v.errors import W2VError, one_line, translate_errors
 from w2v.formats import bfloat16, native
-from w2v.formats.vector_file import Array, VectorFile, as_floats, check_content, expand_shared_rows, validate
-from w2v.formats.word_lists import WordBuilder
+from w2v.formats.vector_file import Array, VectorFile, as_floats, check_content, validate
 from w2v.progress import Meter, Report
-from w2v.system import schema
-from w2v.system.files import Errors, PathLike, atomic_folder, atomic_write
+from w2v.system.files import Errors, PathLike, atomic_folder, atomic_write, open_regular, translate_os_errors
 from w2v.text.words import Words
 
 MATRIX, TOKENIZER = "model.safetensors", "tokenizer.json"
 MATRICES = ("embeddings", "embedding.weight")  # the names of the matrix in model2vec and in sentence-transformers
 UNKNOWN = "[UNK]"
-MIN_TOKEN_BYTES = 4  # minimum size of a token and its number in the JSON of a tokenizer
+DAMAGE = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
 BLOCK_ROWS = 1 << 12
 MODULE_PREFIX = "sentence_transformers.models"
 MODULES = [
@@ -119,29 +116,18 @@ def _model_card(path: Path, content: VectorFile) -> str:
 # -- reading --------------------------------------------------------------------------------
 
 
-class _Model(msgspec.Struct):
-    vocab: msgspec.Raw  # an object {token: number}; for Unigram tokenizers, a list of [token, log probability]
-    unk_token: str | None = None
-
-
-class _Tokenizer(msgspec.Struct):
-    model: _Model
-
-
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read the tokens and vectors of a folder; see formats.table.read.
 
     The tokens of subword tokenizers are read, too. If the folder has weights, the vector of each token is multiplied by
     the token's weight.
     """
-    matrix_path, tokenizer_path = Path(path) / MATRIX, Path(path) / TOKENIZER
-    tensors, _ = native.read_native(matrix_path, mmap=True, foreign=True)
+    tensors, _ = native.read_native(Path(path) / MATRIX, mmap=True, foreign=True)
     matrix = next((tensors[name] for name in MATRICES if name in tensors), np.empty(0))
-    words, numbers = _read_tokens(tokenizer_path)
+    words, numbers = _read_tokens(Path(path) / TOKENIZER)
     try:
         rows = _matrix_rows(tensors["mapping"], numbers) if "mapping" in tensors else numbers
-        size = sum(file.stat().st_size for file in (matrix_path, tokenizer_path))
-        vectors = expand_shared_rows(path, matrix, rows, size, words)
+        vectors = as_floats(np.take(matrix, rows, axis=0), path, words)
         if "weights" in tensors:
             vectors *= as_floats(tensors["weights"], path)[numbers, np.newaxis]
     except (LookupError, ValueError) as error:
@@ -153,20 +139,16 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
 
 def _read_tokens(path: Path) -> tuple[Words, NDArray[np.int64]]:
     """Read the tokens of a tokenizer, except the unknown token, and their numbers, int64 (V,)."""
-    model = schema.read(_Tokenizer, path).model
-    vocabulary = memoryview(model.vocab)
-    are_listed = bytes(vocabulary[:1]) == b"["
-    tokens = (
-        schema.iter_json_strings(vocabulary, path, rb"\[\s*", rb"\s*,\s*(-?[0-9][0-9.eE+-]*)\s*\]")
-        if are_listed
-        else schema.iter_json_strings(vocabulary, path, suffix_pattern=rb"\s*:\s*([0-9]{1,18})")
-    )
-    words, numbers = WordBuilder(len(vocabulary) // MIN_TOKEN_BYTES), array("q")
-    for number, (token, value) in enumerate(tokens):
-        if token != model.unk_token:
-            words.add(token.encode())
-            numbers.append(number if are_listed else int(value))
-    return words.words, np.frombuffer(numbers, np.int64)
+    with translate_os_errors(path), open_regular(path) as file:
+        content = file.read()
+    with translate_errors(f"{path}: damaged", *DAMAGE):
+        model = json.loads(content, object_pairs_hook=native.unique_keys)["model"]
+        vocabulary, unknown = model["vocab"], model.get("unk_token")
+        if isinstance(vocabulary, list):  # Unigram tokenizers have a list of [token, log probability]
+            vocabulary = native.unique_keys([(token, number) for number, (token, _) in enumerate(vocabulary)])
+        vocabulary.pop(unknown, None)
+        numbers = array("Q", vocabulary.values())  # refuses negative numbers
+        return Words.of(vocabulary), np.array(numbers, np.int64)
 
 
 def _matrix_rows(mapping: Array, numbers: Array) -> Array:

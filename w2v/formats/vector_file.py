@@ -24,9 +24,6 @@ PARAMETER_NAMES = re.compile(r"(view\.\w+\.)?(vectors|inputs|outputs|ngrams|syn1
 NGRAM_TENSORS = ("ngrams", "ngram_buckets")
 # The views of a model. The only view of a model is called WORD_VIEW, also if it has n-grams.
 WORD_VIEW, SUBWORD_VIEW = "words", "subwords"
-# Vectors that share rows are copied on loading. The copies may take MAX_SHARED_BYTES, or MAX_SHARED_RATIO times the
-# size of the file, whichever is larger. The vectors of spaCy's own pipelines take 20 times the size.
-MAX_SHARED_BYTES, MAX_SHARED_RATIO = 16 << 20, 50
 
 
 @dataclass(frozen=True)
@@ -172,30 +169,6 @@ def as_floats(
             word = f" ({words[index[0]]!r:.60})" if index[0] < len(words) else ""
             raise W2VError(f"{start}row {index[0] + 1}{word} holds {numbers[tuple(index)]!s}, {largest}")
     return floats
-
-
-def expand_shared_rows(
-    path: PathLike, matrix: Array, rows: NDArray[Any], size: int, words: Words
-) -> NDArray[np.float32]:
-    """Return the vector of each word, float32 (V, D), from a matrix with rows that several words may share.
-
-    Args:
-        path: The file or folder, for the error message.
-        matrix: The rows.
-        rows: The row of each word, integers (V,).
-        size: The size of the files in bytes.
-        words: The words, for the error message.
-
-    Raises:
-        W2VError: If the vectors would take more than MAX_SHARED_BYTES and more than MAX_SHARED_RATIO times `size`, or
-            if a value is beyond float32.
-    """
-    if 4 * len(rows) * matrix.shape[1] > max(MAX_SHARED_BYTES, MAX_SHARED_RATIO * size):
-        raise W2VError(
-            f"{path}: refused: {pluralise(len(rows), 'word')} share {pluralise(len(matrix), 'vector')}: a copy for "
-            f"each word would take more than {MAX_SHARED_RATIO} times the size of the file"
-        )
-    return as_floats(np.take(matrix, rows, axis=0), path, words)
 
 
 def check_unique(path: PathLike, words: Words) -> None:

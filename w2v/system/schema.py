@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -46,41 +45,6 @@ def read(kind: type[T], path: Path, decoder: Callable[..., T] = msgspec.json.dec
         content = file.read()
     with translate_errors(f"{path}: damaged", ValueError, RecursionError, OverflowError):
         return decoder(content, type=kind)
-
-
-def iter_json_strings(
-    data: Any, where: object, prefix_pattern: bytes = b"", suffix_pattern: bytes = b"()"
-) -> Iterator[tuple[str, bytes]]:
-    """Yield the strings in a JSON list or object one by one, each with the match of the group in `suffix_pattern`.
-
-    A list of all strings would take a hundred times the memory of the file.
-
-    Args:
-        data: The bytes of the JSON list or object.
-        where: The start of error messages.
-        prefix_pattern: A regular expression for the part of each item before the string.
-        suffix_pattern: A regular expression, with one group, for the part of each item after the string.
-
-    Raises:
-        W2VError: If the data has any other structure.
-    """
-    item = re.compile(
-        rb"\s*" + prefix_pattern + rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"' + suffix_pattern + rb"\s*([,\]}])\s*", re.DOTALL
-    )
-    begin = re.compile(rb"\s*([\[{])\s*([\]}]\s*)?").match(data)
-    position = begin.end() if begin else 0
-    end = b"," if begin and not begin[2] else b""
-    with translate_errors(f"{where}: damaged", ValueError):
-        while end == b",":
-            match = item.match(data, position)
-            if not match:
-                raise ValueError(f"its item at byte {position:,} is of another type")
-            raw, position, end = match[1], match.end(), match[3]
-            value = str(json.loads(b'"' + raw + b'"')) if b"\\" in raw else raw.decode()
-            value.encode()  # raises an error for a lone surrogate
-            yield value, match[2]
-        if not begin or position != len(data):
-            raise ValueError(f"the list does not end at byte {position:,}")
 
 
 def convert(kind: type[T], value: Any, where: object) -> T:

@@ -13,8 +13,6 @@ from typing import Any
 
 from w2v.errors import W2VError, one_line, translate_errors
 from w2v.system.files import ARROW, ARROW_STREAM, PARQUET, SIGNATURE_BYTES
-from w2v.text.declared_sizes import max_content
-from w2v.text.decompress import MAX_RATIO
 from w2v.text.tables import ColumnarFile, is_text
 
 PLAIN = "none"  # value of `column` for files that are plain text even if they look like tables
@@ -105,10 +103,8 @@ def check_columns(where: str, table: ColumnarFile, columns: Sequence[str] | None
             raise W2VError(f"{where} has {table.names.count(column)} columns {column[:100]!r}: rename the others")
 
 
-def columnar_texts(
-    where: str, table: ColumnarFile, column: str, size: int, pyarrow: Any
-) -> Iterator[tuple[bytes | None, float]]:
-    """Yield each text in a column of a Parquet or Arrow file of `size` bytes, and the share of the rows read so far.
+def columnar_texts(where: str, table: ColumnarFile, column: str, pyarrow: Any) -> Iterator[tuple[bytes | None, float]]:
+    """Yield each text in a column of a Parquet or Arrow file, and the share of the rows read so far.
 
     A text that is null is None.
 
@@ -119,19 +115,13 @@ def columnar_texts(
     if not is_text(pyarrow, kind):
         advice = _ROW_PER_ITEM if pyarrow.types.is_integer(kind) else ""
         raise W2VError(f"{where}: column {column[:100]!r} holds {one_line(kind)}, neither text nor lists{advice}")
-    done, bytes_left = 0, max_content(size)
+    done = 0
     for batch in table.batches([column], ROWS_AT_ONCE):
         with translate_errors(f"{where}: damaged", UnicodeDecodeError):
             values = batch.column(0).to_pylist()
         for text in values:
             done += 1
-            value = None if text is None else text.encode()
-            bytes_left -= len(value or b"")
-            if bytes_left < 0:
-                raise W2VError(
-                    f"{where}: refused: column {column[:100]!r} unpacks to more than {MAX_RATIO} times its size"
-                )
-            yield value, done / max(1, table.rows)
+            yield None if text is None else text.encode(), done / max(1, table.rows)
 
 
 def texts(where: str, chunks: Iterable[bytes], column: str) -> Iterator[bytes | list[Any] | None]:

@@ -563,7 +563,7 @@ class Corpus:
             return
 
         def values() -> Iterator[bytes | None]:
-            for text, share in columnar_texts(name, table, column, status.st_size, pyarrow):
+            for text, share in columnar_texts(name, table, column, pyarrow):
                 self._bytes_read = before + int(share * status.st_size)
                 yield text
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from w2v.errors import W2VError, one_line
 from w2v.text._text import Items, decimal_words
 from w2v.text.columns import encode
-from w2v.text.tables import as_numpy, is_text, validity, viewed_strings
+from w2v.text.tables import as_numpy, is_text, validity
 from w2v.text.words import KeyType, Words, is_missing, is_number
 
 ITEMS_AT_ONCE = 1 << 17  # approximate number of items in a SessionBlock
@@ -147,7 +147,7 @@ def keys_of_array(pyarrow: Any, array: Any, place: Place) -> tuple[Keys, NDArray
         return _keys_of_floats(as_numpy(array.fill_null(np.nan) if array.null_count else array), place)
     valid = validity(array)
     if pyarrow.types.is_string_view(array.type):
-        return _keys_of_values(pyarrow, viewed_strings(pyarrow, array)), valid
+        array = array.cast(pyarrow.large_string())
     values = array if valid.all() else array.drop_null()
     if not pyarrow.types.is_dictionary(values.type):
         return _keys_of_values(pyarrow, values), valid
