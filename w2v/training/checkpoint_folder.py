@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError, one_line
 from w2v.losses.loss import Loss
-from w2v.system.files import PathLike, create_folders, translate_os_errors
+from w2v.system.files import PathLike, translate_os_errors
 from w2v.system.lock import Lock
 from w2v.system.memory import cpu_seconds_limit
 from w2v.system.threads import NoThread, Thread
@@ -82,7 +82,7 @@ class CheckpointFolder:
         self._last_write = time.monotonic()
         self._cpu_deadline = CPU_LIMIT_SHARE * cpu_seconds_limit()
         with translate_os_errors(self.folder, "write checkpoints in"):
-            create_folders(self.folder)
+            self.folder.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=self.folder).close()
             try:
                 self._lock = Lock(self.folder)
@@ -135,7 +135,7 @@ class CheckpointFolder:
 
     def _ensure_locked(self) -> None:
         """Lock the folder again if it was removed. Raise W2VError if another run has created it in the meantime."""
-        create_folders(self.folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
         if self._lock.holds():
             return
         lock = None

@@ -22,7 +22,7 @@ from w2v.formats.vector_file import WORD_VIEW
 from w2v.options import refuse_unknown
 from w2v.progress import Report
 from w2v.settings import RENAMED
-from w2v.system.files import PathLike, as_paths, atomic_write, create_folders, translate_os_errors
+from w2v.system.files import PathLike, as_paths, atomic_write, translate_os_errors
 from w2v.system.schema import encode, read
 from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus, DataFrameLike, Source
@@ -226,7 +226,7 @@ class _Runs:
         if self.output.exists() and not self.output.is_dir():
             raise SettingsError(f"{self.output} is a file: name a folder with -o (output=)")
         with translate_os_errors(self.output, "write models in"):
-            create_folders(self.output)
+            self.output.mkdir(parents=True, exist_ok=True)
         for path in map(self.path, names):
             if path.exists() and not (self.resume or self.force):
                 raise W2VError(
