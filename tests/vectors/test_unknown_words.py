@@ -154,24 +154,6 @@ def test_each_unknown_word_gets_at_most_three_suggestions() -> None:
     assert sum(str(error.value).count(f"{name}{end}") for name in names for end in (",", " ", "?")) == 3
 
 
-@pytest.mark.parametrize(
-    ("word", "is_similar"),
-    [
-        ("abcdefghij", True),  # two characters more
-        ("abcdefghijk", False),
-        ("abcdef", True),
-        ("abcde", False),
-        ("xbcdefgh", True),  # the same end
-        ("abcdefxx", True),  # the same beginning
-        ("xbcdefgx", False),
-        ("abcdxxgh", True),  # a similarity of 0.75
-        ("abcxxxgh", False),
-    ],
-)
-def test_similar_words_have_almost_the_same_length_and_the_same_beginning_or_end(word: str, is_similar: bool) -> None:
-    assert suggestions(word, {"abcdefgh": 0}) == ["abcdefgh"] * is_similar
-
-
 def test_ten_words_are_named_in_a_message() -> None:
     for count, end in ((10, ", 'w9'"), (11, ", 'w9' and 1 more"), (1011, ", 'w9' and 1,001 more")):
         assert str(UnknownWordError([f"w{number}" for number in range(count)], {})).endswith(end)
