@@ -26,6 +26,7 @@ from common import benchmark_parser, report_results, scattered_words, summarise,
 import w2v
 from w2v.explore.content import word_maps
 from w2v.explore.explorer import Explorer
+from w2v.explore.page import explore_page
 from w2v.explore.server import Server
 
 FILE_WORDS, SIZE = 10_000, 100
@@ -94,7 +95,7 @@ def browser_times(program: str, repeats: int) -> tuple[list[float], list[float]]
     opening, keystrokes = [], []
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder) / "page.html"
-        random_vectors(FILE_WORDS).explore(restrict_vocab=FILE_WORDS).save(path)
+        explore_page(random_vectors(FILE_WORDS), restrict_vocab=FILE_WORDS).save(path)
         browser = playwright.chromium.launch(executable_path=program)
         for _ in range(repeats):
             page = browser.new_page()

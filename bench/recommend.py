@@ -45,7 +45,7 @@ def main() -> None:
     loop = min(LOOP, options.sessions)
 
     def recommend() -> list[list[str]]:
-        return [[item for item, _ in found] for found in ours.recommend(sessions, TOPN)]
+        return [[item for item, _ in found] for found in w2v.recommend(ours, sessions, TOPN)]
 
     def call_in_a_loop() -> list[list[str]]:
         return [[item for item, _ in theirs.most_similar(session, topn=TOPN)] for session in sessions[:loop]]

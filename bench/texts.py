@@ -30,7 +30,7 @@ from sklearn.model_selection import train_test_split
 import w2v
 from w2v.text.corpus import Corpus
 from w2v.text.normalise import Normaliser, TextOptions
-from w2v.vectors.encode import Weights
+from w2v.vectors.encode import Encoder, Weights
 
 LINE_WORDS, MIN_WORDS = 25, 20
 SPLITS = 3
@@ -78,7 +78,7 @@ def encoders(vectors: w2v.KeyedVectors, folder: Path) -> dict[str, Callable[[lis
     vectors.save(folder / "m.model2vec")
     vectors.save(folder / "m.spacy")
     static, pipeline = StaticModel.from_pretrained(folder / "m.model2vec"), spacy.load(folder / "m.spacy")
-    return {f"w2v, {kind}": partial(vectors.encode, weights=kind) for kind in get_args(Weights)} | {
+    return {f"w2v, {kind}": partial(w2v.encode, vectors, weights=kind) for kind in get_args(Weights)} | {
         "model2vec, mean": lambda texts: static.encode(texts, use_multiprocessing=False, max_length=None),
         "spaCy, mean": lambda texts: np.array([document.vector for document in pipeline.pipe(texts)]),
     }
@@ -97,7 +97,7 @@ def main() -> None:
         tokens = write_lines(options.text, lines)
 
         def encode(kind: Weights) -> float:
-            encoder = vectors.encoder(kind)
+            encoder = Encoder(vectors, kind)
             duration = time_call(lambda: [None for _ in encoder.blocks(Corpus(lines))], process_time)
             assert encoder.words == tokens, "some words were not encoded"
             return duration

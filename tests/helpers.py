@@ -5,6 +5,7 @@ import importlib.util
 import itertools
 import json
 import os
+import shutil
 import signal
 import stat
 import struct
@@ -209,6 +210,11 @@ def fault_code(name: str, kind: str, turn: int = 0, condition: str = "True") -> 
 def full_disk(*_: object, **__: object) -> None:
     """Raise the error of a full disk, in place of a function that writes."""
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def limit_disk_space(monkeypatch: pytest.MonkeyPatch, free: int) -> None:
+    """Let every disk have this many free bytes."""
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
 
 
 def assert_mode(path: Path, mode: int) -> None:

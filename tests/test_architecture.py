@@ -37,7 +37,7 @@ LAYERS = [
 KERNEL = {"w2v._kernels"}
 TOP = {"w2v", "w2v.__main__", "w2v.sklearn"}
 # Modules with functions that import from later layers, or a module that imports them, when they are called.
-UPWARD_IMPORTERS = {"w2v.vectors.keyed", "w2v.evaluation.models", "w2v.training.checkpoint"}
+UPWARD_IMPORTERS = {"w2v.evaluation.models", "w2v.training.checkpoint"}
 # Modules that re-export names from other modules: public names, and names in gensim's places.
 RE_EXPORTERS = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec", "w2v.losses", "w2v.fasttext"}
 RE_EXPORTERS |= {f"w2v.gensim.{name}" for name in ("scripts", "similarities", "test")}  # names of an installed gensim

@@ -88,7 +88,7 @@ CELLS = [
     "model = w2v.train(sentences, epochs=3, negative=2, min_count=1, workers=1, vector_size=8)",
     "model",
     "model.wv",
-    "model.wv.plot()",
+    "w2v.word_map(model)",
     "w2v.analogies(w2v.load({model!r}), restrict_vocab=100)",
     "progress.SHOWN_AFTER = 0\nw2v.train(sentences, epochs=3, negative=2, min_count=1, vector_size=8)",
 ]

@@ -34,8 +34,10 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.evaluation.perplexity import Perplexity as Perplexity
     from w2v.evaluation.perplexity import perplexity as perplexity
     from w2v.evaluation.similarity import word_pairs as word_pairs
+    from w2v.explore.page import explore_page as explore_page
     from w2v.losses.loss import Loss as Loss
     from w2v.losses.registry import Settings as Settings
+    from w2v.plotting.word_map import word_map as word_map
     from w2v.progress import Progress as Progress
     from w2v.system.version import __version__ as __version__
     from w2v.text.phrases import PhraseOptions as PhraseOptions
@@ -48,8 +50,10 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.training.tune import tune as tune
     from w2v.vectors.align import align as align
     from w2v.vectors.combine_models import combine as combine
+    from w2v.vectors.encode import encode as encode
     from w2v.vectors.keyed import KeyedVectors as KeyedVectors
     from w2v.vectors.keyed import load as load
+    from w2v.vectors.recommend import recommend as recommend
     from w2v.vectors.unknown_words import UnknownWordError as UnknownWordError
 
 _MODULES = {  # the module of each public name
@@ -73,14 +77,18 @@ _MODULES = {  # the module of each public name
     "combine": "w2v.vectors.combine_models",
     "compare": "w2v.evaluation.compare",
     "effective_rank": "w2v.evaluation.effective_rank",
+    "encode": "w2v.vectors.encode",
     "evaluate": "w2v.evaluation.evaluate",
+    "explore_page": "w2v.explore.page",
     "load": "w2v.vectors.keyed",
     "losses": "w2v.losses",
     "perplexity": "w2v.evaluation.perplexity",
+    "recommend": "w2v.vectors.recommend",
     "resume": "w2v.training.train",
     "slices": "w2v.training.slices",
     "train": "w2v.training.train",
     "tune": "w2v.training.tune",
+    "word_map": "w2v.plotting.word_map",
     "word_pairs": "w2v.evaluation.similarity",
 }
 __all__ = list(_MODULES)

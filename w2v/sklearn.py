@@ -15,7 +15,7 @@ from w2v.text.corpus import python_values
 from w2v.text.words import is_missing
 from w2v.training.model import Model
 from w2v.training.train import train
-from w2v.vectors.encode import Weights
+from w2v.vectors.encode import Encoder, Weights, encode
 from w2v.vectors.keyed import KeyedVectors, load, vectors_of
 
 with optional_package("w2v.sklearn needs scikit-learn", "sklearn"):
@@ -27,7 +27,7 @@ Texts = Iterable[str] | Iterable[Sequence[str]]
 
 
 class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A transformer from n texts, or lists of words, to their vectors, float32 (n, D); see KeyedVectors.encode.
+    """A transformer from n texts, or lists of words, to their vectors, float32 (n, D); see w2v.encode.
 
     Training skips missing texts (None, NaN), and their vectors are zeros.
 
@@ -66,7 +66,7 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             self.vectors_ = train(texts, **self.training or {}).wv
         else:
             self.vectors_ = load(self.model) if isinstance(self.model, str | os.PathLike) else vectors_of(self.model)
-        self.vectors_.encoder(self.weights)  # raises an error if the vectors lack the counts that the weights need
+        Encoder(self.vectors_, self.weights)  # raises an error if the vectors lack the counts that the weights need
         return self
 
     def transform(self, X: Texts) -> NDArray[np.float32]:
@@ -76,7 +76,7 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             ValueError: If the input is not a list of texts.
         """
         check_is_fitted(self)
-        return self.vectors_.encode(_check_texts(X), self.weights)
+        return encode(self.vectors_, _check_texts(X), self.weights)
 
     @property
     def _n_features_out(self) -> int:

@@ -617,7 +617,7 @@ def test_small_models_show_no_nan(browser: Browser, tmp_path: Path, source: str,
 
 def test_notebook_shows_the_page_in_a_frame(browser: Browser, model: Path, tmp_path: Path) -> None:
     notebook = tmp_path / "notebook.html"
-    output = w2v.load(model).explore(restrict_vocab=1000)._repr_html_()
+    output = w2v.explore_page(w2v.load(model), restrict_vocab=1000)._repr_html_()
     notebook.write_text(
         f"<!doctype html><meta charset=utf-8><title>notebook</title><main><h2>In a cell</h2></main>{output}", "utf-8"
     )

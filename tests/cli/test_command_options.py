@@ -385,7 +385,7 @@ CALLS = [
     ),
     Call(
         "encode",
-        "vectors.keyed:KeyedVectors.encoder",
+        "vectors.encode:Encoder.__init__",
         "old.safetensors text -o new.npy",
         {"weights": "sif", "errors": "strict"},
         {"--weights idf": {"weights": "idf"}, "--errors ignore": {"errors": "ignore"}},
@@ -399,7 +399,7 @@ CALLS = [
     ),
     Call(
         "recommend",
-        "vectors.keyed:KeyedVectors.recommender",
+        "vectors.recommend:Recommender.__init__",
         "old.bin text",
         {"topn": 10, "last": None, "errors": "strict"},
         {"--topn 7": {"topn": 7}, "--last 7": {"last": 7}, "--errors ignore": {"errors": "ignore"}},
@@ -554,7 +554,7 @@ CALLS = [
     ),
     Call(
         "explore",
-        "explore.page:explore",
+        "explore.page:explore_page",
         "old.bin -o new.html",
         {"restrict_vocab": 10_000, "method": "pca", "slices": False},
         {"--restrict-vocab 7": {"restrict_vocab": 7}, "--method tsne": {"method": "tsne"}},
@@ -791,8 +791,8 @@ def test_objective_option_imports_the_loss(command: str, folder: Path, monkeypat
         ("query old.bin a", "vectors.query:Query.answer", "--topn", 1, None),
         ("query old.bin a", "vectors.query:Query.answer", "--restrict-vocab", 1, None),
         ("analogy old.bin", "cli.commands.vectors:analogies", "--restrict-vocab", 1, None),
-        ("recommend old.bin text", "vectors.keyed:KeyedVectors.recommender", "--topn", 1, None),
-        ("recommend old.bin text", "vectors.keyed:KeyedVectors.recommender", "--last", 1, None),
+        ("recommend old.bin text", "vectors.recommend:Recommender.__init__", "--topn", 1, None),
+        ("recommend old.bin text", "vectors.recommend:Recommender.__init__", "--last", 1, None),
         ("convert old.bin new.txt", "vectors.reduce:reduce_file", "--max-vocab", 1, None),
         ("convert old.bin new.txt", "vectors.reduce:reduce_file", "--dims", 1, None),
         ("evaluate old.bin", "cli.commands.evaluation:evaluate_models", "--restrict-vocab", 1, None),
@@ -816,7 +816,7 @@ def test_objective_option_imports_the_loss(command: str, folder: Path, monkeypat
         ("plot old.bin -o new.svg", "plotting.word_map:word_map", "--skip", 0, None),
         ("plot old.bin -o new.svg", "plotting.word_map:word_map", "--clusters", 1, None),
         ("plot old.bin -o new.svg", "plotting.word_map:word_map", "--seed", 0, None),
-        ("explore old.bin -o new.html", "explore.page:explore", "--restrict-vocab", 1, None),
+        ("explore old.bin -o new.html", "explore.page:explore_page", "--restrict-vocab", 1, None),
         ("explore old.bin", "explore.server:Server", "--port", 0, 65_535),
     ],
 )

@@ -107,15 +107,6 @@ def test_models_without_a_map_are_refused(vectors: Any, restrict_vocab: int, mes
         map_data(w2v.KeyedVectors(["a"][: len(vectors)], vectors), restrict_vocab)
 
 
-def test_page_contains_only_the_first_words(model: Path) -> None:
-    vectors = w2v.load(model)
-    found = embedded(vectors, 7)
-    assert found["words"] == vectors.first_words(7)
-    assert found["size"] == len(vectors)
-    assert "first 7 words" in found["search"]
-    assert len(decode_array(found["vectors"], "i1")) == 7 * vectors.vector_size
-
-
 def test_arrays_are_encoded_little_endian() -> None:
     assert base64.b64decode(encode_array(np.array([1, 256], ">i2"))) == b"\1\0\0\1"
 
@@ -178,20 +169,6 @@ def test_the_map_is_centred() -> None:
     rows = np.array([[1, 0, 0], [0.9, 0.1, 0], [0.8, 0.2, 0], [0, 0, 1]], np.float32)  # the last is far from the others
     coordinates = decode_array(map_data(w2v.KeyedVectors(list("abcd"), rows), 10)["map"], "<i2").reshape(4, 2)
     assert np.abs(coordinates.min(axis=0) + coordinates.max(axis=0)).max() <= 1
-
-
-def test_clusters_of_the_map_do_not_change_between_calls() -> None:
-    random = np.random.default_rng(1)
-    vectors = w2v.KeyedVectors([f"w{row}" for row in range(60)], random.normal(size=(60, 5)))
-    found = [map_data(vectors, 60) for _ in range(2)]
-    assert found[0] == found[1]
-    assert len(found[0]["names"]) == 8
-    numbers = decode_array(found[0]["clusters"], "u1")
-    rows = vectors.vectors / np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
-    for number, name in enumerate(found[0]["names"]):  # the words nearest to the centre
-        members = np.flatnonzero(numbers == number)
-        nearest = members[np.argsort(-(rows[members] @ rows[members].mean(axis=0)))][:3]
-        assert name == ", ".join(f"w{row}" for row in nearest)
 
 
 def examples_of(pairs: list[tuple[str, str, float]], size: int = 12) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.explore.page import EXPORT, IMPORT, MODULES, explore
+from w2v.explore.page import EXPORT, IMPORT, MODULES, explore_page
 
 ASSETS = Path(w2v.__file__).parent / "explore" / "assets"
 HOSTILE = [
@@ -29,7 +29,7 @@ def scripts(page: str) -> dict[str, str]:
 
 def test_hostile_words_stay_data() -> None:
     vectors = w2v.KeyedVectors(HOSTILE, np.eye(len(HOSTILE)), range(len(HOSTILE)))
-    page = explore({"</title><script>": vectors}).html
+    page = explore_page({"</title><script>": vectors}).html
     text = scripts(page)["application/json"]
     assert not re.search("[<\u2028\ud800]", text)
     model = json.loads(text)["models"][0]
@@ -39,7 +39,7 @@ def test_hostile_words_stay_data() -> None:
 
 
 def test_policy_allows_only_the_pages_own_script_and_style() -> None:
-    page = explore({"m": w2v.KeyedVectors(["a"], [[1.0]])}).html
+    page = explore_page({"m": w2v.KeyedVectors(["a"], [[1.0]])}).html
     script, style = (
         base64.b64encode(hashlib.sha256(scripts(page)[name].encode()).digest()).decode() for name in ("module", "style")
     )
@@ -53,7 +53,7 @@ def test_page_of_10_000_words_is_below_3_megabytes() -> None:
     random = np.random.default_rng(1)
     words = [f"{row}-{'x' * 20}" for row in range(10_000)]
     vectors = w2v.KeyedVectors(words, random.normal(size=(10_000, 100)), random.integers(1, 10**9, 10_000))
-    assert len(explore({"m": vectors}).html.encode()) < 3_000_000
+    assert len(explore_page({"m": vectors}).html.encode()) < 3_000_000
 
 
 def test_scripts_can_be_concatenated() -> None:
@@ -73,12 +73,12 @@ def test_scripts_can_be_concatenated() -> None:
 
 
 def test_page_names_no_other_host() -> None:
-    page = explore({"m": w2v.KeyedVectors(["a"], [[1.0]])}).html
+    page = explore_page({"m": w2v.KeyedVectors(["a"], [[1.0]])}).html
     assert set(re.findall(r"\w+://[^\"'` ]+", page)) == {"http://www.w3.org/2000/svg"}  # a name, not an address
 
 
 def test_notebook_shows_the_page_in_a_frame() -> None:
-    page = w2v.KeyedVectors(['"><b>'], [[1.0]]).explore()
+    page = explore_page(w2v.KeyedVectors(['"><b>'], [[1.0]]))
     frame = r'<iframe srcdoc="([^"<>]*)" sandbox="allow-scripts allow-forms" [^<>]*></iframe>'
     found = re.fullmatch(frame, page._repr_html_())
     assert found
@@ -117,13 +117,11 @@ def test_command_writes_a_page_of_slices(tmp_path: Path) -> None:
     assert "is named twice" in run("explore", "--slices", files[0], files[0], code=2).stderr
 
 
-def test_methods_and_function_build_the_same_page(model: Path) -> None:
-    one, other = w2v.KeyedVectors(["a"], [[1.0]]), w2v.KeyedVectors(["b"], [[2.0]])
-    expected = explore({"vectors": one, "other": other}, 3, "pca").html
-    assert one.explore(other, restrict_vocab=3, method="pca").html == expected
+def test_a_model_and_its_vectors_have_the_same_page(model: Path) -> None:
     trained = w2v.Model.load(model)
-    assert trained.explore(trained, restrict_vocab=3).html == trained.wv.explore(trained.wv, restrict_vocab=3).html
+    page = explore_page(trained, restrict_vocab=3)
+    assert page.html == explore_page({"model": trained.wv}, 3, "pca").html
     with pytest.raises(w2v.SettingsError):
-        one.explore(method="lda")
+        explore_page(trained, method="lda")  # type: ignore[arg-type]
     with pytest.raises(w2v.SettingsError, match="1 model as slices: give at least two"):
-        one.explore(slices=True)
+        explore_page(trained, slices=True)

@@ -1,15 +1,11 @@
 """The server of the page: access, answers, connection limits, and shutdown."""
 
-import errno
 import http.client
 import json
 import signal
 import socket
-import socketserver
 import threading
-import types
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,7 +15,7 @@ import pytest
 import w2v
 from tests.helpers import assert_one_line, explorer_of, run, start
 from w2v.explore import server as server_module
-from w2v.explore.server import MAX_BYTES, MAX_UNAUTHENTICATED, Server
+from w2v.explore.server import MAX_BYTES, Server
 
 
 @pytest.fixture(scope="module")
@@ -41,14 +37,18 @@ def send(connection: socket.socket, server: Server, method: str = "GET", header:
     connection.sendall(f"{method} {server.path} HTTP/1.1\r\nHost: localhost\r\n{header}\r\n".encode())
 
 
-def get(connection: socket.socket, server: Server) -> None:
-    """Request the page on an open connection.
+def test_each_answer_on_an_open_connection_arrives_in_one_piece(server: Server) -> None:
+    """A second piece would wait for the acknowledgement of the first, which systems delay by 40 ms."""
+    with connect(server) as connection:
+        for _ in range(2):
+            send(connection, server)
+            assert connection.recv(1 << 16).endswith(b"\r\n\r\nthe page")
 
-    The answer must arrive in one piece: a second piece would wait for the acknowledgement of the first, which systems
-    delay by 40 ms.
-    """
-    send(connection, server)
-    assert connection.recv(1 << 16).endswith(b"\r\n\r\nthe page")
+
+def test_idle_connections_are_closed(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module._Handler, "timeout", 0.001)
+    with connect(server) as idle:
+        assert idle.recv(1) == b""
 
 
 def request(server: Server, method: str, path: str = "", body: Any = None, **headers: str) -> tuple[int, str]:
@@ -146,67 +146,6 @@ def test_query_needs_a_valid_content_length(server: Server, length: str) -> None
     with connect(server) as connection:
         send(connection, server, "POST", f"Content-Length: {length}\r\n" if length else "")
         assert connection.makefile("rb").readline().split()[1] == b"413"
-
-
-def test_idle_connections_do_not_lock_out_the_user(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_module._Handler, "timeout", 1000)
-    with ExitStack() as stack:
-        user = stack.enter_context(connect(server))
-        get(user, server)
-        idle = [stack.enter_context(connect(server)) for _ in range(MAX_UNAUTHENTICATED + 5)]
-        assert [one.recv(1) for one in idle[:5]] == 5 * [b""]  # closed
-        for one in (user, idle[5]):
-            get(one, server)
-        get(stack.enter_context(connect(server)), server)
-
-
-def test_first_request_has_a_shorter_timeout(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    times: list[float | None] = []
-    send = server_module._Handler._send
-
-    def recorded(handler: server_module._Handler, *arguments: Any) -> None:
-        times.append(handler.connection.gettimeout())
-        send(handler, *arguments)
-
-    monkeypatch.setattr(server_module._Handler, "_send", recorded)
-    request(server, "GET", "/wrong")
-    request(server, "GET")
-    assert times == [5, 60]
-    monkeypatch.setattr(server_module._Handler, "timeout", 0.001)
-    with connect(server) as idle:
-        assert idle.recv(1) == b""
-
-
-def test_server_pauses_at_the_limit_of_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    pauses: list[float] = []
-    monkeypatch.setattr(server_module, "time", types.SimpleNamespace(sleep=pauses.append))
-    resource = pytest.importorskip("resource")
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with Server("127.0.0.1", 0) as one, connect(one), ExitStack() as limit:
-        limit.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
-        resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
-        one._handle_request_noblock()  # what serve_forever calls for a waiting connection
-    assert pauses == [server_module.ACCEPT_PAUSE]
-
-
-def test_server_closes_the_oldest_connections_at_the_limit_of_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    accept = socketserver.TCPServer.get_request
-    failures = iter(3 * [OSError(errno.EMFILE, "Too many open files")])
-
-    def limited(server: Server) -> Any:
-        for failure in failures:
-            raise failure
-        return accept(server)
-
-    with Server("127.0.0.1", 0) as server, ExitStack() as stack:
-        threading.Thread(target=server.run, args=("the page", []), daemon=True).start()
-        stack.callback(server.shutdown)
-        waiting = [stack.enter_context(connect(server)) for _ in range(3)]
-        for user in waiting[1:]:
-            get(user, server)
-        monkeypatch.setattr(socketserver.TCPServer, "get_request", limited)
-        assert request(server, "GET") == (200, "the page")
-        assert [each.recv(1) for each in waiting] == 3 * [b""]
 
 
 @pytest.mark.parametrize("shown", [True, False])
@@ -309,31 +248,6 @@ def test_a_refused_connection_is_closed(server: Server) -> None:
         answer = connection.makefile("rb").read()  # to its end
     assert answer.startswith(b"HTTP/1.1 403")
     assert b"\r\nConnection: close\r\n" in answer
-
-
-def test_closed_connections_are_forgotten() -> None:
-    with Server("127.0.0.1", 0) as one, ExitStack() as stack:
-        for idle in (one.unauthenticated, one.authenticated):
-            ours, theirs = map(stack.enter_context, socket.socketpair())
-            other, _ = map(stack.enter_context, socket.socketpair())
-            idle |= {ours: None, other: None}
-            one.shutdown_request(ours)
-            assert list(idle) == [other]
-            assert theirs.recv(1) == b""
-            one.remove_idle(other)  # while a request is served
-            one.remove_idle(other)
-            assert not idle
-
-
-def test_the_oldest_idle_connection_is_closed_first() -> None:
-    with Server("127.0.0.1", 0) as one, ExitStack() as stack:
-        pairs = [tuple(map(stack.enter_context, socket.socketpair())) for _ in range(4)]
-        one.authenticated.update({pairs[0][0]: None, pairs[1][0]: None})
-        one.unauthenticated.update({pairs[2][0]: None, pairs[3][0]: None})
-        for number in (2, 3, 0, 1):  # those without the token before the others
-            one._close_oldest()
-            assert pairs[number][1].recv(1) == b""
-        one._close_oldest()  # there are none left
 
 
 def test_queries_are_answered_up_to_their_limits(server: Server) -> None:

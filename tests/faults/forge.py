@@ -189,7 +189,7 @@ class Forger:
         def encode() -> None:
             mapped = load(path, mmap=True)  # mapped files are checked less, so using them must be harmless, too
             with np.errstate(all="ignore"):
-                mapped.encode(["the quick unknown"], "mean")
+                w2v.encode(mapped, ["the quick unknown"], "mean")
 
         return [
             lambda: w2v.Model.load(path),

@@ -33,6 +33,8 @@ import numpy as np
 import scipy.sparse
 import zstandard
 
+from w2v.vectors.encode import encode
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
@@ -229,7 +231,7 @@ def loaders() -> dict[str, Callable[[Path], object]]:
             read_vectors(path)
         except W2VError:
             mapped = load(path, mmap=True)  # mapped files are checked less, so using them must be harmless, too
-            mapped.encode(["the köln unknown"], "mean")
+            encode(mapped, ["the köln unknown"], "mean")
             mapped.save(path.with_name("copy.bin"), force=True)
         Model.load(path)
 

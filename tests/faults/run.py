@@ -80,10 +80,6 @@ TESTS = {
     "a database with a write-ahead log or journal": (["formats/test_sqlite.py"], "replace or whole or committed"),
     "a text without white space, or without an end": (["text/test_corpus.py"], "white_space or endless"),
     "a cache that another user could change": (["text/test_idstore.py"], "user"),
-    "explorer: idle connections, and the limit of open files": (
-        ["explore/test_server.py"],
-        "idle_connections or limit_of_open",
-    ),
     "ranks with different copies of a text": (["training/test_distributed.py"], "content"),
     "the limit of processor time (SIGXCPU)": (
         ["training/test_checkpoint.py", "cli/test_main.py"],

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import SMALL, assert_refused, import_gensim, run, run_json
+from tests.helpers import SMALL, assert_refused, import_gensim, limit_disk_space, run, run_json
 from w2v.formats import fasttext as ours
 from w2v.formats import table
 from w2v.progress import Progress
 from w2v.settings import MAX_SENTENCE_CONTEXT
-from w2v.system import files
 
 UNKNOWN = ["kingdomly", "qüeens", "zzz", "x"]
 OPTIONS: dict[str, Any] = SMALL | {"vector_size": 20, "epochs": 1, "workers": 1, "max_vocab": 400}
@@ -123,7 +122,7 @@ def test_models_that_fasttext_cannot_represent_are_refused(tmp_path: Path) -> No
 def test_writing_checks_the_disk_space_for_all_buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [["one", "two", "three", "four"]] * 9
     model = w2v.train(lines, vector_size=3, min_count=1, epochs=1, subwords="3-4", buckets=(1 << 31) - 1, sample=0)
-    monkeypatch.setattr(files, "free_disk_space", lambda *_: 1 << 30)
+    limit_disk_space(monkeypatch, 1 << 30)
     refused = "a row for each of 2,147,483,647 buckets needs about 25,770 MB more on disk, but .* has only 1,074 MB"
     with pytest.raises(w2v.W2VError, match=refused):
         model.save(tmp_path / "m.ft.bin")

@@ -13,6 +13,7 @@ from tests.helpers import assert_refused, assert_same_content, make_content
 from w2v.formats.header import ModelHeader
 from w2v.formats.native import read_native, write_native
 from w2v.formats.table import read, write
+from w2v.vectors.encode import encode
 from w2v.vectors.keyed import load
 
 
@@ -165,4 +166,4 @@ def test_changes_of_mapped_word_offsets_after_the_check_have_no_effect(tmp_path:
     with path.open("r+b") as file:  # in place, so that the mapping sees the change
         file.write(content.replace(np.array([0, 1, 2]).tobytes(), np.array([0, 1 << 40, 2]).tobytes()))
     assert mapped.index_to_key == ["a", "b"]
-    np.testing.assert_array_equal(mapped.encode(["a b"], weights="mean"), np.ones((1, 2), np.float32))
+    np.testing.assert_array_equal(encode(mapped, ["a b"], weights="mean"), np.ones((1, 2), np.float32))

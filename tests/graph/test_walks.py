@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.helpers import limit_disk_space
 from w2v.errors import SettingsError, W2VError
 from w2v.graph.graph import Graph
 from w2v.graph.walks import WalkOptions, walk_blocks, walk_store, write_walks
@@ -155,7 +156,7 @@ def test_store_has_the_walks_and_counts_of_nodes() -> None:
 
 def test_insufficient_disk_space_is_noticed_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idstore, "SPACE_CHECK_BLOCKS", 1)
-    monkeypatch.setattr(files, "free_disk_space", lambda *_: 1_600_000)
+    limit_disk_space(monkeypatch, 1_600_000)
     graph, options = Graph.of(nx.karate_club_graph(), weighted=False, directed=False), WalkOptions(num_walks=1000)
     refused = rf"needs about (10|6) MB more on disk, but {tmp_path} has only 2 MB"
     with pytest.raises(W2VError, match=refused):

@@ -28,19 +28,6 @@ def check_history(model: w2v.Model) -> None:
     assert losses[-1] == pytest.approx(summed)
 
 
-def test_picture_shows_loss_learning_rate_and_speed(sample: Path, tmp_path: Path) -> None:
-    model = w2v.train(sample, checkpoint=tmp_path, checkpoint_every="3chunks", **SMALL)
-    check_history(model)
-    panels = run_picture(model, "$title$").axes
-    loss, alpha, speed = (panel.lines[0].get_xydata() for panel in panels)
-    assert panels[0].get_title() == "$title$"
-    assert loss[0, 1] > loss[-1, 1]
-    assert (alpha[0, 1], alpha[-1, 1]) == (model.settings.start_alpha, pytest.approx(model.settings.end_alpha))
-    steps = np.diff(model.views["words"].history[:, :2], axis=0, prepend=0)
-    np.testing.assert_allclose(speed[:, 1], steps[:, 0] / steps[:, 1] / 1e6)
-    assert [len(panel.lines) - 1 for panel in panels] == [2, 2, 2]  # ends of epochs
-
-
 def test_curves_and_ends_of_epochs_are_those_of_the_history() -> None:
     """The second value of the clock repeats the first, so no speed is known between them."""
     history = [[2e6, 1, 0, 0], [4e6, 1, 0, 0], [12e6, 5, 0, 0]]

@@ -159,7 +159,7 @@ vectors = w2v.KeyedVectors(list("abcd"), [[1.0, 2.0], [3.0, 4.0], [5.0, 7.0], [0
 for library, method in (("matplotlib", "pca"), ("textalloc", "pca"), ("openTSNE", "tsne"), ("umap", "umap")):
     sys.modules[library] = None
     try:
-        vectors.plot(method=method)
+        w2v.word_map(vectors, method=method)
     except w2v.W2VError as error:
         print(error)
     del sys.modules[library]

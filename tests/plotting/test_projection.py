@@ -89,38 +89,6 @@ def test_umap_gets_the_arguments_that_make_it_reproducible(monkeypatch: pytest.M
     assert np.abs(start).max() == pytest.approx(UMAP_START_MAX, abs=0.01)
 
 
-def test_tsne_gets_the_arguments_that_make_it_reproducible(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fake replaces the library, to see its arguments."""
-    arguments: dict[str, Any] = {}
-
-    class TSNE:
-        def __init__(self, **options: Any) -> None:
-            arguments.update(options)
-
-        def fit(self, rows: np.ndarray) -> np.ndarray:
-            assert np.abs(rows).max() == 1
-            for _ in range(3):
-                arguments["callbacks"](1, 2.0, rows)
-            return rows[:, :2]
-
-    monkeypatch.setitem(sys.modules, "openTSNE", types.SimpleNamespace(TSNE=TSNE))
-    rows = np.random.default_rng(2).normal(size=(200, 4))
-    reports: list[Progress] = []
-    points = project(rows, "tsne", seed=8, progress=reports.append)
-    np.testing.assert_allclose(points, rows[:, :2] / np.abs(rows).max(), rtol=1e-6)
-    assert (arguments["random_state"], arguments["n_jobs"]) == (8, 1)
-    assert 5 <= arguments["perplexity"] <= 50  # as van der Maaten & Hinton suggest
-    start = arguments["initialization"]
-    assert start[:, 0].std() == pytest.approx(1e-4)  # as Kobak & Berens suggest
-    assert np.corrcoef(start.ravel(), project(rows).ravel())[0, 1] > 0.999
-    iterations = arguments["early_exaggeration_iter"] + arguments["n_iter"]
-    step = arguments["callbacks_every_iters"]
-    assert [(report.done, report.total) for report in reports] == [(n * step, iterations) for n in (1, 2, 3)]
-    assert iterations % step == 0
-    project(rows[:10], "tsne")
-    assert arguments["perplexity"] == 3  # openTSNE needs three times as many neighbours
-
-
 @pytest.mark.parametrize("library", ["openTSNE", "umap"])
 def test_neighbours_are_searched_only_among_four_different_rows(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     starts: list[np.ndarray] = []
@@ -141,19 +109,6 @@ def test_neighbours_are_searched_only_among_four_different_rows(library: str, mo
     assert (project(enough, method) == 7).all()
     assert len(starts) == 1
     assert len(np.unique(starts[0], axis=0)) == 20  # equal rows start at different points
-
-
-def test_umap_searches_at_most_15_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = []
-
-    def umap(n_neighbors: int, **_: Any) -> Any:
-        found.append(n_neighbors)
-        return types.SimpleNamespace(fit_transform=lambda rows: rows[:, :2])
-
-    monkeypatch.setitem(sys.modules, "umap", types.SimpleNamespace(UMAP=umap))
-    for rows in (15, 16, 17, 100):
-        project(np.random.default_rng(2).normal(size=(rows, 4)), "umap")
-    assert found == [14, 15, 15, 15]
 
 
 def test_numba_keeps_the_folder_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -412,7 +412,6 @@ READERS = {
     "load": lambda path, _: w2v.load(path),
     "mmap": lambda path, _: w2v.load(path, mmap=True),
     "model": lambda path, _: w2v.Model.load(path),
-    "save": lambda path, vectors: vectors.save_word2vec_format(path),
     "native": lambda path, vectors: vectors.save(path + ".safetensors"),
     "vocabulary": lambda path, _: w2v.Vocabulary.load(path),
     "phrase file": lambda path, _: w2v.Phrases.load(path),

@@ -22,9 +22,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.helpers import IS_ROOT, LATIN_1, WORDS, full_disk, read_text, reference_ids, text_bytes
+from tests.helpers import IS_ROOT, LATIN_1, WORDS, full_disk, limit_disk_space, read_text, reference_ids, text_bytes
 from w2v.errors import SettingsError, W2VError
-from w2v.system import files
 from w2v.system.files import text_start
 from w2v.text import corpus, idstore, long_table, phrases
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID
@@ -364,12 +363,12 @@ def test_insufficient_disk_space_is_noticed_early(
         cache = scratch if cached else None
         return read_text(Corpus(text), cache=cache, progress=lambda now: seen.append(now.done / now.total))
 
-    monkeypatch.setattr(files, "free_disk_space", lambda *_: 8_000)
+    limit_disk_space(monkeypatch, 8_000)
     with pytest.raises(W2VError, match=r"needs about 0 MB more on disk, but .*scratch has only 0 MB; name another"):
         read()
     assert 0.1 < seen[-1] < 0.3
     assert list(scratch.iterdir()) == []
-    monkeypatch.setattr(files, "free_disk_space", lambda *_: 16_000)
+    limit_disk_space(monkeypatch, 16_000)
     assert read().tokens == 3_000
 
 
@@ -569,7 +568,7 @@ def test_every_temporary_store_checks_the_disk_space(
     with read_text(Corpus(text)) as store:
         for module, name in ((idstore, "SPACE_CHECK_BLOCKS"), (phrases, "PIECE_IDS"), (long_table, "ROWS_IN_MEMORY")):
             monkeypatch.setattr(module, name, 1)
-        monkeypatch.setattr(files, "free_disk_space", lambda *_: 0)
+        limit_disk_space(monkeypatch, 0)
         for write in (
             lambda: join_tagged({"1": store, "2": store}, ["a"], scratch),
             lambda: phrases._join_phrases(store, PhraseOptions(), ["a b"], scratch, 1, None),

@@ -41,46 +41,6 @@ def test_lower_case_of_every_character_matches_python() -> None:
     assert not any(chr(point).lower() != chr(point) for point in range(normalise.CASED.stop, sys.maxunicode + 1))
 
 
-MARKS = st.text("\u0301\u0323\u0344\u0345\u0f71\u0f73\u0f81\u3099ﾞﾟ\u302a", max_size=12)
-
-
-@given(st.lists(st.text(CHARACTERS, max_size=2) | MARKS | st.sampled_from("éΐᾂが각ﹰ\u037aﬁ")).map("".join))
-def test_sorting_combining_characters_first_does_not_change_the_form(text: str) -> None:
-    """Runs of any length are sorted here, although the package sorts only long runs."""
-    for form, decomposed in normalise.DECOMPOSITIONS.items():
-        pattern = normalise._long_runs(form)[1].pattern
-        run = re.compile(pattern.replace(f"{{{2 * normalise.SAMPLE_STEP},}}", "+"))
-        sorted_first = run.sub(lambda found, form=form: normalise._sort_marks(found[0], form), text)  # type: ignore[misc]
-        assert unicodedata.normalize(decomposed, sorted_first) == unicodedata.normalize(decomposed, text)
-        assert unicodedata.normalize(form, sorted_first) == normalise.normalise_unicode(text, form)
-
-
-def test_long_runs_of_combining_characters_take_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`unicodedata.normalize` never receives a long unsorted run."""
-    text = "a" + "\u0301\u0323" * normalise.SAMPLE_STEP + "b"
-    expected = {form: unicodedata.normalize(form, text) for form in normalise.DECOMPOSITIONS}
-    received: list[str] = []
-
-    class Recording:
-        combining = staticmethod(unicodedata.combining)
-
-        @staticmethod
-        def normalize(form: str, part: str) -> str:
-            received.append(part)
-            return unicodedata.normalize(form, part)  # type: ignore[arg-type]
-
-        @staticmethod
-        def is_normalized(form: str, part: str) -> bool:
-            received.append(part)
-            return unicodedata.is_normalized(form, part)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(normalise, "unicodedata", Recording)
-    for form, found in expected.items():
-        assert normalise.normalise_unicode(text, form) == found
-    assert received
-    assert not any("\u0301\u0323" in part for part in received)
-
-
 @given(text=text_bytes(WORDS | st.binary(max_size=3)))
 def test_malformed_utf_8_is_replaced_ignored_or_refused(text: bytes) -> None:
     for errors in ("replace", "ignore"):

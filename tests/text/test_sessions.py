@@ -23,6 +23,7 @@ from w2v.text import corpus
 from w2v.text._text import FIRST_TYPE, Items, Types, decimal_words
 from w2v.text.corpus import Corpus
 from w2v.text.tables import open_table
+from w2v.vectors.encode import Encoder, encode
 
 INTEGERS = st.integers(-(1 << 63), (1 << 63) - 1)
 ROWS = {"item": "x", "session": "y", "order": "n"}
@@ -305,9 +306,9 @@ def test_lists_of_items_are_encoded(tmp_path: Path) -> None:
     vectors = w2v.KeyedVectors([1193, 5], [[1, 0], [0, 1]], [1, 1])
     rows = [[1193, 1193, 5], None, [7], [5]]
     expected = [[2 / 3, 1 / 3], [0, 0], [0, 0], [0, 1]]
-    np.testing.assert_allclose(vectors.encode(rows, "mean"), expected, rtol=1e-6)
+    np.testing.assert_allclose(encode(vectors, rows, "mean"), expected, rtol=1e-6)
     parquet.write_table(pyarrow.table({"x": rows}), tmp_path / "x.parquet")
-    encoder = vectors.encoder("mean")
+    encoder = Encoder(vectors, "mean")
     blocks = list(encoder.blocks(Corpus(tmp_path / "x.parquet"), column="x"))
     np.testing.assert_allclose(np.concatenate(blocks), expected, rtol=1e-6)
     assert (encoder.texts, encoder.words, encoder.unknown) == (4, 5, 1)

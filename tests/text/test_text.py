@@ -84,39 +84,6 @@ def test_tables_grow_to_a_million_types() -> None:
     assert (types.counts()[FIRST_TYPE:] == 2).all()
 
 
-@given(text_bytes(WORDS), DIVISIONS, st.integers(0, 4))
-def test_pruning_keeps_the_frequent_types_in_order(text: bytes, divisions: list[int], threshold: int) -> None:
-    types = Types()
-    blocks = blocks_of(text, divisions)
-    scans = [types.scan(block + PADDING) for block in blocks]  # scanned before pruning, with the old ids
-    middle = len(blocks) // 2
-    before = np.concatenate([np.empty(0, np.uint32), *(types.merge(scan) for scan in scans[:middle])])
-    counts, words = types.counts().copy(), strings(types)
-    renumbered = types.prune(threshold)
-    kept = np.flatnonzero(counts[FIRST_TYPE:] > threshold)
-    assert strings(types) == [words[i] for i in kept]
-    assert renumbered[:FIRST_TYPE].tolist() == [SENTENCE_END_ID, PRUNED_TYPE]
-    assert renumbered[kept + FIRST_TYPE].tolist() == list(range(FIRST_TYPE, len(types)))
-    assert set(np.delete(renumbered, kept + FIRST_TYPE)[FIRST_TYPE:]) <= {PRUNED_TYPE}
-    ids = [*renumbered[before].tolist()]
-    for scan in scans[middle:]:
-        ids += types.merge(scan).tolist()
-    assert types.counts().tolist() == np.bincount(ids, minlength=len(types)).tolist()
-    known = [None, None, *strings(types)]
-    expected = [
-        (b"\n" if i == SENTENCE_END_ID else reference_ids(text)[1][i - FIRST_TYPE]) for i in reference_ids(text)[0]
-    ]
-    dropped = {word for i, word in enumerate(words) if i not in set(kept.tolist())}
-    for position, (number, word) in enumerate(zip(ids, expected, strict=True)):
-        if number == SENTENCE_END_ID:
-            assert word == b"\n"
-        elif number == PRUNED_TYPE:
-            assert word in dropped
-            assert position < before.size
-        else:
-            assert known[number] == word
-
-
 @given(st.binary(max_size=200))
 def test_last_space_matches_rfind(text: bytes) -> None:
     assert last_space(text) == max(text.rfind(byte) for byte in WHITE_SPACE)

@@ -23,6 +23,7 @@ from w2v.training.checkpoint import write_checkpoint
 from w2v.training.checkpoint_folder import CheckpointFolder, files, latest_checkpoints
 from w2v.training.views import choose_views
 from w2v.vectors import compose
+from w2v.vectors.encode import encode
 
 AUTO: dict[str, Any] = {"vector_size": 11, "epochs": 2, "workers": 1}
 VIEWS: dict[str, Any] = AUTO | {"views": "words+subwords", "buckets": 3000}
@@ -306,7 +307,7 @@ def test_unknown_words_resemble_known_words_in_the_view_of_words(model: w2v.Mode
         np.testing.assert_allclose(vectors.get_mean_vector(UNKNOWN_WORDS), unit(expected).mean(axis=0), atol=1e-5)
         cosine = unit(expected[0]) @ unit(expected[1])
         assert vectors.similarity(*UNKNOWN_WORDS[:2]) == pytest.approx(cosine, abs=1e-5)
-        of_vectors = [vectors.similar_by_vector(vector) for vector in expected]
+        of_vectors = [vectors.most_similar([vector]) for vector in expected]
         for results in (
             [vectors.most_similar(word) for word in UNKNOWN_WORDS],
             vectors.most_similar_batch(UNKNOWN_WORDS),
@@ -323,7 +324,7 @@ def test_evaluation_and_texts_use_the_same_vectors_of_unknown_words(
     pairs = tmp_path / "pairs.txt"
     pairs.write_text("".join(f"{word} the {score}\n" for score, word in enumerate(UNKNOWN_WORDS)))
     for vectors in (model.wv, w2v.load(model_file, mmap=True)):
-        encoded = vectors.encode([*UNKNOWN_WORDS, " ".join(UNKNOWN_WORDS), "the"], weights="mean")
+        encoded = encode(vectors, [*UNKNOWN_WORDS, " ".join(UNKNOWN_WORDS), "the"], weights="mean")
         np.testing.assert_allclose(encoded, [*expected, expected.mean(axis=0), vectors["the"]], atol=1e-5)
         cosines = rated_pairs(vectors, pairs).cosines
         np.testing.assert_allclose(cosines, unit(expected) @ unit(vectors["the"]), atol=1e-5)
@@ -340,11 +341,11 @@ def test_known_words_need_no_search(model: w2v.Model, monkeypatch: pytest.Monkey
     )
     assert UNKNOWN in vectors
     assert vectors[["the", "and"]].any()
-    assert vectors.encode(["the and"]).any()
+    assert encode(vectors, ["the and"]).any()
     assert len(vectors.most_similar(["the"], ["and"])) == 10
     assert calls == []
     assert vectors[[*UNKNOWN_WORDS, "the"]].any()
-    assert vectors.encode([" ".join(UNKNOWN_WORDS)]).any()
+    assert encode(vectors, [" ".join(UNKNOWN_WORDS)]).any()
     assert calls == [3, 3]
 
 
@@ -353,8 +354,8 @@ def test_words_without_a_known_ngram_are_unknown(model: w2v.Model, model_file: P
         word = next(word for word in map(chr, range(0x4E00, 0x9FFF)) if word not in vectors)
         with pytest.raises(w2v.UnknownWordError):
             vectors[[UNKNOWN, word]]
-        assert not vectors.encode([word]).any()
-        np.testing.assert_array_equal(vectors.encode([f"{word} {UNKNOWN}"]), vectors.encode([UNKNOWN]))
+        assert not encode(vectors, [word]).any()
+        np.testing.assert_array_equal(encode(vectors, [f"{word} {UNKNOWN}"]), encode(vectors, [UNKNOWN]))
 
 
 # -- files --------------------------------------------------------------------------------

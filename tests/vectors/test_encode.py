@@ -17,6 +17,7 @@ from w2v.text import corpus
 from w2v.text.corpus import Corpus
 from w2v.text.normalise import TextOptions
 from w2v.text.subwords import Subwords
+from w2v.vectors.encode import Encoder, encode
 from w2v.vectors.keyed import KeyedVectors
 
 TEXTS = ["Cat the cat", "", "fox unseen", "xyz", "the\nThe dog"]
@@ -57,17 +58,17 @@ def test_vectors_match_the_formulas(
     if not ngrams:  # also without strip_markup, so that the encoder may process part of a line
         header = ModelHeader(text=TextOptions(lower=True))
         vectors = KeyedVectors(WORDS, vectors.vectors, vectors.counts, header=header)
-    found = vectors.encode(TEXTS, weights)
+    found = encode(vectors, TEXTS, weights)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected(vectors, TEXTS, weights), atol=1e-6)
     assert found[3].any() == ngrams
-    lists = vectors.encode([text.split() for text in TEXTS], weights)
+    lists = encode(vectors, [text.split() for text in TEXTS], weights)
     np.testing.assert_array_equal(lists, found)
     (tmp_path / "texts").write_text("".join(text.replace("\n", " ") + "\n" for text in TEXTS))
-    of_file = [*vectors.encoder(weights).blocks(Corpus(tmp_path / "texts"))]
+    of_file = [*Encoder(vectors, weights).blocks(Corpus(tmp_path / "texts"))]
     np.testing.assert_allclose(np.concatenate(of_file), found, atol=1e-6)
-    assert vectors.encode([], weights).shape == (0, 3)
-    encoder = vectors.encoder(weights)
+    assert encode(vectors, [], weights).shape == (0, 3)
+    encoder = Encoder(vectors, weights)
     assert sum(map(len, encoder.blocks(Corpus(iter(TEXTS[:4]))))) == encoder.texts == 4
     assert (encoder.words, encoder.unknown) == (6, 2 * (not ngrams))
 
@@ -75,30 +76,32 @@ def test_vectors_match_the_formulas(
 @pytest.mark.parametrize("weights", ["mean", "idf", "sif"])
 def test_a_word_with_a_count_of_0_counts_as_if_it_occurred_once(vectors: KeyedVectors, weights: Any) -> None:
     texts = ["the fox", "fox", "cat"]
-    found = [KeyedVectors(WORDS, vectors.vectors, [800, 150, 49, last]).encode(texts, weights) for last in (0, 1)]
+    found = [encode(KeyedVectors(WORDS, vectors.vectors, [800, 150, 49, last]), texts, weights) for last in (0, 1)]
     assert np.isfinite(found[0]).all()
     np.testing.assert_array_equal(*found)
 
 
 def test_weights_are_sif_by_default(vectors: KeyedVectors) -> None:
-    np.testing.assert_array_equal(vectors.encode(TEXTS), vectors.encode(TEXTS, "sif"))
-    encoder = vectors.encoder()
-    np.testing.assert_array_equal(np.concatenate([*encoder.blocks(Corpus(iter(TEXTS[:2])))]), vectors.encode(TEXTS[:2]))
+    np.testing.assert_array_equal(encode(vectors, TEXTS), encode(vectors, TEXTS, "sif"))
+    encoder = Encoder(vectors)
+    np.testing.assert_array_equal(
+        np.concatenate([*encoder.blocks(Corpus(iter(TEXTS[:2])))]), encode(vectors, TEXTS[:2])
+    )
 
 
 def test_tables_are_refused(vectors: KeyedVectors) -> None:
     for table in (pandas.DataFrame({"text": TEXTS}), {"text": TEXTS}):
         with pytest.raises(w2v.W2VError, match="not a table: give one of its columns"):
-            vectors.encode(table)  # type: ignore[arg-type]
+            encode(vectors, table)  # type: ignore[arg-type]
     series = pandas.Series(TEXTS, range(5, 10))
-    np.testing.assert_array_equal(vectors.encode(series), vectors.encode(TEXTS))
+    np.testing.assert_array_equal(encode(vectors, series), encode(vectors, TEXTS))
 
 
 def test_single_text_is_refused(vectors: KeyedVectors) -> None:
     with pytest.raises(w2v.W2VError, match=r"^a list of texts is needed, not a single one: write \['great phone'\]$"):
-        vectors.encode("great phone")
+        encode(vectors, "great phone")
     with pytest.raises(w2v.W2VError, match=r"^a list of texts is needed, not an object of type float$"):
-        vectors.encode(float("nan"))  # type: ignore[arg-type]
+        encode(vectors, float("nan"))  # type: ignore[arg-type]
 
 
 def test_missing_texts_get_zeros(vectors: KeyedVectors) -> None:
@@ -110,19 +113,19 @@ def test_missing_texts_get_zeros(vectors: KeyedVectors) -> None:
         pyarrow.chunked_array([["the cat", None], ["dog"]]),
     ):
         with pytest.warns(w2v.TextWarning, match=r"^gave zeros to 1 missing text \(None, NaN, or an empty") as caught:
-            found = vectors.encode(texts)
+            found = encode(vectors, texts)
         assert caught[0].filename == __file__
         assert not found[1].any()
-        np.testing.assert_array_equal(found[0], vectors.encode(["the cat"])[0])
+        np.testing.assert_array_equal(found[0], encode(vectors, ["the cat"])[0])
         assert len(found) == 3
 
 
 def test_weights_need_counts(vectors: KeyedVectors) -> None:
     plain = KeyedVectors(WORDS, vectors.vectors)
     with pytest.raises(w2v.SettingsError, match="weights sif: these vectors have no counts; choose mean"):
-        plain.encode(TEXTS)
+        encode(plain, TEXTS)
     with pytest.raises(w2v.SettingsError, match="weights 'tfidf': did you mean idf"):
-        vectors.encode(TEXTS, "tfidf")
+        encode(vectors, TEXTS, "tfidf")
 
 
 @pytest.mark.parametrize("end", matrices.WRITERS)
@@ -132,7 +135,7 @@ def test_every_line_becomes_a_row(vectors: KeyedVectors, tmp_path: Path, end: st
     texts = ["the <p>cat &amp; dog</p>", "", "fox"]
     found = run_json("encode", model, "-o", path, stdin="\n".join(texts))  # no newline at the end
     assert found | {"texts": 3, "words": 5, "unknown": 1, "vector_size": 3} == found
-    rows = vectors.encode(["the cat & dog", "", "fox"])
+    rows = encode(vectors, ["the cat & dog", "", "fox"])
     if end == ".npy":
         read = np.load(path)
     elif end == ".tsv":
@@ -161,7 +164,7 @@ def test_every_table_row_becomes_a_row(vectors: KeyedVectors, tmp_path: Path, ki
     done = run("encode", model, table, "-o", path, "--column", "t", "--json")
     assert done.stderr.count("gave zeros to 1 missing text (None, NaN, or an empty field of CSV)") == 1
     assert json.loads(done.stdout) | {"texts": 3, "missing": 1, "words": 4, "unknown": 0} == json.loads(done.stdout)
-    np.testing.assert_array_equal(np.load(path), vectors.encode(["the cat", "", "fox, dog"]))
+    np.testing.assert_array_equal(np.load(path), encode(vectors, ["the cat", "", "fox, dog"]))
 
 
 def test_unsuitable_texts_are_refused(vectors: KeyedVectors, tmp_path: Path) -> None:
@@ -180,8 +183,8 @@ def test_progress_counts_bytes(vectors: KeyedVectors, tmp_path: Path, monkeypatc
     monkeypatch.setattr(corpus, "BLOCK_BYTES", 100)
     (tmp_path / "text").write_bytes(b"the cat\n" * 1000)
     reports: list[w2v.Progress] = []
-    found = np.concatenate(list(vectors.encoder().blocks(Corpus(tmp_path / "text"), reports.append)))
-    np.testing.assert_array_equal(found, vectors.encode(["the cat"] * 1000))
+    found = np.concatenate(list(Encoder(vectors).blocks(Corpus(tmp_path / "text"), reports.append)))
+    np.testing.assert_array_equal(found, encode(vectors, ["the cat"] * 1000))
     done = [report.done for report in reports]
     assert done == sorted(done)
     assert len(set(done)) > 5

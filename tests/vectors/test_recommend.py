@@ -13,7 +13,8 @@ import w2v
 from tests.helpers import import_gensim, run, run_json
 from w2v.text import long_table
 from w2v.text.corpus import Corpus
-from w2v.vectors import approximate, recommend
+from w2v.vectors import approximate
+from w2v.vectors.recommend import Recommender, recommend
 
 ITEMS = [f"i{row}" for row in range(60)]
 VECTORS = np.random.default_rng(1).normal(size=(60, 8)).astype(np.float32)
@@ -42,7 +43,7 @@ def assert_same(found: list[Any], expected: list[Any]) -> None:
 def test_recommendations_are_those_of_gensim(
     vectors: w2v.KeyedVectors, theirs: Any, topn: int, last: int | None
 ) -> None:
-    found = vectors.recommend(SESSIONS, topn, last)
+    found = recommend(vectors, SESSIONS, topn, last)
     assert len(found) == len(SESSIONS)
     for session, items in zip(SESSIONS, found, strict=True):
         known = [item for item in session if item in vectors]
@@ -55,9 +56,9 @@ def test_recommendations_are_those_of_gensim(
 def test_an_index_gives_nearly_the_same_recommendations(vectors: w2v.KeyedVectors) -> None:
     pytest.importorskip("usearch")
     index = approximate.ApproximateIndex(VECTORS)
-    exact, found = vectors.recommend(SESSIONS, 5, 2), vectors.recommend(SESSIONS, 5, 2, index)
+    exact, found = recommend(vectors, SESSIONS, 5, 2), recommend(vectors, SESSIONS, 5, 2, index)
     assert [len(items) for items in found] == [5, 5, 5, 0, 0, 5]
-    scores = [dict(vectors.recommend([session], 60, 2)[0]) for session in SESSIONS]
+    scores = [dict(recommend(vectors, [session], 60, 2)[0]) for session in SESSIONS]
     for session, items, best in zip(scores, found, exact, strict=True):
         for item, score in items:
             assert score == pytest.approx(session[item], abs=1e-5)
@@ -66,16 +67,16 @@ def test_an_index_gives_nearly_the_same_recommendations(vectors: w2v.KeyedVector
 
 def test_missing_sessions_keep_their_place(vectors: w2v.KeyedVectors) -> None:
     with pytest.warns(w2v.TextWarning, match=r"^recommended nothing for 2 missing texts "):
-        found = vectors.recommend([None, ["i3"], None], 2)
+        found = recommend(vectors, [None, ["i3"], None], 2)
     assert [len(items) for items in found] == [0, 2, 0]
-    assert vectors.recommend([]) == []
+    assert recommend(vectors, []) == []
 
 
 def test_small_types_are_searched(tmp_path: Path, vectors: w2v.KeyedVectors) -> None:
     vectors.save(tmp_path / "m.safetensors")
     run("convert", tmp_path / "m.safetensors", tmp_path / "f16.safetensors", "--storage", "f16", "--quiet")
     small = w2v.load(tmp_path / "f16.safetensors", mmap=True)
-    for items, expected in zip(small.recommend(SESSIONS, 3), vectors.recommend(SESSIONS, 60), strict=True):
+    for items, expected in zip(recommend(small, SESSIONS, 3), recommend(vectors, SESSIONS, 60), strict=True):
         for item, score in items:
             assert score == pytest.approx(dict(expected)[item], abs=2e-3)
 
@@ -84,7 +85,7 @@ def test_small_types_are_searched(tmp_path: Path, vectors: w2v.KeyedVectors) -> 
 def test_a_session_may_go_on_in_the_next_block(
     monkeypatch: pytest.MonkeyPatch, vectors: w2v.KeyedVectors, tmp_path: Path, size: int
 ) -> None:
-    expected = vectors.recommend(SESSIONS, 3)
+    expected = recommend(vectors, SESSIONS, 3)
     (tmp_path / "sessions").write_text("".join(" ".join(session) + "\n" for session in SESSIONS))
 
     def in_pieces(self: Any, *_: Any) -> Any:
@@ -93,8 +94,8 @@ def test_a_session_may_go_on_in_the_next_block(
         )
         return ((rows[start : start + size].astype(np.int64), None, start) for start in range(0, len(rows), size))
 
-    monkeypatch.setattr(recommend.Recommender, "_read", in_pieces)
-    recommender = vectors.recommender(3)
+    monkeypatch.setattr(Recommender, "_read", in_pieces)
+    recommender = Recommender(vectors, 3)
     blocks = [*recommender.blocks(Corpus(tmp_path / "sessions"))]
     found = [pairs for block in blocks for pairs in block.sessions(ITEMS)]
     for items, best in zip(found, expected, strict=True):
@@ -106,17 +107,17 @@ def test_a_session_may_go_on_in_the_next_block(
 def test_sessions_are_searched_in_batches(
     monkeypatch: pytest.MonkeyPatch, vectors: w2v.KeyedVectors, at_once: int
 ) -> None:
-    expected = vectors.recommend(SESSIONS, 3)
-    monkeypatch.setattr(recommend, "SESSIONS_AT_ONCE", at_once)
+    expected = recommend(vectors, SESSIONS, 3)
+    monkeypatch.setattr("w2v.vectors.recommend.SESSIONS_AT_ONCE", at_once)
     sizes: list[int] = []
-    search = recommend.Recommender._search
+    search = Recommender._search
 
     def counted(self: Any, queries: Any, left_out: Any) -> Any:
         sizes.append(len(queries))
         return search(self, queries, left_out)
 
-    monkeypatch.setattr(recommend.Recommender, "_search", counted)
-    for items, best in zip(vectors.recommend(SESSIONS, 3), expected, strict=True):
+    monkeypatch.setattr(Recommender, "_search", counted)
+    for items, best in zip(recommend(vectors, SESSIONS, 3), expected, strict=True):
         assert_same(items, best)
     assert max(sizes) <= at_once
 
@@ -134,7 +135,7 @@ def test_sessions_are_searched_in_batches(
 )
 def test_wrong_arguments_are_refused(vectors: w2v.KeyedVectors, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(w2v.W2VError, match=message):
-        vectors.recommend(**{"sessions": SESSIONS} | arguments)
+        recommend(vectors, **{"sessions": SESSIONS} | arguments)
 
 
 # -- the command ------------------------------------------------------------------------------------
@@ -159,17 +160,17 @@ def test_the_command_writes_a_row_for_each_session(files: Path, vectors: w2v.Key
         table = read(f"top.{extension}")
         assert table.schema == pa.schema([("items", pa.list_(pa.string())), ("scores", pa.list_(pa.float32()))])
         rows = table.to_pylist()
-    for row, expected in zip(rows, vectors.recommend(SESSIONS, 3, 2), strict=True):
+    for row, expected in zip(rows, recommend(vectors, SESSIONS, 3, 2), strict=True):
         assert_same(list(zip(row["items"], row["scores"], strict=True)), expected)
 
 
 def test_the_command_shows_items_without_an_output(files: Path, vectors: w2v.KeyedVectors) -> None:
     shown = run_json("recommend", "m.bin", "s.txt", "--topn", 2)
     pairs = [[(one["item"], one["score"]) for one in session] for session in shown["recommendations"]]
-    for found, expected in zip(pairs, vectors.recommend(SESSIONS, 2), strict=True):
+    for found, expected in zip(pairs, recommend(vectors, SESSIONS, 2), strict=True):
         assert_same(found, expected)
     text = run("recommend", "m.bin", "s.txt", "--topn", 2).stdout
-    (first, _), (second, score) = vectors.recommend([["i3"]], 2)[0]
+    (first, _), (second, score) = recommend(vectors, [["i3"]], 2)[0]
     assert text.splitlines()[0].split()[:2] == ["1", first]
     assert text.splitlines()[1].split() == [second, f"{score:.4f}"]
     assert "4  no known item" in text
@@ -234,7 +235,7 @@ def test_columns_of_lists_are_read(tmp_path: Path, kind: Any) -> None:
     assert (shown["sessions"], shown["empty"], shown["items"], shown["unknown"]) == (6, 3, 6, 2)
     rows = parquet.read_table(tmp_path / "top.parquet").to_pylist()
     known = [[keys[3]], [], [], [keys[1], keys[2]], [], [keys[7]]]
-    for row, expected in zip(rows, vectors.recommend(known, 4), strict=True):
+    for row, expected in zip(rows, recommend(vectors, known, 4), strict=True):
         assert_same(list(zip(row["items"], row["scores"], strict=True)), expected)
 
 
@@ -273,7 +274,7 @@ def test_tables_with_a_row_for_each_item_are_read(
     run(*arguments, "--last", 1, "-o", "top.jsonl", "--quiet")
     for rows in (table.to_pylist(), [json.loads(line) for line in Path("top.jsonl").read_text().splitlines()]):
         assert [row["session"] for row in rows] == list(expected)
-        for row, best in zip(rows, vectors.recommend(expected.values(), 3, 1), strict=True):
+        for row, best in zip(rows, recommend(vectors, expected.values(), 3, 1), strict=True):
             assert_same(list(zip(row["items"], row["scores"], strict=True)), best)
     shown = run_json(*arguments)
     assert shown["session_names"] == list(expected)
@@ -306,7 +307,7 @@ def test_numbers_that_no_integer_type_holds_are_refused_in_one_line(files: Path)
 
 
 def test_a_later_session_that_the_type_does_not_hold_is_refused(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recommend, "SESSIONS_AT_ONCE", 1)
+    monkeypatch.setattr("w2v.vectors.recommend.SESSIONS_AT_ONCE", 1)
     Path("rows.csv").write_text(f"item,visit\ni1,1\ni2,{1 << 63}\n")
     error = run(
         "recommend", "m.bin", "rows.csv", "--item", "item", "--session", "visit", "-o", "t.arrow", code=1

@@ -15,6 +15,8 @@ from tests.helpers import run, run_json
 from w2v.cli.commands import vectors
 from w2v.formats import table
 from w2v.formats.header import ModelHeader
+from w2v.formats.vector_file import VectorFile
+from w2v.text.words import Words
 from w2v.vectors import reduce
 
 WORDS = [f"w{row}" for row in range(40)]
@@ -117,18 +119,18 @@ def test_empty_lines_of_a_list_are_not_unknown_words(
 
 
 def test_a_line_is_a_whole_word_before_its_first_field_is(tmp_path: Path) -> None:
-    vectors = w2v.KeyedVectors(["new", "new york", "york"], np.eye(3))
+    content = VectorFile(Words.of(["new", "new york", "york"]), np.eye(3, dtype=np.float32))
     (tmp_path / "words").write_text("new york\nyork 5\n")
-    found = reduce.keep_listed_words(vectors._content(), tmp_path / "words")
+    found = reduce.keep_listed_words(content, tmp_path / "words")
     assert found.words == ["new york", "york"]
     np.testing.assert_array_equal(found.vectors, np.eye(3)[1:])
 
 
 @pytest.mark.parametrize("storage", ["int8", "f16", "bf16"])
 def test_rows_of_every_type_are_taken_with_their_counts(tmp_path: Path, storage: Any) -> None:
-    rows = np.arange(1, 13).reshape(4, 3) * np.array([[1], [100], [10], [1000]])
-    vectors = w2v.KeyedVectors(list("abcd"), rows, [4, 3, 2, 1])
-    stored = reduce.change_storage(vectors._content(), storage)
+    rows = np.arange(1, 13).reshape(4, 3) * np.array([[1], [100], [10], [1000]], np.float32)
+    content = VectorFile(Words.of(list("abcd")), rows, np.array([4, 3, 2, 1]))
+    stored = reduce.change_storage(content, storage)
     (tmp_path / "words").write_text("d\nb\n")
     found = reduce.keep_listed_words(stored, tmp_path / "words")
     assert found.words == ["b", "d"]

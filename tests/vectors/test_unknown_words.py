@@ -11,6 +11,7 @@ import pytest
 import w2v
 from w2v.formats.header import ModelHeader
 from w2v.gensim.models.keyedvectors import KeyedVectors as GensimVectors
+from w2v.plotting.word_map import word_map
 from w2v.text.subwords import Subwords
 from w2v.vectors import unknown_words
 from w2v.vectors.unknown_words import UnknownWordError, suggestions
@@ -54,13 +55,9 @@ def test_similar_words_are_suggested(vectors: w2v.KeyedVectors, word: str, expec
         lambda vectors, word: vectors.most_similar_cosmul("the", word),
         lambda vectors, word: vectors.most_similar_batch([word]),
         lambda vectors, word: vectors.similarity("the", word),
-        lambda vectors, word: vectors.distances(word),
         lambda vectors, word: vectors.get_mean_vector([word]),
-        lambda vectors, word: vectors.n_similarity(["the"], [word]),
         lambda vectors, word: vectors.doesnt_match([word]),
-        lambda vectors, word: vectors.rank("the", word),
-        lambda vectors, word: vectors.most_similar_to_given("the", [word]),
-        lambda vectors, word: vectors.plot([word]),
+        lambda vectors, word: word_map(vectors, [word]),
     ],
 )
 def test_every_method_suggests_similar_words(vectors: w2v.KeyedVectors, ask: Callable[..., Any]) -> None:
@@ -91,11 +88,6 @@ def test_keys_that_are_not_words_are_unknown(vectors: w2v.KeyedVectors, key: Any
         lambda: vectors.get_vector(key),
         lambda: vectors[["the", key]],
         lambda: vectors.similarity(key, "the"),
-        lambda: vectors.distance("the", key),
-        lambda: vectors.distances("the", [key]),
-        lambda: vectors.closer_than("the", key),
-        lambda: vectors.rank("the", key),
-        lambda: vectors.most_similar_to_given("the", [key]),
         lambda: vectors.most_similar_batch([key]),
     ):
         with pytest.raises(UnknownWordError) as error:
@@ -108,7 +100,7 @@ def test_an_int_is_never_a_row(vectors: w2v.KeyedVectors) -> None:
     assert 3 not in vectors
     assert np.int64(3) not in vectors
     assert "3" in vectors
-    for ask in (vectors.get_mean_vector, vectors.doesnt_match, lambda words: vectors.n_similarity(words, ["the"])):
+    for ask in (vectors.get_mean_vector, vectors.doesnt_match):
         ask(["the", "unheard"])  # left out
         with pytest.raises(UnknownWordError, match=r"^not in the vocabulary: 3 "):
             ask(["the", 3])
@@ -160,24 +152,6 @@ def test_each_unknown_word_gets_at_most_three_suggestions() -> None:
     with pytest.raises(UnknownWordError) as error:
         vectors["wordin"]
     assert sum(str(error.value).count(f"{name}{end}") for name in names for end in (",", " ", "?")) == 3
-
-
-@pytest.mark.parametrize(
-    ("word", "is_similar"),
-    [
-        ("abcdefghij", True),  # two characters more
-        ("abcdefghijk", False),
-        ("abcdef", True),
-        ("abcde", False),
-        ("xbcdefgh", True),  # the same end
-        ("abcdefxx", True),  # the same beginning
-        ("xbcdefgx", False),
-        ("abcdxxgh", True),  # a similarity of 0.75
-        ("abcxxxgh", False),
-    ],
-)
-def test_similar_words_have_almost_the_same_length_and_the_same_beginning_or_end(word: str, is_similar: bool) -> None:
-    assert suggestions(word, {"abcdefgh": 0}) == ["abcdefgh"] * is_similar
 
 
 def test_ten_words_are_named_in_a_message() -> None:

@@ -40,7 +40,7 @@ def check(
     """
     models = list(models)
     try:
-        real, info = destination(path, force)
+        real, info = destination(path)
     except OSError as error:  # the name is too long, for instance
         raise W2VError(f"cannot write {path}: {error.strerror}") from error
     if path == Path("-") or (info and _is_standard_output(info)):

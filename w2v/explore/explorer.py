@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from w2v.explore.content import Content
-from w2v.text.normalise import normalise_unicode
 from w2v.vectors.approximate import ApproximateIndex
 from w2v.vectors.keyed import KeyedVectors, Neighbours
 from w2v.vectors.query import Method, Query
@@ -106,6 +105,6 @@ class Completer:
 def fold(text: str) -> str:
     """Return text in upper case without accents, as assets/words.js does: "koln" and "Köln" become the same."""
     if not text.isascii():
-        decomposed = normalise_unicode(text, "NFKD")
+        decomposed = unicodedata.normalize("NFKD", text)
         text = "".join(character for character in decomposed if unicodedata.category(character) != "Mn")
     return text.upper().replace("\n", " ")

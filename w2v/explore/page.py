@@ -16,7 +16,7 @@ from w2v.explore.content import RESTRICT_VOCAB, Content, embedded_model, example
 from w2v.plotting.projection import Projection
 from w2v.progress import Report
 from w2v.vectors.align import check_slices
-from w2v.vectors.keyed import KeyedVectors
+from w2v.vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
 
 # In the order of imports: each module imports only from earlier ones.
 MODULES = ("words", "state", "parts", "embedded", "served", "combobox", "map", "views", "main")
@@ -27,16 +27,21 @@ EXPORT = re.compile(r"^export ", re.MULTILINE)
 UNSAFE = re.compile("[<\u2028\u2029\ud800-\udfff]")
 
 
-def explore(
-    models: Mapping[str, KeyedVectors],
+def explore_page(
+    models: KeyedVectors | HasWordVectors | Mapping[str, KeyedVectors | HasWordVectors],
     restrict_vocab: int = RESTRICT_VOCAB,
     method: Projection = "pca",
     slices: bool = False,
     progress: Report | None = None,
 ) -> Page:
-    """Build a page with the first `restrict_vocab` words of one or more models, given by name.
+    """Build a page with the neighbours, analogies and a map of one or more models. A notebook displays it.
+
+    The page's save(path) writes one HTML file.
 
     Args:
+        models: A model or vectors, or several by name.
+        restrict_vocab: The number of most frequent words to include.
+        method: The projection of the map: "pca", "tsne" or "umap".
         slices: Whether the models are slices in one coordinate system, so that their maps have the same axes.
         progress: Called in phase "project".
 
@@ -45,14 +50,16 @@ def explore(
         W2VError: A model has no words, a value is not finite, slices have no coordinate system in common, or the
             library of the method is not installed.
     """
+    named = models if isinstance(models, Mapping) else {"model": models}
+    sources = {name: vectors_of(model) for name, model in named.items()}
     if slices:
-        check_slices(models)
-    maps = word_maps([*models.values()], restrict_vocab, method, slices, progress)
+        check_slices(sources)
+    maps = word_maps([*sources.values()], restrict_vocab, method, slices, progress)
     contents = [
         embedded_model(name, vectors, restrict_vocab, each)
-        for (name, vectors), each in zip(models.items(), maps, strict=True)
+        for (name, vectors), each in zip(sources.items(), maps, strict=True)
     ]
-    return Page(build_html(contents, examples([*models.values()], restrict_vocab), slices))
+    return Page(build_html(contents, examples([*sources.values()], restrict_vocab), slices))
 
 
 def build_html(

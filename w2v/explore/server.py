@@ -10,8 +10,6 @@ import socket
 import socketserver
 import sys
 import tempfile
-import time
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from html import escape
@@ -33,9 +31,7 @@ EVERY_ADDRESS = {"", "0.0.0.0", "::"}
 MAX_BYTES = 1 << 20  # size of a query
 MAX_RESULTS = 1000
 MAX_WORDS = 100  # words on each side of a query: 3CosMul searches the whole vocabulary for each of them
-MAX_UNAUTHENTICATED = 32  # connections that have not sent the token yet
-FIRST_TIMEOUT, TIMEOUT = 5, 60  # seconds to wait for a connection's first request, and for each later one
-ACCEPT_PAUSE = 0.1  # seconds to wait after a connection could not be accepted
+TIMEOUT = 60  # seconds to wait for the next request of a connection
 REDIRECT = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>w2v explore</title>
 <meta http-equiv="refresh" content="0; url={url}"><p><a href="{url}">w2v explore</a></p></html>
@@ -119,9 +115,6 @@ class Server(ThreadingHTTPServer):
         self.path = f"/{secrets.token_urlsafe(16)}/"
         self.page = b""
         self.explorers: Sequence[Explorer] = ()
-        # Idle connections, the oldest first: before and after they have sent the token.
-        self.unauthenticated: OrderedDict[socket.socket, None] = OrderedDict()
-        self.authenticated: OrderedDict[socket.socket, None] = OrderedDict()
         self.redirect: Path | None = None
 
     def server_bind(self) -> None:
@@ -155,38 +148,6 @@ class Server(ThreadingHTTPServer):
             yield self.redirect
         finally:
             self.redirect.unlink(missing_ok=True)
-
-    def get_request(self) -> Any:
-        try:
-            return super().get_request()
-        except OSError:
-            self._close_oldest()  # the process may have reached its limit of open files
-            time.sleep(ACCEPT_PAUSE)  # without it, the server would retry in a busy loop
-            raise
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection, and close the oldest unauthenticated one if there are more than MAX_UNAUTHENTICATED.
-
-        So unauthenticated connections cannot lock the user out.
-        """
-        self.unauthenticated[request] = None
-        if len(self.unauthenticated) > MAX_UNAUTHENTICATED:
-            self._close_oldest()
-        super().process_request(request, client_address)
-
-    def _close_oldest(self) -> None:
-        """Close the oldest idle connection. A browser opens a new one when it needs it."""
-        with suppress(OSError, KeyError):  # the client has just closed it
-            (self.unauthenticated or self.authenticated).popitem(last=False)[0].shutdown(socket.SHUT_RDWR)
-
-    def remove_idle(self, request: Any) -> None:
-        """Remove a connection from the idle ones: it has sent a request, or is closed."""
-        self.unauthenticated.pop(request, None)
-        self.authenticated.pop(request, None)
-
-    def shutdown_request(self, request: Any) -> None:
-        self.remove_idle(request)
-        super().shutdown_request(request)
 
     def is_own_host(self, header: str) -> bool:
         """Return whether a Host header names this server. The port does not matter: a tunnel may use another."""
@@ -236,12 +197,7 @@ class _Handler(BaseHTTPRequestHandler):
     # Sends header and body together: a separate body would wait 40 ms for the acknowledgement of the header.
     wbufsize = -1
     server_version, sys_version = "w2v", ""
-    timeout = FIRST_TIMEOUT
-
-    def handle_one_request(self) -> None:
-        super().handle_one_request()
-        if not self.close_connection:
-            self.server.authenticated[self.request] = None
+    timeout = TIMEOUT
 
     def do_GET(self) -> None:
         if self._authenticate():
@@ -277,10 +233,7 @@ class _Handler(BaseHTTPRequestHandler):
         allowed &= secrets.compare_digest(self.path.encode(), self.server.path.encode())
         if not allowed:
             self._refuse(403, "wrong address: use the address that w2v explore printed")
-            return False
-        self.server.remove_idle(self.request)
-        self.connection.settimeout(TIMEOUT)
-        return True
+        return allowed
 
     def _refuse(self, status: int, reason: str) -> None:
         self.close_connection = True  # the rest of the request is not read

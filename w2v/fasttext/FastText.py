@@ -165,7 +165,7 @@ class _FastText:
         return self._nearest(first - second + third, {wordA, wordB, wordC}, k)
 
     def _nearest(self, vector: Floats, left_out: set[str], k: int) -> Neighbours:
-        found = self._wv.similar_by_vector(vector, topn=k + len(left_out))
+        found = self._wv.most_similar([vector], topn=k + len(left_out))
         return [(cosine, word) for word, cosine in found if word not in left_out][:k]
 
     # -- n-grams ------------------------------------------------------------------------------------

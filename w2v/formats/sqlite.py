@@ -57,7 +57,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     rows, size = content.vectors.shape
     meter = Meter(progress, "save")
     with translate_os_errors(path, "write"):
-        target, _ = destination(path, replace)
+        target, _ = destination(path)
     journals = [Path(f"{target}{end}") for end in JOURNAL_SUFFIXES]
     if not replace:
         for journal in filter(os.path.lexists, journals):

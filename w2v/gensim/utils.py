@@ -28,7 +28,6 @@ from w2v.formats.row_blocks import open_unpacked
 from w2v.formats.word2vec import compress_by_name
 from w2v.gensim.fall_through import attributes_of, has_gensim
 from w2v.system.files import PathLike, atomic_write, temporary_folder
-from w2v.text.normalise import normalise_unicode
 
 VERSION = "4.4.0"  # the version of gensim that this package imitates
 
@@ -58,9 +57,9 @@ to_utf8 = any2utf8
 
 def deaccent(text: str | bytes) -> str:
     """Return the text without accents."""
-    decomposed = normalise_unicode(to_unicode(text), "NFD")
+    decomposed = unicodedata.normalize("NFD", to_unicode(text))
     kept = "".join(character for character in decomposed if unicodedata.category(character) != "Mn")
-    return normalise_unicode(kept, "NFC")
+    return unicodedata.normalize("NFC", kept)
 
 
 def tokenize(

@@ -19,7 +19,7 @@ from w2v.progress import Report
 from w2v.system.files import PathLike
 from w2v.text.words import as_list
 from w2v.vectors.cosines import unit
-from w2v.vectors.keyed import KeyedVectors
+from w2v.vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
 from w2v.vectors.unknown_words import UnknownWordError
 
 AREAS = (8.0, 70.0)  # areas of the markers of the rarest and the most frequent word, in square points
@@ -52,7 +52,7 @@ def read_sections(path: PathLike) -> dict[str, list[str]]:
 
 
 def word_map(
-    vectors: KeyedVectors,
+    model: KeyedVectors | HasWordVectors,
     words: Iterable[str] | Mapping[str, Sequence[str]] | None = None,
     *,
     topn: int = WORDS,
@@ -69,7 +69,8 @@ def word_map(
     If labels would overlap, the labels of rare words are left out.
 
     Args:
-        words: The words to draw, optionally by section.
+        model: A model or vectors.
+        words: The words to draw: a list, or a mapping from the names of sections to lists. By default, frequent words.
         topn: Without `words`, the number of words to draw.
         skip: Without `words`, the number of most frequent words to leave out; by default, see `default_skip`.
         method: The projection; see `project`.
@@ -78,12 +79,17 @@ def word_map(
         clusters: The number of clusters; by default CLUSTERS, or fewer for few words.
         seed: The seed of the projection and of k-means.
         title: The title; by default, the name of the projection.
+        progress: Called while t-SNE and UMAP run.
+
+    Returns:
+        A matplotlib figure. Its save(path) writes PNG, SVG or PDF.
 
     Raises:
         UnknownWordError: A word is not in the vocabulary.
         SettingsError: An option is invalid.
         W2VError: The list of words is empty, or a library is not installed.
     """
+    vectors = vectors_of(model)
     if groups not in (None, *get_args(Groups)):
         raise SettingsError(f'groups must be "sections", "clusters" or "frequency", not {groups!r}')
     check_numbers(seed=seed)

@@ -129,15 +129,15 @@ def atomic_write(path: PathLike, replace: bool = True, follow: bool = True, mode
 
     Until then the file has no name (or a random temporary name if the system has no unnamed files), and no other user
     may read it. If writing fails, the new file is deleted and an existing file at `path` stays unchanged. A file that
-    replaces an old file gets the owner and mode of the old file.
+    replaces an old file gets the mode of the old file.
 
     Args:
         path: The final name. By default, data is written through a symbolic link, device or pipe at `path`; see
             `destination`.
         replace: If False, an existing file is an error.
-        follow: If False, a link, device or pipe at `path` is replaced by a new file. Use this if other users can
-            predict the name.
-        mode: The permissions of a new file, before the umask. A file that replaces another keeps the old permissions.
+        follow: If False, whatever is at `path`, such as a link, device or pipe, is replaced by a new file with the
+            permissions `mode`. Use this if other users can predict the name.
+        mode: The permissions of a new file, before the umask.
 
     Raises:
         W2VError: If the system reports an error; the message names the path.
@@ -181,7 +181,6 @@ class _Draft:
         file: The file, open for writing.
         temporary: The temporary path of the unfinished file, or None for a device or pipe.
         unnamed: True if the unfinished file has no name in the file system.
-        old: The status of the file to replace, or None.
         mode: The permissions of the finished file.
     """
 
@@ -190,7 +189,6 @@ class _Draft:
     file: BinaryIO
     temporary: Path | None = None
     unnamed: bool = False
-    old: os.stat_result | None = None
     mode: int = 0
 
     def complete(self) -> None:
@@ -199,10 +197,10 @@ class _Draft:
             self.file.flush()
             if self.temporary is None:
                 return
-            _set_owner_and_mode(self.file, self.old, self.mode)
+            _set_mode(self.file, self.mode)
             os.fsync(self.file.fileno())
             if self.unnamed:
-                _link_unnamed(self.file, self.temporary, self.old, self.mode)
+                _link_unnamed(self.file, self.temporary, self.mode)
             self.file.close()  # Windows keeps the names of open files until they are closed
 
     def publish(self, replace: bool) -> None:
@@ -221,17 +219,15 @@ class _Draft:
 def _open_draft(path: PathLike, replace: bool, follow: bool = True, mode: int = 0o666) -> Iterator[_Draft]:
     """Open a new file, as `atomic_write` describes. Delete it at the end unless it was published."""
     with translate_os_errors(path, "write"):
-        target, old = destination(path, replace) if follow else (Path(path), _status(path))
+        target, old = destination(path) if follow else (Path(path), None)
         if old and stat.S_ISDIR(old.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if old and not replace and stat.S_ISREG(old.st_mode):
-            raise FileExistsError(errno.EEXIST, EXISTS)
-        if not follow:
-            old = None  # another user may have created it and must not own the new file
-        elif old and not stat.S_ISREG(old.st_mode):
+        if old and not stat.S_ISREG(old.st_mode):
             with os.fdopen(os.open(target, os.O_WRONLY), "wb") as file:  # Linux refuses O_CREAT on others' pipes
                 yield _Draft(path, target, file)
             return
+        if old and not replace:
+            raise FileExistsError(errno.EEXIST, EXISTS)
         temporary = _temporary_path(target)
         creation_mode = 0o600 if old else mode
         unnamed = _create_unnamed(target.parent, creation_mode)
@@ -239,7 +235,7 @@ def _open_draft(path: PathLike, replace: bool, follow: bool = True, mode: int = 
             with unnamed or _create_exclusively(temporary, creation_mode) as file:
                 mode = (old or os.fstat(file.fileno())).st_mode & 0o777
                 _set_mode(file, 0o600)
-                yield _Draft(path, target, file, temporary, unnamed is not None, old, mode)
+                yield _Draft(path, target, file, temporary, unnamed is not None, mode)
         except BaseException:
             with suppress(OSError):  # the first error is the informative one
                 temporary.unlink()
@@ -271,8 +267,7 @@ def _restore_old_files_on_error(drafts: list[_Draft], replace: bool) -> Iterator
     except BaseException as error:
         try:
             for target, status in new:
-                now = _status(target)
-                if now and os.path.samestat(now, status):
+                if os.path.lexists(target) and os.path.samestat(os.lstat(target), status):
                     target.unlink()
             for target, hidden in reversed(old):
                 with suppress(FileNotFoundError):
@@ -287,60 +282,21 @@ def _restore_old_files_on_error(drafts: list[_Draft], replace: bool) -> Iterator
             hidden.unlink()
 
 
-def destination(path: PathLike, replace: bool) -> tuple[Path, os.stat_result | None]:
+def destination(path: PathLike) -> tuple[Path, os.stat_result | None]:
     """Follow symbolic links from `path`. Return the path to write to, and its status (None if it does not exist).
 
+    A device or pipe is written to under the name `path`, because an open pipe such as /dev/fd/63 has no other name.
+
     Raises:
-        W2VError: If a link was created by another user in a folder where everyone may write. Without `replace`, also if
-            the path leads to a pipe of another user, who could read the data or make this process wait.
-        OSError: If the system reports another error.
+        OSError: If links lead in a circle, or the system reports another error.
     """
     path = Path(path)
-    target = _resolve_links(path)
-    info = _status(target)
-    if info is None:
-        with suppress(FileNotFoundError):  # /dev/stdout or /dev/fd/63 may lead to an open pipe, which has no name
-            return path, path.stat()
-    elif stat.S_ISFIFO(info.st_mode) and not replace and info.st_uid != user_id():
-        raise W2VError(f"{path} is a pipe of another user: name another output, or add --force to write to it")
-    return target, info
-
-
-def _resolve_links(path: Path) -> Path:
-    """Return the path without symbolic links and "..". Refuse links as `destination` describes."""
-    with suppress(FileNotFoundError):
-        path.stat()  # raises OSError if links lead in a circle
-    if sys.platform == "win32":
-        return Path(os.path.realpath(path))
-    resolved, remaining = Path("/"), list(path.absolute().parts[:0:-1])
-    while remaining:
-        part = remaining.pop()
-        step = resolved.parent if part == ".." else resolved / part
-        if not step.is_symlink():
-            resolved = step
-            continue
-        folder, owner = resolved.stat(), step.lstat().st_uid
-        is_shared = folder.st_mode & (stat.S_ISVTX | stat.S_IWOTH)
-        if is_shared and owner not in (user_id(), folder.st_uid, 0):
-            raise W2VError(f"cannot write {path}: {step} is a link of another user: name the file it leads to")
-        target = step.readlink()
-        resolved = Path("/") if target.is_absolute() else resolved
-        remaining += [part for part in reversed(target.parts) if part != "/"]
-    return resolved
-
-
-def _status(path: PathLike) -> os.stat_result | None:
-    """Return the status of a file, folder or symbolic link, or None if it does not exist."""
     try:
-        return os.lstat(path)
+        info = path.stat()
     except FileNotFoundError:
-        return None
-
-
-def is_own(descriptor: int, forbidden: int) -> bool:
-    """Return True if an open file is regular, belongs to this user, and has none of the `forbidden` mode bits."""
-    status = os.fstat(descriptor)
-    return stat.S_ISREG(status.st_mode) and belongs_to_user(status, forbidden)
+        info = None
+    is_replaced = info is None or stat.S_ISREG(info.st_mode)
+    return Path(os.path.realpath(path)) if is_replaced else path, info
 
 
 def belongs_to_user(status: os.stat_result, forbidden: int = 0) -> bool:
@@ -356,20 +312,12 @@ def user_id() -> int:
     return 0 if sys.platform == "win32" else os.geteuid()
 
 
-def free_disk_space(file: BinaryIO, folder: Path) -> int:
-    """Return the space that this user may still use on the disk of an open file in a folder, in bytes."""
-    if sys.platform == "win32":
-        return shutil.disk_usage(folder).free
-    disk = os.fstatvfs(file.fileno())
-    return disk.f_bavail * disk.f_frsize
-
-
 def check_disk_space(file: BinaryIO, folder: PathLike, needed: float, what: str, hint: str = "") -> None:
-    """Check that the disk of an open file in a folder has space for `needed` more bytes.
+    """Check that the disk of a folder, with an open file in it, has space for `needed` more bytes.
 
     Args:
         file: The file. The space for a device or pipe is not checked.
-        folder: The folder, for the message.
+        folder: The folder.
         needed: The number of bytes.
         what: What needs the bytes, at the start of the message.
         hint: What to do, at the end of the message.
@@ -377,20 +325,12 @@ def check_disk_space(file: BinaryIO, folder: PathLike, needed: float, what: str,
     Raises:
         W2VError: If the space is not enough.
     """
-    free = free_disk_space(file, Path(folder))
+    free = shutil.disk_usage(folder).free
     if needed > free and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         raise W2VError(
             f"{what} needs about {needed / 1e6:,.0f} MB more on disk, but {os.fspath(folder)} has only "
             f"{free / 1e6:,.0f} MB{hint}"
         )
-
-
-def create_folders(path: Path) -> None:
-    """Create a folder, and the folders above it, unless it exists."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except RecursionError:  # pathlib calls itself for each missing folder
-        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), str(path)) from None
 
 
 def temporary_folder(folder: PathLike | None = None) -> Path:
@@ -435,31 +375,18 @@ def _create_exclusively(path: Path, mode: int = 0o600) -> BinaryIO:
     """Create a file, or raise FileExistsError if a file or link has this name."""
     if sys.platform == "win32":
         return os.fdopen(create_file(path), "w+b")
-    return os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR, mode), "w+b")
+    return os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode), "w+b")
 
 
 def _set_mode(file: BinaryIO, mode: int) -> None:
+    """Set the mode of an open file, if the system and the file system can."""
     if sys.platform == "win32":
         return
     with suppress(OSError):  # the file system may not support modes
         os.fchmod(file.fileno(), mode)
 
 
-def _set_owner_and_mode(file: BinaryIO, old: os.stat_result | None, mode: int) -> None:
-    """Set the mode of a complete file, and the owner and group of the file that it replaces."""
-    if sys.platform == "win32":
-        return
-    now = os.fstat(file.fileno())
-    if old and (old.st_uid, old.st_gid) != (now.st_uid, now.st_gid):
-        try:
-            os.fchown(file.fileno(), old.st_uid, old.st_gid)
-        except OSError:
-            if old.st_gid != now.st_gid:
-                mode &= ~0o070  # the new group must not get the permissions of the old one
-    _set_mode(file, mode)
-
-
-def _link_unnamed(file: BinaryIO, path: Path, old: os.stat_result | None, mode: int) -> None:
+def _link_unnamed(file: BinaryIO, path: Path, mode: int) -> None:
     """Give an unnamed file a name."""
     try:
         folder = os.open(path.parent, getattr(os, "O_PATH", os.O_RDONLY))  # O_PATH works in unreadable folders, too
@@ -472,7 +399,7 @@ def _link_unnamed(file: BinaryIO, path: Path, old: os.stat_result | None, mode: 
         with _create_exclusively(path) as copy:
             shutil.copyfileobj(file, copy)
             copy.flush()
-            _set_owner_and_mode(copy, old, mode)
+            _set_mode(copy, mode)
             os.fsync(copy.fileno())
 
 

@@ -8,6 +8,7 @@ import io
 import json
 import mmap
 import os
+import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -30,9 +31,8 @@ from w2v.system.files import (
     Errors,
     PathLike,
     atomic_write,
+    belongs_to_user,
     check_disk_space,
-    create_folders,
-    is_own,
     reserve_space,
     temporary_folder,
     translate_os_errors,
@@ -366,7 +366,9 @@ def read_corpus(
         # In a shared folder, another user may have created a link or a pipe with this name.
         descriptor = os.open(path, os.O_RDONLY | NO_FOLLOW | NO_WAIT)
         with os.fdopen(descriptor, "rb") as file:
-            store = IdStore(file, reused=True) if is_own(descriptor, forbidden=0o022) else None
+            status = os.fstat(descriptor)
+            is_trusted = stat.S_ISREG(status.st_mode) and belongs_to_user(status, forbidden=0o022)
+            store = IdStore(file, reused=True) if is_trusted else None
         if store and store.footer.cache_key == cache_key:
             return store
         if store:
@@ -607,7 +609,7 @@ def store_of_ids(
 
 def _create_folder(folder: Path) -> None:
     with _translate_write_errors(folder):
-        create_folders(folder)
+        folder.mkdir(parents=True, exist_ok=True)
 
 
 def _temporary(folder: Path) -> BinaryIO:

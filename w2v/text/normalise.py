@@ -22,11 +22,8 @@ Tokenize = Literal["spaces", "words", "words+punctuation"]
 Digits = Literal["keep", "spell", "zero"]
 Normalize = Literal["keep", "nfc", "nfkc"]
 
-Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
-FORMS: dict[str, Form] = {"nfc": "NFC", "nfkc": "NFKC"}
-DECOMPOSITIONS: dict[Form, Form] = {"NFC": "NFD", "NFD": "NFD", "NFKC": "NFKD", "NFKD": "NFKD"}
-SAMPLE_STEP = 128  # look at every 128th character: a run of 256 combining characters covers two of them in a row
+FORMS: dict[str, Literal["NFC", "NFKC"]] = {"nfc": "NFC", "nfkc": "NFKC"}
 DIGIT_NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 CASED = range(0x20000)  # all letters with case are in the first two planes
 ASSIGNED = (range(0x40000), range(0xE0000, 0xE1000))  # all other characters are private or unassigned
@@ -141,49 +138,11 @@ class Normaliser:
     def _normalise_form(self, text: bytes) -> bytes:
         if self._form is None or text.isascii():
             return text
-        return normalise_unicode(text.decode(), self._form).encode()
+        return unicodedata.normalize(self._form, text.decode()).encode()
 
     def words(self, text: str) -> list[str]:
         """Return the words of a text."""
         return [word.decode() for word in self(text.encode("utf-8", "replace") + PADDING).split()]
-
-
-def normalise_unicode(text: str, form: Form) -> str:
-    """Return the text in a Unicode normalisation form, like `unicodedata.normalize` but in linear time.
-
-    `unicodedata.normalize` sorts each run of combining characters by insertion, in quadratic time: a run of 200,000
-    takes a minute. So long runs are decomposed and sorted here first, in linear time. The result is the same.
-    """
-    if text.isascii():
-        return text
-    sampled, run = _long_runs(form)
-    if sampled.search(text[::SAMPLE_STEP]):
-        text = run.sub(lambda found: _sort_marks(found[0], form), text)
-    return text if unicodedata.is_normalized(form, text) else unicodedata.normalize(form, text)
-
-
-def _sort_marks(run: str, form: Form) -> str:
-    """Decompose a run of combining characters and sort the parts in canonical order."""
-    decomposition = DECOMPOSITIONS[form]
-    parts = {mark: unicodedata.normalize(decomposition, mark) for mark in set(run)}
-    return "".join(sorted("".join(parts[mark] for mark in run), key=unicodedata.combining))
-
-
-@cache
-def _long_runs(form: Form) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return two patterns that find long runs of combining characters.
-
-    The first finds them quickly among every SAMPLE_STEP-th character of a text, the second in the text itself.
-    """
-    decomposition = DECOMPOSITIONS[form]
-    combining = (
-        mark
-        for points in ASSIGNED
-        for mark in map(chr, points)
-        if unicodedata.combining(unicodedata.normalize(decomposition, mark)[0])
-    )
-    marks = "".join(combining)
-    return re.compile(f"[{marks}]{{2}}"), re.compile(f"[{marks}]{{{2 * SAMPLE_STEP},}}")
 
 
 _DIGIT = re.compile(r"\d")  # digits of any script

@@ -17,7 +17,7 @@ from w2v.errors import issue_text_warning
 from w2v.text._text import FIRST_TYPE, PADDING
 from w2v.text.idstore import TypeCounts
 from w2v.text.markup import INLINE, LINES
-from w2v.text.normalise import Normaliser, TextOptions, normalise_unicode
+from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.words import WORDS_AT_ONCE, Words
 
 SMALL_TEXT = 1_000_000  # words; a warning is issued for a smaller text
@@ -225,7 +225,7 @@ def _spelling_advice(first: FirstWords) -> str:
     """Return advice if words are in decomposed Unicode, else ""."""
     if _is_composed(" ".join(first.words)):
         return ""
-    others = {normalise_unicode(word, "NFC") for word in first.words if not _is_composed(word)}
+    others = {unicodedata.normalize("NFC", word) for word in first.words if not _is_composed(word)}
     twice = others & set(first.words)
     if not twice and first.mean(lambda word: not _is_composed(word)) <= DECOMPOSED:
         return ""
@@ -237,7 +237,7 @@ def _spelling_advice(first: FirstWords) -> str:
 
 
 def _is_composed(word: str) -> bool:
-    return word.isascii() or normalise_unicode(word, "NFC") == word
+    return unicodedata.is_normalized("NFC", word)
 
 
 def _has_attached_punctuation(word: str) -> bool:

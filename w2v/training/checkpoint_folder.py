@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from w2v.errors import W2VError, one_line
 from w2v.formats.vector_file import SUBWORD_VIEW, WORD_VIEW
 from w2v.losses.loss import Loss
-from w2v.system.files import PathLike, create_folders, translate_os_errors
+from w2v.system.files import PathLike, translate_os_errors
 from w2v.system.lock import Lock
 from w2v.system.memory import cpu_seconds_limit
 from w2v.system.threads import NoThread, Thread
@@ -88,7 +88,7 @@ class CheckpointFolder:
         self._last_write = time.monotonic()
         self._cpu_deadline = CPU_LIMIT_SHARE * cpu_seconds_limit()
         with translate_os_errors(self.folder, "write checkpoints in"):
-            create_folders(self.folder)
+            self.folder.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=self.folder).close()
             self._lock = self._new_lock()
         for unfinished in self.folder.glob(".checkpoint-*.tmp"):  # files that a killed process was writing
@@ -153,7 +153,7 @@ class CheckpointFolder:
         if self._lock.holds():
             return
         written, self._written = self._written, {}
-        create_folders(self.folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
         lock, existing = self._new_lock(), files(self.folder)
         for path in existing:
             check_identity(path, read_checkpoint(path, checkpoint.loss).identity, checkpoint.identity)

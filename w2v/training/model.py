@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.display import Page, html_curve, html_table
+from w2v.display import html_curve, html_table
 from w2v.errors import VectorsWithoutModel, W2VError, pluralise, translate_errors
 from w2v.evaluation.analogies import AnalogyResult, analogies
 from w2v.formats import bfloat16, table
@@ -31,10 +31,7 @@ from w2v.text.words import Words
 from w2v.training.views import whole_settings
 from w2v.vectors.combine_matrices import combine_matrices, concatenate_matrices
 from w2v.vectors.combine_models import concatenate_unit_vectors
-from w2v.vectors.keyed import HasWordVectors, KeyedVectors
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from w2v.vectors.keyed import KeyedVectors
 
 # A tensor in the file: mean losses, float64 (epochs,), NaN for epochs without predictions.
 LOSS_BY_EPOCH = "loss_by_epoch"
@@ -386,18 +383,6 @@ class Model(HasVectors):
         names = METRICS_OF_VIEWS
         total["views"] = {name: {key: view[key] for key in names if key in view} for name, view in metrics.items()}
         return total
-
-    def encode(self, texts: Iterable[str] | Iterable[Sequence[str]], **options: Any) -> NDArray[np.float32]:
-        """Return the vectors of texts, (N, D); see KeyedVectors.encode."""
-        return self.wv.encode(texts, **options)
-
-    def plot(self, words: Iterable[str] | Mapping[str, Sequence[str]] | None = None, **options: Any) -> Figure:
-        """Plot a map of words; see KeyedVectors.plot."""
-        return self.wv.plot(words, **options)
-
-    def explore(self, other: HasWordVectors | None = None, **options: Any) -> Page:
-        """Return a page for the browser about one or two models; see KeyedVectors.explore."""
-        return self.wv.explore(other.wv if other else None, **options)
 
     def save(self, path: PathLike, *, force: bool = False) -> None:
         """Write the model to a file, atomically. Only the format .safetensors stores the whole model.

@@ -21,7 +21,7 @@ from w2v.formats.vector_file import WORD_VIEW
 from w2v.options import refuse_unknown
 from w2v.progress import Report
 from w2v.settings import RENAMED
-from w2v.system.files import PathLike, as_paths, create_folders, translate_os_errors
+from w2v.system.files import PathLike, as_paths, translate_os_errors
 from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus, DataFrameLike, Source
 from w2v.text.tagging import TaggedTexts, tagged
@@ -171,7 +171,7 @@ def _check_outputs(output: Path, names: Iterable[str], may_exist: bool) -> None:
     if output.exists() and not output.is_dir():
         raise SettingsError(f"{output} is a file: name a folder with -o (output=)")
     with translate_os_errors(output, "write models in"):
-        create_folders(output)
+        output.mkdir(parents=True, exist_ok=True)
     for path in (output / f"{name}{EXTENSION}" for name in names):
         if path.exists() and not may_exist:
             raise W2VError(

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from w2v.errors import SettingsError
+from w2v.errors import SettingsError, W2VError
 from w2v.formats import bfloat16
 from w2v.options import suggestion
 from w2v.progress import Meter, Report
 from w2v.system.files import Errors
-from w2v.text._text import PADDING, Items, Lookup
+from w2v.text._text import PADDING, Items
 from w2v.text.columns import PLAIN
-from w2v.text.corpus import Corpus, TextBlock
+from w2v.text.corpus import Corpus, DataFrameLike, TextBlock, python_values
 from w2v.text.encodings import UTF_8, encoding_name
 from w2v.text.idstore import locate_malformed
 from w2v.text.markup import without_markup
-from w2v.text.normalise import Normaliser, TextOptions
+from w2v.text.normalise import Normaliser
 from w2v.text.sessions import SessionBlock
-from w2v.text.subwords import Ngrams, sums_of_rows
+from w2v.text.subwords import sums_of_rows
 from w2v.text.words import Words
 from w2v.vectors.compose import complete_vectors
 from w2v.vectors.cosines import Floats, unit
+from w2v.vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
 
 Weights = Literal["mean", "idf", "sif"]
 
@@ -35,6 +35,39 @@ FORMULAS: dict[Weights, Callable[[Any], Any]] = {
     "sif": lambda share: SIF / (SIF + share),
 }
 UNKNOWN_AT_ONCE = 1 << 10  # unknown words composed of n-grams in a batch
+
+
+def encode(
+    model: KeyedVectors | HasWordVectors,
+    texts: Iterable[str | None] | Iterable[Sequence[str] | None],
+    weights: Weights = "sif",
+) -> Floats:
+    """Return the vectors of n texts or lists of words, float32 (n, D): weighted means of their words' vectors.
+
+    Texts are split into words by `words_in` of the vectors. A text without a known word gets zeros. So does a missing
+    text (None, NaN); a TextWarning says how many were missing.
+
+    Args:
+        model: A model or vectors.
+        texts: The texts.
+        weights: The weight of a word w with the share p(w) of the words of the training text. "mean": 1. "idf":
+            −log p(w). "sif": a / (a + p(w)) with a = 0.001, and the component that all texts have in common is removed,
+            as in Arora, Liang and Ma 2017.
+
+    Raises:
+        SettingsError: If `weights` is unknown, or if it is "idf" or "sif" and the counts of the words are unknown.
+        W2VError: If `texts` is not a list of texts, but a table or a string, for example.
+    """
+    if isinstance(texts, str):
+        raise W2VError(f"a list of texts is needed, not a single one: write [{texts[:60]!r}]")
+    if isinstance(texts, DataFrameLike | Mapping):
+        raise W2VError("a list of texts is needed, not a table: give one of its columns")
+    if not isinstance(texts, Iterable):
+        raise W2VError(f"a list of texts is needed, not an object of type {type(texts).__name__}")
+    lines = (text.replace("\n", " ") if isinstance(text, str) else text for text in python_values(texts))
+    encoder = Encoder(vectors_of(model), weights)
+    blocks = encoder.blocks(Corpus(lines), progress=lambda _: None)
+    return np.concatenate([np.empty((0, encoder.size), np.float32), *blocks])
 
 
 class Encoder:
@@ -62,33 +95,29 @@ class Encoder:
         missing: Number of missing texts, such as None or an empty field of CSV; they are encoded as zeros.
     """
 
-    def __init__(
-        self,
-        lookup: Lookup,
-        vectors: NDArray[Any],
-        counts: NDArray[np.int64] | None,
-        ngrams: Ngrams | None,
-        options: TextOptions,
-        weights: Weights,
-        errors: Errors,
-    ) -> None:
-        """Compute the weights of all words. `lookup` finds their rows; `vectors` are (V, D), `counts` (V,).
+    def __init__(self, keyed_vectors: KeyedVectors, weights: Weights = "sif", errors: Errors = "strict") -> None:
+        """Compute the weights of all words.
+
+        Args:
+            keyed_vectors: The words and their vectors.
+            weights: See the class.
+            errors: "strict", "replace" or "ignore": how to treat bytes that are not UTF-8.
 
         Raises:
-            SettingsError: If `weights` is unknown, or if it needs counts and `counts` is None.
+            SettingsError: If `weights` is unknown, or if it needs counts and the counts of the words are unknown.
         """
         if weights not in get_args(Weights):
             raise SettingsError(f"weights {weights!r}: {suggestion(weights, get_args(Weights))}")
+        vectors, counts = keyed_vectors.vectors, keyed_vectors.counts
         if counts is None and weights != "mean":
             raise SettingsError(
                 f"weights {weights}: these vectors have no counts; choose mean, or a .safetensors file, which has them"
             )
         self.texts = self.words = self.unknown = self.missing = 0
-        self.size = int(vectors.shape[1])
-        self._vectors, self._ngrams = vectors, ngrams
-        self._lookup = lookup
-        self._normalise = Normaliser(options, errors)
-        self._strips_markup = options.strip_markup
+        self.size = keyed_vectors.vector_size
+        self._vectors, self._ngrams, self._lookup = vectors, keyed_vectors.ngrams, keyed_vectors.lookup
+        self._normalise = Normaliser(keyed_vectors.header.text, errors)
+        self._strips_markup = keyed_vectors.header.text.strip_markup
         counts = np.ones(len(vectors), np.int64) if counts is None else np.maximum(counts, 1)
         shares = np.append(counts, 1) / counts.sum(dtype=np.float64)  # the last is the share of an unknown word
         self._weights: Floats = FORMULAS[weights](shares).astype(np.float32)

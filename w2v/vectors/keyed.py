@@ -1,23 +1,23 @@
 """Words and their vectors: look-up, comparison, nearest neighbours.
 
 The methods have gensim's names but w2v's own arguments and rules: a key is a word, never a row number, and `save`
-replaces a file only with `force`. `w2v.gensim` has classes with gensim's arguments and behaviour.
+replaces a file only with `force`. `w2v.gensim` has classes with all methods of gensim, and with its arguments and
+behaviour. What else can be done with vectors is a function, such as `encode`, `recommend`, `plot` or `analogies`.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast, get_args
+from typing import Any, Protocol, Self, TypeGuard, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from w2v.display import Page, html_table
+from w2v.display import html_table
 from w2v.errors import SettingsError, W2VError, pluralise
-from w2v.formats import table, word2vec
+from w2v.formats import table
 from w2v.formats.header import ModelHeader
 from w2v.formats.storage import CompactMatrix
 from w2v.formats.vector_file import VectorFile, as_floats, check_counts
@@ -26,28 +26,17 @@ from w2v.progress import Report
 from w2v.system import memory
 from w2v.system.files import Errors, PathLike
 from w2v.text._text import Lookup
-from w2v.text.corpus import Corpus, DataFrameLike, python_values
 from w2v.text.normalise import Normaliser
 from w2v.text.subwords import Ngrams
 from w2v.text.words import INTEGER, Words, as_list, is_number
 from w2v.vectors.compose import complete_vectors
 from w2v.vectors.cosines import EPSILON, Floats, cosine, cosines, lengths, unit
-from w2v.vectors.encode import Encoder, Weights
 from w2v.vectors.neighbours import nearest, top_rows
-from w2v.vectors.recommend import Recommender
 from w2v.vectors.unknown_words import UnknownWordError
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from w2v.evaluation.analogies import Section
-    from w2v.vectors.approximate import ApproximateIndex
 
 Neighbours = list[tuple[Any, float]]  # pairs of a word, or the number of an item, and a score
 Key = str | int | NDArray[Any]  # a word, the number of an item, or a vector
 Keys = Key | Sequence[Key | tuple[Key, float]]  # a tuple is a key and its weight
-
-Word = TypeVar("Word", bound=str | int)
 
 SHOWN_WORDS = 10  # rows of the table in a notebook
 
@@ -83,7 +72,15 @@ class KeyedVectors:
         """
         self.header = header or ModelHeader()
         self.tensors = dict(tensors or {})
-        self._words: Sequence[str] = words if isinstance(words, Words) else self._checked_words(words)
+        if not isinstance(words, Words):
+            words = as_list(words)
+            if words and all(map(is_number, words)):
+                self.header = replace(self.header, key_type="int")
+                words = Words.of(map(str, words))
+        for row, word in enumerate(words if isinstance(words, list) else ()):
+            if not isinstance(word, str):
+                raise W2VError(f"word {row} is {word!r:.60}: words are strings, or all are ints of 64 bits")
+        self._words: Sequence[str] = words
         self.vectors = cast(Any, vectors)
         self.counts: NDArray[np.int64] | None = None
         if counts is not None:
@@ -93,30 +90,14 @@ class KeyedVectors:
             check_counts("", self._words, numbers)
             self.counts = numbers.astype(np.int64, copy=False)
 
-    def _checked_words(self, words: Sequence[Any]) -> Sequence[str]:
-        """Return words as they are, and numbers as text. Raise W2VError for anything else."""
-        keys = as_list(words)
-        if keys and all(map(is_number, keys)):
-            self.header = replace(self.header, key_type="int")
-            return Words.of(map(str, keys))
-        for row, word in enumerate(keys):
-            if not isinstance(word, str):
-                raise W2VError(f"word {row} is {word!r:.60}: words are strings, or all are ints of 64 bits")
-        return keys
-
     # -- words and vectors --------------------------------------------------------------------------
 
     @cached_property
     def index_to_key(self) -> list[Any]:
         """The words, or the numbers of the items, in the order of the vectors."""
-        if self._has_numbers:
+        if self.header.key_type == "int":
             return Words.of(self._words).to_ints()
         return list(self._words)
-
-    @property
-    def _has_numbers(self) -> bool:
-        """Whether the keys are numbers."""
-        return self.header.key_type == "int"
 
     @cached_property
     def key_to_index(self) -> dict[Any, int]:
@@ -132,7 +113,7 @@ class KeyedVectors:
         return index
 
     @cached_property
-    def _lookup(self) -> Lookup:
+    def lookup(self) -> Lookup:
         """Finds the rows of the words of a text, without making a str of each."""
         words = Words.of(self._words)
         return Lookup(words.with_padding(), words.offsets)
@@ -162,7 +143,7 @@ class KeyedVectors:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what cannot be copied or pickled, and is made again when it is used."""
-        return {name: value for name, value in vars(self).items() if name != "_lookup"}
+        return {name: value for name, value in vars(self).items() if name != "lookup"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _norms=None)
@@ -186,11 +167,7 @@ class KeyedVectors:
 
         Only the native format stores these options. Without them, words are separated by spaces.
         """
-        return self._normaliser.words(text)
-
-    @cached_property
-    def _normaliser(self) -> Normaliser:
-        return Normaliser(self.header.text)
+        return Normaliser(self.header.text).words(text)
 
     @cached_property
     def ngrams(self) -> Ngrams | None:
@@ -219,16 +196,12 @@ class KeyedVectors:
 
     def row_of(self, key: Any) -> int | None:
         """Return the row of a key, or None if it is unknown."""
-        if isinstance(key, str) and self._has_numbers:
+        if isinstance(key, str) and self.header.key_type == "int":
             key = int(key) if INTEGER.fullmatch(key) else None
         try:
             return self.key_to_index.get(key)
         except TypeError:  # a key that cannot be hashed, such as a list
             return None
-
-    def _key(self, row: int) -> Any:
-        """Return the key of a row."""
-        return self.index_to_key[row] if self._has_numbers else self._words[row]
 
     def _ngram_vector(self, word: str) -> Floats | None:
         """Return the mean of the rows of a word's n-grams; None if there are none."""
@@ -316,12 +289,7 @@ class KeyedVectors:
 
     def _is_unknown_word(self, key: Key) -> bool:
         """Return True for a word without a vector. An int is a word only if all keys are ints."""
-        return isinstance(key, str | int | np.integer if self._has_numbers else str) and key not in self
-
-    def _check_known(self, keys: Iterable[Key]) -> None:
-        """Raise UnknownWordError for the keys that are words without a vector."""
-        words = [key for key in keys if isinstance(key, str | int | np.integer)]
-        self._look_up_rows(word for word in words if word not in self)
+        return isinstance(key, str | int | np.integer if self.header.key_type == "int" else str) and key not in self
 
     def _look_up_vectors(self, keys: Iterable[str | int]) -> Floats:
         """Return the vectors of n keys, (n, D). Raise UnknownWordError with all unknown keys."""
@@ -348,21 +316,15 @@ class KeyedVectors:
             raise UnknownWordError([key for key in keys if not self.is_known(key)], self.key_to_index)
         return rows
 
-    def _look_up_known_rows(self, keys: Iterable[Key]) -> list[int]:
-        """Return the rows of the known words among these keys."""
-        return self._look_up_rows(key for key in keys if isinstance(key, str | int | np.integer) and self.is_known(key))
-
     def _vectors_of_keys(self, keys: Sequence[Key], norm: bool) -> Floats:
         """Return the vectors of n words and vectors, (n, D). If `norm`, scale the vectors of words to length 1."""
-        of_words = self._look_up_vectors(key for key in keys if isinstance(key, str | int | np.integer))
+        of_words = self._look_up_vectors(key for key in keys if is_word(key))
         rest = iter(unit(of_words) if norm else of_words)
-        return np.stack(
-            [next(rest) if isinstance(key, str | int | np.integer) else self._vector(key, norm) for key in keys]
-        )
+        return np.stack([next(rest) if is_word(key) else self._vector(key, norm) for key in keys])
 
     def _vector(self, key: Key, norm: bool) -> Floats:
         """Return the vector of a word, (D,), scaled to length 1 if `norm`, or the key itself if it is a vector."""
-        if isinstance(key, str | int | np.integer):
+        if is_word(key):
             return self.get_vector(key, norm)
         try:
             vector = as_floats(key) if np.ndim(key) else np.zeros((), np.float32)
@@ -385,75 +347,6 @@ class KeyedVectors:
             UnknownWordError: If a word does not have a vector.
         """
         return cosine(*self[[word1, word2]])
-
-    def n_similarity(self, words1: Iterable[str | int], words2: Iterable[str | int]) -> float:
-        """Return the cosine of the means of two lists of words. Unknown words are left out.
-
-        Raises:
-            UnknownWordError: If all words of a list are unknown.
-            W2VError: If a list is empty.
-        """
-        return cosine(*(self.get_mean_vector(words, pre_normalize=False) for words in (words1, words2)))
-
-    def distance(self, word1: str | int, word2: str | int) -> float:
-        """Return 1 minus the cosine of two words.
-
-        Raises:
-            UnknownWordError: If a word does not have a vector.
-        """
-        return 1.0 - self.similarity(word1, word2)
-
-    def distances(self, key: Key, other_words: Iterable[str | int] = ()) -> Floats:
-        """Return 1 minus the cosine of a word or vector with each of n other words, by default all: float32 (n,).
-
-        Raises:
-            UnknownWordError: If a word does not have a vector.
-            W2VError: If a vector has the wrong shape.
-        """
-        others = as_list(other_words)
-        vector = unit(self._vector(key, norm=False))
-        return 1 - (unit(self._look_up_vectors(others)) @ vector if others else self._cosines(vector, len(self)))
-
-    def closer_than(self, word1: str | int, word2: str | int) -> list[Any]:
-        """Return the words nearer to `word1` than `word2` is, in vocabulary order.
-
-        Raises:
-            UnknownWordError: If a word is not in the vocabulary.
-        """
-        distances = self.distances(word1)
-        first, second = self._look_up_rows([word1, word2])
-        closer = distances < distances[second]
-        closer[first] = False
-        return [self._key(row) for row in np.flatnonzero(closer).tolist()]
-
-    def rank(self, word1: str | int, word2: str | int) -> int:
-        """Return the position of `word2` among the neighbours of `word1`; the nearest is 1.
-
-        Raises:
-            UnknownWordError: If a word is not in the vocabulary.
-        """
-        return len(self.closer_than(word1, word2)) + 1
-
-    def most_similar_to_given(self, word: str | int, words: Sequence[Word]) -> Word:
-        """Return the word in the list `words` that is nearest to `word`.
-
-        Raises:
-            UnknownWordError: If a word does not have a vector.
-            W2VError: If `words` is empty.
-        """
-        if not (words := as_list(words)):
-            raise W2VError("the list of words is empty")
-        return words[int(np.argmin(self.distances(word, words)))]
-
-    def relative_cosine_similarity(self, word1: str | int, word2: str | int, topn: int = 10) -> float:
-        """Return the cosine of two words, divided by the sum of the cosines of the `topn` words nearest to `word1`.
-
-        Words with a value above 1 / topn are more likely synonyms (Leeuwenberg et al. 2016).
-
-        Raises:
-            UnknownWordError: If a word does not have a vector.
-        """
-        return self.similarity(word1, word2) / sum(cosine for _, cosine in self.similar_by_word(word1, topn))
 
     def doesnt_match(self, words: Iterable[str]) -> str:
         """Return the word that is farthest from the mean of these words. Unknown words are left out.
@@ -490,28 +383,14 @@ class KeyedVectors:
             W2VError: If no word is given, or if a vector has the wrong shape.
             SettingsError: If `restrict_vocab` is negative or not a whole number.
         """
-        mean, query_rows = self._query(positive, negative)
-        return self._top_words(self._cosines(mean, self._search_size(restrict_vocab)), query_rows, topn)
+        keys, mean = self._query(positive, negative)
+        return self._top_words(self._cosines(mean, _search_size(self, restrict_vocab)), keys, topn)
 
-    def _query(self, positive: Keys, negative: Keys) -> tuple[Floats, list[int]]:
-        """Return the mean of a query, (D,), scaled to length 1, and the rows of the query's words."""
+    def _query(self, positive: Keys, negative: Keys) -> tuple[list[Key], Floats]:
+        """Return the words and vectors of a query, and their mean, (D,), scaled to length 1."""
         weighted = _weighted(positive, 1.0) + _weighted(negative, -1.0)
-        mean = self.get_mean_vector(
-            [key for key, _ in weighted], [weight for _, weight in weighted], ignore_missing=False
-        )
-        return unit(mean), self._look_up_known_rows(key for key, _ in weighted)
-
-    def similar_by_word(self, word: str | int, topn: int = 10, restrict_vocab: int | None = None) -> Neighbours:
-        """Return the `topn` words nearest to a word by cosine; see `most_similar`.
-
-        Raises:
-            UnknownWordError: If the word does not have a vector.
-        """
-        return self.most_similar([word], topn=topn, restrict_vocab=restrict_vocab)
-
-    def similar_by_vector(self, vector: NDArray[Any], topn: int = 10, restrict_vocab: int | None = None) -> Neighbours:
-        """Return the `topn` words nearest to a vector (D,) by cosine; see `most_similar`."""
-        return self.most_similar([vector], topn=topn, restrict_vocab=restrict_vocab)
+        keys = [key for key, _ in weighted]
+        return keys, unit(self.get_mean_vector(keys, [weight for _, weight in weighted], ignore_missing=False))
 
     def most_similar_batch(
         self, words: Iterable[str], topn: int = 10, restrict_vocab: int | None = None
@@ -521,10 +400,11 @@ class KeyedVectors:
         Raises:
             UnknownWordError: If a word does not have a vector.
         """
-        words, rows = as_list(words), self._search_size(restrict_vocab)
-        left_out = [[row for row in self._look_up_known_rows([word]) if row < rows] for word in words]
-        results = nearest(self._look_up_vectors(words), self.vectors[:rows], self.norms[:rows], topn, left_out)
-        return [self._neighbours(best, scores) for best, scores in results]
+        words, searched = as_list(words), _search_size(self, restrict_vocab)
+        rows = [self.row_of(word) for word in words]
+        left_out = [[] if row is None or row >= searched else [row] for row in rows]
+        queries, vectors, norms = self._look_up_vectors(words), self.vectors[:searched], self.norms[:searched]
+        return [_neighbours(self, *found) for found in nearest(queries, vectors, norms, topn, left_out)]
 
     def most_similar_cosmul(
         self, positive: Keys = (), negative: Keys = (), topn: int = 10, restrict_vocab: int | None = None
@@ -540,182 +420,23 @@ class KeyedVectors:
             W2VError: If a vector has the wrong shape.
             SettingsError: If `restrict_vocab` is negative or not a whole number.
         """
-        return self._top_words(*self._cosmul_scores(positive, negative, self._search_size(restrict_vocab)), topn)
-
-    def _cosmul_scores(self, positive: Keys, negative: Keys, rows: int) -> tuple[Floats, list[int]]:
-        """Return the 3CosMul score of each of the first `rows` words, (rows,), and the rows of the query's words."""
-        factors = [_weighted(positive, 1.0), _weighted(negative, 1.0)]
-        self._check_known(key for side in factors for key, _ in side)
-        query_rows = self._look_up_known_rows(key for side in factors for key, _ in side)
-        products = [np.ones(rows, np.float32), np.ones(rows, np.float32)]
-        for product, side in zip(products, factors, strict=True):
-            for key, _ in side:
-                product *= (1 + self._cosines(self._unit_vector(key), rows)) / 2
-        return products[0] / (products[1] + np.float32(EPSILON)), query_rows
-
-    def _unit_vector(self, key: Key) -> Floats:
-        """Return the vector of a key, (D,), scaled to length 1. gensim's interface overrides this method."""
-        return unit(self._vector(key, norm=False))
-
-    def _search_size(self, restrict_vocab: int | None) -> int:
-        """Return the number of words to search. Raise SettingsError for an impossible `restrict_vocab`."""
-        if restrict_vocab is None:
-            return len(self)
-        check_whole(0, restrict_vocab=restrict_vocab)
-        return min(restrict_vocab, len(self))
+        keys, scores = cosmul_scores(self, positive, negative, _search_size(self, restrict_vocab))
+        return self._top_words(scores, keys, topn)
 
     def _cosines(self, queries: Floats, rows: int) -> Floats:
         """Return the cosines of unit queries (D,) or (n, D) with the first `rows` words: (rows,) or (n, rows)."""
         return cosines(queries, self.vectors[:rows], self.norms[:rows])
 
-    def _top_words(self, scores: Floats, left_out: list[int], topn: int) -> Neighbours:
+    def _top_words(self, scores: Floats, left_out: Iterable[Key], topn: int) -> Neighbours:
         """Return the words with the highest scores, highest first; equal scores are in vocabulary order."""
-        scores[[row for row in left_out if row < len(scores)]] = -np.inf
+        for key in left_out:
+            row = self.row_of(key) if is_word(key) else None
+            if row is not None and row < len(scores):
+                scores[row] = -np.inf
         rows = top_rows(scores, topn)
-        return self._neighbours(rows, scores[rows])
+        return _neighbours(self, rows, scores[rows])
 
-    def _neighbours(self, rows: NDArray[np.int64], scores: Floats) -> Neighbours:
-        return [(self._key(row), score) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)]
-
-    # -- texts --------------------------------------------------------------------------------------
-
-    def encode(self, texts: Iterable[str | None] | Iterable[Sequence[str] | None], weights: Weights = "sif") -> Floats:
-        """Return the vectors of n texts or lists of words, float32 (n, D): weighted means of their words' vectors.
-
-        Texts are split into words by `words_in`. Encoder describes the `weights`: "mean", "idf" or "sif". A text
-        without a known word gets zeros. So does a missing text (None, NaN); a TextWarning says how many were missing.
-
-        Raises:
-            SettingsError: If `weights` is unknown, or if it is "idf" or "sif" and `counts` are unknown.
-            W2VError: If `texts` is not a list of texts, but a table or a string, for example.
-        """
-        if isinstance(texts, str):
-            raise W2VError(f"a list of texts is needed, not a single one: write [{texts[:60]!r}]")
-        if isinstance(texts, DataFrameLike | Mapping):
-            raise W2VError("a list of texts is needed, not a table: give one of its columns")
-        if not isinstance(texts, Iterable):
-            raise W2VError(f"a list of texts is needed, not an object of type {type(texts).__name__}")
-        lines = (text.replace("\n", " ") if isinstance(text, str) else text for text in python_values(texts))
-        blocks = list(self.encoder(weights).blocks(Corpus(lines), progress=lambda _: None))
-        return np.concatenate([np.empty((0, self.vector_size), np.float32), *blocks])
-
-    def encoder(self, weights: Weights = "sif", errors: Errors = "strict") -> Encoder:
-        """Return the Encoder that `encode` uses, which also reads large files in blocks.
-
-        `errors` ("strict", "replace" or "ignore") says how to treat bytes that are not UTF-8.
-
-        Raises:
-            SettingsError: If `weights` is unknown, or if it is "idf" or "sif" and `counts` are unknown.
-        """
-        return Encoder(self._lookup, self.vectors, self.counts, self.ngrams, self.header.text, weights, errors)
-
-    # -- sessions -----------------------------------------------------------------------------------
-
-    def recommend(
-        self,
-        sessions: Iterable[Iterable[Any] | None],
-        topn: int = 10,
-        last: int | None = None,
-        index: ApproximateIndex | None = None,
-    ) -> list[Neighbours]:
-        """Return the `topn` items nearest to each of n sessions, computed in batches; see Recommender.
-
-        Args:
-            sessions: Lists of items. A session without a known item gets an empty list.
-            topn: The number of items to return for a session. Items of the session are left out.
-            last: Use only the last `last` known items of a session; by default all.
-            index: Search in this index of `vectors` instead of comparing all items.
-
-        Raises:
-            SettingsError: If `topn` or `last` is less than 1 or not a whole number.
-            W2VError: If `sessions` is not a list of lists.
-        """
-        if isinstance(sessions, str | os.PathLike | DataFrameLike | Mapping):
-            kind = type(sessions).__name__
-            raise W2VError(f"a list of sessions is needed, not an object of type {kind}")
-        blocks = self.recommender(topn, last, index).blocks(Corpus(sessions), progress=lambda _: None)
-        return [found for block in blocks for found in block.sessions(self.index_to_key)]
-
-    def recommender(
-        self,
-        topn: int = 10,
-        last: int | None = None,
-        index: ApproximateIndex | None = None,
-        errors: Errors = "strict",
-    ) -> Recommender:
-        """Return the Recommender that `recommend` uses, which also reads large files in blocks.
-
-        `errors` ("strict", "replace" or "ignore") says how to treat bytes that are not UTF-8. The other arguments and
-        errors are the same as in `recommend`.
-        """
-        normalise = Normaliser(self.header.text, errors)
-        return Recommender(self._lookup, self.vectors, self.norms, normalise, topn, last, index)
-
-    # -- plots --------------------------------------------------------------------------------------
-
-    def plot(self, words: Iterable[str] | Mapping[str, Sequence[str]] | None = None, **options: Any) -> Figure:
-        """Draw a map of words, by default of 200 frequent ones, and return the matplotlib figure.
-
-        Args:
-            words: A list of words, or a mapping from section names to lists of words.
-            options: `topn`, the number of words (200); `skip`, the number of most frequent words to leave out (100, or
-                fewer in a small model); `method`, the projection: "pca", "tsne" or "umap"; `groups`, the meaning of
-                colours: "sections", "clusters" or "frequency"; `clusters`, the number of clusters (8); `seed` (1);
-                `title`; `progress`, called while t-SNE and UMAP run.
-
-        Raises:
-            UnknownWordError: If a word is not in the vocabulary.
-            SettingsError: If an option is impossible.
-            W2VError: If a library is missing.
-        """
-        from w2v.plotting.word_map import word_map
-
-        return word_map(self, words, **options)
-
-    def explore(self, other: Self | None = None, **options: Any) -> Page:
-        """Make a page with the neighbours, analogies and a map of one or two models. A notebook displays it.
-
-        The page's save(path) writes one HTML file.
-
-        Args:
-            other: A second model to compare with.
-            options: `restrict_vocab`, the number of most frequent words to include (10,000); `method`, the projection
-                of the map: "pca", "tsne" or "umap"; `slices`, whether both models have one coordinate system, so
-                that their maps have the same axes; `progress`, called while t-SNE and UMAP run.
-
-        Raises:
-            SettingsError: If an option is impossible.
-            W2VError: If a library is missing, a vector is not finite, or slices have no coordinate system in common.
-        """
-        from w2v.explore.page import explore
-
-        return explore({"vectors": self} if other is None else {"vectors": self, "other": other}, **options)
-
-    # -- evaluation and files -----------------------------------------------------------------------
-
-    def evaluate_word_analogies(
-        self, analogies: PathLike | None = None, restrict_vocab: int = 300_000, case_insensitive: bool = True
-    ) -> tuple[float | None, list[Section]]:
-        """Return the accuracy on a file of analogy questions and the results of its sections.
-
-        Arguments and errors are the same as in w2v.analogies, but `restrict_vocab` has the default of gensim.
-        """
-        from w2v.evaluation.analogies import analogies as evaluate
-
-        result = evaluate(self, analogies, restrict_vocab, case_insensitive=case_insensitive)
-        return result.accuracy, result.sections
-
-    def evaluate_word_pairs(
-        self, pairs: PathLike | None = None, case_insensitive: bool = True
-    ) -> tuple[float | None, float | None, float]:
-        """Return Pearson's and Spearman's correlation with scored word pairs, and the percentage of unknown pairs.
-
-        Arguments and errors are the same as in w2v.word_pairs.
-        """
-        from w2v.evaluation.similarity import word_pairs
-
-        result = word_pairs(self, pairs, case_insensitive)
-        return result.pearson, result.spearman, 100 * (1 - result.found / result.pairs)
+    # -- files ----------------------------------------------------------------------------------
 
     def save(self, path: PathLike, *, force: bool = False) -> None:
         """Write a file atomically, in the format of its extension.
@@ -727,28 +448,8 @@ class KeyedVectors:
             W2VError: If the file cannot be written, or if it exists and `force` is false.
             SettingsError: If the extension is unknown.
         """
-        table.write(path, self._content(), force)
-
-    def save_word2vec_format(self, path: PathLike, binary: bool = False, *, force: bool = False) -> None:
-        """Write word2vec's text or binary format, whatever the extension.
-
-        Raises:
-            W2VError: If the file cannot be written, or if it exists and `force` is false.
-        """
-        word2vec.write(path, self._content(), force, binary=binary)
-
-    @classmethod
-    def load_word2vec_format(
-        cls, path: PathLike, binary: bool | None = None, errors: Errors = "strict"
-    ) -> KeyedVectors:
-        """Load a vector file like w2v.load, with the same errors.
-
-        gensim's argument `binary` is ignored: the format is detected.
-        """
-        return load(path, errors=errors)
-
-    def _content(self) -> VectorFile:
-        return VectorFile(Words.of(self._words), self.vectors, self.counts, self.tensors, self.header)
+        content = VectorFile(Words.of(self._words), self.vectors, self.counts, self.tensors, self.header)
+        table.write(path, content, force)
 
 
 class HasWordVectors(Protocol):
@@ -813,3 +514,41 @@ def _weighted(keys: Keys, weight: float) -> list[tuple[Key, float]]:
     if isinstance(keys, str) or not isinstance(keys, Iterable) or (isinstance(keys, np.ndarray) and keys.ndim == 1):
         keys = [keys]
     return [key if isinstance(key, tuple) else (key, weight) for key in keys]
+
+
+def _search_size(vectors: KeyedVectors, restrict_vocab: int | None) -> int:
+    """Return the number of words to search. Raise SettingsError for an impossible `restrict_vocab`."""
+    if restrict_vocab is None:
+        return len(vectors)
+    check_whole(0, restrict_vocab=restrict_vocab)
+    return min(restrict_vocab, len(vectors))
+
+
+def _neighbours(vectors: KeyedVectors, rows: NDArray[np.int64], scores: Floats) -> Neighbours:
+    """Return the words in these rows with their scores, without decoding the other words."""
+    keys = vectors.index_to_key if vectors.header.key_type == "int" else vectors._words
+    return [(keys[row], score) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)]
+
+
+def cosmul_scores(
+    vectors: KeyedVectors, positive: Keys, negative: Keys, rows: int, scale_vectors: bool = True
+) -> tuple[list[Key], Floats]:
+    """Return the words and vectors of a query, and the 3CosMul score of each of the first `rows` words, (rows,).
+
+    If `scale_vectors`, the vectors of the query are scaled to length 1, as those of its words. gensim does not do this.
+    """
+    sides = [[key for key, _ in _weighted(keys, 1.0)] for keys in (positive, negative)]
+    keys = [*sides[0], *sides[1]]
+    vectors._look_up_vectors(key for key in keys if is_word(key))  # raises an error with all unknown words
+    products = [np.ones(rows, np.float32), np.ones(rows, np.float32)]
+    for product, side in zip(products, sides, strict=True):
+        for key in side:
+            query = vectors._vector(key, norm=True)
+            query = unit(query) if scale_vectors and not is_word(key) else query
+            product *= (1 + vectors._cosines(query, rows)) / 2
+    return keys, products[0] / (products[1] + np.float32(EPSILON))
+
+
+def is_word(key: Key) -> TypeGuard[str | int]:
+    """Return True if a key of a query is a word or a number, not a vector."""
+    return isinstance(key, str | int | np.integer)

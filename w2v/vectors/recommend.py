@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+import os
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v.errors import W2VError
 from w2v.formats.item_lists import ItemLists
 from w2v.options import check_numbers
 from w2v.progress import Meter, Report
-from w2v.system.files import temporary_folder
+from w2v.system.files import Errors, temporary_folder
 from w2v.system.threads import map_in_order, processors
-from w2v.text._text import Lookup
-from w2v.text.corpus import Corpus, TextBlock
+from w2v.text.corpus import Corpus, DataFrameLike, TextBlock
 from w2v.text.encodings import UTF_8, encoding_name
 from w2v.text.idstore import locate_malformed, sessions_of_table
 from w2v.text.long_table import LongTable, RowBlock
@@ -22,6 +23,7 @@ from w2v.text.normalise import Normaliser
 from w2v.text.sessions import NO_KEYS, Keys, SessionBlock
 from w2v.text.subwords import sums_of_rows
 from w2v.vectors.cosines import Floats, unit
+from w2v.vectors.keyed import HasWordVectors, KeyedVectors, Neighbours, vectors_of
 from w2v.vectors.neighbours import nearest
 
 if TYPE_CHECKING:
@@ -30,6 +32,33 @@ if TYPE_CHECKING:
 Result = tuple[NDArray[np.int64], Floats]
 SESSIONS_AT_ONCE = 1 << 16
 MAX_ITEMS = 1 << 62  # more than a session can have
+
+
+def recommend(
+    model: KeyedVectors | HasWordVectors,
+    sessions: Iterable[Iterable[Any] | None],
+    topn: int = 10,
+    last: int | None = None,
+    index: ApproximateIndex | None = None,
+) -> list[Neighbours]:
+    """Return the `topn` items nearest to each of n sessions and their cosines, computed in batches; see Recommender.
+
+    Args:
+        model: A model or vectors.
+        sessions: Lists of items. A session without a known item gets an empty list.
+        topn: The number of items to return for a session. Items of the session are left out.
+        last: Use only the last `last` known items of a session; by default all.
+        index: Search in this index of the vectors instead of comparing all items.
+
+    Raises:
+        SettingsError: If `topn` or `last` is less than 1 or not a whole number.
+        W2VError: If `sessions` is not a list of lists.
+    """
+    if isinstance(sessions, str | os.PathLike | DataFrameLike | Mapping):
+        raise W2VError(f"a list of sessions is needed, not an object of type {type(sessions).__name__}")
+    vectors = vectors_of(model)
+    blocks = Recommender(vectors, topn, last, index).blocks(Corpus(sessions), progress=lambda _: None)
+    return [found for block in blocks for found in block.sessions(vectors.index_to_key)]
 
 
 class Recommender:
@@ -48,25 +77,23 @@ class Recommender:
 
     def __init__(
         self,
-        lookup: Lookup,
-        vectors: NDArray[Any],
-        norms: Floats,
-        normalise: Normaliser,
-        topn: int,
-        last: int | None,
-        index: ApproximateIndex | None,
+        vectors: KeyedVectors,
+        topn: int = 10,
+        last: int | None = None,
+        index: ApproximateIndex | None = None,
+        errors: Errors = "strict",
     ) -> None:
-        """Prepare a search; `lookup` finds the rows of items, and `KeyedVectors.recommender` describes the options.
+        """Prepare a search. `recommend` describes the options; `errors` says how to treat bytes that are not UTF-8.
 
         Raises:
             SettingsError: If `topn` or `last` is less than 1 or not a whole number.
         """
         check_numbers(topn=topn, **{} if last is None else {"last": last})
         self.sessions = self.empty = self.items = self.unknown = 0
-        self._vectors, self._norms, self._index = vectors, norms, index
+        self._vectors, self._norms, self._index = vectors.vectors, vectors.norms, index
         self._topn, self._last = min(topn, len(vectors)), last and min(last, MAX_ITEMS)
-        self._lookup = lookup
-        self._normalise = normalise
+        self._lookup = vectors.lookup
+        self._normalise = Normaliser(vectors.header.text, errors)
 
     def blocks(
         self,

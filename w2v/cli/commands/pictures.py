@@ -263,7 +263,7 @@ def explore(
         if output.suffix.lower() not in PAGE_SUFFIXES:
             raise SettingsError(f"{output}: unknown extension of a page: use .html")
         with ProgressPrinter(quiet) as progress:
-            page = pages.explore(load_models(progress), restrict_vocab, method, slices, progress)
+            page = pages.explore_page(load_models(progress), restrict_vocab, method, slices, progress)
         outputs.save([(output, outputs.saver(page))], force)
         print_result({"output": str(output), "bytes": len(page.html.encode())}, as_json, quiet)
         if open_page:

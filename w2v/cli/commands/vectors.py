@@ -42,9 +42,10 @@ from w2v.vectors import reduce
 from w2v.vectors.approximate import ApproximateIndex
 from w2v.vectors.combine_models import Selection
 from w2v.vectors.combine_models import combine as combine_models
-from w2v.vectors.encode import Weights
+from w2v.vectors.encode import Encoder, Weights
 from w2v.vectors.keyed import KeyedVectors, load, to_keyed_vectors
 from w2v.vectors.query import Method
+from w2v.vectors.recommend import Recommender
 
 
 @click.command(cls=options.ResultCommand)
@@ -260,7 +261,7 @@ def encode(
     corpus = options.corpus_of(texts or ["-"])
     outputs.check(output, force, map(Path, texts), models=[model])
     write, reading = matrices.writer_for(output), options.reading_options({"encoding": encoding})
-    encoder = load(model, errors=errors, progress=progress).encoder(weights, errors)
+    encoder = Encoder(load(model, errors=errors, progress=progress), weights, errors)
     write(output, encoder.size, encoder.blocks(corpus, progress, column, reading.encoding), force)
     found = {name: getattr(encoder, name) for name in ("texts", "missing", "words", "unknown")}
     return {"output": str(output), "weights": weights, "vector_size": encoder.size} | found
@@ -319,7 +320,7 @@ def recommend(
     reading = options.reading_options(given)
     vectors = load(model, errors=errors, progress=progress)
     index = ApproximateIndex(vectors.vectors, progress) if approximate else None
-    recommender = vectors.recommender(topn, last, index, errors)
+    recommender = Recommender(vectors, topn, last, index, errors)
     found: dict[str, Any] = {"output": str(output)} if output else {"recommendations": []}
     if reading.long_table and not output:
         found["session_names"] = []

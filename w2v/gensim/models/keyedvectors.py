@@ -86,30 +86,44 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
     def n_similarity(self, ws1: Sequence[Key], ws2: Sequence[Key]) -> np.float32:
         if not (len(ws1) and len(ws2)):
             raise ZeroDivisionError("At least one of the passed list is empty.")
-        return REAL(super().n_similarity(ws1, ws2))
+        return REAL(cosine(*(self.get_mean_vector(words, pre_normalize=False) for words in (ws1, ws2))))
 
     def distances(self, word_or_vector: keyed.Key, other_words: Iterable[Key] = ()) -> Floats:
+        """Return 1 minus the cosine of a key or vector with each of n other keys, by default all: float32 (n,)."""
         others = list(other_words)
-        if others and self._overrides_get_vector:  # as in gensim, only the first vector comes from get_vector
-            return 1 - unit(self.vectors[self._look_up_rows(others)]) @ unit(self._vector(word_or_vector, norm=False))
-        return super().distances(word_or_vector, others)
+        vector = unit(self._vector(word_or_vector, norm=False))
+        if not others:
+            return 1 - self._cosines(vector, len(self))
+        if self._overrides_get_vector:  # as in gensim, only the first vector comes from get_vector
+            return 1 - unit(self.vectors[self._look_up_rows(others)]) @ vector
+        return 1 - unit(self._look_up_vectors(others)) @ vector
 
     def closer_than(self, key1: Key, key2: Key) -> list[Any]:
-        return super().closer_than(key1, key2)
+        """Return the keys nearer to `key1` than `key2` is, in the order of the vectors."""
+        distances = self.distances(key1)
+        first, second = self._look_up_rows([key1, key2])
+        closer = distances < distances[second]
+        closer[first] = False
+        return [self.index_to_key[row] for row in np.flatnonzero(closer).tolist()]
 
     def words_closer_than(self, word1: Key, word2: Key) -> list[Any]:
         return self.closer_than(word1, word2)
 
     def rank(self, key1: Key, key2: Key) -> int:
-        return super().rank(key1, key2)
+        """Return the position of `key2` among the neighbours of `key1`; the nearest is 1."""
+        return len(self.closer_than(key1, key2)) + 1
 
     def most_similar_to_given(self, key1: Key, keys_list: Sequence[Key]) -> Any:
         if not len(keys_list):
             raise ValueError("the list of keys is empty")
-        return super().most_similar_to_given(key1, keys_list)
+        return keys_list[int(np.argmin(self.distances(key1, keys_list)))]
 
     def relative_cosine_similarity(self, wa: Key, wb: Key, topn: int = 10) -> float:
-        return float(super().relative_cosine_similarity(wa, wb, topn))
+        """Return the cosine of two keys, divided by the sum of the cosines of the `topn` keys nearest to `wa`.
+
+        Keys with a value above 1 / topn are more likely synonyms (Leeuwenberg et al. 2016).
+        """
+        return float(self.similarity(wa, wb) / sum(cosine for _, cosine in self.similar_by_word(wa, topn)))
 
     @staticmethod
     def cosine_similarities(vector_1: Floats, vectors_all: Floats) -> Floats:
@@ -154,10 +168,6 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
         self.fill_norms()
         return super()._cosines(queries, rows)
 
-    def _unit_vector(self, key: keyed.Key) -> Floats:
-        """Return the unit vector of a word, or a given vector unscaled: gensim scales only the vectors of words."""
-        return self._vector(key, norm=True)
-
     def most_similar(
         self,
         positive: Any = None,
@@ -176,7 +186,7 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
             return []
         if restrict_vocab:
             clip_start, clip_end = 0, restrict_vocab
-        mean, query_rows = self._query(_as_list(positive), _as_list(negative))
+        query, mean = self._query(_as_list(positive), _as_list(negative))
         if indexer is not None and topn is not None:
             neighbours: Neighbours = indexer.most_similar(mean, topn)
             return neighbours
@@ -184,7 +194,7 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
         if topn is None:
             return scores[clip_start:]
         scores[:clip_start] = -np.inf
-        return self._top_words(scores, query_rows, int(topn))
+        return self._top_words(scores, query, int(topn))
 
     def most_similar_cosmul(
         self, positive: Any = None, negative: Any = None, topn: int | None = 10, restrict_vocab: int | None = None
@@ -193,10 +203,9 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
             return []
         if not len(_as_list(positive)):
             raise ValueError("cannot compute similarity with no input")
-        scores, query_rows = self._cosmul_scores(
-            _as_list(positive), _as_list(negative), min(restrict_vocab or len(self), len(self))
-        )
-        return scores if topn is None else self._top_words(scores, query_rows, int(topn))
+        rows = min(restrict_vocab or len(self), len(self))
+        query, scores = keyed.cosmul_scores(self, _as_list(positive), _as_list(negative), rows, scale_vectors=False)
+        return scores if topn is None else self._top_words(scores, query, int(topn))
 
     def similar_by_key(self, key: Key, topn: int | None = 10, restrict_vocab: int | None = None) -> Neighbours:
         return self.most_similar([key], topn=topn, restrict_vocab=restrict_vocab)
