@@ -24,7 +24,7 @@ from w2v.system.threads import processors
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.config import RunConfig
-from w2v.training.inputs import Inputs
+from w2v.training.reading import ReadText
 from w2v.training.run import Run
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
 from w2v.training.start import Initialisation
@@ -54,7 +54,7 @@ def main() -> None:
     with prepared(options.corpus, options.share, settings) as text:
 
         def train() -> float:
-            run = Run(config, Initialisation(text.vocabulary), Inputs(text.store, text.store))
+            run = Run(config, Initialisation(text.vocabulary), ReadText(text.store, text.store))
             return time_call(run.train)
 
         def train_with_checkpoints() -> float:
@@ -63,7 +63,7 @@ def main() -> None:
                 run = Run(
                     config,
                     Initialisation(text.vocabulary),
-                    Inputs(text.store, text.store),
+                    ReadText(text.store, text.store),
                     checkpoint_folder=checkpoints,
                 )
                 duration = time_call(run.train)

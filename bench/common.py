@@ -37,7 +37,7 @@ from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, read_corpus
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.config import RunConfig
-from w2v.training.inputs import Inputs
+from w2v.training.reading import ReadText
 from w2v.training.run import Run
 from w2v.training.start import Initialisation
 
@@ -170,7 +170,7 @@ def training_seconds(
 
     Check that all tokens were trained and the loss fell.
     """
-    training = Run(RunConfig(settings=settings), Initialisation(vocabulary), Inputs(store, store))
+    training = Run(RunConfig(settings=settings), Initialisation(vocabulary), ReadText(store, store))
     duration = time_call(training.train, clock)
     # Before training, each binary decision of a prediction has the loss log 2.
     if settings.loss == "hs":

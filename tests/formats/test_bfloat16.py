@@ -28,7 +28,7 @@ from w2v.text.words import Words
 from w2v.training import checkpoint, checkpoint_folder, divergence
 from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.config import RunConfig
-from w2v.training.inputs import Inputs
+from w2v.training.reading import ReadText
 from w2v.training.run import Run, initial_inputs
 from w2v.training.start import Initialisation
 
@@ -252,7 +252,7 @@ def test_estimated_memory_is_smaller_than_for_float32(monkeypatch: pytest.Monkey
     with read_text(Corpus([["w1"]]), cache=tmp_path) as store:
         for kind in ("float32", "bf16"):
             settings = w2v.Settings(vector_size=3200, min_count=1, workers=1, storage=kind, vectors="input")
-            parts = RunConfig(settings=settings), Initialisation(vocabulary), Inputs(store, store)
+            parts = RunConfig(settings=settings), Initialisation(vocabulary), ReadText(store, store)
             for folder in None, checkpoints:
                 needed[kind, bool(folder)] = Run(*parts, checkpoint_folder=folder).peak_memory
     assert needed["float32", True] - needed["float32", False] == 2 * 4 * 3200 * 1000

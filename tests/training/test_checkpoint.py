@@ -9,7 +9,6 @@ import signal
 import stat
 import sys
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -348,18 +347,26 @@ def test_next_position_is_exact_for_parts_of_the_text(tmp_path: Path, every: str
 def test_best_checkpoint_is_written_after_a_pending_one(
     tmp_path: Path, stopped_run: checkpoint.Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    events, real_write = list[str](), checkpoint_folder.write_checkpoint
+    pending, events = threading.Event(), list[str]()
+    real_write = checkpoint_folder.write_checkpoint
 
     def write(path: Path, state: checkpoint.Checkpoint, replace: bool = False) -> None:
         if not replace:
-            time.sleep(0.3)
+            assert pending.wait(60)
         real_write(path, state, replace)
         events.append(path.name)
 
+    class Writer(Thread):
+        def wait(self) -> None:
+            pending.set()
+            super().wait()
+
     monkeypatch.setattr(checkpoint_folder, "write_checkpoint", write)
+    monkeypatch.setattr(checkpoint_folder, "Thread", Writer)
     with CheckpointFolder(tmp_path, "1epoch") as checkpoints:
         checkpoints.copy(stopped_run)
         checkpoints.write_best(stopped_run)
+    pending.set()
     assert events == ["checkpoint-000001.safetensors", "checkpoint-best.safetensors"]
 
 

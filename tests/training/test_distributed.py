@@ -34,8 +34,8 @@ from w2v.text.idstore import ReadingOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.training import checkpoint, checkpoint_folder
 from w2v.training.config import RunConfig
-from w2v.training.inputs import _check_options_for_ranks, _values_all_ranks_share
 from w2v.training.model import Model
+from w2v.training.reading import _check_options_for_ranks, _values_all_ranks_share
 from w2v.training.run import resume_position
 
 MPIEXEC = str(Path(sys.executable).with_name("mpiexec"))
@@ -281,7 +281,7 @@ REFUSALS = {
     ),
     "an error on one rank": (
         [],
-        "import w2v.training.inputs as t; from w2v.errors import W2VError\n"
+        "import w2v.training.reading as t; from w2v.errors import W2VError\n"
         "    def fail(*a, **k): raise W2VError('no luck')\n"
         "    t.read_corpus = fail",
         ": no luck",
@@ -308,8 +308,8 @@ def test_errors_are_one_line(name: str, text: Path, tmp_path: Path) -> None:
 
 # The function that fails, and the number of the call, from 0, that fails.
 PHASES = {
-    "reading": ("w2v.training.inputs.read_corpus", 0),
-    "merging": ("w2v.training.inputs._merge_types", 0),
+    "reading": ("w2v.training.reading.read_corpus", 0),
+    "merging": ("w2v.training.reading._merge_types", 0),
     "the first rows": ("w2v.training.exchange:Exchange.broadcast_from_root", 0),
     "a round": ("w2v.training.exchange:Exchange.begin", 5),
     "the end of an epoch": ("w2v.training.exchange:Exchange.exchange_all_rows", 1),

@@ -4,6 +4,9 @@ import errno
 import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -52,6 +55,27 @@ def test_error_names_the_lock_file_of_another_user(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(w2v.W2VError, match=r"^\S+/\.lock belongs to another user: .* remove this file if no run uses"):
         CheckpointFolder(tmp_path)
+
+
+FORKING = """
+import os, sys
+from w2v.training.checkpoint_folder import CheckpointFolder
+checkpoints = CheckpointFolder(sys.argv[1])
+if not os.fork():
+    print("child started", flush=True)
+    sys.stdin.read()  # until the test ends
+    sys.exit()
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_forked_child_does_not_keep_the_lock(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FORKING, tmp_path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "child started\n"
+        assert process.wait() == -signal.SIGKILL
+        with CheckpointFolder(tmp_path):
+            pass
 
 
 @pytest.mark.parametrize("options", [[], ["--force"], ["--resume"]])

@@ -18,9 +18,9 @@ from w2v.system.threads import Thread
 from w2v.text.corpus import Corpus
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.config import RunConfig
-from w2v.training.inputs import Inputs
 from w2v.training.model import matrix_arguments
 from w2v.training.planning import memory_needed
+from w2v.training.reading import ReadText
 from w2v.training.run import Run
 from w2v.training.start import Initialisation
 
@@ -58,7 +58,7 @@ def new_run() -> Iterator[Callable[..., Run]]:
         def create(share: float = 1.0, **settings: Any) -> Run:
             defaults = {"min_count": 1, "vector_size": 8, "workers": 1, "sample": 0, "epochs": 2, "negative": 1}
             config = RunConfig(settings=w2v.Settings(**defaults | settings))
-            run = Run(config, Initialisation(WORDS), Inputs(store, store), share=share)
+            run = Run(config, Initialisation(WORDS), ReadText(store, store), share=share)
             run._start_meter(None)
             return run
 
@@ -170,7 +170,7 @@ def test_views_do_not_change_the_run(new_run: Callable[..., Run]) -> None:
 def test_speed_is_words_per_second(new_run: Callable[..., Run]) -> None:
     run = new_run()
     run.train()
-    run.seconds, run.inputs.seconds = 4.0, 2.5
+    run.seconds, run.text.seconds = 4.0, 2.5
     metrics = run.view().metrics
     assert metrics["words_per_second"] == 1600 / 4
     assert metrics["seconds"] == {"read": 2.5, "train": 4.0}

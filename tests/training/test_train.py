@@ -21,8 +21,8 @@ from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.system import memory
 from w2v.text.corpus import Corpus
 from w2v.training.config import RunConfig
-from w2v.training.inputs import Inputs
 from w2v.training.planning import threads_memory, thresholds
+from w2v.training.reading import ReadText
 from w2v.training.run import Run
 from w2v.training.start import Initialisation
 from w2v.vectors.combine_matrices import memory_of
@@ -124,7 +124,7 @@ from w2v.system import memory
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
 from w2v.training.config import RunConfig
-from w2v.training.inputs import Inputs
+from w2v.training.reading import ReadText
 from w2v.training.start import Initialisation
 from w2v.training.run import Run
 
@@ -140,7 +140,7 @@ settings = w2v.Settings(min_count=1, vector_size=1, workers=2, **options[0])
 with read_corpus(Corpus([["word1"]])) as store:
     statistics = Path("/proc/self/statm")  # the virtual memory in pages, whether it was written to or not
     before = int(statistics.read_text().split()[0])
-    run = Run(RunConfig(settings=settings), Initialisation(vocabulary), Inputs(store, store))
+    run = Run(RunConfig(settings=settings), Initialisation(vocabulary), ReadText(store, store))
     print(4096 * (int(statistics.read_text().split()[0]) - before), run.peak_memory)
 """
 
@@ -173,7 +173,7 @@ def test_rate_of_a_resumed_rank_excludes_earlier_words() -> None:
     vocabulary = w2v.Vocabulary(["one", "two"], [100, 100])
     with read_text(Corpus(text)) as store:
         settings = w2v.Settings(min_count=1, vector_size=8, workers=1, sample=0)
-        run = Run(RunConfig(settings=settings), Initialisation(vocabulary), Inputs(store, store))
+        run = Run(RunConfig(settings=settings), Initialisation(vocabulary), ReadText(store, store))
         run.train(lambda _: None)
         run.tokens *= 3  # as if this were one of three ranks
         reports: list[Progress] = []

@@ -17,7 +17,7 @@ from w2v.system import memory
 from w2v.text._text import FIRST_TYPE
 from w2v.text.idstore import TypeCounts
 from w2v.text.words import Words
-from w2v.training import checkpoint_folder, inputs
+from w2v.training import checkpoint_folder, reading
 from w2v.training import views as views_module
 from w2v.training.checkpoint import write_checkpoint
 from w2v.training.checkpoint_folder import CheckpointFolder, files, latest_checkpoints
@@ -222,8 +222,8 @@ def test_tuning_tries_models_of_both_views(text: Path, caplog: pytest.LogCapture
 
 
 def test_text_is_read_once(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    readings, read = [], inputs.read_corpus
-    monkeypatch.setattr(inputs, "read_corpus", lambda *args, **options: readings.append(1) or read(*args, **options))
+    readings, read = [], reading.read_corpus
+    monkeypatch.setattr(reading, "read_corpus", lambda *args, **options: readings.append(1) or read(*args, **options))
     train(iter(text.read_text("utf-8").splitlines()), epochs=1)
     assert len(readings) == 1
 

@@ -25,7 +25,7 @@ class Lock:
     """A lock on a file in a folder.
 
     Only the user who created the file can open it, so other users who may read the folder cannot lock it. The lock ends
-    when `release` is called, or when this object or the process ends.
+    when `release` is called, or when this object or the process ends, even if a forked child lives on.
 
     Raises:
         BlockingIOError: Another run holds the lock.
@@ -40,6 +40,7 @@ class Lock:
             os.close(self._file)
             self._file = _open_locked(self._path)
         self.release = weakref.finalize(self, _release, self._path, self._file)
+        _locks.add(self)
 
     def holds(self) -> bool:
         """Return True if the locked file is still in the folder. Windows does not remove it while it is locked."""
@@ -60,13 +61,10 @@ def _open_locked(path: Path) -> int:
         else:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        if sys.platform != "win32" and not isinstance(
-            error, BlockingIOError
-        ):  # some network file systems have no locks
-            log.debug("%s is not locked: %s", path, error)
-            return file
-        os.close(file)
-        raise BlockingIOError(*error.args) from error
+        if sys.platform == "win32" or isinstance(error, BlockingIOError):
+            os.close(file)
+            raise BlockingIOError(*error.args) from error
+        log.debug("%s is not locked: %s", path, error)  # some network file systems have no locks
     return file
 
 
@@ -83,3 +81,17 @@ def _release(path: Path, file: int) -> None:
     if sys.platform == "win32":  # which removes no open file
         with suppress(OSError):  # another run has locked it already
             path.unlink()
+
+
+_locks: weakref.WeakSet[Lock] = weakref.WeakSet()
+
+
+def _close_in_child() -> None:
+    """Close the files that a forked child inherits. It would keep the locks of its parent, or end them with itself."""
+    for lock in _locks:
+        if lock.release.detach():
+            os.close(lock._file)
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_close_in_child)

@@ -53,7 +53,7 @@ class ResumeInfo:
         ranks: The number of processes.
         scores: The score on held-out text after each epoch, if training may stop early.
         files: (path, bytes) of each file of the text; None if the text can be read only once.
-        checksum, types_checksum: See Inputs.
+        checksum, types_checksum: See ReadText.
         coordinates: See Initialisation.
     """
 

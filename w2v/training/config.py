@@ -174,7 +174,10 @@ class RunConfig:
         Raises:
             W2VError: The values are damaged.
         """
-        with translate_errors("its config: damaged", KeyError, TypeError):
+        names = {each.name for each in fields(cls)} - {"settings"}
+        for name in sorted(names ^ values.keys()):
+            raise W2VError(f"its config: damaged: {name:.60} is missing or unknown")
+        with translate_errors("its config: damaged", TypeError):
             converted = {
                 "corpus": tuple(convert(list[str], values["corpus"], "its corpus")),
                 "reading": ReadingOptions(**values["reading"]),

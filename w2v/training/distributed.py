@@ -25,8 +25,8 @@ from w2v.training.checkpoint import Checkpoint
 from w2v.training.communicator import MESSAGE_POLL_SECONDS, Communicator
 from w2v.training.config import RunConfig
 from w2v.training.exchange import FREQUENT_ROWS, Exchange, Flags
-from w2v.training.inputs import Inputs
 from w2v.training.planning import plan_run
+from w2v.training.reading import ReadText
 from w2v.training.run import POLL_SECONDS, Run, resume_position
 from w2v.training.schedule import Schedule
 from w2v.training.start import Initialisation
@@ -60,21 +60,21 @@ class DistributedRun(Run):
         self,
         config: RunConfig,
         initial: Initialisation,
-        inputs: Inputs,
+        text: ReadText,
         **options: Any,
     ):
         if config.settings.kernel != "cython":
             raise SettingsError(
                 f"kernel {config.settings.kernel}: several ranks train with kernel cython and its losses only"
             )
-        communicator = inputs.ranks
+        communicator = text.ranks
         assert isinstance(communicator, Communicator)
         vocabulary = initial.vocabulary
         communicator.assert_same({"words": crc32(vocabulary.words.blob.data), "counts": crc32(vocabulary.counts.data)})
         self.communicator = communicator
         self._rounds_done = 0
         self._sums_before: tuple[Any, Any] = (0.0, 0)  # losses and predictions of all ranks before the run was resumed
-        super().__init__(config, initial, inputs, **options)
+        super().__init__(config, initial, text, **options)
         self.tokens = communicator.sum_of(self.plan.tokens)
         most_tokens = communicator.max_of(self.plan.tokens)
         words = words_per_round(most_tokens, communicator.size)

@@ -27,9 +27,9 @@ from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.config import RunConfig
 from w2v.training.divergence import DIVERGENCE_RATIO, WARNING_RATIO, all_finite, loss_ratio
 from w2v.training.early_stopping import EarlyStopping
-from w2v.training.inputs import Inputs
 from w2v.training.model import View, matrix_arguments
 from w2v.training.planning import input_row_count, memory_needed, numba_kernel, plan_run
+from w2v.training.reading import ReadText
 from w2v.training.schedule import Schedule
 from w2v.training.start import Initialisation
 
@@ -46,7 +46,7 @@ class Run:
 
     Attributes:
         config: The description of the run.
-        inputs: The text.
+        text: The text.
         checkpoint_folder: The folder that checkpoints are written to; None without checkpoints.
         seconds: The time spent on training.
         history: See Checkpoint.
@@ -60,7 +60,7 @@ class Run:
         self,
         config: RunConfig,
         initial: Initialisation,
-        inputs: Inputs,
+        text: ReadText,
         *,
         share: float = 1.0,
         other_memory: int = 0,
@@ -72,13 +72,13 @@ class Run:
         Args:
             config: The description of the run.
             initial: The vocabulary, the loss and the initial matrices.
-            inputs: The text.
+            text: The text.
             share: The share of the text, from its start, to train on.
             other_memory: The bytes that will be needed in addition to the memory of this run.
             checkpoint_folder: The folder to write checkpoints to.
             best_folder: The folder that keeps the best checkpoint, if the run may stop early.
         """
-        self.config, self.inputs, self.store = config, inputs, inputs.store
+        self.config, self.text, self.store = config, text, text.store
         self.vocabulary, self.frozen, self.coordinates = initial.vocabulary, initial.frozen, initial.coordinates
         self.checkpoint_folder = checkpoint_folder
         self.seconds = 0.0
@@ -174,9 +174,9 @@ class Run:
                 seconds=self.seconds,
                 instruction_set=self.plan.instruction_set,
                 scores=list(self.scores),
-                files=self.inputs.text.sizes if self.inputs.text else None,
-                checksum=self.inputs.checksum,
-                types_checksum=self.inputs.types_checksum,
+                files=self.text.corpus.sizes if self.text.corpus else None,
+                checksum=self.text.checksum,
+                types_checksum=self.text.types_checksum,
                 coordinates=self.coordinates,
             ),
             vocabulary=self.vocabulary,
@@ -209,17 +209,17 @@ class Run:
             "tokens": self.tokens,
             "tokens_trained": words,
             "words_per_second": words / self.seconds if self.seconds else 0.0,  # the clock may not have advanced
-            "seconds": {"read": self.inputs.seconds, "train": self.seconds},
+            "seconds": {"read": self.text.seconds, "train": self.seconds},
             "loss": checkpoint.mean_losses,
             "predictions": checkpoint.predictions.tolist(),
-            "sentences": self.inputs.types.sentences,
-            "tokens_read": self.inputs.types.tokens,
-            "pruned": self.inputs.types.pruned,
+            "sentences": self.text.types.sentences,
+            "tokens_read": self.text.types.tokens,
+            "pruned": self.text.types.pruned,
             "cache_reused": self.store.reused,
             "instruction_set": self.plan.instruction_set,
             **self.metrics,
         }
-        if phrases := self.inputs.phrases:
+        if phrases := self.text.phrases:
             metrics["phrases"] = {"found": len(phrases), "delimiter": phrases.options.delimiter}
         return View(
             self.settings,
@@ -294,7 +294,7 @@ class Run:
     def _check_trained(self, checkpoint: Checkpoint) -> None:
         """Raise NothingToTrain if nothing was predicted, Diverged if training diverged. Warn if the loss has risen."""
         if not checkpoint.predictions.any():
-            unit = "a line is a sentence" if self.inputs.types.is_text else "a list is a session"
+            unit = "a line is a sentence" if self.text.types.is_text else "a list is a session"
             raise NothingToTrain(
                 "nothing to learn: no training pairs left after min_count and subsampling; try --sample 0 (sample=0), "
                 f"and note that {unit}, which windows do not cross"

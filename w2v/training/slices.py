@@ -29,8 +29,8 @@ from w2v.training.checkpoint import checksum
 from w2v.training.checkpoint_folder import has_checkpoints, latest_checkpoints
 from w2v.training.config import RunConfig
 from w2v.training.identity import Identity, State, check_identity, identity_of, new_run_id, read_state, write_state
-from w2v.training.inputs import read_words
 from w2v.training.model import Model
+from w2v.training.reading import read_words
 from w2v.training.source import check_frozen_outputs
 from w2v.training.start import coordinates_of
 from w2v.training.train import Arguments, open_training, resumed_config

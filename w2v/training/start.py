@@ -25,8 +25,8 @@ from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.config import RunConfig
 from w2v.training.divergence import all_finite
-from w2v.training.inputs import Inputs
 from w2v.training.model import View
+from w2v.training.reading import ReadText
 from w2v.training.source import Vocab
 from w2v.vectors.keyed import KeyedVectors
 
@@ -62,7 +62,7 @@ class Initialisation:
 
 def initialise(
     config: RunConfig,
-    inputs: Inputs,
+    text: ReadText,
     source: View | KeyedVectors | None = None,
     vocabulary: Vocabulary | None = None,
     checkpoint: Checkpoint | None = None,
@@ -71,7 +71,7 @@ def initialise(
 
     Args:
         config: The description of the run.
-        inputs: The text of the run.
+        text: The text of the run.
         source: What the run continues, or the vectors to initialise words with.
         vocabulary: The words to train; by default, the words of the text.
         checkpoint: The checkpoint to resume from.
@@ -79,7 +79,7 @@ def initialise(
     Raises:
         W2VError: The source cannot be used.
     """
-    settings, types = config.settings, inputs.types
+    settings, types = config.settings, text.types
     if checkpoint is not None:
         initial = Initialisation(
             checkpoint.vocabulary,
@@ -90,7 +90,7 @@ def initialise(
             instruction_set=checkpoint.resume_info.instruction_set,
         )
     elif isinstance(source, View) and config.freeze == "outputs":
-        initial = _initialise_from_compass(source, settings, types, str(inputs.text))
+        initial = _initialise_from_compass(source, settings, types, str(text.corpus))
     elif isinstance(source, View):
         initial = _initialise_from_model(source, config.vocab, settings, types, config.ignore_memory)
     else:
@@ -101,13 +101,13 @@ def initialise(
         initial = Initialisation(vocabulary)
         if source is not None:
             initial = _initialise_from_vectors(source, vocabulary, config.freeze)
-    if not isinstance(inputs.text, TaggedTexts):
+    if not isinstance(text.corpus, TaggedTexts):
         return initial
     # The tagged forms of a word share an output row.
     loss = initial.loss or loss_for(settings, initial.vocabulary)
     if not isinstance(loss, SamplingLoss):
         raise SettingsError(f"tag_words: with loss {settings.loss}, words cannot share outputs: choose ns")
-    output_words = inputs.text.output_words(initial.vocabulary)
+    output_words = text.corpus.output_words(initial.vocabulary)
     return replace(initial, loss=share_outputs(loss, output_words), output_words=output_words)
 
 

@@ -40,8 +40,8 @@ from w2v.training.checkpoint_folder import CheckpointFolder, Folders, latest_che
 from w2v.training.communicator import OneProcess
 from w2v.training.config import RunConfig
 from w2v.training.distributed import DistributedRun
-from w2v.training.inputs import Inputs, open_inputs
 from w2v.training.model import Model, View
+from w2v.training.reading import ReadText, read_text
 from w2v.training.run import Run
 from w2v.training.schedule import NEVER
 from w2v.training.source import Vocab, open_source, views_of_source
@@ -191,23 +191,23 @@ def open_training(
         config = replace(config, settings=replace(config.settings, workers=workers))
         more: dict[str, Any] = {"checkpoints": [*resumed.values()], "ranks": ranks, "progress": progress}
         *_, settings_of_last = settings_of_views(views, config.settings).values()  # items may not suit its n-grams
-        inputs = open_inputs(replace(config, settings=settings_of_last), corpus, **more)
-        stack.enter_context(inputs.store)
+        text = read_text(replace(config, settings=settings_of_last), corpus, **more)
+        stack.enter_context(text.store)
         with ranks.collective_errors():
             if not resumed:
-                views = choose_views(views, config.settings, inputs.types)
-            config = replace(config, corpus=tuple(inputs.text.files if inputs.text else ()))
+                views = choose_views(views, config.settings, text.types)
+            config = replace(config, corpus=tuple(text.corpus.files if text.corpus else ()))
             settings = settings_of_views(views, config.settings)
             settings |= {name: each.settings for name, each in resumed.items()}
             folders_of_views = folders.of([*settings]) if folders else {}
             if folders:
-                inputs.identify()
+                text.identify()
                 for each in resumed.values():
-                    inputs.check_same_text(each)
+                    text.check_same_text(each)
         runs = start_runs(
             config,
             settings,
-            inputs,
+            text,
             source=source,
             vocabulary=vocabulary,
             check_items=check_items,
@@ -237,7 +237,7 @@ def _best_folders(names: Sequence[str], config: RunConfig, stack: ExitStack) -> 
 def start_runs(
     config: RunConfig,
     settings: Mapping[str, Settings],
-    inputs: Inputs,
+    text: ReadText,
     *,
     share: float = 1.0,
     source: Model | KeyedVectors | None = None,
@@ -252,7 +252,7 @@ def start_runs(
     Args:
         config: The description of the runs, except for their settings.
         settings: The settings of each view, by name.
-        inputs: The text.
+        text: The text.
         share: The share of the text, from its start, to train on.
         source, vocabulary, check_items, resume_from: See `open_training`.
         folders: The folder for the checkpoints of each view; empty without checkpoints.
@@ -261,13 +261,13 @@ def start_runs(
     Returns:
         The runs, by name of the view.
     """
-    ranks, runs = inputs.ranks, dict[str, Run]()
+    ranks, runs = text.ranks, dict[str, Run]()
     for name, settings_of_view in settings.items():
         view_config = replace(config, settings=settings_of_view)
         with ranks.collective_errors():
             view = source.views[name] if isinstance(source, Model) else source
-            initial = initialise(view_config, inputs, view, vocabulary, resume_from.get(name))
-            if check_items and not inputs.types.is_text:
+            initial = initialise(view_config, text, view, vocabulary, resume_from.get(name))
+            if check_items and not text.types.is_text:
                 check_items(initial.vocabulary)
             if not runs and config.freeze == "outputs" and isinstance(view, View) and name not in resume_from:
                 found = f"{len(initial.vocabulary):,} of {len(view.vocabulary):,} words of the model occur in the text"
@@ -280,7 +280,7 @@ def start_runs(
         run = (DistributedRun if ranks.size > 1 else Run)(
             view_config,
             initial,
-            inputs,
+            text,
             share=share,
             other_memory=other_memory,
             checkpoint_folder=folders.get(name),
@@ -294,7 +294,7 @@ def start_runs(
             run.restore(resume_from[name])
         elif ranks.is_root and not runs and share == 1:
             epochs = None if initial.parameters else config.settings.epochs
-            warn_about_text(inputs.types, epochs, config.text, initial.vocabulary.words)
+            warn_about_text(text.types, epochs, config.text, initial.vocabulary.words)
         runs[name] = run
     return runs
 
@@ -411,7 +411,7 @@ def resume(
     files must be named again: somebody else may have written the checkpoint, so paths in it are never opened.
 
     Args:
-        folder: The `checkpoint` folder of `train`, or the result of w2v.training.views.latest_checkpoints.
+        folder: The `checkpoint` folder of `train`, or the result of `latest_checkpoints`.
         corpus: The same text as before; it may have been moved.
         phrases: The same file of phrases, if the run joined the phrases of a file.
         cache: See `train`.

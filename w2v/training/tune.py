@@ -43,8 +43,8 @@ from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import checksum
 from w2v.training.config import RunConfig
 from w2v.training.identity import State, checksum_of_files, identity_of, read_state, write_state
-from w2v.training.inputs import Inputs, read_words
 from w2v.training.model import Model
+from w2v.training.reading import ReadText, read_words
 from w2v.training.schedule import epochs_for, interval
 from w2v.training.train import Training, start_runs
 from w2v.training.views import choose_views, settings_of_views
@@ -152,7 +152,7 @@ class Tuner:
     """A search for the best settings.
 
     Attributes:
-        inputs: The text.
+        text: The text.
         views: The views of the model.
         vocabulary: The words of the text.
         share: The share of the text, from its start, that trials are trained on.
@@ -168,7 +168,7 @@ class Tuner:
         default_score: The score of the default settings.
     """
 
-    inputs: Inputs
+    text: ReadText
     views: Views
     vocabulary: Vocabulary
     share: float
@@ -236,7 +236,7 @@ class Tuner:
     def training(self, settings: Settings, share: float) -> Training:
         """Return a new training with these settings, on this share of the text."""
         settings_by_view = settings_of_views(self.views, settings)
-        return Training(start_runs(self.config, settings_by_view, self.inputs, share=share, vocabulary=self.vocabulary))
+        return Training(start_runs(self.config, settings_by_view, self.text, share=share, vocabulary=self.vocabulary))
 
     def changed(self, choices: Choices) -> dict[str, Any]:
         """Return the choices that differ from their defaults, given all other settings."""
@@ -435,11 +435,11 @@ def tune(
             if on_trial:
                 on_trial(trial, tuner)
 
-        inputs_of_runs = Inputs(store, store, joined_phrases, seconds=budget.used)
+        text = ReadText(store, store, joined_phrases, seconds=budget.used)
         budget.started -= sum(trial.seconds for trial in stored.trials)  # the time of earlier trials counts
         log.info("tuning takes about %s", duration(max(0, budget.seconds - budget.used)))
         tuner = Tuner(
-            inputs=inputs_of_runs,
+            text=text,
             views=views,
             vocabulary=vocabulary,
             share=share,

@@ -1,4 +1,4 @@
-"""`open_inputs`: open and read the text of a run, or make random walks on its graph."""
+"""`read_text`: open and read the text of a run, or make random walks on its graph."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from w2v.training.identity import check_identity
 
 
 @dataclass
-class Inputs:
+class ReadText:
     """The text of a run, after it was read.
 
     Attributes:
         store: The ids of the text, or of this rank's part of it.
         types: The types of the whole text: `store` itself, unless several ranks train.
         phrases: The phrases that were joined in the text, if any.
-        text: The text before it was read; None if it is not known.
+        corpus: The text before it was read; None if it is not known.
         checksum: The checksum of the text; "" until `identify` is called, and if several ranks train.
         types_checksum: The checksum of the types and their counts; "" until `identify` is called.
         ranks: The ranks that train.
@@ -49,7 +49,7 @@ class Inputs:
     store: IdStore
     types: TypeCounts
     phrases: Phrases | None = None
-    text: Corpus | GraphSource | TaggedTexts | None = None
+    corpus: Corpus | GraphSource | TaggedTexts | None = None
     checksum: str = ""
     types_checksum: str = ""
     ranks: OneProcess = field(default_factory=OneProcess)
@@ -66,19 +66,19 @@ class Inputs:
         stored, found = {"words": before.types_checksum}, {"words": self.types_checksum}
         if before.checksum and self.checksum:  # several ranks compare only the types
             stored["text"], found["text"] = before.checksum, self.checksum
-        remedy = f"name its text and phrases instead of {self.text}, or start a new run"
+        remedy = f"name its text and phrases instead of {self.corpus}, or start a new run"
         identity = checkpoint.identity
         check_identity(checkpoint.path, replace(identity, inputs=stored), replace(identity, inputs=found), remedy)
 
 
-def open_inputs(
+def read_text(
     config: RunConfig,
     corpus: Source | Corpus | Graph | TaggedTexts,
     *,
     checkpoints: list[Checkpoint],
     ranks: OneProcess,
     progress: Report | None,
-) -> Inputs:
+) -> ReadText:
     """Read the text of a run. The caller closes the file of its ids, `store`.
 
     Args:
@@ -93,18 +93,18 @@ def open_inputs(
     """
     started = time.perf_counter()
     with ranks.collective_errors():
-        text = _open_text(config, corpus)
+        opened = _open_corpus(config, corpus)
         for checkpoint in checkpoints:
-            _check_file_sizes(checkpoint, text.sizes)
+            _check_file_sizes(checkpoint, opened.sizes)
         if ranks.size > 1:
             _check_options_for_ranks(config)
-    part = text
+    part = opened
     if ranks.size > 1:
-        assert isinstance(text, Corpus)
-        ranks.assert_same(_values_all_ranks_share(config, text, checkpoints))
+        assert isinstance(opened, Corpus)
+        ranks.assert_same(_values_all_ranks_share(config, opened, checkpoints))
         is_table = has_columns(config.reading.column) or config.reading.item is not None
         with ranks.collective_errors():
-            part = text.part(ranks.rank, ranks.size, is_table)
+            part = opened.part(ranks.rank, ranks.size, is_table)
     with ExitStack() as stack:
         with ranks.collective_errors():
             store, joined_phrases = read_words(part, config, progress)
@@ -112,19 +112,14 @@ def open_inputs(
         types = _merge_types(ranks, store)
         with ranks.collective_errors():
             if not types.tokens:
-                raise NothingToTrain(f"{text} holds no words")
+                raise NothingToTrain(f"{opened} holds no words")
         stack.pop_all()
-    return Inputs(
-        store,
-        types,
-        joined_phrases,
-        text,
-        ranks=ranks,
-        seconds=time.perf_counter() - started,
-    )
+    return ReadText(store, types, joined_phrases, opened, ranks=ranks, seconds=time.perf_counter() - started)
 
 
-def _open_text(config: RunConfig, corpus: Source | Corpus | Graph | TaggedTexts) -> Corpus | GraphSource | TaggedTexts:
+def _open_corpus(
+    config: RunConfig, corpus: Source | Corpus | Graph | TaggedTexts
+) -> Corpus | GraphSource | TaggedTexts:
     """Return the text or graph of a run. Raise W2VError if a text is needed and this is a graph."""
     if config.walks:
         return GraphSource(corpus)
