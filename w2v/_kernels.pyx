@@ -711,7 +711,7 @@ cdef class Kernel:
         Also collect the words of the neighbouring chunks that a window can reach, before and after them, and put an
         END_OF_SENTENCE on both sides.
         """
-        cdef int64_t first = self.window_size + 1, end = first, start, k, token
+        cdef int64_t first = self.window_size + 1, end = first, token
         cdef int32_t word
         cdef KeptWords *kept = &worker.kept
         kept.known = kept.start = kept.end = 0
@@ -728,28 +728,30 @@ cdef class Kernel:
             kept.words[end] = word
             kept.token_number[end] = <int32_t>kept.known
             end += self.is_kept(key, token, word)
-        if end == first:
-            return end
-        k, token = first - 1, first_token - 1
-        while k > 0 and token >= 0 and self.ids[token] != SENTENCE_END_ID:
-            word = self.word_of_type[self.ids[token]]
-            if word >= 0 and self.is_kept(key, token, word):
-                kept.words[k] = word
-                k -= 1
-            token -= 1
-        kept.words[k] = END_OF_SENTENCE
-        start = k
-        k, token = end, end_token
-        while k < end + self.window_size and token < self.id_count and self.ids[token] != SENTENCE_END_ID:
-            word = self.word_of_type[self.ids[token]]
-            if word >= 0 and self.is_kept(key, token, word):
-                kept.words[k] = word
-                k += 1
-            token += 1
-        kept.words[k] = END_OF_SENTENCE
-        kept.start, kept.end = start, k
-        self.find_sentences(kept, start, k)
+        if end > first:
+            kept.start = self.collect_neighbours(kept.words, key, first_token - 1, first - 1, -1)
+            kept.end = self.collect_neighbours(kept.words, key, end_token, end, 1)
+            self.find_sentences(kept, kept.start, kept.end)
         return end
+
+    cdef int64_t collect_neighbours(
+        self, int32_t *words, uint64_t key, int64_t token, int64_t k, int64_t step
+    ) noexcept nogil:
+        """Collect the words next to a chunk that a window can reach, from `token` on; `step` is 1 or -1, the direction.
+
+        The words go to `words` from index k on, in the same direction. An END_OF_SENTENCE follows them; return its
+        index.
+        """
+        cdef int64_t end = k + step * self.window_size
+        cdef int32_t word
+        while k != end and 0 <= token < self.id_count and self.ids[token] != SENTENCE_END_ID:
+            word = self.word_of_type[self.ids[token]]
+            if word >= 0 and self.is_kept(key, token, word):
+                words[k] = word
+                k += step
+            token += step
+        words[k] = END_OF_SENTENCE
+        return k
 
     cdef inline void prefetch_word(self, int64_t token) noexcept nogil:
         """Prefetch the entries of later ids in `word_of_type` and `keep_thresholds`, which are read at random."""

@@ -99,38 +99,42 @@ def test_shared_tree_nodes_are_computed_once(tmp_path: Path, monkeypatch: pytest
     assert sum(computed) == len(model.inputs) * len({"0", "00", "000", "0000", "0001", "1", "11", "111"})
 
 
-def predictions(model: View, before: int = 2, after: int = 2) -> list[tuple[list[int], int]]:
-    """Return the context words and the predicted word of each prediction in LINES."""
+def windows(before: int = 2, after: int = 2) -> list[tuple[list[int], int]]:
+    """Return the context words and the centre word of each window in LINES with context words."""
     found: list[tuple[list[int], int]] = []
     for line in LINES:
         words = [WORDS.index(word) for word in line if word in WORDS]
         for at, word in enumerate(words):
-            context = words[max(0, at - before) : at] + words[at + 1 : at + 1 + after]
-            if model.settings.model == "skipgram":
-                found += [([other], word) for other in context]
-            elif context:
+            if context := words[max(0, at - before) : at] + words[at + 1 : at + 1 + after]:
                 found.append((context, word))
     return found
 
 
+def predictions(model: View, before: int = 2, after: int = 2) -> list[tuple[list[int], int]]:
+    """Return the context words and the predicted word of each prediction in LINES."""
+    if model.settings.model == "cbow":
+        return windows(before, after)
+    return [([other], word) for context, word in windows(before, after) for other in context]
+
+
 @pytest.mark.parametrize("kind", ["skipgram", "cbow"])
 @pytest.mark.parametrize("loss", ["ns", "nce", "class", "one class", "huffman", "file"])
-@pytest.mark.parametrize("block", [1, 20, 1 << 20])
+@pytest.mark.parametrize(("block", "sides"), [(1, (2, 2)), (20, (3, 1)), (20, (0, 2)), (1 << 20, (2, 2))])
 def test_perplexity_matches_the_definition(
-    loss: str, kind: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    loss: str, kind: str, block: int, sides: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(perplexity_module, "MAX_SCORES", block)
     monkeypatch.setattr(perplexity_module, "WORDS_AT_ONCE", block)
-    model = random_model(loss, tmp_path, model=kind)
+    model = random_model(loss, tmp_path, model=kind, window=sides)
     found = w2v.perplexity(model, LINES)
-    pairs = predictions(model)
+    pairs = predictions(model, *sides)
     bits = [-math.log2(probability(model, model.inputs[context].mean(axis=0), word)) for context, word in pairs]
     assert found.cross_entropy_bits == pytest.approx(np.mean(bits), rel=1e-6)
     assert found.perplexity == pytest.approx(2 ** np.mean(bits), rel=1e-6)
     unigram = [-math.log2(COUNTS[word] / sum(COUNTS)) for _, word in pairs]
     assert found.unigram_perplexity == pytest.approx(2 ** np.mean(unigram))
     assert found.perplexity_as_trained == found.perplexity  # trained without subsampling
-    assert (found.predictions, found.skipped, found.tokens) == (len(pairs), 3, 12)
+    assert (found.predictions, found.skipped, found.tokens) == (len(pairs), 3, len(windows(*sides)))
 
 
 @pytest.mark.parametrize("kind", ["skipgram", "cbow"])
@@ -263,17 +267,6 @@ def test_too_little_memory_or_disk_is_reported_first(tmp_path: Path, monkeypatch
     message = r"^perplexity needs about [\d,]+ MB of memory, but only [\d,]+ MB are available"
     with pytest.raises(w2v.W2VError, match=message):
         w2v.perplexity(model, LINES)
-
-
-@pytest.mark.parametrize("kind", ["skipgram", "cbow"])
-@pytest.mark.parametrize(("before", "after"), [(3, 1), (0, 2)])
-def test_windows_may_be_asymmetric(kind: str, before: int, after: int, tmp_path: Path) -> None:
-    model = random_model("ns", tmp_path, model=kind, window=f"{before},{after}")
-    pairs = predictions(model, before, after)
-    bits = [-math.log2(probability(model, model.inputs[context].mean(axis=0), word)) for context, word in pairs]
-    found = w2v.perplexity(model, LINES)
-    assert found.cross_entropy_bits == pytest.approx(np.mean(bits), rel=1e-6)
-    assert found.predictions == len(pairs)
 
 
 @pytest.mark.parametrize("kind", ["skipgram", "cbow"])

@@ -4,19 +4,16 @@ The loss is computed here from its definition, and differentiated numerically in
 """
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.helpers import log_probability, loss_with_draws, make_loss, new_plan, python_worker, train_in_python
 from w2v.errors import W2VError
 from w2v.kernel import loop
 from w2v.losses import rows
-from w2v.losses.binding import bind
 from w2v.losses.gradient import numerical_gradient
 from w2v.losses.loss import Loss
 from w2v.losses.sampling import SamplingLoss
@@ -113,8 +110,7 @@ def predictions(matrices: tuple[Matrix, Matrix], loss: Loss, model: str = "skipg
     choose, recording = loss.choose, copy.copy(loss)
     recording.choose = recorded  # type: ignore[method-assign]
     train(*(matrix.copy() for matrix in matrices), recording, TINY, model=model, per_pair=per_pair)
-    cbow = model == "cbow"
-    one_by_one = not cbow and (per_pair or loss.sequential)
+    one_by_one = model == "skipgram" and (per_pair or loss.sequential)
     groups = [
         (centre, group)
         for centre, context in windows()
@@ -123,7 +119,8 @@ def predictions(matrices: tuple[Matrix, Matrix], loss: Loss, model: str = "skipg
     found: Drawn = []
     for (centre, group), (predicted, counts) in zip(groups, drawn, strict=True):
         assert predicted == centre
-        found += [(centre, np.array(words), counts) for words in ([group] if cbow else [[word] for word in group])]
+        inputs = [group] if model == "cbow" else [[word] for word in group]
+        found += [(centre, np.array(words), counts) for words in inputs]
     return found
 
 
@@ -157,36 +154,6 @@ def test_uncorrected_cbow_moves_inputs_by_n_times_the_gradient(matrices: tuple[M
         np.testing.assert_allclose(faithful[0], 4 * corrected[0], atol=1e-6)
         np.testing.assert_allclose(faithful[1], corrected[1], atol=1e-6)
         assert np.abs(corrected[0]).max() > 0.1
-
-
-def step_of_rows(m: int, target: Any) -> Callable[..., float]:
-    """Return a step of logistic regressions over the first m output rows."""
-
-    def choose(s: Any, centre: int, x: Matrix) -> int:
-        s.rows[:m], s.target[:m] = range(m), target
-        return m
-
-    return bind(rows.rows_step, ((rows.choose, choose), (rows.link, rows.logistic)))
-
-
-@given(
-    st.integers(0, 2**32), st.integers(1, 6), st.integers(1, 6), st.integers(1, 5), st.sampled_from([0.01, 0.5, 3.0])
-)
-def test_step_is_alpha_times_the_gradient(seed: int, n: int, m: int, size: int, alpha: float) -> None:
-    random = np.random.default_rng(seed)
-    inputs, outputs, target = random.normal(size=(n, size)), random.normal(size=(m, size)), random.integers(0, 2, m)
-
-    def loss() -> float:
-        return -sum(
-            log_sigmoid(sign * (y @ x)) for x in inputs for y, sign in zip(outputs, 2 * target - 1, strict=True)
-        )
-
-    thread = python_worker(make_loss(np.ones(m + 1), "softmax"), outputs.copy(), n)
-    inputs_change = np.zeros_like(inputs)
-    assert step_of_rows(m, target)(thread, 0, inputs, inputs_change, alpha) == pytest.approx(loss())
-    outputs_change = thread.parameters.outputs - outputs
-    np.testing.assert_allclose(inputs_change / alpha, -numerical_gradient(loss, inputs), atol=1e-7)
-    np.testing.assert_allclose(outputs_change / alpha, -numerical_gradient(loss, outputs), atol=1e-7)
 
 
 @pytest.mark.parametrize("score", [-1e4, -40.0, 40.0, 1e4])

@@ -66,7 +66,9 @@ def test_updates_follow_the_gradient(case: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
-def test_character_cnn_computes_the_output_vectors_of_training() -> None:
+@pytest.mark.parametrize("spans", [1, 9, 1 << 14])
+def test_character_cnn_computes_the_output_vectors_of_training(spans: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(charcnn, "SPANS_AT_ONCE", spans)
     loss = prepared_loss("charcnn")
     assert isinstance(loss, CharacterCNN)
     trial = Trial(loss, np.random.default_rng(4), inputs=1)
@@ -149,12 +151,6 @@ def test_initial_filters_have_values_of_unit_variance() -> None:
     assert not initial["projection"][:, :128].any()
     assert not initial["corrections"].any()
     assert initial["characters"].std() == pytest.approx(1, abs=0.1)
-
-
-def test_pieces_are_as_long_as_possible() -> None:
-    lengths = [3, 3, 4, 1, 12, 2, 8, 1]
-    found = list(charcnn.pieces(np.cumsum([0, *lengths]), 10))
-    assert found == [(0, 3), (3, 4), (4, 5), (5, 7), (7, 8)]
 
 
 COMPILED = ["dsoftmax", "mos", "sampled mos", "charcnn"]

@@ -109,9 +109,6 @@ def test_balanced_codes_of_any_number_of_words() -> None:
         assert sum(2.0**-length for length in lengths) == 1
 
 
-CODES = "a 00\nb 01\nc 10\nd 11\n"
-
-
 @pytest.fixture
 def text(tmp_path: Path) -> Path:
     path = tmp_path / "text"
@@ -120,36 +117,42 @@ def text(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("codes", "expected"),
+    ("codes", "message"),
     [
-        (b"", "tree: no code for 4 words of the vocabulary, for example 'a'"),
-        (b"a 00\nb 01\nc 1\n", "tree: no code for 1 word of the vocabulary, for example 'd'"),
+        (b"", "tree: no code for 4 words of the vocabulary, for example 'a'$"),
+        (b"a 00\nb 01\nc 1\n", "tree: no code for 1 word of the vocabulary, for example 'd'$"),
         (b"a 00\nb 01\nc 100\nd 101\n", "tree: no code begins with 11: the tree is not full"),
         (b"a 00\nb 010\nc 10\nd 11\n", "tree: no code begins with 011: the tree is not full"),
         (b"a 0\nb 01\nc 10\nd 11\n", "tree: code 0 of 'a' is a prefix of another code"),
         (b"a 00\nb 01\nc 11\nd 11\n", "tree: two words have code 11, 'c' and 'd'"),
         (b"a 00\nb 01\nc 10\nd 11\na 11\n", "tree, line 5: 'a' already has a code"),
         (b"a 00\nb 01\nc 10\nd 110\ne 111\n", "tree, line 5: 'e' is not in the vocabulary"),
+        (b"a 0\nb\n", "tree, line 2: not a word and its code of at most 1024 zeros and ones$"),
+        (b"a 0 1\n", "tree, line 1: not a word and its code"),
+        (b"a 02\n", "tree, line 1: not a word and its code"),
+        (b"a " + b"0" * 1025, "tree, line 1: not a word and its code"),
+        (b"a 0\ncaf\xe9 1\n", r"tree, line 2: b'caf\\xe9' is not UTF-8$"),
+        ("a 0\nb 1\n".encode("utf-16"), "tree is UTF-16"),
     ],
 )
-def test_commands_refuse_bad_trees(codes: bytes, expected: str, text: Path, tmp_path: Path) -> None:
+def test_bad_trees_are_refused(codes: bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / "tree").write_bytes(codes)
-    options = ["--min-count", 1, "--tree", tmp_path / "tree"]
-    for command in ["tree", text, *options], ["train", text, "-o", tmp_path / "m.bin", "--hs", *QUICK, *options]:
-        assert expected in run(*command, code=1).stderr
-    assert not (tmp_path / "m.bin").exists()
+    with pytest.raises(W2VError, match=message):
+        build_tree(w2v.Vocabulary(list("abcd"), [4, 3, 2, 1]), str(tmp_path / "tree"))
 
 
-def test_commands_refuse_models_that_cannot_be_clustered(text: Path, tmp_path: Path) -> None:
+def test_commands_refuse_bad_trees_and_models_that_cannot_be_clustered(text: Path, tmp_path: Path) -> None:
     foreign, missing = tmp_path / "foreign.bin", tmp_path / "missing.bin"
     w2v.KeyedVectors(["x", "y"], np.eye(2, dtype=np.float32)).save(foreign)
-    for path, expected in (
-        (foreign, f"{foreign}: it has none of the vocabulary's words"),
-        (missing, f"cannot read {missing}: No such file or directory"),
-        (tmp_path, f"cannot read {tmp_path}: it is a folder"),
-        (text, f"{text}: a text, not a model: "),
+    clustered = "--tree", "clustered", "--tree-vectors"
+    for tree, expected in (
+        (("--tree", text), f"{text}, line 1: not a word and its code"),
+        ((*clustered, foreign), f"{foreign}: it has none of the vocabulary's words"),
+        ((*clustered, missing), f"cannot read {missing}: No such file or directory"),
+        ((*clustered, tmp_path), f"cannot read {tmp_path}: it is a folder"),
+        ((*clustered, text), f"{text}: a text, not a model: "),
     ):
-        options = ["--min-count", 1, "--tree", "clustered", "--tree-vectors", path]
+        options = ["--min-count", 1, *tree]
         for command in ["tree", text, *options], ["train", text, "-o", tmp_path / "m.bin", "--hs", *QUICK, *options]:
             assert run(*command, code=1).stderr.startswith(f"w2v: {expected}")
     assert not (tmp_path / "m.bin").exists()
@@ -182,23 +185,6 @@ def test_codes_are_read_line_by_line(tmp_path: Path) -> None:
     (tmp_path / "codes").write_text(f"\ufeffthe 0\r\n\n  köln\t10 \nlong {'1' * MAX_CODE_LENGTH}", "utf-8")
     vocabulary = w2v.Vocabulary(["köln", "the", "long"], [3, 2, 1])
     assert read_codes(tmp_path / "codes", vocabulary) == ["10", "0", "1" * 1024]
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"the 0\nof\n", "line 2: not a word and its code of at most 1024 zeros and ones$"),
-        (b"the 0 1\n", "line 1: not a word and its code"),
-        (b"the 02\n", "line 1: not a word and its code"),
-        (b"the " + b"0" * 1025, "line 1: not a word and its code"),
-        (b"the 0\ncaf\xe9 1\n", r"line 2: b'caf\\xe9' is not UTF-8$"),
-        ("the 0\nof 1\n".encode("utf-16"), "codes is UTF-16"),
-    ],
-)
-def test_malformed_code_files_are_refused(tmp_path: Path, data: bytes, message: str) -> None:
-    (tmp_path / "codes").write_bytes(data)
-    with pytest.raises(W2VError, match=f"codes(, | ).*{message}" if "codes" not in message else message):
-        read_codes(tmp_path / "codes", w2v.Vocabulary(["the", "of"], [2, 1]))
 
 
 @pytest.mark.parametrize("options", [{"tree": "clustered"}, {"tree_vectors": "m.bin"}])

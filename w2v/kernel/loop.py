@@ -96,25 +96,25 @@ def collect(plan: Any, s: Worker, key: Any, first_token: int, end_token: int) ->
         s.token_number[end] = known
         if is_kept(plan, key, token, word):
             end += 1
-    if end == first:
-        return end
-    k, token = first - 1, first_token - 1
-    while k > 0 and token >= 0 and plan.ids[token] != SENTENCE_END_ID:
-        word = plan.word_of_type[plan.ids[token]]
-        if word >= 0 and is_kept(plan, key, token, word):
-            kept[k] = word
-            k -= 1
-        token -= 1
-    kept[k] = END_OF_SENTENCE
-    k, token = end, end_token
-    while k < end + plan.window_size and token < len(plan.ids) and plan.ids[token] != SENTENCE_END_ID:
-        word = plan.word_of_type[plan.ids[token]]
-        if word >= 0 and is_kept(plan, key, token, word):
-            kept[k] = word
-            k += 1
-        token += 1
-    kept[k] = END_OF_SENTENCE
+    if end > first:
+        collect_neighbours(plan, s, key, first_token - 1, first - 1, -1)
+        collect_neighbours(plan, s, key, end_token, end, 1)
     return end
+
+
+def collect_neighbours(plan: Any, s: Worker, key: Any, token: int, k: int, step: int) -> None:
+    """Collect the words next to a chunk that a window can reach, from `token` on; `step` is the direction, 1 or -1.
+
+    The words go to s.kept from index k on, in the same direction, and END_OF_SENTENCE follows them.
+    """
+    end = k + step * plan.window_size
+    while k != end and 0 <= token < len(plan.ids) and plan.ids[token] != SENTENCE_END_ID:
+        word = plan.word_of_type[plan.ids[token]]
+        if word >= 0 and is_kept(plan, key, token, word):
+            s.kept[k] = word
+            k += step
+        token += step
+    s.kept[k] = END_OF_SENTENCE
 
 
 def shuffle_long_sentences(plan: Any, s: Worker, end: int) -> None:

@@ -5,7 +5,8 @@ Source: Jozefowicz et al. 2016, arXiv:1602.02410, section 3.2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,7 +119,8 @@ class CharacterCNN(Loss):
         """Return the output vectors of all words, (V, D)."""
         starts, spelt, projection = self.data["starts"], self.data["spelt"], parameters["projection"]
         outputs = np.empty((len(starts) - 1, len(projection)), projection.dtype)
-        for first, last in pieces(starts, SPANS_AT_ONCE):
+        cuts = np.searchsorted(starts, np.arange(0, starts[-1], SPANS_AT_ONCE))
+        for first, last in pairwise(np.unique([*cuts, len(outputs)]).tolist()):
             spans = np.diff(starts[first : last + 1]) - (SPAN - 1)  # the number of spans of each word
             begins = np.cumsum(spans) - spans  # the first span of each word
             # The position in spelt where each span begins.
@@ -167,20 +169,6 @@ class CharacterCNN(Loss):
         for j in range(m):
             update_word(s, s.rows[j], j)
         return loss
-
-
-def pieces(offsets: NDArray[np.int64], size: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of words with a total length of at most `size`; a longer word is a range by itself.
-
-    Args:
-        offsets: Word i is from offsets[i] to offsets[i + 1].
-        size: The maximum length of a range, in the unit of the offsets.
-    """
-    first = 0
-    while first < len(offsets) - 1:
-        last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + size, "right")) - 1)
-        yield first, last
-        first = last
 
 
 def read_spans(s: Worker, word: int) -> int:
