@@ -204,7 +204,13 @@ FOLDERS: dict[str, tuple[Callable[[Path, int], None], str]] = {
 # The bytes of memory for each byte of a file. Files with the shortest or longest words or numbers may need more.
 MEMORY_PER_BYTE = 3
 EXCEPTIONS = {"a long word": 4, "numbers of one digit": 4, "many words": 4, "many counts": 4, "short lines": 4}
-EXCEPTIONS |= {"many tokens": 35, "many listed tokens": 35, "one word": 5, "questions without end": 5, "unknown questions": 5}
+EXCEPTIONS |= {
+    "many tokens": 35,
+    "many listed tokens": 35,
+    "one word": 5,
+    "questions without end": 5,
+    "unknown questions": 5,
+}
 
 needs_peak = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the peak memory in Linux's /proc")
 

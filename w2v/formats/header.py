@@ -24,6 +24,7 @@ from w2v.text.words import KeyType
 FILE_KEYS = ("format", "version")  # keys that describe the file, not the model: see native.py
 # Prefix of the key that holds the attributes of a w2v.gensim object. The name of the class follows.
 GENSIM_PREFIX = "gensim."
+INT_KEYS = f"{GENSIM_PREFIX}numbers"  # an array, bool (V,): which words are integer keys in gensim and w2v.gensim
 DEFAULT_TEXT_OPTIONS = TextOptions()
 
 

@@ -735,7 +735,7 @@ class KeyedVectors:
         Raises:
             W2VError: If the file cannot be written, or if it exists and `force` is false.
         """
-        word2vec.write(path, self._content(), force, binary=binary)
+        (word2vec.BINARY if binary else word2vec.TEXT).save(path, self._content(), force)
 
     @classmethod
     def load_word2vec_format(
