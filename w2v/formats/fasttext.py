@@ -86,7 +86,7 @@ def read(path: PathLike, limit: int | None = None, progress: Report | None = Non
             raise W2VError(f"{path}: not a fastText model")
         _check_fields(path, fields)
         words, size, buckets = fields["words"], fields["vector_size"], fields["buckets"]
-        if 4 * (words + buckets) * size > max_size:
+        if 4 * words * size > max_size:  # the rows of buckets are read in blocks
             raise TruncatedFile(f"{path}: truncated: it should hold {words + buckets:,} rows of {size:,} values")
         entries, counts = _read_entries(path, file, words)
         meter = Meter(progress, "load")

@@ -12,7 +12,7 @@ from w2v.detect import Layout
 from w2v.formats import word2vec
 from w2v.formats.base import Format
 from w2v.formats.vector_file import Array, VectorFile
-from w2v.formats.word_lists import LINE_SEPARATORS, check_min_size, read_words, write_words_with_matrix
+from w2v.formats.word_lists import LINE_SEPARATORS, read_words, write_words_with_matrix
 from w2v.progress import Meter, Report
 from w2v.system.files import PathLike, open_regular, translate_os_errors
 from w2v.text.decompress import DecompressedStream
@@ -43,20 +43,18 @@ def encode(vectors: Array) -> Iterator[bytes]:
 
 def read(path: PathLike, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read the numbers, and words and counts (if any) from the words file; see Format.read."""
-    words_path = Path(path).with_suffix(WORDS_SUFFIX)
     with translate_os_errors(path), open_regular(path) as file:
         columns, rows, piece = 1, 0, b"\n"
         for piece in iter(lambda: file.readline(PIECE_BYTES), b""):
             columns += piece.count(b"\t") if not rows else 0
             rows += piece.endswith(b"\n")
         rows += not piece.endswith(b"\n")
-        check_min_size(words_path, rows)
         file.seek(0)
         # The text is not compressed: DecompressedStream only turns the iterator of bytes into a stream.
         with_words: BufferedReader = BufferedReader(DecompressedStream(str(path), _with_placeholder_words(file)))
         layout = Layout("text", rows, columns, 0)
         vectors = word2vec.read_rows(path, layout, rows, with_words, b"", None, progress).vectors
-    words, counts = read_words(words_path, rows)
+    words, counts = read_words(Path(path).with_suffix(WORDS_SUFFIX), rows)
     return VectorFile(words, vectors, counts)
 
 

@@ -194,12 +194,7 @@ def read(path: PathLike, limit: int | None = None, progress: Report | None = Non
         if rows is not None and layout.min_bytes(rows) <= max_size:
             return read_rows(path, layout, rows, file, head, limit, progress)
         complete = _count_rows(layout, file, head)
-        # Without a header, the last row may be truncated, so only the rows before it need different words.
-        are_too_short = complete >= rows if rows is not None else layout.min_bytes(complete - 1) > max_size
-        if are_too_short:
-            count = rows or complete
-            raise W2VError(f"{path}: its {count} rows are too short to hold {count} different words")
-        if rows is not None or is_truncated(file):
+        if (rows is not None and complete < rows) or is_truncated(file):
             raise _truncated_error(path, complete, rows)
     with open_unpacked(path) as (file, _):
         return read_rows(path, layout, complete, file, read_head(path, file), limit, progress)
