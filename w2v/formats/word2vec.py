@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import dataclasses
 import gzip
 import lzma
 from collections.abc import Callable, Iterator
@@ -340,25 +341,19 @@ BINARY = Format(
     compressible=True,
     separators=SEPARATORS,
 )
-GLOVE = Format(
-    "glove",
-    (".glove.txt", ".glove.txt.gz"),
-    12,
-    lacks_text_header,
-    read,
-    partial(write, binary=False, header=False),
-    is_checked=True,
-    compressible=True,
-    separators=SEPARATORS,
+GLOVE = dataclasses.replace(
+    BINARY,
+    name="glove",
+    extensions=(".glove.txt", ".glove.txt.gz"),
+    order=12,
+    matches=lacks_text_header,
+    write=partial(write, binary=False, header=False),
 )
-TEXT = Format(
-    "word2vec text",
-    (".txt", ".vec", ".txt.gz", ".vec.gz"),
-    13,
-    has_text_header,
-    read,
-    partial(write, binary=False),
-    is_checked=True,
-    compressible=True,
-    separators=SEPARATORS,
+TEXT = dataclasses.replace(
+    BINARY,
+    name="word2vec text",
+    extensions=(".txt", ".vec", ".txt.gz", ".vec.gz"),
+    order=13,
+    matches=has_text_header,
+    write=partial(write, binary=False),
 )
