@@ -232,14 +232,10 @@ def test_headers_with_a_wrong_number_of_values_are_refused() -> None:
     ("kind", "columns", "rows", "size"),
     [
         ("binary", 2, 1, 1 + 8),  # a word of no letters, a space, and two numbers of four bytes
-        ("binary", 2, 2, 2 * (1 + 8) + 1),
-        ("binary", 2, 257, 257 * (1 + 8) + 256),  # one word of no letters and 256 of one byte
-        ("binary", 2, 258, 258 * (1 + 8) + 256 + 2),
-        ("text", 2, 1, len("a 1 2")),
-        ("text", 2, 2, len("a 1 2\nb 1 2")),
-        ("text", 3, 256, 256 * len("a 1 2 3\n") - 1),
-        ("text", 3, 257, 257 * len("a 1 2 3\n") - 1 + 1),
+        ("binary", 2, 2, 2 * (1 + 8)),
+        ("text", 2, 1, len(" 1 2")),
+        ("text", 2, 2, len(" 1 2\n 1 2")),
     ],
 )
-def test_smallest_size_of_a_file_counts_different_words(kind: Any, columns: int, rows: int, size: int) -> None:
+def test_smallest_size_of_a_file(kind: Any, columns: int, rows: int, size: int) -> None:
     assert detect.Layout(kind, rows, columns, 0).min_bytes(rows) == size

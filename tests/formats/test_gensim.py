@@ -221,7 +221,7 @@ def test_fasttext_of_older_versions_is_read(tmp_path: Path, name: str, buckets: 
         found.ngrams.compose(Words.of(found.index_to_key), word_rows)
         np.testing.assert_allclose(word_rows, found.vectors, atol=1e-6)
     if name == "lee_fasttext":
-        theirs = to_keyed_vectors(fasttext.read(SHIPPED / "lee_fasttext.bin", "strict"))
+        theirs = to_keyed_vectors(fasttext.FORMAT.load(SHIPPED / "lee_fasttext.bin"))
         for word in ["rejecting", "nights"]:
             np.testing.assert_array_equal(found[word], theirs[word])
     if name.startswith("compatible"):

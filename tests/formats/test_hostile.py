@@ -4,9 +4,7 @@ Each kind of file is loaded in two sizes. The memory of libraries, and what any 
 """
 
 import bz2
-import gzip
 import json
-import lzma
 import re
 import string
 import subprocess
@@ -17,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import zstandard
 from safetensors.numpy import save_file
 
 import w2v
@@ -30,7 +27,6 @@ from w2v.losses.loss import PREFIX
 from w2v.losses.registry import Settings, loss_for
 from w2v.losses.tree import Tree
 from w2v.text import decompress
-from w2v.text.corpus import Corpus
 from w2v.text.vocabulary import Vocabulary
 from w2v.training import checkpoint, checkpoint_folder
 from w2v.training.model import View
@@ -108,11 +104,6 @@ def lines_of_words(ending: bytes, size: int, length: int = 4) -> bytes:
     return np.hstack([words(length, count), np.tile(np.frombuffer(ending, np.uint8), (count, 1))]).tobytes()
 
 
-def compressed_zeros(size: int) -> bytes:
-    """Return a row of more than 64 MB of zeros, compressed in several streams, which is faster than one."""
-    return gzip.compress(b"1 %d\nw" % (16 * size)) + gzip.compress(b" 0" * (1 << 22)) * (8 + (size >> 21))
-
-
 def fasttext_bytes(entries: bytes, count: int, longest: int) -> bytes:
     """Return a fastText model with these dictionary entries, vectors of one value, and n-grams up to `longest`."""
     numbers = fasttext.DEFAULTS | {"vector_size": 1, "window": 1, "negative": 1, "loss": 2, "model": 2, "buckets": 1}
@@ -143,11 +134,10 @@ FILES: dict[str, tuple[str, Callable[[int], bytes], str]] = {
     "a long word": ("model", lambda n: b"1 1\n" + b"w" * n + b" 1\n", "loaded"),
     "a long word in binary": ("model", lambda n: b"2 3\na " + bytes(12) + b"w" * n + b" " + bytes(12), "loaded"),
     "short rows": ("model", lambda n: b"%d 1\n" % (n // 27) + lines_of_words(b" \1\2\3\4", n // 3), "loaded"),
-    "empty words": ("model", lambda n: b"%d 1\n" % (n // 15) + b" \1\2\3\4" * (n // 15), "too short to hold"),
+    "empty words": ("model", lambda n: b"%d 1\n" % (n // 15) + b" \1\2\3\4" * (n // 15), "appears twice"),
     "the same long word": ("model", lambda n: b"aaaaaa 1\n" * (n // 9), "appears twice"),
     "more columns than bytes": ("model", lambda n: b"9 %d\n" % n + bytes(n), "truncated"),
     "digits without end": ("model", lambda n: b"1 1\na 0." + b"7" * n + b"\n", "loaded"),
-    "packed zeros": ("model", compressed_zeros, "more than 500:1"),
     "short lines": ("vocabulary", lambda n: lines_of_words(b" 12345678\n", n // 3, 5), "loaded"),
     "one line": ("vocabulary", lambda n: b"a " * (n // 2), "longer than 16777216 bytes"),
     "one word": ("vocabulary", lambda n: b"w" * (n // 2) + b" 5", "has 12,582,912 bytes: at most 524,288 fit"),
@@ -175,7 +165,6 @@ TSV_FILES: dict[str, tuple[Callable[[int], bytes], Callable[[int], bytes], str]]
         lambda n: b"word\tcount\n" + lines_of_words(b"\t1\n", n // 6),
         "loaded",
     ),
-    "one word for all": (lambda n: b"1\n" * (n // 24), lambda n: b"a\n" * (n // 24), "too short for"),
     "columns without end": (lambda _: b"1\n" * 5, lambda n: b"\t" * n, "0 words for 5 vectors"),
     "a row without end": (lambda n: b"1\t" * (n // 2) + b"1\n", lambda _: b"a\n", "loaded"),
 }
@@ -204,7 +193,14 @@ FOLDERS: dict[str, tuple[Callable[[Path, int], None], str]] = {
 # The bytes of memory for each byte of a file. Files with the shortest or longest words or numbers may need more.
 MEMORY_PER_BYTE = 3
 EXCEPTIONS = {"a long word": 4, "numbers of one digit": 4, "many words": 4, "many counts": 4, "short lines": 4}
-EXCEPTIONS |= {"many tokens": 35, "many listed tokens": 35, "one word": 5, "questions without end": 5, "unknown questions": 5}
+EXCEPTIONS |= {
+    "empty words": 4,
+    "many tokens": 35,
+    "many listed tokens": 35,
+    "one word": 5,
+    "questions without end": 5,
+    "unknown questions": 5,
+}
 
 needs_peak = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the peak memory in Linux's /proc")
 
@@ -244,31 +240,6 @@ def test_memory_of_files_is_bounded(tmp_path: Path, attempt: Callable[..., tuple
     assert expected in output[0]
     assert len(output[0]) < 1000
     assert_memory_grows(*found, EXCEPTIONS.get(name, MEMORY_PER_BYTE))
-
-
-COMPRESSIONS = {"gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress, "zstandard": zstandard.compress}
-
-
-@pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_compressed_text_that_expands_too_much_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compression: str
-) -> None:
-    path = tmp_path / "text"
-    refused = rf"text: refused: its {compression} data grows more than 500:1; if you "
-
-    def refuse() -> None:
-        with pytest.raises(W2VError, match=refused):
-            for _ in Corpus(path).blocks():
-                pass
-
-    found = []
-    for size in 20_000_000, 40_000_000:
-        path.write_bytes(COMPRESSIONS[compression]((b"0" * 99_999 + b" ") * (size // 100_000)))  # fast to compress
-        assert sum(len(block.text) for block in Corpus(path).blocks()) > size
-        with monkeypatch.context() as patch:
-            patch.setattr(decompress, "MAX_UNPACKED_BYTES", 10_000_000)
-            found.append((size, memory_of(refuse)))
-    assert_memory_grows(*found, 0)
 
 
 def test_streams_that_expand_greatly_are_decompressed_in_pieces() -> None:

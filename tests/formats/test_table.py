@@ -26,8 +26,8 @@ from w2v.progress import Progress
 from w2v.text.words import Words
 
 ROOT = Path(__file__).parents[2]
-EXTENSIONS = [end for one in table.WRITABLE for end in one.extensions]
-FILES = [end for one in table.WRITABLE for end in one.extensions if not one.folder]
+EXTENSIONS = [end for one in table.writable_formats() for end in one.extensions]
+FILES = [end for one in table.writable_formats() for end in one.extensions if not one.folder]
 COUNTED = [end for end in FILES if "glove" not in end]  # formats that store the number of rows
 
 ANY_WORD = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -217,7 +217,7 @@ def test_a_file_that_changes_while_it_is_loaded_is_refused(
             change(changing)
             return kind.read(*arguments)
 
-        monkeypatch.setattr(table, "detect_format", lambda path: kind._replace(read=read))
+        monkeypatch.setattr(table, "detect_format", lambda path: dataclasses.replace(kind, read=read))
         return table.read(path)
 
     for file in [*([] if kind.folder else [path]), *kind.companion_files(path)]:
@@ -332,7 +332,7 @@ def test_a_matrix_without_its_words_is_refused(tmp_path: Path) -> None:
         table.read(tmp_path / "m.tsv")
 
 
-@pytest.mark.parametrize("extension", [one.extensions[0] for one in table.WRITABLE if one.folder])
+@pytest.mark.parametrize("extension", [one.extensions[0] for one in table.writable_formats() if one.folder])
 def test_a_folder_is_never_replaced(tmp_path: Path, extension: str) -> None:
     path = tmp_path / f"m{extension}"
     path.mkdir()
@@ -382,7 +382,7 @@ def test_help_errors_and_docs_list_every_format() -> None:
     help_text, docs = run("convert", "--help").stdout, (ROOT / "docs" / "formats.md").read_text("utf-8")
     with pytest.raises(SettingsError) as error:
         table.format_for("m.unknown")
-    for one in table.FORMATS:
+    for one in table.own_formats():
         extensions = ", ".join(f"`{end}`" for end in one.extensions)
         assert f"| {extensions} | {one.name} |" in docs
         for end in one.extensions:

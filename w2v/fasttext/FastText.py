@@ -42,7 +42,7 @@ class _FastText:
         if model_path is None:
             raise NotImplementedError("an empty model: use load_model or train_unsupervised")
         with check_files_unchanged(model_path):
-            content = fasttext.read(model_path, "replace")
+            content = fasttext.FORMAT.load(model_path, "replace")
             matrices = fasttext.map_matrices(model_path)
             self._file: NDArray[np.uint8] | None = np.memmap(model_path, np.uint8, "r") if matrices else None
         self._set_content(content, *(matrices or (None, None)))
@@ -252,7 +252,7 @@ class _FastText:
     def save_model(self, path: PathLike) -> None:
         """Write a file that fastText loads. A model that was trained with hs lacks its output rows there."""
         if self._file is None:
-            fasttext.write(path, self._content)
+            fasttext.FORMAT.save(path, self._content)
         else:
             with atomic_write(path) as file:
                 file.write(self._file.data)

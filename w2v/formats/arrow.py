@@ -9,17 +9,17 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 
 from w2v.errors import W2VError, import_optional, one_line, translate_errors
+from w2v.formats.base import Format, has_signature
 from w2v.formats.bfloat16 import float32_blocks
 from w2v.formats.header import ModelHeader
-from w2v.formats.vector_file import Array, VectorFile, as_floats, check_content, validate
+from w2v.formats.vector_file import Array, VectorFile, as_floats
 from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Meter, Report
 from w2v.system import memory
-from w2v.system.files import ARROW, PARQUET, Errors, PathLike, atomic_write, open_regular, translate_os_errors
+from w2v.system.files import ARROW, PARQUET, PathLike, atomic_write, open_regular, translate_os_errors
 from w2v.text.tables import as_numpy, open_table
 
 WORD, COUNT, VECTOR = "word", "count", "vector"
-SIGNATURE = PARQUET + b"|" + ARROW
 BATCH_ROWS, BATCH_VALUES = 1 << 16, 1 << 20  # limits for one batch: rows, and values of vectors
 
 
@@ -46,7 +46,6 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     Raises:
         W2VError: If pyarrow is missing, if the file cannot be written, or if `read` would refuse the content.
     """
-    check_content(path, content)
     pa = import_pyarrow(path)
     rows, size = content.vectors.shape
     count_fields = [] if content.counts is None else [(COUNT, pa.int64())]
@@ -115,8 +114,8 @@ def _as_lists(pa: Any, rows: Array) -> Any:
     return pa.FixedSizeListArray.from_arrays(pa.array(values), rows.shape[1])
 
 
-def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
-    """Read the columns "word" and "vector" and, if the table has it, "count"; see formats.table.read.
+def read(path: PathLike, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+    """Read the columns "word" and "vector" and, if the table has it, "count"; see Format.read.
 
     Words may be text, or integers, which stay numbers.
     """
@@ -126,12 +125,11 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         translate_os_errors(path),
         open_regular(path) as file,
     ):
-        content = read_table(path, pa, open_table(str(path), file)[1], limit, Meter(progress, "load"))
-        return validate(path, content, errors)
+        return read_table(path, pa, open_table(str(path), file)[1], limit, Meter(progress, "load"))
 
 
 def read_table(path: PathLike, pa: Any, table: Table, limit: int | None, meter: Meter) -> VectorFile:
-    """Read the first `limit` rows of a table, which still need `validate`.
+    """Read the first `limit` rows of a table.
 
     Raises:
         W2VError: If the table lacks words or vectors, or if they are not words and vectors of equal lengths.
@@ -198,3 +196,14 @@ def _encode_words(path: PathLike, pa: Any, column: Any) -> Iterable[bytes]:
         raise W2VError(f"{path}: its words are {one_line(kind)}: expected strings")
     words: list[bytes] = column.cast(pa.large_binary()).to_pylist()
     return words
+
+
+FORMAT = Format(
+    "arrow",
+    (".parquet", ".arrow"),
+    4,
+    has_signature(PARQUET + b"|" + ARROW),
+    read,
+    write,
+    stores=("counts", "key_type"),
+)

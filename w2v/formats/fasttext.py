@@ -14,15 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import TruncatedFile, W2VError
+from w2v.formats.base import SUBWORDS, Format, has_signature
 from w2v.formats.bfloat16 import float32_blocks
 from w2v.formats.header import ModelHeader
 from w2v.formats.row_blocks import open_unpacked
-from w2v.formats.vector_file import SUBWORD_VIEW, VectorFile, check_content, decode_words, validate
+from w2v.formats.vector_file import SUBWORD_VIEW, VectorFile
 from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Meter, Report
 from w2v.settings import MAX_SENTENCE_CONTEXT, WHOLE_SENTENCE
 from w2v.system import memory, schema
-from w2v.system.files import FASTTEXT, Errors, PathLike, atomic_write, check_disk_space, translate_os_errors
+from w2v.system.files import FASTTEXT, PathLike, atomic_write, check_disk_space, translate_os_errors
 from w2v.text.subword_rows import own_rows
 from w2v.text.subwords import MAX_LENGTH, Ngrams, Subwords
 from w2v.text.words import MAX_WORD_BYTES, Words
@@ -68,8 +69,8 @@ class _Settings:
 # -- reading --------------------------------------------------------------------------------
 
 
-def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
-    """Read a model; see formats.table.read.
+def read(path: PathLike, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+    """Read a model; see Format.read.
 
     The vector of a word is the mean of its own row and the rows of its n-grams. Output rows of hierarchical softmax are
     skipped: they belong to the nodes of fastText's tree. Files of the first fastText versions have no signature.
@@ -85,10 +86,9 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
             raise W2VError(f"{path}: not a fastText model")
         _check_fields(path, fields)
         words, size, buckets = fields["words"], fields["vector_size"], fields["buckets"]
-        if 4 * (words + buckets) * size > max_size:
+        if 4 * words * size > max_size:  # the rows of buckets are read in blocks
             raise TruncatedFile(f"{path}: truncated: it should hold {words + buckets:,} rows of {size:,} values")
         entries, counts = _read_entries(path, file, words)
-        entries = decode_words(path, entries, errors)
         meter = Meter(progress, "load")
         _read_matrix_head(path, file, words + buckets, size, is_old)
         vectors = _read_rows(path, file, words, size)
@@ -119,7 +119,7 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         tensors |= ngrams.tensors
         settings |= {"subwords": f"{shortest}-{longest}", "buckets": buckets}
     header = ModelHeader(settings=settings, subwords=ngrams.subwords if ngrams else None)
-    return validate(path, VectorFile(entries, vectors, counts, tensors, header), None)
+    return VectorFile(entries, vectors, counts, tensors, header)
 
 
 def map_matrices(path: PathLike) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
@@ -217,7 +217,6 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         W2VError: If the file cannot be written, if a word holds a NUL, or if fastText would compute other vectors from
             the n-grams.
     """
-    check_content(path, content)
     if content.header.views:
         content = content.view(SUBWORD_VIEW, path)
     words, vectors = content.words, content.vectors
@@ -269,3 +268,16 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         for _, block in float32_blocks(outputs, BLOCK_ROWS):
             file.write(block.data)
         meter(total, total)
+
+
+FORMAT = Format(
+    "fasttext",
+    (".ft.bin",),
+    2,
+    has_signature(FASTTEXT),
+    read,
+    write,
+    stores=("counts", "outputs", *SUBWORDS),
+    view=SUBWORD_VIEW,
+    compressible=True,
+)

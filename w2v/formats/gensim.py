@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError, one_line, translate_errors
 from w2v.formats import pickles
-from w2v.formats.header import GensimObject, ModelHeader
+from w2v.formats.base import SUBWORDS, Format, has_signature
+from w2v.formats.header import INT_KEYS, GensimObject, ModelHeader
 from w2v.formats.npy import read_array
 from w2v.formats.pickles import DictItems, PickledObject
-from w2v.formats.vector_file import Array, VectorFile, as_floats, validate
+from w2v.formats.vector_file import Array, VectorFile, as_floats
 from w2v.progress import Report
-from w2v.system.files import PICKLE, Errors, PathLike
+from w2v.system.files import PICKLE, PathLike
 from w2v.text.subwords import MAX_BUCKETS, MAX_LENGTH, Integers, Ngrams, Subwords
 from w2v.text.words import Words
 
@@ -28,7 +29,6 @@ DTYPES = {f"{kind}{size}" for kind in "fiu" for size in (1, 2, 4, 8)} - {"f1"}
 ORDERS = {"<", ">", "|", "="}
 SETTINGS = ("vector_size", "window", "epochs", "min_count", "sample", "negative", "ns_exponent", "alpha", "min_alpha")
 KEYS = ("index_to_key", "index2word", "index2entity")
-INT_KEYS = "gensim.numbers"  # an array, bool (V,): which words are integer keys in gensim; w2v.gensim writes it, too
 OUTPUT_LAYERS = ("syn1", "syn1neg")
 PARTS = ("wv", "vocabulary", "trainables")  # the objects in a gensim 3 model; gensim 4 models only have "wv"
 VECTORS = ("vectors", "syn0")
@@ -42,12 +42,12 @@ NGRAM_SLACK = 32 << 20  # bytes that rehashed n-grams may take in addition to tw
 log = logging.getLogger("w2v")
 
 
-def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+def read(path: PathLike, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read word vectors and n-grams and, from a model with negative sampling, output rows and settings.
 
-    See formats.table.read.
+    See Format.read.
     """
-    saved = read_saved(path, errors, progress)
+    saved = read_saved(path, progress)
     tensors, header = dict(saved.tensors), replace(saved.header, gensim=None)
     assert saved.header.gensim
     if saved.header.gensim.kind == "Doc2Vec":
@@ -65,8 +65,8 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     return replace(saved, tensors=tensors, header=replace(header, settings=settings))
 
 
-def read_saved(path: PathLike, errors: Errors | None = "strict", progress: Report | None = None) -> VectorFile:
-    """Read what gensim saved, under gensim's names.
+def read_saved(path: PathLike, progress: Report | None = None) -> VectorFile:
+    """Read what gensim saved, under gensim's names. The content still needs `validate`.
 
     Returns:
         The words, vectors and, if the file has them, counts. The tensors are the output rows "syn1neg" and "syn1",
@@ -108,7 +108,7 @@ def read_saved(path: PathLike, errors: Errors | None = "strict", progress: Repor
             if layer is not None and layer.shape == vectors.shape:  # the layer of some Doc2Vec models is wider
                 tensors[name] = layer
     header = ModelHeader(subwords=subwords, gensim=GensimObject(kind, attributes))
-    return validate(path, VectorFile(words, vectors, counts, tensors, header), errors)
+    return VectorFile(words, vectors, counts, tensors, header)
 
 
 class _Part:
@@ -360,3 +360,15 @@ def _as_text(value: Any) -> str:
     if not isinstance(value, str | bytes):
         raise ValueError(f"a value of type {type(value).__name__} instead of text")
     return value.decode("latin-1") if isinstance(value, bytes) else value
+
+
+FORMAT = Format(
+    "gensim",
+    (".model", ".kv"),
+    3,
+    has_signature(SIGNATURE),
+    read,
+    None,
+    stores=("counts", "outputs", *SUBWORDS),
+    array_pattern=".*.npy",
+)

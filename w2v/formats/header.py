@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from w2v.errors import W2VError
 from w2v.system.schema import Count, convert, decode, encode
@@ -24,6 +24,7 @@ from w2v.text.words import KeyType
 FILE_KEYS = ("format", "version")  # keys that describe the file, not the model: see native.py
 # Prefix of the key that holds the attributes of a w2v.gensim object. The name of the class follows.
 GENSIM_PREFIX = "gensim."
+INT_KEYS = f"{GENSIM_PREFIX}numbers"  # an array, bool (V,): which words are integer keys in gensim and w2v.gensim
 DEFAULT_TEXT_OPTIONS = TextOptions()
 
 
@@ -58,6 +59,20 @@ class ViewHeader:
 
     settings: dict[str, Any]
     metrics: dict[str, Any] = field(default_factory=dict)
+
+
+# The fields of a header that a file stores as JSON: the type of each, and what error messages call it.
+_JSON_FIELDS: dict[str, tuple[Any, str]] = {
+    "settings": (dict[str, Any], "settings"),
+    "metrics": (dict[str, Any], "metrics"),
+    "text": (TextOptions, "text options"),
+    "subwords": (Subwords, "subwords"),
+    "ngram_offset": (Count, "position of n-grams"),
+    "key_type": (KeyType, "type of keys"),
+    "views": (dict[str, ViewHeader], "views"),
+    "coordinates": (str, "coordinates"),
+    "scores": (dict[str, Any], "scores"),
+}
 
 
 @dataclass(frozen=True)
@@ -103,10 +118,7 @@ class ModelHeader:
     @property
     def non_empty_fields(self) -> list[str]:
         """The names of the fields that are neither empty nor default, except `package_version`."""
-        names = (
-            "settings", "metrics", "text", "subwords", "ngram_offset", "key_type", "views", "coordinates", "scores",
-            "gensim", "others",
-        )  # fmt: skip
+        names = (*_JSON_FIELDS, "gensim", "others")
         return [name for name in names if (value := getattr(self, name)) and value != getattr(EMPTY_HEADER, name)]
 
     # -- in files -----------------------------------------------------------------------------------
@@ -120,23 +132,13 @@ class ModelHeader:
         """
         rest = {name: text for name, text in strings.items() if name not in FILE_KEYS}
         fields: dict[str, Any] = {
-            name: decode(dict[str, Any], rest.pop(name), _label(where, name))
-            for name in ("settings", "metrics", "scores")
+            name: decode(kind, rest.pop(name), _label(where, label))
+            for name, (kind, label) in _JSON_FIELDS.items()
             if name in rest
         }
         convert(_Metrics, fields.get("metrics", {}), _label(where, "metrics"))
-        if "text" in rest:
-            fields["text"] = decode(TextOptions, rest.pop("text"), _label(where, "text options"))
-        if "subwords" in rest:
-            fields["subwords"] = _decode_subwords(rest.pop("subwords"), _label(where, "subwords"))
-        if "ngram_offset" in rest:
-            fields["ngram_offset"] = decode(Count, rest.pop("ngram_offset"), _label(where, "position of n-grams"))
-        if "key_type" in rest:
-            fields["key_type"] = decode(cast(Any, KeyType), rest.pop("key_type"), _label(where, "type of keys"))
-        if "views" in rest:
-            fields["views"] = decode(dict[str, ViewHeader], rest.pop("views"), _label(where, "views"))
-        if "coordinates" in rest:
-            fields["coordinates"] = decode(str, rest.pop("coordinates"), _label(where, "coordinates"))
+        if "subwords" in fields:
+            _check_subwords(fields["subwords"], _label(where, "subwords"))
         saved = {name: rest.pop(name) for name in list(rest) if name.startswith(GENSIM_PREFIX)}
         if saved:
             fields["gensim"] = _read_gensim_object(saved, _label(where, "settings"))
@@ -148,7 +150,7 @@ class ModelHeader:
         Raises:
             W2VError: If JSON cannot represent a value. The message starts with `where`.
         """
-        json_fields = [name for name in self.non_empty_fields if name not in ("gensim", "others")]
+        json_fields = [name for name in self.non_empty_fields if name in _JSON_FIELDS]
         strings = {name: encode(getattr(self, name), _label(where, name)) for name in json_fields}
         if self.gensim:
             strings |= _gensim_strings(self.gensim, _label(where, "settings"))
@@ -164,12 +166,10 @@ def _label(where: object, name: str) -> str:
     return f"{where}: its {name}" if where else f"its {name}"
 
 
-def _decode_subwords(text: str, where: str) -> Subwords:
-    subwords = decode(Subwords, text, where)
+def _check_subwords(subwords: Subwords, where: str) -> None:
     if not 1 <= subwords.shortest <= subwords.longest <= MAX_LENGTH or not 1 <= subwords.buckets <= MAX_BUCKETS:
         numbers = f"{subwords.shortest} to {subwords.longest} characters in {subwords.buckets}"
         raise W2VError(f"{where}: damaged: n-grams of {numbers:.80} buckets")
-    return subwords
 
 
 # A FastText model is stored like a Word2Vec model, with one more string that marks it.

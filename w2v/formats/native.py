@@ -12,17 +12,19 @@ import math
 import os
 from collections.abc import Mapping
 from io import BufferedReader
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, get_args
 
 import numpy as np
 
+from w2v.detect import is_native
 from w2v.errors import SettingsError, W2VError, one_line, translate_errors
 from w2v.formats import bfloat16, storage
+from w2v.formats.base import EVERYTHING, Format
 from w2v.formats.header import ModelHeader
-from w2v.formats.vector_file import Array, VectorFile, check_content, validate
+from w2v.formats.vector_file import Array, VectorFile
 from w2v.progress import Meter, Report
 from w2v.system import memory
-from w2v.system.files import Errors, PathLike, atomic_write, open_regular, translate_os_errors
+from w2v.system.files import PathLike, atomic_write, open_regular, translate_os_errors
 from w2v.text.words import Words
 
 VERSION = 1
@@ -43,7 +45,6 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     Raises:
         W2VError: If the file cannot be written, or if `read` would refuse the content.
     """
-    check_content(path, content)
     tensors = {**content.tensors, "vectors": content.vectors}
     tensors |= {"words": content.words.blob, "word_offsets": content.words.offsets}
     if content.counts is not None:
@@ -51,13 +52,13 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     write_native(path, storage.split_scales(tensors), content.header.to_strings(path), replace, progress=progress)
 
 
-def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
-    """Read a vector file; see formats.table.read.
+def read(path: PathLike, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+    """Read a vector file; see Format.read.
 
     Raises:
         W2VError: If the file is damaged or has no vectors.
     """
-    return validate(path, _vector_file(path, *read_native(path)), errors)
+    return _vector_file(path, *read_native(path))
 
 
 def read_mapped(path: PathLike) -> VectorFile:
@@ -255,3 +256,16 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(entries) != len(pairs):
         raise ValueError("a name appears twice in it")
     return entries
+
+
+FORMAT = Format(
+    "native",
+    (".safetensors",),
+    1,
+    lambda path, head: is_native(head),
+    read,
+    write,
+    read_mapped,
+    stores=EVERYTHING,
+    storages=get_args(storage.FileStorage),
+)

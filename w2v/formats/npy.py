@@ -14,12 +14,13 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from w2v.errors import TruncatedFile, W2VError, one_line
+from w2v.formats.base import Format, has_signature
 from w2v.formats.bfloat16 import float32_blocks
-from w2v.formats.vector_file import VectorFile, as_floats, check_content, validate
-from w2v.formats.word_lists import read_words, write_words_with_matrix
+from w2v.formats.vector_file import VectorFile, as_floats
+from w2v.formats.word_lists import LINE_SEPARATORS, read_words, write_words_with_matrix
 from w2v.progress import Meter, Report
 from w2v.system import memory
-from w2v.system.files import Errors, PathLike, open_regular, translate_os_errors
+from w2v.system.files import NUMPY, PathLike, open_regular, translate_os_errors
 
 WORDS_SUFFIX = ".words.txt"  # suffix of the file with the words; it replaces .npy
 BLOCK_ROWS = 1 << 12
@@ -62,19 +63,18 @@ def header(shape: tuple[int, ...], descr: str = "<f4") -> bytes:
     return file.getvalue()
 
 
-def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
-    """Read a matrix, and its words from the words file; see formats.table.read."""
+def read(path: PathLike, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+    """Read a matrix, and its words from the words file; see Format.read."""
     array = read_array(path)
     if array.ndim != 2 or array.dtype.kind != "f":
         raise W2VError(f"{path}: an array of type {array.dtype} and shape {array.shape}: expected a matrix of floats")
     words, counts = read_words(Path(path).with_suffix(WORDS_SUFFIX), len(array))
     vectors = np.ascontiguousarray(as_floats(array, path, words))
-    return validate(path, VectorFile(words, vectors, counts), errors)
+    return VectorFile(words, vectors, counts)
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
     """Write a matrix, and its words to the words file; both are replaced together."""
-    check_content(path, content)
     meter, descr = Meter(progress, "save"), "<f2" if content.vectors.dtype == np.float16 else "<f4"
     rows = len(content.words)
     with write_words_with_matrix(path, WORDS_SUFFIX, content.words, None, replace) as file:
@@ -83,3 +83,16 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
             file.write(block.astype(descr, copy=False).data)
             meter(start, rows)
     meter(rows, rows)
+
+
+FORMAT = Format(
+    "numpy",
+    (".npy",),
+    6,
+    has_signature(NUMPY),
+    read,
+    write,
+    words_suffix=WORDS_SUFFIX,
+    storages=("float32", "f16"),
+    separators=LINE_SEPARATORS,
+)

@@ -24,7 +24,7 @@ Split = Callable[[Bytes, int, int, bool], tuple[int, int]]
 
 @contextmanager
 def open_unpacked(path: PathLike) -> Iterator[tuple[BufferedReader, int]]:
-    """Open a file. Yield the file, decompressed if it is compressed, and an upper limit for its size in bytes.
+    """Open a file. Yield the file, decompressed if it is compressed, and the largest size in bytes to expect of it.
 
     Raises:
         W2VError: If the file cannot be read.

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from w2v.errors import W2VError, import_optional, one_line
-from w2v.formats.vector_file import VectorFile, as_floats, check_content, validate
+from w2v.formats.base import Format, has_files
+from w2v.formats.vector_file import VectorFile, as_floats
 from w2v.progress import Report
-from w2v.system.files import Errors, PathLike, atomic_folder, open_regular, translate_os_errors
+from w2v.system.files import PathLike, atomic_folder, open_regular, translate_os_errors
 from w2v.text.words import Words
 
 LANGUAGE = "xx"  # spaCy's code for multi-language pipelines
@@ -31,7 +32,6 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     Raises:
         W2VError: If spaCy is missing, if the folder cannot be written or exists, or if two words have the same key.
     """
-    check_content(path, content)
     spacy = _import_spacy(path)
     pipeline = spacy.blank(LANGUAGE)
     strings = pipeline.vocab.strings
@@ -44,8 +44,8 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         pipeline.to_disk(folder)
 
 
-def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
-    """Read the words that have a vector; several words may share one vector. See formats.table.read.
+def read(path: PathLike, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+    """Read the words that have a vector; several words may share one vector. See Format.read.
 
     Raises:
         W2VError: If spaCy is missing, if the folder is damaged, or if it has floret vectors, which have no words.
@@ -68,4 +68,9 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         raise W2VError(f"{path}: damaged: {one_line(error)}") from error
     if vectors.mode != "default":
         raise W2VError(f"{path}: its vectors are of mode {vectors.mode}, which stores no words: w2v reads only default")
-    return validate(path, VectorFile(words, as_floats(matrix, path, words)), errors)
+    return VectorFile(words, as_floats(matrix, path, words))
+
+
+FORMAT = Format(
+    "spacy", (".spacy",), 9, has_files("vocab/vectors", "vocab/key2row", "vocab/strings.json"), read, write, folder=True
+)

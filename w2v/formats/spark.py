@@ -19,12 +19,12 @@ import numpy as np
 
 from w2v.errors import W2VError, one_line, translate_errors
 from w2v.formats import arrow
+from w2v.formats.base import Format
 from w2v.formats.bfloat16 import float32_blocks
-from w2v.formats.vector_file import VectorFile, check_content, validate
+from w2v.formats.vector_file import VectorFile
 from w2v.progress import Meter, Report
 from w2v.system import schema
 from w2v.system.files import (
-    Errors,
     PathLike,
     atomic_folder,
     atomic_write,
@@ -52,7 +52,6 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     Raises:
         W2VError: If pyarrow is missing, or if the folder cannot be written or exists.
     """
-    check_content(path, content)
     pa = arrow.import_pyarrow(path, NEED)
     with atomic_folder(path) as folder:
         for name in (METADATA, DATA):
@@ -113,8 +112,8 @@ def matches(path: PathLike, head: bytes) -> bool:
     return bool(_part_files(Path(path) / METADATA))
 
 
-def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
-    """Read the words and vectors of a folder, in the order of its part files; see formats.table.read.
+def read(path: PathLike, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+    """Read the words and vectors of a folder, in the order of its part files; see Format.read.
 
     Raises:
         W2VError: If pyarrow is missing, if the folder is damaged, or if it has a model of another kind.
@@ -126,8 +125,7 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         raise W2VError(f"{path}: damaged: its folder {DATA} has no part files")
     with translate_errors(f"{path}: damaged", pa.ArrowException, UnicodeDecodeError), translate_os_errors(path):
         parts = _PartFiles(path, paths, pa)
-        content = arrow.read_table(path, pa, parts, limit, Meter(progress, "load"))
-        return validate(path, content, errors)
+        return arrow.read_table(path, pa, parts, limit, Meter(progress, "load"))
 
 
 def _part_files(folder: Path) -> list[Path]:
@@ -176,3 +174,6 @@ class _PartFiles:
         for path in self._paths:
             with self._open(path) as table:
                 yield from table.batches(columns, step)
+
+
+FORMAT = Format("spark", (".spark",), 10, matches, read, write, folder=True)

@@ -23,12 +23,13 @@ except ImportError:  # some builds of Python lack it
     sqlite3 = None  # type: ignore[assignment]
 
 from w2v.errors import W2VError, install_command, one_line
+from w2v.formats.base import Format, has_signature
 from w2v.formats.bfloat16 import float32_blocks
-from w2v.formats.vector_file import VectorFile, check_content, validate
+from w2v.formats.vector_file import VectorFile
 from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Meter, Report
 from w2v.system import memory
-from w2v.system.files import Errors, PathLike, atomic_write, destination, sync_folder, translate_os_errors
+from w2v.system.files import SQLITE, PathLike, atomic_write, destination, sync_folder, translate_os_errors
 
 BLOCK_ROWS = 1 << 12
 TIMEOUT = 5.0  # seconds that SQLite waits for other programs
@@ -53,7 +54,6 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     Raises:
         W2VError: If the database cannot be written, or if another program is changing the existing one.
     """
-    check_content(path, content)
     rows, size = content.vectors.shape
     meter = Meter(progress, "save")
     with translate_os_errors(path, "write"):
@@ -137,8 +137,8 @@ def _load_sqlite_vec(database: sqlite3.Connection) -> bool:
     return True
 
 
-def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
-    """Read the tables that `write` makes; see formats.table.read. A word and its vector have the same id: 1, 2, 3, …"""
+def read(path: PathLike, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+    """Read the tables that `write` makes; see Format.read. A word and its vector have the same id: 1, 2, 3, …"""
     with translate_os_errors(path):
         uri = _read_only_uri(Path(path))
     with (
@@ -171,7 +171,7 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
                 raise W2VError(f"{path}: damaged: its vector {row + 1:,} does not have {columns:,} values")
             vectors[row] = np.frombuffer(vector, "<f4")
             meter(row + 1, rows)
-    return validate(path, VectorFile(words.words, vectors, counts if has_counts else None), errors)
+    return VectorFile(words.words, vectors, counts if has_counts else None)
 
 
 def _check_end(path: Path, database: sqlite3.Connection) -> None:
@@ -241,3 +241,15 @@ def _translate_sqlite_errors(path: PathLike, where: str) -> Iterator[None]:
         }
         message = messages.get(_error_code(error))
         raise W2VError(f"{path}: {message}" if message else f"{where}: {one_line(error)}") from error
+
+
+FORMAT = Format(
+    "sqlite",
+    (".db", ".sqlite"),
+    5,
+    has_signature(SQLITE),
+    read,
+    write,
+    stores=("counts",),
+    extra_suffixes=JOURNAL_SUFFIXES,
+)

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError, one_line, translate_errors
 from w2v.formats import bfloat16, native
-from w2v.formats.vector_file import Array, VectorFile, as_floats, check_content, validate
+from w2v.formats.base import Format, has_files
+from w2v.formats.vector_file import Array, VectorFile, as_floats
 from w2v.progress import Meter, Report
-from w2v.system.files import Errors, PathLike, atomic_folder, atomic_write, open_regular, translate_os_errors
+from w2v.system.files import PathLike, atomic_folder, atomic_write, open_regular, translate_os_errors
 from w2v.text.words import Words
 
 MATRIX, TOKENIZER = "model.safetensors", "tokenizer.json"
@@ -56,7 +57,6 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     Raises:
         W2VError: If the folder cannot be written or exists.
     """
-    check_content(path, content)
     with atomic_folder(path) as folder:
         _write_matrix(folder / MATRIX, content.vectors, Meter(progress, "save"))
         with atomic_write(folder / TOKENIZER) as file:
@@ -116,8 +116,8 @@ def _model_card(path: Path, content: VectorFile) -> str:
 # -- reading --------------------------------------------------------------------------------
 
 
-def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
-    """Read the tokens and vectors of a folder; see formats.table.read.
+def read(path: PathLike, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+    """Read the tokens and vectors of a folder; see Format.read.
 
     The tokens of subword tokenizers are read, too. If the folder has weights, the vector of each token is multiplied by
     the token's weight.
@@ -134,7 +134,7 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         if isinstance(error, W2VError):
             raise
         raise W2VError(f"{path}: damaged: its tokens do not fit its matrix: {one_line(error)}") from error
-    return validate(path, VectorFile(words, vectors), errors)
+    return VectorFile(words, vectors)
 
 
 def _read_tokens(path: Path) -> tuple[Words, NDArray[np.int64]]:
@@ -163,3 +163,6 @@ def _matrix_rows(mapping: Array, numbers: Array) -> Array:
     if np.any(rows < 0):
         raise ValueError(f"a mapping to row {rows.min()}")
     return rows
+
+
+FORMAT = Format("static embeddings", (".model2vec",), 8, has_files(MATRIX, TOKENIZER), read, write, folder=True)

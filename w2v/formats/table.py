@@ -5,32 +5,30 @@ Files are written in the format of their extension, and recognised by their cont
 
 from __future__ import annotations
 
-import glob
 import logging
 import os
-import re
-from collections.abc import Callable, Iterator
+import pkgutil
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import NamedTuple, get_args
 
-from w2v.detect import is_native
-from w2v.errors import SettingsError, W2VError
-from w2v.formats import arrow, fasttext, gensim, native, npy, spacy, spark, sqlite, static, tsv, word2vec
+from w2v import formats
+from w2v.errors import SettingsError, W2VError, one_line
+from w2v.formats.base import EVERYTHING, SUBWORDS, Format
+from w2v.formats.header import INT_KEYS
 from w2v.formats.row_blocks import is_compressed, open_unpacked, read_head
 from w2v.formats.storage import FileStorage
-from w2v.formats.vector_file import NGRAM_TENSORS, SUBWORD_VIEW, VectorFile, view_prefix
-from w2v.formats.word_lists import LINE_SEPARATORS
+from w2v.formats.vector_file import VectorFile, view_prefix
 from w2v.progress import Report
-from w2v.system.files import FASTTEXT, NUMPY, SQLITE, Errors, PathLike, check_files_unchanged, translate_os_errors
+from w2v.system.files import Errors, PathLike, check_files_unchanged, translate_os_errors
 from w2v.text.words import Words
 
 log = logging.getLogger("w2v")
 
-EVERYTHING = ("*",)
-KEY_TYPE = "key_type"
-COUNTS, OUTPUTS, SUBWORDS = ("counts",), ("outputs",), (*NGRAM_TENSORS, "subwords")
+ENTRY_POINTS = "w2v.formats"  # the group of the formats of other packages
 VIEW = view_prefix("{}").rstrip(".")  # the name of all tensors of a view, as one part of a file
 
 # What `describe_lost_parts` calls a part.
@@ -43,132 +41,52 @@ PART_LABELS = {
     "gensim": "settings",
     "coordinates": "coordinates",
     "others": "other texts",
-    gensim.INT_KEYS: "integer keys",
+    INT_KEYS: "integer keys",
 }
 
 
-class Format(NamedTuple):
-    """A format of vector files.
-
-    Attributes:
-        name: The name that `w2v info` shows.
-        extensions: A file with one of these extensions is written in this format.
-        matches: Called with (path, first bytes); returns True if the file has this format. detect_format also requires
-            that the file with the words exists, if `words_suffix` is set.
-        read: Called with (path, errors, limit, progress); may read more rows than `limit`.
-        write: Called with (path, content, replace, progress); atomic. None for a format that w2v only reads.
-        stores: Names of the parts that it stores in addition to words and vectors; see VectorFile.
-        words_suffix: The suffix of a second file with the words. It replaces the extension. Empty if there is no such
-            file.
-        folder: True if the vectors are stored as a folder.
-        array_pattern: A glob pattern, appended to the file name, for further files with arrays.
-        extra_suffixes: Suffixes, appended to the file name, of further files such as SQLite journals. When
-            `write` replaces a file, it removes them, too.
-        compressible: True if compressed files can be read, too.
-        storages: The types that it can store vectors in.
-        separators: ASCII characters that no word may contain.
-    """
-
-    name: str
-    extensions: tuple[str, ...]
-    matches: Callable[[PathLike, bytes], bool]
-    read: Callable[[PathLike, Errors | None, int | None, Report | None], VectorFile]
-    write: Callable[[PathLike, VectorFile, bool, Report | None], None] | None
-    stores: tuple[str, ...] = ()
-    words_suffix: str = ""
-    folder: bool = False
-    array_pattern: str = ""
-    extra_suffixes: tuple[str, ...] = ()
-    compressible: bool = False
-    storages: tuple[FileStorage, ...] = ("float32",)
-    separators: bytes = b""
-
-    def companion_files(self, path: Path) -> list[Path]:
-        """Return the files that belong to the vector file at `path`, without `path` itself.
-
-        The file with the words is listed even if it does not exist.
-        """
-        if self.folder:
-            return [file for file in path.rglob("*") if file.is_file()]
-        if self.words_suffix:
-            return [path.with_suffix(self.words_suffix)]
-        return sorted(path.parent.glob(glob.escape(path.name) + self.array_pattern)) if self.array_pattern else []
+@cache
+def own_formats() -> list[Format]:
+    """Return the formats that the modules of this package declare, in their order."""
+    modules = [import_module(f"{formats.__name__}.{found.name}") for found in pkgutil.iter_modules(formats.__path__)]
+    declared = {id(each): each for module in modules for each in vars(module).values() if isinstance(each, Format)}
+    return sorted(declared.values(), key=lambda each: each.order)
 
 
-def _has_signature(pattern: bytes) -> Callable[[PathLike, bytes], bool]:
-    """Return a function that tests whether the first bytes of a file match `pattern`."""
-    return lambda path, head: bool(re.match(pattern, head))
+@cache
+def other_formats() -> list[Format]:
+    """Return the formats of other packages. A format is left out, with a warning, if it is like one that is known."""
+    found: list[Format] = []
+    for point in entry_points(group=ENTRY_POINTS):
+        try:
+            other = point.load()
+        except Exception as error:  # any code can be behind an entry point
+            log.warning(
+                "the format %s is left out: %s cannot be imported: %s", point.name, point.value, one_line(error)
+            )
+            continue
+        known = own_formats() + found
+        extensions = tuple(end for each in known for end in each.extensions)
+        if not isinstance(other, Format):
+            log.warning("the format %s is left out: %s is not a w2v.formats.base.Format", point.name, point.value)
+        elif other.name in [each.name for each in known] or any(end.endswith(extensions) for end in other.extensions):
+            log.warning("the format %s is left out: its name or an extension belongs to another format", point.name)
+        else:
+            found.append(other)
+    return found
 
 
-def _has_files(*names: str) -> Callable[[PathLike, bytes], bool]:
-    """Return a function that tests whether a path is a folder with these entries.
-
-    Readers refuse entries that are not regular files.
-    """
-    return lambda path, head: all((Path(path) / name).exists() for name in names)
-
-
-# The first match wins: .ft.bin is listed before .bin, and the formats that match any text are last.
-FORMATS = (
-    Format(
-        "native", (".safetensors",), lambda path, head: is_native(head), native.read, native.write, EVERYTHING,
-        storages=get_args(FileStorage),
-    ),
-    Format(
-        "fasttext", (".ft.bin",), _has_signature(FASTTEXT), fasttext.read, fasttext.write,
-        COUNTS + OUTPUTS + SUBWORDS + (VIEW.format(SUBWORD_VIEW),),
-        compressible=True,
-    ),
-    Format(
-        "gensim", (".model", ".kv"), _has_signature(gensim.SIGNATURE), gensim.read, None, COUNTS + OUTPUTS + SUBWORDS,
-        array_pattern=".*.npy",
-    ),
-    Format(
-        "arrow", (".parquet", ".arrow"), _has_signature(arrow.SIGNATURE), arrow.read, arrow.write, (*COUNTS, KEY_TYPE)
-    ),
-    Format(
-        "sqlite", (".db", ".sqlite"), _has_signature(SQLITE), sqlite.read, sqlite.write, COUNTS,
-        extra_suffixes=sqlite.JOURNAL_SUFFIXES,
-    ),
-    Format(
-        "numpy", (".npy",), _has_signature(NUMPY), npy.read, npy.write, words_suffix=npy.WORDS_SUFFIX,
-        storages=("float32", "f16"), separators=LINE_SEPARATORS,
-    ),
-    # Recognised by extension only, since many text files hold nothing but numbers.
-    Format(
-        "projector", (".tsv",), lambda path, head: Path(path).suffix.lower() == ".tsv", tsv.read, tsv.write, COUNTS,
-        words_suffix=tsv.WORDS_SUFFIX, separators=LINE_SEPARATORS,
-    ),
-    Format(
-        "static embeddings", (".model2vec",), _has_files(static.MATRIX, static.TOKENIZER), static.read, static.write,
-        folder=True,
-    ),
-    Format(
-        "spacy", (".spacy",), _has_files("vocab/vectors", "vocab/key2row", "vocab/strings.json"), spacy.read,
-        spacy.write, folder=True,
-    ),
-    Format("spark", (".spark",), spark.matches, spark.read, spark.write, folder=True),
-    Format(
-        "word2vec binary", (".bin", ".bin.gz"), word2vec.is_binary, word2vec.read,
-        partial(word2vec.write, binary=True), compressible=True, separators=word2vec.SEPARATORS,
-    ),
-    Format(
-        "glove", (".glove.txt", ".glove.txt.gz"), word2vec.lacks_text_header, word2vec.read,
-        partial(word2vec.write, binary=False, header=False), compressible=True, separators=word2vec.SEPARATORS,
-    ),
-    Format(
-        "word2vec text", (".txt", ".vec", ".txt.gz", ".vec.gz"), word2vec.has_text_header, word2vec.read,
-        partial(word2vec.write, binary=False), compressible=True, separators=word2vec.SEPARATORS,
-    ),
-)  # fmt: skip
-WRITABLE = [fmt for fmt in FORMATS if fmt.write]
+def writable_formats() -> list[Format]:
+    """Return the formats that can be written."""
+    return [each for each in own_formats() + other_formats() if each.write]
 
 
 def describe_formats() -> str:
     """Return a line with the extensions and the name of each format that can be written."""
-    extensions = [" ".join(fmt.extensions) for fmt in WRITABLE]
+    writable = writable_formats()
+    extensions = [" ".join(fmt.extensions) for fmt in writable]
     width = max(map(len, extensions))
-    return "\n".join(f"  {each:{width}}  {fmt.name}" for each, fmt in zip(extensions, WRITABLE, strict=True))
+    return "\n".join(f"  {each:{width}}  {fmt.name}" for each, fmt in zip(extensions, writable, strict=True))
 
 
 def format_for(path: PathLike) -> Format:
@@ -178,19 +96,19 @@ def format_for(path: PathLike) -> Format:
         SettingsError: If the extension is unknown.
     """
     name = Path(path).name.lower()
-    for fmt in WRITABLE:
-        if name.endswith(fmt.extensions):
-            return fmt
-    read_only = next((fmt for fmt in FORMATS if name.endswith(fmt.extensions)), None)
-    known = ", ".join(extension for fmt in WRITABLE for extension in fmt.extensions)
-    reason = f"w2v reads {read_only.name} files, but cannot write them" if read_only else "unknown extension"
+    fmt = next((fmt for fmt in own_formats() if name.endswith(fmt.extensions)), None)
+    fmt = fmt or next((fmt for fmt in other_formats() if name.endswith(fmt.extensions)), None)
+    if fmt and fmt.write:
+        return fmt
+    known = ", ".join(extension for fmt in writable_formats() for extension in fmt.extensions)
+    reason = f"w2v reads {fmt.name} files, but cannot write them" if fmt else "unknown extension"
     raise SettingsError(f"{path}: {reason}: use one of {known}")
 
 
 def check_storage(path: PathLike, storage: FileStorage) -> None:
     """Raise SettingsError if the format of a file of this name cannot store vectors in this type."""
     if storage not in format_for(path).storages:
-        known = [fmt.extensions[0] for fmt in WRITABLE if storage in fmt.storages]
+        known = [fmt.extensions[0] for fmt in writable_formats() if storage in fmt.storages]
         raise SettingsError(f"{path}: this format cannot store {storage}: use {' or '.join(known)}")
 
 
@@ -211,18 +129,30 @@ def detect_format(path: PathLike) -> Format:
         W2VError: If the file cannot be read or is not a vector file.
     """
     with translate_os_errors(path):
-        for fmt in FORMATS:
-            if fmt.folder and fmt.matches(path, b""):
-                return fmt
+        if Path(path).is_dir():
+            for fmt in own_formats() + other_formats():
+                if fmt.folder and fmt.matches(path, b""):
+                    return fmt
         with open_unpacked(path) as (file, _):
             head, is_packed = read_head(path, file), is_compressed(file)
-        matching = (fmt for fmt in FORMATS if not fmt.folder and fmt.matches(path, head))
-        fmt = next(
-            fmt for fmt in matching if not fmt.words_suffix or Path(path).with_suffix(fmt.words_suffix).is_file()
-        )
+        try:
+            fmt = next(_matching(own_formats(), path, head))
+        except W2VError:  # no format of this package
+            others = _matching(other_formats(), path, head)
+            if (other := next(others, None)) is None:
+                raise
+            fmt = other
     if is_packed and not fmt.compressible:
         raise W2VError(f"{path}: a compressed {fmt.extensions[0]} file: unpack it first")
     return fmt
+
+
+def _matching(candidates: list[Format], path: PathLike, head: bytes) -> Iterator[Format]:
+    """Yield the formats of the file that starts with `head`."""
+    for fmt in candidates:
+        has_words = not fmt.words_suffix or Path(path).with_suffix(fmt.words_suffix).is_file()
+        if has_words and not fmt.folder and fmt.matches(path, head):
+            yield fmt
 
 
 @contextmanager
@@ -276,11 +206,12 @@ def lost_parts(path: PathLike, content: VectorFile) -> list[str]:
     Raises:
         SettingsError: If the extension is unknown.
     """
-    stored = format_for(path).stores
-    if stored == EVERYTHING:
+    fmt = format_for(path)
+    if fmt.stores == EVERYTHING:
         return []
+    stored = {*fmt.stores, VIEW.format(fmt.view)}
     if "inputs" in content.tensors:  # output rows belong to input rows, which these formats do not store
-        stored = tuple(name for name in stored if name not in OUTPUTS)
+        stored -= {"outputs"}
     return [name for name in part_names(content) if name not in stored]
 
 
@@ -303,8 +234,9 @@ def vector_size_in(path: PathLike, content: VectorFile) -> int:
     Raises:
         SettingsError: If the extension is unknown.
     """
-    if content.header.views and format_for(path).write is fasttext.write:
-        content = content.view(SUBWORD_VIEW, path)
+    view = format_for(path).view
+    if content.header.views and view:
+        content = content.view(view, path)
     return int(content.vectors.shape[1])
 
 
@@ -325,11 +257,9 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
             is false.
     """
     fmt = format_for(path)
-    write = fmt.write
-    assert write
-    if content.header.key_type == "int" and not {KEY_TYPE, *EVERYTHING} & {*fmt.stores}:
+    if content.header.key_type == "int" and not {"key_type", *EVERYTHING} & {*fmt.stores}:
         log.warning("%s: the keys, which are numbers, become text: .safetensors and .parquet keep numbers", path)
-    write(path, content, replace, progress)
+    fmt.save(path, content, replace, progress)
 
 
 def read(
@@ -354,9 +284,9 @@ def read(
             if it contains NaN or infinite values, or a word twice.
     """
     with watch_format(path) as fmt:
-        if mmap and fmt.read is not native.read:
+        if mmap and not fmt.read_mapped:
             raise W2VError(
                 f"{path}: only .safetensors files can be memory-mapped: convert this file with `w2v convert`"
             )
-        content = native.read_mapped(path) if mmap else fmt.read(path, errors, limit, progress)
+        content = fmt.read_mapped(path) if mmap and fmt.read_mapped else fmt.load(path, errors, limit, progress)
     return content if limit is None else content.head(limit)

@@ -10,10 +10,11 @@ import numpy as np
 
 from w2v.detect import Layout
 from w2v.formats import word2vec
-from w2v.formats.vector_file import Array, VectorFile, check_content, validate
-from w2v.formats.word_lists import check_min_size, read_words, write_words_with_matrix
+from w2v.formats.base import Format
+from w2v.formats.vector_file import Array, VectorFile
+from w2v.formats.word_lists import LINE_SEPARATORS, read_words, write_words_with_matrix
 from w2v.progress import Meter, Report
-from w2v.system.files import Errors, PathLike, open_regular, translate_os_errors
+from w2v.system.files import PathLike, open_regular, translate_os_errors
 from w2v.text.decompress import DecompressedStream
 from w2v.text.words import Words
 
@@ -23,7 +24,6 @@ WORDS_SUFFIX = ".metadata.tsv"  # suffix of the file with the words; it replaces
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
     """Write the numbers, and words and counts to the words file; both are replaced together."""
-    check_content(path, content)
     rows, done = len(content.words), 0
     meter = Meter(progress, "save")
     with write_words_with_matrix(path, WORDS_SUFFIX, content.words, content.counts, replace) as file:
@@ -41,23 +41,21 @@ def encode(vectors: Array) -> Iterator[bytes]:
         yield bytes(block)[1:].replace(b"\n ", b"\n").replace(b" ", b"\t")
 
 
-def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
-    """Read the numbers, and words and counts (if any) from the words file; see formats.table.read."""
-    words_path = Path(path).with_suffix(WORDS_SUFFIX)
+def read(path: PathLike, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+    """Read the numbers, and words and counts (if any) from the words file; see Format.read."""
     with translate_os_errors(path), open_regular(path) as file:
         columns, rows, piece = 1, 0, b"\n"
         for piece in iter(lambda: file.readline(PIECE_BYTES), b""):
             columns += piece.count(b"\t") if not rows else 0
             rows += piece.endswith(b"\n")
         rows += not piece.endswith(b"\n")
-        check_min_size(words_path, rows)
         file.seek(0)
         # The text is not compressed: DecompressedStream only turns the iterator of bytes into a stream.
         with_words: BufferedReader = BufferedReader(DecompressedStream(str(path), _with_placeholder_words(file)))
         layout = Layout("text", rows, columns, 0)
         vectors = word2vec.read_rows(path, layout, rows, with_words, b"", None, progress).vectors
-    words, counts = read_words(words_path, rows)
-    return validate(path, VectorFile(words, vectors, counts), errors)
+    words, counts = read_words(Path(path).with_suffix(WORDS_SUFFIX), rows)
+    return VectorFile(words, vectors, counts)
 
 
 def _with_placeholder_words(file: BufferedReader) -> Iterator[bytes]:
@@ -66,3 +64,17 @@ def _with_placeholder_words(file: BufferedReader) -> Iterator[bytes]:
     while piece := file.read(PIECE_BYTES):
         yield b"-\t" * is_line_start + piece[:-1].replace(b"\n", b"\n-\t") + piece[-1:]
         is_line_start = piece.endswith(b"\n")
+
+
+# Recognised by extension only, since many text files hold nothing but numbers.
+FORMAT = Format(
+    "projector",
+    (".tsv",),
+    7,
+    lambda path, head: Path(path).suffix.lower() == ".tsv",
+    read,
+    write,
+    stores=("counts",),
+    words_suffix=WORDS_SUFFIX,
+    separators=LINE_SEPARATORS,
+)

@@ -89,20 +89,23 @@ def check_content(path: PathLike, content: VectorFile) -> None:
     check_unique(path, content.words)
 
 
-def validate(path: PathLike, content: VectorFile, errors: Errors | None) -> VectorFile:
+def validate(path: PathLike, content: VectorFile, errors: Errors | None, is_checked: bool = False) -> VectorFile:
     """Check content that was read from a file, and return it with its words as UTF-8.
 
     Args:
         path: The file, for error messages.
         content: The content.
-        errors: See `decode_words`.
+        errors: What to do with words that are not UTF-8, as in bytes.decode. With None, words are not checked.
+        is_checked: Check only the words.
 
     Raises:
-        W2VError: If the content is inconsistent.
+        W2VError: If the content is inconsistent, or if a word is malformed (with errors "strict") or appears twice.
     """
-    _check_shapes(f"{path}: damaged", content)
+    if not is_checked:
+        _check_shapes(f"{path}: damaged", content)
     content = replace(content, words=decode_words(path, content.words, errors))
-    _check_values(path, content)
+    if not is_checked:
+        _check_values(path, content)
     return content
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import bz2
+import dataclasses
 import gzip
 import lzma
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import replace
+from functools import partial
 from io import BufferedReader
 from itertools import islice
 from mmap import mmap
@@ -20,11 +21,12 @@ from numpy.typing import NDArray
 from w2v.detect import HEAD_BYTES, Layout, recognise_layout, refuse_file_of_other_tool
 from w2v.errors import TruncatedFile, W2VError, import_optional, pluralise
 from w2v.formats import _formats, bfloat16
+from w2v.formats.base import Format
 from w2v.formats.row_blocks import BLOCK_BYTES, RowBlocks, is_truncated, open_unpacked, read_head
-from w2v.formats.vector_file import Array, VectorFile, check_content, decode_words
+from w2v.formats.vector_file import Array, VectorFile
 from w2v.progress import Meter, Report
 from w2v.system import memory
-from w2v.system.files import Errors, PathLike, atomic_write, text_start
+from w2v.system.files import PathLike, atomic_write, text_start
 from w2v.system.threads import NoThread, Pool
 from w2v.text.words import Words
 
@@ -81,7 +83,6 @@ def encode_rows(
     Raises:
         W2VError: If the format cannot store the content. The error is raised before the first block is requested.
     """
-    check_content(path, content)
     _check_words_fit(path, content.words, separators)
     return encode_blocks(content, binary)
 
@@ -181,8 +182,8 @@ def lacks_text_header(path: PathLike, head: bytes) -> bool:
     return not has_text_header(path, head)
 
 
-def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
-    """Read a word2vec file, binary or text; see formats.table.read.
+def read(path: PathLike, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+    """Read a word2vec file, binary or text; see Format.read.
 
     The header is trusted only if the file is large enough for its number of rows. Otherwise, and without a header, the
     rows are counted first, so that no memory is reserved for rows that do not exist.
@@ -192,19 +193,12 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         layout = recognise_layout(path, head)
         rows = layout.rows
         if rows is not None and layout.min_bytes(rows) <= max_size:
-            content = read_rows(path, layout, rows, file, head, limit, progress)
-            return replace(content, words=decode_words(path, content.words, errors))
+            return read_rows(path, layout, rows, file, head, limit, progress)
         complete = _count_rows(layout, file, head)
-        # Without a header, the last row may be truncated, so only the rows before it need different words.
-        are_too_short = complete >= rows if rows is not None else layout.min_bytes(complete - 1) > max_size
-        if are_too_short:
-            count = rows or complete
-            raise W2VError(f"{path}: its {count} rows are too short to hold {count} different words")
-        if rows is not None or is_truncated(file):
+        if (rows is not None and complete < rows) or is_truncated(file):
             raise _truncated_error(path, complete, rows)
     with open_unpacked(path) as (file, _):
-        content = read_rows(path, layout, complete, file, read_head(path, file), limit, progress)
-    return replace(content, words=decode_words(path, content.words, errors))
+        return read_rows(path, layout, complete, file, read_head(path, file), limit, progress)
 
 
 def _count_rows(layout: Layout, file: BufferedReader, head: bytes) -> int:
@@ -333,3 +327,33 @@ def _describe_problem(data: Array, layout: Layout, row: int, lengths: NDArray[np
     end = int(lengths.sum())
     word = words[end - int(lengths[row]) : end].decode(errors="replace")
     return f"({word[:60]!r}) holds NaN or infinite values"
+
+
+# These formats match any text, so all others are asked before.
+BINARY = Format(
+    "word2vec binary",
+    (".bin", ".bin.gz"),
+    11,
+    is_binary,
+    read,
+    partial(write, binary=True),
+    is_checked=True,
+    compressible=True,
+    separators=SEPARATORS,
+)
+GLOVE = dataclasses.replace(
+    BINARY,
+    name="glove",
+    extensions=(".glove.txt", ".glove.txt.gz"),
+    order=12,
+    matches=lacks_text_header,
+    write=partial(write, binary=False, header=False),
+)
+TEXT = dataclasses.replace(
+    BINARY,
+    name="word2vec text",
+    extensions=(".txt", ".vec", ".txt.gz", ".vec.gz"),
+    order=13,
+    matches=has_text_header,
+    write=partial(write, binary=False),
+)

@@ -10,7 +10,6 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.detect import Layout
 from w2v.errors import W2VError, pluralise
 from w2v.system.files import PathLike, atomic_write_together, open_regular, translate_os_errors
 from w2v.text.words import Words
@@ -76,14 +75,6 @@ class WordBuilder:
         return Words(np.frombuffer(self._blob, np.uint8), self._offsets[: self._count + 1])
 
 
-def check_min_size(path: Path, rows: int) -> None:
-    """Raise W2VError if a file is too short for `rows` different words, before memory is reserved for them."""
-    with translate_os_errors(path):
-        size = path.stat().st_size
-    if Layout("text", None, 0, 0).min_bytes(rows) > size:
-        raise W2VError(f"{path}: too short for {pluralise(rows, 'different word')}, one for each vector")
-
-
 def read_words(path: Path, rows: int) -> tuple[Words, NDArray[np.int64] | None]:
     """Read words and counts (or None) from a file that `write_words_with_matrix` wrote, or from a table with a header.
 
@@ -92,7 +83,6 @@ def read_words(path: Path, rows: int) -> tuple[Words, NDArray[np.int64] | None]:
     Raises:
         W2VError: If the file cannot be read or does not have `rows` words.
     """
-    check_min_size(path, rows)
     with translate_os_errors(path), open_regular(path) as file:
         builder, lines = WordBuilder(rows), 0
         names = file.readline().rstrip(b"\r\n").split(b"\t", MAX_COLUMNS)

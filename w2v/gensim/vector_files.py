@@ -15,7 +15,8 @@ import numpy as np
 
 from w2v.errors import W2VError
 from w2v.formats import gensim, native, table, word2vec
-from w2v.formats.vector_file import Array, VectorFile, as_floats
+from w2v.formats.header import INT_KEYS
+from w2v.formats.vector_file import Array, VectorFile, as_floats, check_content, validate
 from w2v.gensim.utils import gensim_exceptions, unpacked
 from w2v.options import check_whole
 from w2v.system.files import PICKLE, Errors, PathLike, atomic_write_together
@@ -43,7 +44,7 @@ def keys_to_words(keys: Sequence[Any]) -> tuple[Words, dict[str, Array]]:
                 f"not written: the key {key!r:.60} is neither str nor int: use save_word2vec_format, which writes "
                 "keys of any type as text"
             )
-    return Words.of(map(str, keys)), {gensim.INT_KEYS: is_int}
+    return Words.of(map(str, keys)), {INT_KEYS: is_int}
 
 
 def words_to_keys(path: PathLike, content: VectorFile) -> list[Any]:
@@ -53,7 +54,7 @@ def words_to_keys(path: PathLike, content: VectorFile) -> list[Any]:
         W2VError: The marks of int keys are damaged.
     """
     keys: list[Any] = content.words.tolist()
-    is_int = content.tensors.get(gensim.INT_KEYS, np.zeros(0, bool))
+    is_int = content.tensors.get(INT_KEYS, np.zeros(0, bool))
     if is_int.shape not in ((0,), (len(keys),)):
         raise W2VError(f"{path}: damaged: it has {len(keys)} keys, but marks of int keys of shape {is_int.shape}")
     try:
@@ -68,7 +69,7 @@ def write(fname_or_handle: PathLike | BinaryIO, content: VectorFile) -> None:
     """Write a native file to a path or to an open file."""
     if isinstance(fname_or_handle, str | os.PathLike):
         with gensim_exceptions(fname_or_handle):
-            native.write(fname_or_handle, content)
+            native.FORMAT.save(fname_or_handle, content)
         return
     with tempfile.TemporaryDirectory() as folder:
         write(path := Path(folder) / "content", content)
@@ -83,7 +84,7 @@ def read(path: PathLike, mmap: bool = False) -> VectorFile:
     """
     with gensim_exceptions(path), unpacked(path, PICKLE) as file, table.watch_format(file) as file_format:
         if file_format.name == "gensim":
-            return gensim.read_saved(file)
+            return validate(file, gensim.read_saved(file), "strict")
         return table.read(file, mmap and Path(file).stat().st_size > MAPPED_BYTES)
 
 
@@ -116,6 +117,7 @@ def write_word2vec(
         if key != key.strip():
             raise W2VError(f"{path}: not written: the key {key!r:.60} begins or ends with white space")
     content = VectorFile(Words.of(keys), as_floats(vectors, path, keys))
+    check_content(path, content)
     blocks = word2vec.encode_rows(path, content, binary=binary, separators=b" \t\n\r" if binary else b"\t\n\r")
     paths = [path] if vocabulary is None else [vocabulary[0], path]
     with open_outputs(paths, append) as (*vocabulary_file, raw), word2vec.compress_by_name(path, raw) as out:

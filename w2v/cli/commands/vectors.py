@@ -356,7 +356,15 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
     print_result(found, as_json)
 
 
-@click.command(cls=options.ResultCommand, epilog=f"\b\nExtensions of OUT:\n{table.describe_formats()}")
+class ConvertCommand(options.ResultCommand):
+    """The command `convert`. Only its help needs to know all formats."""
+
+    def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        self.epilog = f"\b\nExtensions of OUT:\n{table.describe_formats()}"
+        super().format_epilog(context, formatter)
+
+
+@click.command(cls=ConvertCommand)
 @options.MODEL
 @click.argument("output", metavar="OUT", type=FILE)
 @click.option(

@@ -255,7 +255,7 @@ def load_facebook_model(path: PathLike, encoding: str = "utf-8") -> FastText:
         W2VError: The file is not one of fastText, or is damaged.
     """
     with gensim_exceptions(path), check_files_unchanged(path):
-        content = fasttext.read(path, None)
+        content = fasttext.FORMAT.load(path, None)
     content = replace(content, words=content.words.to_utf8("backslashreplace", encoding))
     settings = content.header.settings or {}
     wv = FastTextKeyedVectors._from_file(path, content)
@@ -298,7 +298,7 @@ def save_facebook_model(model: FastText, path: PathLike, encoding: str = "utf-8"
     settings = {name: getattr(model, name) for name in ("window", "epochs", "min_count", "negative")}
     settings |= {"model": "skipgram" if model.sg else "cbow", "loss": "ns" if model.negative else "hs"}
     settings["sample"] = sample_as_share(model.sample, int(model.wv.expandos["count"].sum()))
-    fasttext.write(path, replace(content, header=replace(content.header, settings=settings)))
+    fasttext.FORMAT.save(path, replace(content, header=replace(content.header, settings=settings)))
 
 
 __getattr__ = attributes_of(__name__)
