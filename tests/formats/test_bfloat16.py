@@ -301,7 +301,8 @@ def test_training_continues_in_another_storage(
         assert second.settings.storage == after
         view = second.views["words"]
         assert view.inputs.dtype == view.outputs.dtype == bfloat16.dtype_of(after)
-        rows = [second.vocabulary.words.index(word) for word in first.vocabulary.words]
+        row_of = {word: row for row, word in enumerate(second.vocabulary.words)}
+        rows = [row_of[word] for word in first.vocabulary.words]
         assert (vocab == "union") == ("unheard" in second.vocabulary.words)
         for name in ("inputs", "outputs"):
             old, new = (getattr(model.views["words"].to_float32(), name) for model in (first, second))

@@ -22,7 +22,7 @@ from w2v.training import views as views_module
 from w2v.training.checkpoint import write_checkpoint
 from w2v.training.checkpoint_folder import CheckpointFolder, files, latest_checkpoints
 from w2v.training.views import choose_views
-from w2v.vectors import compose
+from w2v.vectors import neighbours
 from w2v.vectors.encode import encode
 
 AUTO: dict[str, Any] = {"vector_size": 11, "epochs": 2, "workers": 1}
@@ -335,9 +335,9 @@ def test_evaluation_and_texts_use_the_same_vectors_of_unknown_words(
 def test_known_words_need_no_search(model: w2v.Model, monkeypatch: pytest.MonkeyPatch) -> None:
     vectors = model.wv
     calls: list[int] = []
-    nearest = compose.nearest
+    nearest = neighbours.nearest
     monkeypatch.setattr(
-        compose, "nearest", lambda queries, *rest: calls.append(len(queries)) or nearest(queries, *rest)
+        neighbours, "nearest", lambda queries, *rest: calls.append(len(queries)) or nearest(queries, *rest)
     )
     assert UNKNOWN in vectors
     assert vectors[["the", "and"]].any()

@@ -74,3 +74,28 @@ def test_best_rows_are_in_order_and_leave_out_minus_infinity() -> None:
     for topn, rows in ((0, []), (-1, []), (1, [1]), (2, [1, 3]), (4, [1, 3, 4, 0]), (9, [1, 3, 4, 0, 5])):
         assert neighbours.top_rows(scores, topn).tolist() == rows
     assert neighbours.top_rows(scores[:0], 3).tolist() == []
+
+
+def test_whole_vectors_of_unknown_words_are_returned_unchanged() -> None:
+    vectors = np.array([[3, 4], [0, 0]], np.float32)
+    assert neighbours.complete_vectors(vectors, np.ones((5, 2), np.float32)) is vectors
+
+
+def test_the_first_values_of_an_unknown_word_are_the_mean_of_the_ten_nearest_words() -> None:
+    """Both parts of a vector have length 1."""
+    random = np.random.default_rng(1)
+    first, last = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in random.normal(size=(2, 15, 3)))
+    words = np.hstack([first[:, :2] / np.linalg.norm(first[:, :2], axis=1, keepdims=True), last]).astype(np.float32)
+    ngrams = np.array([[0, 3, 4], [0, 0, 0], [-1, 1, 0]], np.float32)
+    expected = np.zeros((3, 5))
+    for row in (0, 2):
+        unit = ngrams[row] / np.linalg.norm(ngrams[row])
+        nearest = np.argsort(-(last @ unit))[:10]
+        mean = words[nearest, :2].mean(axis=0)
+        expected[row] = [*mean / np.linalg.norm(mean), *unit]
+    np.testing.assert_allclose(neighbours.complete_vectors(ngrams, words), expected, atol=1e-6)
+
+
+def test_fewer_words_than_ten_complete_an_unknown_word() -> None:
+    words = np.array([[1, 0, 1], [-1, 1, 0], [1, 0.5, 0.5]], np.float32)
+    np.testing.assert_allclose(neighbours.complete_vectors(np.array([[0, 2]], np.float32), words), [[1, 0, 1]])

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from w2v.detect import read_lines
 from w2v.errors import W2VError
 from w2v.system.files import PathLike
-from w2v.vectors.compose import complete_vectors
 from w2v.vectors.keyed import KeyedVectors
+from w2v.vectors.neighbours import complete_vectors
 
 
 def index_words(words: Iterable[str]) -> tuple[dict[str, int], NDArray[np.int32], NDArray[np.int32]]:

@@ -106,7 +106,9 @@ def word_map(
     if len(rows) < len(section_of):
         raise UnknownWordError([word for word in section_of if word not in rows], vectors.key_to_index)
     drawn = sorted(rows, key=rows.__getitem__)  # the most frequent first
-    matrix, occurrences = unit(vectors[drawn]), _occurrences(vectors, [rows[word] for word in drawn])
+    matrix, drawn_rows = unit(vectors[drawn]), np.array([rows[word] for word in drawn])
+    counts = vectors.counts
+    occurrences = 1 / (drawn_rows + 1.0) if counts is None else np.maximum(counts[drawn_rows], 1.0)
     points = project(matrix, method, seed, progress)
     title = title or METHOD_NAMES[method]
     formatter = TextFormatter([*drawn, *sections, title])
@@ -146,11 +148,6 @@ def _sections(
     if isinstance(words, Mapping):
         return {name: as_list(part) for name, part in words.items()}
     return {"": [words] if isinstance(words, str) else [*words]}
-
-
-def _occurrences(vectors: KeyedVectors, rows: Sequence[int]) -> NDArray[np.float64]:
-    """Return the counts of the n words in these rows, (n,), or 1 / rank if the counts are unknown."""
-    return 1 / (np.array(rows) + 1.0) if vectors.counts is None else np.maximum(vectors.counts[[*rows]], 1.0)
 
 
 def _areas(occurrences: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -349,7 +349,7 @@ class Corpus:
 
         From the first list on that is not a list of tokens without white space, yield blocks of sessions.
         """
-        if _is_array_of_lists(items):
+        if _is_of_pyarrow(items) and "list<" in str(getattr(items, "type", ""))[:16]:
             yield from self._array_sessions(items)
             return
         offset = 0
@@ -364,9 +364,13 @@ class Corpus:
                 continue
             kind = kind or (str if isinstance(item, str) else list)
             if kind is str:
-                line: bytes | None = _text_line(number, item)
+                if not isinstance(item, str):
+                    raise W2VError(f"text {number} is of type {type(item).__name__}: give str")
+                line: bytes | None = encode(item + "\n")
             else:
-                session = None if is_missing(item) else _session(number, item)
+                if isinstance(item, os.PathLike):
+                    raise W2VError("paths are accepted only in a list: give list(paths)")
+                session = None if is_missing(item) else as_session(item, f"sentence {number}")
                 line = None if builder or session is None else _token_line(session)
                 if line is None:
                     builder = builder or SessionBuilder("the corpus", number, "session")
@@ -644,12 +648,8 @@ def python_values(items: Iterable[Any]) -> Iterator[Any]:
 
 
 def _is_of_pyarrow(values: object) -> bool:
+    """Return True for an array or table of pyarrow. Does not import pyarrow."""
     return type(values).__module__.partition(".")[0] == "pyarrow"
-
-
-def _is_array_of_lists(items: Any) -> bool:
-    """Return True for an array of lists of pyarrow. Does not import pyarrow."""
-    return _is_of_pyarrow(items) and "list<" in str(getattr(items, "type", ""))[:16]
 
 
 def _peek(values: Iterable[Any]) -> tuple[Any, Iterator[Any]]:
@@ -681,20 +681,6 @@ def _check_paths(paths: Iterable[object]) -> None:
         if not isinstance(path, os.PathLike):
             item = f"{path!r:.60}, of type {type(path).__name__}"
             raise W2VError(f"item {number} of a list of paths is {item}: give pathlib.Path objects only, or texts only")
-
-
-def _text_line(number: int, text: object) -> bytes:
-    """Return a text and a newline in UTF-8. Raises W2VError if `text` is not a str."""
-    if not isinstance(text, str):
-        raise W2VError(f"text {number} is of type {type(text).__name__}: give str")
-    return encode(text + "\n")
-
-
-def _session(number: int, sentence: Any) -> list[Any]:
-    """Return a list of tokens or items. Raises W2VError if `sentence` is of another type."""
-    if isinstance(sentence, os.PathLike):
-        raise W2VError("paths are accepted only in a list: give list(paths)")
-    return as_session(sentence, f"sentence {number}")
 
 
 def _token_line(tokens: list[Any]) -> bytes | None:

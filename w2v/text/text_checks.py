@@ -67,7 +67,8 @@ def warn_about_text(store: TypeCounts, epochs: int | str | None, text: TextOptio
     # Without spaces, or split into characters, the tokens are not words: give no advice on their number and form.
     if not word_line:
         size_line, word_line = size_advice(first, store.tokens, epochs), _preprocessing_advice(first)
-    markup_lines = _markup_advice(first, text), _wiki_advice(first)
+    wiki = "wiki markup", "remove it first, with WikiExtractor for instance"
+    markup_lines = _markup_advice(first, text), _share_advice(first, first.only(_WIKI.search), *wiki)
     spelling_line, vocabulary_line = _spelling_advice(first), _vocabulary_advice(store, text, vocabulary)
     for line in filter(None, (size_line, *markup_lines, word_line, spelling_line, vocabulary_line)):
         issue_text_warning(line)
@@ -133,12 +134,6 @@ def _markup_advice(first: FirstWords, text: TextOptions) -> str:
     return _share_advice(first, found, "HTML or XML markup", "add --strip-markup (strip_markup=True)")
 
 
-def _wiki_advice(first: FirstWords) -> str:
-    """Return advice if the text has wiki markup, else ""."""
-    found = first.only(_WIKI.search)
-    return _share_advice(first, found, "wiki markup", "remove it first, with WikiExtractor for instance")
-
-
 def _share_advice(first: FirstWords, found: FirstWords, what: str, advice: str) -> str:
     """Return advice if the words that were found are more than a share MARKUP of the text, else ""."""
     share = found.counts.sum() / max(1, first.counts.sum())
@@ -179,7 +174,7 @@ def _character_advice(first: FirstWords, text: TextOptions) -> str:
 
 def _preprocessing_advice(first: FirstWords) -> str:
     """Return advice if many words have attached punctuation or capitals, else ""."""
-    attached, capitals = first.mean(_has_attached_punctuation), first.mean(_has_capital)
+    attached, capitals = first.mean(_has_attached_punctuation), first.mean(lambda word: word != word.lower())
     if not _is_language(first):
         return ""
     if attached > ATTACHED or capitals > CAPITALS:
@@ -246,7 +241,3 @@ def _has_attached_punctuation(word: str) -> bool:
         return False
     ends = [each not in "_#@" and unicodedata.category(each)[0] == "P" for each in (word[0], word[-1])]
     return any(ends) and any(map(str.isalnum, word))
-
-
-def _has_capital(word: str) -> bool:
-    return word != word.lower()

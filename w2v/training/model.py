@@ -262,7 +262,7 @@ class Model(HasVectors):
 
     With several views of the words, which were trained separately on the same text, the vector of a word is the
     concatenation of its vectors in all views, each scaled to length 1. An unknown word has the vector that its n-grams
-    give it in the view of subwords; see `w2v.vectors.compose.complete_vectors` for the view of words.
+    give it in the view of subwords; see `w2v.vectors.neighbours.complete_vectors` for the view of words.
 
     Attributes:
         views: The views by name: "words" and perhaps "subwords". Each has its own matrices, loss and settings.

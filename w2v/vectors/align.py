@@ -169,15 +169,14 @@ def align(
     if any(source.ngrams for source in sources):
         log.warning("the n-grams of the models are left out: after alignment, unknown words do not have a vector")
     coordinates = hashlib.sha256(rotated[0].data).hexdigest()[:16]
+    headers = [  # with what stays true of aligned vectors
+        ModelHeader(metrics=source.header.metrics, text=source.header.text, coordinates=coordinates)
+        for source in sources
+    ]
     return Alignment(
         [
-            KeyedVectors(
-                source.index_to_key,
-                memory.read_only(vectors),
-                source.counts,
-                header=_header(source.header, coordinates),
-            )
-            for source, vectors in zip(sources, rotated, strict=True)
+            KeyedVectors(source.index_to_key, memory.read_only(vectors), source.counts, header=header)
+            for source, vectors, header in zip(sources, rotated, headers, strict=True)
         ],
         fits,
     )
@@ -194,16 +193,9 @@ def in_one_system(sources: Sequence[KeyedVectors]) -> tuple[list[KeyedVectors], 
     if not share_system(sources):
         alignment = align(sources)
         return alignment.vectors, alignment.fits
-    scaled = [
-        KeyedVectors(
-            each.index_to_key,
-            memory.read_only(normalise(each.vectors, centre=False)),
-            each.counts,
-            header=each.header,
-        )
-        for each in sources
-    ]
-    return scaled, []
+    scaled = [memory.read_only(normalise(each.vectors, centre=False)) for each in sources]
+    pairs = zip(sources, scaled, strict=True)
+    return [KeyedVectors(each.index_to_key, rows, each.counts, header=each.header) for each, rows in pairs], []
 
 
 def share_system(sources: Iterable[KeyedVectors]) -> bool:
@@ -429,8 +421,3 @@ def _known_rows(reference: KeyedVectors, source: KeyedVectors, pairs: Iterable[t
     """Return the rows of the pairs that both models have, (n, 2), each pair once."""
     rows = ((reference.row_of(word), source.row_of(other)) for word, other in pairs)
     return np.array([pair for pair in dict.fromkeys(rows) if None not in pair], np.int64)
-
-
-def _header(header: ModelHeader, coordinates: str) -> ModelHeader:
-    """Return a header for aligned vectors, with what stays true of them."""
-    return ModelHeader(metrics=header.metrics, text=header.text, coordinates=coordinates)

@@ -82,18 +82,24 @@ class _Concatenation:
         if frequencies is not None:
             logs = np.log(np.maximum(frequencies, 1))
             regressors = np.column_stack([constant[:, 0], logs - logs.mean()]).astype(np.float32)
-        self._sides = [
-            (matrix, *_scale_by_length(matrix, columns), _coefficients(matrix, columns))
-            for matrix, columns in ((inputs, constant), (outputs, regressors))
-        ]
+        self._sides = []
+        for matrix, columns in ((inputs, constant), (outputs, regressors)):
+            norms = lengths(matrix)
+            if imprecise_lengths(norms[norms > 0]).any():  # then |X| is not precise enough
+                matrix, norms = unit(np.asarray(matrix, np.float32)), np.sign(norms)
+            self._sides.append((matrix, columns * norms[:, np.newaxis], _coefficients(matrix, columns)))
 
     def __iter__(self) -> Iterator[tuple[int, Floats]]:
         words, size = self._sides[0][0].shape
         step = max(1, VALUES_AT_ONCE // size)
         for start in range(0, words, step):
-            block = np.empty((min(step, words - start), 2 * size), np.float32)
-            for side, half in zip(self._sides, np.hsplit(block, 2), strict=True):
-                _write_residuals(*side, start, half)
+            rows = slice(start, min(start + step, words))
+            block = np.empty((rows.stop - start, 2 * size), np.float32)
+            for (matrix, scaled, coefficients), half in zip(self._sides, np.hsplit(block, 2), strict=True):
+                # u(X - |X| A B) equals u(U - A B), and keeps rows of zeros.
+                values = matrix[rows].astype(np.float32, copy=False)
+                np.subtract(values, np.matmul(scaled[rows], coefficients, out=half), out=half)
+                unit(half, half)
             yield start, block
 
 
@@ -106,28 +112,3 @@ def _coefficients(matrix: NDArray[Any], columns: Floats) -> Floats:
     # Use the pseudo-inverse, because the matrix is singular if all counts are equal.
     coefficients: Floats = (np.linalg.pinv(squares, hermitian=True) @ products).astype(np.float32)
     return coefficients
-
-
-def _scale_by_length(matrix: NDArray[Any], columns: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return |X| A, each row of A times the length of the row of X, and a mask of the rows with an imprecise length.
-
-    Rows of A in the mask are not multiplied. Rows of zeros are not in the mask, because their length is exactly 0.
-    """
-    norms = lengths(matrix)
-    imprecise = (norms > 0) & imprecise_lengths(norms)
-    return columns * np.where(imprecise, 1, norms)[:, None], imprecise
-
-
-def _write_residuals(
-    matrix: NDArray[Any], scaled: Floats, imprecise: NDArray[np.bool_], coefficients: Floats, start: int, out: Floats
-) -> None:
-    """Write the rows of R from `start` on into `out`.
-
-    They are computed as u(X − |X| A B), which equals u(U − A B) and keeps rows of zeros.
-    """
-    rows = slice(start, start + len(out))
-    values = matrix[rows].astype(np.float32, copy=False)
-    if imprecise[rows].any():
-        values = np.where(imprecise[rows, None], unit(values), values)
-    np.subtract(values, np.matmul(scaled[rows], coefficients, out=out), out=out)
-    unit(out, out)

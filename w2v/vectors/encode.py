@@ -22,9 +22,9 @@ from w2v.text.normalise import Normaliser
 from w2v.text.sessions import SessionBlock
 from w2v.text.subwords import sums_of_rows
 from w2v.text.words import Words
-from w2v.vectors.compose import complete_vectors
 from w2v.vectors.cosines import Floats, unit
 from w2v.vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
+from w2v.vectors.neighbours import complete_vectors
 
 Weights = Literal["mean", "idf", "sif"]
 

@@ -29,9 +29,8 @@ from w2v.text._text import Lookup
 from w2v.text.normalise import Normaliser
 from w2v.text.subwords import Ngrams
 from w2v.text.words import INTEGER, Words, as_list, is_number
-from w2v.vectors.compose import complete_vectors
 from w2v.vectors.cosines import EPSILON, Floats, cosine, cosines, lengths, unit
-from w2v.vectors.neighbours import nearest, top_rows
+from w2v.vectors.neighbours import complete_vectors, nearest, top_rows
 from w2v.vectors.unknown_words import UnknownWordError
 
 Neighbours = list[tuple[Any, float]]  # pairs of a word, or the number of an item, and a score

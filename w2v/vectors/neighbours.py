@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ Rows = Sequence[int] | NDArray[np.int64]
 QUERIES_AT_ONCE = 512  # queries in a block: enough for a fast matrix product
 SCORES_AT_ONCE = 1 << 19  # scores that a thread computes at once: 2 MB, which fit in the second-level cache
 RESULTS_AT_ONCE = 1 << 20  # results of a block of queries
+NEAREST_KNOWN = 10  # words that complete the vector of an unknown one; bench/NOTES.md compares other numbers
 ROWS_AT_ONCE = 1 << 12  # rows between two reports of progress
 
 
@@ -97,3 +99,27 @@ def nearest_rows(
         if report:
             report(start + len(block), len(rows))
     return neighbours
+
+
+def complete_vectors(ngram_vectors: Floats, vectors: NDArray[Any]) -> Floats:
+    """Return the whole vectors of n unknown words, float32 (n, D).
+
+    If the n-grams make only the last part of a vector, this part is scaled to length 1. The rest is the mean of this
+    rest in the vectors of the NEAREST_KNOWN words with the nearest last parts, scaled to length 1.
+
+    Args:
+        ngram_vectors: The means of the words' n-gram rows, (n, D) or shorter. Rows of zeros stay zeros.
+        vectors: The vectors of the known words, (V, D). If the n-grams make only a part of them, both parts have
+            length 1.
+    """
+    offset = vectors.shape[1] - ngram_vectors.shape[1]
+    if not offset:
+        return ngram_vectors
+    whole: Floats = np.pad(unit(ngram_vectors), ((0, 0), (offset, 0)))
+    made = np.flatnonzero(whole.any(axis=1))
+    # The zeros in the first parts leave the cosines of the last parts.
+    results = nearest(whole[made], vectors, np.ones(len(vectors), np.float32), NEAREST_KNOWN, [[]] * len(made))
+    for row, (best, _) in zip(made, results, strict=True):
+        whole[row, :offset] = np.asarray(vectors[best], np.float32)[:, :offset].mean(axis=0)
+    whole[:, :offset] = unit(whole[:, :offset])
+    return whole
