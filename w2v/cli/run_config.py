@@ -17,9 +17,8 @@ from w2v.cli.options import (
     corpus_of,
     find_objective,
     first_name,
-    given_reading,
+    given_options,
     given_settings,
-    given_walks,
     refuse_together,
 )
 from w2v.errors import SettingsError, one_line
@@ -102,7 +101,7 @@ def new_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
         options = {
             name: value for name, value in options.items() if name not in WORD_SELECTION_SETTINGS or name in chosen
         }
-    options |= given_reading(given) | given_walks(given) | run_options
+    options |= given_options(ReadingOptions, given) | given_options(WalkOptions, given) | run_options
     if not options.get("corpus"):
         reason = f": {given['phrases']} is the FILE of --phrases" if isinstance(given["phrases"], str) else ""
         raise click.UsageError(f"Missing argument 'CORPUS...'{reason}")

@@ -19,7 +19,7 @@ from w2v.options import options_of
 from w2v.progress import Report
 from w2v.system import memory
 from w2v.text.idstore import ReadingOptions, read_corpus
-from w2v.text.phrases import PhraseOptions, Phrases, refuse_items
+from w2v.text.phrases import PhraseOptions, Phrases, read_connectors, refuse_items
 from w2v.text.vocabulary import Vocabulary
 
 BEST_PHRASES = 10  # number of phrases shown for each pass
@@ -106,7 +106,9 @@ def phrases(
     for number, path in enumerate(written):
         option = "with -o" if path is output else "with --save-phrases"
         outputs.check_text(path, force, [*inputs, *written[:number]], option)
-    phrase_options, reading = options.phrase_options(given), options.reading_options(given)
+    words = read_connectors(given["connectors"]) if given["connectors"] else frozenset()
+    phrase_options = PhraseOptions(**options.given_options(PhraseOptions, given), connectors=words)
+    reading = options.reading_options(given)
     work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
     loaded = Phrases.load(read_phrases) if read_phrases else None
     store = read_corpus(source, reading, check_items=refuse_items, **work)
@@ -139,10 +141,7 @@ def phrases(
 @click.option("-o", "--output", type=FILE, required=True, help="Text file to write: one walk per line.")
 @options.COMMON_WALKS
 @options.number_option(
-    "--seed",
-    default=1,
-    show_default=True,
-    help="Seed of the random numbers. The walks do not depend on the number of threads.",
+    "--seed", default=1, help="Seed of the random numbers. The walks do not depend on the number of threads."
 )
 @options.settings_options("workers", common=True)
 @options.WRITING
@@ -158,7 +157,7 @@ def walks(edges: tuple[str, ...], output: Path, force: bool, progress: Report, *
     w2v walks edges.csv -o walks.txt --weighted --directed -p 0.5 -q 2
     w2v walks matrix.npz -o walks.txt --walk-length 40 --walks 20
     """
-    settings, walk_options = options.chosen_settings(given), WalkOptions(**options.given_walks(given))
+    settings, walk_options = options.chosen_settings(given), WalkOptions(**options.given_options(WalkOptions, given))
     source = options.corpus_of(edges)
     outputs.check_text(output, force, map(Path, source.files))
     work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
