@@ -280,14 +280,6 @@ def test_model_of_several_files_can_replace_itself(models: Path, monkeypatch: py
     assert w2v.load(name).index_to_key == ["a", "b"]
 
 
-def test_vectors_do_not_replace_the_texts_that_are_encoded(models: Path, tmp_path: Path) -> None:
-    text = tmp_path / "texts.tsv"
-    text.write_text("a b\n")
-    error = run("encode", models / "a.npy", text, "-o", text, "--weights", "mean", "--force", code=2).stderr
-    assert "texts.tsv is named twice" in error
-    assert text.read_text() == "a b\n"
-
-
 @pytest.mark.parametrize(
     "command",
     [

@@ -416,7 +416,7 @@ def test_command_joins_phrases(tmp_path: Path) -> None:
 def test_command_resumes(text: Path, tmp_path: Path) -> None:
     output = tmp_path / "best.safetensors"
     first = run("tune", text, "-o", output, *QUICK, "--time", "1h")
-    assert first.stderr.startswith("w2v: tuning takes about 60 minutes\ntrial ")
+    assert first.stderr.startswith("w2v: tuning takes about 60 minutes\nw2v: trial 1: score ")
     assert "the defaults" in first.stderr
     assert "the defaults" not in first.stdout
     before = trials_in(tmp_path / "best.tune.json")

@@ -111,11 +111,12 @@ class TrainingCommand(ResultCommand):
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         known = options_by_name(self, context)
-        for argument in takewhile("--".__ne__, args):
+        for before, argument in zip(["", *args], takewhile("--".__ne__, args), strict=False):
             name = argument.lstrip("-")
             option = f"--{settings.RENAMED.get(name, name).replace('_', '-')}"
             spelling = FOREIGN.get(name) or (option if option in known else None)
-            if spelling and argument.startswith("-") and argument not in known:
+            is_value = before in known and not known[before].is_flag
+            if spelling and argument.startswith("-") and argument not in known and not is_value:
                 raise click.UsageError(f"{argument}: write {spelling}", context)
         return super().parse_args(context, args)
 
@@ -135,10 +136,10 @@ FOREIGN = {
 }
 
 
-def options_by_name(command: click.Command, context: click.Context) -> dict[str, click.Parameter]:
+def options_by_name(command: click.Command, context: click.Context) -> dict[str, click.Option]:
     """Return the options of a command by name, such as "-o"; an option with several names occurs several times."""
-    parameters = command.get_params(context)
-    return {name: each for each in parameters for name in (*each.opts, *each.secondary_opts)}
+    found = [each for each in command.get_params(context) if isinstance(each, click.Option)]
+    return {name: option for option in found for name in (*option.opts, *option.secondary_opts)}
 
 
 def complete(*names: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
@@ -188,8 +189,8 @@ def option_for(kind: type, name: str, common: bool = False) -> Callable[[Command
     default_text = option.default_text or default
     if value_type is bool:
         default_text = flags[0].split("/")[not default].strip("-")
-    needs = only_with(name) if kind is Settings else None
-    with_losses = f"  [with --loss {', '.join(needs[1])}]" if needs and needs[0] == "loss" else ""
+    losses = losses_with(kind, name)
+    with_losses = f"  [with --loss {', '.join(losses)}]" if losses else ""
     return click.option(
         *flags,
         name,
@@ -204,14 +205,16 @@ def option_for(kind: type, name: str, common: bool = False) -> Callable[[Command
     )
 
 
-def settings_options(*names: str, common: bool = False) -> Callable[[Command], Command]:
-    """Return options for these settings. Options of a single loss come last, in the order of LOSSES."""
+def losses_with(kind: type, name: str) -> tuple[str, ...]:
+    """Return the losses that a setting belongs to, or () if it has an effect with all of them."""
+    needs = only_with(name) if kind is Settings else None
+    return needs[1] if needs and needs[0] == "loss" else ()
 
-    def order(name: str) -> int:
-        needs = only_with(name)
-        return list(LOSSES).index(needs[1][0]) if needs and needs[0] == "loss" else -1
 
-    return composed(*(option_for(Settings, name, common) for name in sorted(names, key=order)))
+def options_for(kind: type, *names: str, common: bool = False) -> Callable[[Command], Command]:
+    """Return options for fields of a dataclass of options, by default for all. Those of the fewest losses come last."""
+    ordered = sorted(names or options_of(kind), key=lambda name: -len(losses_with(kind, name) or LOSSES))
+    return composed(*(option_for(kind, name, common) for name in ordered))
 
 
 def option_names(kind: type, name: str) -> list[str]:
@@ -252,6 +255,11 @@ def number_option(
 def choice_option(*flags: str, choices: Any, **attributes: Any) -> Callable[[Command], Command]:
     """Return an option for one of the values of a Literal."""
     return click.option(*flags, type=click.Choice(get_args(choices)), show_default=True, **attributes)
+
+
+def file_option(*flags: str, **attributes: Any) -> Callable[[Command], Command]:
+    """Return an option for a file or folder."""
+    return click.option(*flags, type=FILE, **attributes)
 
 
 def rare_option(*flags: str, **attributes: Any) -> Callable[[Command], Command]:
@@ -308,13 +316,13 @@ SETTING_FLAG_OPTIONS = composed(
         for flag, (name, value) in SETTING_FLAGS.items()
     )
 )
-TRAINING_SETTINGS = composed(settings_options(*options_of(Settings)), option_for(ViewOptions, "views"))
+TRAINING_SETTINGS = composed(options_for(Settings), options_for(ViewOptions))
 ENCODING = option_for(ReadingOptions, "encoding")
-LONG_TABLE = composed(*(option_for(ReadingOptions, name, common=True) for name in ("item", "session", "order")))
-READING = composed(*(option_for(ReadingOptions, name) for name in options_of(ReadingOptions)))
-WALKS = composed(*(option_for(WalkOptions, name) for name in options_of(WalkOptions)))
-COMMON_WALKS = composed(*(option_for(WalkOptions, name, common=True) for name in options_of(WalkOptions)))
-PHRASES = composed(*(option_for(PhraseOptions, name) for name in options_of(PhraseOptions)))
+LONG_TABLE = options_for(ReadingOptions, "item", "session", "order", common=True)
+READING = options_for(ReadingOptions)
+WALKS = options_for(WalkOptions)
+COMMON_WALKS = options_for(WalkOptions, common=True)
+PHRASES = options_for(PhraseOptions)
 CORPUS = click.argument("corpus", nargs=-1, required=True, type=click.Path())
 
 

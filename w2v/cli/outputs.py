@@ -86,12 +86,12 @@ def check_model(path: Path, force: bool, others: Iterable[Path], option: str, mo
         check(companion, force, others, option, models)
 
 
-def check_folder(folder: Path, names: Iterable[str], force: bool, models: Iterable[Path]) -> list[Path]:
-    """Check models to write to a folder, which need not exist yet, and return their paths.
+def check_folder(folder: Path, paths: Iterable[Path], force: bool, models: Iterable[Path]) -> None:
+    """Check models to write to a folder, which need not exist yet.
 
     Args:
         folder: The folder.
-        names: The file names of the models.
+        paths: The paths of the models in it.
         force: Whether existing files may be replaced.
         models: Models that the command reads.
 
@@ -101,13 +101,8 @@ def check_folder(folder: Path, names: Iterable[str], force: bool, models: Iterab
     models = list(models)
     if folder.exists() and not folder.is_dir():
         raise SettingsError(f"{folder} is a file: name a folder with -o")
-    paths = [folder / name for name in names]
-    if not folder.exists():
-        check(folder, force, models=models)
-    else:
-        for path in paths:
-            check_model(path, force, (), "or folder with -o", models)
-    return paths
+    for path in paths if folder.exists() else [folder]:
+        check(path, force, (), "or folder with -o", models)
 
 
 def check_picture_format(path: Path) -> None:

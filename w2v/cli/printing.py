@@ -5,9 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import os
 import sys
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -15,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from w2v.cli.console import STDERR
+from w2v.cli.console import say
 from w2v.display import format_value
 from w2v.errors import malformed_lines, pluralise, printable
 
@@ -44,7 +42,6 @@ GAPS = (
 # The result of a command: a dictionary or dataclass, or a pair of it and a function that prints it as text.
 Result = Any
 BRIEF = ("model", "loss", "window", "epochs")  # settings in the short summary of a run, if they are not None
-TRIAL_HEADER = ("trial", "epochs", "seed", "score", "best", "seconds", "settings")
 ANALOGY_FORMULA: dict[Method, str] = {
     "add": "3CosAdd: cos(x, b) - cos(x, a) + cos(x, c)",
     "mul": "3CosMul: cos(x, b) * cos(x, c) / cos(x, a), cosines shifted to 0..1",
@@ -113,16 +110,12 @@ def print_training(metrics: Mapping[str, Any]) -> None:
 
 
 def print_trial(latest: Trial, tuner: Tuner) -> None:
-    """Print one trial of tuning on standard error, after a header if it is the first. Fold lines for a terminal."""
+    """Print one line about a trial of tuning on standard error, where progress is shown."""
     settings = " ".join(f"{name}={format_value(value)}" for name, value in tuner.changed(latest.choices).items())
-    scores = (_percentage(latest.score), _percentage(tuner.score))
-    numbers = (len(tuner.trials), f"{latest.share:.0%}", latest.seed, *scores, f"{latest.seconds:.1f}")
-    # Not stream.isatty(): while a bar is shown, rich before version 15 replaces the stream, and its isatty() is False.
-    width = os.get_terminal_size(STDERR).columns if os.isatty(STDERR) else 1 << 16
-    for *cells, last in [TRIAL_HEADER] * (len(tuner.trials) == 1) + [(*numbers, settings or "the defaults")]:
-        start = "{:>5}  {:>6}  {:>4}  {:>6}  {:>6}  {:>7}  ".format(*cells)
-        folded = textwrap.fill(last, width, initial_indent=start, subsequent_indent=" " * len(start))
-        sys.stderr.write(f"{folded}\n")  # rich puts it above a progress bar; click.echo would write into the bar
+    say(
+        f"trial {len(tuner.trials)}: score {_percentage(latest.score)}, best {_percentage(tuner.score)}, with "
+        f"{settings or 'the defaults'}; {latest.share:.0%} of the epochs, seed {latest.seed}, {latest.seconds:.1f} s"
+    )
 
 
 def _percentage(score: float | None) -> str:

@@ -25,22 +25,20 @@ EXTENSION = ".safetensors"  # of aligned models: other formats lose the name of 
 
 @click.command(cls=options.ResultCommand)
 @click.argument("models", metavar="MODEL MODEL...", nargs=-1, required=True, type=FILE)
-@click.option("-o", "--output", metavar="DIR", type=FILE, required=True, help="Folder to write the aligned models to.")
+@options.file_option("-o", "--output", metavar="DIR", required=True, help="Folder to write the aligned models to.")
 @options.choice_option(
     "--to",
     choices=Reference,
     default="first",
     help="first: rotate each MODEL to the first one; previous: rotate each to the one before it, for a long series.",
 )
-@click.option(
+@options.file_option(
     "--words",
-    type=FILE,
     metavar="FILE",
     help="Compute the rotations from the words in this file, one per line.  [default: all common words]",
 )
-@click.option(
+@options.file_option(
     "--dictionary",
-    type=FILE,
     metavar="FILE",
     help="Align two languages by this dictionary: on each line, a word of the first MODEL and its translation in the "
     "second.",
@@ -89,7 +87,8 @@ def align(
         refuse_together("--dictionary", ("words", "to"))
     else:
         refuse_together("no --dictionary", ("restrict_vocab",))
-    paths = outputs.check_folder(output, file_names(models), force, models)
+    paths = [output / name for name in file_names(models)]
+    outputs.check_folder(output, paths, force, models)
     given["anchors"] = read_anchors(words) if words else None
     given["dictionary"] = read_pairs(dictionary) if dictionary else None
     aligned = align_models([load(path, errors=errors, progress=progress) for path in models], **given)
@@ -118,10 +117,9 @@ def file_names(models: Sequence[Path]) -> list[str]:
 @click.option(
     "--word", "words", multiple=True, help="Report this word instead of those that changed most. May be repeated."
 )
-@click.option(
+@options.file_option(
     "--baseline",
     multiple=True,
-    type=FILE,
     metavar="MODEL",
     help="Give it twice: two models that differ by noise only, such as models of two random halves of a text. Or once: "
     "another model of the text of FIRST.",

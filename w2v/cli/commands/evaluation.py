@@ -45,9 +45,9 @@ def _load_view(path: Path, view: str | None) -> View:
 
 @click.command(cls=options.ResultCommand)
 @click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=FILE)
-@click.option("--questions", multiple=True, type=FILE, help="Also answer these analogy questions. May be repeated.")
-@click.option("--pairs", multiple=True, type=FILE, help="Also use these scored word pairs. May be repeated.")
-@click.option("--held-out", type=FILE, help="Also use this text, which no model was trained on.")
+@options.file_option("--questions", multiple=True, help="Also answer these analogy questions. May be repeated.")
+@options.file_option("--pairs", multiple=True, help="Also use these scored word pairs. May be repeated.")
+@options.file_option("--held-out", help="Also use this text, which no model was trained on.")
 @options.RESTRICT_VOCAB
 @options.METHOD
 @options.number_option("--seed", default=1, help="Seed of the bootstrap.")
@@ -151,7 +151,7 @@ def perplexity(model: Path, corpus: tuple[str, ...], view: str | None, progress:
 @options.number_option(
     "--targets", help="Number of columns: the N most frequent words as predicted words.  [default: 2,000]"
 )
-@click.option("-o", "--output", type=FILE, help="Plot the singular values to this file: .png, .svg or .pdf.")
+@options.file_option("-o", "--output", help="Plot the singular values to this file: .png, .svg or .pdf.")
 @VIEW
 @options.OBJECTIVE
 @options.WRITING

@@ -40,13 +40,9 @@ PROJECTION = options.choice_option(
 @click.command(cls=options.ResultCommand)
 @options.MODEL
 @click.argument("words", nargs=-1)
-@click.option("-o", "--output", type=FILE, required=True, help="File to write: .png, .svg or .pdf.")
-@click.option(
-    "--words",
-    "words_file",
-    type=FILE,
-    metavar="FILE",
-    help='Draw the words in this file. A line ": name" begins a group.',
+@options.file_option("-o", "--output", required=True, help="File to write: .png, .svg or .pdf.")
+@options.file_option(
+    "--words", "words_file", metavar="FILE", help='Draw the words in this file. A line ": name" begins a group.'
 )
 @options.number_option(
     "--topn",
@@ -168,8 +164,8 @@ def names_of(files: Sequence[Path], short: list[str]) -> list[str]:
 
 @click.command(cls=options.ShortHelp)
 @click.argument("models", metavar="MODEL [MODEL2]", nargs=-1, required=True, type=FILE)
-@click.option(
-    "-o", "--output", type=FILE, help="Write the page to this .html file, which needs neither a server nor a network."
+@options.file_option(
+    "-o", "--output", help="Write the page to this .html file, which needs neither a server nor a network."
 )
 @options.number_option(
     "--restrict-vocab",

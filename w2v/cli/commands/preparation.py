@@ -9,12 +9,12 @@ import click
 
 from w2v.cli import options, outputs
 from w2v.cli.console import say
-from w2v.cli.options import FILE
 from w2v.cli.printing import Result, print_code_lengths
 from w2v.detect import kind_of, read_head
 from w2v.graph.readers import check_edges, read_graph
 from w2v.graph.walks import WalkOptions, write_walks
 from w2v.losses.code_lengths import code_lengths
+from w2v.losses.registry import Settings
 from w2v.options import options_of
 from w2v.progress import Report
 from w2v.system import memory
@@ -27,8 +27,8 @@ BEST_PHRASES = 10  # number of phrases shown for each pass
 
 @click.command(cls=options.ResultCommand)
 @options.CORPUS
-@click.option("-o", "--output", type=FILE, required=True, help="File to write: one word and its count per line.")
-@options.settings_options("min_count", "max_vocab", "workers", common=True)
+@options.file_option("-o", "--output", required=True, help="File to write: one word and its count per line.")
+@options.options_for(Settings, "min_count", "max_vocab", "workers", common=True)
 @options.READING
 @options.WRITING
 def vocab(corpus: tuple[str, ...], output: Path, force: bool, progress: Report, **given: Any) -> Result:
@@ -59,8 +59,8 @@ def vocab(corpus: tuple[str, ...], output: Path, force: bool, progress: Report, 
 
 @click.command(cls=options.ResultCommand)
 @options.CORPUS
-@click.option(
-    "-o", "--output", type=FILE, help="Text file to write: one sentence per line, with the words of phrases joined."
+@options.file_option(
+    "-o", "--output", help="Text file to write: one sentence per line, with the words of phrases joined."
 )
 @options.PHRASES
 @click.option(
@@ -70,9 +70,9 @@ def vocab(corpus: tuple[str, ...], output: Path, force: bool, progress: Report, 
     help="Words that may be inside a phrase but not at its ends: english (articles, prepositions and conjunctions), or "
     "the words of a file.  [default: none]",
 )
-@click.option("--save-phrases", type=FILE, help="Write the phrases, their counts and scores to this file.")
-@click.option("--read-phrases", type=FILE, help="Join the phrases in this file instead of searching for phrases.")
-@options.settings_options("workers")
+@options.file_option("--save-phrases", help="Write the phrases, their counts and scores to this file.")
+@options.file_option("--read-phrases", help="Join the phrases in this file instead of searching for phrases.")
+@options.options_for(Settings, "workers")
 @options.READING
 @options.WRITING
 def phrases(
@@ -138,12 +138,12 @@ def phrases(
 
 @click.command(cls=options.ResultCommand)
 @click.argument("edges", nargs=-1, required=True, type=click.Path())
-@click.option("-o", "--output", type=FILE, required=True, help="Text file to write: one walk per line.")
+@options.file_option("-o", "--output", required=True, help="Text file to write: one walk per line.")
 @options.COMMON_WALKS
 @options.number_option(
     "--seed", default=1, help="Seed of the random numbers. The walks do not depend on the number of threads."
 )
-@options.settings_options("workers", common=True)
+@options.options_for(Settings, "workers", common=True)
 @options.WRITING
 def walks(edges: tuple[str, ...], output: Path, force: bool, progress: Report, **given: Any) -> Result:
     """Write random walks on the graph of EDGES.
@@ -183,7 +183,7 @@ def walks(edges: tuple[str, ...], output: Path, force: bool, progress: Report, *
 
 @click.command(cls=options.ResultCommand)
 @options.CORPUS
-@options.settings_options("min_count", "max_vocab", "workers", "tree", "tree_vectors", common=True)
+@options.options_for(Settings, "min_count", "max_vocab", "workers", "tree", "tree_vectors", common=True)
 @click.option("--word", "words", multiple=True, metavar="WORD", help="Show the codes of this word. May be repeated.")
 @click.option(
     "--vocabulary/--text",

@@ -10,7 +10,6 @@ import click
 from w2v.cli import options, outputs
 from w2v.cli.commands.training import CHECKPOINTS, IGNORE_MEMORY, JOIN_PHRASES
 from w2v.cli.console import Stopped
-from w2v.cli.options import FILE
 from w2v.cli.printing import Result, print_slices
 from w2v.errors import SettingsError
 from w2v.progress import Report
@@ -21,16 +20,15 @@ from w2v.training.schedule import DEFAULT_INTERVAL
 
 @click.command(cls=options.TrainingCommand)
 @options.CORPUS
-@click.option("-o", "--output", type=FILE, required=True, metavar="DIR", help="Folder for the models.")
+@options.file_option("-o", "--output", required=True, metavar="DIR", help="Folder for the models.")
 @CHECKPOINTS
 @click.option(
     "--resume",
     is_flag=True,
     help="Go on after the same command was stopped: keep finished models, and resume the others from --checkpoint.",
 )
-@click.option(
+@options.file_option(
     "--tag-words",
-    type=FILE,
     help="Train one model instead, in which each word of this file has a vector for each CORPUS, such as gay_1990s.",
 )
 @options.TRAINING_SETTINGS
@@ -67,13 +65,10 @@ def slices(corpus: tuple[str, ...], output: Path, force: bool, resume: bool, pro
     chosen["checkpoint_every"] = given["checkpoint_every"] or DEFAULT_INTERVAL
     options.find_objective(given["objective"])
     files = slicing.model_files(paths, output, bool(given["tag_words"]))
+    inputs = [*options.corpus_of(corpus).files, *filter(None, [given["phrases"], given["tag_words"]])]
     if output.is_dir():
-        inputs = [
-            *map(Path, options.corpus_of(corpus).files),
-            *map(Path, filter(None, [given["phrases"], given["tag_words"]])),
-        ]
         for path in files:
-            outputs.check(path, resume or force, inputs)
+            outputs.check(path, resume or force, map(Path, inputs))
     try:
         result = slicing.slices(paths, output, resume=resume, force=force, progress=progress, **chosen)
     except Stopped as stopped:

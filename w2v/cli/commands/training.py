@@ -67,11 +67,8 @@ def _check_interval(context: click.Context, parameter: click.Parameter, value: s
 
 
 CHECKPOINTS = options.composed(
-    click.option(
-        "--checkpoint",
-        type=FILE,
-        metavar="DIR",
-        help="Write checkpoints to this folder, for --resume. The last two are kept.",
+    options.file_option(
+        "--checkpoint", metavar="DIR", help="Write checkpoints to this folder, for --resume. The last two are kept."
     ),
     options.rare_option(
         "--checkpoint-every",
@@ -85,10 +82,9 @@ CHECKPOINTS = options.composed(
 
 @click.command(cls=options.TrainingCommand)
 @click.argument("corpus", nargs=-1, type=click.Path())
-@click.option(
+@options.file_option(
     "-o",
     "--output",
-    type=FILE,
     help="File to write: .bin, .txt or .vec (also compressed, as .gz), or .safetensors, which stores the whole model. "
     f"w2v convert --help lists all formats.  {DEFAULT_OUTPUT}",
 )
@@ -276,16 +272,15 @@ def save_all(files: Mapping[str, Path], model: Model, force: bool) -> None:
 
 @click.command(cls=options.TrainingCommand)
 @options.CORPUS
-@click.option(
+@options.file_option(
     "-o",
     "--output",
-    type=FILE,
     help="File for the best model, as in w2v train. Its settings go to a file of the same name with the extension "
     f".toml, and the trials to a file with .tune.json.  {DEFAULT_OUTPUT}",
 )
 @click.option("--time", default="10m", show_default=True, help="Total time limit, such as 30s, 10m or 2h.")
-@click.option("--questions", multiple=True, type=FILE, help="Score trials by these analogy questions. May be repeated.")
-@click.option("--pairs", multiple=True, type=FILE, help="Score trials by these scored word pairs. May be repeated.")
+@options.file_option("--questions", multiple=True, help="Score trials by these analogy questions. May be repeated.")
+@options.file_option("--pairs", multiple=True, help="Score trials by these scored word pairs. May be repeated.")
 @options.number_option("--max-size", help="Also try other vector sizes, up to N.  [default: only --vector-size]")
 @options.TRAINING_SETTINGS
 @JOIN_PHRASES

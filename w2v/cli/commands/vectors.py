@@ -199,12 +199,8 @@ def query(
 @click.command(cls=options.ResultCommand)
 @options.MODEL
 @click.argument("texts", nargs=-1, type=click.Path())
-@click.option(
-    "-o",
-    "--output",
-    type=FILE,
-    required=True,
-    help=f"File to write: {', '.join(matrices.WRITERS)}. It has one row per text.",
+@options.file_option(
+    "-o", "--output", required=True, help=f"File to write: {', '.join(matrices.WRITERS)}. It has one row per text."
 )
 @options.choice_option(
     "--weights",
@@ -254,10 +250,9 @@ def encode(
 @click.command(cls=options.ResultCommand)
 @options.MODEL
 @click.argument("sessions", nargs=-1, required=True, type=click.Path())
-@click.option(
+@options.file_option(
     "-o",
     "--output",
-    type=FILE,
     help=f"File to write: {', '.join(item_lists.WRITERS)}. It has one row per session.  [default: show the items]",
 )
 @click.option(
@@ -348,7 +343,7 @@ def info(model: Path | None, errors: Errors, progress: Report) -> Result:
     help="Compute these word vectors of a file written by w2v train; see w2v train --help-all.  [default: as in MODEL]",
 )
 @options.number_option("--max-vocab", help="Keep the N most frequent words.")
-@click.option("--words", type=FILE, help="Keep the words in this file: the first word of each line.")
+@options.file_option("--words", help="Keep the words in this file: the first word of each line.")
 @options.number_option("--dims", metavar="D", help="Reduce the vectors to D values, by PCA without centring.")
 @options.choice_option(
     "--storage",
@@ -419,7 +414,7 @@ def _parse_weights(context: click.Context, parameter: click.Parameter, text: str
 
 @click.command(cls=options.ResultCommand)
 @click.argument("models", metavar="MODEL MODEL...", nargs=-1, required=True, type=FILE)
-@click.option("-o", "--output", type=FILE, required=True, help="File to write; w2v convert --help lists all formats.")
+@options.file_option("-o", "--output", required=True, help="File to write; w2v convert --help lists all formats.")
 @options.choice_option(
     "--words",
     choices=Selection,
