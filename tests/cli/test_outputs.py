@@ -94,13 +94,21 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_work")
 @pytest.mark.parametrize("output", OUTPUTS, ids="-".join)
+def test_outputs_with_too_long_names_are_refused_before_the_work(
+    sample: Path, model: Path, tmp_path: Path, output: tuple[str, str]
+) -> None:
+    command = command_for(output, sample, model, tmp_path / ("大" * 100))
+    assert "cannot write" in (error := run(*command, code=1).stderr)
+    assert "File name too long" in error
+
+
+@pytest.mark.usefixtures("no_work")
+@pytest.mark.parametrize("output", OUTPUTS, ids="-".join)
 def test_outputs_that_cannot_be_written_are_refused_before_the_work(
     sample: Path, model: Path, tmp_path: Path, output: tuple[str, str]
 ) -> None:
-    for out, reason in (("nowhere/out", "does not exist"), ("大" * 100, "File name too long")):
-        error = run(*command_for(output, sample, model, tmp_path / out), code=1).stderr
-        assert "cannot write" in error
-        assert reason in error
+    command = command_for(output, sample, model, tmp_path / "nowhere" / "out")
+    assert "does not exist" in run(*command, code=1).stderr
     command = command_for(output, sample, model, tmp_path / "out")
     output_path(command, tmp_path / "out").write_bytes(b"old")
     error = run(*command, code=1).stderr
