@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import read_text, run
+from tests.helpers import read_text
 from w2v import detect
 from w2v.errors import W2VError
 from w2v.formats.table import detect_format
@@ -130,22 +130,6 @@ def test_errors_about_binary_files_do_not_suggest_replacing_bytes(tmp_path: Path
     (tmp_path / "file").write_bytes(b"1 1\n\0\xff 1234")
     with pytest.raises(W2VError, match=r"is not valid UTF-8: the file is damaged or not a model$"):
         load(tmp_path / "file")
-
-
-def test_commands_name_the_kind_of_swapped_arguments(tmp_path: Path) -> None:
-    for files in WRITERS.values():
-        for name, write in files.items():
-            write(tmp_path / name)
-    model, pairs, questions, text = (tmp_path / name for name in ("m.bin", "p.txt", "q.txt", "t.txt"))
-    for arguments, message in (
-        (["train", model], "m.bin: a model, not a text: give it to"),
-        (["similarity", pairs, model], "p.txt: scored word pairs, not a model: give"),
-        (["analogy", questions, model], "q.txt: analogy questions, not a model: give"),
-        (["analogy", model, pairs], "p.txt: scored word pairs, not analogy questions"),
-        (["perplexity", text, model], "t.txt: a text, not a model: w2v train CORPUS learns"),
-        (["train", text, "--read-vocab", model, "-o", tmp_path / "n.bin"], "m.bin: a model, not words and their count"),
-    ):
-        assert message in run(*arguments, code=1).stderr
 
 
 MIN_LINES = 20  # of a file that is recognised where a text is expected: a shorter one may be a text

@@ -24,64 +24,28 @@ from w2v.options import (
 from w2v.text.idstore import ReadingOptions
 from w2v.text.phrases import PhraseOptions
 
-# The lowest and the highest value of each option for a number; None if it has no upper limit.
-LIMITS: dict[type, dict[str, tuple[float, float | None]]] = {
-    Settings: {
-        "vector_size": (1, 1_048_576),
-        "window": (1, 16_384),
-        "min_count": (0, None),
-        "max_vocab": (1, None),
-        "buckets": (1, 2**31 - 1),
-        "sample": (0, 1),
-        "epochs": (1, 1_000_000),
-        "alpha": (5e-324, 1000),  # the smallest number above 0
-        "min_alpha": (0, 1000),
-        "stop_early": (1, None),
-        "seed": (0, 2**64 - 1),
-        "workers": (1, 1024),
-        "negative": (1, 16_384),
-        "ns_exponent": (-10, 10),
-        "classes": (1, None),
-        "mixtures": (1, 1024),
-    },
-    ReadingOptions: {"max_types": (1, 2**30)},
-    WalkOptions: {
-        "walk_length": (1, 2**20),
-        "num_walks": (1, 2**20),
-        "p": (1e-9, 1e9),
-        "q": (1e-9, 1e9),
-    },
-    PhraseOptions: {
-        "threshold": (5e-324, None),
-        "min_count": (1, None),
-        "passes": (1, 10),
-        "max_pairs": (1, None),
-    },
-}
+# All options for a number, each with its class.
+NUMBERS = [
+    (kind, name)
+    for kind in (Settings, ReadingOptions, WalkOptions, PhraseOptions)
+    for name in options_of(kind)
+    if type_of(kind, name) in (int, float)
+]
 
 
-def checked(kind: Any, name: str, value: Any) -> Any:
-    """Return the value as an option of this kind. Settings would also compare the value with other settings."""
-    return checked_value(kind, name, value) if kind is Settings else getattr(kind(**{name: value}), name)
-
-
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, limits in LIMITS.items() for name in limits])
+@pytest.mark.parametrize(("kind", "name"), NUMBERS)
 def test_options_accept_their_limits_and_refuse_values_beyond_them(kind: Any, name: str) -> None:
-    low, high = LIMITS[kind][name]
-    is_float = type_of(kind, name) is float
+    limits, is_float = options_of(kind)[name], type_of(kind, name) is float
+    assert limits.minimum is not None
+    low, high = math.nextafter(0, 1) if limits.positive else limits.minimum, limits.maximum
+    below = math.nextafter(low, -math.inf) if is_float else int(low) - 1
+    beyond = [below] if high is None else [below, math.nextafter(high, math.inf) if is_float else int(high) + 1]
     for limit in (low, high):
         if limit is not None:
-            assert checked(kind, name, limit) == limit
-    below = math.nextafter(low, -math.inf) if is_float else low - 1
-    above = [] if high is None else [math.nextafter(high, math.inf) if is_float else high + 1]
-    for value in (below, *above):
-        with pytest.raises(w2v.SettingsError, match=f"^{name} {value!r}: it must be|^{name} 0: with scoring default"):
-            checked(kind, name, value)
-
-
-def test_all_numeric_options_have_limits() -> None:
-    for kind, limits in LIMITS.items():
-        assert limits.keys() == {name for name in options_of(kind) if type_of(kind, name) in (int, float)}
+            assert checked_value(kind, name, limit) == limit
+    for value in beyond:
+        with pytest.raises(w2v.SettingsError, match=f"^{name} {value!r}: it must be"):
+            checked_value(kind, name, value)
 
 
 @pytest.mark.parametrize("value", ["", 5, "a\0b", "\ud800", ["a"], b"a"])

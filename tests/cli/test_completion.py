@@ -6,11 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner
 
-from tests.helpers import command_of
 from w2v.cli import main as cli
 
 BASH, FISH = shutil.which("bash"), shutil.which("fish")
@@ -54,34 +52,6 @@ def test_commands_options_values_and_files_are_completed(line: str, expected: li
         assert "plain,--checkpoint" in found
     else:
         assert found == expected
-
-
-def test_all_arguments_and_option_values_complete_except_numbers_names_and_words() -> None:
-    context = click.Context(cli.main)
-    without_completion = set()
-    for name in cli.COMMANDS:
-        for parameter in command_of(context, name).params:
-            takes_value = isinstance(parameter, click.Argument) or not getattr(parameter, "is_flag", False)
-            number = isinstance(parameter.type, click.types.IntParamType | click.types.FloatParamType)
-            if takes_value and not number and not parameter.shell_complete(context, ""):
-                without_completion.add(f"{name} {parameter.name}")
-    commands = {
-        **dict.fromkeys(("epochs", "blocks", "subwords", "window"), "train tune slices"),
-        "objective": "train tune slices perplexity rank convert",
-        "checkpoint_every": "train slices",
-        "time": "tune",
-        **dict.fromkeys(
-            ("item", "session", "order"), "train tune slices vocab phrases tree perplexity evaluate recommend"
-        ),
-        "column": "train tune slices vocab phrases tree perplexity evaluate encode recommend",
-        "delimiter": "phrases train walks",
-        "words": "query plot tree change",
-        **dict.fromkeys(("analogies", "slice_words"), "plot"),
-        "weights": "combine",
-        "host": "explore",
-    }
-    expected = {f"{command} {name}" for name, names in commands.items() for command in names.split()}
-    assert without_completion == expected
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

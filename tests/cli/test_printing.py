@@ -71,7 +71,7 @@ METRICS: dict[str, Any] = {
 
 
 UNSCORED = Score(None, None, None, 0, 500)
-VIEWS = {"words": {"loss": [1.5], "held_out_scores": [0.25, 0.5]}, "grams": {"loss": [4.0]}}
+VIEWS = {"words": {"loss": [1.5]}, "grams": {"loss": [4.0]}}
 EVALUATION_TABLE = """\
 set                        measure                   one                   two
 questions                 accuracy  0.250 [0.125, 0.500]  0.500 [0.375, 0.625]
@@ -152,15 +152,6 @@ no pair has both words in the model: {OTHER_SETS}
 not in the vocabulary: 2 words (--verbose: which)
 """,
             id="no pairs",
-        ),
-        pytest.param(
-            lambda: printing.print_word_pairs(replace(PAIRS, unknown=[], malformed=0), verbose=True),
-            """\
-Spearman  -0.1250
-Pearson   0.2500
-found 1,000 of 4,000 pairs (25.0%)
-""",
-            id="pairs of known words",
         ),
         pytest.param(
             lambda: printing.print_word_pairs(replace(PAIRS, unknown=[], malformed=0, known=900), verbose=True),
@@ -299,59 +290,23 @@ huffman   2  11
             id="code lengths",
         ),
         pytest.param(
-            lambda: printing.print_training(METRICS, verbose=False),
+            lambda: printing.print_training(METRICS | {"pruned": 1}),
             """\
 output    new.bin: 1,234 words, 1 value each, in 12.3 s with 2,346 MB
 trained   10,000 words at 1.23 M words/s, loss 2.5 in the last epoch
 settings  model cbow, loss ns, window 8, epochs 2; all: --verbose
+pruned    1 rare word dropped, because of --max-types
 """,
             id="training",
         ),
         pytest.param(
-            lambda: printing.print_training(
-                METRICS | {"pruned": 1, "cache_reused": True, "ranks": 3, "exchange": {"share": 0.125}}, verbose=True
-            ),
-            """\
-output           new.bin
-vocabulary       1,234 words, 1 value each
-corpus           5,000 words in the vocabulary
-trained          10,000 words, 1.23 M words/s
-loss by epoch    3 2.5 none
-seconds          read 0.5, total 12.34
-peak memory      2,346 MB
-instruction set  avx2
-settings         model cbow, loss ns, window 8, epochs 2, negative 5
-ranks            3, which exchanged rows in 12.5% of the time
-cache            reused; the text was not read again
-pruned           1 rare word dropped, because of --max-types
-""",
-            id="training, verbose",
-        ),
-        pytest.param(
-            lambda: printing.print_training(METRICS | {"views": VIEWS}, verbose=False),
+            lambda: printing.print_training(METRICS | {"views": VIEWS}),
             """\
 output    new.bin: 1,234 words, 1 value each, in 12.3 s with 2,346 MB
 trained   10,000 words at 1.23 M words/s, loss 1.5 and 4 in the last epoch
 settings  model cbow, loss ns, window 8, epochs 2; all: --verbose
 """,
             id="training of two views",
-        ),
-        pytest.param(
-            lambda: printing.print_training(METRICS | {"views": VIEWS}, verbose=True),
-            """\
-output                    new.bin
-vocabulary                1,234 words, 1 value each
-corpus                    5,000 words in the vocabulary
-trained                   10,000 words, 1.23 M words/s
-loss by epoch of words    1.5
-held-out scores of words  0.25 0.5
-loss by epoch of grams    4
-seconds                   read 0.5, total 12.34
-peak memory               2,346 MB
-instruction set           avx2
-settings                  model cbow, loss ns, window 8, epochs 2, negative 5
-""",
-            id="training of two views, verbose",
         ),
         pytest.param(
             lambda: printing.print_neighbours(
@@ -423,17 +378,14 @@ def test_tables_print_words_literally_on_one_line(capsys: pytest.CaptureFixture[
     ]  # fmt: skip
 
 
-def test_trials_are_printed_in_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    """The first trial has a header. A trial without a score has diverged."""
+def test_trials_are_printed_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """A trial without a score has diverged."""
     tuner: Any = SimpleNamespace(trials=[1], changed=lambda choices: choices, score=0.12345)
-    printing.print_trial(Trial({}, 1.0, 7, 0.12345, 12.34), tuner, to_stderr=False)
+    printing.print_trial(Trial({}, 1.0, 7, 0.12345, 12.34), tuner)
     tuner.trials, tuner.score = list(range(12)), 0.5
-    printing.print_trial(Trial({"window": 9, "alpha": 0.0125}, 1 / 3, 8, None, 1.25), tuner, to_stderr=False)
-    assert capsys.readouterr() == (
-        "trial  epochs  seed   score    best  seconds  settings\n"
-        "    1    100%     7   12.35   12.35     12.3  the defaults\n"
-        "   12     33%     8       -   50.00      1.2  window=9 alpha=0.0125\n",
-        "",
-    )
-    printing.print_trial(Trial({}, 1.0, 7, -math.inf, 12.34), tuner, to_stderr=True)
-    assert capsys.readouterr() == ("", "   12    100%     7       -   50.00     12.3  the defaults\n")
+    for score in None, -math.inf:
+        printing.print_trial(Trial({"window": 9, "alpha": 0.0125}, 1 / 3, 8, score, 1.25), tuner)
+    first, *others = capsys.readouterr().err.splitlines()
+    assert first == "w2v: trial 1: score 12.35, best 12.35, with the defaults; 100% of the epochs, seed 7, 12.3 s"
+    line = "w2v: trial 12: score -, best 50.00, with window=9 alpha=0.0125; 33% of the epochs, seed 8, 1.2 s"
+    assert others == [line, line]

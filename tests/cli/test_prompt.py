@@ -1,6 +1,5 @@
 """The prompt of `w2v query`: completion by Tab, and the commands help, exit and quit."""
 
-import io
 import os
 import sys
 from pathlib import Path
@@ -10,8 +9,7 @@ from typing import Any, NoReturn
 import pytest
 
 from tests.helpers import Terminal
-from w2v.cli.prompt import completer, piped_lines, typed_lines
-from w2v.errors import W2VError
+from w2v.cli.prompt import completer, typed_lines
 
 
 def test_tab_completes_words_help_is_shown_and_ctrl_d_ends_the_program(model: Path) -> None:
@@ -87,14 +85,3 @@ def test_completer_follows_the_protocol_of_readline() -> None:
     assert [complete("th", state) for state in range(3)] == ["the", "then", None]
     assert complete("b", 0) is None
     assert complete("", 0) is None  # otherwise all words of a large vocabulary would match
-
-
-def test_a_piped_line_has_at_most_65536_characters_with_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = io.StringIO(f"{'x' * 65_535}\n{'y' * 100_000}\n")
-    monkeypatch.setattr("sys.stdin", stream)
-    lines = piped_lines()
-    assert next(lines) == f"{'x' * 65_535}\n"
-    message = r"^standard input, line 2: more than 65,536 characters: write one query on each line$"
-    with pytest.raises(W2VError, match=message):
-        next(lines)
-    assert len(stream.read()) > 34_000  # the line is not read to its end

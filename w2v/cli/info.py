@@ -33,13 +33,8 @@ def installation() -> dict[str, Any]:
     }
 
 
-def model(path: Path, vectors: KeyedVectors, all_settings: bool) -> dict[str, Any]:
-    """Return facts about a model file.
-
-    Args:
-        path: The file.
-        vectors: The vectors loaded from the file.
-        all_settings: Whether to include settings that have no effect with the model and loss of the file.
+def model(path: Path, vectors: KeyedVectors) -> dict[str, Any]:
+    """Return facts about a model file, from which the vectors were loaded.
 
     Raises:
         W2VError: If the settings in the file are damaged.
@@ -48,9 +43,8 @@ def model(path: Path, vectors: KeyedVectors, all_settings: bool) -> dict[str, An
     settings, shown_settings = None, None
     if header.settings is not None:
         settings = settings_from(header.settings, f"{path}: its settings")
-        values = settings.as_dict() if all_settings else settings.in_effect()
         # fastText files hold only some settings
-        shown_settings = {name: value for name, value in values.items() if name in header.settings}
+        shown_settings = {name: value for name, value in settings.in_effect().items() if name in header.settings}
     return {
         "model": str(path),
         "format": table.detect_format(path).name,

@@ -7,7 +7,7 @@ import importlib
 import click
 from click.shell_completion import CompletionItem
 
-from w2v.cli.console import Program, refuse_typographic_dashes
+from w2v.cli.console import Program
 from w2v.options import suggestion
 from w2v.system.version import __version__
 
@@ -74,7 +74,6 @@ class LazyProgram(Program, click.Group):
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         if args and args[0] in OTHER_NAMES:
             args = [*args[1:], OTHER_NAMES[args[0]]]
-        refuse_typographic_dashes(context, args[:1])  # the command checks the others
         return super().parse_args(context, args)
 
     def resolve_command(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,7 +12,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from w2v import settings
-from w2v.cli.console import ProgressPrinter, refuse_typographic_dashes
+from w2v.cli.console import ProgressPrinter
 from w2v.cli.printing import print_result
 from w2v.errors import W2VError
 from w2v.graph.walks import WalkOptions
@@ -24,16 +25,15 @@ from w2v.options import (
     choices_of,
     keywords_of,
     options_of,
-    suggestion,
     takes_pair,
     type_of,
 )
-from w2v.settings import DEFAULT_NGRAMS, Freeze, GeneralOptions, ViewOptions
+from w2v.settings import GeneralOptions, ViewOptions
 from w2v.system.files import Errors
 from w2v.text.corpus import Corpus
 from w2v.text.encodings import USUAL
 from w2v.text.idstore import ReadingOptions
-from w2v.text.phrases import PhraseOptions, read_connectors
+from w2v.text.phrases import PhraseOptions
 from w2v.vectors.query import Method
 
 Command = Callable[..., Any]
@@ -72,10 +72,6 @@ def print_full_help(context: click.Context, parameter: click.Parameter, value: b
 class ShortHelp(click.Command):
     """A command that lists its common options with --help, and all options under headings with --help-all."""
 
-    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        refuse_typographic_dashes(context, args)
-        return super().parse_args(context, args)
-
     def get_params(self, context: click.Context) -> list[click.Parameter]:
         *parameters, help_option = super().get_params(context)
         return [*parameters, *([] if all(map(is_common, parameters)) else [HELP_ALL]), help_option]
@@ -94,72 +90,56 @@ class ShortHelp(click.Command):
 
 
 class ResultCommand(ShortHelp):
-    """A command with --quiet and --json. Its function receives `progress` and returns a result, which is printed.
+    """A command with --json and perhaps --quiet. Its function receives `progress` and returns a result to print.
 
-    The result is a dataclass or dictionary, or a pair of it and the function that prints it as text.
+    The result is a dataclass or dictionary, or a pair of it and the function that prints it as text; None in the ranks
+    of an MPI job that print nothing.
     """
 
     def invoke(self, context: click.Context) -> None:
-        quiet, as_json = context.params.pop("quiet"), context.params.pop("as_json")
+        quiet, as_json = context.params.pop("quiet", False), context.params.pop("as_json")
         with ProgressPrinter(quiet) as progress:
             context.params["progress"] = progress
             returned = super().invoke(context)
         result, print_text = returned if isinstance(returned, tuple) else (returned, None)
-        print_result(result, as_json, quiet, print_text)
+        if result is not None:
+            print_result(result, as_json, quiet, print_text)
 
 
-class TrainingCommand(ShortHelp):
-    """A command with all settings. It suggests the right spelling for options of word2vec.c, fastText and gensim."""
+class TrainingCommand(ResultCommand):
+    """A command with all settings. It knows the options of word2vec.c and fastText, and says what to write instead."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        refuse_foreign_options(args)
-        # Click would take the argument after --freeze as its value, even if it is the name of a text.
-        has_value = [after in get_args(Freeze) for after in (*args[1:], None)]
-        args = ["--freeze=inputs" if arg == "--freeze" and not has_value[k] else arg for k, arg in enumerate(args)]
+        known = options_by_name(self, context)
+        for before, argument in zip(["", *args], takewhile("--".__ne__, args), strict=False):
+            name = argument.lstrip("-")
+            option = f"--{settings.RENAMED.get(name, name).replace('_', '-')}"
+            spelling = FOREIGN.get(name) or (option if option in known else None)
+            is_value = before in known and not known[before].is_flag
+            if spelling and argument.startswith("-") and argument not in known and not is_value:
+                raise click.UsageError(f"{argument}: write {spelling}", context)
         return super().parse_args(context, args)
 
 
-# How to write the options of word2vec.c and fastText, which have one dash and a value; {} is the value. The names in
-# FASTTEXT are also refused with two dashes, because no similar option could be suggested.
-FASTTEXT = ("dim", "ws", "lr", "neg", "minCount", "thread", "minn", "maxn", "bucket")
-SAME_NAME = ("size", "window", "sample", "negative", "min-count", "alpha", "loss", "save-vocab", "read-vocab")
+# What to write for options of word2vec.c and fastText that are not settings, or that RENAMED explains for Python only.
 FOREIGN = {
-    **{name: f"--{name} {{}}" for name in SAME_NAME},
-    **{
-        name: f"--{settings.RENAMED[name].replace('_', '-')} {{}}"
-        for name in ("size", "threads", "iter", "epoch", *FASTTEXT)
-    },
-    "train": "{}",
-    "input": "only {}",
-    "output": "-o {}",
+    "train": "the names of the files only",
+    "input": "the names of the files only",
+    "output": "-o",
     "binary": "-o NAME.bin or -o NAME.txt",
-    "t": "--sample {}",
-    "minn": "--subwords {}-6, for -minn and -maxn",
-    "maxn": "--subwords 3-{}, for -minn and -maxn",
-}
-SWITCHES = {  # how to write a switch of word2vec.c with the value 0, and with the value 1
-    "cbow": ("--model skipgram", "--model cbow"),
-    "sg": ("--model cbow", "--model skipgram"),
-    "hs": ("--loss ns", "--loss hs"),
+    "t": "--sample",
+    "cbow": "--model cbow or --model skipgram",
+    "sg": "--model skipgram or --model cbow",
+    "hs": "--loss hs or --loss ns",
+    "minn": "--subwords 3-6, for -minn and -maxn",
+    "maxn": "--subwords 3-6, for -minn and -maxn",
 }
 
 
-def refuse_foreign_options(args: list[str]) -> None:
-    """Refuse options of word2vec.c, fastText and gensim.
-
-    Raises:
-        click.UsageError: If `args` has such an option. The message has the right spelling.
-    """
-    for index, argument in enumerate(args):
-        if argument == "--":
-            return
-        value = args[index + 1] if index + 1 < len(args) else ""
-        name = argument.lstrip("-")
-        if argument.startswith("-") and name in SWITCHES and value in ("0", "1"):
-            raise click.UsageError(f"{argument} {value}: write {SWITCHES[name][int(value)]}")
-        dashes = len(argument) - len(name)
-        if (dashes == 1 and name in FOREIGN) or (dashes == 2 and name in FASTTEXT):
-            raise click.UsageError(f"{argument} {value}".rstrip() + f": write {FOREIGN[name].format(value)}".rstrip())
+def options_by_name(command: click.Command, context: click.Context) -> dict[str, click.Option]:
+    """Return the options of a command by name, such as "-o"; an option with several names occurs several times."""
+    found = [each for each in command.get_params(context) if isinstance(each, click.Option)]
+    return {name: option for option in found for name in (*option.opts, *option.secondary_opts)}
 
 
 def complete(*names: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
@@ -177,23 +157,6 @@ COMPLETIONS = {
     "tree_vectors": complete(),
     "encoding": lambda _, __, incomplete: [CompletionItem(name) for name in USUAL if name.startswith(incomplete)],
 }
-
-
-class Choice(click.Choice):  # type: ignore[type-arg]  # click before 8.2 has no type arguments
-    """The type of an option with a fixed set of values. The error for an unknown value suggests similar values.
-
-    Args:
-        choices: The values. A mapping from values to descriptions also suggests a value if its description is similar.
-    """
-
-    def __init__(self, choices: Iterable[str]) -> None:
-        super().__init__(list(choices))
-        self._descriptions = choices
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value not in self.choices:
-            self.fail(f"{value!r}: {suggestion(value, self._descriptions)}", param, ctx)
-        return value
 
 
 def number_or_text(text: str) -> int | str:
@@ -216,7 +179,7 @@ def option_for(kind: type, name: str, common: bool = False) -> Callable[[Command
     flags = option_names(kind, name)
     choices, value_type, metavar = choices_of(kind, name), type_of(kind, name), None
     if choices:
-        value_type = Choice({choice: meaning for choice, meaning in choices.items() if choice != USER_DEFINED})
+        value_type = click.Choice([choice for choice in choices if choice != USER_DEFINED])
     elif keywords := keywords_of(kind, name):
         value_type, metavar = number_or_text, "|".join(["INTEGER", *keywords])
     elif takes_pair(kind, name):
@@ -226,8 +189,8 @@ def option_for(kind: type, name: str, common: bool = False) -> Callable[[Command
     default_text = option.default_text or default
     if value_type is bool:
         default_text = flags[0].split("/")[not default].strip("-")
-    needs = only_with(name) if kind is Settings else None
-    with_losses = f"  [with --loss {', '.join(needs[1])}]" if needs and needs[0] == "loss" else ""
+    losses = losses_with(kind, name)
+    with_losses = f"  [with --loss {', '.join(losses)}]" if losses else ""
     return click.option(
         *flags,
         name,
@@ -242,14 +205,16 @@ def option_for(kind: type, name: str, common: bool = False) -> Callable[[Command
     )
 
 
-def settings_options(*names: str, common: bool = False) -> Callable[[Command], Command]:
-    """Return options for these settings. Options of a single loss come last, in the order of LOSSES."""
+def losses_with(kind: type, name: str) -> tuple[str, ...]:
+    """Return the losses that a setting belongs to, or () if it has an effect with all of them."""
+    needs = only_with(name) if kind is Settings else None
+    return needs[1] if needs and needs[0] == "loss" else ()
 
-    def order(name: str) -> int:
-        needs = only_with(name)
-        return list(LOSSES).index(needs[1][0]) if needs and needs[0] == "loss" else -1
 
-    return composed(*(option_for(Settings, name, common) for name in sorted(names, key=order)))
+def options_for(kind: type, *names: str, common: bool = False) -> Callable[[Command], Command]:
+    """Return options for fields of a dataclass of options, by default for all. Those of the fewest losses come last."""
+    ordered = sorted(names or options_of(kind), key=lambda name: -len(losses_with(kind, name) or LOSSES))
+    return composed(*(option_for(kind, name, common) for name in ordered))
 
 
 def option_names(kind: type, name: str) -> list[str]:
@@ -283,9 +248,23 @@ def number_option(
     *flags: str, common: bool = True, metavar: str = "N", **attributes: Any
 ) -> Callable[[Command], Command]:
     """Return an option for a number in w2v.options.MINIMUM, which is checked before the command loads anything."""
-    return click.option(
-        *flags, cls=Option, common=common, metavar=metavar, type=int, callback=check_number, **attributes
-    )
+    attributes |= {"metavar": metavar, "type": int, "callback": check_number, "show_default": True}
+    return click.option(*flags, cls=Option, common=common, **attributes)
+
+
+def choice_option(*flags: str, choices: Any, **attributes: Any) -> Callable[[Command], Command]:
+    """Return an option for one of the values of a Literal."""
+    return click.option(*flags, type=click.Choice(get_args(choices)), show_default=True, **attributes)
+
+
+def file_option(*flags: str, **attributes: Any) -> Callable[[Command], Command]:
+    """Return an option for a file or folder."""
+    return click.option(*flags, type=FILE, **attributes)
+
+
+def rare_option(*flags: str, **attributes: Any) -> Callable[[Command], Command]:
+    """Return an option that only --help-all lists."""
+    return click.option(*flags, cls=Option, **attributes)
 
 
 HELP_ALL = click.Option(
@@ -303,30 +282,23 @@ FORCE = click.option("--force", is_flag=True, help="Replace an existing file.")
 QUIET = click.option("--quiet", is_flag=True, help="Show no progress, and print nothing except the output of --json.")
 REPORTING = composed(QUIET, JSON)
 WRITING = composed(FORCE, QUIET, JSON)
-ERRORS = click.option(
+ERRORS = choice_option(
     "--errors",
     cls=Option,
-    type=Choice(get_args(Errors)),
+    choices=Errors,
     default=ReadingOptions.errors,
-    show_default=True,
     help="What to do with words that are not UTF-8.",
 )
 RESTRICT_VOCAB = number_option(
     "--restrict-vocab",
     default=30_000,
-    show_default=True,
     help="Use only the N most frequent words, in questions and as answers.",
 )
-METHOD = click.option(
-    "--method",
-    type=Choice(get_args(Method)),
-    default="add",
-    show_default=True,
-    help="Answer analogies by 3CosAdd (add) or 3CosMul (mul).",
+METHOD = choice_option(
+    "--method", choices=Method, default="add", help="Answer analogies by 3CosAdd (add) or 3CosMul (mul)."
 )
-OBJECTIVE = click.option(
+OBJECTIVE = rare_option(
     "--objective",
-    cls=Option,
     metavar="NAME",
     expose_value=False,
     callback=lambda context, _, name: find_objective(None if context.resilient_parsing else name),
@@ -335,9 +307,8 @@ OBJECTIVE = click.option(
 MODEL = click.argument("model", type=FILE)
 SETTING_FLAG_OPTIONS = composed(
     *(
-        click.option(
+        rare_option(
             f"--{flag}",
-            cls=Option,
             group=options_of(Settings)[name].group,
             is_flag=True,
             help=f"The same as --{name} {value}.",
@@ -345,13 +316,13 @@ SETTING_FLAG_OPTIONS = composed(
         for flag, (name, value) in SETTING_FLAGS.items()
     )
 )
-TRAINING_SETTINGS = composed(settings_options(*options_of(Settings)), option_for(ViewOptions, "views"))
+TRAINING_SETTINGS = composed(options_for(Settings), options_for(ViewOptions))
 ENCODING = option_for(ReadingOptions, "encoding")
-LONG_TABLE = composed(*(option_for(ReadingOptions, name, common=True) for name in ("item", "session", "order")))
-READING = composed(*(option_for(ReadingOptions, name) for name in options_of(ReadingOptions)))
-WALKS = composed(*(option_for(WalkOptions, name) for name in options_of(WalkOptions)))
-COMMON_WALKS = composed(*(option_for(WalkOptions, name, common=True) for name in options_of(WalkOptions)))
-PHRASES = composed(*(option_for(PhraseOptions, name) for name in options_of(PhraseOptions)))
+LONG_TABLE = options_for(ReadingOptions, "item", "session", "order", common=True)
+READING = options_for(ReadingOptions)
+WALKS = options_for(WalkOptions)
+COMMON_WALKS = options_for(WalkOptions, common=True)
+PHRASES = options_for(PhraseOptions)
 CORPUS = click.argument("corpus", nargs=-1, required=True, type=click.Path())
 
 
@@ -368,47 +339,24 @@ def corpus_of(names: Iterable[str]) -> Corpus:
     return Corpus(paths)
 
 
+def given_options(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a dataclass of options, such as ReadingOptions, that the user has given.
+
+    Raises:
+        SettingsError: If a value is impossible.
+    """
+    chosen = {name: given[name] for name in options_of(kind) if given.get(name) is not None}
+    kind(**chosen)  # raises SettingsError now, before the command loads a model
+    return chosen
+
+
 def reading_options(given: Mapping[str, Any]) -> ReadingOptions:
     """Return the ReadingOptions of a command.
 
     Raises:
         SettingsError: If a value is impossible.
     """
-    return ReadingOptions(**given_reading(given))
-
-
-def given_reading(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of ReadingOptions that the user has given.
-
-    Raises:
-        SettingsError: If a value is impossible.
-    """
-    chosen = {name: given[name] for name in options_of(ReadingOptions) if given.get(name) is not None}
-    ReadingOptions(**chosen)  # raises SettingsError now, before the command loads a model
-    return chosen
-
-
-def phrase_options(given: Mapping[str, Any]) -> PhraseOptions:
-    """Return the PhraseOptions of a command.
-
-    Raises:
-        SettingsError: If a value is impossible.
-        W2VError: If the file of --connectors cannot be read.
-    """
-    chosen = {name: given[name] for name in options_of(PhraseOptions) if given.get(name) is not None}
-    words = read_connectors(given["connectors"]) if given.get("connectors") else frozenset()
-    return PhraseOptions(**chosen, connectors=words)
-
-
-def given_walks(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of WalkOptions that the user has given.
-
-    Raises:
-        SettingsError: If a value is impossible.
-    """
-    chosen = {name: given[name] for name in options_of(WalkOptions) if given[name] is not None}
-    WalkOptions(**chosen)  # raises SettingsError now, before the command opens a model
-    return chosen
+    return ReadingOptions(**given_options(ReadingOptions, given))
 
 
 def chosen_settings(given: Mapping[str, Any], tried: Mapping[str, Sequence[object]] | None = None) -> Settings:
@@ -461,29 +409,15 @@ def given_settings(given: Mapping[str, Any]) -> dict[str, Any]:
         SettingsError: If a value is impossible.
         click.UsageError: If two settings contradict each other.
     """
-    names = set(options_of(Settings))
-    lengths = [given.get("min_ngram"), given.get("max_ngram")]
-    if any(lengths):
-        if given["subwords"]:
-            raise click.UsageError("--min-ngram and --max-ngram have no effect with --subwords")
-        shortest, longest = (length or default for length, default in zip(lengths, DEFAULT_NGRAMS, strict=True))
-        if shortest > longest:
-            raise click.UsageError(f"--min-ngram {shortest} is above --max-ngram {longest}: change one of them")
-        given = {**given, "subwords": f"{shortest}-{longest}"}
-    chosen = {
-        name: (value, f"{first_name(name)} {value}")
-        for name, value in given.items()
-        if value is not None and name in names
-    }
+    chosen = {name: given[name] for name in options_of(Settings) if given.get(name) is not None}
     for flag, (name, value) in SETTING_FLAGS.items():
-        if given.get(flag) and chosen.setdefault(name, (value, f"--{flag}"))[0] != value:
-            raise click.UsageError(f"--{flag} contradicts {chosen[name][1]}")
-    values = {name: value for name, (value, _) in chosen.items()}
+        if given.get(flag) and chosen.setdefault(name, value) != value:
+            raise click.UsageError(f"--{flag} contradicts {first_name(name)} {chosen[name]}")
     # Raise SettingsError now, before the command opens a model. Settings would also compare the values with defaults.
-    GeneralOptions(**{name: value for name, value in values.items() if name in options_of(GeneralOptions)})
-    for name, value in values.items():
+    GeneralOptions(**{name: value for name, value in chosen.items() if name in options_of(GeneralOptions)})
+    for name, value in chosen.items():
         checked_value(Settings, name, value)
-    return values
+    return chosen
 
 
 def refuse_together(option: str, others: Iterable[str]) -> None:

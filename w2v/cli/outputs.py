@@ -1,10 +1,9 @@
 """Check the output files of a command before its work, and save them elsewhere if writing fails after the work."""
 
 import os
-import secrets
 import stat
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from w2v.cli.console import STDOUT, Stopped
 from w2v.errors import SettingsError, W2VError
 from w2v.formats import table
-from w2v.system.files import destination, user_id
+from w2v.system.files import destination
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")  # extensions
 Write = Callable[[Path, bool], None]  # writes a file; raises W2VError if the file exists and the flag is False
@@ -58,10 +57,6 @@ def check(
         return
     if info and not force:
         raise W2VError(f"{path} exists: name another file {option}, or add --force to replace it")
-    folder = real.parent.stat()
-    # In a folder with the sticky bit, such as /tmp, only root, the folder's owner and the file's owner may replace it.
-    if info and folder.st_mode & stat.S_ISVTX and user_id() not in (0, folder.st_uid, info.st_uid):
-        raise W2VError(f"{path} belongs to another user, and only they may replace it: name another output")
     try:
         tempfile.TemporaryFile(dir=real.parent).close()
     except OSError as error:
@@ -91,12 +86,12 @@ def check_model(path: Path, force: bool, others: Iterable[Path], option: str, mo
         check(companion, force, others, option, models)
 
 
-def check_folder(folder: Path, names: Iterable[str], force: bool, models: Iterable[Path]) -> list[Path]:
-    """Check models to write to a folder, which need not exist yet, and return their paths.
+def check_folder(folder: Path, paths: Iterable[Path], force: bool, models: Iterable[Path]) -> None:
+    """Check models to write to a folder, which need not exist yet.
 
     Args:
         folder: The folder.
-        names: The file names of the models.
+        paths: The paths of the models in it.
         force: Whether existing files may be replaced.
         models: Models that the command reads.
 
@@ -106,13 +101,8 @@ def check_folder(folder: Path, names: Iterable[str], force: bool, models: Iterab
     models = list(models)
     if folder.exists() and not folder.is_dir():
         raise SettingsError(f"{folder} is a file: name a folder with -o")
-    paths = [folder / name for name in names]
-    if not folder.exists():
-        check(folder, force, models=models)
-    else:
-        for path in paths:
-            check_model(path, force, (), "or folder with -o", models)
-    return paths
+    for path in paths if folder.exists() else [folder]:
+        check(path, force, (), "or folder with -o", models)
 
 
 def check_picture_format(path: Path) -> None:
@@ -179,28 +169,19 @@ def saver(result: Any, *arguments: Any) -> Write:
     return lambda path, force: result.save(path, *arguments, force=force)
 
 
-def _fallback_folders() -> Iterator[Path]:
-    """Yield the temporary folder and the home folder, if they exist."""
-    with suppress(OSError):
-        yield Path(tempfile.gettempdir())
-    with suppress(RuntimeError):
-        yield Path.home()
-
-
 def _save_elsewhere(path: Path, write: Write) -> Path | None:
-    """Write a file to the temporary or home folder, readable by this user only. Return its path, or None on failure."""
-    for folder in _fallback_folders():
-        # Other users may write to the temporary folder, so the name must be random. The end of the old name stays,
-        # because the extension chooses the format.
-        instead = folder / f"w2v-{secrets.token_hex(8)}-{path.name[-40:]}"
-        if os.path.lexists(instead):
-            continue
-        mask = os.umask(0o077)
-        try:
-            write(instead, False)
-        except W2VError:
-            continue
-        finally:
-            os.umask(mask)
-        return instead
+    """Write a file to a new folder in the temporary or home folder, which only this user can read.
+
+    Returns:
+        The path of the file, or None on failure.
+    """
+    for find_folder in (tempfile.gettempdir, Path.home):
+        with suppress(OSError, RuntimeError, W2VError):  # RuntimeError: there is no home folder
+            folder = Path(tempfile.mkdtemp(prefix="w2v-", dir=find_folder()))
+            try:
+                write(folder / path.name, False)
+            except W2VError:
+                folder.rmdir()
+                raise
+            return folder / path.name
     return None

@@ -5,18 +5,15 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import os
-import shutil
 import sys
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, is_dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
-from w2v.cli.console import STDERR, STDOUT
+from w2v.cli.console import say
 from w2v.display import format_value
 from w2v.errors import malformed_lines, pluralise, printable
 
@@ -45,7 +42,6 @@ GAPS = (
 # The result of a command: a dictionary or dataclass, or a pair of it and a function that prints it as text.
 Result = Any
 BRIEF = ("model", "loss", "window", "epochs")  # settings in the short summary of a run, if they are not None
-TRIAL_HEADER = ("trial", "epochs", "seed", "score", "best", "seconds", "settings")
 ANALOGY_FORMULA: dict[Method, str] = {
     "add": "3CosAdd: cos(x, b) - cos(x, a) + cos(x, c)",
     "mul": "3CosMul: cos(x, b) * cos(x, c) / cos(x, a), cosines shifted to 0..1",
@@ -53,8 +49,9 @@ ANALOGY_FORMULA: dict[Method, str] = {
 
 
 def print_json(result: object) -> None:
-    """Print one JSON object on one line. Numbers that JSON cannot hold, such as infinity, become null."""
-    click.echo(json.dumps(_with_null_for_infinity(result), allow_nan=False))
+    """Print a dictionary or dataclass as one JSON object on one line. Infinity and NaN become null."""
+    values = msgspec.json.decode(msgspec.json.encode(result))  # null for numbers that JSON lacks
+    click.echo(json.dumps(values))  # json escapes all characters that could control a terminal
 
 
 def print_result(
@@ -65,17 +62,9 @@ def print_result(
     By default, the text is one name and value per line.
     """
     if as_json:
-        print_json(asdict(result) if is_dataclass(result) and not isinstance(result, type) else result)
+        print_json(result)
     elif not quiet:
         (print_text or print_values)(result)
-
-
-def _with_null_for_infinity(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {name: _with_null_for_infinity(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_with_null_for_infinity(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_line(text: str) -> None:
@@ -102,60 +91,31 @@ def print_table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) ->
         click.echo(line.rstrip())
 
 
-def print_training(metrics: Mapping[str, Any], verbose: bool) -> None:
-    """Print the summary of a training run: three lines or, if `verbose`, all settings and measurements."""
+def print_training(metrics: Mapping[str, Any]) -> None:
+    """Print the summary of a training run."""
     values, speed = pluralise(metrics["vector_size"], "value"), f"{metrics['words_per_second'] / 1e6:.2f} M words/s"
     vocabulary, memory = pluralise(metrics["vocabulary_size"], "word"), f"{metrics['peak_memory_bytes'] / 1e6:,.0f} MB"
     settings, seconds = metrics["settings"], metrics["seconds"]
-    brief = format_value({name: settings[name] for name in BRIEF if name in settings})
-    views = metrics.get("views", {"": metrics})
-    last_losses = [next((loss for loss in reversed(view["loss"]) if loss is not None), None) for view in views.values()]
+    views = metrics.get("views", {"": metrics}).values()
+    last_losses = [next((loss for loss in reversed(view["loss"]) if loss is not None), None) for view in views]
     loss = " and ".join(map(format_value, last_losses))
     rows = [
         ("output", f"{metrics['output']}: {vocabulary}, {values} each, in {seconds['total']:.1f} s with {memory}"),
         ("trained", f"{metrics['tokens_trained']:,} words at {speed}, loss {loss} in the last epoch"),
-        ("settings", f"{brief}; all: --verbose"),
+        ("settings", f"{format_value({name: settings[name] for name in BRIEF if name in settings})}; all: --verbose"),
     ]
-    if verbose:
-        rows = [
-            ("output", metrics["output"]),
-            ("vocabulary", f"{vocabulary}, {values} each"),
-            ("corpus", f"{metrics['tokens']:,} words in the vocabulary"),
-            ("trained", f"{metrics['tokens_trained']:,} words, {speed}"),
-            *(
-                (f"{label} of {name}" if name else label, format_value(view[key]))
-                for name, view in views.items()
-                for key, label in (("loss", "loss by epoch"), ("held_out_scores", "held-out scores"))
-                if key in view
-            ),
-            ("seconds", format_value(seconds)),
-            ("peak memory", memory),
-            ("instruction set", metrics["instruction_set"]),
-            ("settings", format_value(settings)),
-        ]
-        if "exchange" in metrics:
-            share = metrics["exchange"]["share"]
-            rows.append(("ranks", f"{metrics['ranks']}, which exchanged rows in {share:.1%} of the time"))
-        if metrics["cache_reused"]:
-            rows.append(("cache", "reused; the text was not read again"))
     if metrics["pruned"]:
         rows.append(("pruned", f"{pluralise(metrics['pruned'], 'rare word')} dropped, because of --max-types"))
     print_table(rows)
 
 
-def print_trial(latest: Trial, tuner: Tuner, to_stderr: bool) -> None:
-    """Print one trial of tuning as a row, after a header if it is the first trial. Fold lines for a terminal."""
-    stream = sys.stderr if to_stderr else sys.stdout
+def print_trial(latest: Trial, tuner: Tuner) -> None:
+    """Print one line about a trial of tuning on standard error, where progress is shown."""
     settings = " ".join(f"{name}={format_value(value)}" for name, value in tuner.changed(latest.choices).items())
-    scores = (_percentage(latest.score), _percentage(tuner.score))
-    numbers = (len(tuner.trials), f"{latest.share:.0%}", latest.seed, *scores, f"{latest.seconds:.1f}")
-    # Not stream.isatty(): while a bar is shown, rich before version 15 replaces the stream, and its isatty() is False.
-    on_terminal = os.isatty(STDERR if to_stderr else STDOUT)
-    width = shutil.get_terminal_size().columns if on_terminal else 1 << 16
-    for *cells, last in [TRIAL_HEADER] * (len(tuner.trials) == 1) + [(*numbers, settings or "the defaults")]:
-        start = "{:>5}  {:>6}  {:>4}  {:>6}  {:>6}  {:>7}  ".format(*cells)
-        folded = textwrap.fill(last, width, initial_indent=start, subsequent_indent=" " * len(start))
-        stream.write(f"{folded}\n")  # rich puts it above a progress bar; click.echo would write into the bar
+    say(
+        f"trial {len(tuner.trials)}: score {_percentage(latest.score)}, best {_percentage(tuner.score)}, with "
+        f"{settings or 'the defaults'}; {latest.share:.0%} of the epochs, seed {latest.seed}, {latest.seconds:.1f} s"
+    )
 
 
 def _percentage(score: float | None) -> str:

@@ -3,13 +3,12 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from itertools import count
 
 import click
 
-from w2v.errors import W2VError, printable
+from w2v.errors import printable
+from w2v.system.files import translate_os_errors
 
-MAX_LINE = 1 << 16  # characters of the longest query
 WELCOME = "Type a word, or king - man + woman. Tab completes words, help shows more, exit or Ctrl-D ends."
 HELP = """\
 king                  words nearest to king
@@ -38,20 +37,10 @@ def piped_lines() -> Iterator[str]:
     """Yield the lines of standard input.
 
     Raises:
-        W2VError: If reading fails, or a line has more than MAX_LINE characters.
+        W2VError: If reading fails.
     """
-    try:
-        for number in count(1):
-            line = sys.stdin.readline(MAX_LINE + 1)
-            if len(line) > MAX_LINE:
-                raise W2VError(
-                    f"standard input, line {number:,}: more than {MAX_LINE:,} characters: write one query on each line"
-                )
-            if not line:
-                return
-            yield line
-    except OSError as error:
-        raise W2VError(f"cannot read standard input: {error.strerror}") from error
+    with translate_os_errors("standard input"):
+        yield from sys.stdin
 
 
 def _complete(words: Iterable[str]) -> None:

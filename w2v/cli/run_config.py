@@ -17,9 +17,8 @@ from w2v.cli.options import (
     corpus_of,
     find_objective,
     first_name,
-    given_reading,
+    given_options,
     given_settings,
-    given_walks,
     refuse_together,
 )
 from w2v.errors import SettingsError, one_line
@@ -61,13 +60,23 @@ class Command:
         config: The description of the run.
         inputs: More arguments of `open_training`.
         outputs: The files to write, by parameter: "output" for the model, and perhaps "save_vocab" and "plot".
-        named: The files that the command to resume the run must name besides the corpus, by option.
     """
 
     config: RunConfig
     inputs: dict[str, Any]
     outputs: dict[str, Path]
-    named: dict[str, str]
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The files that the command to resume the run must name besides the corpus, by option."""
+        config = self.config
+        found: dict[str, object] = {OUTPUTS[name]: path for name, path in self.outputs.items()}
+        found |= {
+            "--phrases": config.phrases,
+            "--cache": config.reading.cache,
+            "--objective": config.settings.objective,
+        }
+        return {option: str(value) for option, value in found.items() if value and not isinstance(value, bool)}
 
 
 def new_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
@@ -101,7 +110,7 @@ def new_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
         options = {
             name: value for name, value in options.items() if name not in WORD_SELECTION_SETTINGS or name in chosen
         }
-    options |= given_reading(given) | given_walks(given) | run_options
+    options |= given_options(ReadingOptions, given) | given_options(WalkOptions, given) | run_options
     if not options.get("corpus"):
         reason = f": {given['phrases']} is the FILE of --phrases" if isinstance(given["phrases"], str) else ""
         raise click.UsageError(f"Missing argument 'CORPUS...'{reason}")
@@ -128,8 +137,7 @@ def new_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
     notes = {"outputs": {OUTPUTS[name]: str(path.absolute()) for name, path in files.items()}}
     inputs: dict[str, Any] = {"corpus": corpus, "source": source, "vocabulary": vocabulary}
     inputs |= {"checkpoint": given["checkpoint"], "views": one_view_for_fasttext(views, output)}
-    named = {OUTPUTS[name]: str(path) for name, path in files.items()} | _named_files(config)
-    return Command(replace(config, notes=notes), inputs, files, named)
+    return Command(replace(config, notes=notes), inputs, files)
 
 
 def option_name(name: str) -> str:
@@ -196,7 +204,7 @@ def resumed_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
         for option, path in unnamed.items():
             say(f"the run began with {option} {path}: give it again to write that file, too")
     inputs = {"corpus": corpus, "resume_from": checkpoints, "checkpoint": run_folder(checkpoints)}
-    return Command(config, inputs, files, named | _named_files(config))
+    return Command(config, inputs, files)
 
 
 def _check_settings_again(chosen: Mapping[str, Any], checkpoints: Mapping[str, Checkpoint], folder: Path) -> None:
@@ -210,12 +218,6 @@ def _check_settings_again(chosen: Mapping[str, Any], checkpoints: Mapping[str, C
             raise SettingsError(
                 f"{option_name(name)} {value}: the run in {folder} has {held[name]}; leave it out, or start a new run"
             )
-
-
-def _named_files(config: RunConfig) -> dict[str, str]:
-    """Return the inputs, except the corpus, that the command to resume a run must name, by option."""
-    found = {"--phrases": config.phrases, "--cache": config.reading.cache, "--objective": config.settings.objective}
-    return {option: str(value) for option, value in found.items() if value and not isinstance(value, bool)}
 
 
 def _paths(names: Iterable[Any]) -> list[Path]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 
@@ -25,23 +25,20 @@ EXTENSION = ".safetensors"  # of aligned models: other formats lose the name of 
 
 @click.command(cls=options.ResultCommand)
 @click.argument("models", metavar="MODEL MODEL...", nargs=-1, required=True, type=FILE)
-@click.option("-o", "--output", metavar="DIR", type=FILE, required=True, help="Folder to write the aligned models to.")
-@click.option(
+@options.file_option("-o", "--output", metavar="DIR", required=True, help="Folder to write the aligned models to.")
+@options.choice_option(
     "--to",
-    type=options.Choice(get_args(Reference)),
+    choices=Reference,
     default="first",
-    show_default=True,
     help="first: rotate each MODEL to the first one; previous: rotate each to the one before it, for a long series.",
 )
-@click.option(
+@options.file_option(
     "--words",
-    type=FILE,
     metavar="FILE",
     help="Compute the rotations from the words in this file, one per line.  [default: all common words]",
 )
-@click.option(
+@options.file_option(
     "--dictionary",
-    type=FILE,
     metavar="FILE",
     help="Align two languages by this dictionary: on each line, a word of the first MODEL and its translation in the "
     "second.",
@@ -55,12 +52,9 @@ EXTENSION = ".safetensors"  # of aligned models: other formats lose the name of 
 @options.number_option(
     "--restrict-vocab",
     default=RESTRICT_VOCAB,
-    show_default=True,
     help="Search for the translations of held-out words of the dictionary among the N most frequent words.",
 )
-@options.number_option(
-    "--seed", common=False, default=1, show_default=True, help="Seed for the choice of the held-out anchors."
-)
+@options.number_option("--seed", common=False, default=1, help="Seed for the choice of the held-out anchors.")
 @options.ERRORS
 @options.WRITING
 def align(
@@ -93,7 +87,8 @@ def align(
         refuse_together("--dictionary", ("words", "to"))
     else:
         refuse_together("no --dictionary", ("restrict_vocab",))
-    paths = outputs.check_folder(output, file_names(models), force, models)
+    paths = [output / name for name in file_names(models)]
+    outputs.check_folder(output, paths, force, models)
     given["anchors"] = read_anchors(words) if words else None
     given["dictionary"] = read_pairs(dictionary) if dictionary else None
     aligned = align_models([load(path, errors=errors, progress=progress) for path in models], **given)
@@ -122,32 +117,22 @@ def file_names(models: Sequence[Path]) -> list[str]:
 @click.option(
     "--word", "words", multiple=True, help="Report this word instead of those that changed most. May be repeated."
 )
-@click.option(
+@options.file_option(
     "--baseline",
     multiple=True,
-    type=FILE,
     metavar="MODEL",
     help="Give it twice: two models that differ by noise only, such as models of two random halves of a text. Or once: "
     "another model of the text of FIRST.",
 )
-@click.option(
-    "--measure",
-    type=options.Choice(get_args(Measure)),
-    default="cosine",
-    show_default=True,
-    help="Order words by this distance.",
-)
+@options.choice_option("--measure", choices=Measure, default="cosine", help="Order words by this distance.")
 @options.number_option(
     "--min-count",
     help=f"Leave out words that occur less often than this in one of the texts.  [default: {changes.MIN_COUNT}]",
 )
 @options.number_option(
-    "--restrict-vocab",
-    default=changes.RESTRICT_VOCAB,
-    show_default=True,
-    help="Compare only the N most frequent words of each model.",
+    "--restrict-vocab", default=changes.RESTRICT_VOCAB, help="Compare only the N most frequent words of each model."
 )
-@options.number_option("--topn", default=20, show_default=True, help="Number of words to report.")
+@options.number_option("--topn", default=20, help="Number of words to report.")
 @click.option(
     "--level",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),

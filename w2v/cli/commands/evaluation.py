@@ -25,9 +25,7 @@ from w2v.training.model import Model, View
 from w2v.vectors.keyed import load
 
 VIEW = click.option(
-    "--view",
-    type=options.Choice(["words", "subwords"]),
-    help="The view to measure, if MODEL has two.  [default: words]",
+    "--view", type=click.Choice(["words", "subwords"]), help="The view to measure, if MODEL has two.  [default: words]"
 )
 
 
@@ -47,12 +45,12 @@ def _load_view(path: Path, view: str | None) -> View:
 
 @click.command(cls=options.ResultCommand)
 @click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=FILE)
-@click.option("--questions", multiple=True, type=FILE, help="Also answer these analogy questions. May be repeated.")
-@click.option("--pairs", multiple=True, type=FILE, help="Also use these scored word pairs. May be repeated.")
-@click.option("--held-out", type=FILE, help="Also use this text, which no model was trained on.")
+@options.file_option("--questions", multiple=True, help="Also answer these analogy questions. May be repeated.")
+@options.file_option("--pairs", multiple=True, help="Also use these scored word pairs. May be repeated.")
+@options.file_option("--held-out", help="Also use this text, which no model was trained on.")
 @options.RESTRICT_VOCAB
 @options.METHOD
-@options.number_option("--seed", default=1, show_default=True, help="Seed of the bootstrap.")
+@options.number_option("--seed", default=1, help="Seed of the bootstrap.")
 @options.READING
 @options.REPORTING
 def evaluate(models: tuple[Path, ...], progress: Report, held_out: Path | None, **given: Any) -> Result:
@@ -76,7 +74,7 @@ def evaluate(models: tuple[Path, ...], progress: Report, held_out: Path | None, 
     w2v evaluate model.safetensors --held-out later-texts.txt
     w2v evaluate old.safetensors new.safetensors --questions questions-words.txt --pairs wordsim.txt --pairs men.txt
     """
-    reading = options.given_reading(given)
+    reading = options.given_options(ReadingOptions, given)
     arguments = {name: value for name, value in given.items() if name not in options_of(ReadingOptions)}
     errors = reading.get("errors", ReadingOptions.errors)
     if held_out:
@@ -92,7 +90,7 @@ def evaluate(models: tuple[Path, ...], progress: Report, held_out: Path | None, 
 @click.command(cls=options.ResultCommand)
 @click.argument("first", type=FILE)
 @click.argument("second", type=FILE)
-@options.number_option("--restrict-vocab", default=10_000, show_default=True, help="Compare the N most frequent words.")
+@options.number_option("--restrict-vocab", default=10_000, help="Compare the N most frequent words.")
 @options.ERRORS
 @options.REPORTING
 def compare(first: Path, second: Path, restrict_vocab: int, errors: Errors, progress: Report) -> Result:
@@ -143,7 +141,7 @@ def perplexity(model: Path, corpus: tuple[str, ...], view: str | None, progress:
     w2v perplexity model.safetensors held-out.txt
     w2v perplexity model.safetensors news/ 'wiki/*.gz' --json
     """
-    files, reading = [*map(Path, options.corpus_of(corpus).files)], options.given_reading(given)
+    files, reading = [*map(Path, options.corpus_of(corpus).files)], options.given_options(ReadingOptions, given)
     return measure_perplexity(_load_view(model, view), files, **reading, progress=progress), print_perplexity
 
 
@@ -153,7 +151,7 @@ def perplexity(model: Path, corpus: tuple[str, ...], view: str | None, progress:
 @options.number_option(
     "--targets", help="Number of columns: the N most frequent words as predicted words.  [default: 2,000]"
 )
-@click.option("-o", "--output", type=FILE, help="Plot the singular values to this file: .png, .svg or .pdf.")
+@options.file_option("-o", "--output", help="Plot the singular values to this file: .png, .svg or .pdf.")
 @VIEW
 @options.OBJECTIVE
 @options.WRITING

@@ -6,13 +6,13 @@ import webbrowser
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 
 from w2v.cli import options, outputs
 from w2v.cli.console import ProgressPrinter, say
-from w2v.cli.options import FILE, Choice, Option, refuse_together
+from w2v.cli.options import FILE, refuse_together
 from w2v.cli.printing import Result, print_result
 from w2v.errors import SettingsError, pluralise
 from w2v.explore import content
@@ -28,11 +28,10 @@ from w2v.vectors.approximate import RECALL_TOPN, ApproximateIndex
 from w2v.vectors.keyed import KeyedVectors, load
 
 PAGE_SUFFIXES = (".html", ".htm")
-PROJECTION = click.option(
+PROJECTION = options.choice_option(
     "--method",
-    type=Choice(get_args(Projection)),
+    choices=Projection,
     default="pca",
-    show_default=True,
     help="How to project vectors to the plane: principal components (pca), t-SNE (needs openTSNE) or UMAP (needs "
     "umap-learn).",
 )
@@ -41,31 +40,26 @@ PROJECTION = click.option(
 @click.command(cls=options.ResultCommand)
 @options.MODEL
 @click.argument("words", nargs=-1)
-@click.option("-o", "--output", type=FILE, required=True, help="File to write: .png, .svg or .pdf.")
-@click.option(
-    "--words",
-    "words_file",
-    type=FILE,
-    metavar="FILE",
-    help='Draw the words in this file. A line ": name" begins a group.',
+@options.file_option("-o", "--output", required=True, help="File to write: .png, .svg or .pdf.")
+@options.file_option(
+    "--words", "words_file", metavar="FILE", help='Draw the words in this file. A line ": name" begins a group.'
 )
 @options.number_option(
     "--topn",
     help=f"Draw the N most frequent words, or the first N pairs of --analogies.  [default: {WORDS}, or {PAIRS} pairs]",
 )
 @options.number_option(
-    "--skip",
-    help=f"Skip the N most frequent words.  [default: {SKIPPED}, or fewer if less than --topn would remain]",
+    "--skip", help=f"Skip the N most frequent words.  [default: {SKIPPED}, or fewer if less than --topn would remain]"
 )
 @PROJECTION
-@click.option(
+@options.choice_option(
     "--groups",
-    type=Choice(get_args(Groups)),
+    choices=Groups,
     help="Colour words by the groups of the --words file (sections), by k-means clusters, or by frequency.  "
     "[default: sections if the file has any and --clusters is not given, otherwise clusters]",
 )
 @options.number_option("--clusters", common=False, help=f"Number of clusters.  [default: {CLUSTERS}]")
-@options.number_option("--seed", common=False, default=1, show_default=True, help="Seed of t-SNE, UMAP and k-means.")
+@options.number_option("--seed", common=False, default=1, help="Seed of t-SNE, UMAP and k-means.")
 @click.option(
     "--analogies",
     is_flag=False,
@@ -73,9 +67,7 @@ PROJECTION = click.option(
     metavar="[SECTION]",
     help="Draw the pairs in a section of analogy questions as arrows. Without SECTION, it is the first one.",
 )
-@click.option(
-    "--questions", cls=Option, type=FILE, help="Use these questions for --analogies instead of the bundled ones."
-)
+@options.rare_option("--questions", type=FILE, help="Use these questions for --analogies instead of the bundled ones.")
 @click.option(
     "--slices",
     is_flag=True,
@@ -113,15 +105,13 @@ def plot(
     w2v plot --slices 1990s.bin 2000s.bin 2010s.bin --word mouse -o mouse.svg
     """
     if slices:
-        others = ("words_file", "topn", "skip", "groups", "clusters", "analogies", "questions")
-        refuse_together("--slices", others)
+        refuse_together("--slices", ("words_file", "topn", "skip", "groups", "clusters", "analogies", "questions"))
         if len(slice_words) != 1:
             given = f"given {len(slice_words)} times: give it once" if slice_words else "missing"
             raise click.UsageError(f"--slices needs one --word, which is {given}")
-        return _plot_slices([model, *map(Path, words)], slice_words[0], output, errors, force, progress, drawing)
-    if slice_words:
+    elif slice_words:
         raise click.UsageError("--word has no effect without --slices")
-    if words:
+    elif words:
         refuse_together("WORDS", ("words_file", "topn", "skip"))
     if words_file:
         refuse_together("--words", ("topn", "skip"))
@@ -131,14 +121,20 @@ def plot(
         raise click.UsageError("--questions has no effect without --analogies")
     if drawing["groups"] in ("sections", "frequency"):
         refuse_together(f"--groups {drawing['groups']}", ("clusters",))
-    outputs.check(output, force, filter(None, (words_file, questions)), models=[model])
+    files = [model, *(map(Path, words) if slices else ())]
+    outputs.check(output, force, filter(None, (words_file, questions)), models=files)
     outputs.check_picture_format(output)
     from w2v.plotting.analogies import analogy_map
     from w2v.plotting.word_map import METHOD_NAMES, read_sections, word_map
+    from w2v.plotting.word_path import word_path
 
     chosen = read_sections(words_file) if words_file else {"": list(words)} if words else None
-    vectors = load(model, errors=errors, progress=progress)
-    if analogies is not None:
+    names = names_of(files, [file.stem for file in files])
+    models = {name: load(file, errors=errors, progress=progress) for name, file in zip(names, files, strict=True)}
+    vectors = models[names[0]]
+    if slices:
+        picture = word_path(models, slice_words[0], method=drawing["method"], seed=drawing["seed"], progress=progress)
+    elif analogies is not None:
         picture = analogy_map(vectors, analogies or None, questions, topn=PAIRS if topn is None else topn)
     else:
         words_to_draw = dict.fromkeys(word for part in (chosen or {}).values() for word in part)
@@ -150,27 +146,6 @@ def plot(
         picture = word_map(
             vectors, chosen, topn=WORDS if topn is None else topn, **drawing, title=title, progress=progress
         )
-    outputs.save([(output, outputs.saver(picture))], force)
-    return {"output": str(output), "words": picture.words, "labels": picture.labels}
-
-
-def _plot_slices(
-    files: list[Path],
-    word: str,
-    output: Path,
-    errors: Errors,
-    force: bool,
-    progress: Report,
-    drawing: dict[str, Any],
-) -> Result:
-    """Draw the path of a word through several models; the arguments are as in `plot`."""
-    outputs.check(output, force, models=files)
-    outputs.check_picture_format(output)
-    from w2v.plotting.word_path import word_path
-
-    names = names_of(files, [file.stem for file in files])
-    models = {name: load(file, errors=errors, progress=progress) for name, file in zip(names, files, strict=True)}
-    picture = word_path(models, word, method=drawing["method"], seed=drawing["seed"], progress=progress)
     outputs.save([(output, outputs.saver(picture))], force)
     return {"output": str(output), "words": picture.words, "labels": picture.labels}
 
@@ -189,22 +164,18 @@ def names_of(files: Sequence[Path], short: list[str]) -> list[str]:
 
 @click.command(cls=options.ShortHelp)
 @click.argument("models", metavar="MODEL [MODEL2]", nargs=-1, required=True, type=FILE)
-@click.option(
-    "-o", "--output", type=FILE, help="Write the page to this .html file, which needs neither a server nor a network."
+@options.file_option(
+    "-o", "--output", help="Write the page to this .html file, which needs neither a server nor a network."
 )
 @options.number_option(
     "--restrict-vocab",
     default=content.RESTRICT_VOCAB,
-    show_default=True,
     help="Put the N most frequent words in the file, or on the map of a served page.",
 )
 @PROJECTION
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the server.  [default: any free port]")
 @click.option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    help="Address of the server. 0.0.0.0 lets other machines connect.",
+    "--host", default="127.0.0.1", show_default=True, help="Address of the server. 0.0.0.0 lets other machines connect."
 )
 @click.option(
     "--approximate",

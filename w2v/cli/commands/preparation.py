@@ -9,17 +9,17 @@ import click
 
 from w2v.cli import options, outputs
 from w2v.cli.console import say
-from w2v.cli.options import FILE
 from w2v.cli.printing import Result, print_code_lengths
 from w2v.detect import kind_of, read_head
 from w2v.graph.readers import check_edges, read_graph
 from w2v.graph.walks import WalkOptions, write_walks
 from w2v.losses.code_lengths import code_lengths
+from w2v.losses.registry import Settings
 from w2v.options import options_of
 from w2v.progress import Report
 from w2v.system import memory
 from w2v.text.idstore import ReadingOptions, read_corpus
-from w2v.text.phrases import PhraseOptions, Phrases, refuse_items
+from w2v.text.phrases import PhraseOptions, Phrases, read_connectors, refuse_items
 from w2v.text.vocabulary import Vocabulary
 
 BEST_PHRASES = 10  # number of phrases shown for each pass
@@ -27,8 +27,8 @@ BEST_PHRASES = 10  # number of phrases shown for each pass
 
 @click.command(cls=options.ResultCommand)
 @options.CORPUS
-@click.option("-o", "--output", type=FILE, required=True, help="File to write: one word and its count per line.")
-@options.settings_options("min_count", "max_vocab", "workers", common=True)
+@options.file_option("-o", "--output", required=True, help="File to write: one word and its count per line.")
+@options.options_for(Settings, "min_count", "max_vocab", "workers", common=True)
 @options.READING
 @options.WRITING
 def vocab(corpus: tuple[str, ...], output: Path, force: bool, progress: Report, **given: Any) -> Result:
@@ -59,8 +59,8 @@ def vocab(corpus: tuple[str, ...], output: Path, force: bool, progress: Report, 
 
 @click.command(cls=options.ResultCommand)
 @options.CORPUS
-@click.option(
-    "-o", "--output", type=FILE, help="Text file to write: one sentence per line, with the words of phrases joined."
+@options.file_option(
+    "-o", "--output", help="Text file to write: one sentence per line, with the words of phrases joined."
 )
 @options.PHRASES
 @click.option(
@@ -70,9 +70,9 @@ def vocab(corpus: tuple[str, ...], output: Path, force: bool, progress: Report, 
     help="Words that may be inside a phrase but not at its ends: english (articles, prepositions and conjunctions), or "
     "the words of a file.  [default: none]",
 )
-@click.option("--save-phrases", type=FILE, help="Write the phrases, their counts and scores to this file.")
-@click.option("--read-phrases", type=FILE, help="Join the phrases in this file instead of searching for phrases.")
-@options.settings_options("workers")
+@options.file_option("--save-phrases", help="Write the phrases, their counts and scores to this file.")
+@options.file_option("--read-phrases", help="Join the phrases in this file instead of searching for phrases.")
+@options.options_for(Settings, "workers")
 @options.READING
 @options.WRITING
 def phrases(
@@ -106,7 +106,9 @@ def phrases(
     for number, path in enumerate(written):
         option = "with -o" if path is output else "with --save-phrases"
         outputs.check_text(path, force, [*inputs, *written[:number]], option)
-    phrase_options, reading = options.phrase_options(given), options.reading_options(given)
+    words = read_connectors(given["connectors"]) if given["connectors"] else frozenset()
+    phrase_options = PhraseOptions(**options.given_options(PhraseOptions, given), connectors=words)
+    reading = options.reading_options(given)
     work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
     loaded = Phrases.load(read_phrases) if read_phrases else None
     store = read_corpus(source, reading, check_items=refuse_items, **work)
@@ -136,15 +138,12 @@ def phrases(
 
 @click.command(cls=options.ResultCommand)
 @click.argument("edges", nargs=-1, required=True, type=click.Path())
-@click.option("-o", "--output", type=FILE, required=True, help="Text file to write: one walk per line.")
+@options.file_option("-o", "--output", required=True, help="Text file to write: one walk per line.")
 @options.COMMON_WALKS
 @options.number_option(
-    "--seed",
-    default=1,
-    show_default=True,
-    help="Seed of the random numbers. The walks do not depend on the number of threads.",
+    "--seed", default=1, help="Seed of the random numbers. The walks do not depend on the number of threads."
 )
-@options.settings_options("workers", common=True)
+@options.options_for(Settings, "workers", common=True)
 @options.WRITING
 def walks(edges: tuple[str, ...], output: Path, force: bool, progress: Report, **given: Any) -> Result:
     """Write random walks on the graph of EDGES.
@@ -158,7 +157,7 @@ def walks(edges: tuple[str, ...], output: Path, force: bool, progress: Report, *
     w2v walks edges.csv -o walks.txt --weighted --directed -p 0.5 -q 2
     w2v walks matrix.npz -o walks.txt --walk-length 40 --walks 20
     """
-    settings, walk_options = options.chosen_settings(given), WalkOptions(**options.given_walks(given))
+    settings, walk_options = options.chosen_settings(given), WalkOptions(**options.given_options(WalkOptions, given))
     source = options.corpus_of(edges)
     outputs.check_text(output, force, map(Path, source.files))
     work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
@@ -184,7 +183,7 @@ def walks(edges: tuple[str, ...], output: Path, force: bool, progress: Report, *
 
 @click.command(cls=options.ResultCommand)
 @options.CORPUS
-@options.settings_options("min_count", "max_vocab", "workers", "tree", "tree_vectors", common=True)
+@options.options_for(Settings, "min_count", "max_vocab", "workers", "tree", "tree_vectors", common=True)
 @click.option("--word", "words", multiple=True, metavar="WORD", help="Show the codes of this word. May be repeated.")
 @click.option(
     "--vocabulary/--text",

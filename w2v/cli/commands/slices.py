@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,26 +9,26 @@ import click
 
 from w2v.cli import options, outputs
 from w2v.cli.commands.training import CHECKPOINTS, IGNORE_MEMORY, JOIN_PHRASES
-from w2v.cli.console import ProgressPrinter, Stopped
-from w2v.cli.options import FILE
-from w2v.cli.printing import print_result, print_slices
+from w2v.cli.console import Stopped
+from w2v.cli.printing import Result, print_slices
 from w2v.errors import SettingsError
+from w2v.progress import Report
+from w2v.text.idstore import ReadingOptions
 from w2v.training import slices as slicing
 from w2v.training.schedule import DEFAULT_INTERVAL
 
 
 @click.command(cls=options.TrainingCommand)
 @options.CORPUS
-@click.option("-o", "--output", type=FILE, required=True, metavar="DIR", help="Folder for the models.")
+@options.file_option("-o", "--output", required=True, metavar="DIR", help="Folder for the models.")
 @CHECKPOINTS
 @click.option(
     "--resume",
     is_flag=True,
     help="Go on after the same command was stopped: keep finished models, and resume the others from --checkpoint.",
 )
-@click.option(
+@options.file_option(
     "--tag-words",
-    type=FILE,
     help="Train one model instead, in which each word of this file has a vector for each CORPUS, such as gay_1990s.",
 )
 @options.TRAINING_SETTINGS
@@ -38,9 +37,7 @@ from w2v.training.schedule import DEFAULT_INTERVAL
 @IGNORE_MEMORY
 @options.READING
 @options.WRITING
-def slices(
-    corpus: tuple[str, ...], output: Path, force: bool, quiet: bool, as_json: bool, resume: bool, **given: Any
-) -> None:
+def slices(corpus: tuple[str, ...], output: Path, force: bool, resume: bool, progress: Report, **given: Any) -> Result:
     """Train a model of each CORPUS, so that their vectors can be compared.
 
     A CORPUS is a file or a folder, such as all texts of a period. It gives the model its name. First, w2v trains a
@@ -60,7 +57,7 @@ def slices(
     w2v slices 1990s/ 2010s/ -o decades --tag-words words.txt
     """
     paths = [Path(name) for name in corpus]
-    chosen = options.given_settings(given) | options.given_reading(given)
+    chosen = options.given_settings(given) | options.given_options(ReadingOptions, given)
     others = ("checkpoint", "phrases", "tag_words", "ignore_memory", "views")
     chosen |= {name: given[name] for name in others if given[name]}
     if chosen.get("phrases") is True:
@@ -68,18 +65,14 @@ def slices(
     chosen["checkpoint_every"] = given["checkpoint_every"] or DEFAULT_INTERVAL
     options.find_objective(given["objective"])
     files = slicing.model_files(paths, output, bool(given["tag_words"]))
+    inputs = [*options.corpus_of(corpus).files, *filter(None, [given["phrases"], given["tag_words"]])]
     if output.is_dir():
-        inputs = [
-            *map(Path, options.corpus_of(corpus).files),
-            *map(Path, filter(None, [given["phrases"], given["tag_words"]])),
-        ]
         for path in files:
-            outputs.check(path, resume or force, inputs)
+            outputs.check(path, resume or force, map(Path, inputs))
     try:
-        with ProgressPrinter(quiet, sys.stderr if as_json else sys.stdout) as progress:
-            result = slicing.slices(paths, output, resume=resume, force=force, progress=progress, **chosen)
+        result = slicing.slices(paths, output, resume=resume, force=force, progress=progress, **chosen)
     except Stopped as stopped:
         if given["checkpoint"] or any(path.exists() for path in files):
             stopped.add_note("to resume, repeat the command with --resume")
         raise
-    print_result(result, as_json, quiet, print_slices)
+    return result, print_slices

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 
 from w2v.cli import options, outputs
 from w2v.cli.console import ProgressPrinter, Stopped, say
 from w2v.cli.options import FILE, Option
-from w2v.cli.printing import print_json, print_result, print_training, print_trial
+from w2v.cli.printing import Result, print_training, print_trial, print_values
 from w2v.cli.run_config import (
     OUTPUT,
     check_outputs,
@@ -26,8 +26,8 @@ from w2v.cli.run_config import (
 )
 from w2v.errors import W2VError, pluralise
 from w2v.formats import table
-from w2v.settings import DEFAULT_NGRAMS, GRAPH, TEXT, Freeze, Preset, ViewOptions
-from w2v.settings import MODEL as MODEL_GROUP
+from w2v.progress import Report
+from w2v.settings import GRAPH, TEXT, Freeze, Preset, ViewOptions
 from w2v.system import memory
 from w2v.text.idstore import ReadingOptions
 from w2v.text.vocabulary import Vocabulary
@@ -43,9 +43,7 @@ from w2v.training.views import ONE_VIEW, TWO_VIEWS, settings_to_repeat
 
 DEFAULT_OUTPUT = f"[default: {OUTPUT}, or {OUTPUT.with_suffix('.safetensors')} with --subwords]"
 NO_FILE = ""  # the value of --phrases without FILE
-IGNORE_MEMORY = click.option(
-    "--ignore-memory", cls=Option, is_flag=True, help="Train even if the memory looks too small."
-)
+IGNORE_MEMORY = options.rare_option("--ignore-memory", is_flag=True, help="Train even if the memory looks too small.")
 JOIN_PHRASES = click.option(
     "--phrases",
     cls=Option,
@@ -68,15 +66,11 @@ def _check_interval(context: click.Context, parameter: click.Parameter, value: s
 
 
 CHECKPOINTS = options.composed(
-    click.option(
-        "--checkpoint",
-        type=FILE,
-        metavar="DIR",
-        help="Write checkpoints to this folder, for --resume. The last two are kept.",
+    options.file_option(
+        "--checkpoint", metavar="DIR", help="Write checkpoints to this folder, for --resume. The last two are kept."
     ),
-    click.option(
+    options.rare_option(
         "--checkpoint-every",
-        cls=Option,
         metavar="INTERVAL",
         callback=_check_interval,
         help="Write a checkpoint after each interval: a time (30s, 10m, 2h) or a part of the text (1epoch, 500chunks). "
@@ -85,34 +79,26 @@ CHECKPOINTS = options.composed(
 )
 
 
-def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
-    return click.option(name, cls=Option, group=MODEL_GROUP, type=click.IntRange(min=1), help=text)
-
-
 @click.command(cls=options.TrainingCommand)
 @click.argument("corpus", nargs=-1, type=click.Path())
-@click.option(
+@options.file_option(
     "-o",
     "--output",
-    type=FILE,
     help="File to write: .bin, .txt or .vec (also compressed, as .gz), or .safetensors, which stores the whole model. "
     f"w2v convert --help lists all formats.  {DEFAULT_OUTPUT}",
 )
-@click.option(
+@options.rare_option(
     "--config",
-    cls=Option,
     type=FILE,
     help="Read settings from this file: a TOML file, which may also name corpus and output, or a .safetensors model. "
     "Options on the command line override them.",
 )
-@click.option(
-    "--save-config", cls=Option, type=FILE, help="Write the settings of this run to this file; --config reads it."
-)
-@click.option(
+@options.rare_option("--save-config", type=FILE, help="Write the settings of this run to this file; --config reads it.")
+@options.choice_option(
     "--preset",
     cls=Option,
     common=True,
-    type=options.Choice(get_args(Preset)),
+    choices=Preset,
     help="Use other defaults for the settings: the defaults for sessions of items, or for walks in a graph. Options "
     "override them.",
 )
@@ -128,73 +114,53 @@ def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
 )
 @options.WALKS
 @options.SETTING_FLAG_OPTIONS
-@ngram_option(
-    "--min-ngram",
-    "Length of the shortest n-gram, instead of --subwords; the longest has --max-ngram characters, by default "
-    f"{DEFAULT_NGRAMS[1]}.",
+@options.rare_option("--save-vocab", type=FILE, help="Write the words and their counts to this file.")
+@options.rare_option(
+    "--read-vocab", "vocabulary", type=FILE, help="Use the words and counts in this file instead of counting."
 )
-@ngram_option(
-    "--max-ngram",
-    "Length of the longest n-gram, instead of --subwords; the shortest has --min-ngram characters, by default "
-    f"{DEFAULT_NGRAMS[0]}.",
-)
-@click.option("--save-vocab", cls=Option, type=FILE, help="Write the words and their counts to this file.")
-@click.option(
-    "--read-vocab",
-    "vocabulary",
-    cls=Option,
-    type=FILE,
-    help="Use the words and counts in this file instead of counting.",
-)
-@click.option(
+@options.rare_option(
     "--continue",
     "continue_from",
-    cls=Option,
     type=FILE,
     metavar="MODEL",
     help="Continue training this .safetensors model, on CORPUS.",
 )
-@click.option(
+@options.choice_option(
     "--vocab",
     cls=Option,
-    type=options.Choice(get_args(Vocab)),
+    choices=Vocab,
     help="With --continue: train only the words of MODEL (old), or add the words of CORPUS (union).  [default: old]",
 )
-@click.option(
+@options.rare_option(
     "--init",
-    cls=Option,
     type=FILE,
     metavar="VECTORS",
     help="Initialise words from the vectors in this file, in any format. Other words start from random vectors.",
 )
-@click.option(
+@options.choice_option(
     "--freeze",
     cls=Option,
     is_flag=False,
     flag_value="inputs",
-    type=options.Choice(get_args(Freeze)),
+    choices=Freeze,
     help="Keep the vectors from --init unchanged, and train only the others (inputs, also without a value), or keep "
     "the output rows of the .safetensors model in --init, so that vectors have its coordinate system (outputs).",
 )
 @JOIN_PHRASES
 @CHECKPOINTS
-@click.option(
+@options.rare_option(
     "--resume",
-    cls=Option,
     type=FILE,
     metavar="DIR",
     help="Resume a run from the checkpoints in this folder. Name its CORPUS and -o again.",
 )
-@click.option(
-    "--plot",
-    cls=Option,
-    type=FILE,
-    help="Plot loss, learning rate and speed over the run to this file: .png, .svg or .pdf.",
+@options.rare_option(
+    "--plot", type=FILE, help="Plot loss, learning rate and speed over the run to this file: .png, .svg or .pdf."
 )
 @IGNORE_MEMORY
-@click.option("--verbose", cls=Option, is_flag=True, help="Show all settings and measurements at the end.")
+@options.rare_option("--verbose", is_flag=True, help="Show all settings and measurements at the end.")
 @options.WRITING
-def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
+def train(verbose: bool, progress: Report, **given: Any) -> Result:
     """Train word vectors on a CORPUS.
 
     A CORPUS is one or more text files, folders or glob patterns. Files may be compressed. - is standard input.
@@ -218,16 +184,15 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
             command = (resumed_run if given["resume"] else new_run)(given, ranks)
         config, folder = command.config, command.inputs["checkpoint"]
         try:
-            with ProgressPrinter(quiet or not ranks.is_root) as report:
-                more = {"replace_checkpoints": given["force"], "ranks": ranks, "progress": report}
-                more["check_items"] = partial(_check_items, command.outputs)
-                with open_training(config, **command.inputs, **more) as training:
-                    if given["save_config"] and ranks.is_root:
-                        files = {"output": command.outputs["output"], "views": command.inputs["views"]}
-                        config.save(given["save_config"], **files, force=given["force"])
-                    checkpoint_folders = training.checkpoint_folders
-                    training.train(report)
-                    model = training.model()
+            more = {"replace_checkpoints": given["force"], "ranks": ranks, "progress": progress}
+            more["check_items"] = partial(_check_items, command.outputs)
+            with open_training(config, **command.inputs, **more) as training:
+                if given["save_config"] and ranks.is_root:
+                    files = {"output": command.outputs["output"], "views": command.inputs["views"]}
+                    config.save(given["save_config"], **files, force=given["force"])
+                checkpoint_folders = training.checkpoint_folders
+                training.train(progress)
+                model = training.model()
             trained = time.perf_counter()
             with ranks.collective_errors():
                 if ranks.is_root:
@@ -242,11 +207,12 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
             raise
     now = time.perf_counter()
     if not ranks.is_root:
-        return
+        return None
     before = sum(each.seconds for each in command.inputs.get("resume_from", {}).values())
     seconds = {"save": now - trained, "total": now - started + before}
+    output = command.outputs["output"]
     metrics = {
-        "output": str(command.outputs["output"]),
+        "output": str(output),
         "vocabulary_size": len(model.vocabulary),
         "vector_size": model.vectors.shape[1],
         **model.metrics,
@@ -254,16 +220,16 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
         "peak_memory_bytes": memory.peak_resident_bytes(),
         "settings": model.settings.as_dict(),
     }
-    if as_json:
-        print_json(metrics)
-    elif not quiet:
-        print_training(metrics | {"settings": model.settings.in_effect()}, verbose)
-        output = command.outputs["output"]
+
+    def print_text(_: object) -> None:
+        (print_values if verbose else print_training)(metrics | {"settings": model.settings.in_effect()})
         _warn_of_lost_parts(output, model)
         if output == OUTPUT:
             say(
                 f"{OUTPUT} has only words and vectors; -o {OUTPUT.with_suffix('.safetensors')} {SAFETENSORS_ALSO_KEEPS}"
             )
+
+    return metrics, print_text
 
 
 def _check_items(files: Mapping[str, Path], vocabulary: Vocabulary) -> None:
@@ -305,16 +271,15 @@ def save_all(files: Mapping[str, Path], model: Model, force: bool) -> None:
 
 @click.command(cls=options.TrainingCommand)
 @options.CORPUS
-@click.option(
+@options.file_option(
     "-o",
     "--output",
-    type=FILE,
     help="File for the best model, as in w2v train. Its settings go to a file of the same name with the extension "
     f".toml, and the trials to a file with .tune.json.  {DEFAULT_OUTPUT}",
 )
 @click.option("--time", default="10m", show_default=True, help="Total time limit, such as 30s, 10m or 2h.")
-@click.option("--questions", multiple=True, type=FILE, help="Score trials by these analogy questions. May be repeated.")
-@click.option("--pairs", multiple=True, type=FILE, help="Score trials by these scored word pairs. May be repeated.")
+@options.file_option("--questions", multiple=True, help="Score trials by these analogy questions. May be repeated.")
+@options.file_option("--pairs", multiple=True, help="Score trials by these scored word pairs. May be repeated.")
 @options.number_option("--max-size", help="Also try other vector sizes, up to N.  [default: only --vector-size]")
 @options.TRAINING_SETTINGS
 @JOIN_PHRASES
@@ -330,10 +295,9 @@ def tune(
     phrases: bool | str | None,
     resume: bool,
     force: bool,
-    quiet: bool,
-    as_json: bool,
+    progress: ProgressPrinter,
     **given: Any,
-) -> None:
+) -> Result:
     """Search for good settings for a CORPUS, and train with the best.
 
     The search uses successive halving and starts with the defaults. It tunes model, loss, window, negative, sample,
@@ -350,7 +314,7 @@ def tune(
     w2v tune corpus.txt -o best.safetensors --resume
     w2v train --config best.toml -o again.safetensors
     """
-    chosen, reading = options.given_settings(given), options.given_reading(given)
+    chosen, reading = options.given_settings(given), options.given_options(ReadingOptions, given)
     settings = options.chosen_settings(given, tuning.values_to_try(chosen))
     tuning.seconds_of(given["time"])  # raises SettingsError now, before the trials of an earlier run are removed
     output = output or default_output(settings, given["views"])
@@ -361,19 +325,18 @@ def tune(
     check_outputs([("-o", output), ("-o", config)], force, inputs)
     _prepare_trials_file(state, resume, force, inputs)
     try:
-        with ProgressPrinter(quiet, sys.stderr if as_json else sys.stdout) as progress:
-            result = tuning.tune(
-                files,
-                questions=questions,
-                pairs=pairs,
-                phrases=phrases or False,
-                state=state,
-                on_trial=None if quiet else partial(print_trial, to_stderr=as_json),
-                progress=progress,
-                **{name: given[name] for name in ("time", "max_size", "ignore_memory", "views")},
-                **reading,
-                **chosen,
-            )
+        result = tuning.tune(
+            files,
+            questions=questions,
+            pairs=pairs,
+            phrases=phrases or False,
+            state=state,
+            on_trial=None if progress.quiet else print_trial,
+            progress=progress,
+            **{name: given[name] for name in ("time", "max_size", "ignore_memory", "views")},
+            **reading,
+            **chosen,
+        )
     except Stopped as stopped:
         if state.exists():
             stopped.add_note("to resume, repeat the command with --resume")
@@ -390,11 +353,13 @@ def tune(
     outputs.save([(output, outputs.saver(model)), (config, lambda path, force: save(path, force=force))], force)
     metrics = {"output": str(output), "config": str(config), "state": str(state), "trials": result.trials}
     metrics |= {"score": result.score, "default_score": result.default_score, "changed_settings": result.changed}
-    print_result(
-        metrics | {"seconds": result.seconds, "peak_memory_bytes": memory.peak_resident_bytes()}, as_json, quiet
-    )
-    if not (as_json or quiet):
+    metrics |= {"seconds": result.seconds, "peak_memory_bytes": memory.peak_resident_bytes()}
+
+    def print_text(_: object) -> None:
+        print_values(metrics)
         _warn_of_lost_parts(output, model)
+
+    return metrics, print_text
 
 
 def _prepare_trials_file(path: Path, resume: bool, force: bool, inputs: list[Path]) -> None:

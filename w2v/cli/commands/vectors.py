@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 
 from w2v.cli import info as facts
 from w2v.cli import options, outputs, prompt
-from w2v.cli.console import TYPOGRAPHIC_DASHES, options_by_name, say
+from w2v.cli.console import say
 from w2v.cli.options import FILE
 from w2v.cli.printing import (
     ANALOGY_FORMULA,
@@ -24,7 +24,6 @@ from w2v.cli.printing import (
     print_json,
     print_neighbours,
     print_recommendations,
-    print_result,
     print_word_pairs,
 )
 from w2v.errors import W2VError
@@ -73,19 +72,13 @@ def analogy(
     return asdict(result) | {"formula": ANALOGY_FORMULA[method]}, lambda _: print_analogies(result)
 
 
-@click.command(cls=options.ShortHelp)
+@click.command(cls=options.ResultCommand)
 @options.MODEL
 @click.argument("pairs_or_words", metavar="[PAIRS | WORD WORD]", nargs=-1, type=click.Path(readable=False))
 @click.option("--verbose", is_flag=True, help="List the words that are not in the vocabulary.")
 @options.ERRORS
 @options.JSON
-def similarity(
-    model: Path,
-    errors: Errors,
-    pairs_or_words: tuple[str, ...],
-    verbose: bool,
-    as_json: bool,
-) -> None:
+def similarity(model: Path, errors: Errors, pairs_or_words: tuple[str, ...], verbose: bool, progress: Report) -> Result:
     """Correlate cosine similarities with the scores of word PAIRS, or show the cosine of two words.
 
     PAIRS is a file with two words and a score per line, separated by tabs, commas, semicolons or spaces. It may have
@@ -103,14 +96,13 @@ def similarity(
     if len(given) == 2:
         if verbose:
             raise click.UsageError("--verbose has no effect with two words")
-        _show_cosine(load(model, errors=errors), given, as_json)
-        return
-    result = word_pairs(load(model, errors=errors), next(iter(pairs_or_words), None))
-    print_result(result, as_json, print_text=lambda result: print_word_pairs(result, verbose))
+        return _cosine(load(model, errors=errors, progress=progress), given)
+    result = word_pairs(load(model, errors=errors, progress=progress), next(iter(given), None))
+    return result, lambda _: print_word_pairs(result, verbose)
 
 
-def _show_cosine(vectors: KeyedVectors, words: Sequence[str], as_json: bool) -> None:
-    """Print the cosine of two words."""
+def _cosine(vectors: KeyedVectors, words: Sequence[str]) -> Result:
+    """Return the cosine of two words."""
     found = [queries.split_if_unknown(word, vectors) for word in words]
     pair = [known[0] if len(known) == 1 else word for word, known in zip(words, found, strict=True)]
     files = [word for word in pair if word not in vectors and Path(word).is_file()]
@@ -120,25 +112,20 @@ def _show_cosine(vectors: KeyedVectors, words: Sequence[str], as_json: bool) -> 
             "w2v evaluate MODEL --pairs FILE --pairs FILE"
         )
     cosine = vectors.similarity(*pair)
-    print_result({"words": words, "cosine": cosine}, as_json, print_text=lambda _: click.echo(f"{cosine:.4f}"))
+    return {"words": words, "cosine": cosine}, lambda _: click.echo(f"{cosine:.4f}")
 
 
 class QueryCommand(options.ShortHelp):
     """A command that reads -man as minus man instead of as an option, so that king -man means king - man."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        known, end = options_by_name(context), args.index("--") if "--" in args else len(args)
-        flags = {name for name, option in known.items() if option.is_flag}
-        parsed, has_model = list[str](), False
-        for before, argument in zip(["", *args], args[:end], strict=False):
-            is_value = before.startswith("--") and before not in flags
-            has_model = has_model or not (is_value or argument.startswith("-"))
-            if is_value or argument in known or not has_model or not re.match(f"-[^-{TYPOGRAPHIC_DASHES}]", argument):
-                parsed.append(argument)
-            elif f"-{argument.partition('=')[0]}" in known:
+        known, end = options.options_by_name(self, context), args.index("--") if "--" in args else len(args)
+        parsed: list[str] = []
+        for argument in args[:end]:
+            is_word = re.match("-[^-]", argument) and argument not in known
+            if is_word and f"-{argument.partition('=')[0]}" in known:
                 raise click.UsageError(f"No such option '{argument}': did you mean -{argument}?", context)
-            else:
-                parsed += ["-", argument[1:]]
+            parsed += ["-", argument[1:]] if is_word else [argument]
         return super().parse_args(context, [*parsed, *args[end:]])
 
 
@@ -200,10 +187,9 @@ def query(
     if words:
         answer(words)
         return
-    for line in prompt.typed_lines(vectors) if sys.stdin.isatty() else prompt.piped_lines():
+    for line in filter(str.strip, prompt.typed_lines(vectors) if sys.stdin.isatty() else prompt.piped_lines()):
         try:
-            if line.strip():
-                answer([line])
+            answer([line])
         except W2VError as error:
             if as_json:
                 print_json({"query": line.strip(), "error": str(error)})
@@ -214,18 +200,13 @@ def query(
 @click.command(cls=options.ResultCommand)
 @options.MODEL
 @click.argument("texts", nargs=-1, type=click.Path())
-@click.option(
-    "-o",
-    "--output",
-    type=FILE,
-    required=True,
-    help=f"File to write: {', '.join(matrices.WRITERS)}. It has one row per text.",
+@options.file_option(
+    "-o", "--output", required=True, help=f"File to write: {', '.join(matrices.WRITERS)}. It has one row per text."
 )
-@click.option(
+@options.choice_option(
     "--weights",
-    type=options.Choice(get_args(Weights)),
+    choices=Weights,
     default="sif",
-    show_default=True,
     help="Weights of the words. mean: all equal; idf: -log of the word's frequency; sif: lower for frequent words, and "
     "the common direction of all text vectors is subtracted.",
 )
@@ -270,10 +251,9 @@ def encode(
 @click.command(cls=options.ResultCommand)
 @options.MODEL
 @click.argument("sessions", nargs=-1, required=True, type=click.Path())
-@click.option(
+@options.file_option(
     "-o",
     "--output",
-    type=FILE,
     help=f"File to write: {', '.join(item_lists.WRITERS)}. It has one row per session.  [default: show the items]",
 )
 @click.option(
@@ -282,7 +262,7 @@ def encode(
     "session is a line of items with spaces between them]",
 )
 @options.LONG_TABLE
-@options.number_option("--topn", default=10, show_default=True, help="Number of items for each session.")
+@options.number_option("--topn", default=10, help="Number of items for each session.")
 @options.number_option("--last", help="Use only the last N known items of a session.  [default: all]")
 @click.option(
     "--approximate", is_flag=True, help="Search by an approximate index: faster if there are millions of items."
@@ -341,19 +321,18 @@ def recommend(
     return found, print_recommendations
 
 
-@click.command(cls=options.ShortHelp)
+@click.command(cls=options.ResultCommand)
 @click.argument("model", type=FILE, required=False)
 @options.ERRORS
 @options.JSON
-def info(model: Path | None, errors: Errors, as_json: bool) -> None:
+def info(model: Path | None, errors: Errors, progress: Report) -> Result:
     """Show facts about MODEL or, without MODEL, about this installation.
 
     \b
     w2v info
     w2v info model.safetensors --json
     """
-    found = facts.model(model, load(model, errors=errors), as_json) if model else facts.installation()
-    print_result(found, as_json)
+    return facts.model(model, load(model, errors=errors, progress=progress)) if model else facts.installation()
 
 
 class ConvertCommand(options.ResultCommand):
@@ -367,17 +346,17 @@ class ConvertCommand(options.ResultCommand):
 @click.command(cls=ConvertCommand)
 @options.MODEL
 @click.argument("output", metavar="OUT", type=FILE)
-@click.option(
+@options.choice_option(
     "--vectors",
-    type=options.Choice(get_args(WordVectors)),
+    choices=WordVectors,
     help="Compute these word vectors of a file written by w2v train; see w2v train --help-all.  [default: as in MODEL]",
 )
 @options.number_option("--max-vocab", help="Keep the N most frequent words.")
-@click.option("--words", type=FILE, help="Keep the words in this file: the first word of each line.")
+@options.file_option("--words", help="Keep the words in this file: the first word of each line.")
 @options.number_option("--dims", metavar="D", help="Reduce the vectors to D values, by PCA without centring.")
-@click.option(
+@options.choice_option(
     "--storage",
-    type=options.Choice(get_args(FileStorage)),
+    choices=FileStorage,
     help="Store the vectors as float32, bfloat16, float16, or 8-bit integers with a scale for each word (int8). "
     ".safetensors holds all of them, .npy float32 and float16.  [default: as in MODEL]",
 )
@@ -444,12 +423,11 @@ def _parse_weights(context: click.Context, parameter: click.Parameter, text: str
 
 @click.command(cls=options.ResultCommand)
 @click.argument("models", metavar="MODEL MODEL...", nargs=-1, required=True, type=FILE)
-@click.option("-o", "--output", type=FILE, required=True, help="File to write; w2v convert --help lists all formats.")
-@click.option(
+@options.file_option("-o", "--output", required=True, help="File to write; w2v convert --help lists all formats.")
+@options.choice_option(
     "--words",
-    type=options.Choice(get_args(Selection)),
+    choices=Selection,
     default="intersection",
-    show_default=True,
     help="intersection: the words that all MODELs have; union: all words, with zeros in the parts of the MODELs that "
     "lack a word.",
 )
