@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal, TypeVar, overload
 
@@ -206,13 +207,24 @@ class Words(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         return iter(self.tolist())
 
+    def __contains__(self, value: object) -> bool:
+        return value in self._first_rows
+
     def index(self, value: Any, start: int = 0, stop: int = sys.maxsize) -> int:
-        """Return the first row of a word. Each call decodes all words.
+        """Return the first row of a word. The first call decodes all words.
 
         Raises:
             ValueError: If the word is unknown.
         """
-        return self.tolist().index(value, start, stop)
+        if value not in self._first_rows:
+            raise ValueError(f"{value!r} is not among the words")
+        return self._first_rows[value] if (start, stop) == (0, sys.maxsize) else super().index(value, start, stop)
+
+    @cached_property
+    def _first_rows(self) -> dict[str, int]:
+        """The first row of each word."""
+        words = self.tolist()
+        return {words[row]: row for row in reversed(range(len(words)))}
 
     def tolist(self) -> list[str]:
         """Return all words as a list of V strings."""
