@@ -248,7 +248,7 @@ def new_tuner(seconds: float, kind: type[Tuner] = Tuner, **fields: Any) -> Tuner
     unused: Any = None
     vocabulary = w2v.Vocabulary(["a", "b"], [500, 500])
     defaults: dict[str, Any] = {"fixed": {}, "choices": {}, "budget": TimeBudget(seconds, started=0.0)}
-    defaults |= {"inputs": unused, "views": "words", "vocabulary": vocabulary, "share": 1, "scorer": unused}
+    defaults |= {"text": unused, "views": "words", "vocabulary": vocabulary, "share": 1, "scorer": unused}
     return kind(save=unused, config=unused, **defaults | fields)
 
 
