@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from w2v.cli import printing
@@ -364,9 +365,9 @@ def test_results_are_printed_as_json_or_text_or_not_at_all(
 
 
 def test_numbers_that_json_lacks_are_null(capsys: pytest.CaptureFixture[str]) -> None:
-    values = [math.inf, -math.inf, math.nan, 1.5, 2, "inf", None, True]
+    values = [np.float64(math.inf), -math.inf, math.nan, np.float64(1.5), (1 << 64) - 1, "inf", None, True]
     printing.print_json({"a": values, "b": {"c": tuple(values)}})
-    expected = [None, None, None, 1.5, 2, "inf", None, True]
+    expected = [None, None, None, 1.5, (1 << 64) - 1, "inf", None, True]
     assert json.loads(capsys.readouterr().out) == {"a": expected, "b": {"c": expected}}
 
 

@@ -193,7 +193,7 @@ class Forger:
 
         return [
             lambda: w2v.Model.load(path),
-            lambda: info.model(path, load(path), all_settings=True),
+            lambda: info.model(path, load(path)),
             lambda: read_options(path),
             encode,
         ]
@@ -271,7 +271,7 @@ class Forger:
             with suppress(AttributeError, EOFError):  # gensim raises these, too
                 Word2Vec.load(path)
 
-        return path, [lambda: info.model(path, load(path), all_settings=True), lambda: w2v.Model.load(path), read]
+        return path, [lambda: info.model(path, load(path)), lambda: w2v.Model.load(path), read]
 
     def phrases(self, generator: random.Random) -> tuple[Path, list[Callable[[], object]]]:
         path = self.folder / "phrases"

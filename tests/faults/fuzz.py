@@ -222,7 +222,7 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         loaded = load(path)
         assert np.isfinite(loaded.vectors).all()
         assert len(set(loaded.index_to_key)) == len(loaded)
-        info.model(path, loaded, all_settings=True)
+        info.model(path, loaded)
         if loaded.ngrams:
             assert np.isfinite(loaded.get_mean_vector(["unknown"], pre_normalize=False)).all()
 

@@ -50,7 +50,8 @@ ANALOGY_FORMULA: dict[Method, str] = {
 
 def print_json(result: object) -> None:
     """Print a dictionary or dataclass as one JSON object on one line. Infinity and NaN become null."""
-    values = msgspec.json.decode(msgspec.json.encode(result))  # null for numbers that JSON lacks
+    encoded = msgspec.json.encode(result, enc_hook=lambda number: number.item())  # the hook is for NumPy's numbers
+    values = msgspec.json.decode(encoded)  # null for numbers that JSON lacks
     click.echo(json.dumps(values))  # json escapes all characters that could control a terminal
 
 
