@@ -143,12 +143,14 @@ class Terminal:
         self.shown = b""
         self._leader, follower = pty.openpty()
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+        # These variables would replace the size of the terminal.
+        inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
         self.process = subprocess.Popen(
             [sys.executable, *map(str, arguments)],
             stdin=follower,
             stdout=follower,
             stderr=follower,
-            env=os.environ | {"TERM": "xterm"} | variables,
+            env=inherited | {"TERM": "xterm"} | variables,
             start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # turns a typed Ctrl-C into a signal
         )
