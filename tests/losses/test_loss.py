@@ -153,6 +153,12 @@ def test_initial_filters_have_values_of_unit_variance() -> None:
     assert initial["characters"].std() == pytest.approx(1, abs=0.1)
 
 
+def test_pieces_are_as_long_as_possible() -> None:
+    lengths = [3, 3, 4, 1, 12, 2, 8, 1]
+    found = list(charcnn.pieces(np.cumsum([0, *lengths]), 10))
+    assert found == [(0, 3), (3, 4), (4, 5), (5, 7), (7, 8)]
+
+
 COMPILED = ["dsoftmax", "mos", "sampled mos", "charcnn"]
 
 

@@ -25,7 +25,7 @@ from w2v.options import checked_value
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
 from w2v.text.vocabulary import Vocabulary
-from w2v.training import config, train
+from w2v.training import config, source, train
 from w2v.training.divergence import untrained_loss
 from w2v.training.planning import memory_needed, plan_run
 from w2v.training.start import Initialisation
@@ -50,7 +50,7 @@ def new_losses(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(LOSSES, name, kind)
     bases = (Settings, PAGE_CODE["MarginOptions"])
     with_margin = make_dataclass("Settings", [], bases=bases, frozen=True, kw_only=True)
-    for module in registry, config, train, sys.modules[__name__]:
+    for module in registry, config, source, train, sys.modules[__name__]:
         monkeypatch.setattr(module, "Settings", with_margin)
     monkeypatch.setattr(registry, "LOSS_OPTIONS", registry.LOSS_OPTIONS | {"margin"})
 

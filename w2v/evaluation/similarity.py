@@ -20,6 +20,7 @@ from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
 
 PAIRS_AT_ONCE = 1 << 12  # pairs in a batch
+MAX_PAIRS = 100_000  # pairs in a file
 MAX_LINE_BYTES = 1 << 16  # a longer line is malformed
 THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")  # the comma may separate thousands or be a decimal comma
 
@@ -91,8 +92,8 @@ def word_pairs(
         case_insensitive: Treat words that differ only in case as one word, with the vector of the first of them.
 
     Raises:
-        W2VError: If the file cannot be read, if it has no pairs, or if its scores have commas that may separate
-            thousands.
+        W2VError: If the file cannot be read, if it has no pairs or more than 100,000, or if its scores have commas that
+            may separate thousands.
     """
     vectors = vectors_of(vectors)
     rated = rated_pairs(vectors, pairs, case_insensitive)
@@ -130,6 +131,8 @@ def rated_pairs(vectors: KeyedVectors, pairs: PathLike | None, case_insensitive:
             if position or not layout.is_header(fields):
                 malformed, first_malformed = malformed + 1, first_malformed or number
             continue
+        if len(scores) == MAX_PAIRS:
+            raise W2VError(f"{pairs}: more than {MAX_PAIRS} pairs: split the file")
         *words, score = pair
         scores.append(score)
         score_texts.append((number, fields[layout.score]))

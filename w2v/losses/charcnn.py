@@ -5,8 +5,8 @@ Source: Jozefowicz et al. 2016, arXiv:1602.02410, section 3.2.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import pairwise
+import sys
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,13 @@ from w2v.losses.loss import Alpha, Array, Loss, Worker, log_softmax
 from w2v.losses.rows import choose, draw_words, exponentials, score, set_importance, softmax, update
 from w2v.losses.sampling import SamplingOptions, sampling_data
 from w2v.system import memory
+from w2v.text.words import Words
 
 MAX_CHARACTERS = 254  # The most frequent characters have vectors of their own. All others share one vector.
 OTHER, EDGE = 0, 1  # numbers of the shared character, and of the character added on either side of a word
 SPAN = 3  # width of a filter, in characters
-SPANS_AT_ONCE = 1 << 14  # after training, the filters are applied to about this many spans at once
+BYTES_AT_ONCE = 1 << 20  # numbering the characters of all words proceeds in pieces of this many bytes
+SPANS_AT_ONCE = 1 << 14  # after training, the filters are applied to this many spans at once
 
 
 class CharacterCNN(Loss):
@@ -52,18 +54,24 @@ class CharacterCNN(Loss):
 
     def prepare(self) -> None:
         vector_size, words = self.settings.vector_size, self.vocabulary.words
-        characters = np.frombuffer(words.blob.tobytes().decode().encode("utf-32-le"), "<u4")
-        lengths = np.add.reduceat(words.blob & 0xC0 != 0x80, words.offsets[:-1], dtype=np.int64)  # in characters
-        counts = np.bincount(characters)
+        counts = np.zeros(sys.maxunicode + 1, np.int64)
+        lengths = np.empty(len(words), np.int64)
+        for first, last in pieces(words.offsets, BYTES_AT_ONCE):
+            characters, lengths[first:last] = spelling(words, first, last)
+            distinct, occurrences = np.unique(characters, return_counts=True)
+            counts[distinct] += occurrences
         by_frequency = np.argsort(-counts, kind="stable")[:MAX_CHARACTERS]
         by_frequency = by_frequency[counts[by_frequency] > 0]
         numbers = np.full(len(counts), OTHER, np.uint8)
         numbers[by_frequency] = np.arange(len(by_frequency)) + EDGE + 1
         starts = np.cumsum(np.append(0, lengths + 2))
-        inside = np.ones(starts[-1], bool)
-        inside[starts[:-1]] = inside[starts[1:] - 1] = False
         spelt = np.full(starts[-1], EDGE, np.uint8)
-        spelt[inside] = numbers[characters]
+        for first, last in pieces(words.offsets, BYTES_AT_ONCE):
+            characters, _ = spelling(words, first, last)
+            begin = starts[first]
+            inside = np.ones(starts[last] - begin, bool)
+            inside[starts[first:last] - begin] = inside[starts[first + 1 : last + 1] - 1 - begin] = False
+            spelt[begin : starts[last]][inside] = numbers[characters]
         self.predrawn, self.max_rows = self.options.negative, self.options.negative + 1
         self._characters = len(by_frequency) + EDGE + 1
         self._max_spans = int(np.diff(starts).max()) - (SPAN - 1)
@@ -117,20 +125,29 @@ class CharacterCNN(Loss):
 
     def outputs(self, parameters: Mapping[str, Array]) -> Array:
         """Return the output vectors of all words, (V, D)."""
-        starts, spelt, projection = self.data["starts"], self.data["spelt"], parameters["projection"]
+        starts, projection = self.data["starts"], parameters["projection"]
         outputs = np.empty((len(starts) - 1, len(projection)), projection.dtype)
-        cuts = np.searchsorted(starts, np.arange(0, starts[-1], SPANS_AT_ONCE))
-        for first, last in pairwise(np.unique([*cuts, len(outputs)]).tolist()):
-            spans = np.diff(starts[first : last + 1]) - (SPAN - 1)  # the number of spans of each word
-            begins = np.cumsum(spans) - spans  # the first span of each word
-            # The position in spelt where each span begins.
-            positions = np.arange(spans.sum()) + np.repeat(starts[first:last] - begins, spans)
-            characters = parameters["characters"][spelt[positions[:, None] + np.arange(SPAN)]]
-            values = characters.reshape(len(positions), -1) @ parameters["filters"].T
-            maxima = np.maximum.reduceat(values, begins)
-            features = np.tanh(maxima), parameters["corrections"][first:last]
+        for first, last in pieces(starts, SPANS_AT_ONCE):
+            features = np.tanh(self._filter_maxima(parameters, first, last)), parameters["corrections"][first:last]
             outputs[first:last] = np.concatenate(features, axis=1) @ projection.T
         return outputs
+
+    def _filter_maxima(self, parameters: Mapping[str, Array], first: int, last: int) -> Array:
+        """Return the maximum of each filter over the spans of each word from `first` to `last`, (words, filters)."""
+        characters, filters = parameters["characters"], parameters["filters"]
+        starts = self.data["starts"][first : last + 1]
+        begins_span = np.ones(starts[-1] - starts[0], bool)
+        for back in range(1, SPAN):
+            begins_span[starts[1:] - back - starts[0]] = False
+        positions = starts[0] + np.flatnonzero(begins_span)
+        words = np.repeat(np.arange(last - first), np.diff(starts))[begins_span]  # the word of each position
+        maxima = np.full((last - first, len(filters)), -np.inf, filters.dtype)
+        for begin in range(0, len(positions), SPANS_AT_ONCE):
+            block = positions[begin : begin + SPANS_AT_ONCE, None] + np.arange(SPAN)
+            values = characters[self.data["spelt"][block]].reshape(len(block), -1) @ filters.T
+            rows, begins = np.unique(words[begin : begin + SPANS_AT_ONCE], return_index=True)
+            maxima[rows] = np.maximum(maxima[rows], np.maximum.reduceat(values, begins))
+        return maxima
 
     def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
         if self._outputs is None or self._outputs[0] is not parameters["filters"]:
@@ -169,6 +186,28 @@ class CharacterCNN(Loss):
         for j in range(m):
             update_word(s, s.rows[j], j)
         return loss
+
+
+def pieces(offsets: NDArray[np.int64], size: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of words with a total length of at most `size`; a longer word is a range by itself.
+
+    Args:
+        offsets: Word i is from offsets[i] to offsets[i + 1].
+        size: The maximum length of a range, in the unit of the offsets.
+    """
+    first = 0
+    while first < len(offsets) - 1:
+        last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + size, "right")) - 1)
+        yield first, last
+        first = last
+
+
+def spelling(words: Words, first: int, last: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return the code points of the words from `first` to `last`, concatenated, and their number in each word."""
+    offsets = words.offsets[first : last + 1]
+    blob = words.blob[offsets[0] : offsets[-1]]
+    points = np.frombuffer(blob.tobytes().decode().encode("utf-32-le"), "<u4")
+    return points, np.add.reduceat(blob & 0xC0 != 0x80, offsets[:-1] - offsets[0], dtype=np.int64)
 
 
 def read_spans(s: Worker, word: int) -> int:
