@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from w2v.errors import pluralise
+
 # The phases and their units.
 PHASES = {
     "read": "bytes",  # read a text
@@ -93,7 +95,7 @@ def formatted_values(progress: Progress) -> list[str]:
 def duration(seconds: float) -> str:
     """Format a duration for people: "45 seconds", "72 minutes", "2.5 hours"."""
     if seconds < 120:
-        return f"{seconds:.0f} seconds"
+        return pluralise(round(seconds), "second")
     return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
 
 

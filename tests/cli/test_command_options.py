@@ -802,6 +802,8 @@ def test_help_shows_the_defaults(command: str) -> None:
         ("--dim 7", "--vector-size"),
         ("-epoch 7", "--epochs"),
         ("--thread 7", "--workers"),
+        ("--thread=7", "--workers"),
+        ("-size=7", "--vector-size"),
         ("--lr 7", "--alpha"),
         ("-minn 2", "--subwords 3-6, for -minn and -maxn"),
         ("-cbow 0", "--model cbow or --model skipgram"),
@@ -810,7 +812,7 @@ def test_help_shows_the_defaults(command: str) -> None:
     ],
 )
 def test_options_of_other_programs_are_translated(foreign: str, spelling: str) -> None:
-    option, *_ = foreign.split()
+    option = re.split("[ =]", foreign)[0]
     for command in "train", "tune", "slices":
         error = run(command, "text", *foreign.split(), code=2).stderr
         assert error == f"w2v: {option}: write {spelling}; see w2v {command} --help\n"

@@ -315,6 +315,11 @@ def test_query_adds_and_subtracts_words(
     assert not {one["word"] for one in result["found"]} & {*positive, *negative}
 
 
+def test_numbers_of_options_are_not_words_to_subtract(model: Path) -> None:
+    error = run("query", model, "king", "--topn", "-3", code=2).stderr
+    assert error.startswith("w2v: Invalid value for '--topn': -3 is not in the range")
+
+
 def test_words_that_look_like_options_and_operators_can_be_queried(tmp_path: Path) -> None:
     file = tmp_path / "m.safetensors"
     words = ["-", "--", "+", "-x", "--json", "new york", "a"]

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from types import SimpleNamespace
@@ -369,6 +370,12 @@ def test_numbers_that_json_lacks_are_null(capsys: pytest.CaptureFixture[str]) ->
     printing.print_json({"a": values, "b": {"c": tuple(values)}})
     expected = [None, None, None, 1.5, (1 << 64) - 1, "inf", None, True]
     assert json.loads(capsys.readouterr().out) == {"a": expected, "b": {"c": expected}}
+
+
+def test_paths_that_are_not_utf8_are_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    path = os.fsdecode(b"n\xff.bin")
+    printing.print_json({"output": path})
+    assert json.loads(capsys.readouterr().out) == {"output": path}
 
 
 def test_tables_print_words_literally_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:

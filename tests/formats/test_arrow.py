@@ -49,6 +49,18 @@ def test_tables_of_other_tools_are_read(tmp_path: Path, kind: Any, compression: 
         assert found.counts is None
 
 
+def test_words_may_have_any_type_of_strings_or_bytes(tmp_path: Path) -> None:
+    vectors = pa.array([[1.0], [2.0], [3.0]], pa.list_(pa.float32()))
+    encoded = [word.encode() for word in WORDS]
+    arrays = [pa.array(WORDS, kind) for kind in (pa.large_string(), pa.string_view())]
+    arrays += [pa.array(encoded, kind) for kind in (pa.binary(), pa.large_binary(), pa.binary_view())]
+    for number, words in enumerate(arrays):
+        path, batch = tmp_path / f"{number}.arrow", pa.record_batch([words, vectors], names=["word", "vector"])
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
+            writer.write_batch(batch)
+        assert w2v.load(path).index_to_key == WORDS
+
+
 def test_files_with_numbers_beyond_float32_are_refused(tmp_path: Path) -> None:
     matrix = np.array([[1, 2], [3, 1e300]])
     np.save(tmp_path / "m.npy", matrix)

@@ -112,12 +112,13 @@ class TrainingCommand(ResultCommand):
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         known = options_by_name(self, context)
         for before, argument in zip(["", *args], takewhile("--".__ne__, args), strict=False):
-            name = argument.lstrip("-")
+            given = argument.partition("=")[0]
+            name = given.lstrip("-")
             option = f"--{settings.RENAMED.get(name, name).replace('_', '-')}"
             spelling = FOREIGN.get(name) or (option if option in known else None)
             is_value = before in known and not known[before].is_flag
-            if spelling and argument.startswith("-") and argument not in known and not is_value:
-                raise click.UsageError(f"{argument}: write {spelling}", context)
+            if spelling and given.startswith("-") and given not in known and not is_value:
+                raise click.UsageError(f"{given}: write {spelling}", context)
         return super().parse_args(context, args)
 
 

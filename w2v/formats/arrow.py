@@ -192,9 +192,11 @@ def _encode_words(path: PathLike, pa: Any, column: Any) -> Iterable[bytes]:
     kind = column.type.value_type if types.is_dictionary(column.type) else column.type
     if types.is_integer(kind):
         return (str(number).encode() for number in column.to_pylist())
-    if not (types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind)):
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind):
+        column = column.cast(pa.large_binary())  # saves decoding the words, and encoding them again
+    words = [word.encode() if isinstance(word, str) else word for word in column.to_pylist()]
+    if not all(isinstance(word, bytes) for word in words):
         raise W2VError(f"{path}: its words are {one_line(kind)}: expected strings")
-    words: list[bytes] = column.cast(pa.large_binary()).to_pylist()
     return words
 
 

@@ -2,7 +2,7 @@
 
 The methods have gensim's names but w2v's own arguments and rules: a key is a word, never a row number, and `save`
 replaces a file only with `force`. `w2v.gensim` has classes with all methods of gensim, and with its arguments and
-behaviour. What else can be done with vectors is a function, such as `encode`, `recommend`, `plot` or `analogies`.
+behaviour. What else can be done with vectors is a function, such as `encode`, `recommend`, `word_map` or `analogies`.
 """
 
 from __future__ import annotations

@@ -121,8 +121,9 @@ class QueryCommand(options.ShortHelp):
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         known, end = options.options_by_name(self, context), args.index("--") if "--" in args else len(args)
         parsed: list[str] = []
-        for argument in args[:end]:
-            is_word = re.match("-[^-]", argument) and argument not in known
+        for before, argument in zip(["", *args], args[:end], strict=False):
+            is_value = before in known and not known[before].is_flag
+            is_word = re.match("-[^-]", argument) and argument not in known and not is_value
             if is_word and f"-{argument.partition('=')[0]}" in known:
                 raise click.UsageError(f"No such option '{argument}': did you mean -{argument}?", context)
             parsed += ["-", argument[1:]] if is_word else [argument]
