@@ -53,6 +53,7 @@ def test_malformed_lines_are_counted_and_unusable_files_refused(tmp_path: Path) 
         (b"# nothing\n", f"{none}$"),
         (b"# nothing\na0 b0\nb1\n", f"{none}, but line 2 is 'a0 b0'$"),
         (b"x" * 1000, f"{none}, but line 1 is 'x{{40,80}}'$"),
+        (b"x " * 40_000, f"{none}, but line 1 is longer than 65,536 bytes$"),
         (b"a0,b0,1\na1,b1,2\na2,caf\xe9,3\n", r"pairs, line 3: b'a2,caf\\xe9,3\\n' is not UTF-8$"),
     ):
         path.write_bytes(content)

@@ -255,7 +255,7 @@ def test_command_prints_words_and_missing_words(texts: list[Path], tmp_path: Pat
     result = w2v.slices(texts, tmp_path / "out", resume=True, epochs=1, vector_size=8)
     assert printed["slices"] == {name: vars(each) for name, each in result.slices.items()}
     assert isinstance(result.slices["1990s"], Slice)
-    assert "exists: name another file with -o, or add --force" in run(*arguments, code=1).stderr
+    assert "exists: add --resume (resume=True) to keep finished models" in run(*arguments, code=1).stderr
     assert "--phrases needs FILE here: write it with w2v phrases" in run(*arguments, "--phrases", code=2).stderr
     shown = run(*arguments, "--resume").stdout.splitlines()
     assert shown[0].split() == ["model", "words", "missing", "words"]

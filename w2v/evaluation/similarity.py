@@ -139,8 +139,12 @@ def rated_pairs(vectors: KeyedVectors, pairs: PathLike | None, case_insensitive:
         word_rows.append([index.row_or_composed(word) for word in words])
         unknown |= dict.fromkeys(word for word, row in zip(words, word_rows[-1], strict=True) if row < 0)
     if not scores:
-        line = f", but line {head[0][0]} is {head[0][1][:60].strip()!r}" if head else ""
-        raise W2VError(f"{pairs}: no pairs found: a pair is a line of two words and a score{line}")
+        found = ""
+        if head:
+            number, text = head[0]
+            found = f"{text[:60].strip()!r}" if text else f"longer than {MAX_LINE_BYTES:,} bytes"
+            found = f", but line {number} is {found}"
+        raise W2VError(f"{pairs}: no pairs found: a pair is a line of two words and a score{found}")
     _check_decimal_commas(pairs, score_texts)
     rows = np.array(word_rows, np.int64)
     known = np.flatnonzero((rows >= 0).all(axis=1))

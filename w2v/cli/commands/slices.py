@@ -68,7 +68,7 @@ def slices(corpus: tuple[str, ...], output: Path, force: bool, resume: bool, pro
     inputs = [*options.corpus_of(corpus).files, *filter(None, [given["phrases"], given["tag_words"]])]
     if output.is_dir():
         for path in files:
-            outputs.check(path, resume or force, map(Path, inputs))
+            outputs.check(path, True, map(Path, inputs))  # `slices` itself refuses to replace a model
     try:
         result = slicing.slices(paths, output, resume=resume, force=force, progress=progress, **chosen)
     except Stopped as stopped:
