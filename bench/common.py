@@ -181,7 +181,7 @@ def training_seconds(
     assert training.kernel.tokens_trained == settings.epochs * training.plan.tokens, "some tokens were not trained"
     loss = training.make_checkpoint().mean_losses[-1]
     assert loss is not None, "nothing was predicted"
-    assert 0 < loss < decisions * math.log(2), "the loss is no lower than before training"
+    assert 0 < loss < decisions * math.log(2), "training did not lower the loss"
     return duration
 
 

@@ -75,7 +75,7 @@ class MissingModule:
 
 
 def import_gensim(name: str = "gensim") -> Any:
-    """Return a module of gensim, or a stand-in."""
+    """Return a module of gensim, or a MissingModule if gensim is not installed."""
     return importlib.import_module(name) if importlib.util.find_spec("gensim") else MissingModule()
 
 

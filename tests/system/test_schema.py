@@ -18,7 +18,7 @@ from tests.helpers import assert_one_line
 from w2v.cli import main as cli
 from w2v.errors import W2VError
 from w2v.formats.native import read_native, write_native
-from w2v.system.schema import Count, Integer, Number, PathText, decode, encode
+from w2v.system.schema import Count, Integer, Number, decode, encode
 from w2v.training import checkpoint, checkpoint_folder
 
 NUMBERS = st.integers() | st.floats() | st.sampled_from([0, -1, 1 << 31, 1 << 62, 1 << 63, 1 << 64, 10**400, 1e400])
@@ -78,14 +78,6 @@ def test_numbers_in_files_have_64_bits(kind: Any, low: int, high: int) -> None:
     for number in low - 1, high + 1:
         with pytest.raises(W2VError, match=r"^file: damaged: "):
             decode(kind, str(number), "file")
-
-
-def test_names_of_files_are_not_empty_and_can_be_encoded() -> None:
-    for path in "a", "a/b", "\udc80", "\udcff", "大", "\ud7ff", "\ue000":
-        assert decode(PathText, json.dumps(path), "file") == path
-    for path in "", "\0", "a\0", "\ud800", "\udc7f", "\udd00", "\udfff":
-        with pytest.raises(W2VError, match=r"^file: damaged: "):
-            decode(PathText, json.dumps(path), "file")
 
 
 def test_values_without_a_json_form_are_not_written() -> None:

@@ -213,7 +213,10 @@ def losses_with(kind: type, name: str) -> tuple[str, ...]:
 
 
 def options_for(kind: type, *names: str, common: bool = False) -> Callable[[Command], Command]:
-    """Return options for fields of a dataclass of options, by default for all. Those of the fewest losses come last."""
+    """Return options for fields of a dataclass, by default for all.
+
+    Options that fewer losses have come later.
+    """
     ordered = sorted(names or options_of(kind), key=lambda name: -len(losses_with(kind, name) or LOSSES))
     return composed(*(option_for(kind, name, common) for name in ordered))
 

@@ -132,7 +132,7 @@ def build_tree(vocabulary: Vocabulary, name: str, vectors: PathLike | None = Non
         vectors: The model with the vectors to cluster.
 
     Raises:
-        SettingsError: Vectors are to be clustered, and none are given.
+        SettingsError: The tree clusters vectors, but the settings name no vectors.
         W2VError: The file, or the model with the vectors, cannot be used.
     """
     if name == "huffman":

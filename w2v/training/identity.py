@@ -105,7 +105,7 @@ def checksum_of_files(paths: Iterable[PathLike]) -> str:
 
 @dataclass(frozen=True)
 class State:
-    """The base class of the content of a file from which a command goes on after it was stopped."""
+    """The base class of the state that a stopped command stores, so that it can be resumed."""
 
     identity: Identity
 
@@ -115,7 +115,7 @@ def read_state(path: Path, new: T, remedy: str) -> T:
 
     Args:
         path: The file.
-        new: The state if there is no file.
+        new: The state to start with if the file does not exist.
         remedy: See `check_identity`.
 
     Raises:

@@ -137,7 +137,7 @@ def thresholds(probabilities: NDArray[np.float32]) -> NDArray[np.uint32]:
 
 
 def _instruction_set(original: str, kernel: str) -> str:
-    """Return the instruction set of a kernel: the one that the run began with, because others round differently.
+    """Return the instruction set that the run began with, because other sets round differently.
 
     If this machine does not support it, warn and return the machine's own.
     """

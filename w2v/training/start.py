@@ -72,7 +72,7 @@ def initialise(
     Args:
         config: The description of the run.
         text: The text of the run.
-        source: What the run continues, or the vectors to initialise words with.
+        source: The view that the run continues, or the vectors to initialise words with.
         vocabulary: The words to train; by default, the words of the text.
         checkpoint: The checkpoint to resume from.
 

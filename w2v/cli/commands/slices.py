@@ -29,7 +29,7 @@ from w2v.training.schedule import DEFAULT_INTERVAL
 )
 @options.file_option(
     "--tag-words",
-    help="Train one model instead, in which each word of this file has a vector for each CORPUS, such as gay_1990s.",
+    help="Train one model instead. Each word of this file gets a vector for each CORPUS, such as gay_1990s.",
 )
 @options.TRAINING_SETTINGS
 @options.SETTING_FLAG_OPTIONS
