@@ -40,7 +40,6 @@ TOP = {"w2v", "w2v.__main__", "w2v.sklearn"}
 UPWARD_IMPORTERS = {"w2v.evaluation.models", "w2v.training.checkpoint"}
 # Modules that re-export names from other modules: public names, and names in gensim's places.
 RE_EXPORTERS = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec", "w2v.losses", "w2v.fasttext"}
-RE_EXPORTERS |= {f"w2v.gensim.{name}" for name in ("scripts", "similarities", "test")}  # names of an installed gensim
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TEXT_SUFFIXES = {"", ".c", ".h", ".md", ".pxd", ".py", ".pyx", ".sh"}  # of the files that are searched for file names
 FILE_NAME = re.compile(r"(?<![\w./-])(?:bench|docs|tests|w2v)/[\w/-]+\.(?:c|h|md|pxd|pyx?|sh)\b")
@@ -291,9 +290,9 @@ def test_compiler_directives_are_only_in_setup_py_and_generated_c_is_elsewhere()
 
 
 def test_nothing_is_unpickled() -> None:
-    # utils.py has gensim's unpickle; fall_through.py makes the pickles of an installed gensim find its classes.
+    # utils.py has gensim's unpickle; with installation.py, gensim's own `load` finds its classes.
     reader = PACKAGE / "formats" / "pickles.py"  # its unpickler replaces all opcodes that make objects
-    for path in set(SOURCES) - {reader, *(PACKAGE / "gensim" / name for name in ("utils.py", "fall_through.py"))}:
+    for path in set(SOURCES) - {reader, *(PACKAGE / "gensim" / name for name in ("utils.py", "installation.py"))}:
         assert not re.search(r"import pickle\b|allow_pickle=True|np\.load\(", path.read_text("utf-8")), path
     assert not re.search(r"pickle\.(loads?|Unpickler)\b", reader.read_text("utf-8"))
 

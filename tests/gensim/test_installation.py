@@ -1,109 +1,35 @@
-"""w2v.gensim imported as gensim, and its missing modules."""
+"""gensim's modules with w2v's classes, after w2v.gensim.install()."""
 
 import copy
-import copyreg
 import importlib
 import importlib.metadata
 import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import w2v.gensim
-from w2v.gensim import fall_through
-from w2v.gensim.utils import VERSION
-
-MISSING = "^w2v.gensim has no {}, only word vectors: for it, install gensim itself: pip install gensim$"
-
-
-@pytest.fixture
-def without_gensim(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(fall_through, "has_gensim", lambda: False)
-    monkeypatch.delitem(sys.modules, "w2v.gensim.models.doc2vec", raising=False)
-    yield
-    sys.modules.pop("w2v.gensim.models.doc2vec", None)
-
-
-@pytest.mark.usefixtures("without_gensim")
-@pytest.mark.parametrize(
-    ("statement", "missing"),
-    [
-        ("from w2v.gensim import corpora", "corpora"),
-        ("import w2v.gensim.corpora", "corpora"),
-        ("from w2v.gensim.corpora import Dictionary", "corpora"),
-        ("from w2v.gensim.models import KeyedVectors, LdaModel", "models.LdaModel"),
-        ("from w2v.gensim.models.ldamodel import LdaModel", "models.ldamodel"),
-        ("from w2v.gensim.utils import simple_preprocess, chunkize", "utils.chunkize"),
-        (
-            "from w2v.gensim.models.doc2vec import TaggedDocument, TaggedLineDocument",
-            "models.doc2vec.TaggedLineDocument",
-        ),
-    ],
-)
-def test_error_for_a_missing_gensim_module_is_one_line(
-    statement: str, missing: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in list(sys.modules):
-        if name.startswith(f"w2v.gensim.{missing.partition('.')[0]}") and not fall_through.has_module(name[11:]):
-            monkeypatch.delitem(sys.modules, name)
-    vars(w2v.gensim).pop("corpora", None)  # an earlier test may have imported it
-    with pytest.raises(ImportError, match=MISSING.format(missing)):
-        exec(statement)
-    assert not hasattr(w2v.gensim, "corpora")
-
-
-@pytest.mark.usefixtures("without_gensim")
-def test_error_for_a_missing_name_of_a_module_is_one_line() -> None:
-    with pytest.raises(AttributeError, match=MISSING.format("utils.chunkize")):
-        getattr(w2v.gensim.utils, "chunkize")  # noqa: B009
-    with pytest.raises(AttributeError, match="no attribute '__wrapped__'"):
-        getattr(w2v.gensim.utils, "__wrapped__")  # noqa: B009
-    doc2vec = importlib.import_module("w2v.gensim.models").Doc2Vec
-    for use in (doc2vec, doc2vec.load):
-        with pytest.raises(NotImplementedError, match="has no Doc2Vec: "):
-            use()
-
-
-def test_gensim_itself_is_not_hidden() -> None:
-    assert pytest.importorskip("gensim.corpora").__name__ == "gensim.corpora"
-    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'gensim\.nothing'$"):
-        importlib.import_module("gensim.nothing")
-
-
-def test_install_is_undone_after_the_with_block() -> None:
-    real_gensim = pytest.importorskip("gensim")
-    own = {name: module for name, module in sys.modules.items() if name.startswith("gensim")}
-    finders = list(sys.meta_path)
-    installed = importlib.metadata.version("gensim")
-    reducers = dict(copyreg.dispatch_table)
-    with w2v.gensim.install():
-        assert importlib.import_module("gensim") is w2v.gensim
-        for name in ("models.word2vec", "models", "utils", "downloader", "similarities.annoy", "test.utils"):
-            assert importlib.import_module(f"gensim.{name}") is importlib.import_module(f"w2v.gensim.{name}")
-        assert importlib.metadata.version("gensim") == w2v.gensim.__version__ == VERSION
-        assert importlib.metadata.version("numpy") != VERSION
-        package = Path(w2v.gensim.__file__).parent
-        found = [importlib.metadata.distribution("gensim"), next(importlib.metadata.distributions())]
-        for distribution in found:
-            assert (distribution.metadata["Name"], distribution.version) == ("gensim", VERSION)
-            assert distribution.locate_file("models") == package / "models"
-            assert distribution.read_text("RECORD") is None
-        assert "numpy" in {distribution.name for distribution in importlib.metadata.distributions()}
-        assert importlib.import_module("gensim.corpora") is real_gensim.corpora
-        assert Path(w2v.gensim.__path__[0]) == Path(real_gensim.__file__).parent
-    assert importlib.import_module("gensim") is real_gensim
-    assert {name: module for name, module in sys.modules.items() if name in own} == own
-    assert [Path(path) for path in w2v.gensim.__path__] == [package]
-    assert importlib.metadata.version("gensim") == installed
-    assert sys.meta_path == finders
-    assert copyreg.dispatch_table == reducers
-
+from w2v.gensim.installation import MODULES
 
 TEXTS = [["human", "interface", "computer"], ["graph", "trees", "computer"], ["graph", "minors", "interface"]] * 3
+
+
+def gensim_module(name: str) -> Any:
+    return importlib.import_module(f"gensim.{name}")
+
+
+def word2vec_package() -> str:
+    """Return the package of the class that a program imports from gensim."""
+    names: dict[str, Any] = {}
+    exec("from gensim.models import Word2Vec", names)
+    return str(names["Word2Vec"].__module__).partition(".")[0]
 
 
 @pytest.fixture
@@ -113,8 +39,105 @@ def installed() -> Iterator[None]:
         yield
 
 
+def run_program(program: str) -> str:
+    """Run a program in a process that has imported neither gensim nor w2v.gensim. Return what it prints."""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=False)
+    assert not done.returncode, done.stderr
+    return done.stdout
+
+
+def test_without_gensim_one_line_refuses() -> None:
+    program = "import sys; sys.modules['gensim'] = None; import w2v.gensim\ntry: w2v.gensim.install()\n"
+    printed = run_program(f"{program}except ImportError as error: print(error)")
+    assert printed.startswith("w2v.gensim.install() changes gensim, which cannot be imported: ")
+    assert printed.endswith(". Install it, or import w2v.gensim instead of gensim\n")
+    assert printed.count("\n") == 1
+
+
+def test_importing_w2v_gensim_changes_nothing() -> None:
+    program = "import sys; before = list(sys.meta_path); import w2v.gensim\n"
+    run_program(f"{program}assert sys.meta_path == before; assert 'gensim' not in sys.modules")
+
+
+def test_names_that_we_lack_are_not_in_our_modules() -> None:
+    for statement in ("from w2v.gensim import corpora", "from w2v.gensim.models import LdaModel"):
+        with pytest.raises(ImportError, match="cannot import name"):
+            exec(statement)
+
+
+def test_install_is_undone_after_the_with_block() -> None:
+    pytest.importorskip("gensim")
+    gensim_module("similarities.annoy")
+    own = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "gensim"}
+    attributes = {name: (type(module), dict(vars(module))) for name, module in own.items()}
+    finders = list(sys.meta_path)
+    with w2v.gensim.install():
+        assert {name: module for name, module in sys.modules.items() if name in own} == own
+        assert sys.meta_path == finders
+        for name in MODULES:
+            ours = importlib.import_module(f"w2v.gensim.{name}")
+            for key in ("Word2Vec", "FastText", "KeyedVectors", "Phrases", "Phraser", "LineSentence", "AnnoyIndexer"):
+                if key in vars(ours):
+                    assert getattr(gensim_module(name), key) is vars(ours)[key]
+        assert importlib.metadata.version("gensim") == importlib.import_module("gensim").__version__
+    assert {name: (type(module), dict(vars(module))) for name, module in own.items()} == attributes
+    for name in ("Word2Vec", "KeyedVectors"):
+        assert getattr(gensim_module("models"), name).__module__ == f"gensim.models.{name.lower()}"
+    assert sys.meta_path == finders
+
+
+def test_calls_can_be_nested() -> None:
+    pytest.importorskip("gensim")
+    outer = w2v.gensim.install()
+    with w2v.gensim.install():
+        assert word2vec_package() == "w2v"
+    assert word2vec_package() == "w2v"
+    inner = w2v.gensim.install()
+    outer.close()
+    outer.close()  # has no effect
+    assert word2vec_package() == "w2v"
+    inner.close()
+    assert word2vec_package() == "gensim"
+
+
+def test_threads_can_install_and_import_at_once() -> None:
+    pytest.importorskip("gensim")
+    program = (
+        "import sys, threading; sys.setswitchinterval(1e-5); found = []\n"
+        "def work(number):\n"
+        "    import w2v.gensim\n"
+        "    with w2v.gensim.install():\n"
+        "        from gensim.models import Word2Vec\n"
+        "        found.append(Word2Vec.__module__)\n"
+        "threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]\n"
+        "[thread.start() for thread in threads]; [thread.join() for thread in threads]\n"
+        "import gensim; print(sorted(set(found)), gensim.models.Word2Vec.__module__, len(found))"
+    )
+    assert run_program(program) == "['w2v.gensim.models.word2vec'] gensim.models.word2vec 8\n"
+
+
 @pytest.mark.usefixtures("installed")
-def test_names_that_we_lack_come_from_gensim() -> None:
+def test_other_threads_get_our_classes_while_gensims_objects_are_saved(tmp_path: Path) -> None:
+    model = train_doc2vec()
+    stop = Event()
+
+    def import_in_a_loop() -> set[str]:
+        found = {word2vec_package()}
+        while not stop.is_set():
+            found.add(word2vec_package())
+        return found
+
+    with ThreadPoolExecutor(2) as pool:
+        imported = [pool.submit(import_in_a_loop) for _ in range(2)]
+        for _ in range(30):
+            model.save(str(tmp_path / "doc2vec"))
+            type(model).load(str(tmp_path / "doc2vec"))
+        stop.set()
+        assert [each.result() for each in imported] == [{"w2v"}, {"w2v"}]
+
+
+@pytest.mark.usefixtures("installed")
+def test_names_that_we_lack_are_gensims() -> None:
     names = {
         "corpora": "Dictionary",
         "models": "LdaModel",
@@ -128,57 +151,55 @@ def test_names_that_we_lack_come_from_gensim() -> None:
         "similarities": "Similarity",
         "utils": "chunkize",
         "matutils": "corpus2dense",
-        "test.utils": "common_corpus",
+        "test.utils": "datapath",
     }
     for module, name in names.items():
-        value = getattr(importlib.import_module(f"gensim.{module}"), name)
-        assert getattr(value, "__module__", "gensim").startswith("gensim"), module
-        assert getattr(importlib.import_module(f"w2v.gensim.{module}"), name) is value
-    for module, name in (("models", "Word2Vec"), ("models.keyedvectors", "KeyedVectors"), ("utils", "SaveLoad")):
-        assert getattr(importlib.import_module(f"gensim.{module}"), name).__module__.startswith("w2v.gensim.")
+        assert getattr(gensim_module(module), name).__module__.startswith("gensim"), module
     with pytest.raises(ModuleNotFoundError, match=r"^No module named 'gensim\.nothing'$"):
-        importlib.import_module("gensim.nothing")
-    with pytest.raises(AttributeError, match=r"module 'gensim\.utils' has no attribute 'nothing'"):
-        getattr(importlib.import_module("gensim.utils"), "nothing")  # noqa: B009
+        gensim_module("nothing")
+    with pytest.raises(AttributeError, match=r"module 'gensim\.models\.word2vec' has no attribute 'nothing'"):
+        getattr(gensim_module("models.word2vec"), "nothing")  # noqa: B009
 
 
 @pytest.mark.usefixtures("installed")
 def test_star_imports_give_the_names_of_both_sides() -> None:
     names: dict[str, Any] = {}
-    exec("from gensim import *; from gensim.models import *; from gensim.utils import *", names)
-    assert {"corpora", "models", "parsing", "word2vec", "LdaModel", "Doc2Vec", "chunkize"} <= names.keys()
-    assert {names[name].__module__.partition(".")[0] for name in ("Word2Vec", "Phrases", "simple_preprocess")} == {
-        "w2v"
-    }
+    exec("from gensim import *; from gensim.models import *; from gensim.models.phrases import *", names)
+    assert {"corpora", "models", "parsing", "word2vec", "LdaModel", "Doc2Vec"} <= names.keys()
+    assert {names[name].__module__.partition(".")[0] for name in ("Word2Vec", "Phrases", "FrozenPhrases")} == {"w2v"}
 
 
-@pytest.mark.usefixtures("without_gensim")
-def test_star_imports_without_gensim_give_our_names() -> None:
-    names: dict[str, Any] = {}
-    exec("from w2v.gensim.models import *; from w2v.gensim.utils import *", names)
-    assert {"Word2Vec", "KeyedVectors", "simple_preprocess"} <= names.keys()
-    assert not {"LdaModel", "chunkize"} & names.keys()
+@pytest.mark.usefixtures("installed")
+def test_a_program_can_replace_names_of_gensim(monkeypatch: pytest.MonkeyPatch) -> None:
+    models = gensim_module("models")
+    monkeypatch.setattr(models, "Word2Vec", dict)
+    assert models.Word2Vec is dict
+    monkeypatch.undo()
+    assert models.Word2Vec is w2v.gensim.models.Word2Vec
+    assert isinstance(models, ModuleType)
 
 
 def test_modules_of_gensim_keep_its_own_classes() -> None:
-    """The program runs in a process that has not imported gensim before."""
     pytest.importorskip("gensim")
     program = (
         "import w2v.gensim; installed = w2v.gensim.install()\n"
         "from gensim.models.doc2vec import Doc2Vec; from gensim.models import Word2Vec, ldamodel\n"
-        "import gensim; assert ldamodel.utils is not gensim.utils\n"
         "assert Word2Vec.__module__ == 'w2v.gensim.models.word2vec' and not issubclass(Doc2Vec, Word2Vec)\n"
         "installed.close(); import gensim; assert issubclass(Doc2Vec, gensim.models.Word2Vec)\n"
         "import gensim.models.ldamodel; assert ldamodel is gensim.models.ldamodel"
     )
-    subprocess.run([sys.executable, "-c", program], check=True)
+    run_program(program)
+
+
+def train_doc2vec() -> Any:
+    module = gensim_module("models.doc2vec")
+    documents = [module.TaggedDocument(text, [row]) for row, text in enumerate(TEXTS)]
+    return module.Doc2Vec(documents, min_count=1, vector_size=8, epochs=1)
 
 
 @pytest.mark.usefixtures("installed")
 def test_objects_of_gensim_work_with_ours(tmp_path: Path) -> None:
-    models, corpora, similarities = (
-        importlib.import_module(f"gensim.{name}") for name in ("models", "corpora", "similarities")
-    )
+    models, corpora, similarities = (gensim_module(name) for name in ("models", "corpora", "similarities"))
     model = models.Word2Vec(TEXTS, min_count=1, vector_size=8, seed=1, workers=1)
     dictionary = corpora.Dictionary(TEXTS)
     index = similarities.WordEmbeddingSimilarityIndex(model.wv)
@@ -187,11 +208,16 @@ def test_objects_of_gensim_work_with_ours(tmp_path: Path) -> None:
     assert matrix.inner_product(bag, bag, normalized=(True, True)) == pytest.approx(1, abs=1e-5)
     assert len(similarities.WmdSimilarity(TEXTS, model.wv, num_best=2)[TEXTS[0]]) == 2
     (tmp_path / "text.txt").write_text("".join(" ".join(text) + "\n" for text in TEXTS))
-    own_phrases = fall_through.import_own("gensim.models.phrases").Phrases
-    reader = importlib.import_module("gensim.models.word2vec").LineSentence(tmp_path / "text.txt")
+    own_phrases = vars(gensim_module("models.phrases"))["Phrases"]
+    assert own_phrases.__module__ == "gensim.models.phrases"
+    reader = gensim_module("models.word2vec").LineSentence(tmp_path / "text.txt")
     assert own_phrases(reader, min_count=1, threshold=0.1).vocab == models.Phrases(reader, min_count=1).vocab
-    documents = [models.doc2vec.TaggedDocument(text, [row]) for row, text in enumerate(TEXTS)]
-    saved = models.Doc2Vec(documents, min_count=1, vector_size=8, epochs=1)
+    assert len(gensim_module("similarities.annoy").AnnoyIndexer(train_doc2vec(), 2).labels) == 9
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_doc2vec_is_saved_loaded_and_copied(tmp_path: Path) -> None:
+    models, saved = gensim_module("models"), train_doc2vec()
     saved.save(str(tmp_path / "doc2vec"))
     loaded = models.Doc2Vec.load(str(tmp_path / "doc2vec"))
     assert type(loaded.wv) is type(saved.wv)
@@ -203,4 +229,25 @@ def test_objects_of_gensim_work_with_ours(tmp_path: Path) -> None:
     assert copy.copy(saved.wv).vectors is saved.wv.vectors
     assert b"w2v" not in (tmp_path / "doc2vec").read_bytes()
     assert models.Word2Vec.load(tmp_path / "doc2vec").wv["graph"].tolist() == saved.wv["graph"].tolist()
-    assert len(importlib.import_module("gensim.similarities.annoy").AnnoyIndexer(saved, 2).labels) == 9
+
+
+def test_files_of_a_doc2vec_do_not_depend_on_install(tmp_path: Path) -> None:
+    pytest.importorskip("gensim")
+    kind, plain, meanwhile = type(train_doc2vec()), str(tmp_path / "plain"), str(tmp_path / "meanwhile")
+    saved = train_doc2vec()
+    saved.save(plain)
+    with w2v.gensim.install():
+        loaded = kind.load(plain)
+        assert type(loaded.wv) is type(saved.wv)
+        loaded.save(meanwhile)
+    again = kind.load(meanwhile)
+    assert type(again.wv) is type(saved.wv)
+    assert (again.dv.vectors == saved.dv.vectors).all()
+
+
+def test_pickle_refuses_other_objects_of_gensims_classes() -> None:
+    pytest.importorskip("gensim")
+    phrases = gensim_module("models.phrases").Phrases(TEXTS, min_count=1)
+    with w2v.gensim.install(), pytest.raises(pickle.PicklingError, match=r"gensim\.models\.phrases\.Phrases"):
+        pickle.dumps(phrases)
+    assert pickle.loads(pickle.dumps(phrases)).vocab == phrases.vocab

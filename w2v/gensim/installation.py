@@ -1,64 +1,107 @@
-"""Make this package importable as `gensim`."""
+"""Make programs that import gensim use this package's classes."""
+
+from __future__ import annotations
 
 import importlib
-import pkgutil
-import sys
-from collections.abc import Iterator
+import pickle
 from contextlib import ExitStack
-from importlib.machinery import PathFinder
-from importlib.metadata import Distribution, DistributionFinder
-from pathlib import Path
+from threading import Lock
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
 
-from w2v.gensim import fall_through
-from w2v.gensim.fall_through import ALIAS, FOLDER, PACKAGE
-from w2v.gensim.utils import VERSION
+# gensim's modules with classes and functions that this package has, too.
+MODULES = [f"models{name}" for name in ("", ".word2vec", ".keyedvectors", ".fasttext", ".phrases")] + [
+    "similarities.annoy"
+]
+PICKLED_CLASSES = "Word2Vec", "KeyedVectors"  # gensim.models.doc2vec has these names as well
+
+_lock = Lock()
+_calls: list[ExitStack] = []  # the results of `install` that are not closed yet
+_undo = ExitStack()  # undoes the change
+_ours: dict[int, Any] = {}  # this package's class or function for each of gensim's that is replaced, by its id
+_theirs: dict[tuple[str, str], Any] = {}  # gensim's class or function, by the name of its module and its own
+
+
+class _ChangedModule(ModuleType):
+    """A module of gensim that gives programs this package's classes and functions in place of its own.
+
+    The functions of the module itself do not read its attributes, but its globals, which still have gensim's classes.
+    """
+
+    def __getattribute__(self, name: str) -> Any:
+        value = super().__getattribute__(name)
+        return _ours.get(id(value), value)
+
+
+class _OwnUnpickler(pickle.Unpickler):
+    """An unpickler for gensim's `load` methods, such as Doc2Vec.load: it finds gensim's own classes."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        return _theirs.get((module, name)) or super().find_class(module, name)
 
 
 def install() -> ExitStack:
-    """Make `import gensim` import this package, and importlib.metadata report its version as gensim's.
+    """Change gensim so that programs get this package's Word2Vec, FastText, KeyedVectors, Phrases and their functions.
 
-    Modules and names that this package lacks come from gensim itself, if it is installed. Modules that have already
-    imported gensim, and gensim's own modules, keep the real one.
+    All else in gensim is as before, and uses gensim's own classes: a Doc2Vec trains, saves and loads as without this
+    call. Names that a program has imported before remain gensim's. Meanwhile pickle refuses, with a PicklingError,
+    objects of gensim's FastText and Phrases that were made before.
+
+    Calls can be nested, and can come from several threads. The change lasts until all of them are undone.
 
     Returns:
-        A context manager. Leaving its `with` block, or calling its close(), undoes the change.
+        A context manager. Leaving its `with` block, or calling its close(), undoes the call.
+
+    Raises:
+        ImportError: gensim is not installed.
     """
-    package = importlib.import_module(PACKAGE)
-    found = pkgutil.walk_packages([str(FOLDER)], f"{PACKAGE}.")
-    inner_names = [module.name.removeprefix(f"{PACKAGE}.") for module in found]
-    names = [PACKAGE, *(f"{PACKAGE}.{inner}" for inner in inner_names if fall_through.has_module(inner))]
-    modules = {name.removeprefix("w2v."): importlib.import_module(name) for name in names}
-    finder, undo, path = _DistributionFinder(), ExitStack(), list(package.__path__)
-    fall_through.install(modules)
-    undo.callback(fall_through.uninstall)
-    sys.meta_path.insert(0, finder)
-    undo.callback(sys.meta_path.remove, finder)
-    spec = PathFinder.find_spec(ALIAS)
-    if spec and spec.submodule_search_locations:  # programs look there for gensim's test data
-        package.__path__ = [*spec.submodule_search_locations, *path]
-        undo.callback(setattr, package, "__path__", path)
-    return undo
+    try:
+        for name in ("utils", "models.doc2vec", *MODULES):
+            importlib.import_module(f"gensim.{name}")
+    except ImportError as error:
+        raise ImportError(
+            f"w2v.gensim.install() changes gensim, which cannot be imported: {error}. Install it, or import w2v.gensim "
+            "instead of gensim"
+        ) from error
+    call = ExitStack()
+    with _lock:
+        if not _calls:
+            _change_gensim()
+        _calls.append(call)
+    call.callback(_finish, call)
+    return call
 
 
-class _GensimDistribution(Distribution):
-    """The metadata that importlib.metadata reports for gensim."""
-
-    def read_text(self, filename: str) -> str | None:
-        return f"Name: {ALIAS}\nVersion: {VERSION}\n" if filename == "METADATA" else None
-
-    def locate_file(self, path: object) -> Path:
-        return FOLDER / str(path)
+def _finish(call: ExitStack) -> None:
+    with _lock:
+        _calls.remove(call)
+        if not _calls:
+            _undo.close()
 
 
-class _DistributionFinder(DistributionFinder):
-    """A finder of gensim's distribution. It finds no modules."""
+def _change_gensim() -> None:
+    doc2vec, utils = (importlib.import_module(f"gensim.{name}") for name in ("models.doc2vec", "utils"))
 
-    def find_spec(self, *_: object) -> None:
-        return None
+    def unpickle(fname: Any) -> Any:
+        with utils.open(fname, "rb") as file:
+            return _OwnUnpickler(file, encoding="latin1").load()  # gensim's encoding, for pickles of Python 2
 
-    def find_distributions(
-        self,
-        context: DistributionFinder.Context = DistributionFinder.Context(),  # noqa: B008 - as in the base class
-    ) -> Iterator[Distribution]:
-        if context.name in (None, ALIAS):
-            yield _GensimDistribution()
+    _set(utils, "unpickle", unpickle)
+    for name in PICKLED_CLASSES:  # pickle looks for a class in its __module__, where it must find gensim's
+        _set(getattr(doc2vec, name), "__module__", doc2vec.__name__)
+    for name in MODULES:
+        theirs, ours = importlib.import_module(f"gensim.{name}"), importlib.import_module(f"w2v.gensim.{name}")
+        for key in vars(ours).keys() & vars(theirs).keys():
+            value, original = vars(ours)[key], vars(theirs)[key]
+            is_kind = isinstance(value, type | FunctionType | MethodType)  # not scorers, which gensim's Phrases pickles
+            if is_kind and not key.startswith("_") and value.__module__.startswith("w2v.gensim."):
+                _ours[id(original)] = value
+                _theirs[theirs.__name__, key] = original
+        _set(theirs, "__class__", _ChangedModule)
+    _undo.callback(_ours.clear)
+    _undo.callback(_theirs.clear)
+
+
+def _set(target: Any, name: str, value: Any) -> None:
+    _undo.callback(setattr, target, name, getattr(target, name))
+    setattr(target, name, value)

@@ -26,7 +26,6 @@ from zipfile import BadZipFile, ZipFile
 from w2v.errors import TruncatedFile, W2VError
 from w2v.formats.row_blocks import open_unpacked
 from w2v.formats.word2vec import compress_by_name
-from w2v.gensim.fall_through import attributes_of, has_gensim
 from w2v.system.files import PathLike, atomic_write, temporary_folder
 
 VERSION = "4.4.0"  # the version of gensim that this package imitates
@@ -274,9 +273,3 @@ class ClippedCorpus:
 
     def __len__(self) -> int:
         return len(range(len(self.corpus))[: self.max_docs])
-
-
-def __getattr__(name: str) -> Any:
-    if name == "call_on_class_only" and not has_gensim():  # gensim's models have it in their pickles
-        return refuse_load_of_model
-    return attributes_of(__name__)(name)

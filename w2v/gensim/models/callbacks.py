@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from w2v.gensim.fall_through import attributes_of
-
 
 class CallbackAny2Vec:
     """A base class for callbacks. Training calls its methods with the model, after updating `model.wv`."""
@@ -15,6 +13,3 @@ class CallbackAny2Vec:
     def on_train_begin(self, model: Any) -> None: ...
 
     def on_train_end(self, model: Any) -> None: ...
-
-
-__getattr__ = attributes_of(__name__)

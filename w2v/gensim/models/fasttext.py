@@ -12,7 +12,6 @@ from numpy.typing import DTypeLike, NDArray
 from w2v.errors import W2VError
 from w2v.formats import fasttext
 from w2v.formats.vector_file import VectorFile
-from w2v.gensim.fall_through import attributes_of
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.word2vec import Word2Vec
 from w2v.gensim.sentences import Sentences
@@ -299,6 +298,3 @@ def save_facebook_model(model: FastText, path: PathLike, encoding: str = "utf-8"
     settings |= {"model": "skipgram" if model.sg else "cbow", "loss": "ns" if model.negative else "hs"}
     settings["sample"] = sample_as_share(model.sample, int(model.wv.expandos["count"].sum()))
     fasttext.FORMAT.save(path, replace(content, header=replace(content.header, settings=settings)))
-
-
-__getattr__ = attributes_of(__name__)

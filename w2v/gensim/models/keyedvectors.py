@@ -15,7 +15,6 @@ from w2v.formats.vector_file import VectorFile, as_floats
 from w2v.gensim import attributes, utils, vector_files
 from w2v.gensim.editable_vectors import REAL, Key
 from w2v.gensim.evaluation import EvaluationMethods
-from w2v.gensim.fall_through import attributes_of
 from w2v.gensim.sentences import read_bytes
 from w2v.system.files import Errors, PathLike
 from w2v.vectors import keyed
@@ -392,6 +391,3 @@ def prep_vectors(
 
 load_word2vec_format = KeyedVectors.load_word2vec_format
 Word2VecKeyedVectors = EuclideanKeyedVectors = KeyedVectors
-
-
-__getattr__ = attributes_of(__name__)

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError, one_line
 from w2v.gensim import phrase_pickles, utils
-from w2v.gensim.fall_through import attributes_of
 from w2v.system.files import PICKLE, PathLike, open_regular, translate_os_errors
 from w2v.system.schema import Count, Integer, Number, convert, decode, encode
 from w2v.text import phrases as core
@@ -394,6 +393,3 @@ class FrozenPhrases(PhrasesTransformation):
 
 Phraser = FrozenPhrases
 PhrasesTransformation.kinds.update(Phrases=(Phrases, PhrasesFields), FrozenPhrases=(FrozenPhrases, FrozenFields))
-
-
-__getattr__ = attributes_of(__name__)

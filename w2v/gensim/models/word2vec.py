@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from w2v.formats.vector_file import VectorFile
 from w2v.gensim import model_file, utils, vector_files
-from w2v.gensim.fall_through import attributes_of
 from w2v.gensim.models.callbacks import CallbackAny2Vec
 from w2v.gensim.models.keyedvectors import KeyedVectors, pseudorandom_weak_vector
 from w2v.gensim.sentences import (
@@ -551,6 +550,3 @@ KeyedVectors._classes["Word2Vec"] = Word2Vec
 def _call_callbacks(callbacks: Iterable[CallbackAny2Vec], name: str, model: Word2Vec) -> None:
     for callback in callbacks:
         getattr(callback, name)(model)
-
-
-__getattr__ = attributes_of(__name__)

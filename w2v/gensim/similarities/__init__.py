@@ -1,5 +1,1 @@
 """gensim.similarities: approximate search."""
-
-from w2v.gensim.fall_through import attributes_of
-
-__getattr__ = attributes_of(__name__)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from w2v.gensim.fall_through import attributes_of
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.word2vec import Word2Vec
 from w2v.system.files import PathLike, atomic_write_together, open_regular
@@ -67,6 +66,3 @@ class AnnoyIndexer:
             metadata = decode(dict[str, Any], file.read(), f"{fname}.dict")
         self.index = ApproximateIndex.load(fname)
         self.num_trees, self.labels = metadata["num_trees"], metadata["labels"]
-
-
-__getattr__ = attributes_of(__name__)
