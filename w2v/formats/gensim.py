@@ -85,7 +85,8 @@ def read_saved(path: PathLike, progress: Report | None = None) -> VectorFile:
         parts |= {name: parts[""].part(name) for name in PARTS if name in parts[""].values}
     vectors_part = parts.get("wv", parts[""])
     attributes = _scalar_attributes(parts.values())
-    vectors, word_rows, ngram_rows = (vectors_part.matrix(*names) for names in (VECTORS, WORD_ROWS, NGRAM_ROWS))
+    vectors = vectors_part.matrix(*VECTORS, keep_float16=True)
+    word_rows, ngram_rows = vectors_part.matrix(*WORD_ROWS), vectors_part.matrix(*NGRAM_ROWS)
     if vectors is None and word_rows is None:
         raise W2VError(f"{path}: a gensim {one_line(kind)}, without word vectors")
     words, is_integer = _read_words(path, vectors_part)
@@ -123,8 +124,11 @@ class _Part:
             raise W2VError(f"{self.path}: damaged: its attribute {name} is not an object")
         return _Part(f"{self.path}.{name}", saved)
 
-    def matrix(self, *names: str) -> NDArray[np.float32] | None:
-        """Return the matrix under the first of these names that exists, or None."""
+    def matrix(self, *names: str, keep_float16: bool = False) -> NDArray[Any] | None:
+        """Return the matrix under the first of these names that exists, or None.
+
+        It is float32 or, with `keep_float16`, float16 if the file stores float16.
+        """
         listed = self.values.get("__numpys")
         listed = listed if type(listed) is list else []
         separate = {_as_text(item) for item in listed if isinstance(item, str | bytes)}
@@ -140,7 +144,8 @@ class _Part:
                 continue
             if array.ndim != 2 or array.dtype.kind != "f" or not array.shape[1]:
                 raise W2VError(f"{self.path}: damaged: a matrix of shape {array.shape} and type {array.dtype}")
-            return np.ascontiguousarray(as_floats(array, self.path))
+            dtype = np.float16 if keep_float16 and array.dtype == np.float16 else np.float32
+            return np.ascontiguousarray(as_floats(array, self.path, dtype=dtype))
         return None
 
 

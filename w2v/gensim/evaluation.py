@@ -8,10 +8,10 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from w2v.evaluation.analogies import best_answers
 from w2v.evaluation.word_index import index_words
-from w2v.gensim.editable_vectors import EditableVectors
 from w2v.gensim.sentences import read_bytes
 from w2v.system.files import PathLike
 from w2v.vectors.cosines import cosine
@@ -20,8 +20,11 @@ from w2v.vectors.query import Method
 log = logging.getLogger("gensim.models.keyedvectors")
 
 
-class EvaluationMethods(EditableVectors):
+class EvaluationMethods:
     """The methods of KeyedVectors that evaluate vectors; see KeyedVectors for the attributes."""
+
+    index_to_key: list[Any]
+    vectors: NDArray[Any]
 
     def evaluate_word_analogies(
         self,

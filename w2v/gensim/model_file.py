@@ -30,7 +30,7 @@ OWN_ATTRIBUTES = {*ATTRIBUTE_TYPES, *OUTPUT_LAYERS, "wv", "layer1_size", "raw_vo
 
 def content_of(model: Trainable) -> VectorFile:
     """Return the content of a model's file. Leave out, with a warning, arrays that do not fit the vectors."""
-    content = model.wv._content()
+    content = model.wv.to_vector_file()
     arrays = {LOCKS: model.wv.vectors_lockf} | {name: getattr(model, name, None) for name in OUTPUT_LAYERS}
     for key, array in arrays.items():
         if array is not None and array.shape in _shapes(key, content.vectors):
@@ -65,6 +65,7 @@ def restore(model: Trainable, path: PathLike, content: VectorFile) -> None:
         if array.shape not in _shapes(name, content.vectors) or array.dtype != np.float32:
             raise W2VError(f"{path}: damaged: its arrays do not fit together")
     model.wv = type(model.wv)._from_file(path, content)
+    model.wv.vectors = model.wv.vectors.astype(np.float32, copy=False)
     model.wv.vectors_lockf = arrays.pop(LOCKS, model.wv.vectors_lockf)
     vars(model).update(settings, **arrays)
     model.vector_size = model.layer1_size = model.wv.vector_size  # some files of gensim 3.2 lack it

@@ -261,7 +261,7 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
             inputs = initial_model.inputs + locks * (inputs - initial_model.inputs)
         wv.vectors = _replace_rows(wv.vectors, rows, inputs / np.float32(self._vector_scale))
         if trained.ngrams:
-            vars(wv)["ngrams"] = trained.ngrams
+            wv.ngrams = trained.ngrams
         if loss == "hs":
             self.syn1 = _replace_rows(self.syn1, slice(len(wv) - 1), trained.outputs)
         else:
@@ -340,7 +340,7 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
         for name, array in arrays.items():
             if array.shape != shape:
                 raise RuntimeError(f"{name} has shape {array.shape}, but the words of the model need {shape}")
-        if self.wv.counts is None:
+        if "count" not in self.wv._complete_attributes():
             raise RuntimeError("the words of the model have no counts, which training needs: build_vocab counts them")
 
 

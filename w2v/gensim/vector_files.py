@@ -65,6 +65,18 @@ def words_to_keys(path: PathLike, content: VectorFile) -> list[Any]:
     return keys
 
 
+def as_matrix(vectors: Any, words: Words) -> Array:
+    """Return the vectors of V words as an array (V, D): float16 as it is, and all other types as float32.
+
+    A sparse matrix, or another object with a vector for each row, becomes an array.
+    """
+    if hasattr(vectors, "toarray"):
+        vectors = vectors.toarray()
+    elif not isinstance(vectors, np.ndarray):
+        vectors = np.stack([vectors[row] for row in range(len(vectors))])
+    return vectors if vectors.dtype == np.float16 else as_floats(vectors, words=words)
+
+
 def write(fname_or_handle: PathLike | BinaryIO, content: VectorFile) -> None:
     """Write a native file to a path or to an open file."""
     if isinstance(fname_or_handle, str | os.PathLike):

@@ -14,7 +14,7 @@ from w2v.settings import Freeze, Views
 from w2v.system.files import PathLike
 from w2v.training.model import Model
 from w2v.training.views import ONE_VIEW, TWO_VIEWS, settings_to_repeat
-from w2v.vectors.keyed import KeyedVectors, load
+from w2v.vectors.keyed import KeyedVectors, load, vectors_of
 
 Vocab = Literal["old", "union"]
 
@@ -42,7 +42,9 @@ def open_source(
     if continue_from is None and freeze == "outputs" and init is not None:
         return Model.of(init, mmap=True)
     if continue_from is None:
-        vectors = init.wv if isinstance(init, Model) else init
+        vectors: Any = init.wv if isinstance(init, Model) else init
+        if hasattr(vectors, "to_vector_file"):  # of w2v.gensim
+            vectors = vectors_of(vectors)
         return vectors if isinstance(vectors, KeyedVectors | None) else load(vectors)
     try:
         return Model.of(continue_from, mmap=True)

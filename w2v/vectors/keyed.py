@@ -419,8 +419,15 @@ class KeyedVectors:
             W2VError: If a vector has the wrong shape.
             SettingsError: If `restrict_vocab` is negative or not a whole number.
         """
-        keys, scores = cosmul_scores(self, positive, negative, _search_size(self, restrict_vocab))
-        return self._top_words(scores, keys, topn)
+        rows = _search_size(self, restrict_vocab)
+        sides = [[key for key, _ in _weighted(keys, 1.0)] for keys in (positive, negative)]
+        keys = [*sides[0], *sides[1]]
+        self._look_up_vectors(key for key in keys if is_word(key))  # raises an error with all unknown words
+        products = [np.ones(rows, np.float32), np.ones(rows, np.float32)]
+        for product, side in zip(products, sides, strict=True):
+            for key in side:
+                product *= (1 + self._cosines(unit(self._vector(key, norm=False)), rows)) / 2
+        return self._top_words(products[0] / (products[1] + np.float32(EPSILON)), keys, topn)
 
     def _cosines(self, queries: Floats, rows: int) -> Floats:
         """Return the cosines of unit queries (D,) or (n, D) with the first `rows` words: (rows,) or (n, rows)."""
@@ -461,10 +468,14 @@ class HasWordVectors(Protocol):
 def vectors_of(model: KeyedVectors | HasWordVectors) -> KeyedVectors:
     """Return the word vectors of a model, or the argument itself if it is vectors.
 
+    The vectors of `w2v.gensim` are converted. The result shares their memory.
+
     Raises:
         W2VError: If the argument is anything else, such as a path.
     """
     vectors = getattr(model, "wv", model)
+    if hasattr(vectors, "to_vector_file"):
+        return to_keyed_vectors(vectors.to_vector_file())
     if not hasattr(vectors, "words_in"):
         raise W2VError(f"{model!r:.60} is not a model: give one, such as w2v.load('model.bin')")
     return cast(KeyedVectors, vectors)
@@ -527,25 +538,6 @@ def _neighbours(vectors: KeyedVectors, rows: NDArray[np.int64], scores: Floats) 
     """Return the words in these rows with their scores, without decoding the other words."""
     keys = vectors.index_to_key if vectors.header.key_type == "int" else vectors._words
     return [(keys[row], score) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)]
-
-
-def cosmul_scores(
-    vectors: KeyedVectors, positive: Keys, negative: Keys, rows: int, scale_vectors: bool = True
-) -> tuple[list[Key], Floats]:
-    """Return the words and vectors of a query, and the 3CosMul score of each of the first `rows` words, (rows,).
-
-    If `scale_vectors`, the vectors of the query are scaled to length 1, as those of its words. gensim does not do this.
-    """
-    sides = [[key for key, _ in _weighted(keys, 1.0)] for keys in (positive, negative)]
-    keys = [*sides[0], *sides[1]]
-    vectors._look_up_vectors(key for key in keys if is_word(key))  # raises an error with all unknown words
-    products = [np.ones(rows, np.float32), np.ones(rows, np.float32)]
-    for product, side in zip(products, sides, strict=True):
-        for key in side:
-            query = vectors._vector(key, norm=True)
-            query = unit(query) if scale_vectors and not is_word(key) else query
-            product *= (1 + vectors._cosines(query, rows)) / 2
-    return keys, products[0] / (products[1] + np.float32(EPSILON))
 
 
 def is_word(key: Key) -> TypeGuard[str | int]:

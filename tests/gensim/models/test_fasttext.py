@@ -249,6 +249,21 @@ def test_matrices_of_a_subclass_can_be_set(tmp_path: Path, kind: Any) -> None:
         assert np.allclose(loaded["unknown"], vectors["unknown"])
 
 
+def test_a_subclass_that_chooses_buckets_is_refused(model: FastText) -> None:
+    class OtherBuckets(FastTextKeyedVectors):
+        def recalc_char_ngram_buckets(self) -> None:
+            self.chosen = [[0]]
+
+    vectors = OtherBuckets(4, bucket=50)
+    with pytest.raises(NotImplementedError, match=r"OtherBuckets\.recalc_char_ngram_buckets has no effect"):
+        vectors.adjust_vectors()
+    other = FastText(SENTENCES, vector_size=4, epochs=1, bucket=50)
+    vars(vectors).update(vars(other.wv))
+    other.wv = vectors
+    with pytest.raises(NotImplementedError, match="has no effect"):
+        other.train(SENTENCES, total_examples=len(SENTENCES), epochs=1)
+
+
 def test_old_names_load_fasttext_files(model: FastText, tmp_path: Path) -> None:
     save_facebook_model(model, tmp_path / "model.bin")
     loaded = FastText.load_fasttext_format(tmp_path / "model.bin")

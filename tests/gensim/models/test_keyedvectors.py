@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import json
 import lzma
 import re
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import w2v
 from tests.helpers import import_gensim
@@ -238,7 +240,7 @@ def test_files_keep_user_attributes(
 
 def test_forged_file_cannot_set_other_attributes(ours: KeyedVectors, tmp_path: Path) -> None:
     ours.other = 1
-    content = ours._content()
+    content = ours.to_vector_file()
     forged = b'{"most_similar":1,"_words":2,"vectors":3,"good":4}'
     content.tensors["gensim.vectors"] = np.frombuffer(forged, np.uint8)
     native.write(tmp_path / "forged", content)
@@ -346,6 +348,85 @@ def test_vector_size_can_be_set(ours: KeyedVectors, theirs: Any) -> None:
     empty.vector_size = 2
     empty.add_vector("a", [1, 2])
     assert empty["a"].tolist() == [1, 2]
+
+
+def test_attributes_are_those_of_gensim(ours: KeyedVectors, theirs: Any) -> None:
+    for vectors in (ours, theirs):
+        vectors.most_similar("w1")
+    assert vars(ours).keys() == vars(theirs).keys()
+    state = json.dumps(vars(ours), default=lambda array: array.tolist())
+    made = KeyedVectors.__new__(KeyedVectors)
+    vars(made).update(json.loads(state))
+    made.vectors, made.norms = np.array(made.vectors, np.float32), None
+    assert made.most_similar("w1") == ours.most_similar("w1")
+
+
+@pytest.mark.parametrize("kind", [KeyedVectors, gensim.models.KeyedVectors])
+def test_vectors_can_be_made_from_gensims_fields(kind: Any) -> None:
+    vectors = kind.__new__(kind)
+    vectors.index_to_key, vectors.key_to_index = WORDS, {word: row for row, word in enumerate(WORDS)}
+    vectors.vectors, vectors.norms, vectors.vector_size = VECTORS.copy(), None, 8
+    assert vectors.most_similar("w1", topn=1)[0][0] == make_vectors(KeyedVectors).most_similar("w1", topn=1)[0][0]
+    assert vectors["w3"].tolist() == VECTORS[3].tolist()
+
+
+@pytest.mark.parametrize("base", [KeyedVectors, gensim.models.KeyedVectors])
+def test_a_subclass_can_set_the_size_first(base: Any) -> None:
+    class Small(base):
+        def __init__(self) -> None:
+            self.vector_size = 3
+            super().__init__(self.vector_size)
+
+    vectors = Small()
+    vectors.add_vectors(["a", "b"], np.eye(2, 3))
+    assert (vectors.vector_size, vectors.vectors.shape) == (3, (2, 3))
+
+
+def test_a_vector_shows_later_changes_as_in_gensim(ours: KeyedVectors, theirs: Any) -> None:
+    for vectors in (ours, theirs):
+        row = vectors["w1"]
+        vectors.vectors[1] = 5
+        assert row.tolist() == [5] * 8
+        with pytest.raises(ValueError, match="read-only"):
+            row[0] = 1
+
+
+class Rows:
+    """A matrix that is not an array, as in libraries that compress vectors."""
+
+    shape = VECTORS.shape
+
+    def __len__(self) -> int:
+        return len(VECTORS)
+
+    def __getitem__(self, row: int) -> np.ndarray:
+        return VECTORS[row]
+
+
+@pytest.mark.parametrize("make", [csr_array, Rows, list])
+def test_vectors_of_other_types_are_saved_as_an_array(ours: KeyedVectors, tmp_path: Path, make: Any) -> None:
+    ours.vectors = Rows() if make is Rows else make(VECTORS)
+    ours.save(tmp_path / "any.kv")
+    np.testing.assert_array_equal(KeyedVectors.load(tmp_path / "any.kv").vectors, VECTORS)
+
+
+def test_float16_stays_float16(tmp_path: Path) -> None:
+    for kind in (KeyedVectors, gensim.models.KeyedVectors):
+        vectors = kind(8, dtype=np.float16)
+        vectors.add_vectors(WORDS, VECTORS)
+        vectors.save(str(tmp_path / "any.kv"))
+        loaded = kind.load(str(tmp_path / "any.kv"))
+        subset, again = loaded.vectors_for_all(["w1", "w2"]), KeyedVectors.load(tmp_path / "any.kv")
+        for each in (loaded.vectors, loaded["w1"], loaded.get_mean_vector(["w1", "w2"]), subset.vectors, again.vectors):
+            assert each.dtype == np.float16
+        np.testing.assert_array_equal(again.vectors, VECTORS.astype(np.float16))
+
+
+def test_functions_of_w2v_take_these_vectors(ours: KeyedVectors) -> None:
+    plain = w2v.KeyedVectors(WORDS, VECTORS)
+    np.testing.assert_array_equal(w2v.encode(ours, ["w1 w2"], "mean"), w2v.encode(plain, ["w1 w2"], "mean"))
+    trained = [w2v.train([WORDS] * 5, init=each, workers=1, epochs=1, views="words").wv for each in (ours, plain)]
+    np.testing.assert_array_equal(*[each.vectors for each in trained])
 
 
 def test_missing_folders_raise_file_not_found_error(ours: KeyedVectors, tmp_path: Path) -> None:

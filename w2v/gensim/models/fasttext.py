@@ -21,7 +21,7 @@ from w2v.system.files import PathLike, check_files_unchanged
 from w2v.text.subword_rows import own_rows
 from w2v.text.subwords import Ngrams, Subwords
 from w2v.text.words import Words
-from w2v.vectors.cosines import Floats
+from w2v.vectors.cosines import Floats, unit
 
 
 def ft_ngram_hashes(word: str, minn: int, maxn: int, num_buckets: int) -> list[int]:
@@ -40,6 +40,8 @@ class FastTextKeyedVectors(KeyedVectors):
     """
 
     min_n, max_n, bucket = 3, 6, 2_000_000
+    ngrams: Ngrams | None = None
+    _word_rows: Floats | None = None  # the words' own rows, if the program has set them
     compatible_hash = True
     vectors_vocab_lockf = vectors_ngrams_lockf = np.broadcast_to(np.float32(1), 1)  # cannot be changed
 
@@ -54,20 +56,31 @@ class FastTextKeyedVectors(KeyedVectors):
     ) -> None:
         super().__init__(vector_size, count, dtype)
         self.min_n, self.max_n, self.bucket = int(min_n), int(max_n), int(bucket)
-        self.ngrams: Ngrams | None = None
-        self._word_rows: Floats | None = None  # the words' own rows, if the program has set them
+        self.ngrams = None
+        self._word_rows = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({"ngrams": None, "_word_rows": None} | state)
-        if state.get("vectors_ngrams") is not None:  # a pickle of gensim
+        """Take the attributes of a pickle of this class or of gensim's, which has a row for each bucket."""
+        computed = {"vectors_ngrams", "vectors_vocab", "buckets_word"}
+        vars(self).update({name: value for name, value in state.items() if name not in computed})
+        if "vectors_ngrams" in state:
             self.vectors_ngrams = state["vectors_ngrams"]
 
-    def _ngram_vector(self, word: str) -> Floats | None:
-        """Return the mean of a word's n-gram rows: None before training, zeros if training used none of its n-grams."""
-        if not self.ngrams:
-            return None
-        vector = super()._ngram_vector(word)
-        return np.zeros(self.vector_size, np.float32) if vector is None else vector
+    def __contains__(self, word: Any) -> bool:
+        """Return True if a word is known. If training has used n-grams, each str has a vector."""
+        return (self.ngrams is not None and isinstance(word, str)) or self.has_index_for(word)
+
+    def get_vector(self, word: Any, norm: bool = False) -> Floats:
+        """Return the vector of a word, as KeyedVectors does.
+
+        The vector of an unknown word is the mean of the rows of its n-grams, or zeros if training used none of them.
+        """
+        if self.ngrams is None or not isinstance(word, str) or word in self.key_to_index:
+            return super().get_vector(word, norm)
+        vector = self.ngrams.vector(word)
+        if vector is None:
+            return np.zeros(self.ngrams.rows.shape[1], np.float32)
+        return unit(vector) if norm else vector
 
     @property
     def subwords(self) -> Subwords | None:
@@ -124,6 +137,7 @@ class FastTextKeyedVectors(KeyedVectors):
 
     def adjust_vectors(self) -> None:
         """Compute `vectors` from the rows that the program has set. Training itself does so at its end."""
+        self._check_overrides()
         if self._word_rows is not None:
             self.vectors, self._word_rows = np.array(self._word_rows, np.float32), None
             if self.ngrams:
@@ -133,8 +147,16 @@ class FastTextKeyedVectors(KeyedVectors):
     def recalc_char_ngram_buckets(self) -> None:
         """Do nothing: `buckets_word` is computed when it is read."""
 
-    def _content(self) -> VectorFile:
-        content = super()._content()
+    def _check_overrides(self) -> None:
+        """Raise NotImplementedError if a subclass chooses the buckets of n-grams, because w2v does so itself."""
+        if type(self).recalc_char_ngram_buckets is not FastTextKeyedVectors.recalc_char_ngram_buckets:
+            raise NotImplementedError(
+                f"{type(self).__name__}.recalc_char_ngram_buckets has no effect: w2v hashes n-grams as fastText does; "
+                "use gensim for other n-grams"
+            )
+
+    def to_vector_file(self) -> VectorFile:
+        content = super().to_vector_file()
         if self.ngrams:
             content.tensors.update(self.ngrams.tensors)
             return replace(content, header=replace(content.header, subwords=self.ngrams.subwords))
@@ -233,6 +255,10 @@ class FastText(Word2Vec):
         self.wv.ngrams = self.wv._word_rows = None
         super().init_weights()
 
+    def _check_training(self, *arguments: Any) -> None:
+        super()._check_training(*arguments)
+        self.wv._check_overrides()
+
     @classmethod
     def load_fasttext_format(cls, model_file: PathLike, encoding: str = "utf8") -> FastText:
         """See load_facebook_model."""
@@ -291,7 +317,7 @@ def load_facebook_vectors(path: PathLike, encoding: str = "utf-8") -> FastTextKe
 
 def save_facebook_model(model: FastText, path: PathLike, encoding: str = "utf-8", *_: Any, **__: Any) -> None:
     """Write a file that fastText loads. It lacks the output rows of hierarchical softmax."""
-    content = model.wv._content()
+    content = model.wv.to_vector_file()
     if model.negative:
         content.tensors["outputs"] = model.syn1neg
     settings = {name: getattr(model, name) for name in ("window", "epochs", "min_count", "negative")}

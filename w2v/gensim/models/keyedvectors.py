@@ -4,56 +4,250 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, ClassVar, NoReturn, Self
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from w2v.errors import W2VError
 from w2v.formats.vector_file import VectorFile, as_floats
 from w2v.gensim import attributes, utils, vector_files
-from w2v.gensim.editable_vectors import REAL, Key
 from w2v.gensim.evaluation import EvaluationMethods
 from w2v.gensim.sentences import read_bytes
 from w2v.system.files import Errors, PathLike
-from w2v.vectors import keyed
-from w2v.vectors.cosines import Floats, cosine, unit
+from w2v.vectors.cosines import EPSILON, MAX_LENGTH, MIN_LENGTH, Floats, cosine, cosines, lengths, unit
+from w2v.vectors.neighbours import top_rows
+from w2v.vectors.unknown_words import UnknownWordError
 
 log = logging.getLogger("gensim.models.keyedvectors")
 
+REAL = np.float32
 KEY_ATTRIBUTES, USER_ATTRIBUTES = "vecattr", "gensim.vectors"  # prefixes of tensors in a file
 TREE_ATTRIBUTES = {"code", "point"}  # not saved: they follow from the counts
+INTEGERS, KEY_TYPES = (int, np.integer), (str, int, np.integer)
 
-Neighbours = keyed.Neighbours | Floats  # with topn=None, only the scores
+Key = str | int
+Neighbours = list[tuple[Any, float]] | Floats  # with topn=None, only the scores
+
+
+class Removed:
+    """An attribute that gensim 4 removed. Reading it raises AttributeError, which names the replacement."""
+
+    def __init__(self, instead: str) -> None:
+        self.instead = instead
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        if instance is None:
+            return self
+        raise AttributeError(f"the attribute {self.name} was removed in gensim 4: use {self.instead}")
 
 
 class KeyedVectors(EvaluationMethods, utils.SaveLoad):
     """A vector for each key, usually a word, with gensim 4's interface.
 
+    The attributes are the whole state, as in gensim: programs edit them, and set `norms` to None after a change of
+    `vectors`. Each method finds its vectors with `get_vector`, which a subclass or a program can replace.
+
     Attributes:
         vectors: The vectors, (V, D), of the dtype of the constructor, float32 by default.
+        vector_size: D.
         index_to_key: The V keys; None for a reserved row.
         key_to_index: The row of each key.
-        norms: The lengths of the vectors, (V,); None before they are first needed. Set it to None after a change.
+        next_index: The row of the next add_vector, if that row is reserved.
+        norms: The lengths of the vectors, (V,); None before they are first needed.
         expandos: The attributes of the keys, as arrays of length V.
+        mapfile_path: Not used, as in gensim.
         vectors_lockf: The factor on the changes that training makes to each vector, float32 (1,) or (V,).
     """
 
-    subwords: Any = None  # the n-gram settings, in a subclass
+    subwords: Any = None  # the definition of the n-grams, in a subclass
+    ngrams: Any = None  # the rows of the n-grams, in a subclass
+    vectors_lockf: Floats = np.broadcast_to(REAL(1), 1)
     _classes: ClassVar[dict[str, Any]] = {}  # the class for each class name that a file stores
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the attributes of a pickle of this class or of gensim's."""
-        KeyedVectors.__init__(self, 1)
-        # The class has properties for the attributes that are left out.
-        vars(self).update(
-            {name: value for name, value in state.items() if not isinstance(getattr(type(self), name, None), property)}
-        )
+    vocab = Removed("key_to_index, index_to_key, or get_vecattr(word, 'count')")
+    index2word, index2entity = Removed("index_to_key"), Removed("index_to_key")
+    vectors_norm = Removed("get_normed_vectors()")
 
-    def similarity_unseen_docs(self, *args: Any, **options: Any) -> NoReturn:
-        """Raise NotImplementedError, as in gensim."""
-        raise NotImplementedError("use most_similar(positive=[...]), or a Doc2Vec of gensim")
+    def __init__(
+        self, vector_size: int, count: int = 0, dtype: DTypeLike = np.float32, mapfile_path: str | None = None
+    ) -> None:
+        self.vector_size = vector_size
+        self.index_to_key: list[Any] = [None] * count
+        self.next_index = 0
+        self.key_to_index: dict[Any, int] = {}
+        self.vectors: NDArray[Any] = np.zeros((count, vector_size), dtype)
+        self.norms: Floats | None = None
+        self.expandos: dict[str, NDArray[Any]] = {}
+        self.mapfile_path = mapfile_path
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}<vector_size={self.vector_size}, {len(self)} keys>"
+
+    def __len__(self) -> int:
+        return len(self.index_to_key)
+
+    def __iter__(self) -> Iterator[Floats]:
+        """Iterate over the vectors, not the keys: gensim's class has no __iter__, so Python iterates it by row."""
+        return iter(self.vectors)
+
+    # -- keys and vectors -----------------------------------------------------------------------------
+
+    def get_index(self, key: Any, default: int | None = None) -> int:
+        """Return the row of a key, or `default` if it is unknown. An int that is not a key is a row.
+
+        Raises:
+            KeyError: The key is unknown, and there is no `default`.
+        """
+        row = self.key_to_index.get(key)
+        if row is not None:
+            return row
+        if isinstance(key, INTEGERS) and 0 <= key < len(self.index_to_key):
+            return int(key)
+        if default is None:
+            raise KeyError(f"Key '{key}' not present")
+        return default
+
+    def has_index_for(self, key: Any) -> bool:
+        return self.get_index(key, -1) >= 0
+
+    def __contains__(self, key: Any) -> bool:
+        return self.has_index_for(key)
+
+    def get_vector(self, key: Any, norm: bool = False) -> Floats:
+        """Return the vector of a key, (D,), read-only; with `norm`, scaled to length 1.
+
+        Raises:
+            UnknownWordError: The key is unknown. It is a KeyError.
+        """
+        row = self.get_index(key, -1)
+        if row < 0:
+            raise UnknownWordError([key], self.key_to_index)
+        vector: Floats = self.vectors[row]
+        if norm:
+            self.fill_norms()
+            assert self.norms is not None
+            length = self.norms[row]
+            vector = vector / length if MIN_LENGTH < length < MAX_LENGTH else unit(vector)
+        vector.setflags(write=False)
+        return vector
+
+    def word_vec(self, *args: Any, **options: Any) -> Floats:
+        """See get_vector."""
+        return self.get_vector(*args, **options)
+
+    def __getitem__(self, key_or_keys: Any) -> Floats:
+        """Return the vector of a key, (D,), or the vectors of n keys, (n, D)."""
+        if isinstance(key_or_keys, KEY_TYPES):
+            return self.get_vector(key_or_keys)
+        return np.stack([self.get_vector(key) for key in key_or_keys])
+
+    def get_mean_vector(
+        self,
+        keys: Sequence[Any],
+        weights: Sequence[float] | NDArray[Any] | None = None,
+        pre_normalize: bool = True,
+        post_normalize: bool = False,
+        ignore_missing: bool = True,
+    ) -> Floats:
+        """Return the weighted sum of n keys and vectors, divided by the sum of the absolute weights, (D,).
+
+        Args:
+            weights: The n weights, by default 1.
+            pre_normalize: Scale the vectors of keys to length 1 first.
+            post_normalize: Scale the mean to length 1.
+            ignore_missing: Skip unknown keys. If all are unknown, the mean is zero.
+
+        Raises:
+            UnknownWordError: A key is unknown, and `ignore_missing` is false.
+            ValueError: There is no key, the numbers of keys and weights differ, or a vector has the wrong shape.
+        """
+        if not len(keys):
+            raise ValueError("cannot compute mean with no input")
+        weights = [1.0] * len(keys) if weights is None else weights
+        if len(weights) != len(keys):
+            raise ValueError(f"{len(keys)} keys, but {len(weights)} weights")
+        total, mean = 0.0, np.zeros(self.vectors.shape[1])
+        for key, weight in zip(keys, weights, strict=True):
+            if isinstance(key, np.ndarray):
+                vector = key
+                if vector.shape != mean.shape:
+                    raise ValueError(f"a vector of shape {vector.shape}: the vectors have {len(mean)} values")
+            elif not ignore_missing or key in self:
+                vector = self.get_vector(key, norm=True) if pre_normalize else self.get_vector(key)
+            else:
+                continue
+            mean += weight * vector
+            total += abs(weight)
+        result: Floats = (mean / (total or 1)).astype(self.vectors.dtype)
+        return unit(result) if post_normalize else result
+
+    def fill_norms(self, force: bool = False) -> None:
+        if self.norms is None or force:
+            self.norms = lengths(self.vectors)
+
+    def get_normed_vectors(self) -> Floats:
+        return unit(self.vectors)
+
+    def unit_normalize_all(self) -> None:
+        """Scale all vectors to length 1."""
+        self.vectors = unit(self.vectors)
+        self.fill_norms(force=True)
+
+    def init_sims(self, replace: bool = False) -> None:
+        if replace:
+            self.unit_normalize_all()
+        self.fill_norms()
+
+    # -- changes ------------------------------------------------------------------------------------
+
+    def add_vector(self, key: Key, vector: ArrayLike) -> int:
+        """Put a vector into the next reserved row, or append it. Return its row."""
+        row = self.next_index
+        if row >= len(self) or self.index_to_key[row] is not None:
+            self.add_vectors([key], [vector])
+            self.next_index = len(self)
+            return self.key_to_index[key]
+        self.vectors[row] = vector
+        self.index_to_key[row] = key
+        self.key_to_index[key] = row
+        self.norms = None
+        self.next_index += 1
+        return row
+
+    def add_vectors(
+        self, keys: Any, weights: Any, extras: Mapping[str, NDArray[Any]] | None = None, replace: bool = False
+    ) -> None:
+        """Append keys with vectors and the attributes `extras`. Change known keys only with `replace`."""
+        if isinstance(keys, KEY_TYPES):
+            keys, weights = [keys], np.reshape(weights, (1, -1))
+        vectors = self.vectors if len(self.vectors) else np.zeros((0, self.vector_size), self.vectors.dtype)
+        weights = as_floats(weights, words=keys, dtype=vectors.dtype)
+        if weights.shape != (len(keys), vectors.shape[1]):
+            raise ValueError(
+                f"weights of shape {weights.shape}: {len(keys)} keys need shape {(len(keys), vectors.shape[1])}"
+            )
+        extras = extras or {}
+        new = np.array([key not in self.key_to_index for key in keys], bool)
+        self.allocate_vecattrs(list(extras), [extra.dtype for extra in extras.values()])
+        for position in np.flatnonzero(new).tolist():
+            self.key_to_index[keys[position]] = len(self.index_to_key)
+            self.index_to_key.append(keys[position])
+        self.vectors = np.vstack([vectors, weights[new]])
+        self.allocate_vecattrs()
+        written = new | bool(replace)
+        rows = [self.key_to_index[key] for key, is_written in zip(keys, written, strict=True) if is_written]
+        self.vectors[rows] = weights[written]
+        for name, extra in extras.items():
+            self.expandos[name][rows] = extra[written]
+        self.norms = None
+
+    def __setitem__(self, keys: Any, weights: Any) -> None:
+        self.add_vectors(keys, weights, replace=True)
 
     def resize_vectors(self, seed: int | None = 0) -> None:
         """Give each key a vector. The new ones have uniform values in ±1 / vector_size."""
@@ -66,13 +260,63 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
     ) -> KeyedVectors:
         """Return the vectors and, with `copy_vecattrs`, the attributes of the known keys. Repeated keys count once."""
         known = [key for key in dict.fromkeys(keys) if key in (self if allow_inference else self.key_to_index)]
-        subset = KeyedVectors(self.vector_size, dtype=self.vectors.dtype)
+        subset = KeyedVectors(self.vectors.shape[1], dtype=self.vectors.dtype)
         counts = np.arange(len(known), 0, -1)  # as in gensim: not real counts, they only keep the order
-        subset.add_vectors(known, self[known], {"count": counts})
+        if known:
+            subset.add_vectors(known, self[known], {"count": counts})
         if copy_vecattrs:
-            rows = self._look_up_rows(known)
+            rows = [self.get_index(key) for key in known]
             subset.expandos |= {name: array[rows] for name, array in self.expandos.items()}
         return subset
+
+    # -- attributes of keys -------------------------------------------------------------------------
+
+    def allocate_vecattrs(self, attrs: Iterable[str] | None = None, types: Iterable[Any] | None = None) -> None:
+        """Create arrays for attributes `attrs` of `types`, one value per key. Without arguments, extend all arrays.
+
+        Raises:
+            TypeError: An attribute already has another type.
+        """
+        if attrs is None or types is None:
+            attrs, types = list(self.expandos), [array.dtype for array in self.expandos.values()]
+        for name, kind in zip(attrs, types, strict=True):
+            dtype = np.dtype(object if kind is str else kind)
+            existing = self.expandos.get(name, np.zeros(0, dtype))
+            if not np.issubdtype(dtype, existing.dtype):
+                raise TypeError(
+                    f"Can't allocate type {kind} for attribute {name}, conflicts with its existing type "
+                    f"{existing.dtype}"
+                )
+            if len(existing) != len(self) or name not in self.expandos:
+                self.expandos[name] = np.zeros(len(self), existing.dtype)
+                self.expandos[name][: len(existing)] = existing[: len(self)]
+
+    def set_vecattr(self, key: Key, attr: str, val: Any) -> None:
+        self.allocate_vecattrs([attr], [type(val)])
+        self.expandos[attr][self.get_index(key)] = val
+
+    def get_vecattr(self, key: Key, attr: str) -> Any:
+        return self.expandos[attr][self.get_index(key)]
+
+    def sort_by_descending_frequency(self) -> None:
+        """Sort the keys by the attribute "count", highest first. Keys of equal count are reversed, as in gensim."""
+        if not len(self):
+            return
+        counts = self.expandos["count"].astype(np.int64)
+        order = np.lexsort((-np.arange(len(counts)), -counts))
+        self._set_keys([self.index_to_key[row] for row in order.tolist()])
+        self.allocate_vecattrs()
+        self.expandos = {name: array[order] for name, array in self.expandos.items()}
+        if len(self.vectors):
+            self.vectors = self.vectors[order]
+        self.norms = None
+
+    def _set_keys(self, keys: list[Any]) -> None:
+        self.index_to_key, self.key_to_index = keys, {key: row for row, key in enumerate(keys)}
+
+    def _complete_attributes(self) -> dict[str, NDArray[Any]]:
+        """Return the attributes with one value per key: a program may have replaced the keys but not the attributes."""
+        return {name: array for name, array in self.expandos.items() if len(array) == len(self)}
 
     # -- comparing ----------------------------------------------------------------------------------
 
@@ -87,22 +331,23 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
             raise ZeroDivisionError("At least one of the passed list is empty.")
         return REAL(cosine(*(self.get_mean_vector(words, pre_normalize=False) for words in (ws1, ws2))))
 
-    def distances(self, word_or_vector: keyed.Key, other_words: Iterable[Key] = ()) -> Floats:
+    def distances(self, word_or_vector: Any, other_words: Iterable[Key] = ()) -> Floats:
         """Return 1 minus the cosine of a key or vector with each of n other keys, by default all: float32 (n,)."""
-        others = list(other_words)
-        vector = unit(self._vector(word_or_vector, norm=False))
-        if not others:
-            return 1 - self._cosines(vector, len(self))
-        if self._overrides_get_vector:  # as in gensim, only the first vector comes from get_vector
-            return 1 - unit(self.vectors[self._look_up_rows(others)]) @ vector
-        return 1 - unit(self._look_up_vectors(others)) @ vector
+        vector = self.get_vector(word_or_vector) if isinstance(word_or_vector, KEY_TYPES) else word_or_vector
+        rows = [self.get_index(key) for key in other_words]
+        return 1 - self.cosine_similarities(vector, self.vectors[rows] if rows else self.vectors)
+
+    @staticmethod
+    def cosine_similarities(vector_1: Floats, vectors_all: Floats) -> Floats:
+        """Return the cosines, (n,), of one vector (D,) with n others (n, D)."""
+        vectors = np.asarray(vectors_all)
+        return cosines(unit(np.asarray(vector_1)), vectors, lengths(vectors))
 
     def closer_than(self, key1: Key, key2: Key) -> list[Any]:
         """Return the keys nearer to `key1` than `key2` is, in the order of the vectors."""
         distances = self.distances(key1)
-        first, second = self._look_up_rows([key1, key2])
-        closer = distances < distances[second]
-        closer[first] = False
+        closer = distances < distances[self.get_index(key2)]
+        closer[self.get_index(key1)] = False
         return [self.index_to_key[row] for row in np.flatnonzero(closer).tolist()]
 
     def words_closer_than(self, word1: Key, word2: Key) -> list[Any]:
@@ -115,7 +360,7 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
     def most_similar_to_given(self, key1: Key, keys_list: Sequence[Key]) -> Any:
         if not len(keys_list):
             raise ValueError("the list of keys is empty")
-        return keys_list[int(np.argmin(self.distances(key1, keys_list)))]
+        return keys_list[int(np.argmax([self.similarity(key1, key) for key in keys_list]))]
 
     def relative_cosine_similarity(self, wa: Key, wb: Key, topn: int = 10) -> float:
         """Return the cosine of two keys, divided by the sum of the cosines of the `topn` keys nearest to `wa`.
@@ -124,11 +369,6 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
         """
         return float(self.similarity(wa, wb) / sum(cosine for _, cosine in self.similar_by_word(wa, topn)))
 
-    @staticmethod
-    def cosine_similarities(vector_1: Floats, vectors_all: Floats) -> Floats:
-        """Return the cosines, (n,), of one vector (D,) with n others (n, D)."""
-        return unit(np.asarray(vectors_all)) @ unit(np.asarray(vector_1))
-
     def rank_by_centrality(self, words: Sequence[Key], use_norm: bool = True) -> list[tuple[Any, Key]]:
         """Return (dot product with the mean vector, word) of the known words, the highest first."""
         known = [word for word in words if word in self]
@@ -136,12 +376,16 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
             log.warning("not in the vocabulary: %s", set(words) - set(known))
         if not known:
             raise ValueError("cannot select a word from an empty list")
-        vectors = self._vectors_of_keys(known, use_norm)
+        vectors = np.stack([self.get_vector(word, norm=use_norm) for word in known])
         mean = self.get_mean_vector(list(vectors), post_normalize=True)
         return sorted(zip(vectors @ mean, known, strict=True), reverse=True)
 
     def doesnt_match(self, words: Sequence[Key]) -> Any:
         return self.rank_by_centrality(words)[-1][1]
+
+    def similarity_unseen_docs(self, *args: Any, **options: Any) -> NoReturn:
+        """Raise NotImplementedError, as in gensim."""
+        raise NotImplementedError("use most_similar(positive=[...]), or a Doc2Vec of gensim")
 
     def wmdistance(self, document1: Sequence[str], document2: Sequence[str], norm: bool = True) -> float:
         """Return the word mover's distance of two lists of words (Kusner et al. 2015); inf if one has no known word."""
@@ -156,16 +400,12 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
             return float("inf")
         if counts[0] == counts[1]:
             return 0.0
-        first, second = (self._vectors_of_keys(list(words), norm) for words in counts)
+        first, second = ([self.get_vector(word, norm=norm) for word in words] for words in counts)
         distances = cdist(first, second)
         shares = [np.array([*words.values()]) / words.total() for words in counts]
         return float(emd2(*shares, distances))
 
     # -- nearest neighbours -------------------------------------------------------------------------
-
-    def _cosines(self, queries: Floats, rows: int) -> Floats:
-        self.fill_norms()
-        return super()._cosines(queries, rows)
 
     def most_similar(
         self,
@@ -185,26 +425,57 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
             return []
         if restrict_vocab:
             clip_start, clip_end = 0, restrict_vocab
-        query, mean = self._query(_as_list(positive), _as_list(negative))
+        given = [(key, 1.0) for key in _as_list(positive)] + [(key, -1.0) for key in _as_list(negative)]
+        weighted = [key if isinstance(key, tuple) else (key, weight) for key, weight in given]
+        keys = [key for key, _ in weighted]
+        mean = self.get_mean_vector(keys, [weight for _, weight in weighted], True, True, ignore_missing=False)
         if indexer is not None and topn is not None:
             neighbours: Neighbours = indexer.most_similar(mean, topn)
             return neighbours
-        scores = self._cosines(mean, min(clip_end or len(self), len(self)))
-        if topn is None:
-            return scores[clip_start:]
-        scores[:clip_start] = -np.inf
-        return self._top_words(scores, query, int(topn))
+        rows = slice(clip_start, clip_end or len(self))
+        self.fill_norms()
+        assert self.norms is not None
+        return self._top_keys(cosines(mean, self.vectors[rows], self.norms[rows]), keys, topn, clip_start)
 
     def most_similar_cosmul(
         self, positive: Any = None, negative: Any = None, topn: int | None = 10, restrict_vocab: int | None = None
     ) -> Neighbours:
+        """Return the keys with the highest scores by 3CosMul (Levy & Goldberg 2014); if `topn` is None, all scores.
+
+        As in gensim, vectors among `positive` and `negative` are not scaled to length 1.
+        """
         if topn is not None and topn < 1:
             return []
-        if not len(_as_list(positive)):
+        sides = _as_list(positive), _as_list(negative)
+        if not sides[0]:
             raise ValueError("cannot compute similarity with no input")
-        rows = min(restrict_vocab or len(self), len(self))
-        query, scores = keyed.cosmul_scores(self, _as_list(positive), _as_list(negative), rows, scale_vectors=False)
-        return scores if topn is None else self._top_words(scores, query, int(topn))
+        rows = slice(restrict_vocab or len(self))
+        self.fill_norms()
+        assert self.norms is not None
+        products = []
+        for side in sides:
+            queries = [self.get_vector(key, norm=True) if isinstance(key, KEY_TYPES) else key for key in side]
+            shifted = [(1 + cosines(query, self.vectors[rows], self.norms[rows])) / 2 for query in queries]
+            products.append(np.prod(shifted, axis=0))
+        scores = products[0] / (products[1] + REAL(EPSILON))
+        return self._top_keys(scores, [*sides[0], *sides[1]], topn, 0)
+
+    def _top_keys(self, scores: Floats, left_out: Iterable[Any], topn: int | None, start: int) -> Neighbours:
+        """Return the keys with the highest scores, highest first, or all scores if `topn` is None.
+
+        Args:
+            scores: The scores of the rows from `start` on.
+            left_out: Keys that are left out of the result, and vectors, which have no effect.
+        """
+        if topn is None:
+            return scores
+        for key in left_out:
+            row = self.get_index(key, -1) - start if isinstance(key, KEY_TYPES) else -1
+            if 0 <= row < len(scores):
+                scores[row] = -np.inf
+        best = top_rows(scores, int(topn))
+        keys = [self.index_to_key[row + start] for row in best.tolist()]
+        return list(zip(keys, scores[best].tolist(), strict=True))
 
     def similar_by_key(self, key: Key, topn: int | None = 10, restrict_vocab: int | None = None) -> Neighbours:
         return self.most_similar([key], topn=topn, restrict_vocab=restrict_vocab)
@@ -217,7 +488,11 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
 
     # -- files --------------------------------------------------------------------------------------
 
-    def _content(self) -> VectorFile:
+    def to_vector_file(self) -> VectorFile:
+        """Return the content of a native file: keys, vectors, counts, and what `attributes.pack` can store.
+
+        Sparse matrices and other objects with a vector per row become arrays.
+        """
         words, tensors = vector_files.keys_to_words(self.index_to_key)
         complete = self._complete_attributes()
         for name in self.expandos.keys() - complete.keys():
@@ -225,7 +500,9 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
         saved = {name: complete[name] for name in complete.keys() - {"count", *TREE_ATTRIBUTES}}
         tensors |= attributes.pack(KEY_ATTRIBUTES, saved)
         tensors |= attributes.pack(USER_ATTRIBUTES, attributes.user_attributes(self, vars(KeyedVectors(1))))
-        return VectorFile(words, as_floats(self.vectors, words=words), self.counts, tensors)
+        vectors = vector_files.as_matrix(self.vectors, words)
+        counts = complete.get("count")
+        return VectorFile(words, vectors, None if counts is None else counts.astype(np.int64), tensors)
 
     def save(self, fname_or_handle: PathLike | BinaryIO, **_: Any) -> None:
         """Write w2v's native format, whatever the name of the file. gensim's arguments for pickles have no effect.
@@ -233,7 +510,7 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
         gensim cannot open the file: for gensim, use save_word2vec_format.
         """
         self.add_lifecycle_event("saving", fname_or_handle=str(fname_or_handle))
-        vector_files.write(fname_or_handle, self._content())
+        vector_files.write(fname_or_handle, self.to_vector_file())
 
     @classmethod
     def load(cls, fname: PathLike, mmap: str | None = None) -> Any:
@@ -254,7 +531,8 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
     def _from_file(cls, path: PathLike, content: VectorFile) -> Self:
         vectors = cls.__new__(cls)
         KeyedVectors.__init__(vectors, content.vectors.shape[1])  # the constructor of a subclass may require arguments
-        vectors.vectors = np.asarray(content.vectors)  # converts vectors of a smaller type to float32
+        dtype = np.float16 if content.vectors.dtype == np.float16 else np.float32
+        vectors.vectors = np.asarray(content.vectors, dtype)
         vectors._set_keys(vector_files.words_to_keys(path, content))
         vectors.next_index = len(vectors)
         for name, value in attributes.unpack(path, KEY_ATTRIBUTES, content.tensors).items():
@@ -292,7 +570,7 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
                 raise ValueError(f"Cannot store vocabulary with '{sort_attr}' because that attribute does not exist")
             vocabulary = fvocab, values[rows]
         total = len(self) if total_vec is None else total_vec
-        vectors = self._look_up_vectors(names) if self._overrides_get_vector else self.vectors[rows]
+        vectors = np.stack([self.get_vector(name) for name in names]) if names else self.vectors
         keys = [f"{prefix}{name}" for name in names]
         vector_files.write_word2vec(fname, keys, vectors, binary, total, write_header, append, vocabulary)
 
@@ -350,8 +628,8 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
                 f"{self.vector_size} values"
             )
         shared = [key for key in other.index_to_key if key in self.key_to_index]
-        rows = self._look_up_rows(shared)
-        self.vectors[rows] = other[shared]
+        rows = [self.key_to_index[key] for key in shared]
+        self.vectors[rows] = other.vectors[[other.key_to_index[key] for key in shared]]
         self.norms = None
         if len(self.vectors_lockf) != len(self):
             self.vectors_lockf = np.full(len(self), self.vectors_lockf[0], REAL)
@@ -362,7 +640,7 @@ def _as_list(keys: Any) -> Any:
     """Return keys as a list: one key or vector becomes a list of one, None an empty list."""
     if keys is None:
         return []
-    if isinstance(keys, str | bytes | int | np.integer) or (isinstance(keys, np.ndarray) and keys.ndim == 1):
+    if isinstance(keys, KEY_TYPES) or (isinstance(keys, np.ndarray) and keys.ndim == 1):
         return [keys]
     return list(keys)
 
