@@ -368,6 +368,11 @@ class NumberedSentences:
             self.words += len(words)
             yield [self.replacements[word] for word in words if word in self.replacements]
 
+    @property
+    def is_at_end(self) -> bool:
+        """Whether the sentences are an iterator, and the last iteration found it at its end."""
+        return isinstance(self.sentences, Iterator) and not self.words
+
     def write(self, path: Path) -> None:
         """Write the sentences to a file, one per line."""
         with path.open("w") as file:

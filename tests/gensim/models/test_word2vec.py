@@ -752,6 +752,30 @@ def test_an_iterator_is_read_in_each_epoch_as_in_gensim(
     assert models[0].min_alpha_yet_reached == pytest.approx(models[1].min_alpha_yet_reached)
 
 
+def test_an_iterator_at_its_end_is_not_read_again() -> None:
+    class OneShot:
+        starts, sentences = 0, iter(SENTENCES)
+
+        def __iter__(self) -> Any:
+            self.starts += 1
+            return self
+
+        def __next__(self) -> list[str]:
+            return next(self.sentences)
+
+    class Epochs(CallbackAny2Vec):
+        ended = 0
+
+        def on_epoch_end(self, model: Any) -> None:
+            self.ended += 1
+
+    model, text, epochs = Word2Vec(**SMALL), OneShot(), Epochs()
+    model.build_vocab(SENTENCES)
+    model.train(text, total_examples=len(SENTENCES), epochs=30, callbacks=[epochs])
+    assert (text.starts, epochs.ended) == (2, 30)
+    assert model.min_alpha_yet_reached == pytest.approx(model.min_alpha, abs=1e-3)
+
+
 def test_training_on_an_iterator_at_its_end_is_one_line(caplog: pytest.LogCaptureFixture) -> None:
     Word2Vec(iter(SENTENCES), **SMALL)  # build_vocab reads the whole iterator, so gensim trains nothing either
     assert [record.getMessage() for record in caplog.records if record.name == "w2v"] == [

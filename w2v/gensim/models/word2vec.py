@@ -413,16 +413,22 @@ class Word2Vec(Trainable):
             The number of words trained, as expected after subsampling, and the number of words read.
         """
         trained = read = 0
+        at_end = False  # whether the sentences are an iterator that an epoch has found at its end
         with self._id_cache() if use_cache and len(spans) * len(losses) > 1 else nullcontext() as folder:
             if folder and isinstance(text, NumberedSentences):
                 text.write(folder / "rows")
             for start, end in spans:
                 _call_callbacks(callbacks, "on_epoch_begin", self)
-                with tempfile.TemporaryDirectory(dir=temporary_folder()) as span_folder:
-                    if not use_cache and isinstance(text, NumberedSentences):
-                        text.write(Path(span_folder) / "rows")  # each loss, and a second try, trains the same sentences
-                    for loss in losses:
-                        trained_in_span, read_in_span = self._run(loss, text, start, end, progress)
+                trained_in_span = read_in_span = 0
+                if at_end:
+                    log.warning("EPOCH %d: supplied example count (0) did not equal expected count", start)
+                else:
+                    with tempfile.TemporaryDirectory(dir=temporary_folder()) as span_folder:
+                        if not use_cache and isinstance(text, NumberedSentences):
+                            text.write(Path(span_folder) / "rows")  # for each loss, and for a second try
+                        for loss in losses:
+                            trained_in_span, read_in_span = self._run(loss, text, start, end, progress)
+                    at_end = isinstance(text, NumberedSentences) and text.is_at_end
                 # All losses train the same words, so count the words of the last loss only.
                 trained, read = trained + trained_in_span, read + read_in_span
                 for epoch in range(start, end):
